@@ -1,0 +1,50 @@
+"""What a user can act on: every error that ends a command with words instead of a traceback."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class NcuAssistError(Exception):
+    """An error with a message (what happened and why), a hint (one thing to try) and an exit code."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageProblem(NcuAssistError):
+    """The command names something that does not exist or contradicts itself."""
+
+    exit_code = 2
+
+
+class StageFailed(NcuAssistError):
+    """A build, a check or a profiling run failed."""
+
+    exit_code = 5
+
+
+class EnvironmentProblem(NcuAssistError):
+    """This machine lacks what the command needs: a GPU, ncu, a compiler, a permission, disk space."""
+
+    exit_code = 6
+
+
+class DamagedData(NcuAssistError):
+    """A stored run or a report is not what was captured."""
+
+    exit_code = 7
+
+
+def did_you_mean(name: str, candidates: Iterable[str]) -> str:
+    """Return ``did you mean 'x'?`` for the nearest candidate, or the list of candidates when none is near."""
+    known = sorted(candidates)
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    if near:
+        return f"did you mean '{near[0]}'?"
+    return f"known: {', '.join(known)}" if known else "there are none"

@@ -1,0 +1,44 @@
+"""Arithmetic of kernel.toml: ``bytes``, ``flops`` and shapes as expressions over a workload's integers."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+
+from ncu_assist.errors import UsageProblem, did_you_mean
+
+_OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+}
+
+
+def evaluate(text: str, integers: Mapping[str, int]) -> int:
+    """Return the value of ``text``, which may use integers, names, ``+ - * //`` and parentheses, and nothing else.
+
+    Raises UsageProblem for any other syntax and for names that are not in ``integers``.
+    """
+    try:
+        tree = ast.parse(text, mode="eval")
+    except SyntaxError as error:
+        raise UsageProblem(f"'{text}' is not an expression") from error
+    try:
+        return _value(tree.body, integers)
+    except ZeroDivisionError as error:
+        raise UsageProblem(f"'{text}' divides by zero") from error
+
+
+def _value(node: ast.expr, integers: Mapping[str, int]) -> int:
+    match node:
+        case ast.Constant(value=int(value)) if not isinstance(value, bool):
+            return value
+        case ast.Name(id=name) if name in integers:
+            return integers[name]
+        case ast.Name(id=name):
+            raise UsageProblem(f"an expression names '{name}'", did_you_mean(name, integers))
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+            return _OPERATORS[type(op)](_value(left, integers), _value(right, integers))
+    raise UsageProblem(f"'{ast.unparse(node)}' is not allowed in an expression", "use integers, names and + - * //")

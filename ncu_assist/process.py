@@ -1,0 +1,115 @@
+"""The one place that starts programs: argv, environment, time limit, signals, captured output."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from ncu_assist.errors import EnvironmentProblem
+
+CAPTURE_LIMIT = 4_000_000  # characters kept of each stream: a program that floods its output must not fill our memory
+GRACE_S = 5.0  # between SIGINT, SIGTERM and SIGKILL; ncu needs about a second to write what it has
+POLL_S = 0.05
+
+
+@dataclass(frozen=True)
+class Completed:
+    """A program that ended: how, after how long, and what it said. ``exit_code`` is negative for a signal."""
+
+    argv: tuple[str, ...]
+    exit_code: int
+    stdout: str
+    stderr: str
+    seconds: float
+    timed_out: bool
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    timeout_s: float | None = None,
+    on_line: Callable[[str], None] | None = None,
+    is_stuck: Callable[[], bool] | None = None,
+) -> Completed:
+    """Run a program in a process group of its own and return when it has ended.
+
+    ``on_line`` gets each line of its stdout as it comes. ``is_stuck`` is asked about 20 times a second; when it says
+    yes, or after ``timeout_s``, the whole group is ended (SIGINT, SIGTERM, SIGKILL) and ``timed_out`` is set. Ctrl-C
+    ends the group in the same way and is passed on. Raises EnvironmentProblem if the program cannot be started.
+    """
+    started = time.monotonic()
+    try:
+        child = subprocess.Popen(
+            list(argv),
+            env=None if env is None else dict(env),
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise EnvironmentProblem(f"cannot start {argv[0]}: {error.strerror}", "ncu-assist doctor") from error
+    out, err = _Reader(child.stdout, on_line), _Reader(child.stderr, None)
+    timed_out = False
+    try:
+        while child.poll() is None:
+            late = timeout_s is not None and time.monotonic() - started > timeout_s
+            if late or (is_stuck is not None and is_stuck()):
+                timed_out = True
+                end_group(child)
+                break
+            time.sleep(POLL_S)
+    except BaseException:
+        end_group(child)
+        raise
+    exit_code = child.wait()
+    return Completed(tuple(argv), exit_code, out.text(), err.text(), time.monotonic() - started, timed_out)
+
+
+def end_group(child: subprocess.Popen[str]) -> None:
+    """End a child and everything it started: SIGINT first, so that a profiler can keep what is finished."""
+    for step in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(child.pid, step)
+            child.wait(timeout=GRACE_S)
+        except ProcessLookupError:
+            return
+        except subprocess.TimeoutExpired:
+            continue
+
+
+class _Reader:
+    """Drains one stream in a thread, so that a child never blocks on a full pipe."""
+
+    def __init__(self, stream: IO[str] | None, on_line: Callable[[str], None] | None) -> None:
+        self._lines: list[str] = []
+        self._kept = 0
+        self._on_line = on_line
+        assert stream is not None
+        self._stream = stream
+        self._thread = threading.Thread(target=self._drain, daemon=True)
+        self._thread.start()
+
+    def _drain(self) -> None:
+        for line in self._stream:
+            if self._kept < CAPTURE_LIMIT:
+                self._lines.append(line)
+                self._kept += len(line)
+            if self._on_line is not None:
+                self._on_line(line.rstrip("\n"))
+
+    def text(self) -> str:
+        self._thread.join(timeout=GRACE_S)
+        return "".join(self._lines)

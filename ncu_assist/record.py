@@ -1,0 +1,185 @@
+"""The facts of one run: what was measured, on what, with what, and the hashes of every file that holds a result."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import msgspec
+
+from ncu_assist.errors import DamagedData
+
+SCHEMA = "ncu-assist.run/1"
+
+Source = Literal["live", "recorded", "imported"]
+
+
+@dataclass(frozen=True)
+class Device:
+    """The GPU. ``uuid_sha256`` tells two GPUs apart without naming one; sizes in bytes."""
+
+    name: str
+    uuid_sha256: str
+    compute_capability: str
+    sm_count: int | None
+    l2_bytes: int | None
+    memory_bytes: int | None
+    driver: str | None
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """Versions of the programs and libraries that took part; None where one did not."""
+
+    python: str | None = None
+    torch: str | None = None
+    triton: str | None = None
+    nvcc: str | None = None
+    ncu: str | None = None
+
+
+@dataclass(frozen=True)
+class WorkloadFacts:
+    """A workload as it was when the run was made. ``algorithmic_bytes`` and ``flops`` are of one call."""
+
+    name: str
+    dtype: str
+    integers: dict[str, int]
+    algorithmic_bytes: int | None
+    flops: int | None
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One kernel launch that ncu profiled; ``index`` is its place in the metrics of this run."""
+
+    index: int
+    kernel: str  # function name without template arguments and parameters
+    signature: str  # demangled, with both
+    workload: str | None
+    ranges: tuple[str, ...]  # NVTX push/pop ranges around it, outermost first
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    duration_ns: float | None
+
+
+@dataclass(frozen=True)
+class Check:
+    """The outcome of comparing a version with the reference on one workload, over all seeds."""
+
+    workload: str
+    passed: bool
+    reason: str  # empty when passed
+    seeds: tuple[int, ...]
+    norm_error: float | None  # worst ||out - ref|| / ||ref|| over outputs and seeds
+    max_error: float | None  # worst |out - ref| over elements, outputs and seeds
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One version on one workload in one bench: its samples in short. All samples are in samples.parquet."""
+
+    workload: str
+    bench_id: str
+    samples: int
+    dropped: int  # samples that were late: the stream was not held until all was enqueued
+    median_ns: float
+    q1_ns: float
+    q3_ns: float
+    min_ns: float
+    sm_clock_mhz: float | None
+    empty_ns: float | None  # an empty call timed beside, median
+    copy_ns: float | None  # a device copy of the same number of bytes timed beside, median
+
+
+@dataclass(frozen=True)
+class Bench:
+    """How the timings of a run were taken."""
+
+    bench_id: str
+    flush: str  # read, memset or none
+    rounds: int
+    temperature_c: tuple[float, float] | None  # before and after
+    throttle_reasons: tuple[str, ...] | None
+    timings: tuple[Timing, ...]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How the counters of a run were taken."""
+
+    section_set: str
+    clock_control: str
+    cache_control: str
+    replay_mode: str
+    launches_logged: int | None  # what ncu's log says it profiled; None where there is no log
+    command: str
+
+
+@dataclass(frozen=True)
+class FileFact:
+    """Size and hash of a file at the moment it was written."""
+
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """One version, one invocation, the workloads asked for."""
+
+    run_id: str
+    kernel: str
+    version: str
+    source: Source
+    created: str  # ISO 8601, UTC
+    tool: str  # version of ncu-assist
+    machine: str | None  # hash of the machine's id; None once recorded
+    source_sha256: str | None  # of the version's own files; None for a foreign program
+    verified: bool  # False for a report whose bytes at capture are not known
+    device: Device | None
+    toolchain: Toolchain
+    workloads: tuple[WorkloadFacts, ...]
+    checks: tuple[Check, ...] = ()
+    bench: Bench | None = None
+    profile: Profile | None = None
+    launches: tuple[Launch, ...] = ()
+    notes: tuple[str, ...] = ()
+    files: dict[str, FileFact] = field(default_factory=dict)
+    schema: str = SCHEMA
+    digest: str = ""  # over this record without the digest itself
+
+    @property
+    def short_version(self) -> str:
+        return self.version.split("_", 1)[0]
+
+    def workload(self, name: str) -> WorkloadFacts | None:
+        return next((w for w in self.workloads if w.name == name), None)
+
+    def timing(self, workload: str) -> Timing | None:
+        timings = self.bench.timings if self.bench else ()
+        return next((t for t in timings if t.workload == workload), None)
+
+
+def encode(run: Run) -> bytes:
+    """Return a run as JSON, its digest filled in."""
+    sealed = replace(run, digest=_digest(run))
+    return msgspec.json.format(msgspec.json.encode(sealed), indent=1) + b"\n"
+
+
+def decode(data: bytes) -> Run:
+    """Return the run that ``encode`` wrote; raises DamagedData for anything that is not exactly that."""
+    try:
+        run = msgspec.json.decode(data, type=Run)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DamagedData(f"run.json cannot be read: {error}") from error
+    if run.schema != SCHEMA:
+        raise DamagedData(f"run.json has schema '{run.schema}', this version reads '{SCHEMA}'")
+    if run.digest != _digest(run):
+        raise DamagedData("run.json was changed after it was written")
+    return run
+
+
+def _digest(run: Run) -> str:
+    return hashlib.sha256(msgspec.json.encode(replace(run, digest=""))).hexdigest()

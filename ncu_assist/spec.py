@@ -1,0 +1,173 @@
+"""A kernel folder as data: what kernel.toml and the file names say, without running any code of the kernel."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from ncu_assist.errors import UsageProblem, did_you_mean
+from ncu_assist.expression import evaluate
+
+VERSION_FILE = re.compile(r"v(\d+)_(\w+)\.(cu|py)")
+DTYPES_LINE = re.compile(r"^(?://|#|\s\*|\s*)\s*dtypes:\s*(.+)$", re.MULTILINE)
+LOCAL_INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+DTYPE_BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int64": 8, "int32": 4, "uint8": 1}
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far an output may be from the reference.
+
+    ``norm`` bounds ||out - ref|| / ||ref||; each element obeys |out - ref| <= atol + rtol * |ref|.
+    """
+
+    norm: float
+    rtol: float
+    atol: float
+
+
+@dataclass(frozen=True)
+class Output:
+    """One tensor a kernel writes. ``shape`` holds expressions over the workload's integers."""
+
+    name: str
+    dtype: str
+    shape: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One problem size: its name, the dtype its inputs have, and its integers by name."""
+
+    name: str
+    dtype: str
+    integers: dict[str, int]
+    default: bool
+
+
+@dataclass(frozen=True)
+class Version:
+    """One source file: ``v3_global_memory.cu`` is number 3, short ``v3``, name ``v3_global_memory``."""
+
+    number: int
+    name: str
+    path: Path
+    dtypes: tuple[str, ...]  # empty: every dtype of the kernel
+
+    @property
+    def short(self) -> str:
+        return f"v{self.number}"
+
+    @property
+    def idea(self) -> str:
+        return self.name.split("_", 1)[1].replace("_", " ")
+
+    def serves(self, workload: Workload) -> bool:
+        return not self.dtypes or workload.dtype in self.dtypes
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel folder: one function, its arguments, its workloads, its versions in the order of their numbers."""
+
+    name: str
+    folder: Path
+    summary: str
+    inputs: tuple[str, ...]
+    arguments: tuple[str, ...]
+    outputs: tuple[Output, ...]
+    bytes_expression: str
+    flops_expression: str
+    tolerances: dict[str, Tolerance]
+    workloads: tuple[Workload, ...]
+    versions: tuple[Version, ...]
+
+    @property
+    def default_workload(self) -> Workload:
+        return next(w for w in self.workloads if w.default)
+
+    @property
+    def reference(self) -> Path:
+        return self.folder / "reference.py"
+
+    def algorithmic_bytes(self, workload: Workload) -> int:
+        """Return the bytes that a call has to move: each input read once, each output written once."""
+        return evaluate(self.bytes_expression, workload.integers)
+
+    def flops(self, workload: Workload) -> int:
+        """Return the floating-point operations that a call has to do."""
+        return evaluate(self.flops_expression, workload.integers)
+
+    def shape(self, output: Output, workload: Workload) -> tuple[int, ...]:
+        """Return the shape of an output for a workload."""
+        return tuple(evaluate(size, workload.integers) for size in output.shape)
+
+    def version(self, name: str) -> Version:
+        """Return the version called ``v3`` or ``v3_global_memory``; raises UsageProblem with the nearest name."""
+        for version in self.versions:
+            if name in (version.short, version.name):
+                return version
+        known = [n for v in self.versions for n in (v.short, v.name)]
+        raise UsageProblem(f"{self.name} has no version '{name}'", did_you_mean(name, known))
+
+    def select_versions(self, names: tuple[str, ...]) -> tuple[Version, ...]:
+        """Return the versions named, in the order of their numbers; all of them when none is named."""
+        chosen = {self.version(name) for name in names} or set(self.versions)
+        return tuple(v for v in self.versions if v in chosen)
+
+    def select_workloads(self, name: str | None) -> tuple[Workload, ...]:
+        """Return the workload called ``name``, all of them for ``all``, the default one for None."""
+        if name is None:
+            return (self.default_workload,)
+        found = tuple(w for w in self.workloads if name in ("all", w.name))
+        if not found:
+            raise UsageProblem(
+                f"{self.name} has no workload '{name}'", did_you_mean(name, ["all", *(w.name for w in self.workloads)])
+            )
+        return found
+
+
+def source_sha256(path: Path) -> str:
+    """Return a hash over a version's source and the files of its folder that it includes with ``#include "…"``."""
+    digest = hashlib.sha256()
+    for file in source_files(path):
+        digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def source_files(path: Path) -> tuple[Path, ...]:
+    """Return a version's file followed by the local files it includes, directly or through another, sorted by name."""
+    found: dict[Path, None] = {path: None}
+    waiting = [path]
+    while waiting:
+        file = waiting.pop()
+        for name in LOCAL_INCLUDE.findall(file.read_text(encoding="utf-8", errors="replace")):
+            included = file.parent / name
+            if included.is_file() and included not in found:
+                found[included] = None
+                waiting.append(included)
+    return (path, *sorted(f for f in found if f != path))
+
+
+def discover_versions(folder: Path) -> tuple[Version, ...]:
+    """Return the versions in a kernel folder, sorted as numbers; two files with one number are a UsageProblem."""
+    found: dict[int, Version] = {}
+    for path in sorted(folder.iterdir()):
+        match = VERSION_FILE.fullmatch(path.name)
+        if match is None:
+            continue
+        number = int(match.group(1))
+        if number in found:
+            raise UsageProblem(
+                f"{folder.name}: {found[number].path.name} and {path.name} have the same number {number}",
+                f"rename one of them, e.g. to v{number + 1}_{match.group(2)}.{match.group(3)}",
+            )
+        found[number] = Version(number, path.stem, path, _dtypes(path))
+    return tuple(found[number] for number in sorted(found))
+
+
+def _dtypes(path: Path) -> tuple[str, ...]:
+    match = DTYPES_LINE.search(path.read_text(encoding="utf-8", errors="replace"))
+    return tuple(match.group(1).replace(",", " ").split()) if match else ()

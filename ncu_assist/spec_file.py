@@ -1,0 +1,151 @@
+"""Reading kernel.toml: strict about keys, types and names, with the nearest right spelling for a wrong one."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from ncu_assist.errors import NcuAssistError, UsageProblem, did_you_mean
+from ncu_assist.project import Project
+from ncu_assist.spec import DTYPE_BYTES, Kernel, Output, Tolerance, Workload, discover_versions
+
+FILE = "kernel.toml"
+KEYS: dict[str, type] = {
+    "summary": str,
+    "inputs": list,
+    "arguments": list,
+    "bytes": str,
+    "flops": str,
+    "outputs": dict,
+    "tolerance": dict,
+    "workloads": dict,
+}
+
+
+def kernel_names(project: Project) -> tuple[str, ...]:
+    """Return the names of all kernel folders, sorted: folders below ``kernels/`` that hold a kernel.toml."""
+    if not project.kernels.is_dir():
+        return ()
+    return tuple(sorted(f.parent.name for f in project.kernels.glob(f"*/{FILE}")))
+
+
+def load_kernel(project: Project, name: str) -> Kernel:
+    """Return the kernel called ``name``.
+
+    Raises UsageProblem if there is none, or if its kernel.toml, reference.py or file names are wrong.
+    """
+    names = kernel_names(project)
+    if name not in names:
+        raise UsageProblem(f"there is no kernel '{name}'", did_you_mean(name, names))
+    return read_kernel(project.kernels / name)
+
+
+def read_kernel(folder: Path) -> Kernel:
+    """Return a kernel folder as data; raises UsageProblem as load_kernel does."""
+    try:
+        return _read(folder)
+    except NcuAssistError as error:
+        if error.message.startswith(folder.name):
+            raise
+        raise UsageProblem(f"{folder.name}/{FILE}: {error.message}", error.hint) from error
+
+
+def _read(folder: Path) -> Kernel:
+    try:
+        table = tomllib.loads((folder / FILE).read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageProblem(f"not valid TOML: {error}") from error
+    _check_keys(table, KEYS, "the file")
+    if not (folder / "reference.py").is_file():
+        raise UsageProblem(f"{folder.name}: reference.py is missing", "write make_inputs() and reference() in it")
+    kernel = Kernel(
+        name=folder.name,
+        folder=folder,
+        summary=table["summary"],
+        inputs=_names(table["inputs"], "inputs"),
+        arguments=_names(table["arguments"], "arguments"),
+        outputs=tuple(_output(name, value) for name, value in table["outputs"].items()),
+        bytes_expression=table["bytes"],
+        flops_expression=table["flops"],
+        tolerances={dtype: _tolerance(dtype, value) for dtype, value in table["tolerance"].items()},
+        workloads=tuple(_workload(name, value) for name, value in table["workloads"].items()),
+        versions=discover_versions(folder),
+    )
+    _check_consistency(kernel)
+    return kernel
+
+
+def _check_keys(table: dict[str, Any], keys: dict[str, type], where: str) -> None:
+    for key, value in table.items():
+        if key not in keys:
+            raise UsageProblem(f"{where} has an unknown key '{key}'", did_you_mean(key, keys))
+        if not isinstance(value, keys[key]):
+            raise UsageProblem(f"{where}: '{key}' must be a {keys[key].__name__}, not {value!r}")
+    for key in keys:
+        if key not in table:
+            raise UsageProblem(f"{where} lacks the key '{key}'", f"add '{key}'; kernels/*/kernel.toml show its form")
+
+
+def _names(values: list[Any], where: str) -> tuple[str, ...]:
+    if not all(isinstance(v, str) for v in values) or len(set(values)) != len(values):
+        raise UsageProblem(f"'{where}' must be a list of different names, not {values!r}")
+    return tuple(values)
+
+
+def _dtype(value: str, where: str) -> str:
+    if value not in DTYPE_BYTES:
+        raise UsageProblem(f"{where}: unknown dtype '{value}'", did_you_mean(value, DTYPE_BYTES))
+    return value
+
+
+def _output(name: str, value: Any) -> Output:
+    where = f"output '{name}'"
+    _check_keys(_table(value, where), {"dtype": str, "shape": list}, where)
+    return Output(name, _dtype(value["dtype"], where), tuple(str(size) for size in value["shape"]))
+
+
+def _tolerance(dtype: str, value: Any) -> Tolerance:
+    where = f"tolerance '{_dtype(dtype, 'tolerance')}'"
+    table = {key: float(v) if isinstance(v, int) else v for key, v in _table(value, where).items()}
+    _check_keys(table, {"norm": float, "rtol": float, "atol": float}, where)
+    return Tolerance(table["norm"], table["rtol"], table["atol"])
+
+
+def _workload(name: str, value: Any) -> Workload:
+    where = f"workload '{name}'"
+    table = dict(_table(value, where))
+    dtype, default = table.pop("dtype", None), table.pop("default", False)
+    if not isinstance(dtype, str):
+        raise UsageProblem(f"{where} lacks the key 'dtype'", 'e.g. dtype = "float32"')
+    if not isinstance(default, bool):
+        raise UsageProblem(f"{where}: 'default' must be true or false, not {default!r}")
+    for key, number in table.items():
+        if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+            raise UsageProblem(f"{where}: '{key}' must be a whole number, not {number!r}")
+    return Workload(name, _dtype(dtype, where), table, default)
+
+
+def _table(value: Any, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise UsageProblem(f"{where} must be a table, not {value!r}")
+    return value
+
+
+def _check_consistency(kernel: Kernel) -> None:
+    if [w.default for w in kernel.workloads].count(True) != 1:
+        raise UsageProblem("exactly one workload must say default = true")
+    for output in kernel.outputs:
+        if output.dtype not in kernel.tolerances:
+            raise UsageProblem(f"there is no [tolerance.{output.dtype}] for output '{output.name}'")
+    tensors = {*kernel.inputs, *(o.name for o in kernel.outputs)}
+    for workload in kernel.workloads:
+        known = tensors | set(workload.integers)
+        for name in kernel.arguments:
+            if name not in known:
+                where = f"argument '{name}' is no input, output or integer of workload '{workload.name}'"
+                raise UsageProblem(where, did_you_mean(name, known))
+        kernel.algorithmic_bytes(workload)
+        kernel.flops(workload)
+        for output in kernel.outputs:
+            kernel.shape(output, workload)
