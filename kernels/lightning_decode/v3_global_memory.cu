@@ -14,8 +14,9 @@ using bf16 = __nv_bfloat16;
 constexpr int THREADS = 128;
 
 template <int D>
-__global__ void decode_global(const bf16* q, const bf16* k, const bf16* v, const float* slope, const float* state,
-                              bf16* out, float* new_state, long long heads) {
+__global__ void decode_global(const bf16* __restrict__ q, const bf16* __restrict__ k, const bf16* __restrict__ v,
+                              const float* __restrict__ slope, const float* __restrict__ state, bf16* __restrict__ out,
+                              float* __restrict__ new_state, long long heads) {
     const long long head = blockIdx.x;
     const float decay = expf(-slope[head % heads]);
     const float* s = state + head * D * D;

@@ -12,11 +12,14 @@ using bf16 = __nv_bfloat16;
 constexpr int THREADS = 128;
 
 template <int D>
-__global__ void decode_shared_padded(const bf16* q, const bf16* k, const bf16* v, const float* slope, const float* state,
-                                     bf16* out, float* new_state, long long heads) {
-    extern __shared__ float tile[];  // the new state, D rows of (D + 1)
+__global__ void decode_shared_padded(const bf16* __restrict__ q, const bf16* __restrict__ k, const bf16* __restrict__ v,
+                                     const float* __restrict__ slope, const float* __restrict__ state, bf16* __restrict__ out,
+                                     float* __restrict__ new_state, long long heads) {
+    extern __shared__ float shared[];  // the decay, then the new state: D rows of D + 1
     __shared__ float q_s[D], k_s[D], v_s[D];
-    __shared__ float decay;
+    __shared__ bf16 out_s[D];
+    float& decay = shared[0];
+    float* tile = shared + 1;
     const long long head = blockIdx.x;
     const float* s = state + head * D * D;
     float* new_s = new_state + head * D * D;
@@ -43,14 +46,18 @@ __global__ void decode_shared_padded(const bf16* q, const bf16* k, const bf16* v
     if (tid < D) {  // a thread a column
         float sum = 0.0f;
         for (int row = 0; row < D; ++row) sum += q_s[row] * tile[row * (D + 1) + tid];
-        out[head * D + tid] = __float2bfloat16(sum);
+        out_s[tid] = __float2bfloat16(sum);
+    }
+    __syncthreads();
+    if (tid == 0) {
+        for (int col = 0; col < D; ++col) out[head * D + col] = out_s[col];
     }
 }
 
 template <int D>
 static cudaError_t launch(const bf16* q, const bf16* k, const bf16* v, const float* slope, const float* state, bf16* out,
                           float* new_state, long long blocks, long long heads, cudaStream_t stream) {
-    const int bytes = D * (D + 1) * sizeof(float);
+    const int bytes = (1 + D * (D + 1)) * sizeof(float);
     const cudaError_t error =
         cudaFuncSetAttribute(decode_shared_padded<D>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     if (error != cudaSuccess) return error;
