@@ -1,0 +1,130 @@
+"""Finding what a CUDA build needs: nvcc, ninja, and the architecture of the GPU here."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ncu_assist import process
+from ncu_assist.errors import EnvironmentProblem, UsageProblem
+
+# All of one release: nvcc's own requirements carry no version, so pip would pair nvcc 13.0 with a newer nvvm.
+# cccl is not among them, but cuda_fp16.h includes <nv/target> from it.
+WHEELS = ("nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-cuda-crt", "nvidia-cuda-runtime", "nvidia-cuda-cccl")
+INSTALL_HINT = "pip install " + " ".join(f'"{wheel}==13.0.*"' for wheel in WHEELS)
+WHEEL_PATHS = ("cu*/bin/nvcc", "cuda_nvcc/bin/nvcc")
+ARCH_VARIABLE = "NCU_ASSIST_ARCH"
+DEFAULT_ARCH = "sm_90"
+ARCH = re.compile(r"sm_\d+[af]?")
+QUERY_TIMEOUT_S = 20.0
+
+
+@dataclass(frozen=True)
+class Nvcc:
+    """The compiler found. ``library_flags`` name the folder of the CUDA runtime where nvcc's profile does not."""
+
+    path: Path
+    version: str
+    library_flags: tuple[str, ...]
+
+    @property
+    def home(self) -> Path:
+        return self.path.parent.parent
+
+
+def find_nvcc() -> Nvcc:
+    """Return the first nvcc in CUDA_HOME, on PATH, in /usr/local/cuda, in the nvidia-cuda-nvcc wheel.
+
+    Raises EnvironmentProblem if there is none.
+    """
+    for path in _candidates():
+        if path.is_file() and os.access(path, os.X_OK):
+            return Nvcc(path, _version(path), _library_flags(path.parent.parent))
+    raise EnvironmentProblem("there is no CUDA compiler (nvcc) in CUDA_HOME, on PATH or as a wheel", INSTALL_HINT)
+
+
+def find_ninja() -> Path:
+    """Return the ninja of the ``ninja`` package, else the one on PATH; raises EnvironmentProblem if there is none."""
+    beside = Path(sys.executable).parent / "ninja"
+    spec = importlib.util.find_spec("ninja")
+    packaged = [beside]
+    if spec is not None and spec.origin is not None:
+        folder = Path(spec.origin).parent
+        packaged += [folder / "data" / "bin" / "ninja", folder.parent / "bin" / "ninja"]
+    on_path = shutil.which("ninja")
+    for path in [*packaged, *([Path(on_path)] if on_path else [])]:
+        if path.is_file() and os.access(path, os.X_OK):
+            return path
+    raise EnvironmentProblem("there is no ninja to run the compiler with", "pip install ninja")
+
+
+def find_arch() -> str:
+    """Return the architecture to build for: NCU_ASSIST_ARCH, else that of the first GPU, else sm_90.
+
+    Raises UsageProblem if NCU_ASSIST_ARCH is not of the form sm_90 or sm_90a.
+    """
+    wanted = os.environ.get(ARCH_VARIABLE)
+    if wanted is not None:
+        if not ARCH.fullmatch(wanted):
+            raise UsageProblem(f"{ARCH_VARIABLE} is '{wanted}'", f"{ARCH_VARIABLE}=sm_90")
+        return wanted
+    capability = _nvml_capability() or _smi_capability()
+    return f"sm_{capability}" if capability else DEFAULT_ARCH
+
+
+def _candidates() -> Iterator[Path]:
+    home = os.environ.get("CUDA_HOME")
+    if home:
+        yield Path(home) / "bin" / "nvcc"
+    on_path = shutil.which("nvcc")
+    if on_path:
+        yield Path(on_path)
+    yield Path("/usr/local/cuda/bin/nvcc")
+    spec = importlib.util.find_spec("nvidia")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        for pattern in WHEEL_PATHS:
+            yield from sorted(Path(folder).glob(pattern), reverse=True)
+
+
+def _version(path: Path) -> str:
+    completed = process.run([str(path), "--version"], timeout_s=QUERY_TIMEOUT_S)
+    match = re.search(r"\bV(\d+\.\d+\.\d+)", completed.stdout)
+    if completed.exit_code != 0 or match is None:
+        raise EnvironmentProblem(f"{path.name} --version failed: {completed.stderr.strip()}", INSTALL_HINT)
+    return match.group(1)
+
+
+def _library_flags(home: Path) -> tuple[str, ...]:
+    """The wheels keep libcudart_static.a in ``lib``; nvcc's profile looks in ``lib64`` and ``targets``."""
+    is_wheel = (home / "lib" / "libcudart_static.a").is_file() and not (home / "lib64").exists()
+    return (f"-L{home / 'lib'}",) if is_wheel else ()
+
+
+def _nvml_capability() -> str | None:
+    try:
+        import pynvml
+
+        pynvml.nvmlInit()
+    except Exception:  # no package, no driver: there is no GPU to ask
+        return None
+    try:
+        major, minor = pynvml.nvmlDeviceGetCudaComputeCapability(pynvml.nvmlDeviceGetHandleByIndex(0))
+        return f"{major}{minor}"
+    except pynvml.NVMLError:
+        return None
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def _smi_capability() -> str | None:
+    if shutil.which("nvidia-smi") is None:
+        return None
+    argv = ["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"]
+    match = re.search(r"(\d+)\.(\d+)", process.run(argv, timeout_s=QUERY_TIMEOUT_S).stdout)
+    return match.group(1) + match.group(2) if match else None

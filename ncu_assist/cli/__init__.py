@@ -1,0 +1,76 @@
+"""The command line: parse, one call, render, exit code. The only importer of click and the only writer of stdout."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import click
+
+from ncu_assist import __version__
+from ncu_assist.errors import NcuAssistError, did_you_mean
+
+COMMANDS = {  # name -> what it does; the module <name>_command is imported when the command is run
+    "doctor": "Say what this machine has and lacks for measuring, with one fix each.",
+    "list": "List kernels, their versions and what has been measured.",
+    "check": "Compare versions with the reference.",
+    "bench": "Check versions and time them against each other.",
+    "profile": "Build, check, time and profile every version of a kernel, or any other program.",
+    "import": "Archive a .ncu-rep from anywhere.",
+    "show": "Show a run, or a .ncu-rep.",
+    "diff": "Say which of two versions is faster, and what changed.",
+    "verify": "Check the archive for damage.",
+}
+INTERRUPTED = 130
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command's module only when the command is run, so that --help stays fast."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"ncu_assist.cli.{cmd_name}_command")
+        command: click.Command = module.command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            raise click.UsageError(f"there is no command '{args[0]}'; {did_you_mean(args[0], COMMANDS)}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="ncu-assist")
+def cli() -> None:
+    """Which version of my GPU kernel is faster, and why."""
+
+
+def main() -> None:
+    """Run the command line; every error a user can act on ends here, in words and with its exit code."""
+    try:
+        status = cli.main(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        status = error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted; what was finished is kept", err=True)
+        status = INTERRUPTED
+    except NcuAssistError as error:
+        click.echo(f"error: {error.message}", err=True)
+        if error.hint:
+            click.echo(f"  try: {error.hint}", err=True)
+        status = error.exit_code
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our stdout is gone: nothing is left to say
+        status = 0
+    sys.exit(status if isinstance(status, int) else 0)

@@ -1,0 +1,38 @@
+"""``ncu-assist bench``: check versions and time them against each other."""
+
+from __future__ import annotations
+
+import click
+
+from ncu_assist.cli import options
+from ncu_assist.cli.console import progress, write, write_json
+
+
+@click.command("bench")
+@click.argument("kernel")
+@click.argument("versions", nargs=-1)
+@options.workload
+@options.rounds
+@options.flush
+@options.as_json
+def command(
+    kernel: str, versions: tuple[str, ...], workload: str | None, rounds: int | None, flush: str, as_json: bool
+) -> int:
+    """Check versions of KERNEL (all unless named), then time them against each other, interleaved round by round.
+
+    With two versions named, the verdict between them comes first. Exit code 5 when a version could not be timed.
+    """
+    from ncu_assist.pipeline.measuring import measure
+    from ncu_assist.pipeline.planning import Wish, plan
+    from ncu_assist.render.json import outcome_json
+    from ncu_assist.render.terminal import outcome_text
+
+    wish = Wish(kernel, versions, workload, rounds, flush)  # type: ignore[arg-type]
+    job = plan(options.current_project(), wish, ("check", "bench"))
+    with progress() as reporter:
+        outcome = measure(job, reporter)
+    if as_json:
+        write_json(outcome_json(outcome, "bench"))
+    else:
+        write(outcome_text(outcome))
+    return outcome.exit_code

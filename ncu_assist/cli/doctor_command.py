@@ -1,0 +1,30 @@
+"""``ncu-assist doctor``: what this machine has and lacks for measuring."""
+
+from __future__ import annotations
+
+import click
+
+from ncu_assist.cli import options
+from ncu_assist.cli.console import progress, write, write_json
+from ncu_assist.errors import EnvironmentProblem
+
+
+@click.command("doctor")
+@options.as_json
+def command(as_json: bool) -> int:
+    """Say what this machine has and lacks for measuring, with one fix each.
+
+    Profiles one kernel to prove that the counters may be read. Exit code 6 where measuring is impossible; recorded
+    and imported runs can be read anywhere.
+    """
+    from ncu_assist.pipeline.doctor import examine
+    from ncu_assist.render.doctor import doctor_json, doctor_text
+
+    with progress() as reporter:
+        reporter.status("looking at driver, GPU, ncu, compiler and counters")
+        examination = examine()
+    if as_json:
+        write_json(doctor_json(examination))
+    else:
+        write(doctor_text(examination))
+    return 0 if examination.can_measure else EnvironmentProblem.exit_code

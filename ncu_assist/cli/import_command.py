@@ -1,0 +1,35 @@
+"""``ncu-assist import``: archive a report from anywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ncu_assist.cli import options
+from ncu_assist.cli.console import progress, write, write_json
+
+
+@click.command("import")
+@click.argument("report", type=click.Path(path_type=Path))
+@click.option("--kernel", metavar="NAME", help="Kernel to archive it under; 'imported' unless given.")
+@click.option("--version", metavar="V", help="Version to archive it as; the file's name unless given.")
+@options.as_json
+def command(report: Path, kernel: str | None, version: str | None, as_json: bool) -> int:
+    """Archive REPORT, a .ncu-rep from anywhere, so that show and diff can read it.
+
+    Its bytes at capture are not known: a cut file is refused, a flipped value cannot be seen, so the run says
+    'unverified' wherever it shows. Exit code 7 when the file is damaged.
+    """
+    from ncu_assist.pipeline.foreign import default_names, import_report
+    from ncu_assist.render.json import show_json
+    from ncu_assist.render.terminal import show_text
+
+    with progress() as reporter:
+        reporter.status(f"reading {report.name}")
+        stored = import_report(options.current_project(), report, default_names(report, kernel, version))
+    if as_json:
+        write_json(show_json(stored))
+    else:
+        write(show_text(stored))
+    return 0

@@ -1,0 +1,26 @@
+"""Options and arguments that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ncu_assist.project import Project, find_project
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+workload = click.option("--workload", metavar="NAME|all", help="Workload; the kernel's default one unless given.")
+rounds = click.option("--rounds", type=click.IntRange(1, 100_000), metavar="N", help="Bench rounds a version.")
+flush = click.option(
+    "--flush",
+    type=click.Choice(["read", "memset", "none"]),
+    default="read",
+    show_default=True,
+    help="How L2 is made cold before each sample.",
+)
+kernel_name = click.option("--kernel", metavar="NAME", help="Kernel that a bare version such as v2 belongs to.")
+
+
+def current_project() -> Project:
+    """Return the project of the current folder."""
+    return find_project(Path.cwd())

@@ -1,0 +1,112 @@
+"""``ncu-assist profile``: build, check, time and profile versions of a kernel, or profile any other program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ncu_assist.cli import options
+from ncu_assist.cli.console import progress, write, write_json
+from ncu_assist.errors import UsageProblem
+
+if TYPE_CHECKING:
+    from ncu_assist.harness.request import Flush
+
+LAUNCHES = 20  # of a foreign program unless asked for more: autotuning can launch hundreds, each taking a second
+
+
+@click.command("profile")
+@click.argument("words", nargs=-1, metavar="KERNEL [VERSION]... | -- PROGRAM [ARGUMENT]...")
+@options.workload
+@click.option("--set", "section_set", metavar="NAME", help="ncu section set; full unless given.")
+@click.option("--quick", is_flag=True, help="The small section set: a quarter of the time, fewer answers.")
+@click.option("--dry-run", is_flag=True, help="Print the exact ncu command and environment; run nothing.")
+@options.rounds
+@options.flush
+@click.option("--kernel", metavar="NAME", help="Archive a program's run under this kernel.")
+@click.option("--version", metavar="V", help="Archive a program's run as this version.")
+@click.option("--filter", "kernel_filter", metavar="NAME|regex:…", help="Of a program, profile these kernels only.")
+@click.option("--max-launches", type=click.IntRange(1), default=LAUNCHES, show_default=True, help="Of a program.")
+@options.as_json
+def command(**given: Any) -> int:
+    """Build, check, time and profile versions of KERNEL (all unless named), and archive a run of each.
+
+    Where there is no GPU or no ncu, recorded runs answer, and say so. With --kernel, --version and a program after
+    --, profile that program instead. Exit code 5 when something failed, 6 when nothing could be measured or shown.
+    """
+    asked = Asked(**given)
+    if asked.quick and asked.section_set:
+        raise UsageProblem("--quick and --set exclude each other", "drop one of them")
+    if not asked.words:
+        raise UsageProblem("nothing to profile was named", "ncu-assist list")
+    if asked.kernel is None and asked.version is None:
+        return _kernel(asked)
+    if asked.kernel is None or asked.version is None:
+        raise UsageProblem("a program's run needs both --kernel and --version", "add --kernel NAME --version V")
+    return _program(asked)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The command's options, as click parsed them."""
+
+    words: tuple[str, ...]
+    workload: str | None
+    section_set: str | None
+    quick: bool
+    dry_run: bool
+    rounds: int | None
+    flush: Flush
+    kernel: str | None
+    version: str | None
+    kernel_filter: str | None
+    max_launches: int
+    as_json: bool
+
+    @property
+    def chosen_set(self) -> str:
+        return self.section_set or ("basic" if self.quick else "full")
+
+
+def _kernel(asked: Asked) -> int:
+    from ncu_assist.ncu.command import ProfileOptions
+    from ncu_assist.pipeline.planning import Wish, dry_run, profile
+    from ncu_assist.render.json import outcome_json
+    from ncu_assist.render.terminal import outcome_text
+
+    wish = Wish(asked.words[0], asked.words[1:], asked.workload, asked.rounds, asked.flush)
+    project, ncu = options.current_project(), ProfileOptions(asked.chosen_set)
+    if asked.dry_run:
+        write(dry_run(project, wish, ncu))
+        return 0
+    with progress() as reporter:
+        outcome = profile(project, wish, ncu, reporter)
+    if asked.as_json:
+        write_json(outcome_json(outcome, "profile"))
+    else:
+        write(outcome_text(outcome))
+    return outcome.exit_code
+
+
+def _program(asked: Asked) -> int:
+    from ncu_assist.ncu.command import ProfileOptions
+    from ncu_assist.pipeline.foreign import Names, dry_run, profile_program
+    from ncu_assist.render.json import show_json
+    from ncu_assist.render.terminal import show_text
+
+    ncu = ProfileOptions(
+        asked.chosen_set, nvtx_include=None, kernel_filter=asked.kernel_filter, max_launches=asked.max_launches
+    )
+    project, names = options.current_project(), Names(str(asked.kernel), str(asked.version))
+    if asked.dry_run:
+        write(dry_run(project, asked.words, ncu))
+        return 0
+    with progress() as reporter:
+        stored = profile_program(project, names, asked.words, ncu, reporter)
+    if asked.as_json:
+        write_json(show_json(stored))
+    else:
+        write(show_text(stored))
+    return 0

@@ -1,0 +1,134 @@
+"""The comparison itself: time gives the verdict, counters explain it."""
+
+from __future__ import annotations
+
+from ncu_assist.diff.bottleneck import bottleneck
+from ncu_assist.diff.changes import changes
+from ncu_assist.diff.comparability import differences
+from ncu_assist.diff.flagging import flags, with_roles
+from ncu_assist.diff.records import Diff, LaunchDiff, Measured, Pairing, Side
+from ncu_assist.errors import UsageProblem, did_you_mean
+from ncu_assist.frame import Combined, combine
+from ncu_assist.record import Run, Source
+from ncu_assist.store import machine_hash, shown_source
+from ncu_assist.verdict import Verdict, compare, compare_durations, not_comparable, select
+
+FARTHEST_FIRST: tuple[Source, ...] = ("imported", "recorded", "live")
+
+
+def diff_runs(baseline: Measured, candidate: Measured, workload: str | None = None) -> Diff:
+    """Return what differs between two runs on one workload.
+
+    Without ``workload`` it is the first that both were timed on, else the first that both have, else all launches.
+    Raises UsageProblem for runs of different kernels and for a workload that a side lacks, DamagedData for a run whose
+    files were changed.
+    """
+    _check_kernels(baseline.run, candidate.run)
+    names = _workloads(baseline.run, candidate.run, workload)
+    combined = [combine(m.run, m.metrics(), name) for m, name in zip((baseline, candidate), names, strict=True)]
+    facts = [
+        (m.run, m.run.workload(name) if name else None) for m, name in zip((baseline, candidate), names, strict=True)
+    ]
+    differing, forbidden = differences(facts[0], facts[1])
+    sides = [_side(m, c) for m, c in zip((baseline, candidate), combined, strict=True)]
+    verdict = not_comparable(forbidden) if forbidden else _verdict((baseline, sides[0]), (candidate, sides[1]))
+    launch = _launch_diff(combined[0], combined[1], verdict)
+    return Diff(
+        baseline=sides[0],
+        candidate=sides[1],
+        workload=names[1],
+        verdict=verdict,
+        source=next(source for source in FARTHEST_FIRST if source in (sides[0].source, sides[1].source)),
+        launches=(launch,) if launch else (),
+        flags=flags(launch.changes, verdict) if launch else (),
+        differences=differing,
+    )
+
+
+def _check_kernels(baseline: Run, candidate: Run) -> None:
+    foreign = "imported" in (baseline.source, candidate.source)
+    if baseline.kernel != candidate.kernel and not foreign:
+        raise UsageProblem(
+            f"{baseline.kernel}/{baseline.version} and {candidate.kernel}/{candidate.version} are different kernels",
+            f"compare two versions of one kernel, e.g. ncu-assist diff {candidate.kernel}/@baseline "
+            f"{candidate.kernel}/{candidate.version}",
+        )
+
+
+def _workloads(baseline: Run, candidate: Run, wanted: str | None) -> tuple[str | None, str | None]:
+    """Return the workload of each side; None for a side that knows of none, as a foreign report does."""
+    sides = [[w.name for w in run.workloads] for run in (baseline, candidate)]
+    if not all(sides):
+        chosen = [
+            _chosen(names, wanted, run) if names else None
+            for names, run in zip(sides, (baseline, candidate), strict=True)
+        ]
+        return chosen[0], chosen[1]
+    common = [name for name in sides[0] if name in sides[1]]
+    if wanted is not None or common:
+        timed = [name for name in common if baseline.timing(name) and candidate.timing(name)]
+        name = _chosen(timed or common, None, baseline) if wanted is None else wanted
+        return _chosen(sides[0], name, baseline), _chosen(sides[1], name, candidate)
+    return sides[0][0], sides[1][0]  # nothing in common: the answer will be not-comparable
+
+
+def _chosen(names: list[str], wanted: str | None, run: Run) -> str:
+    if wanted is not None and wanted not in names:
+        raise UsageProblem(f"{run.version} was not measured on workload '{wanted}'", did_you_mean(wanted, names))
+    return wanted or names[0]
+
+
+def _side(measured: Measured, combined: Combined) -> Side:
+    run = measured.run
+    return Side(
+        reference=measured.reference,
+        kernel=run.kernel,
+        version=run.version,
+        run_id=run.run_id,
+        source=shown_source(run, machine_hash()),
+        created=run.created,
+        device=run.device,
+        workload=combined.workload,
+        timing=run.timing(combined.workload) if combined.workload else None,
+        duration_ns=combined.duration_ns,
+        launches=len(combined.launches),
+        bottleneck=bottleneck(combined.values),
+    )
+
+
+def _verdict(baseline: tuple[Measured, Side], candidate: tuple[Measured, Side]) -> Verdict:
+    frames = [
+        select(measured.samples(), side.version, side.workload)
+        for measured, side in (baseline, candidate)
+        if side.workload is not None
+    ]
+    if len(frames) == 2 and not any(frame.empty for frame in frames):
+        return compare(frames[0], frames[1])
+    return compare_durations(baseline[1].duration_ns, candidate[1].duration_ns)
+
+
+def _launch_diff(baseline: Combined, candidate: Combined, verdict: Verdict) -> LaunchDiff | None:
+    """Return the launches of both sides as one pair; None where neither side has counters."""
+    if not baseline.launches and not candidate.launches:
+        return None
+    shown = candidate if candidate.launches else baseline
+    longest = max(shown.launches, key=lambda launch: launch.duration_ns or 0.0)
+    return LaunchDiff(
+        kernel=longest.kernel,
+        pairing=_pairing(baseline, candidate),
+        baseline_ns=baseline.duration_ns,
+        candidate_ns=candidate.duration_ns,
+        verdict=verdict,
+        changes=with_roles(changes(baseline, candidate), verdict),
+    )
+
+
+def _pairing(baseline: Combined, candidate: Combined) -> Pairing:
+    if len(baseline.launches) != 1 or len(candidate.launches) != 1:
+        return "sum"
+    left, right = baseline.launches[0], candidate.launches[0]
+    if left.workload is not None and right.workload is not None:
+        return "nvtx"
+    if left.signature == right.signature:
+        return "exact"
+    return "base-name" if left.kernel == right.kernel else "order"

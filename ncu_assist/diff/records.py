@@ -1,0 +1,117 @@
+"""What a diff consists of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from ncu_assist.diff.bottleneck import Bottleneck
+from ncu_assist.record import Device, Run, Source, Timing
+from ncu_assist.verdict import Verdict
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ChangeWord = Literal["improved", "regressed", "changed", "unchanged", "undecided", "missing"]
+Role = Literal["explains", "side-effect", "none"]
+Pairing = Literal["nvtx", "exact", "base-name", "order", "sum"]
+
+
+class Measured(Protocol):
+    """A run with its tables: one of the archive (StoredRun), or a report that was only read (UnstoredRun)."""
+
+    @property
+    def run(self) -> Run: ...
+
+    @property
+    def reference(self) -> str: ...
+
+    def metrics(self) -> pd.DataFrame: ...
+
+    def samples(self) -> pd.DataFrame: ...
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two runs, in short. ``workload`` is None where the run knows of none, as a foreign report."""
+
+    reference: str
+    kernel: str
+    version: str
+    run_id: str
+    source: Source  # as seen from this machine
+    created: str
+    device: Device | None
+    workload: str | None
+    timing: Timing | None
+    duration_ns: float | None  # under ncu, over all launches
+    launches: int
+    bottleneck: Bottleneck | None
+
+
+@dataclass(frozen=True)
+class Change:
+    """One metric on both sides; None where a side lacks it.
+
+    ``delta`` is candidate minus baseline in points for percentages (unit ``%``), else the relative change (0.1 is 10 %
+    more); None where it does not exist, as for a baseline of zero.
+    """
+
+    metric: str  # key of the catalogue, or stall_<reason>
+    label: str
+    unit: str
+    baseline: float | None
+    candidate: float | None
+    delta: float | None
+    verdict: ChangeWord
+    role: Role = "none"
+    note: str = ""  # why a side is absent, e.g. n/a (TMA)
+
+    @property
+    def in_points(self) -> bool:
+        return self.unit == "%"
+
+
+@dataclass(frozen=True)
+class Flag:
+    """A metric that got worse: whether it explains the slowdown or is a side effect, and a sentence that says so."""
+
+    metric: str
+    role: Role
+    message: str
+
+
+@dataclass(frozen=True)
+class LaunchDiff:
+    """Launches that were compared, and how they were paired; several of one version stand together (``sum``)."""
+
+    kernel: str
+    pairing: Pairing
+    baseline_ns: float | None
+    candidate_ns: float | None
+    verdict: Verdict
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Something other than the version that differs between the runs; a ``hard`` one forbids the comparison."""
+
+    what: str
+    baseline: str
+    candidate: str
+    hard: bool
+
+
+@dataclass(frozen=True)
+class Diff:
+    """Two runs compared: the verdict by time, then everything that explains it."""
+
+    baseline: Side
+    candidate: Side
+    workload: str | None
+    verdict: Verdict
+    source: Source  # the farther of the two: imported, recorded, live
+    launches: tuple[LaunchDiff, ...]
+    flags: tuple[Flag, ...]
+    differences: tuple[Difference, ...]

@@ -1,0 +1,73 @@
+"""A lock file a GPU, so that two runs never share one: timings would lie, and a second ncu fails at once."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from ncu_assist.errors import EnvironmentProblem
+
+WAIT_S = 120.0
+POLL_S = 0.1
+COMMAND_LIMIT = 500  # characters of the holder's command that are kept
+
+
+def lock_folder() -> Path:
+    """Return this user's folder for locks. It does not follow TMPDIR: runs with another TMPDIR must meet here."""
+    system = Path("/tmp") if Path("/tmp").is_dir() else Path(tempfile.gettempdir())
+    return system / f"ncu-assist-{os.getuid()}"
+
+
+@contextlib.contextmanager
+def held(folder: Path, key: str, command: str, wait_s: float) -> Iterator[None]:
+    """Hold the lock ``key`` for the length of a with block.
+
+    Raises EnvironmentProblem if another process still has it after ``wait_s`` seconds, naming its pid and command, or
+    if the folder cannot be used.
+    """
+    handle = _open(folder, key)
+    try:
+        deadline = time.monotonic() + wait_s
+        while not _take(handle):
+            if time.monotonic() > deadline:
+                raise _taken(handle, wait_s)
+            time.sleep(POLL_S)
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, f"{os.getpid()}\n{command[:COMMAND_LIMIT]}\n".encode(), 0)
+        yield
+    finally:
+        os.close(handle)  # releases the lock, as the end of the process would
+
+
+def _open(folder: Path, key: str) -> int:
+    path = folder / (re.sub(r"[^\w-]", "_", key) + ".lock")
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+            raise EnvironmentProblem(f"{folder} belongs to another user", f"remove {folder}")
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise EnvironmentProblem(
+            f"cannot lock the GPU with {path}: {error.strerror}", f"make {folder} writable"
+        ) from error
+
+
+def _take(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _taken(handle: int, wait_s: float) -> EnvironmentProblem:
+    words = os.pread(handle, COMMAND_LIMIT + 100, 0).decode(errors="replace").split("\n")
+    pid, command = (words[0], words[1]) if len(words) > 1 else ("unknown", "")
+    message = f"the GPU is in use by process {pid} ({command or 'command unknown'}), still after {wait_s:.0f} s"
+    return EnvironmentProblem(message, f"wait for process {pid}, or end it")

@@ -1,0 +1,117 @@
+"""Timing versions against each other, each once a round, in an order drawn anew. Runs in the child."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow
+import pyarrow.parquet
+import torch
+
+from ncu_assist.backends.base import Call
+from ncu_assist.harness import accelerator
+from ncu_assist.harness.problem import Problem
+from ncu_assist.harness.request import Request
+from ncu_assist.harness.stopwatch import Stopwatch
+
+EMPTY, COPY = "(empty)", "(copy)"
+SCHEMA = pyarrow.schema(
+    [
+        ("bench_id", pyarrow.string()),
+        ("workload", pyarrow.string()),
+        ("version", pyarrow.string()),
+        ("round", pyarrow.int32()),
+        ("position", pyarrow.int32()),
+        ("time_ns", pyarrow.float64()),
+        ("sm_clock_mhz", pyarrow.float64()),
+        ("late", pyarrow.bool_()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Who is told: ``begin`` before each call with its version, ``round`` after each round kept."""
+
+    begin: Callable[[str], None]
+    round: Callable[[int], None]
+
+
+@dataclass
+class Samples:
+    """The samples of one workload as columns."""
+
+    columns: dict[str, list[object]] = field(default_factory=lambda: {name: [] for name in SCHEMA.names})
+
+    def add(self, *row: object) -> None:
+        for column, value in zip(self.columns.values(), row, strict=True):
+            column.append(value)
+
+    def write(self, path: Path) -> None:
+        """Write Parquet under another name first: a file under ``path`` is whole."""
+        unfinished = path.with_suffix(".tmp")
+        pyarrow.parquet.write_table(pyarrow.table(self.columns, schema=SCHEMA), unfinished, compression="zstd")
+        unfinished.replace(path)
+
+
+def entries(
+    calls: Mapping[str, Call], problem: Problem, seed: int, stopwatch: Stopwatch
+) -> dict[str, Callable[[], None]]:
+    """Return what a round consists of: every version on the same inputs and outputs, an empty call, a copy.
+
+    The copy moves as many bytes as the workload has to, half read and half written; without memory for it there is
+    none. Raises torch's out-of-memory error if the inputs and outputs do not fit.
+    """
+    inputs, outputs = problem.inputs(seed), problem.outputs()
+    integers = problem.workload.integers
+    runs = {name: _bind(call, inputs, outputs, integers) for name, call in calls.items()}
+    runs[EMPTY] = stopwatch.empty
+    copy = _copy(problem.kernel.algorithmic_bytes(problem.workload) // 2, problem.device)
+    return runs | ({COPY: copy} if copy else {})
+
+
+def run(
+    runs: Mapping[str, Callable[[], None]], workload: str, request: Request, stopwatch: Stopwatch, progress: Progress
+) -> Samples:
+    """Return the samples of all rounds kept; every call has its version announced before it.
+
+    Rounds before the first kept one have negative numbers and are dropped. The order within a round is a permutation
+    drawn from the request's first seed, so that it can be repeated.
+    """
+    samples, order = Samples(), random.Random(f"{request.seeds[0]} {workload}")
+    names = list(runs)
+    for number in range(-request.settings.warmup, request.settings.rounds):
+        order.shuffle(names)
+        for position, name in enumerate(names):
+            progress.begin(name)
+            reading = stopwatch.time(runs[name])
+            if number >= 0:
+                row = (number, position, reading.time_ns, reading.sm_clock_mhz, reading.late)
+                samples.add(request.bench_id, workload, name, *row)
+        if number >= 0:
+            progress.round(number)
+    return samples
+
+
+def _bind(
+    call: Call, inputs: tuple[object, ...], outputs: tuple[object, ...], integers: Mapping[str, int]
+) -> Callable[[], None]:
+    return lambda: call(inputs, outputs, integers)
+
+
+def _copy(size: int, device: str) -> Callable[[], None] | None:
+    try:
+        source = torch.ones(size, dtype=torch.uint8, device=device)
+        target = torch.empty_like(source)
+    except RuntimeError as error:
+        if accelerator.describe(error).startswith(accelerator.OUT_OF_MEMORY):
+            return None
+        raise
+
+    def copy() -> None:
+        target.copy_(source)
+
+    return copy

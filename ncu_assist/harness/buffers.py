@@ -1,0 +1,79 @@
+"""Tensors between guard zones, poisoned before a call and inspected after it. Runs in the child."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+GUARD_BYTES = 1 << 18  # a multiple of 512: the tensor keeps the alignment of an allocation of its own
+INPUT_GUARD = 0xFF  # read as a float of any width it is NaN, so that reading past an input spoils the result
+OUTPUT_GUARD = 0xA5
+INTEGER_OF_SIZE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+# NaNs with a payload that no arithmetic makes: an element that still has it was never written.
+NAN_PATTERN = {
+    torch.float64: 0x7FF8A5A5A5A5A5A5,
+    torch.float32: 0x7FC0A5A5,
+    torch.float16: 0x7E5A,
+    torch.bfloat16: 0x7FE5,
+}
+INTEGER_BYTES = (0x25, 0x5A)  # alternated: no right integer result equals both
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """A named tensor inside a larger allocation whose both ends hold ``pattern``."""
+
+    name: str
+    tensor: Any
+    storage: Any
+    pattern: int
+
+    def guard_fault(self) -> str:
+        """Return what was written outside the tensor, empty if nothing was."""
+        before, after = self.storage[:GUARD_BYTES], self.storage[-GUARD_BYTES:]
+        touched = (after != self.pattern).nonzero()
+        if touched.numel():
+            first = int(touched[0])
+            return f"wrote {touched.numel()} bytes past the end of '{self.name}', first at byte {first} behind it"
+        touched = (before != self.pattern).nonzero()
+        if touched.numel():
+            return f"wrote {touched.numel()} bytes before the start of '{self.name}'"
+        return ""
+
+    def poison(self, turn: int) -> None:
+        """Fill the tensor with a value that no result has; integers alternate with ``turn``."""
+        bits(self.tensor).fill_(_poison(self.tensor.dtype, turn))
+
+    def unwritten(self, turn: int) -> Any:
+        """Return the flat indices that still hold the poison of ``turn``; only floats can tell."""
+        if self.tensor.dtype not in NAN_PATTERN:
+            return torch.empty(0, dtype=torch.int64)
+        return (bits(self.tensor) == _poison(self.tensor.dtype, turn)).nonzero().flatten()
+
+    def refill(self, source: Any) -> None:
+        """Overwrite the tensor in place. ``data`` hides it from autograd's version counter, and so from caches."""
+        self.tensor.data.copy_(source)
+
+
+def guarded(name: str, like: Any, pattern: int) -> Guarded:
+    """Return an uninitialized contiguous tensor of the shape, dtype and device of ``like`` between guard zones."""
+    size = like.numel() * like.element_size()
+    storage = torch.empty(size + 2 * GUARD_BYTES, dtype=torch.uint8, device=like.device)
+    storage[:GUARD_BYTES] = pattern
+    storage[GUARD_BYTES + size :] = pattern
+    tensor = storage[GUARD_BYTES : GUARD_BYTES + size].view(like.dtype).view(like.shape)
+    return Guarded(name, tensor, storage, pattern)
+
+
+def bits(tensor: Any) -> Any:
+    """Return a contiguous tensor's elements as flat integers of the same width, for bit-wise comparison."""
+    return tensor.reshape(-1).view(INTEGER_OF_SIZE[tensor.element_size()])
+
+
+def _poison(dtype: Any, turn: int) -> int:
+    if dtype in NAN_PATTERN:
+        return NAN_PATTERN[dtype]
+    byte = INTEGER_BYTES[turn % 2]
+    return int.from_bytes(bytes([byte]) * dtype.itemsize, "little")

@@ -1,0 +1,206 @@
+"""The parent's side of a measurement: starts children until every version has its results or its failure."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ncu_assist.errors import EnvironmentProblem, NcuAssistError, StageFailed, UsageProblem
+from ncu_assist.executors.base import Executor
+from ncu_assist.harness import results
+from ncu_assist.harness.events import Event, parse
+from ncu_assist.harness.request import Request, write
+from ncu_assist.process import Completed
+from ncu_assist.record import Check, Device, Toolchain
+
+if TYPE_CHECKING:
+    import pandas
+
+START_TIMEOUT_S = 300.0  # importing torch from a cold disk and opening the GPU, before any version is named
+STDERR_TAIL = 2000  # characters
+ERRORS: dict[int, type[NcuAssistError]] = {2: UsageProblem, 5: StageFailed, 6: EnvironmentProblem}
+
+
+@dataclass(frozen=True)
+class BenchFacts:
+    """How the samples were taken. Temperatures in degrees Celsius, before and after."""
+
+    bench_id: str
+    rounds: int
+    flush: str
+    temperature_c: tuple[float, float] | None
+    throttle_reasons: tuple[str, ...] | None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the children left. ``samples`` has the columns of bench.SCHEMA and is None without a bench.
+
+    A failed check stands in ``checks``; ``failures`` has the versions that crashed, hung, could not be loaded or did
+    not get through the bench, with what happened.
+    """
+
+    checks: dict[str, tuple[Check, ...]]
+    samples: pandas.DataFrame | None
+    bench: BenchFacts | None
+    device: Device | None
+    toolchain: Toolchain
+    failures: dict[str, str]
+
+
+def measure(
+    request: Request, executor: Executor, on_event: Callable[[Event], None], version_timeout_s: float
+) -> Measured:
+    """Run check and bench as asked and return everything that was measured.
+
+    A version that kills the child, or is silent for ``version_timeout_s``, is recorded as failed and left out of the
+    next child. Raises EnvironmentProblem without torch or a GPU, StageFailed if a child dies and no version is to
+    blame or reference.py is wrong.
+    """
+    for _ in range(len(request.artifacts) + 1):
+        watch = Watch(on_event, version_timeout_s)
+        completed = _run_child(request, executor, watch)
+        if completed.exit_code == 0:
+            break
+        _blame(request, completed, watch)
+        if len({f.version for f in results.read_failures(Path(request.out)) if f.everywhere}) == len(request.artifacts):
+            break
+    return collect(request)
+
+
+def collect(request: Request) -> Measured:
+    """Return what the children of a request have left so far, also after one was interrupted."""
+    out, settings = Path(request.out), request.settings
+    facts = results.read_facts(out) or results.Facts(Toolchain())
+    failures: dict[str, str] = {}
+    for failure in results.read_failures(out):
+        failures[failure.version] = "; ".join(filter(None, [failures.get(failure.version, ""), str(failure)]))
+    bench = BenchFacts(request.bench_id, settings.rounds, settings.flush, facts.temperature_c, facts.throttle_reasons)
+    return Measured(
+        checks=results.read_checks(out),
+        samples=results.read_samples(out),
+        bench=bench if "bench" in settings.stages else None,
+        device=facts.device,
+        toolchain=facts.toolchain,
+        failures=failures,
+    )
+
+
+def profile_command(request_path: Path) -> list[str]:
+    """Return the program for ncu to run. Start it with ``child_environment()`` in ``child_folder(request)``."""
+    return [sys.executable, "-m", "ncu_assist.harness", str(request_path)]
+
+
+def child_environment() -> dict[str, str]:
+    """Return this process's environment, extended so that a child in any folder imports this same package."""
+    package = str(Path(__file__).parents[2])
+    path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH", "")]))
+    return {**os.environ, "PYTHONPATH": path}
+
+
+def child_folder(request: Request) -> Path:
+    """Return the project root: the source paths in ``-lineinfo`` are relative to it."""
+    return Path(request.kernel_folder).parent.parent
+
+
+def only(request: Request, versions: tuple[str, ...]) -> Request:
+    """Return and write the same request for some of its versions, with a folder of its own below that of the first."""
+    artifacts = tuple(a for a in request.artifacts if a.version in versions)
+    part = replace(
+        request, artifacts=artifacts, out=str(Path(request.out) / "-".join(v.split("_")[0] for v in versions))
+    )
+    write(part)
+    return part
+
+
+class Watch:
+    """Follows the child's events: who is at work, since when it is silent, what it said before it ended."""
+
+    def __init__(self, on_event: Callable[[Event], None], version_timeout_s: float) -> None:
+        self.current: Event | None = None
+        self.fatal: Event | None = None
+        self.problem: Event | None = None
+        self._on_event = on_event
+        self._limit_s, self._timeout_s = max(START_TIMEOUT_S, version_timeout_s), version_timeout_s
+        self._last = time.monotonic()
+
+    def line(self, line: str) -> None:
+        """Take one line of the child's stdout."""
+        event = parse(line)
+        if event is None:
+            return
+        self._last = time.monotonic()
+        if event.event == "ready":
+            self._limit_s = self._timeout_s
+        elif event.event == "begin":
+            self.current = event
+        elif event.event in ("end", "failed", "round"):
+            self.current = None
+        elif event.event == "fatal":
+            self.fatal = event
+        elif event.event == "problem":
+            self.problem = event
+        self._on_event(event)
+
+    def is_stuck(self) -> bool:
+        """Return whether nothing was heard for longer than a version may take."""
+        return time.monotonic() - self._last > self._limit_s
+
+    def failed(self, event: Event) -> None:
+        """Pass on that a version failed which could not say so itself."""
+        self._on_event(event)
+
+    @property
+    def limit_s(self) -> float:
+        return self._limit_s
+
+
+def _run_child(request: Request, executor: Executor, watch: Watch) -> Completed:
+    return executor.run(
+        profile_command(request.path),
+        env=child_environment(),
+        cwd=child_folder(request),
+        on_line=watch.line,
+        is_stuck=watch.is_stuck,
+    )
+
+
+def _blame(request: Request, completed: Completed, watch: Watch) -> None:
+    """Record the version that ended the child; raise if it was none."""
+    if watch.problem is not None:
+        kind = ERRORS.get(watch.problem.exit_code, NcuAssistError)
+        raise kind(watch.problem.text, watch.problem.hint)
+    culprit = watch.fatal or watch.current
+    reason = watch.fatal.text if watch.fatal else what_happened(completed, watch.limit_s)
+    if culprit is None or culprit.version not in request.versions:
+        words = completed.stderr[-STDERR_TAIL:].strip()
+        raise StageFailed(f"the measuring process {reason}\n{words}".rstrip(), "ncu-assist doctor")
+    out = Path(request.out)
+    failure = results.Failure(culprit.version, culprit.stage, culprit.workload, reason, everywhere=True)
+    results.append_failure(out, failure)
+    if culprit.stage == "check":
+        check = Check(culprit.workload, False, reason, request.seeds, None, None)
+        results.append_check(out, culprit.version, check)
+    if watch.fatal is None:
+        watch.failed(replace(culprit, event="failed", text=reason))
+
+
+def what_happened(completed: Completed, limit_s: float) -> str:
+    """Return in words how a child ended."""
+    if completed.timed_out:
+        return f"gave no sign of life for {limit_s:.0f} s and was ended"
+    if completed.exit_code < 0:
+        try:
+            name = signal.Signals(-completed.exit_code).name
+        except ValueError:
+            name = "unknown"
+        cause = ": the machine was out of memory, or somebody ended it" if name == "SIGKILL" else ""
+        return f"crashed with signal {-completed.exit_code} ({name}){cause}"
+    last = completed.stderr.strip().splitlines()[-1:] or [""]
+    return f"ended with exit code {completed.exit_code}: {last[0]}".rstrip(": ")

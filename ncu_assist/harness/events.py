@@ -1,0 +1,48 @@
+"""The child's progress: one JSON line an event on its stdout, between whatever kernels print there themselves."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+
+Kind = Literal["ready", "begin", "end", "round", "failed", "fatal", "problem"]
+MARK = '{"event":'
+
+
+@dataclass(frozen=True)
+class Event:
+    """``begin`` and ``end`` frame work on a version; ``round`` counts bench rounds (index of total).
+
+    ``failed``: this version did not do this, the child goes on. ``fatal``: the GPU context is lost, the child ends.
+    ``problem``: no version is to blame; ``text`` is the message, ``hint`` and ``exit_code`` as in NcuAssistError.
+    """
+
+    event: Kind
+    stage: str = ""
+    version: str = ""
+    workload: str = ""
+    index: int = 0
+    total: int = 0
+    text: str = ""
+    hint: str = ""
+    exit_code: int = 0
+
+
+def emit(event: Event) -> None:
+    """Write an event to stdout at once."""
+    sys.stdout.write(msgspec.json.encode(event).decode() + "\n")
+    sys.stdout.flush()
+
+
+def parse(line: str) -> Event | None:
+    """Return the event in a line of the child's stdout, None for anything else."""
+    start = line.find(MARK)
+    if start < 0:
+        return None
+    try:
+        return msgspec.json.decode(line[start:], type=Event)
+    except msgspec.DecodeError:
+        return None

@@ -1,0 +1,67 @@
+"""One workload of a kernel as tensors: inputs by seed, the reference's outputs, empty outputs. Runs in the child."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from ncu_assist.errors import StageFailed
+from ncu_assist.harness.accelerator import OUT_OF_MEMORY, describe
+from ncu_assist.spec import Kernel, Workload
+
+Tensors = tuple[Any, ...]
+
+
+class ReferenceProblem(StageFailed):
+    """reference.py fails or does not fit kernel.toml: no version is to blame."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A kernel, one of its workloads, the module of its reference.py, and the device."""
+
+    kernel: Kernel
+    workload: Workload
+    module: Any
+    device: str
+
+    def inputs(self, seed: int) -> Tensors:
+        """Return the inputs for a seed; raises ReferenceProblem if there are not as many as kernel.toml names."""
+        workload = {**self.workload.integers, "dtype": self.workload.dtype, "name": self.workload.name}
+        tensors = self._ask("make_inputs", workload, seed, self.device)
+        if len(tensors) != len(self.kernel.inputs):
+            raise ReferenceProblem(
+                f"{self.kernel.name}/reference.py: make_inputs returns {len(tensors)} inputs, kernel.toml names "
+                f"{len(self.kernel.inputs)}"
+            )
+        return tuple(t.contiguous() if isinstance(t, torch.Tensor) else t for t in tensors)
+
+    def expected(self, inputs: Tensors) -> Tensors:
+        """Return the reference's outputs; it gets copies, so that it may work in place."""
+        copies = tuple(t.clone() if isinstance(t, torch.Tensor) else t for t in inputs)
+        outputs = self._ask("reference", *copies)
+        shapes = [tuple(t.shape) for t in outputs]
+        wanted = [self.kernel.shape(o, self.workload) for o in self.kernel.outputs]
+        if shapes != wanted:
+            raise ReferenceProblem(
+                f"{self.kernel.name}/reference.py: outputs of shape {shapes}, kernel.toml says {wanted}"
+            )
+        return outputs
+
+    def outputs(self) -> Tensors:
+        """Return uninitialized outputs."""
+        return tuple(
+            torch.empty(self.kernel.shape(o, self.workload), dtype=getattr(torch, o.dtype), device=self.device)
+            for o in self.kernel.outputs
+        )
+
+    def _ask(self, function: str, *arguments: Any) -> Tensors:
+        try:
+            return tuple(getattr(self.module, function)(*arguments))
+        except Exception as error:
+            words = describe(error)
+            if words.startswith(OUT_OF_MEMORY):
+                raise
+            raise ReferenceProblem(f"{self.kernel.name}/reference.py: {function} fails: {words}") from error

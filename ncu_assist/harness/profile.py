@@ -1,0 +1,45 @@
+"""The calls that ncu profiles, each in NVTX ranges that name version and workload. Runs in the child, under ncu."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+from ncu_assist.backends.base import Call
+from ncu_assist.harness import accelerator
+from ncu_assist.harness.problem import Problem
+
+RANGE = "ncu-assist"
+WARMUP_CALLS = 2  # the first compiles and loads, the second finds everything in place
+
+
+def range_name(version: str, workload: str) -> str:
+    """Return the name of the inner NVTX range of a call."""
+    return f"{version}|{workload}"
+
+
+def profile(call: Call, version: str, problem: Problem, seed: int) -> None:
+    """Warm up outside the ranges, then call once inside them, everything before and after it finished."""
+    inputs, outputs, integers = problem.inputs(seed), problem.outputs(), problem.workload.integers
+    for _ in range(WARMUP_CALLS):
+        call(inputs, outputs, integers)
+    accelerator.synchronize(problem.device)
+    with _ranges(range_name(version, problem.workload.name), problem.device):
+        call(inputs, outputs, integers)
+        accelerator.synchronize(problem.device)
+
+
+@contextmanager
+def _ranges(name: str, device: str) -> Iterator[None]:
+    if device != "cuda":
+        yield
+        return
+    torch.cuda.nvtx.range_push(RANGE)
+    torch.cuda.nvtx.range_push(name)
+    try:
+        yield
+    finally:
+        torch.cuda.nvtx.range_pop()
+        torch.cuda.nvtx.range_pop()

@@ -1,0 +1,110 @@
+"""What the parent asks of the child: a JSON file with the versions to load and the stages to run."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from ncu_assist.backends import backend_of
+from ncu_assist.backends.base import BuildOutcome
+from ncu_assist.backends.cuda import compile_library
+from ncu_assist.backends.nvcc import find_nvcc
+from ncu_assist.spec import Kernel, Workload
+
+Stage = Literal["check", "bench", "profile"]
+Flush = Literal["read", "memset", "none"]
+FILE = "request.json"
+DEVICE_SOURCE = Path(__file__).with_name("device.cu")
+SEED_LIMIT = 2**31
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to measure. ``trials`` is the number of seeds in check, ``repeats`` that of further calls a seed.
+
+    ``rounds`` and ``warmup`` count bench rounds kept and not kept. ``device`` is cuda; cpu serves tests.
+    """
+
+    stages: tuple[Stage, ...]
+    trials: int = 3
+    repeats: int = 5
+    rounds: int = 100
+    warmup: int = 3
+    flush: Flush = "read"
+    device: str = "cuda"
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A built version: its full name, the backend that loads it, and the file."""
+
+    version: str
+    backend: str
+    path: str
+
+
+@dataclass(frozen=True)
+class Request:
+    """One job for the child. Results go to files in ``out``; a second child with the same request goes on there."""
+
+    kernel_folder: str
+    artifacts: tuple[Artifact, ...]
+    workloads: tuple[str, ...]
+    settings: Settings
+    seeds: tuple[int, ...]
+    bench_id: str
+    out: str
+    helpers: str | None = None  # device.cu as a shared object; only bench on a GPU needs it
+    nvcc: str | None = None  # its version, where it built one of the artifacts
+    skip: tuple[tuple[str, str], ...] = ()  # (version, workload) not to run, e.g. because the check failed
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        return tuple(a.version for a in self.artifacts)
+
+    @property
+    def path(self) -> Path:
+        return Path(self.out) / FILE
+
+
+def new_request(
+    kernel: Kernel, outcomes: Mapping[str, BuildOutcome], workloads: Sequence[Workload], settings: Settings, work: Path
+) -> Request:
+    """Return a request for the versions that built, with fresh seeds and a folder of its own, and write it there.
+
+    Builds the bench's device code where it is needed. Raises EnvironmentProblem if that lacks a compiler.
+    """
+    bench_id = secrets.token_hex(6)
+    built = {name: o.artifact for name, o in outcomes.items() if o.artifact is not None}
+    artifacts = tuple(Artifact(n, backend_of(kernel.version(n).path).name, str(p.resolve())) for n, p in built.items())
+    times_gpu = settings.device == "cuda" and "bench" in settings.stages
+    request = Request(
+        kernel_folder=str(kernel.folder.resolve()),
+        artifacts=artifacts,
+        workloads=tuple(w.name for w in workloads),
+        settings=settings,
+        seeds=tuple(secrets.randbelow(SEED_LIMIT) for _ in range(max(1, settings.trials))),
+        bench_id=bench_id,
+        out=str((work / "measure" / bench_id).resolve()),
+        helpers=str(compile_library(DEVICE_SOURCE, work / "build" / "harness")) if times_gpu else None,
+        nvcc=find_nvcc().version if any(a.backend != "python" for a in artifacts) else None,
+    )
+    write(request)
+    return request
+
+
+def write(request: Request) -> Path:
+    """Write a request into its folder and return the file."""
+    request.path.parent.mkdir(parents=True, exist_ok=True)
+    request.path.write_bytes(msgspec.json.encode(request))
+    return request.path
+
+
+def read(path: Path) -> Request:
+    """Return the request in a file."""
+    return msgspec.json.decode(path.read_bytes(), type=Request)

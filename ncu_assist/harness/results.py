@@ -1,0 +1,112 @@
+"""The files in which the child leaves its results, written as they come, so that a crash loses nothing finished."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from ncu_assist.record import Check, Device, Toolchain
+
+if TYPE_CHECKING:
+    import pandas
+
+CHECKS, FAILURES, FACTS = "checks.jsonl", "failures.jsonl", "facts.json"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class VersionCheck:
+    """A check and the version it is of."""
+
+    version: str
+    check: Check
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A version that did not do what was asked. ``everywhere``: it is left out of everything that follows."""
+
+    version: str
+    stage: str
+    workload: str
+    reason: str
+    everywhere: bool
+
+    def __str__(self) -> str:
+        return f"{self.stage} {self.workload}: {self.reason}" if self.workload else f"{self.stage}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Where and how the child measured. ``device`` is None on a CPU; temperature in degrees Celsius."""
+
+    toolchain: Toolchain
+    device: Device | None = None
+    temperature_c: tuple[float, float] | None = None
+    throttle_reasons: tuple[str, ...] | None = None
+
+
+def append_check(out: Path, version: str, check: Check) -> None:
+    """Add a check to those in ``out``."""
+    _append(out / CHECKS, VersionCheck(version, check))
+
+
+def append_failure(out: Path, failure: Failure) -> None:
+    """Add a failure to those in ``out``."""
+    _append(out / FAILURES, failure)
+
+
+def read_checks(out: Path) -> dict[str, tuple[Check, ...]]:
+    """Return the checks in ``out`` by version, in the order in which they were made."""
+    checks: dict[str, tuple[Check, ...]] = {}
+    for row in _rows(out / CHECKS, VersionCheck):
+        checks[row.version] = (*checks.get(row.version, ()), row.check)
+    return checks
+
+
+def read_failures(out: Path) -> tuple[Failure, ...]:
+    """Return the failures in ``out`` in the order in which they came."""
+    return tuple(_rows(out / FAILURES, Failure))
+
+
+def write_facts(out: Path, facts: Facts) -> None:
+    """Write the facts; the temperature before and the reasons seen by an earlier child of this job stay."""
+    old = read_facts(out)
+    if old is not None and old.temperature_c and facts.temperature_c:
+        facts = replace(facts, temperature_c=(old.temperature_c[0], facts.temperature_c[1]))
+    if old is not None and old.throttle_reasons:
+        reasons = sorted({*old.throttle_reasons, *(facts.throttle_reasons or ())})
+        facts = replace(facts, throttle_reasons=tuple(reasons))
+    (out / FACTS).write_bytes(msgspec.json.encode(facts))
+
+
+def read_facts(out: Path) -> Facts | None:
+    """Return the facts in ``out``, None if no child came so far."""
+    path = out / FACTS
+    return msgspec.json.decode(path.read_bytes(), type=Facts) if path.is_file() else None
+
+
+def samples_path(out: Path, workload: str) -> Path:
+    """Return the file for the samples of one workload."""
+    return out / f"samples-{workload}.parquet"
+
+
+def read_samples(out: Path) -> pandas.DataFrame | None:
+    """Return all samples in ``out`` as one frame (columns in bench.COLUMNS), None if there are none."""
+    import pandas
+
+    frames = [pandas.read_parquet(path) for path in sorted(out.glob("samples-*.parquet"))]
+    return pandas.concat(frames, ignore_index=True) if frames else None
+
+
+def _append(path: Path, row: object) -> None:
+    with path.open("ab") as file:
+        file.write(msgspec.json.encode(row) + b"\n")
+
+
+def _rows(path: Path, kind: type[T]) -> list[T]:
+    lines = path.read_bytes().splitlines() if path.is_file() else []
+    return [msgspec.json.decode(line, type=kind) for line in lines]

@@ -1,0 +1,129 @@
+"""The child's work on one request: load the versions, run the stages, record what fails and go on."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+from ncu_assist.backends import BACKENDS
+from ncu_assist.backends.base import Call
+from ncu_assist.backends.python import import_file
+from ncu_assist.harness import accelerator, events, results
+from ncu_assist.harness.check import check
+from ncu_assist.harness.events import Event
+from ncu_assist.harness.facts import device_facts, gpu_uuid, toolchain
+from ncu_assist.harness.nvml import Nvml
+from ncu_assist.harness.problem import Problem, ReferenceProblem
+from ncu_assist.harness.profile import profile
+from ncu_assist.harness.request import Artifact, Request
+from ncu_assist.record import Check
+from ncu_assist.spec import Workload
+from ncu_assist.spec_file import read_kernel
+
+
+class ContextLost(Exception):
+    """A version left the GPU unusable for this process; it was reported, and the process must end."""
+
+
+class Session:
+    """One child process. Results that an earlier child left in the request's folder are not made again."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.out = Path(request.out)
+        self.device = request.settings.device
+        self.kernel = read_kernel(Path(request.kernel_folder))
+        self.nvml = Nvml(gpu_uuid(self.device))
+        self.calls: dict[str, Call] = {}
+        if str(self.kernel.folder) not in sys.path:
+            sys.path.append(str(self.kernel.folder))  # a Python version may import a neighbour
+        self._module = import_file(self.kernel.reference)
+
+    def facts(self) -> results.Facts:
+        """Return where and with what this child measures."""
+        return results.Facts(toolchain(self.request.nvcc), device_facts(self.device, self.nvml))
+
+    def load(self) -> None:
+        """Load every version that has not failed."""
+        failed = {f.version for f in results.read_failures(self.out) if f.everywhere}
+        for artifact in self.request.artifacts:
+            if artifact.version not in failed:
+                self.attempt(Event("begin", "load", artifact.version), partial(self._load, artifact))
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield the workloads asked for, in the order of kernel.toml."""
+        for workload in self.kernel.workloads:
+            if workload.name in self.request.workloads:
+                yield Problem(self.kernel, workload, self._module, self.device)
+
+    def versions(self, workload: Workload) -> list[str]:
+        """Return the versions to run on a workload: loaded, serving its dtype, not skipped, not failed on it."""
+        failed = {(f.version, f.workload) for f in results.read_failures(self.out)}
+        unwanted = failed | set(self.request.skip)
+        names = [v.name for v in self.kernel.versions if v.serves(workload) and v.name in self.calls]
+        return [name for name in names if (name, workload.name) not in unwanted]
+
+    def attempt(self, begin: Event, action: Callable[[], None]) -> str:
+        """Announce and do a piece of work on one version; return why it failed, empty if it did not.
+
+        Raises ContextLost if the GPU cannot be used any more, ReferenceProblem if the version is not to blame.
+        """
+        events.emit(begin)
+        try:
+            action()
+            accelerator.synchronize(self.device)
+        except ReferenceProblem:
+            raise
+        except Exception as error:
+            return self.failed(begin, error)
+        events.emit(Event("end", begin.stage, begin.version, begin.workload))
+        return ""
+
+    def failed(self, begin: Event, error: Exception) -> str:
+        """Report and record that a version failed with an exception, and return it in words."""
+        reason = accelerator.describe(error)
+        lost = accelerator.is_dead(self.device)
+        kind: events.Kind = "fatal" if lost else "failed"
+        events.emit(Event(kind, begin.stage, begin.version, begin.workload, text=reason))
+        if lost:
+            raise ContextLost(reason) from error
+        if begin.stage != "check":  # a failed check is a result
+            everywhere = begin.stage == "load"
+            failure = results.Failure(begin.version, begin.stage, begin.workload, reason, everywhere)
+            results.append_failure(self.out, failure)
+        error.__traceback__ = None  # its frames hold tensors
+        accelerator.release()
+        return reason
+
+    def _load(self, artifact: Artifact) -> None:
+        self.calls[artifact.version] = BACKENDS[artifact.backend].load(Path(artifact.path), self.kernel)
+
+
+def run_check(session: Session) -> None:
+    """Check every version on every workload and record each outcome."""
+    done = {(v, c.workload) for v, checks in results.read_checks(session.out).items() for c in checks}
+    todo = [
+        (p, v) for p in session.problems() for v in session.versions(p.workload) if (v, p.workload.name) not in done
+    ]
+    for index, (problem, version) in enumerate(todo, 1):
+        begin = Event("begin", "check", version, problem.workload.name, index, len(todo))
+        outcomes: list[Check] = []
+        reason = session.attempt(begin, partial(_check, session, problem, version, outcomes))
+        failed = Check(problem.workload.name, False, reason, session.request.seeds, None, None)
+        results.append_check(session.out, version, failed if reason else outcomes[0])
+
+
+def run_profile(session: Session) -> None:
+    """Run every version on every workload once inside its NVTX ranges."""
+    todo = [(p, v) for p in session.problems() for v in session.versions(p.workload)]
+    for index, (problem, version) in enumerate(todo, 1):
+        begin = Event("begin", "profile", version, problem.workload.name, index, len(todo))
+        call, seed = session.calls[version], session.request.seeds[0]
+        session.attempt(begin, partial(profile, call, version, problem, seed))
+
+
+def _check(session: Session, problem: Problem, version: str, outcomes: list[Check]) -> None:
+    request = session.request
+    outcomes.append(check(session.calls[version], problem, request.seeds, request.settings.repeats))

@@ -1,0 +1,154 @@
+"""What in a report names a machine or a person, and the same report with all of it replaced by filler.
+
+Filler has the length of what it replaces, so that every size in the file still holds and NVIDIA's reader returns the
+same values. Kernel names, NVTX ranges, file names without their folder and imported source text stay.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from ncu_assist.errors import UsageProblem
+from ncu_assist.ncu import report_file, wire
+
+Kind = Literal["host", "system", "address", "process", "command line", "launch settings", "path"]
+
+FILLER = "x"
+LOOPBACK = ("127.0.0.1", "::1")
+MIN_SECRET = 5  # bytes; a shorter word turns up by chance in megabytes of machine code
+SESSION_KINDS: dict[tuple[int, ...], Kind] = {  # field numbers inside the session details of a block header
+    (3, 5): "host",
+    (4, 5): "host",
+    (3, 2): "system",
+    (4, 2): "system",
+    (4, 7, 1): "address",
+    (3, 7, 1): "address",
+    (11,): "command line",
+}
+LAUNCH_SETTINGS = 9  # the program, its arguments, its folder, its environment
+PROCESS_KINDS: dict[int, Kind] = {2: "address", 3: "process"}
+RESULT_METRIC, SOURCE_CUBIN = 13, 4  # large fields without text of the user, and the one that is an ELF file
+# In a cubin's line table a path ends with a zero byte and follows one; in its PTX it stands in quotes.
+CUBIN_PATH = re.compile(rb'(?<=[\x00-\x1f])/[\x21-\x7e]{3,4096}(?=\x00)|(?<=")/[^"\x00-\x1f]{3,4096}(?=")')
+PRINTED_PATH = re.compile(r"/[^\0\n\"']{3,4096}")
+PERHAPS_PATH = re.compile(rb"/[^\0\n/]+/")  # spares walking the large messages that hold no path
+
+
+@dataclass(frozen=True)
+class Identifying:
+    """A text that names a machine, a person or a place; ``at`` is its offset in the report."""
+
+    kind: Kind
+    text: str
+    at: int
+
+
+def identifying_strings(data: bytes) -> tuple[Identifying, ...]:
+    """Return what names a machine: host, system build, addresses, process, command line, environment, paths.
+
+    Raises DamagedData for a report that cannot be walked. The report of ``blank`` has none of them.
+    """
+    found = [*_in_headers(data), *_in_entries(data)]
+    return tuple(f for f in found if f.text.strip(FILLER) and f.text not in LOOPBACK)
+
+
+def blank(data: bytes, secrets: Collection[str] = ()) -> bytes:
+    """Return the report with every identifying string, and every secret, replaced by filler of the same length.
+
+    The folders of source files go wherever they occur, their file names stay. Secrets are words of the caller's, such
+    as a user or host name. Raises UsageProblem for a secret below 5 bytes, which cannot be told from machine code, and
+    for one that is part of a metric's name.
+    """
+    names = identifying_strings(data)
+    out = bytearray(data)
+    for name in names:
+        if name.kind != "path":
+            out[name.at : name.at + len(name.text.encode())] = FILLER.encode() * len(name.text.encode())
+    blanked = bytes(out)
+    for number, folder in enumerate(sorted(_folders(names), key=lambda f: (-len(f), f))):
+        blanked = blanked.replace(folder, _folder_filler(folder, number))
+    for secret in sorted(secrets, key=len, reverse=True):
+        blanked = _without(blanked, secret.encode())
+    if list(_string_tables(blanked)) != list(_string_tables(data)):
+        raise UsageProblem(f"one of these is part of a metric's name and cannot be removed: {', '.join(secrets)}")
+    return blanked
+
+
+def leftovers(data: bytes, secrets: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the identifying strings and the secrets that a report still holds; none after ``blank``."""
+    names = [name.text for name in identifying_strings(data)]
+    return tuple(dict.fromkeys([*names, *(s for s in secrets if s.encode() in data)]))
+
+
+def _in_headers(data: bytes) -> Iterator[Identifying]:
+    for block in report_file.blocks(data):
+        for field in wire.fields(data, block.header_start, block.header_end):
+            if field.wire != wire.BYTES:
+                continue
+            if field.number == report_file.SESSION:
+                yield from _in_session(data, field)
+            elif field.number == report_file.PROCESS:
+                for path, at, text in wire.texts(data, field.body, field.end):
+                    if path[-1] in PROCESS_KINDS:
+                        yield Identifying(PROCESS_KINDS[path[-1]], text, at)
+
+
+def _in_session(data: bytes, field: wire.Field) -> Iterator[Identifying]:
+    for path, at, text in wire.texts(data, field.body, field.end):
+        if path in SESSION_KINDS:
+            yield Identifying(SESSION_KINDS[path], text, at)
+        elif path[0] == LAUNCH_SETTINGS:
+            yield Identifying("launch settings", text, at)
+        elif PRINTED_PATH.match(text):
+            yield Identifying("path", text, at)
+
+
+def _in_entries(data: bytes) -> Iterator[Identifying]:
+    for block in report_file.blocks(data):
+        for entry in block.entries:
+            for field in wire.fields(data, entry.start, entry.end):
+                if field.wire != wire.BYTES:
+                    continue
+                if entry.kind == report_file.SOURCES and field.number == SOURCE_CUBIN:
+                    yield from _in_cubin(data, field)
+                elif field.number != RESULT_METRIC and PERHAPS_PATH.search(data, field.body, field.end):
+                    for _, at, text in wire.texts(data, field.start, field.end):
+                        if PRINTED_PATH.fullmatch(text):
+                            yield Identifying("path", text, at)
+
+
+def _in_cubin(data: bytes, field: wire.Field) -> Iterator[Identifying]:
+    for match in CUBIN_PATH.finditer(data, field.body, field.end):
+        yield Identifying("path", match.group().decode("utf-8", errors="replace"), match.start())
+
+
+def _folders(names: Iterable[Identifying]) -> set[bytes]:
+    """Return the folders of all paths; a path whose last part has no extension may be a folder itself."""
+    found = set()
+    for name in names:
+        if name.kind not in ("path", "process") or not name.text.startswith("/"):
+            continue
+        folder, _, last = name.text.rstrip("/").rpartition("/")
+        found.add((folder if "." in last and folder else name.text).encode())
+    return {folder for folder in found if len(folder) > 3}
+
+
+def _folder_filler(folder: bytes, number: int) -> bytes:
+    """Return a name of the same length, different for every folder, so that two files of one name stay apart."""
+    return f"p{number}".ljust(len(folder), FILLER).encode()[: len(folder)]
+
+
+def _string_tables(data: bytes) -> Iterator[bytes]:
+    for block in report_file.blocks(data):
+        for field in wire.fields(data, block.header_start, block.header_end):
+            if field.number == report_file.STRINGS:
+                yield data[field.body : field.end]
+
+
+def _without(data: bytes, secret: bytes) -> bytes:
+    if len(secret) < MIN_SECRET:
+        raise UsageProblem(f"'{secret.decode()}' is too short to be removed from a report: {MIN_SECRET} bytes at least")
+    return data.replace(secret, FILLER.encode() * len(secret))

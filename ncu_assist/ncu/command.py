@@ -1,0 +1,114 @@
+"""The ncu program: where it is, what it can do, and the exact command and environment of a profiling run."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ncu_assist import process
+from ncu_assist.errors import EnvironmentProblem, UsageProblem, did_you_mean
+
+CUDA_LINK = Path("/usr/local/cuda")  # where NVIDIA's packages put the current toolkit
+NSIGHT_ROOT = Path("/opt/nvidia/nsight-compute")  # where NVIDIA's packages put every release of ncu
+VERSION_LINE = re.compile(r"^Version (\S+)", re.MULTILINE)
+SET_LINE = re.compile(r"^(?!Identifier)(\w+) {2,}\S", re.MULTILINE)
+ANSWER_TIMEOUT_S = 60.0  # `ncu --list-sets` takes about a second, more on a cold network disk
+EXTENSION = ".ncu-rep"  # without it ncu 2026.3 and later write another format
+INSTALL_HINT = "install Nsight Compute (package nsight-compute or the CUDA toolkit) or put ncu on PATH"
+
+
+@dataclass(frozen=True)
+class ProfileOptions:
+    """What a profiling run collects. ``nvtx_include`` 'name/' is a push/pop range, None profiles every launch."""
+
+    section_set: str = "full"
+    clock_control: str = "none"
+    cache_control: str = "all"
+    replay_mode: str = "kernel"
+    nvtx_include: str | None = "ncu-assist/"
+    kernel_filter: str | None = None  # an exact name or 'regex:…'
+    max_launches: int | None = None
+
+
+def find_ncu(env: Mapping[str, str] = os.environ, cuda_link: Path = CUDA_LINK, nsight_root: Path = NSIGHT_ROOT) -> Path:
+    """Return the ncu to use: on PATH, in CUDA_HOME, in the usual places, the newest release last.
+
+    Raises EnvironmentProblem when there is none.
+    """
+    on_path = shutil.which("ncu", path=env.get("PATH", ""))
+    candidates = [Path(on_path)] if on_path else []
+    if env.get("CUDA_HOME"):
+        candidates.append(Path(env["CUDA_HOME"]) / "bin" / "ncu")
+    candidates.append(cuda_link / "bin" / "ncu")
+    candidates += sorted(nsight_root.glob("*/ncu"), key=lambda path: _numbers(path.parent.name), reverse=True)
+    for path in candidates:
+        if path.is_file() and os.access(path, os.X_OK):
+            return path
+    raise EnvironmentProblem("ncu (Nsight Compute) is not installed here, so no counters can be measured", INSTALL_HINT)
+
+
+def version_of(ncu: Path) -> str:
+    """Return the version of an ncu, such as '2025.3.1.0'; raises EnvironmentProblem when it does not say one."""
+    match = VERSION_LINE.search(_answer(ncu, "--version"))
+    if match is None:
+        raise EnvironmentProblem(f"{ncu} does not say which version it is", INSTALL_HINT)
+    return match.group(1)
+
+
+def list_sets(ncu: Path) -> tuple[str, ...]:
+    """Return the names of the section sets that an ncu knows."""
+    return tuple(SET_LINE.findall(_answer(ncu, "--list-sets")))
+
+
+def check_set(ncu: Path, name: str) -> None:
+    """Raise UsageProblem for a section set that does not exist; ncu itself only warns and collects nothing."""
+    known = list_sets(ncu)
+    if name not in known:
+        raise UsageProblem(f"ncu has no section set '{name}'", did_you_mean(name, known))
+
+
+def profile_argv(ncu: Path, options: ProfileOptions, report: Path, log: Path, command: Sequence[str]) -> list[str]:
+    """Return the command line that profiles ``command`` into ``report`` (always .ncu-rep), ncu's own words in ``log``.
+
+    Each flag is there because its absence hurt somebody: ncu obeys a config file in the current folder, for example.
+    """
+    target = report if report.suffix == EXTENSION else report.with_name(report.name + EXTENSION)
+    argv = [str(ncu), "--config-file", "off", "--set", options.section_set, "--import-source", "yes"]
+    argv += ["--target-processes", "all", "--check-exit-code", "yes", "--nvtx"]
+    if options.nvtx_include is not None:
+        argv += ["--nvtx-include", options.nvtx_include]
+    argv += ["--clock-control", options.clock_control, "--cache-control", options.cache_control]
+    argv += ["--replay-mode", options.replay_mode]
+    if options.kernel_filter is not None:
+        argv += ["--kernel-name", options.kernel_filter]
+    if options.max_launches is not None:
+        argv += ["--launch-count", str(options.max_launches)]
+    return [*argv, "--log-file", str(log), "-f", "-o", str(target), "--", *command]
+
+
+def child_environment(base: Mapping[str, str], tmpdir: Path, gpu_uuid: str | None) -> dict[str, str]:
+    """Return the environment for ncu: a private TMPDIR for its lock file, one GPU, no other tool, no stub driver."""
+    env = {key: value for key, value in base.items() if key != "CUDA_INJECTION64_PATH"}
+    env["TMPDIR"] = str(tmpdir)
+    if gpu_uuid is not None:
+        env["CUDA_VISIBLE_DEVICES"] = gpu_uuid
+    if "LD_LIBRARY_PATH" in env:
+        folders = env["LD_LIBRARY_PATH"].split(":")
+        env["LD_LIBRARY_PATH"] = ":".join(f for f in folders if Path(f).name != "stubs")
+    return env
+
+
+def _answer(ncu: Path, question: str) -> str:
+    done = process.run([str(ncu), question], timeout_s=ANSWER_TIMEOUT_S)
+    if done.exit_code != 0 or done.timed_out:
+        words = (done.stderr or done.stdout).strip()[-500:]
+        raise EnvironmentProblem(f"'{ncu} {question}' failed with exit code {done.exit_code}: {words}", INSTALL_HINT)
+    return done.stdout
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version))

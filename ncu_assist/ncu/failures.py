@@ -1,0 +1,231 @@
+"""What ncu's messages mean: fragments that stay the same across releases, their cause, what to do about it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ncu_assist.errors import EnvironmentProblem, NcuAssistError, StageFailed
+from ncu_assist.ncu.log import read_log
+
+FAILED, ENVIRONMENT, ADVICE = StageFailed.exit_code, EnvironmentProblem.exit_code, 0
+TIMING_ONLY = "where none is possible, `ncu-assist bench` measures time without counters"
+APPLICATION_CODE = re.compile(r"The application returned an error code \((\d+)\)")
+SIGNALS = {6: "aborted", 9: "killed, perhaps for want of memory", 11: "segmentation fault", 15: "ended from outside"}
+BUSY_EXIT_CODE = 9  # of an ncu that finds another one, with another TMPDIR, on the same GPU
+RAW_LIMIT = 1500  # characters of ncu's own words in a message
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A known message. ``exit_code`` is ours: 5 a failed run, 6 the machine, 0 advice that does not fail a run."""
+
+    id: str
+    fragments: tuple[str, ...]
+    cause: str
+    cure: str
+    exit_code: int
+
+
+FAILURES: tuple[Failure, ...] = (
+    Failure(
+        "permission",
+        ("ERR_NVGPUCTRPERM", "InsufficientPermissions"),
+        "this user may not read GPU performance counters (RmProfilingAdminOnly: 1 in /proc/driver/nvidia/params, or a "
+        "container without CAP_SYS_ADMIN)",
+        "run as root, or load the driver with NVreg_RestrictProfilingToAdminUsers=0, or start the container with "
+        f"--cap-add=SYS_ADMIN; {TIMING_ONLY}",
+        ENVIRONMENT,
+    ),
+    Failure(
+        "counters-busy",
+        ("driver resource was unavailable",),
+        "another profiler or DCGM holds the performance counters of this GPU",
+        "end the other ncu or nsys, or `dcgmi profile --pause`",
+        ENVIRONMENT,
+    ),
+    Failure(
+        "library-not-loaded",
+        ("Failed to initialize the profiler: LibraryNotLoaded", "LibraryNotLoaded"),
+        "ncu's profiling library cannot work here: a sandboxed kernel (gVisor) or a broken installation",
+        f"use another host, or install Nsight Compute again; {TIMING_ONLY}",
+        ENVIRONMENT,
+    ),
+    Failure(
+        "no-driver",
+        ("failed to connect to the CUDA driver", "Failed to connect to the CUDA driver"),
+        "there is no NVIDIA driver, or the stub library stands before it on LD_LIBRARY_PATH",
+        "check `nvidia-smi`; remove …/stubs from LD_LIBRARY_PATH",
+        ENVIRONMENT,
+    ),
+    Failure(
+        "other-tool",
+        ("CUDA_INJECTION64_PATH",),
+        "another tool is injected into the program",
+        "unset CUDA_INJECTION64_PATH",
+        ENVIRONMENT,
+    ),
+    Failure(
+        "version-mismatch",
+        ("Insufficient driver version", "Profiling is not supported on device"),
+        "this ncu does not support this driver or GPU",
+        "use the ncu that came with the driver's CUDA release; `ncu-assist doctor` shows both versions",
+        ENVIRONMENT,
+    ),
+    Failure(
+        "clocks",
+        ("Cannot lock GPU clock frequencies", "Failed to lock GPU clocks"),
+        "the GPU's clocks cannot be locked: MIG, vGPU or no privilege",
+        "--clock-control none, which is recorded with the run",
+        ENVIRONMENT,
+    ),
+    Failure(
+        "lock-file",
+        ("lock file", "Failed to access the temporary directory"),
+        "the file nsight-compute-lock in the temporary folder belongs to another user, or the folder is not writable",
+        "set TMPDIR to a folder of your own",
+        ENVIRONMENT,
+    ),
+    Failure(
+        "cannot-write",
+        ("Unable to write to file",),
+        "ncu cannot write its report",
+        "check that the folder is writable and the disk not full",
+        ENVIRONMENT,
+    ),
+    Failure(
+        "profiler-memory",
+        ("Insufficient free memory for profiling",),
+        "saving and restoring the kernel's memory between passes needs more than is free",
+        "--replay-mode application, or a smaller section set (--quick)",
+        FAILED,
+    ),
+    Failure(
+        "kernel-failed",
+        ("Failed to profile", "UnknownError"),
+        "ncu could not profile this kernel: a driver bug, a cooperative launch or a device graph",
+        "--replay-mode application; compare the versions that `ncu-assist doctor` prints",
+        FAILED,
+    ),
+    Failure(
+        "application",
+        ("The application returned an error code",),
+        "the profiled program failed, not the profiler",
+        "run the program without ncu and read its error output",
+        FAILED,
+    ),
+    Failure(
+        "no-program",
+        ("does not exist or is not an executable",),
+        "the program to profile does not exist",
+        "check the command behind `--`",
+        FAILED,
+    ),
+    Failure(
+        "nvtx-start-end",
+        ("match only start/end ranges",),
+        "the NVTX filter has no '/' and so matches start/end ranges only",
+        "write it with a '/' at its end: 'name/' matches push/pop ranges",
+        FAILED,
+    ),
+    Failure(
+        "no-kernels",
+        ("No kernels were profiled",),
+        "no launch matched: the filter is wrong, the work happens elsewhere, or the program ended before its launch",
+        "compare the filter with the names of the kernels",
+        FAILED,
+    ),
+    Failure(
+        "nvtx-push-pop",
+        ("match only push/pop ranges",),
+        "the NVTX filter ends with '/' and so matches push/pop ranges only",
+        "check the range's name; write it without the '/' if it is a start/end range",
+        FAILED,
+    ),
+    Failure(
+        "no-metrics",
+        ("No metrics to collect found in sections",),
+        "the section set does not exist in this ncu, so nothing was collected",
+        "`ncu --list-sets` lists the sets",
+        FAILED,
+    ),
+    Failure(
+        "unreadable-report",
+        ("Failed to load report file", "Could not open report file"),
+        "the report is damaged, missing, or newer than its reader",
+        "profile again, or install a newer ncu-report",
+        FAILED,
+    ),
+    Failure(
+        "unknown-option",
+        ("unrecognised option",),
+        "this release of ncu does not know an option that ncu-assist uses",
+        "install a newer Nsight Compute",
+        ENVIRONMENT,
+    ),
+    Failure(
+        "memory-backup",
+        ("Backing up device memory in system memory",),
+        "the kernel's memory is so large that ncu saves it in system memory, which is slow",
+        "a smaller workload, or a longer time limit",
+        ADVICE,
+    ),
+    Failure(
+        "slow",
+        ("more time than expected",),
+        "the kernel waits for another one that ncu holds back (NCCL, a spin barrier), or is very long",
+        "--replay-mode range, or leave the kernel out with --filter",
+        ADVICE,
+    ),
+    Failure(
+        "no-source",
+        ("No source files were imported",),
+        "the kernels were built without -lineinfo, so no source lines can be shown",
+        "compile with -lineinfo; versions of a kernel folder have it",
+        ADVICE,
+    ),
+    Failure(
+        "clocks-left-locked",
+        ("Failed to reset GPU clocks",),
+        "an ncu that was killed has left the clocks locked",
+        "`ncu --clock-control reset`",
+        ADVICE,
+    ),
+)
+
+
+def diagnose(text: str, exit_code: int) -> tuple[Failure, ...]:
+    """Return the known failures that ncu's words or its exit code show, in the order of the table."""
+    found = tuple(row for row in FAILURES if any(fragment in text for fragment in row.fragments))
+    if not found and exit_code == BUSY_EXIT_CODE:
+        return tuple(row for row in FAILURES if row.id == "counters-busy")
+    return found
+
+
+def profiling_error(text: str, exit_code: int) -> NcuAssistError:
+    """Return the error for a profiling run that failed: the cause and ncu's own words, the cure as hint.
+
+    EnvironmentProblem (6) where the machine is the cause, StageFailed (5) otherwise and for words nobody knows.
+    """
+    known = diagnose(text, exit_code)
+    row = next((failure for failure in known if failure.exit_code != ADVICE), known[0] if known else None)
+    kind = EnvironmentProblem if row is not None and row.exit_code == ENVIRONMENT else StageFailed
+    cause = row.cause if row is not None else f"ncu failed with exit code {exit_code}"
+    hint = row.cure if row is not None else "ncu-assist doctor"
+    return kind(f"profiling failed: {cause}{_details(text)}\n{_own_words(text)}".rstrip(), hint)
+
+
+def _details(text: str) -> str:
+    code = APPLICATION_CODE.search(text)
+    if code is not None:
+        number = int(code.group(1))
+        return f" (exit code {number}{': ' + SIGNALS[number] if number in SIGNALS else ''})"
+    kernels = read_log(text).kernels_seen
+    return f"; kernels seen: {', '.join(kernels)}" if kernels else ""
+
+
+def _own_words(text: str) -> str:
+    """Return ncu's errors, or its warnings where it says no error, or whatever else it said last."""
+    facts = read_log(text)
+    said = "\n".join(f"  ncu: {words}" for words in facts.errors or facts.warnings)
+    return (said or text.strip()[-RAW_LIMIT:])[:RAW_LIMIT]

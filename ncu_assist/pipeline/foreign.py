@@ -1,0 +1,108 @@
+"""Programs and reports that are not a kernel folder's: profile any command, archive a report from anywhere."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ncu_assist import __version__
+from ncu_assist.errors import StageFailed, UsageProblem
+from ncu_assist.executors import EXECUTORS
+from ncu_assist.ncu import compressed
+from ncu_assist.ncu.command import ProfileOptions
+from ncu_assist.ncu.log import ProfiledLaunch
+from ncu_assist.ncu.report import Report, read_report
+from ncu_assist.pipeline.archiving import capture_files, profile_facts
+from ncu_assist.pipeline.measuring import ncu_stage
+from ncu_assist.pipeline.profiling import VersionCapture
+from ncu_assist.pipeline.reporter import Reporter
+from ncu_assist.project import Project
+from ncu_assist.record import Profile, Run, Source, Toolchain
+from ncu_assist.store import Store, StoredRun, machine_hash, new_run_id
+
+IMPORTED = "imported"  # the kernel that reports without another name belong to
+
+
+@dataclass(frozen=True)
+class Names:
+    """Under which kernel and version a foreign run is archived."""
+
+    kernel: str
+    version: str
+
+
+def profile_program(
+    project: Project, names: Names, command: Sequence[str], options: ProfileOptions, reporter: Reporter
+) -> StoredRun:
+    """Profile a command and save what it launched as one run.
+
+    Raises as NcuStage.run does, and StageFailed when no launch was profiled.
+    """
+    stage = ncu_stage(project, project.work / "profile" / secrets.token_hex(6), EXECUTORS["local"], options)
+
+    def show(launch: ProfiledLaunch) -> bool:
+        reporter.status(f"ncu: launch {launch.index + 1} · {launch.name} {launch.percent} %")
+        return False
+
+    capture = stage.run(list(command), lambda _: None, show)
+    found = len(capture.report.launches)
+    if not found:
+        raise StageFailed("the program launched no kernel that the filter lets through", "drop or widen --filter")
+    if found == options.max_launches:
+        reporter.note(f"stopped after {found} launches; --max-launches N profiles more")
+    shared = _capture(capture.report, capture.data, capture.log)
+    run = _run(names, shared, "live", profile_facts(options, found, " ".join(command)))
+    return Store(project.reports).save(run, capture_files(shared))
+
+
+def dry_run(project: Project, command: Sequence[str], options: ProfileOptions) -> str:
+    """Return what profile_program would run, as text for a shell."""
+    return ncu_stage(project, project.work / "profile" / "RUN", EXECUTORS["local"], options).in_words(command)
+
+
+def import_report(project: Project, path: Path, names: Names) -> StoredRun:
+    """Archive a report file. Its bytes at capture are not known, so the run says ``verified: false``.
+
+    Raises UsageProblem if there is no such file, DamagedData if it cannot be read whole.
+    """
+    if not path.is_file():
+        raise UsageProblem(f"there is no file {path.name}", "give the path of a .ncu-rep")
+    report = read_report(path)
+    shared = _capture(report, compressed.read_plain(path), "")
+    files = capture_files(shared)
+    del files["ncu.log"]
+    return Store(project.reports).save(replace(_run(names, shared, "imported", None), verified=False), files)
+
+
+def default_names(path: Path, kernel: str | None, version: str | None) -> Names:
+    """Return the names for a report: kernel ``imported`` and the file's own name unless others are given."""
+    stem = path.name.split(".")[0]
+    return Names(kernel or IMPORTED, version or stem)
+
+
+def _capture(report: Report, data: bytes, log: str) -> VersionCapture:
+    return VersionCapture(report.launches, report.metrics, data, log, report.device, report.ncu_version)
+
+
+def _run(names: Names, capture: VersionCapture, source: Source, profile: Profile | None) -> Run:
+    moment = datetime.now(UTC)
+    return Run(
+        run_id=new_run_id(moment, names.version),
+        kernel=names.kernel,
+        version=names.version,
+        source=source,
+        created=moment.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        tool=__version__,
+        machine=machine_hash(),
+        source_sha256=None,
+        verified=True,
+        device=capture.device,
+        toolchain=Toolchain(python=sys.version.split()[0] if source == "live" else None, ncu=capture.ncu_version),
+        workloads=(),
+        profile=profile,
+        launches=capture.launches,
+    )

@@ -1,0 +1,152 @@
+"""Build, check, time and profile versions of a kernel, and save a run for each, whatever became of the others."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ncu_assist.backends import build_versions
+from ncu_assist.backends.base import BuildOutcome
+from ncu_assist.errors import NcuAssistError
+from ncu_assist.executors.base import Executor
+from ncu_assist.harness import client
+from ncu_assist.harness.events import Event
+from ncu_assist.harness.request import Request, Settings, new_request
+from ncu_assist.ncu.command import ProfileOptions
+from ncu_assist.outcome import Outcome, VersionOutcome
+from ncu_assist.pipeline.archiving import Measurement, VersionResult, save
+from ncu_assist.pipeline.ncu_stage import Limits, NcuStage
+from ncu_assist.pipeline.profiling import Profiled, profile_versions
+from ncu_assist.pipeline.reporter import Reporter
+from ncu_assist.project import Project
+from ncu_assist.record import Bench
+from ncu_assist.spec import Kernel, Version, Workload
+from ncu_assist.store import Store
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to measure. ``options`` None: no counters."""
+
+    project: Project
+    kernel: Kernel
+    versions: tuple[Version, ...]
+    workloads: tuple[Workload, ...]
+    settings: Settings
+    options: ProfileOptions | None
+    executor: Executor
+
+
+def measure(job: Job, reporter: Reporter) -> Outcome:
+    """Measure as the job says and return the saved runs, and for each version that has none, why.
+
+    Raises EnvironmentProblem for what would meet every version. Ctrl-C saves what is finished and is passed on.
+    """
+    moment = datetime.now(UTC)
+    builds = _build(job, reporter)
+    request = new_request(job.kernel, builds, job.workloads, job.settings, job.project.work)
+    stopped: BaseException | None = None
+    profiled = Profiled({}, {})
+    try:
+        measured = _check_and_bench(job, request, reporter)
+        if job.options is not None:
+            profiled = _profile(job, request, measured, reporter)
+    except (KeyboardInterrupt, NcuAssistError) as error:
+        stopped = error
+        measured = client.collect(request)
+    outcome = _save(job, moment, builds, measured, profiled)
+    if stopped is not None:
+        raise stopped
+    return outcome
+
+
+def _build(job: Job, reporter: Reporter) -> dict[str, BuildOutcome]:
+    reporter.status(f"building {len(job.versions)} versions")
+    builds = build_versions(job.kernel, job.versions, job.project.work)
+    for build in builds.values():
+        if build.artifact is None:
+            reporter.note(f"{build.version} does not build:\n{build.log.rstrip()}")
+    return builds
+
+
+def _check_and_bench(job: Job, request: Request, reporter: Reporter) -> client.Measured:
+    if not request.artifacts:
+        return client.collect(request)
+
+    def show(event: Event) -> None:
+        if event.event == "begin" and event.version:
+            reporter.status(f"{event.stage}: {event.version} {event.workload}")
+        elif event.event == "round":
+            reporter.status(f"bench: {event.workload} round {event.index + 1} of {event.total}")
+
+    measured = client.measure(request, job.executor, show, job.project.settings.version_timeout_s)
+    for version, checks in measured.checks.items():
+        for check in checks:
+            if not check.passed:
+                reporter.note(f"{version} {check.workload}: wrong: {check.reason}")
+    return measured
+
+
+def _profile(job: Job, request: Request, measured: client.Measured, reporter: Reporter) -> Profiled:
+    right = tuple(a.version for a in request.artifacts if _is_right(a.version, measured))
+    if not right:
+        return Profiled({}, {})
+    settings = replace(job.settings, stages=("profile",))
+    part = replace(client.only(request, right), settings=settings)
+    assert job.options is not None
+    stage = ncu_stage(job.project, Path(part.out), job.executor, job.options)
+    return profile_versions(part, stage, job.project.settings.max_launches, reporter)
+
+
+def ncu_stage(project: Project, folder: Path, executor: Executor, options: ProfileOptions) -> NcuStage:
+    """Return the ncu stage that works in ``folder``, with the limits of the project's settings."""
+    limits = Limits(project.settings.profile_timeout_s, project.settings.version_timeout_s)
+    return NcuStage(project.root, Path(os.path.relpath(folder, project.root)), executor, options, limits)
+
+
+def _is_right(version: str, measured: client.Measured) -> bool:
+    checks = measured.checks.get(version, ())
+    return version not in measured.failures and bool(checks) and all(c.passed for c in checks)
+
+
+def _save(
+    job: Job, moment: datetime, builds: dict[str, BuildOutcome], measured: client.Measured, profiled: Profiled
+) -> Outcome:
+    facts = measured.bench
+    shared = Measurement(
+        kernel=job.kernel,
+        workloads=job.workloads,
+        moment=moment,
+        device=measured.device,
+        toolchain=measured.toolchain,
+        bench=Bench(facts.bench_id, facts.flush, facts.rounds, facts.temperature_c, facts.throttle_reasons, ())
+        if facts
+        else None,
+        samples=measured.samples,
+        options=job.options,
+        command=f"ncu-assist {' '.join(sys.argv[1:])}",
+    )
+    store = Store(job.project.reports)
+    rows = []
+    for version in job.versions:
+        result = VersionResult(
+            version,
+            builds[version.name].log,
+            measured.checks.get(version.name, ()),
+            profiled.captures.get(version.name),
+        )
+        failure = _failure(version.name, builds, measured, profiled)
+        run = save(store, shared, result) if result.checks or result.capture else None
+        rows.append(VersionOutcome(version.name, run, failure))
+    return Outcome(job.kernel.name, tuple(w.name for w in job.workloads), "live", tuple(rows))
+
+
+def _failure(version: str, builds: dict[str, BuildOutcome], measured: client.Measured, profiled: Profiled) -> str:
+    if builds[version].artifact is None:
+        return "build: it does not compile"
+    wrong = [f"check {c.workload}: {c.reason}" for c in measured.checks.get(version, ()) if not c.passed]
+    found = [*wrong, measured.failures.get(version, ""), profiled.failures.get(version, "")]
+    return "; ".join(dict.fromkeys(filter(None, found)))

@@ -1,0 +1,132 @@
+"""One ncu process over one command: lock, environment, live progress, limits; a whole report, or why not."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ncu_assist.errors import StageFailed
+from ncu_assist.executors.base import Executor
+from ncu_assist.ncu.command import ProfileOptions, child_environment, find_ncu, profile_argv
+from ncu_assist.ncu.failures import profiling_error
+from ncu_assist.ncu.log import LogFollower, ProfiledLaunch, read_log
+from ncu_assist.ncu.report import Report, read_report
+
+if TYPE_CHECKING:
+    from ncu_assist.process import Completed
+
+REPORT, LOG = "report.ncu-rep", "ncu.log"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Seconds for the whole process and for its longest silence."""
+
+    total_s: float
+    silence_s: float
+
+
+@dataclass(frozen=True)
+class Capture:
+    """What one ncu process left: the report's bytes, what was read from it, ncu's own log."""
+
+    data: bytes
+    report: Report
+    log: str
+
+
+@dataclass(frozen=True)
+class NcuStage:
+    """Runs ncu on commands in ``root``, with results below ``work``, which is relative to ``root``."""
+
+    root: Path
+    work: Path
+    executor: Executor
+    options: ProfileOptions
+    limits: Limits
+
+    def argv(self, command: Sequence[str]) -> list[str]:
+        """Return the exact command line of ncu."""
+        return profile_argv(find_ncu(), self.options, self.work / REPORT, self.work / LOG, command)
+
+    def environment(self) -> dict[str, str]:
+        """Return the exact environment of ncu: ours, with a private TMPDIR and without what disturbs a profiler."""
+        return child_environment(os.environ, self.root / self.work / "tmp", None)
+
+    def in_words(self, command: Sequence[str]) -> str:
+        """Return folder, changed environment and command line as a shell would take them."""
+        env = self.environment()
+        changed = [f"{key}={shlex.quote(value)}" for key, value in env.items() if os.environ.get(key) != value]
+        removed = [f"-u {key}" for key in os.environ if key not in env]
+        line = shlex.join(self.argv(command))
+        return f"cd {shlex.quote(str(self.root))}\nenv {' '.join([*removed, *changed])} \\\n  {line}"
+
+    def run(
+        self,
+        command: Sequence[str],
+        on_line: Callable[[str], None],
+        on_launch: Callable[[ProfiledLaunch], bool],
+    ) -> Capture:
+        """Profile a command and return its capture.
+
+        ``on_line`` gets the program's stdout; ``on_launch`` each step of ncu, and ends the process by returning True.
+        Raises StageFailed or EnvironmentProblem when ncu or the program fails, DamagedData for a report that is less
+        than ncu's log says.
+        """
+        watch = _Watch(LogFollower(self.root / self.work / LOG), on_line, on_launch, self.limits.silence_s)
+        (self.root / self.work / "tmp").mkdir(parents=True, exist_ok=True)
+        done = self.executor.run(
+            self.argv(command),
+            env=self.environment(),
+            cwd=self.root,
+            timeout_s=self.limits.total_s,
+            on_line=watch.line,
+            is_stuck=watch.is_stuck,
+        )
+        return self._capture(done, watch)
+
+    def _capture(self, done: Completed, watch: _Watch) -> Capture:
+        log_path, path = self.root / self.work / LOG, self.root / self.work / REPORT
+        log = log_path.read_text(errors="replace") if log_path.is_file() else ""
+        if watch.stopped:
+            raise StageFailed(watch.stopped)
+        if done.timed_out:
+            raise StageFailed(f"profiling took longer than {self.limits.total_s:.0f} s", "profile fewer workloads")
+        if done.exit_code != 0 or not path.is_file():
+            raise profiling_error("\n".join((log, done.stdout, done.stderr)), done.exit_code)
+        report = read_report(path, expected_launches=len(read_log(log).profiled))
+        return Capture(path.read_bytes(), report, log)
+
+
+class _Watch:
+    """Listens to program and log, and says when to end them."""
+
+    def __init__(
+        self,
+        follower: LogFollower,
+        on_line: Callable[[str], None],
+        on_launch: Callable[[ProfiledLaunch], bool],
+        silence_s: float,
+    ) -> None:
+        self._follower, self._on_line, self._on_launch = follower, on_line, on_launch
+        self._silence_s = silence_s
+        self._heard = time.monotonic()
+        self.stopped = ""
+
+    def line(self, text: str) -> None:
+        self._heard = time.monotonic()
+        self._on_line(text)
+
+    def is_stuck(self) -> bool:
+        for launch in self._follower.poll():
+            self._heard = time.monotonic()
+            if self._on_launch(launch):
+                self.stopped = "stopped: more launches than the limit allows"
+        if time.monotonic() - self._heard > self._silence_s:
+            self.stopped = f"nothing happened for {self._silence_s:.0f} s under ncu"
+        return bool(self.stopped)

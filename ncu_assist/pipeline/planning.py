@@ -1,0 +1,64 @@
+"""From names on the command line to a job, or to the run that answers for it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from ncu_assist.executors import EXECUTORS
+from ncu_assist.harness.client import profile_command
+from ncu_assist.harness.request import FILE, Flush, Settings, Stage
+from ncu_assist.ncu.command import ProfileOptions, check_set, find_ncu
+from ncu_assist.outcome import Outcome
+from ncu_assist.pipeline.measuring import Job, measure, ncu_stage
+from ncu_assist.pipeline.replaying import replay, why_not_measurable
+from ncu_assist.pipeline.reporter import Reporter
+from ncu_assist.project import Project
+from ncu_assist.spec_file import load_kernel
+from ncu_assist.store import Store
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What was asked for, by name. ``workload`` None is the default one; ``rounds`` None what the project says."""
+
+    kernel: str
+    versions: tuple[str, ...] = ()
+    workload: str | None = None
+    rounds: int | None = None
+    flush: Flush = "read"
+
+
+def plan(project: Project, wish: Wish, stages: tuple[Stage, ...], options: ProfileOptions | None = None) -> Job:
+    """Return the job for a wish. Raises UsageProblem for a kernel, version or workload that does not exist."""
+    kernel = load_kernel(project, wish.kernel)
+    settings = Settings(
+        stages=stages,
+        trials=project.settings.check_trials,
+        rounds=wish.rounds or project.settings.rounds,
+        flush=wish.flush,
+    )
+    versions, workloads = kernel.select_versions(wish.versions), kernel.select_workloads(wish.workload)
+    return Job(project, kernel, versions, workloads, settings, options, EXECUTORS["local"])
+
+
+def profile(project: Project, wish: Wish, options: ProfileOptions, reporter: Reporter) -> Outcome:
+    """Check, time and profile versions of a kernel; where that is impossible, answer from recorded runs.
+
+    Raises EnvironmentProblem where neither can be done.
+    """
+    job = plan(project, wish, ("check", "bench"), options)
+    why = why_not_measurable()
+    if why is not None:
+        return replay(Store(project.reports), job.kernel, job.versions, job.workloads, why, reporter)
+    check_set(find_ncu(), options.section_set)
+    return measure(job, reporter)
+
+
+def dry_run(project: Project, wish: Wish, options: ProfileOptions) -> str:
+    """Return the ncu command that ``profile`` would run, as text for a shell; RUN stands for the run's own folder."""
+    job = plan(project, wish, ("profile",), options)
+    folder = project.work / "measure" / "RUN"
+    stage = ncu_stage(project, folder, job.executor, options)
+    return stage.in_words(profile_command(Path(os.path.relpath(folder / FILE, project.root))))

@@ -1,0 +1,61 @@
+"""The recorded answer, where nothing can be measured: stored runs whose source is still the version's own."""
+
+from __future__ import annotations
+
+import os
+
+from ncu_assist.errors import EnvironmentProblem
+from ncu_assist.ncu.command import find_ncu
+from ncu_assist.outcome import Outcome, VersionOutcome
+from ncu_assist.pipeline.gpus import chosen_gpu, query_gpus
+from ncu_assist.pipeline.reporter import Reporter
+from ncu_assist.spec import Kernel, Version, Workload
+from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
+from ncu_assist.store.matching import newest_matching
+
+
+def why_not_measurable() -> EnvironmentProblem | None:
+    """Return what keeps this machine from profiling (no driver, no GPU, no ncu), None if it can try."""
+    try:
+        chosen_gpu(query_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES"))
+        find_ncu()
+    except EnvironmentProblem as problem:
+        return problem
+    return None
+
+
+def replay(
+    store: Store,
+    kernel: Kernel,
+    versions: tuple[Version, ...],
+    workloads: tuple[Workload, ...],
+    why: EnvironmentProblem,
+    reporter: Reporter,
+) -> Outcome:
+    """Return the stored runs of these versions, and say on which GPU and when they were measured.
+
+    A version without a run of its present source is ``not measured``. Raises EnvironmentProblem when nothing can be
+    shown: no version has a run that holds one of the workloads.
+    """
+    names = {w.name for w in workloads}
+    rows = tuple(VersionOutcome(v.name, _matching(store, kernel, v, names)) for v in versions)
+    runs = [row.run for row in rows if row.run is not None]
+    if not runs:
+        message = f"{why.message}, and no recorded run of {kernel.name} matches its sources as they are"
+        raise EnvironmentProblem(message, "ncu-assist doctor")
+    source = shown_source(runs[0].run, machine_hash())
+    reporter.note(f"{source.upper()}: {_measured_on(runs)}. Nothing was measured here: {why.message}.")
+    return Outcome(kernel.name, tuple(w.name for w in workloads), source, rows)
+
+
+def _matching(store: Store, kernel: Kernel, version: Version, workloads: set[str]) -> StoredRun | None:
+    stored = newest_matching(store, kernel.name, version)
+    if stored is None or not workloads & {w.name for w in stored.run.workloads}:
+        return None
+    return stored
+
+
+def _measured_on(runs: list[StoredRun]) -> str:
+    devices = sorted({r.run.device.name for r in runs if r.run.device})
+    dates = sorted({r.run.created[:10] for r in runs})
+    return f"measured on {' and '.join(devices) or 'an unknown GPU'}, {' and '.join(dates)}"

@@ -1,0 +1,36 @@
+"""Numbers with units as people read them: 93.2 µs, 4.29 TB/s, 1.05 M."""
+
+from __future__ import annotations
+
+DURATIONS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
+SCALES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+BYTES = {"byte": "B", "byte/s": "B/s", "byte/block": "B/block"}
+DIGITS = 3
+PLAIN_UNITS = ("", "inst", "sector", "sectors", "register/thread", "warp")  # the label says what is counted
+
+
+def quantity(value: float, unit: str) -> str:
+    """Return ``value`` with three digits and a unit in reading size; ``unit`` as in the catalogue, ns for times."""
+    if unit == "%":
+        return f"{value:.1f} %"
+    if unit == "ns":
+        return duration(value)
+    scale, prefix = next(((s, p) for s, p in SCALES if abs(value) >= s), (1.0, ""))
+    shown = "" if unit in PLAIN_UNITS else BYTES.get(unit, unit)
+    return f"{digits(value / scale)} {prefix}{shown}".rstrip()
+
+
+def duration(nanoseconds: float) -> str:
+    """Return a time in the largest unit that leaves at least 1."""
+    scale, unit = next(((s, u) for s, u in DURATIONS if abs(nanoseconds) >= s), (1.0, "ns"))
+    return f"{digits(nanoseconds / scale)} {unit}"
+
+
+def digits(value: float) -> str:
+    """Return three significant digits; whole numbers below 1000 stay whole."""
+    if value == int(value) and abs(value) < 1000:
+        return str(int(value))
+    if abs(value) < 1:
+        return f"{value:.{DIGITS}g}"
+    places = max(0, DIGITS - len(str(int(abs(value)))))
+    return f"{value:.{places}f}"

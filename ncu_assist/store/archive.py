@@ -1,0 +1,84 @@
+"""The archive as a whole: save a run, list what is there newest first, name what is damaged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ncu_assist.errors import DamagedData
+from ncu_assist.record import Run
+from ncu_assist.store.naming import TEMPORARY_PREFIX, is_folder_name, version_order
+from ncu_assist.store.reading import Damage, StoredRun, open_run
+from ncu_assist.store.verifying import problems_of
+from ncu_assist.store.writing import write_run
+
+
+@dataclass(frozen=True)
+class Store:
+    """The folder ``reports/`` of a project; it need not exist before the first save."""
+
+    reports: Path
+
+    def save(self, run: Run, files: Mapping[str, bytes | Path]) -> StoredRun:
+        """Write a run, its files' sizes and hashes filled in, and return it as it reads back.
+
+        Raises EnvironmentProblem when the disk is full or may not be written to (nothing is left behind), UsageProblem
+        for a run that exists already.
+        """
+        return open_run(write_run(self.reports, run, files))
+
+    def kernels(self) -> tuple[str, ...]:
+        """Return the kernels with at least one run folder, sorted."""
+        return tuple(sorted({folder.parts[-3] for folder in self._folders("*", "*")}))
+
+    def versions(self, kernel: str) -> tuple[str, ...]:
+        """Return the versions of a kernel with at least one run folder, v10 after v9."""
+        return tuple(sorted({f.parts[-2] for f in self._folders(kernel, "*")}, key=version_order))
+
+    def runs(self, kernel: str | None = None, version: str | None = None) -> list[StoredRun]:
+        """Return the runs that can be read, newest first; ``version`` is a full name. Damaged ones are left out."""
+        found = [r for r in (_open(f) for f in self._folders(kernel, version)) if isinstance(r, StoredRun)]
+        return sorted(found, key=_age, reverse=True)
+
+    def damaged(self) -> list[Damage]:
+        """Return the runs that ``runs`` leaves out, and why. Cheap: sizes are compared, not hashes."""
+        return [r for r in (_open(f) for f in self._folders(None, None)) if isinstance(r, Damage)]
+
+    def verify(self, deep: bool = True) -> list[Damage]:
+        """Return everything that is not as it was written, interrupted writes and foreign files included.
+
+        ``deep`` reads every file: hashes, columns, and the number of launches against the record and ncu's log.
+        """
+        found = [Damage(_path(folder), "is the rest of an interrupted write") for folder in self._leftovers()]
+        for folder in self._folders(None, None):
+            found += [Damage(_path(folder), problem) for problem in problems_of(folder, deep)]
+        return found
+
+    def _folders(self, kernel: str | None, version: str | None) -> Iterator[Path]:
+        """Yield run folders; a name that could not have been saved, such as ``..``, matches nothing."""
+        for level in (kernel, version):
+            if level not in (None, "*") and not is_folder_name(str(level)):
+                return
+        for folder in sorted(self.reports.glob(f"{kernel or '*'}/{version or '*'}/*")):
+            real = not any(p.is_symlink() for p in (folder, folder.parent, folder.parent.parent))
+            if real and folder.is_dir() and all(is_folder_name(part) for part in folder.parts[-3:]):
+                yield folder
+
+    def _leftovers(self) -> list[Path]:
+        return sorted(self.reports.glob(f"*/*/{TEMPORARY_PREFIX}*"))
+
+
+def _open(folder: Path) -> StoredRun | Damage:
+    try:
+        return open_run(folder)
+    except DamagedData as error:
+        return Damage(_path(folder), error.message)
+
+
+def _path(folder: Path) -> str:
+    return "/".join(folder.parts[-3:])
+
+
+def _age(stored: StoredRun) -> tuple[str, tuple[int, str], str]:
+    return stored.run.created, version_order(stored.run.version), stored.run.run_id

@@ -1,0 +1,57 @@
+"""The baseline that a user has set for a kernel: one small file beside its runs."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from ncu_assist.errors import DamagedData, EnvironmentProblem
+from ncu_assist.store.archive import Store
+from ncu_assist.store.naming import is_folder_name
+from ncu_assist.store.reading import StoredRun
+
+FILE = "baseline.json"
+SCHEMA = "ncu-assist.baseline/1"
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The version, and where one run of it was meant, that run, that ``@baseline`` stands for."""
+
+    version: str
+    run_id: str | None
+    schema: str = SCHEMA
+
+
+def set_baseline(store: Store, stored: StoredRun) -> None:
+    """Make a run the baseline of its kernel; raises EnvironmentProblem when reports/ cannot be written."""
+    path = _path(store, stored.run.kernel)
+    temporary = path.with_name(f".{FILE}-{os.getpid()}")
+    try:
+        temporary.write_bytes(msgspec.json.encode(Baseline(stored.run.version, stored.run.run_id)) + b"\n")
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise EnvironmentProblem(f"the baseline could not be stored: {error.strerror}") from error
+
+
+def get_baseline(store: Store, kernel: str) -> Baseline | None:
+    """Return the baseline that was set; None when none was. Raises DamagedData for a file that is not one."""
+    path = _path(store, kernel)
+    if not path.is_file():
+        return None
+    hint = f"remove it; then @baseline is v0 of {kernel}"
+    try:
+        baseline = msgspec.json.decode(path.read_bytes(), type=Baseline)
+    except (msgspec.DecodeError, UnicodeDecodeError, OSError) as error:
+        raise DamagedData(f"{kernel}/{FILE} cannot be read: {error}", hint) from error
+    if baseline.schema != SCHEMA or not is_folder_name(baseline.version):
+        raise DamagedData(f"{kernel}/{FILE} names no version", hint)
+    return baseline
+
+
+def _path(store: Store, kernel: str) -> Path:
+    return store.reports / kernel / FILE

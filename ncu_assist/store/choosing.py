@@ -1,0 +1,89 @@
+"""Which kernel a reference without a kernel means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ncu_assist.errors import UsageProblem, did_you_mean
+from ncu_assist.project import Project
+from ncu_assist.spec import Version, discover_versions
+from ncu_assist.spec_file import kernel_names
+from ncu_assist.store.archive import Store
+from ncu_assist.store.matching import live_first
+from ncu_assist.store.naming import is_called, is_folder_name
+
+
+@dataclass(frozen=True)
+class Context:
+    """Where a reference is read: the project, the folder the user stands in, and ``--kernel`` if it was given."""
+
+    project: Project
+    folder: Path
+    kernel: str | None = None
+
+
+def choose_kernel(store: Store, context: Context, named: str | None, version: str | None) -> str:
+    """Return the kernel that a reference means.
+
+    That is the one ``named`` in it, else the one of --kernel, else the folder one stands in, else the only kernel that
+    has ``version`` (None: that has any run), else the kernel profiled last. Raises UsageProblem when none is.
+    """
+    known = known_kernels(store, context)
+    kernel = named or context.kernel or _kernel_of_folder(context, known)
+    if kernel is not None:
+        if kernel not in known:
+            raise UsageProblem(f"there is no kernel '{kernel}'", did_you_mean(kernel, known))
+        return kernel
+    candidates = [k for k in known if _has(store, context, k, version)]
+    if len(candidates) == 1:
+        return candidates[0]
+    if not candidates:
+        raise _nothing(store, context, known, version)
+    last = _profiled_last(store)
+    if last not in candidates:
+        listed = ", ".join(f"{kernel}/{version}" if version else kernel for kernel in candidates)
+        raise UsageProblem(f"'{version or 'that'}' may mean several: {listed}", "name the kernel too, or give --kernel")
+    return str(last)
+
+
+def known_kernels(store: Store, context: Context) -> tuple[str, ...]:
+    """Return the kernels that have a folder or a run, sorted."""
+    return tuple(sorted({*kernel_names(context.project), *store.kernels()}))
+
+
+def sources_of(context: Context, kernel: str) -> tuple[Version, ...]:
+    """Return the versions in the kernel's folder; none for a foreign program."""
+    folder = context.project.kernels / kernel
+    return discover_versions(folder) if is_folder_name(kernel) and folder.is_dir() else ()
+
+
+def versions_of(store: Store, context: Context, kernel: str) -> tuple[str, ...]:
+    """Return the full names of a kernel's versions: those of its folder, then those found in the archive only."""
+    return tuple(dict.fromkeys([*(v.name for v in sources_of(context, kernel)), *store.versions(kernel)]))
+
+
+def _has(store: Store, context: Context, kernel: str, version: str | None) -> bool:
+    if version is None:
+        return kernel in store.kernels()
+    return any(is_called(name, version) for name in versions_of(store, context, kernel))
+
+
+def _kernel_of_folder(context: Context, known: tuple[str, ...]) -> str | None:
+    folder = context.folder.resolve()
+    for above in (context.project.kernels.resolve(), context.project.reports.resolve()):
+        if folder.is_relative_to(above) and folder != above:
+            name = folder.relative_to(above).parts[0]
+            return name if name in known else None
+    return None
+
+
+def _profiled_last(store: Store) -> str | None:
+    return next((r.run.kernel for r in live_first(store.runs())), None)
+
+
+def _nothing(store: Store, context: Context, known: tuple[str, ...], version: str | None) -> UsageProblem:
+    if version is None:
+        return UsageProblem("nothing has been measured yet", "ncu-assist profile KERNEL")
+    names = {name for kernel in known for name in versions_of(store, context, kernel)}
+    return UsageProblem(f"no kernel has a version '{version}'", did_you_mean(version, names))

@@ -1,0 +1,54 @@
+"""Which stored run may stand for a version as its source is now."""
+
+from __future__ import annotations
+
+from ncu_assist.record import Run
+from ncu_assist.spec import Kernel, Version, source_sha256
+from ncu_assist.store.archive import Store
+from ncu_assist.store.machine import machine_hash, shown_source
+from ncu_assist.store.reading import StoredRun
+
+
+def recorded_runs_matching(store: Store, kernel: Kernel) -> dict[str, StoredRun | None]:
+    """Return for each version of a kernel, by full name, the run that shows it; None where there is none.
+
+    Only runs of exactly this source count. Runs measured on this machine go before recorded ones, new before old.
+    """
+    return {version.name: newest_matching(store, kernel.name, version) for version in kernel.versions}
+
+
+def newest_matching(store: Store, kernel: str, version: Version) -> StoredRun | None:
+    """Return the run that shows ``version`` as its source is now, or None."""
+    now = source_sha256(version.path)
+    runs = [r for r in store.runs(kernel, version.name) if r.run.source_sha256 == now]
+    return next(iter(live_first(runs)), None)
+
+
+def live_first(runs: list[StoredRun]) -> list[StoredRun]:
+    """Return runs with those measured on this machine in front, otherwise in the order given."""
+    machine = machine_hash()
+    return sorted(runs, key=lambda stored: shown_source(stored.run, machine) != "live")
+
+
+def best_run(runs: list[StoredRun], workload: str) -> StoredRun | None:
+    """Return the run with the lowest median on ``workload`` among those whose check of it passed.
+
+    Times of different GPUs are not compared: only runs on the GPU of the first run count.
+    """
+    timed = [r for r in runs if r.run.timing(workload) is not None and _passed(r.run, workload)]
+    same_gpu = [r for r in timed if _gpu(r.run) == _gpu(timed[0].run)]
+    return min(same_gpu, key=lambda r: _median_ns(r.run, workload), default=None)
+
+
+def _passed(run: Run, workload: str) -> bool:
+    checks = [check.passed for check in run.checks if check.workload == workload]
+    return bool(checks) and all(checks)
+
+
+def _median_ns(run: Run, workload: str) -> float:
+    timing = run.timing(workload)
+    return timing.median_ns if timing else float("inf")
+
+
+def _gpu(run: Run) -> str | None:
+    return run.device.name if run.device else None

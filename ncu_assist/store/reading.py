@@ -1,0 +1,138 @@
+"""One stored run: its record and its files, each checked against the size and hash of its capture before it is used."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ncu_assist.errors import DamagedData
+from ncu_assist.record import FileFact, Run, decode
+from ncu_assist.store.naming import RUN_JSON, is_file_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+METRICS, SAMPLES, SOURCE_FOLDER = "metrics.parquet", "samples.parquet", "source/"
+REPORTS = ("report.ncu-rep.zst", "report.ncu-rep", "report.ncu-repz")
+REPORT_LIMIT = 2_000_000_000  # bytes after decompression; a launch takes 0.6 to 4.6 MB (ncu_facts.md, Cost)
+
+
+@dataclass(frozen=True)
+class Damage:
+    """Something in the archive that is not as it was written: where, below ``reports/``, and what is wrong."""
+
+    path: str
+    problem: str
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run in the archive. Each method that reads a file raises DamagedData, naming it, when it was changed."""
+
+    run: Run
+    folder: Path
+
+    @property
+    def reference(self) -> str:
+        """``kernel/version@run``, which names this run on the command line."""
+        return f"{self.run.kernel}/{self.run.version}@{self.run.run_id}"
+
+    def read(self, name: str) -> bytes:
+        """Return one file of the run, unchanged since its capture."""
+        if name not in self.run.files:
+            raise DamagedData(f"{self.reference} has no file {name}")
+        problem = file_problem(self.folder, name, self.run.files[name])
+        if problem:
+            raise self._damaged(name, problem)
+        try:
+            data = (self.folder / name).read_bytes()
+        except OSError as error:
+            raise self._damaged(name, f"cannot be read ({error.strerror})") from error
+        if hashlib.sha256(data).hexdigest() != self.run.files[name].sha256:
+            raise self._damaged(name, "was changed after it was written (its hash differs)")
+        return data
+
+    def metrics(self) -> pd.DataFrame:
+        """Return the tidy metrics: launch, metric, value, text, unit; no rows for a run without counters."""
+        from ncu_assist.store import parquet
+
+        schema = parquet.metrics_schema()
+        if METRICS not in self.run.files:
+            return parquet.empty(schema)
+        return parquet.decode(self.read(METRICS), schema, f"{self.reference}: {METRICS}")
+
+    def samples(self) -> pd.DataFrame:
+        """Return the samples of the bench, ``time_ns`` each; no rows for a run without timings."""
+        from ncu_assist.store import parquet
+
+        schema = parquet.samples_schema()
+        if SAMPLES not in self.run.files:
+            return parquet.empty(schema)
+        return parquet.decode(self.read(SAMPLES), schema, f"{self.reference}: {SAMPLES}")
+
+    def report_bytes(self) -> bytes | None:
+        """Return the ``.ncu-rep`` of the run, decompressed; None where only the tables were kept."""
+        name = next((n for n in REPORTS if n in self.run.files), None)
+        if name is None:
+            return None
+        data = self.read(name)
+        return self._decompressed(name, data) if name.endswith(".zst") else data
+
+    def source_texts(self) -> dict[str, str]:
+        """Return the sources that were measured by file name, the version's own first; empty for a foreign program."""
+        names = [n for n in self.run.files if n.startswith(SOURCE_FOLDER)]
+        own = f"{SOURCE_FOLDER}{self.run.version}."
+        names.sort(key=lambda name: (not name.startswith(own), name))
+        return {n.removeprefix(SOURCE_FOLDER): self.read(n).decode("utf-8", "replace") for n in names}
+
+    def _decompressed(self, name: str, data: bytes) -> bytes:
+        import zstandard
+
+        try:
+            with zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data)) as stream:
+                report: bytes = stream.read(REPORT_LIMIT + 1)
+        except zstandard.ZstdError as error:
+            raise self._damaged(name, f"cannot be decompressed ({error})") from error
+        if len(report) > REPORT_LIMIT:
+            raise self._damaged(name, f"is larger than {REPORT_LIMIT} bytes when decompressed")
+        return report
+
+    def _damaged(self, name: str, problem: str) -> DamagedData:
+        return DamagedData(f"{self.reference}: {name} {problem}", "ncu-assist verify")
+
+
+def open_run(folder: Path) -> StoredRun:
+    """Return the run in ``folder``; raises DamagedData for a record that is missing, changed or of another place.
+
+    Sizes of its files are compared, hashes only when a file is read.
+    """
+    path = folder / RUN_JSON
+    if path.is_symlink() or not path.is_file():
+        raise DamagedData(f"{RUN_JSON} is missing")
+    try:
+        run = decode(path.read_bytes())
+    except OSError as error:
+        raise DamagedData(f"{RUN_JSON} cannot be read ({error.strerror})") from error
+    if (run.kernel, run.version, run.run_id) != folder.parts[-3:]:
+        raise DamagedData(f"{RUN_JSON} belongs to {run.kernel}/{run.version}/{run.run_id}")
+    for name, fact in run.files.items():
+        problem = file_problem(folder, name, fact)
+        if problem:
+            raise DamagedData(f"{name} {problem}")
+    return StoredRun(run, folder)
+
+
+def file_problem(folder: Path, name: str, fact: FileFact) -> str:
+    """Return what is wrong with a file by its name, kind and size alone; empty when nothing is."""
+    if not is_file_name(name):
+        return "is no name for a file of a run"
+    path = folder / name
+    if any(p.is_symlink() for p in (path, *path.parents) if p != folder and folder in p.parents):
+        return "is a link"
+    if not path.is_file():
+        return "is missing"
+    size = path.stat().st_size
+    return "" if size == fact.size else f"has {size} bytes instead of {fact.size}"

@@ -1,0 +1,82 @@
+"""What is wrong with a run folder: its files, their hashes, their tables, their counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from ncu_assist.errors import DamagedData
+from ncu_assist.store.naming import RUN_JSON
+from ncu_assist.store.reading import METRICS, SAMPLES, StoredRun, open_run
+
+DERIVED_FILES = ("report.html", "findings.json")  # made from a run later on, and made again at will: no hash
+
+
+def problems_of(folder: Path, deep: bool) -> Iterator[str]:
+    """Yield what is wrong with the run in ``folder``; nothing when it is as it was written."""
+    try:
+        stored = open_run(folder)
+    except DamagedData as error:
+        yield error.message
+        return
+    yield from _unknown_files(stored)
+    if deep:
+        broken = [problem for name in stored.run.files for problem in _changed(stored, name)]
+        yield from broken or _wrong_counts(stored)
+
+
+def _unknown_files(stored: StoredRun) -> Iterator[str]:
+    known = {RUN_JSON, *DERIVED_FILES, *stored.run.files}
+    for path in sorted(stored.folder.rglob("*")):
+        name = path.relative_to(stored.folder).as_posix()
+        if name not in known and (path.is_symlink() or not path.is_dir()):
+            yield f"{name} is not a file of this run"
+
+
+def _changed(stored: StoredRun, name: str) -> Iterator[str]:
+    try:
+        stored.read(name)
+    except DamagedData as error:
+        yield _without_reference(stored, error)
+
+
+def _wrong_counts(stored: StoredRun) -> Iterator[str]:
+    try:
+        yield from _wrong_launches(stored)
+        yield from _wrong_samples(stored)
+        stored.report_bytes()
+    except DamagedData as error:
+        yield _without_reference(stored, error)
+
+
+def _wrong_launches(stored: StoredRun) -> Iterator[str]:
+    listed = [launch.index for launch in stored.run.launches]
+    logged = stored.run.profile.launches_logged if stored.run.profile else None
+    if logged is not None and logged != len(listed):
+        yield f"{RUN_JSON} lists {len(listed)} launches, ncu's log says {logged}"
+    if METRICS not in stored.run.files:
+        return
+    metrics = stored.metrics()
+    measured = sorted(int(index) for index in metrics["launch"].unique())
+    if measured != sorted(listed):
+        yield f"{METRICS} holds {len(measured)} launches, {RUN_JSON} lists {len(listed)}"
+    if metrics.duplicated(["launch", "metric"]).any():
+        yield f"{METRICS} holds a metric twice for one launch"
+
+
+def _wrong_samples(stored: StoredRun) -> Iterator[str]:
+    if stored.run.bench is None:
+        return
+    if SAMPLES not in stored.run.files:
+        yield f"{SAMPLES} is missing although {RUN_JSON} has timings"
+        return
+    samples = stored.samples()
+    own = samples[samples["version"] == stored.run.version]
+    taken = set(zip(own["bench_id"], own["workload"], strict=True))
+    for timing in stored.run.bench.timings:
+        if (timing.bench_id, timing.workload) not in taken:
+            yield f"{SAMPLES} has no samples of workload {timing.workload}"
+
+
+def _without_reference(stored: StoredRun, error: DamagedData) -> str:
+    return error.message.removeprefix(f"{stored.reference}: ")

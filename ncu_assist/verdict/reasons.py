@@ -1,0 +1,39 @@
+"""The reason codes of verdicts: what each means, and the command that would settle it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A reason code in words. ``command`` is what would settle it, empty where nothing is left to settle.
+
+    ``command`` may name ``{kernel}``, ``{baseline}`` and ``{candidate}``.
+    """
+
+    meaning: str
+    command: str = ""
+
+
+BENCH = "ncu-assist bench {kernel} {baseline} {candidate}"
+PROFILE = "ncu-assist profile {kernel} {baseline} {candidate}"
+
+REASONS: dict[str, Reason] = {
+    "interval-beyond": Reason("the 99 % interval of the paired ratios lies beyond 0.5 %"),
+    "interval-inside": Reason("the 99 % interval of the paired ratios lies within 0.5 %"),
+    "interval-across": Reason(
+        "the 99 % interval of the paired ratios reaches across 0.5 %: too few or too noisy samples",
+        f"{BENCH} --rounds 400",
+    ),
+    "too-few-pairs": Reason("fewer than 10 rounds have a good sample of both", f"{BENCH} --rounds 100"),
+    "no-common-bench": Reason("the two were timed in different benches, so their samples cannot be paired", BENCH),
+    "no-samples": Reason("at least one of the two has neither timings nor a duration", PROFILE),
+    "bad-samples": Reason("a sample is zero, negative, infinite or no number", BENCH),
+    "one-sample": Reason(
+        "there is one duration a side, taken under ncu; identical binaries have been seen 50 % apart in that", BENCH
+    ),
+    "other-device": Reason("the two were measured on different GPUs", PROFILE),
+    "other-workload": Reason("the two worked on different data", PROFILE),
+    "other-settings": Reason("the two were profiled with other clocks or another cache control", PROFILE),
+}

@@ -1,0 +1,50 @@
+"""Calling an ``extern "C"`` launcher: order and width of arguments, errors; with a C function in place of a GPU's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from kernel_folder import write_kernel
+from requirements import needs
+
+from ncu_assist import process
+from ncu_assist.backends.launcher import load_launcher
+from ncu_assist.spec import Kernel
+from ncu_assist.spec_file import read_kernel
+
+SOURCE = """
+extern "C" int add_one(const float* x, float* y, long long n, void* stream) {
+    if (stream) return 1;
+    for (long long i = 0; i < n; ++i) y[i] = x[i] + 1;
+    return n == 3 ? 700 : 0;
+}
+"""
+
+
+def _library(folder: Path) -> tuple[Path, Kernel]:
+    (folder / "add.cpp").write_text(SOURCE)
+    library = folder / "add.so"
+    completed = process.run(["g++", "-shared", "-fPIC", "-o", str(library), str(folder / "add.cpp")])
+    assert completed.exit_code == 0, completed.stderr
+    return library, read_kernel(write_kernel(folder))
+
+
+@needs("g++", "torch")
+def test_pointers_and_integers_in_the_order_of_arguments(tmp_path: Path) -> None:
+    import torch
+
+    library, kernel = _library(tmp_path)
+    call, x, y = load_launcher(library, kernel), torch.arange(5.0), torch.zeros(5)
+    call((x,), (y,), {"n": 4})
+    assert y.tolist() == [1.0, 2.0, 3.0, 4.0, 0.0]
+
+
+@needs("g++", "torch")
+def test_a_returned_error_is_raised(tmp_path: Path) -> None:
+    import torch
+
+    library, kernel = _library(tmp_path)
+    call, x = load_launcher(library, kernel), torch.zeros(3)
+    with pytest.raises(RuntimeError, match=r"add_one returned .*700"):
+        call((x,), (x,), {"n": 3})

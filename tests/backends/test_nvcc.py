@@ -1,0 +1,98 @@
+"""Finding nvcc, ninja and the architecture."""
+
+from __future__ import annotations
+
+import types
+from pathlib import Path
+
+import pytest
+from requirements import needs
+
+from ncu_assist.backends import nvcc
+from ncu_assist.errors import EnvironmentProblem, UsageProblem
+
+
+def _fake_nvcc(folder: Path, words: str = "Cuda compilation tools, release 13.0, V13.0.88") -> Path:
+    path = folder / "bin" / "nvcc"
+    path.parent.mkdir(parents=True)
+    path.write_text(f"#!/bin/sh\necho '{words}'\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No CUDA_HOME, nothing on PATH, nothing in /usr/local/cuda, no wheel."""
+    monkeypatch.delenv("CUDA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    monkeypatch.setattr(nvcc.importlib.util, "find_spec", lambda name: None)
+    is_file = Path.is_file
+    monkeypatch.setattr(Path, "is_file", lambda self: not str(self).startswith("/usr/local/cuda") and is_file(self))
+
+
+@pytest.mark.usefixtures("nothing")
+def test_missing_nvcc_names_the_wheels() -> None:
+    with pytest.raises(EnvironmentProblem, match="no CUDA compiler") as caught:
+        nvcc.find_nvcc()
+    assert "nvidia-cuda-nvcc==13.0.*" in caught.value.hint
+    assert "nvidia-cuda-cccl" in caught.value.hint
+
+
+@pytest.mark.usefixtures("nothing")
+def test_cuda_home_comes_before_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    home, on_path = _fake_nvcc(tmp_path / "home"), _fake_nvcc(tmp_path / "other")
+    monkeypatch.setenv("PATH", str(on_path.parent))
+    assert nvcc.find_nvcc().path == on_path
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "home"))
+    found = nvcc.find_nvcc()
+    assert (found.path, found.version, found.library_flags) == (home, "13.0.88", ())
+
+
+@pytest.mark.usefixtures("nothing")
+def test_wheel_is_found_with_its_libraries(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    packages = tmp_path / "nvidia"
+    path = _fake_nvcc(packages / "cu13")
+    (packages / "cu13" / "lib").mkdir()
+    (packages / "cu13" / "lib" / "libcudart_static.a").touch()
+    spec = types.SimpleNamespace(submodule_search_locations=[str(packages)], origin=None)
+    monkeypatch.setattr(nvcc.importlib.util, "find_spec", lambda name: spec if name == "nvidia" else None)
+    found = nvcc.find_nvcc()
+    assert found.path == path
+    assert found.library_flags == (f"-L{packages / 'cu13' / 'lib'}",)
+
+
+@pytest.mark.usefixtures("nothing")
+def test_nvcc_that_says_nothing_is_a_problem(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    _fake_nvcc(tmp_path / "home", "Segmentation fault")
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "home"))
+    with pytest.raises(EnvironmentProblem, match="--version failed"):
+        nvcc.find_nvcc()
+
+
+def test_missing_ninja(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(nvcc.sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setattr(nvcc.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(EnvironmentProblem, match="no ninja"):
+        nvcc.find_ninja()
+
+
+@needs("ninja")
+def test_ninja_is_found() -> None:
+    assert nvcc.find_ninja().name == "ninja"
+
+
+def test_architecture(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NCU_ASSIST_ARCH", raising=False)
+    monkeypatch.setattr(nvcc, "_nvml_capability", lambda: None)
+    monkeypatch.setattr(nvcc, "_smi_capability", lambda: None)
+    assert nvcc.find_arch() == "sm_90"
+    monkeypatch.setattr(nvcc, "_smi_capability", lambda: "120")
+    assert nvcc.find_arch() == "sm_120"
+    monkeypatch.setattr(nvcc, "_nvml_capability", lambda: "80")
+    assert nvcc.find_arch() == "sm_80"
+    monkeypatch.setenv("NCU_ASSIST_ARCH", "sm_90a")
+    assert nvcc.find_arch() == "sm_90a"
+    monkeypatch.setenv("NCU_ASSIST_ARCH", "hopper")
+    with pytest.raises(UsageProblem, match="hopper"):
+        nvcc.find_arch()

@@ -1,0 +1,95 @@
+"""One program a GPU at a time, and who holds it when it is taken."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from ncu_assist.errors import EnvironmentProblem
+from ncu_assist.executors import EXECUTORS, gpu
+from ncu_assist.executors.local import Local
+from ncu_assist.executors.lock import held, lock_folder
+
+ENV = {**os.environ, "CUDA_VISIBLE_DEVICES": "GPU-1234"}
+
+
+def test_the_table() -> None:
+    assert [name for name, executor in EXECUTORS.items() if executor.name != name] == []
+
+
+def test_it_runs_a_program_and_passes_everything_on(tmp_path: Path) -> None:
+    lines: list[str] = []
+    argv = [sys.executable, "-c", "import os; print(os.getcwd()); print(os.environ['CUDA_VISIBLE_DEVICES'])"]
+    completed = Local(tmp_path / "locks").run(argv, env=ENV, cwd=tmp_path, on_line=lines.append)
+    assert completed.exit_code == 0
+    assert lines == [str(tmp_path), "GPU-1234"]
+
+
+def test_a_taken_gpu_is_waited_for_and_then_its_holder_is_named(tmp_path: Path) -> None:
+    with (
+        held(tmp_path, "GPU-1234", "ncu --set full python train.py", 0.0),
+        pytest.raises(EnvironmentProblem, match="in use by process") as caught,
+    ):
+        Local(tmp_path, wait_s=0.2).run(["true"], env=ENV)
+    assert str(os.getpid()) in caught.value.message
+    assert "ncu --set full python train.py" in caught.value.message
+    assert caught.value.exit_code == 6
+    assert Local(tmp_path, wait_s=0.2).run(["true"], env=ENV).exit_code == 0
+
+
+def test_another_gpu_is_free(tmp_path: Path) -> None:
+    with held(tmp_path, "GPU-1234", "ncu", 0.0):
+        env = {**ENV, "CUDA_VISIBLE_DEVICES": "GPU-5678"}
+        assert Local(tmp_path, wait_s=0.0).run(["true"], env=env).exit_code == 0
+
+
+def test_two_runs_take_turns(tmp_path: Path) -> None:
+    spans: list[tuple[float, float]] = []
+
+    def run() -> None:
+        code = "import time; print(time.monotonic()); time.sleep(0.2); print(time.monotonic())"
+        out = Local(tmp_path).run([sys.executable, "-c", code], env=ENV).stdout.split()
+        spans.append((float(out[0]), float(out[1])))
+
+    threads = [threading.Thread(target=run) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    spans.sort()
+    assert spans[0][1] <= spans[1][0]
+
+
+def test_a_lock_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    with pytest.raises(EnvironmentProblem, match="belongs to another user"), held(tmp_path / "link", "g", "c", 0.0):
+        pass
+
+
+def test_the_lock_folder_does_not_follow_tmpdir(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    before = lock_folder()
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    assert lock_folder() == before
+
+
+def test_the_key_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    uuids = {0: "GPU-zero", 3: "GPU-three"}
+    monkeypatch.setattr(gpu, "_uuid", uuids.get)
+    assert gpu.gpu_key({}) == "GPU-zero"
+    assert gpu.gpu_key({"CUDA_VISIBLE_DEVICES": "3,0"}) == "GPU-three"
+    assert gpu.gpu_key({"CUDA_VISIBLE_DEVICES": "GPU-abc,1"}) == "GPU-abc"
+    assert gpu.gpu_key({"CUDA_VISIBLE_DEVICES": "7"}) == "gpu-7"
+
+
+def test_the_lock_is_released_after_a_crash(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), held(tmp_path, "g", "c", 0.0):
+        raise KeyboardInterrupt
+    started = time.monotonic()
+    with held(tmp_path, "g", "c", 5.0):
+        assert time.monotonic() - started < 1.0

@@ -1,0 +1,103 @@
+"""What the bench computes from clock stamps and NVML, and that its rounds can be repeated."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy
+import pytest
+from planted import PYTHON, write_planted
+
+pytest.importorskip("torch")
+
+from ncu_assist.backends import build_versions
+from ncu_assist.harness import accelerator, bench, facts, nvml, stopwatch
+from ncu_assist.harness.request import Request, Settings, new_request
+from ncu_assist.spec_file import read_kernel
+
+
+def test_the_sm_clock_is_the_median_over_sms_seen_twice() -> None:
+    stamps = numpy.zeros((2, 5, 2), dtype=numpy.int64)
+    for sm, clock_ghz in enumerate((1.0, 1.98, 2.0)):
+        stamps[0, sm] = (10_000, 5_000_000)
+        stamps[1, sm] = (10_000 + int(50_000 * clock_ghz), 5_050_000)
+    stamps[0, 3] = (10_000, 5_000_000)  # not seen by the second stamp
+    assert stopwatch.sm_clock_mhz(stamps) == pytest.approx(1980.0)
+    assert math.isnan(stopwatch.sm_clock_mhz(numpy.zeros((2, 5, 2), dtype=numpy.int64)))
+
+
+def test_throttle_reasons_in_words() -> None:
+    assert nvml.reasons_in_words(0x1) == ()
+    assert nvml.reasons_in_words(0x4 | 0x40) == ("software power cap", "hardware thermal slowdown")
+
+
+def test_without_nvml_every_answer_is_none() -> None:
+    nothing = nvml.Nvml(None)
+    assert (nothing.temperature_c(), nothing.throttle_reasons(), nothing.driver()) == (None, None, None)
+
+
+class FakePynvml:
+    """An NVML that knows the newer name of the reasons and no temperature."""
+
+    class NVMLError(Exception):
+        pass
+
+    def nvmlDeviceGetCurrentClocksEventReasons(self, handle: object) -> int:
+        return 0x20
+
+    def nvmlDeviceGetTemperature(self, handle: object, sensor: int) -> int:
+        raise self.NVMLError
+
+    def nvmlSystemGetDriverVersion(self) -> bytes:
+        return b"580.1"
+
+
+def test_nvml_answers_are_passed_on() -> None:
+    gpu = nvml.Nvml(None)
+    gpu._handle, gpu._nvml = object(), FakePynvml()
+    assert gpu.throttle_reasons() == ("software thermal slowdown",)
+    assert gpu.temperature_c() is None
+    assert gpu.driver() == "580.1"
+
+
+def _request(root: Path) -> Request:
+    kernel = read_kernel(write_planted(root, {"v0_right.py": PYTHON["v0_right.py"]}))
+    outcomes = build_versions(kernel, kernel.versions, root)
+    return new_request(kernel, outcomes, kernel.workloads, Settings(stages=("bench",), rounds=8, device="cpu"), root)
+
+
+def test_rounds_announce_every_call_and_repeat_their_order(tmp_path: Path) -> None:
+    request, begun, rounds = _request(tmp_path), list[str](), list[int]()
+    runs = {name: (lambda: None) for name in ("v0_right", "v1_other", bench.EMPTY)}
+    progress = bench.Progress(begun.append, rounds.append)
+    first = bench.run(runs, "small", request, stopwatch.HostStopwatch(), progress)
+    second = bench.run(runs, "small", request, stopwatch.HostStopwatch(), progress)
+    assert first.columns["version"] == second.columns["version"]
+    assert len(begun) == 2 * 3 * (8 + 3)
+    assert rounds == [*range(8), *range(8)]
+    assert first.columns["round"] == [r for r in range(8) for _ in range(3)]
+    assert first.columns["position"] == [0, 1, 2] * 8
+
+
+def test_samples_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    samples = bench.Samples()
+    samples.add("id", "small", "v0", 0, 0, 5.0, float("nan"), False)
+    samples.write(tmp_path / "samples-small.parquet")
+    assert [p.name for p in tmp_path.iterdir()] == ["samples-small.parquet"]
+
+
+def test_errors_in_plain_words() -> None:
+    import torch
+
+    assert accelerator.describe(torch.cuda.OutOfMemoryError("Tried to allocate 1 TiB.")) == (
+        "not enough memory: Tried to allocate 1 TiB."
+    )
+    long = "CUDA error: an illegal memory access was encountered\nSearch for `cudaErrorIllegalAddress' in …"
+    assert accelerator.describe(RuntimeError(long)) == "CUDA error: an illegal memory access was encountered"
+    assert accelerator.describe(ValueError("no\nluck")) == "ValueError: no luck"
+
+
+def test_there_is_no_device_on_a_cpu() -> None:
+    assert facts.device_facts("cpu", nvml.Nvml(None)) is None
+    assert facts.toolchain("13.0.88").nvcc == "13.0.88"

@@ -1,0 +1,168 @@
+"""How the parent reads a child's progress and its end, with a child that is only told of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kernel_folder import write_kernel
+
+from ncu_assist.backends.base import BuildOutcome
+from ncu_assist.errors import EnvironmentProblem, StageFailed
+from ncu_assist.harness import client, results
+from ncu_assist.harness.events import Event, parse
+from ncu_assist.harness.request import Request, Settings, new_request, read
+from ncu_assist.process import Completed
+from ncu_assist.record import Check, Toolchain
+from ncu_assist.spec_file import read_kernel
+
+
+class Told:
+    """An executor whose children say the lines given and end as given, one after the other."""
+
+    name = "told"
+
+    def __init__(self, *children: tuple[list[str], Completed]) -> None:
+        self.children = list(children)
+
+    def run(self, argv: Any, *, on_line: Callable[[str], None], **how: Any) -> Completed:
+        lines, completed = self.children.pop(0)
+        for line in lines:
+            on_line(line)
+        return completed
+
+
+def _ended(exit_code: int, stderr: str = "", timed_out: bool = False) -> Completed:
+    return Completed(("python",), exit_code, "", stderr, 1.0, timed_out)
+
+
+def _line(event: str, version: str = "", **fields: Any) -> str:
+    import msgspec
+
+    return msgspec.json.encode(Event(event, "check", version, "small", **fields)).decode()  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def request_(tmp_path: Path) -> Request:
+    kernel = read_kernel(write_kernel(tmp_path, {"v0_a.py": "", "v1_b.py": ""}))
+    outcomes = {v.name: BuildOutcome(v.name, v.path, "", True, 0.0) for v in kernel.versions}
+    outcomes["v1_b"] = replace(outcomes["v1_b"], artifact=kernel.versions[1].path)
+    settings = Settings(stages=("check",), device="cpu")
+    return new_request(kernel, outcomes, kernel.workloads, settings, tmp_path / "work")
+
+
+def _measure(request: Request, *children: tuple[list[str], Completed]) -> tuple[client.Measured, Told]:
+    told = Told(*children)
+    return client.measure(request, told, lambda event: None, 5.0), told
+
+
+def test_a_request_survives_its_file(request_: Request) -> None:
+    assert read(request_.path) == request_
+    assert len(set(request_.seeds)) == 3
+    assert request_.versions == ("v0_a", "v1_b")
+
+
+def test_a_version_that_did_not_build_is_not_asked_for(tmp_path: Path) -> None:
+    kernel = read_kernel(write_kernel(tmp_path, {"v0_a.py": "", "v1_b.py": "("}))
+    outcomes = {"v0_a": BuildOutcome("v0_a", kernel.versions[0].path, "", True, 0.0)}
+    outcomes["v1_b"] = BuildOutcome("v1_b", None, "error", False, 1.0)
+    settings = Settings(stages=("check",), device="cpu")
+    assert new_request(kernel, outcomes, kernel.workloads, settings, tmp_path / "work").versions == ("v0_a",)
+
+
+def test_the_version_named_last_is_to_blame(request_: Request) -> None:
+    lines = [_line("ready"), _line("begin", "v0_a"), _line("end", "v0_a"), _line("begin", "v1_b")]
+    measured, told = _measure(request_, (lines, _ended(-6)), ([], _ended(0)))
+    assert measured.failures == {"v1_b": "check small: crashed with signal 6 (SIGABRT)"}
+    assert measured.checks["v1_b"][0].reason == "crashed with signal 6 (SIGABRT)"
+    assert told.children == []
+
+
+def test_a_lost_context_is_told_by_the_child(request_: Request) -> None:
+    fatal = _line("fatal", "v0_a", text="CUDA error: an illegal memory access was encountered")
+    measured, _ = _measure(request_, ([_line("begin", "v0_a"), fatal], _ended(5)), ([], _ended(0)))
+    assert measured.failures == {"v0_a": "check small: CUDA error: an illegal memory access was encountered"}
+
+
+def test_no_child_is_started_when_no_version_is_left(request_: Request) -> None:
+    children = [([_line("begin", v)], _ended(-11)) for v in ("v0_a", "v1_b")]
+    measured, told = _measure(request_, *children)
+    assert set(measured.failures) == {"v0_a", "v1_b"}
+    assert told.children == []
+
+
+def test_a_child_that_dies_between_versions_is_nobodys_fault(request_: Request) -> None:
+    lines = [_line("begin", "v0_a"), _line("end", "v0_a")]
+    with pytest.raises(StageFailed, match="ended with exit code 1: KeyError: 'x'") as caught:
+        _measure(request_, (lines, _ended(1, "Traceback\nKeyError: 'x'\n")))
+    assert "Traceback" in caught.value.message
+
+
+def test_a_problem_of_the_environment_is_raised_as_such(request_: Request) -> None:
+    problem = _line("problem", text="torch cannot use a GPU", hint="ncu-assist doctor", exit_code=6)
+    with pytest.raises(EnvironmentProblem, match="torch cannot use a GPU") as caught:
+        _measure(request_, ([problem], _ended(6)))
+    assert caught.value.hint == "ncu-assist doctor"
+
+
+def test_a_silent_child_is_stuck_only_after_its_start(request_: Request) -> None:
+    watch = client.Watch(lambda event: None, version_timeout_s=-1.0)
+    assert not watch.is_stuck()  # torch may take its time
+    watch.line(_line("ready"))
+    assert watch.is_stuck()
+
+
+@pytest.mark.parametrize(
+    ("completed", "words"),
+    [
+        (_ended(-9), "crashed with signal 9 (SIGKILL): the machine was out of memory, or somebody ended it"),
+        (_ended(-2, timed_out=True), "gave no sign of life for 5 s and was ended"),
+        (_ended(3), "ended with exit code 3"),
+        (_ended(3, "warning\nlast words\n"), "ended with exit code 3: last words"),
+    ],
+)
+def test_what_happened(completed: Completed, words: str) -> None:
+    assert client.what_happened(completed, 5.0) == words
+
+
+def test_events_are_found_in_a_noisy_stdout() -> None:
+    event = Event("begin", "bench", "v0_a", "small", 1, 3)
+    line = '{"event":"begin","stage":"bench","version":"v0_a","workload":"small","index":1,"total":3}'
+    assert parse(line) == parse("printed by a kernel" + line) == event
+    assert parse('{"event": broken') is None
+    assert parse('{"event":"unheard of"}') is None
+    assert parse("") is None
+
+
+def test_facts_of_several_children_add_up(tmp_path: Path) -> None:
+    facts = results.Facts(Toolchain(), None, (40.0, 50.0), ("software power cap",))
+    results.write_facts(tmp_path, facts)
+    results.write_facts(tmp_path, replace(facts, temperature_c=(51.0, 60.0), throttle_reasons=("hardware slowdown",)))
+    assert results.read_facts(tmp_path) == replace(
+        facts, temperature_c=(40.0, 60.0), throttle_reasons=("hardware slowdown", "software power cap")
+    )
+
+
+def test_what_is_finished_can_be_collected_at_any_time(request_: Request) -> None:
+    out = Path(request_.out)
+    check = Check("small", True, "", (1,), 0.0, 0.0)
+    results.append_check(out, "v0_a", check)
+    measured = client.collect(request_)
+    assert measured.checks == {"v0_a": (check,)}
+    assert measured.samples is None
+    assert measured.bench is None
+
+
+def test_a_part_of_a_request_has_a_folder_of_its_own(request_: Request) -> None:
+    part = client.only(request_, ("v1_b",))
+    assert part.versions == ("v1_b",)
+    assert read(part.path) == part
+    assert part.out != request_.out
+
+
+def test_the_command_for_ncu(request_: Request, tmp_path: Path) -> None:
+    assert client.profile_command(request_.path)[1:] == ["-m", "ncu_assist.harness", str(request_.path)]
+    assert client.child_folder(request_) == tmp_path

@@ -1,0 +1,55 @@
+"""Recorded reports for the tests of ncu/, and a fake ncu on PATH."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fakes.fake_ncu import install
+
+from ncu_assist.ncu.compressed import read_plain
+
+DATA = Path(__file__).parent.parent / "data"
+SHARED = Path(__file__).parent.parent.parent.parent / "shared" / "reports"  # beside the repository, not part of it
+
+
+@pytest.fixture
+def full_path() -> Path:
+    """Three launches, --set full, -lineinfo, one cubin."""
+    return DATA / "transpose_full_h200_2025.3.1.ncu-rep.zst"
+
+
+@pytest.fixture
+def full(full_path: Path) -> bytes:
+    return read_plain(full_path)
+
+
+@pytest.fixture
+def full_log() -> str:
+    return (DATA / "transpose_full_h200_2025.3.1.log").read_text()
+
+
+@pytest.fixture
+def basic_path() -> Path:
+    """The same three launches, --set basic."""
+    return DATA / "transpose_basic_h200_2025.3.1.ncu-rep.zst"
+
+
+@pytest.fixture
+def torch_path() -> Path:
+    """Two launches of a PyTorch program, --set full, two cubins."""
+    return DATA / "torch_full_h200_2025.3.1.ncu-rep.zst"
+
+
+@pytest.fixture(params=["vector_add_rtx3070_2022.3.ncu-rep", "nvtx_rtx3070_2022.3.ncu-rep"])
+def old_report(request: pytest.FixtureRequest) -> Path:
+    """A public report of ncu 2022.3, which is not in this repository."""
+    path = SHARED / str(request.param)
+    if not path.is_file():
+        pytest.skip("the public report of ncu 2022.3 is in a shared folder that is not here")
+    return path
+
+
+@pytest.fixture
+def fake_ncu(tmp_path: Path) -> Path:
+    return install(tmp_path / "bin")

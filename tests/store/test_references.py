@@ -1,0 +1,212 @@
+"""References: what each form means, and clear words for those that mean nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from factories import make_run, samples_frame, save_run, times
+from kernel_folder import PYTHON_VERSION, write_kernel
+
+from ncu_assist import spec
+from ncu_assist.errors import DamagedData, UsageProblem
+from ncu_assist.project import Project
+from ncu_assist.spec_file import read_kernel
+from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
+from ncu_assist.store.baselines import get_baseline, set_baseline
+from ncu_assist.store.choosing import Context
+from ncu_assist.store.matching import recorded_runs_matching
+from ncu_assist.store.references import resolve
+
+SOURCES = {f"v{n}_{idea}.py": PYTHON_VERSION + f"# {n}\n" for n, idea in ((0, "torch"), (1, "fused"), (10, "wide"))}
+
+
+class Desk:
+    """A project with one kernel folder of three versions, and its archive."""
+
+    def __init__(self, root: Path) -> None:
+        self.project = Project(root)
+        self.folder = write_kernel(root, SOURCES)
+        self.store = Store(self.project.reports)
+
+    def save(self, version: str, second: int = 0, median_ns: float = 1e5, **changes: Any) -> StoredRun:
+        path = self.folder / f"{version}.py"
+        facts: dict[str, Any] = {
+            "version": version,
+            "run_id": f"20261121T0745{second:02}Z-aaaaaa",
+            "created": f"2026-11-21T07:45:{second:02}Z",
+            "machine": machine_hash(),
+            "source_sha256": spec.source_sha256(path) if path.is_file() else None,
+        }
+        run = make_run(**{**facts, **changes})
+        return save_run(self.store, run, None, samples_frame(times(median_ns, second), version=version))
+
+    def resolve(self, text: str, kernel: str | None = None, folder: Path | None = None) -> StoredRun | Path:
+        return resolve(text, self.store, Context(self.project, folder or self.project.root, kernel))
+
+    def reference(self, text: str, **where: Any) -> str:
+        found = self.resolve(text, **where)
+        assert isinstance(found, StoredRun)
+        return found.reference.partition("-")[0]
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def test_a_version_means_its_newest_run(desk: Desk) -> None:
+    desk.save("v1_fused", 1)
+    desk.save("v1_fused", 2)
+    for text in ("v1", "v1_fused", "add_one/v1", "v1@last", "v1@20261121T074502"):
+        assert desk.reference(text) == "add_one/v1_fused@20261121T074502Z"
+    assert desk.reference("v1@20261121T074501Z") == "add_one/v1_fused@20261121T074501Z"
+
+
+def test_a_run_of_this_machine_goes_before_a_newer_recorded_one(desk: Desk) -> None:
+    desk.save("v1_fused", 1)
+    desk.save("v1_fused", 2, machine="another")
+    desk.save("v1_fused", 3, source="recorded")
+    assert desk.reference("v1") == "add_one/v1_fused@20261121T074501Z"
+
+
+def test_a_run_counts_only_for_the_source_it_measured(desk: Desk) -> None:
+    desk.save("v1_fused", 1)
+    (desk.folder / "v1_fused.py").write_text("# changed\n")
+    with pytest.raises(UsageProblem, match="has changed since") as problem:
+        desk.resolve("v1")
+    assert "ncu-assist profile add_one v1_fused" in problem.value.hint
+    assert desk.reference("v1@last") == "add_one/v1_fused@20261121T074501Z"
+    kernel = read_kernel(desk.folder)
+    assert recorded_runs_matching(desk.store, kernel) == {"v0_torch": None, "v1_fused": None, "v10_wide": None}
+
+
+def test_matching_runs_by_version(desk: Desk) -> None:
+    old, new = desk.save("v0_torch", 1), desk.save("v0_torch", 2)
+    found = recorded_runs_matching(desk.store, read_kernel(desk.folder))
+    assert found["v0_torch"] == new != old
+    assert found["v1_fused"] is None
+
+
+def test_last_best_and_baseline(desk: Desk) -> None:
+    desk.save("v0_torch", 1, 3e5)
+    desk.save("v10_wide", 2, 1e5)
+    desk.save("v1_fused", 3, 2e5)
+    assert desk.reference("@last") == "add_one/v1_fused@20261121T074503Z"
+    assert desk.reference("@best") == desk.reference("add_one/@best") == "add_one/v10_wide@20261121T074502Z"
+    assert desk.reference("@baseline") == "add_one/v0_torch@20261121T074501Z"
+    set_baseline(desk.store, desk.store.runs("add_one", "v1_fused")[0])
+    assert desk.reference("@baseline") == "add_one/v1_fused@20261121T074503Z"
+    assert desk.store.verify() == []
+
+
+def test_a_version_that_fails_its_check_is_not_the_best(desk: Desk) -> None:
+    desk.save("v0_torch", 1, 3e5)
+    wrong = replace(make_run().checks[0], passed=False, reason="wrong tail")
+    desk.save("v1_fused", 2, 1e5, checks=(wrong,))
+    desk.save("v10_wide", 3, 1e5, checks=())
+    assert desk.reference("@best") == "add_one/v0_torch@20261121T074501Z"
+
+
+def test_best_compares_times_of_one_gpu_only(desk: Desk) -> None:
+    desk.save("v0_torch", 1, 3e5)
+    other = replace(make_run().device, name="NVIDIA B200")  # type: ignore[type-var]
+    desk.save("v1_fused", 2, 1e5, device=other, machine="another")
+    assert desk.reference("@best") == "add_one/v0_torch@20261121T074501Z"
+
+
+def test_last_skips_recorded_runs_of_other_sources(desk: Desk) -> None:
+    desk.save("v0_torch", 1, source="recorded")
+    desk.save("v1_fused", 2, source="recorded", source_sha256="00")
+    assert desk.reference("@last") == "add_one/v0_torch@20261121T074501Z"
+
+
+def test_a_broken_baseline_file_is_named(desk: Desk) -> None:
+    desk.save("v0_torch", 1)
+    (desk.store.reports / "add_one" / "baseline.json").write_text("{")
+    with pytest.raises(Exception, match=r"baseline\.json cannot be read"):
+        get_baseline(desk.store, "add_one")
+
+
+def test_the_kernel_of_a_bare_version(desk: Desk) -> None:
+    desk.save("v1_fused", 1)
+    for second, kernel in ((2, "other"), (3, "third")):
+        desk.save("v1_mine", second, kernel=kernel)
+    assert desk.reference("v1").startswith("third/")  # profiled last
+    assert desk.reference("v1", kernel="other").startswith("other/")
+    assert desk.reference("v1", folder=desk.folder).startswith("add_one/")
+    assert desk.reference("v1", kernel="other", folder=desk.folder).startswith("other/")
+    desk.save("v7_only", 4, kernel="fourth")
+    assert desk.reference("v7").startswith("fourth/")  # the only one
+    with pytest.raises(UsageProblem, match="add_one/v1, other/v1, third/v1"):
+        desk.resolve("v1")  # the kernel profiled last has no v1
+
+
+def test_a_foreign_program_needs_no_kernel_folder(desk: Desk) -> None:
+    desk.save("main", 1, kernel="train", source="imported", source_sha256=None)
+    assert desk.reference("train/main") == desk.reference("main") == "train/main@20261121T074501Z"
+    assert desk.reference("train/@last") == desk.reference("train/@best") == "train/main@20261121T074501Z"
+
+
+def test_a_report_is_a_path(desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "a.ncu-rep").touch()
+    assert desk.resolve("a.ncu-rep") == tmp_path / "a.ncu-rep"
+    assert desk.resolve(str(tmp_path / "a.ncu-rep")) == tmp_path / "a.ncu-rep"
+    with pytest.raises(UsageProblem, match="no report b") as problem:
+        desk.resolve("b.ncu-rep")
+    assert "a.ncu-rep" in problem.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("v2", "no kernel has a version 'v2'", "v1_fused"),
+        ("add_one/v1_fusd", "add_one has no version 'v1_fusd'", "'v1_fused'"),
+        ("add_on/v1", "there is no kernel 'add_on'", "'add_one'"),
+        ("v1@2025", "has no run '2025'", ""),
+        ("v1@20261121", "begins 2 runs", "20261121T074501Z"),
+        ("@bets", "is no reference", "'@best'"),
+        ("@", "is no reference", ""),
+        ("", "is no reference", "version@run"),
+        ("v1@", "is no reference", ""),
+        ("add_one/", "is no reference", ""),
+        ("v10", "has not been measured", "ncu-assist profile"),
+        ("../../etc/v1", "there is no kernel", ""),
+        ("add_one/..", "has no version", ""),
+    ],
+)
+def test_what_means_nothing_is_told(desk: Desk, text: str, message: str, hint: str) -> None:
+    desk.save("v1_fused", 1)
+    desk.save("v1_fused", 2)
+    with pytest.raises(UsageProblem) as problem:
+        desk.resolve(text)
+    assert message in problem.value.message
+    assert hint in problem.value.hint
+
+
+def test_a_damaged_run_is_told(desk: Desk) -> None:
+    (desk.save("v1_fused", 1).folder / "samples.parquet").unlink()
+    for text in ("v1@20261121T074501Z", "v1"):
+        with pytest.raises(DamagedData, match=r"damaged: samples\.parquet is missing"):
+            desk.resolve(text)
+
+
+def test_an_empty_archive_says_what_to_do(desk: Desk) -> None:
+    for text in ("@last", "v1"):
+        with pytest.raises(UsageProblem) as problem:
+            desk.resolve(text)
+        assert "ncu-assist profile" in problem.value.hint
+
+
+def test_a_live_run_of_another_machine_counts_as_recorded(tmp_path: Path) -> None:
+    (tmp_path / "id").write_text("abc\n")
+    here = machine_hash(tmp_path / "id")
+    assert here is not None
+    assert len(here) == 64
+    assert machine_hash(tmp_path / "none") is None
+    run = make_run(machine=here)
+    assert shown_source(run, here) == "live"
+    assert shown_source(run, "other") == shown_source(run, None) == "recorded"
+    assert shown_source(replace(run, source="imported"), "other") == "imported"

@@ -1,0 +1,13 @@
+from ncu_assist.errors import did_you_mean
+
+
+def test_the_nearest_name_is_offered() -> None:
+    assert did_you_mean("lightening_decode", ["rope", "lightning_decode"]) == "did you mean 'lightning_decode'?"
+
+
+def test_all_names_are_listed_when_none_is_near() -> None:
+    assert did_you_mean("zzz", ["rope", "add"]) == "known: add, rope"
+
+
+def test_no_names_at_all() -> None:
+    assert did_you_mean("zzz", []) == "there are none"

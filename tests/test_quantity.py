@@ -1,0 +1,31 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+import pytest
+
+from ncu_assist.quantity import duration, quantity
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (83.04, "%", "83.0 %"),
+        (4.29e12, "byte/s", "4.29 TB/s"),
+        (4e8, "byte", "400 MB"),
+        (0.0, "byte", "0 B"),
+        (93_210.0, "ns", "93.2 µs"),
+        (1_234_567.0, "inst", "1.23 M"),
+        (32.0, "register/thread", "32"),
+        (4.25, "sector", "4.25"),
+        (0.1234, "", "0.123"),
+        (-2_000.0, "", "-2 k"),
+    ],
+)
+def test_a_quantity_has_three_digits_and_its_unit(value: float, unit: str, text: str) -> None:
+    assert quantity(value, unit) == text
+
+
+def test_durations() -> None:
+    shown = [duration(ns) for ns in (0.0, 512.0, 9_312.0, 2.5e6, 1.5e9)]
+    assert shown == ["0 ns", "512 ns", "9.31 µs", "2.50 ms", "1.50 s"]

@@ -1,0 +1,34 @@
+import pytest
+
+from ncu_assist.errors import DamagedData
+from ncu_assist.record import Check, Run, Toolchain, WorkloadFacts, decode, encode
+
+
+def run() -> Run:
+    workload = WorkloadFacts("b1", "float32", {"n": 4}, 32, 4)
+    check = Check("b1", True, "", (1, 2), 1e-7, 2e-7)
+    return Run(
+        run_id="20260101T000000Z-abcd", kernel="k", version="v1_a", source="live", created="2026-01-01T00:00:00Z",
+        tool="0.1.0", machine=None, source_sha256="00", verified=True, device=None, toolchain=Toolchain(python="3.12"),
+        workloads=(workload,), checks=(check,),
+    )  # fmt: skip
+
+
+def test_a_run_survives_its_file() -> None:
+    back = decode(encode(run()))
+    assert back.workloads == run().workloads
+    assert back.checks == run().checks
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (b'"passed": true', b'"passed": false', "changed after it was written"),
+        (b'"passed": true', b'"passed": 7', "cannot be read"),
+        (b"ncu-assist.run/1", b"ncu-assist.run/9", "has schema"),
+        (b"}", b"", "cannot be read"),
+    ],
+)
+def test_a_changed_file_is_damaged(old: bytes, new: bytes, words: str) -> None:
+    with pytest.raises(DamagedData, match=words):
+        decode(encode(run()).replace(old, new, 1))

@@ -1,0 +1,108 @@
+from pathlib import Path
+
+import pytest
+from kernel_folder import PYTHON_VERSION, TOML, write_kernel
+
+from ncu_assist.errors import UsageProblem
+from ncu_assist.project import Project, find_project
+from ncu_assist.spec import Kernel, source_files, source_sha256
+from ncu_assist.spec_file import kernel_names, load_kernel, read_kernel
+
+
+def kernel(tmp_path: Path, **changes: str) -> Kernel:
+    text = TOML
+    for old, new in changes.items():
+        text = text.replace(old, new)
+    return read_kernel(write_kernel(tmp_path, toml=text))
+
+
+def test_versions_are_discovered_and_sorted_as_numbers(tmp_path: Path) -> None:
+    files = dict.fromkeys(("v10_ten.py", "v9_nine.py", "v2_two.cu", "notes.py", "v3.py"), PYTHON_VERSION)
+    versions = read_kernel(write_kernel(tmp_path, files)).versions
+    assert [v.name for v in versions] == ["v2_two", "v9_nine", "v10_ten"]
+
+
+def test_expressions_of_a_workload(tmp_path: Path) -> None:
+    k = kernel(tmp_path)
+    odd = k.select_workloads("odd")[0]
+    assert (k.algorithmic_bytes(odd), k.flops(odd), k.shape(k.outputs[0], odd)) == (8000, 1000, (1000,))
+
+
+def test_selection(tmp_path: Path) -> None:
+    k = kernel(tmp_path)
+    assert [w.name for w in k.select_workloads(None)] == ["small"]
+    assert [w.name for w in k.select_workloads("all")] == ["small", "odd"]
+    assert k.version("v0") == k.version("v0_torch") == k.select_versions(())[0]
+
+
+def test_a_version_says_which_dtypes_it_serves(tmp_path: Path) -> None:
+    k = read_kernel(write_kernel(tmp_path, {"v1_half.cu": "// idea\n// dtypes: float16, bfloat16\n"}))
+    assert k.versions[0].dtypes == ("float16", "bfloat16")
+    assert not k.versions[0].serves(k.default_workload)
+
+
+def test_the_source_hash_covers_included_files(tmp_path: Path) -> None:
+    folder = write_kernel(tmp_path, {"v1_a.cu": '#include "tile.h"\n'})
+    (folder / "tile.h").write_text("int tile = 1;")
+    before = source_sha256(folder / "v1_a.cu")
+    (folder / "tile.h").write_text("int tile = 2;")
+    assert [f.name for f in source_files(folder / "v1_a.cu")] == ["v1_a.cu", "tile.h"]
+    assert source_sha256(folder / "v1_a.cu") != before
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"summary =": "sumary ="}, "unknown key 'sumary'"),
+        ({'flops = "n"\n': ""}, "lacks the key 'flops'"),
+        ({'"8 * n"': '"8 * m"'}, "names 'm'"),
+        ({'["x", "y", "n"]': '["x", "z", "n"]'}, "argument 'z'"),
+        ({"n = 1024": 'n = "many"'}, "must be a whole number"),
+        ({"default = true": "default = false"}, "exactly one workload"),
+        ({"[tolerance.float32]": "[tolerance.float16]"}, r"no \[tolerance.float32\]"),
+        ({'y = { dtype = "float32"': 'y = { dtype = "float31"'}, "unknown dtype 'float31'"),
+        ({"summary": "[summary"}, "not valid TOML"),
+        ({"norm = 1e-6": "norm = 'low'"}, "must be a float"),
+        ({'dtype = "float32"\ndefault': "default"}, "lacks the key 'dtype'"),
+    ],
+)
+def test_a_wrong_kernel_toml_is_a_usage_error(tmp_path: Path, changes: dict[str, str], words: str) -> None:
+    with pytest.raises(UsageProblem, match=words):
+        kernel(tmp_path, **changes)
+
+
+def test_two_files_with_one_number(tmp_path: Path) -> None:
+    files = {"v1_a.py": PYTHON_VERSION, "v1_b.py": PYTHON_VERSION}
+    with pytest.raises(UsageProblem, match=r"v1_a.py and v1_b.py have the same number 1"):
+        read_kernel(write_kernel(tmp_path, files))
+
+
+def test_a_missing_reference(tmp_path: Path) -> None:
+    (write_kernel(tmp_path) / "reference.py").unlink()
+    with pytest.raises(UsageProblem, match=r"reference.py is missing"):
+        load_kernel(Project(tmp_path), "add_one")
+
+
+@pytest.mark.parametrize(("name", "hint"), [("add_onne", "did you mean 'add_one'?"), ("zzzz", "known: add_one")])
+def test_an_unknown_kernel(tmp_path: Path, name: str, hint: str) -> None:
+    write_kernel(tmp_path)
+    with pytest.raises(UsageProblem, match="there is no kernel") as caught:
+        load_kernel(Project(tmp_path), name)
+    assert caught.value.hint == hint
+
+
+def test_unknown_version_and_workload(tmp_path: Path) -> None:
+    k = kernel(tmp_path)
+    with pytest.raises(UsageProblem, match="no version 'v7'"):
+        k.version("v7")
+    with pytest.raises(UsageProblem, match="no workload 'smal'") as caught:
+        k.select_workloads("smal")
+    assert caught.value.hint == "did you mean 'small'?"
+
+
+def test_every_kernel_of_this_repository_is_right(repository: Path) -> None:
+    project = find_project(repository)
+    names = kernel_names(project)
+    assert names
+    for name in names:
+        assert load_kernel(project, name).versions
