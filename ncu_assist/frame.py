@@ -54,8 +54,12 @@ def combine(run: Run, metrics: pd.DataFrame, workload: str | None) -> Combined:
 
     Counts add up, percentages and rates are weighted by duration, launch facts take the largest or the first.
     """
+    return combine_tables(run, by_launch(metrics), workload)
+
+
+def combine_tables(run: Run, tables: Mapping[int, Values], workload: str | None) -> Combined:
+    """Return what ``combine`` does, from the answer of ``by_launch``: for several workloads of one run."""
     launches = tuple(one for one in run.launches if workload in (None, one.workload))
-    tables = by_launch(metrics)
     return combine_launches(workload, launches, [tables.get(one.index, {}) for one in launches])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ncu_assist.diff import Diff
 from ncu_assist.errors import StageFailed
 from ncu_assist.record import Source
 from ncu_assist.store import StoredRun
@@ -26,6 +27,7 @@ class Outcome:
     workloads: tuple[str, ...]
     source: Source
     versions: tuple[VersionOutcome, ...]
+    diffs: tuple[Diff, ...] = ()  # between the first version and each other, where verdicts were asked for
 
     @property
     def exit_code(self) -> int:

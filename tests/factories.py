@@ -44,6 +44,8 @@ METRICS: dict[str, tuple[float | str, str]] = {
     "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": (400_000.0, "sector"),
     "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum": (100_000.0, ""),
     "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum": (400_000.0, "sector"),
+    "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio": (32.0, "byte/sector"),
+    "smsp__sass_average_data_bytes_per_sector_mem_global_op_st.ratio": (32.0, "byte/sector"),
     STALL.format("long_scoreboard"): (20.0, "inst"),
     STALL.format("barrier"): (2.0, "inst"),
     STALL.format("selected"): (1.0, "inst"),

@@ -26,7 +26,6 @@ def _program(name: str) -> Callable[[], bool]:
 
 def _nvcc() -> bool:
     from ncu_assist.backends.nvcc import find_nvcc
-
     from ncu_assist.errors import NcuAssistError
 
     try:

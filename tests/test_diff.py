@@ -13,7 +13,7 @@ from factories import DEVICE, PROFILE, STALL, WORKLOAD, launch, make_run, metric
 from ncu_assist.diff import Change, Diff, bottleneck, diff_runs
 from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.record import Toolchain, WorkloadFacts
-from ncu_assist.store import Store, StoredRun, UnstoredRun
+from ncu_assist.store import Store, StoredRun
 
 DRAM = "dram__cycles_active.avg.pct_of_peak_sustained_elapsed"
 SM = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
@@ -208,16 +208,18 @@ def test_runs_without_counters_have_a_verdict_and_no_changes(bench: Bench) -> No
     assert (nothing.verdict.verdict, nothing.verdict.reason) == ("unclear", "no-samples")
 
 
-def test_bare_reports_need_no_workload_and_no_archive() -> None:
-    def report(version: str, duration_ns: float, kernel: str = "k") -> UnstoredRun:
+def test_bare_reports_need_no_workload(bench: Bench) -> None:
+    def report(version: str, duration_ns: float, kernel: str = "k") -> StoredRun:
         one = launch(workload=None, kernel=kernel, duration_ns=duration_ns)  # type: ignore[arg-type]
-        run = make_run(kernel=version, version=version, source="imported", workloads=(), launches=(one,))
-        return UnstoredRun(run, metrics_frame({}))
+        run = make_run(kernel=version, version=version, source="imported", workloads=(), launches=(one,), profile=None)
+        return save_run(bench.store, run, metrics_frame({}))
 
-    diff = diff_runs(report("a.ncu-rep", 300.0), report("b.ncu-rep", 100.0))
+    before = report("before", 300.0)
+    diff = diff_runs(before, report("after", 100.0))
     assert (diff.verdict.likely, diff.workload, diff.source) == ("faster", None, "imported")
     assert (diff.launches[0].kernel, diff.launches[0].pairing) == ("k", "exact")
-    assert diff_runs(report("a", 1.0), report("b", 1.0, "other")).launches[0].pairing == "order"
+    assert diff_runs(before, report("other", 1.0, "other")).launches[0].pairing == "order"
+    assert diff_runs(before, bench.save(1e5, {})).verdict.reason == "one-sample"
 
 
 def test_a_recorded_side_makes_the_answer_recorded(bench: Bench) -> None:

@@ -3,7 +3,7 @@
 # expected: `redundant-traffic`. Ten launches; the state is read for the decay, the decayed state and
 #   k^T v are written and read again for the sum, and the sum is read once more for q S': seven passes
 #   over the state where two would do, so about a fifth of the ceiling at large batch.
-# measured: TODO
+# measured: 392 us at b64_d96, a fifth of the copy's rate; ten launches, 1.00 GB to DRAM where 0.28 would do.
 import torch
 
 

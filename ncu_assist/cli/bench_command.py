@@ -20,17 +20,15 @@ def command(
 ) -> int:
     """Check versions of KERNEL (all unless named), then time them against each other, interleaved round by round.
 
-    With two versions named, the verdict between them comes first. Exit code 5 when a version could not be timed.
+    With several versions named, the verdict of each against the first comes before the table. Exit code 5 when a version could not be timed.
     """
-    from ncu_assist.pipeline.measuring import measure
-    from ncu_assist.pipeline.planning import Wish, plan
+    from ncu_assist.pipeline.planning import Wish, bench
     from ncu_assist.render.json import outcome_json
     from ncu_assist.render.terminal import outcome_text
 
     wish = Wish(kernel, versions, workload, rounds, flush)  # type: ignore[arg-type]
-    job = plan(options.current_project(), wish, ("check", "bench"))
     with progress() as reporter:
-        outcome = measure(job, reporter)
+        outcome = bench(options.current_project(), wish, reporter)
     if as_json:
         write_json(outcome_json(outcome, "bench"))
     else:

@@ -18,7 +18,8 @@ def command(as_json: bool) -> int:
     and imported runs can be read anywhere.
     """
     from ncu_assist.pipeline.doctor import examine
-    from ncu_assist.render.doctor import doctor_json, doctor_text
+    from ncu_assist.render.json import doctor_json
+    from ncu_assist.render.terminal import doctor_text
 
     with progress() as reporter:
         reporter.status("looking at driver, GPU, ncu, compiler and counters")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ncu_assist.diff.bottleneck import Bottleneck, bottleneck
 from ncu_assist.diff.comparing import diff_runs
-from ncu_assist.diff.records import Change, ChangeWord, Diff, Difference, Flag, LaunchDiff, Measured, Role, Side
+from ncu_assist.diff.records import Change, ChangeWord, Diff, Difference, Flag, LaunchDiff, Role, Side
 
 __all__ = [
     "Bottleneck",
@@ -14,7 +14,6 @@ __all__ = [
     "Difference",
     "Flag",
     "LaunchDiff",
-    "Measured",
     "Role",
     "Side",
     "bottleneck",

@@ -6,17 +6,17 @@ from ncu_assist.diff.bottleneck import bottleneck
 from ncu_assist.diff.changes import changes
 from ncu_assist.diff.comparability import differences
 from ncu_assist.diff.flagging import flags, with_roles
-from ncu_assist.diff.records import Diff, LaunchDiff, Measured, Pairing, Side
+from ncu_assist.diff.records import Diff, LaunchDiff, Pairing, Side
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.frame import Combined, combine
 from ncu_assist.record import Run, Source
-from ncu_assist.store import machine_hash, shown_source
+from ncu_assist.store import StoredRun, machine_hash, shown_source
 from ncu_assist.verdict import Verdict, compare, compare_durations, not_comparable, select
 
 FARTHEST_FIRST: tuple[Source, ...] = ("imported", "recorded", "live")
 
 
-def diff_runs(baseline: Measured, candidate: Measured, workload: str | None = None) -> Diff:
+def diff_runs(baseline: StoredRun, candidate: StoredRun, workload: str | None = None) -> Diff:
     """Return what differs between two runs on one workload.
 
     Without ``workload`` it is the first that both were timed on, else the first that both have, else all launches.
@@ -78,10 +78,10 @@ def _chosen(names: list[str], wanted: str | None, run: Run) -> str:
     return wanted or names[0]
 
 
-def _side(measured: Measured, combined: Combined) -> Side:
-    run = measured.run
+def _side(stored: StoredRun, combined: Combined) -> Side:
+    run = stored.run
     return Side(
-        reference=measured.reference,
+        reference=stored.reference,
         kernel=run.kernel,
         version=run.version,
         run_id=run.run_id,
@@ -96,10 +96,10 @@ def _side(measured: Measured, combined: Combined) -> Side:
     )
 
 
-def _verdict(baseline: tuple[Measured, Side], candidate: tuple[Measured, Side]) -> Verdict:
+def _verdict(baseline: tuple[StoredRun, Side], candidate: tuple[StoredRun, Side]) -> Verdict:
     frames = [
-        select(measured.samples(), side.version, side.workload)
-        for measured, side in (baseline, candidate)
+        select(stored.samples(), side.version, side.workload)
+        for stored, side in (baseline, candidate)
         if side.workload is not None
     ]
     if len(frames) == 2 and not any(frame.empty for frame in frames):

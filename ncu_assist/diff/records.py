@@ -3,32 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal
 
 from ncu_assist.diff.bottleneck import Bottleneck
-from ncu_assist.record import Device, Run, Source, Timing
+from ncu_assist.record import Device, Source, Timing
 from ncu_assist.verdict import Verdict
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ChangeWord = Literal["improved", "regressed", "changed", "unchanged", "undecided", "missing"]
 Role = Literal["explains", "side-effect", "none"]
 Pairing = Literal["nvtx", "exact", "base-name", "order", "sum"]
-
-
-class Measured(Protocol):
-    """A run with its tables: one of the archive (StoredRun), or a report that was only read (UnstoredRun)."""
-
-    @property
-    def run(self) -> Run: ...
-
-    @property
-    def reference(self) -> str: ...
-
-    def metrics(self) -> pd.DataFrame: ...
-
-    def samples(self) -> pd.DataFrame: ...
 
 
 @dataclass(frozen=True)

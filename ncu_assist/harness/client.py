@@ -129,6 +129,7 @@ class Watch:
         self._on_event = on_event
         self._limit_s, self._timeout_s = max(START_TIMEOUT_S, version_timeout_s), version_timeout_s
         self._last = time.monotonic()
+        self._announced: set[tuple[str, str]] = set()
 
     def line(self, line: str) -> None:
         """Take one line of the child's stdout."""
@@ -146,7 +147,17 @@ class Watch:
             self.fatal = event
         elif event.event == "problem":
             self.problem = event
-        self._on_event(event)
+        if not self._is_repeated(event):
+            self._on_event(event)
+
+    def _is_repeated(self, event: Event) -> bool:
+        """The bench announces every sample; to whoever watches, the first one of a version and workload is news."""
+        if (event.event, event.stage) != ("begin", "bench"):
+            return False
+        key = (event.version, event.workload)
+        known = key in self._announced
+        self._announced.add(key)
+        return known
 
     def is_stuck(self) -> bool:
         """Return whether nothing was heard for longer than a version may take."""

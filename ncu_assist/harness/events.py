@@ -32,14 +32,14 @@ class Event:
 
 
 def emit(event: Event) -> None:
-    """Write an event to stdout at once."""
-    sys.stdout.write(msgspec.json.encode(event).decode() + "\n")
+    """Write an event to stdout at once, on a line of its own whatever a kernel printed before it."""
+    sys.stdout.write(f"\n{msgspec.json.encode(event).decode()}\n")
     sys.stdout.flush()
 
 
 def parse(line: str) -> Event | None:
     """Return the event in a line of the child's stdout, None for anything else."""
-    start = line.find(MARK)
+    start = line.rfind(MARK)
     if start < 0:
         return None
     try:

@@ -75,12 +75,22 @@ def read_failures(out: Path) -> tuple[Failure, ...]:
 def write_facts(out: Path, facts: Facts) -> None:
     """Write the facts; the temperature before and the reasons seen by an earlier child of this job stay."""
     old = read_facts(out)
-    if old is not None and old.temperature_c and facts.temperature_c:
-        facts = replace(facts, temperature_c=(old.temperature_c[0], facts.temperature_c[1]))
-    if old is not None and old.throttle_reasons:
-        reasons = sorted({*old.throttle_reasons, *(facts.throttle_reasons or ())})
-        facts = replace(facts, throttle_reasons=tuple(reasons))
+    if old is not None:
+        facts = replace(facts, temperature_c=_span(old, facts), throttle_reasons=_union(old, facts))
     (out / FACTS).write_bytes(msgspec.json.encode(facts))
+
+
+def _span(old: Facts, new: Facts) -> tuple[float, float] | None:
+    """Return the first and the last temperature; what only one of the two knows stays."""
+    if old.temperature_c is None or new.temperature_c is None:
+        return new.temperature_c or old.temperature_c
+    return old.temperature_c[0], new.temperature_c[1]
+
+
+def _union(old: Facts, new: Facts) -> tuple[str, ...] | None:
+    if old.throttle_reasons is None or new.throttle_reasons is None:
+        return new.throttle_reasons if old.throttle_reasons is None else old.throttle_reasons
+    return tuple(sorted({*old.throttle_reasons, *new.throttle_reasons}))
 
 
 def read_facts(out: Path) -> Facts | None:

@@ -47,7 +47,7 @@ class Session:
 
     def load(self) -> None:
         """Load every version that has not failed."""
-        failed = {f.version for f in results.read_failures(self.out) if f.everywhere}
+        failed = {f.version for f in self._earlier_failures() if f.everywhere}
         for artifact in self.request.artifacts:
             if artifact.version not in failed:
                 self.attempt(Event("begin", "load", artifact.version), partial(self._load, artifact))
@@ -60,7 +60,7 @@ class Session:
 
     def versions(self, workload: Workload) -> list[str]:
         """Return the versions to run on a workload: loaded, serving its dtype, not skipped, not failed on it."""
-        failed = {(f.version, f.workload) for f in results.read_failures(self.out)}
+        failed = {(f.version, f.workload) for f in self._earlier_failures()}
         unwanted = failed | set(self.request.skip)
         names = [v.name for v in self.kernel.versions if v.serves(workload) and v.name in self.calls]
         return [name for name in names if (name, workload.name) not in unwanted]
@@ -96,6 +96,10 @@ class Session:
         error.__traceback__ = None  # its frames hold tensors
         accelerator.release()
         return reason
+
+    def _earlier_failures(self) -> tuple[results.Failure, ...]:
+        """A profiler that starts the same request again wants every version tried again."""
+        return () if "profile" in self.request.settings.stages else results.read_failures(self.out)
 
     def _load(self, artifact: Artifact) -> None:
         self.calls[artifact.version] = BACKENDS[artifact.backend].load(Path(artifact.path), self.kernel)

@@ -60,6 +60,8 @@ def measure(job: Job, reporter: Reporter) -> Outcome:
     outcome = _save(job, moment, builds, measured, profiled)
     if stopped is not None:
         raise stopped
+    if profiled.interrupted:
+        raise KeyboardInterrupt
     return outcome
 
 
@@ -80,7 +82,7 @@ def _check_and_bench(job: Job, request: Request, reporter: Reporter) -> client.M
         if event.event == "begin" and event.version:
             reporter.status(f"{event.stage}: {event.version} {event.workload}")
         elif event.event == "round":
-            reporter.status(f"bench: {event.workload} round {event.index + 1} of {event.total}")
+            reporter.status(f"bench: {event.workload} round {event.index} of {event.total}")
 
     measured = client.measure(request, job.executor, show, job.project.settings.version_timeout_s)
     for version, checks in measured.checks.items():
@@ -91,14 +93,11 @@ def _check_and_bench(job: Job, request: Request, reporter: Reporter) -> client.M
 
 
 def _profile(job: Job, request: Request, measured: client.Measured, reporter: Reporter) -> Profiled:
-    right = tuple(a.version for a in request.artifacts if _is_right(a.version, measured))
-    if not right:
-        return Profiled({}, {})
-    settings = replace(job.settings, stages=("profile",))
-    part = replace(client.only(request, right), settings=settings)
+    wrong = tuple((v, c.workload) for v, checks in measured.checks.items() for c in checks if not c.passed)
+    right = tuple(v for v in request.versions if _is_right(v, measured))
     assert job.options is not None
-    stage = ncu_stage(job.project, Path(part.out), job.executor, job.options)
-    return profile_versions(part, stage, job.project.settings.max_launches, reporter)
+    stage = ncu_stage(job.project, Path(request.out), job.executor, job.options)
+    return profile_versions(replace(request, skip=wrong), right, stage, job.project.settings.max_launches, reporter)
 
 
 def ncu_stage(project: Project, folder: Path, executor: Executor, options: ProfileOptions) -> NcuStage:
@@ -108,8 +107,8 @@ def ncu_stage(project: Project, folder: Path, executor: Executor, options: Profi
 
 
 def _is_right(version: str, measured: client.Measured) -> bool:
-    checks = measured.checks.get(version, ())
-    return version not in measured.failures and bool(checks) and all(c.passed for c in checks)
+    """Return whether a version may be profiled: it got through, and was right on at least one workload."""
+    return version not in measured.failures and any(c.passed for c in measured.checks.get(version, ()))
 
 
 def _save(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ncu_assist.errors import StageFailed
+from ncu_assist.errors import DamagedData, StageFailed
 from ncu_assist.executors.base import Executor
 from ncu_assist.ncu.command import ProfileOptions, child_environment, find_ncu, profile_argv
 from ncu_assist.ncu.failures import profiling_error
@@ -89,6 +89,17 @@ class NcuStage:
             is_stuck=watch.is_stuck,
         )
         return self._capture(done, watch)
+
+    def rest(self) -> Capture | None:
+        """Return what an interrupted process left, for ncu writes what it finished; None if that is nothing."""
+        path = self.root / self.work / REPORT
+        if not path.is_file():
+            return None
+        log = (self.root / self.work / LOG).read_text(errors="replace")
+        try:
+            return Capture(path.read_bytes(), read_report(path, expected_launches=len(read_log(log).profiled)), log)
+        except DamagedData:
+            return None
 
     def _capture(self, done: Completed, watch: _Watch) -> Capture:
         log_path, path = self.root / self.work / LOG, self.root / self.work / REPORT

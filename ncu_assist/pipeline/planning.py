@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ncu_assist.diff import diff_runs
 from ncu_assist.executors import EXECUTORS
 from ncu_assist.harness.client import profile_command
 from ncu_assist.harness.request import FILE, Flush, Settings, Stage
@@ -54,6 +55,16 @@ def profile(project: Project, wish: Wish, options: ProfileOptions, reporter: Rep
         return replay(Store(project.reports), job.kernel, job.versions, job.workloads, why, reporter)
     check_set(find_ncu(), options.section_set)
     return measure(job, reporter)
+
+
+def bench(project: Project, wish: Wish, reporter: Reporter) -> Outcome:
+    """Check and time versions of a kernel; where several were named, with the verdict of each against the first."""
+    outcome = measure(plan(project, wish, ("check", "bench")), reporter)
+    if not wish.versions:
+        return outcome
+    runs = [version.run for version in outcome.versions if version.run and version.run.run.bench]
+    pairs = [(runs[0], other, name) for other in runs[1:] for name in outcome.workloads]
+    return replace(outcome, diffs=tuple(diff_runs(one, other, name) for one, other, name in pairs))
 
 
 def dry_run(project: Project, wish: Wish, options: ProfileOptions) -> str:

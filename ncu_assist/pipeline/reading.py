@@ -41,7 +41,7 @@ def compare(project: Project, references: tuple[str, str], workload: str | None,
 
 
 def listing(project: Project, kernel: str | None) -> tuple[KernelListing, ...]:
-    """Return all kernels, or the one named, with the run that shows each version; raises UsageProblem for a wrong name."""
+    """Return all kernels, or the one named, with the run of each version; raises UsageProblem for a wrong name."""
     store = Store(project.reports)
     own = kernel_names(project)
     names = sorted({*own, *store.kernels()})

@@ -7,13 +7,11 @@ from ncu_assist.store.machine import machine_hash, shown_source
 from ncu_assist.store.naming import new_run_id
 from ncu_assist.store.parquet import metrics_parquet, samples_parquet
 from ncu_assist.store.reading import Damage, StoredRun
-from ncu_assist.store.unstored import UnstoredRun
 
 __all__ = [
     "Damage",
     "Store",
     "StoredRun",
-    "UnstoredRun",
     "machine_hash",
     "metrics_parquet",
     "new_run_id",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import uuid
 from pathlib import Path
 
 from ncu_assist.record import Run, Source
@@ -10,13 +11,13 @@ from ncu_assist.record import Run, Source
 MACHINE_ID = Path("/etc/machine-id")
 
 
-def machine_hash(path: Path = MACHINE_ID) -> str | None:
-    """Return a hash that tells this machine from others; None where it has no id."""
+def machine_hash(path: Path = MACHINE_ID) -> str:
+    """Return a hash that tells this machine from others: of its id, or of a network address where it has none."""
     try:
         machine_id = path.read_text(encoding="ascii", errors="replace").strip()
     except OSError:
-        return None
-    return hashlib.sha256(f"ncu-assist{machine_id}".encode()).hexdigest() if machine_id else None
+        machine_id = ""
+    return hashlib.sha256(f"ncu-assist{machine_id or uuid.getnode()}".encode()).hexdigest()
 
 
 def shown_source(run: Run, machine: str | None) -> Source:

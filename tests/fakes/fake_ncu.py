@@ -53,7 +53,9 @@ SEE_NVTX = (
 SEEN = "Available Kernels:\n1. transpose_naive\n2. transpose_shared\n"
 HALF = '==PROF== Profiling "transpose_naive" - 0: 0%....50%....100% - 38 passes\n'
 
-# What the real ncu says: exit code and words. Seen with 2025.3.1 on an H200, or read in its strings and documentation.
+# What the real ncu says: exit code and words. Seen with 2025.3.1 on an H200, or read in the strings of its program, but
+# for counters-busy, no-driver, other-tool, clocks, profiler-memory, memory-backup, slow: there only the fragment that
+# the table looks for is ncu's, the words around it and the exit code are not.
 MESSAGES: dict[str, tuple[int, str]] = {
     "permission": (
         1,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from kernel_folder import write_kernel
 from ncu_assist.backends.base import BuildOutcome
 from ncu_assist.errors import EnvironmentProblem, StageFailed
 from ncu_assist.harness import client, results
-from ncu_assist.harness.events import Event, parse
+from ncu_assist.harness.events import Event, emit, parse
 from ncu_assist.harness.request import Request, Settings, new_request, read
 from ncu_assist.process import Completed
 from ncu_assist.record import Check, Toolchain
@@ -132,6 +133,7 @@ def test_events_are_found_in_a_noisy_stdout() -> None:
     event = Event("begin", "bench", "v0_a", "small", 1, 3)
     line = '{"event":"begin","stage":"bench","version":"v0_a","workload":"small","index":1,"total":3}'
     assert parse(line) == parse("printed by a kernel" + line) == event
+    assert parse('{"event": broken' + line) == event
     assert parse('{"event": broken') is None
     assert parse('{"event":"unheard of"}') is None
     assert parse("") is None
@@ -166,3 +168,32 @@ def test_a_part_of_a_request_has_a_folder_of_its_own(request_: Request) -> None:
 def test_the_command_for_ncu(request_: Request, tmp_path: Path) -> None:
     assert client.profile_command(request_.path)[1:] == ["-m", "ncu_assist.harness", str(request_.path)]
     assert client.child_folder(request_) == tmp_path
+
+
+def test_samples_of_a_version_are_announced_once() -> None:
+    seen: list[Event] = []
+    watch = client.Watch(seen.append, 5.0)
+    for version in ("v0_a", "v1_b", "v0_a", "v1_b"):
+        watch.line(_line("begin", version).replace('"check"', '"bench"'))
+    assert [e.version for e in seen] == ["v0_a", "v1_b"]
+    assert watch.current is not None
+    assert watch.current.version == "v1_b"
+
+
+def test_an_event_has_a_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    sys.stdout.write("a kernel printed this without an end of line")
+    emit(Event("ready"))
+    assert [e.event for e in map(parse, capsys.readouterr().out.splitlines()) if e] == ["ready"]
+
+
+def test_facts_of_the_bench_survive_the_end_of_the_child(tmp_path: Path) -> None:
+    from ncu_assist.harness.results import Facts, read_facts, write_facts
+    from ncu_assist.record import Toolchain
+
+    write_facts(tmp_path, Facts(Toolchain(), None, (40.0, 50.0), ("software power cap",)))
+    write_facts(tmp_path, Facts(Toolchain(), None, (51.0, 55.0), ("sync boost",)))
+    write_facts(tmp_path, Facts(Toolchain()))
+    kept = read_facts(tmp_path)
+    assert kept is not None
+    assert kept.temperature_c == (40.0, 55.0)
+    assert kept.throttle_reasons == ("software power cap", "sync boost")

@@ -1,0 +1,50 @@
+"""From a live run to one that may be shipped: small, and without a word about the machine it was measured on."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from ncu_assist.errors import DamagedData
+from ncu_assist.ncu import blanking, compressed, report_file
+from ncu_assist.store import Store, StoredRun
+
+REPORT = "report.ncu-rep.zst"
+LOGS = ("ncu.log", "build.log")
+ABSOLUTE_PATH = re.compile(r"(?<![\w/:<.])/(?:[\w.+@-]+/)*[\w.+@-]+")
+PROCESS = re.compile(r"(?<=process )\d+")
+
+
+def record(stored: StoredRun, target: Store, workload: str) -> StoredRun:
+    """Save a run as recorded: the report holds the launches of ``workload`` only and nothing that names a machine.
+
+    A report that still names one after blanking is left out; the metrics stay whole. Raises as Store.save does.
+    """
+    files = {name: stored.read(name) for name in stored.run.files if name != REPORT}
+    files |= {name: _blank_text(files[name]) for name in LOGS if name in files}
+    report = _small_report(stored, workload)
+    notes = list(stored.run.notes)
+    if report is not None:
+        files[REPORT] = report
+        notes.append(f"the report holds the launches of {workload}; the metrics hold all")
+    run = replace(stored.run, source="recorded", machine=None, notes=tuple(notes), files={}, digest="")
+    return target.save(run, files)
+
+
+def _small_report(stored: StoredRun, workload: str) -> bytes | None:
+    data = stored.report_bytes()
+    keep = {launch.index for launch in stored.run.launches if launch.workload == workload}
+    if data is None or not keep:
+        return None
+    selected = report_file.select(data, keep)
+    blank = blanking.blank(selected)
+    if blanking.leftovers(blank):
+        return None
+    if report_file.metric_counts(blank) != report_file.metric_counts(selected):
+        raise DamagedData(f"blanking changed the report of {stored.reference}")
+    return compressed.compress(blank, compressed.SMALL)
+
+
+def _blank_text(log: bytes) -> bytes:
+    text = log.decode("utf-8", errors="replace")
+    return PROCESS.sub("0", ABSOLUTE_PATH.sub("<path>", text)).encode()

@@ -1,0 +1,1 @@
+"""Records to text: no measuring, no deciding, no writing."""

@@ -1,0 +1,31 @@
+"""Text from outside, such as kernel names and sources, made harmless for a terminal."""
+
+from __future__ import annotations
+
+import unicodedata
+
+HARMLESS = "\n\t"
+INVISIBLE = ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")  # controls, direction overrides, private and lone surrogates
+
+
+def plain(text: str) -> str:
+    """Return ``text`` with every character that steers a terminal or cannot be seen spelled out, as ``\\x1b``."""
+    return "".join(c if c in HARMLESS or unicodedata.category(c) not in INVISIBLE else _spelled(c) for c in text)
+
+
+def one_line(text: str, limit: int = 200) -> str:
+    """Return ``text`` made harmless, on one line, cut with an ellipsis after ``limit`` characters."""
+    line = " ".join(plain(text).split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def markup(text: str) -> str:
+    """Return ``text`` made harmless also for rich's markup, where ``[red]`` would colour."""
+    from rich.markup import escape
+
+    return escape(plain(text))
+
+
+def _spelled(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

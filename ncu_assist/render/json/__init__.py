@@ -1,0 +1,11 @@
+"""Results as plain dicts for JSON: numbers are numbers, what is absent is null, each names its schema."""
+
+from __future__ import annotations
+
+from ncu_assist.render.json.comparison import diff_json
+from ncu_assist.render.json.doctor import doctor_json
+from ncu_assist.render.json.ladders import outcome_json
+from ncu_assist.render.json.listing import list_json, verify_json
+from ncu_assist.render.json.run import show_json
+
+__all__ = ["diff_json", "doctor_json", "list_json", "outcome_json", "show_json", "verify_json"]

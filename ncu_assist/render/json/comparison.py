@@ -1,0 +1,77 @@
+"""A diff as JSON, schema ncu-assist.diff/1."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from ncu_assist.diff import Change, Diff, LaunchDiff, Side
+from ncu_assist.render.json.values import answer, device, timing
+from ncu_assist.render.words import next_command, verdict_line
+from ncu_assist.verdict import REASONS
+
+
+def diff_json(diff: Diff) -> dict[str, Any]:
+    """Return a diff; ``speedup`` above 1 means that the candidate is faster, percentages differ in points."""
+    verdict = diff.verdict
+    return answer(
+        "diff",
+        {
+            "baseline": _side(diff.baseline),
+            "candidate": _side(diff.candidate),
+            "workload": diff.workload,
+            "verdict": verdict.verdict,
+            "likely": verdict.likely,
+            "reason": verdict.reason,
+            "explanation": REASONS[verdict.reason].meaning,
+            "next": next_command(diff) or None,
+            "speedup": verdict.speedup,
+            "interval": None if verdict.low is None else {"low": verdict.low, "high": verdict.high, "confidence": 0.99},
+            "pairs": verdict.pairs,
+            "summary": verdict_line(diff),
+            "source": diff.source,
+            "bottleneck": {"baseline": _bound(diff.baseline), "candidate": _bound(diff.candidate)},
+            "launches": [_launch(launch) for launch in diff.launches],
+            "flags": [asdict(flag) for flag in diff.flags],
+            "differences": [asdict(difference) for difference in diff.differences],
+            "lines": [],
+        },
+    )
+
+
+def _side(side: Side) -> dict[str, Any]:
+    return {
+        "reference": side.reference,
+        "kernel": side.kernel,
+        "version": side.version,
+        "run_id": side.run_id,
+        "source": side.source,
+        "created": side.created,
+        "device": device(side.device),
+        "workload": side.workload,
+        "timing": timing(side.timing),
+        "ncu_duration_ns": side.duration_ns,
+        "launches": side.launches,
+        "busiest_percent": side.bottleneck.percent if side.bottleneck else None,
+    }
+
+
+def _bound(side: Side) -> str | None:
+    return side.bottleneck.name if side.bottleneck else None
+
+
+def _launch(launch: LaunchDiff) -> dict[str, Any]:
+    return {
+        "kernel": launch.kernel,
+        "pairing": launch.pairing,
+        "baseline_ns": launch.baseline_ns,
+        "candidate_ns": launch.candidate_ns,
+        "verdict": launch.verdict.verdict,
+        "likely": launch.verdict.likely,
+        "reason": launch.verdict.reason,
+        "changes": [_change(change) for change in launch.changes],
+    }
+
+
+def _change(change: Change) -> dict[str, Any]:
+    return {**asdict(change), "note": change.note or None}

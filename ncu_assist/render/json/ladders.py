@@ -1,0 +1,51 @@
+"""All versions of a kernel as JSON: schema ncu-assist.profile/1, and the same for check and bench."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from ncu_assist.diff import Diff
+from ncu_assist.outcome import Outcome
+from ncu_assist.render.json.values import answer, run_facts, workload
+from ncu_assist.render.ladder import NOT_MEASURED, Cell, Rung, ladder
+
+
+def outcome_json(outcome: Outcome, command: str) -> dict[str, Any]:
+    """Return the versions of a kernel; ``command`` names the schema."""
+    shown = ladder(outcome)
+    return answer(
+        command,
+        {
+            "kernel": shown.kernel,
+            "source": shown.source,
+            "workloads": shown.workloads,
+            "versions": [_version(rung) for rung in shown.rungs],
+            "verdicts": [_verdict(diff) for diff in outcome.diffs],
+            "exit_code": outcome.exit_code,
+        },
+    )
+
+
+def _verdict(diff: Diff) -> dict[str, Any]:
+    verdict = asdict(diff.verdict)
+    return {
+        "workload": diff.workload,
+        "baseline": diff.baseline.version,
+        "candidate": diff.candidate.version,
+        **verdict,
+    }
+
+
+def _version(rung: Rung) -> dict[str, Any]:
+    status = "failed" if rung.failure else "measured" if rung.stored else NOT_MEASURED
+    facts: dict[str, Any] = {"version": rung.version, "status": status, "failure": rung.failure or None}
+    if rung.stored is None or rung.source is None:
+        return {**facts, "workloads": []}
+    named = run_facts(rung.stored.run, rung.stored.reference, rung.source)
+    return {**named, **facts, "workloads": [_cell(cell) for cell in rung.cells if cell.row]}
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    shared = workload(cell.row) if cell.row else {}
+    return {**shared, "speedup_over_v0": cell.speedup, "dram_percent": cell.dram_percent}

@@ -1,0 +1,45 @@
+"""What there is, and what of it is damaged, as JSON: schemas ncu-assist.list/1 and ncu-assist.verify/1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from ncu_assist.outcome import KernelListing, VersionOutcome
+from ncu_assist.render.json.values import answer, run_facts
+from ncu_assist.render.ladder import NOT_MEASURED
+from ncu_assist.store import Damage, machine_hash, shown_source
+
+
+def list_json(kernels: Sequence[KernelListing]) -> dict[str, Any]:
+    """Return kernels, their versions, and the run that shows each (null where there is none)."""
+    return answer("list", {"kernels": [_kernel(kernel) for kernel in kernels]})
+
+
+def _kernel(kernel: KernelListing) -> dict[str, Any]:
+    return {
+        "kernel": kernel.kernel,
+        "summary": kernel.summary or None,
+        "workloads": kernel.workloads,
+        "default_workload": kernel.default_workload,
+        "versions": [_version(version, kernel.default_workload) for version in kernel.versions],
+    }
+
+
+def _version(version: VersionOutcome, workload: str | None) -> dict[str, Any]:
+    if version.run is None:
+        return {"version": version.version, "status": NOT_MEASURED, "run": None, "median_ns": None}
+    run = version.run.run
+    timing = run.timing(workload) if workload else None
+    return {
+        "version": version.version,
+        "status": "measured",
+        "run": run_facts(run, version.run.reference, shown_source(run, machine_hash())),
+        "median_ns": timing.median_ns if timing else None,
+    }
+
+
+def verify_json(damages: Sequence[Damage], runs: int) -> dict[str, Any]:
+    """Return what is damaged; ``runs`` is the number of runs that can be read."""
+    return answer("verify", {"runs": runs, "damaged": [asdict(damage) for damage in damages]})

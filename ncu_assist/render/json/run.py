@@ -1,0 +1,63 @@
+"""A run as JSON, schema ncu-assist.show/1."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from ncu_assist.ncu.derived import DERIVED, Derived
+from ncu_assist.ncu.metric import Metric
+from ncu_assist.ncu.metrics import CATALOGUE
+from ncu_assist.render.facts import LaunchRow, Shown, gather
+from ncu_assist.render.json.values import answer, run_facts, workload
+from ncu_assist.store import StoredRun
+
+
+def show_json(stored: StoredRun, chosen: str | None = None) -> dict[str, Any]:
+    """Return a run; ``chosen`` is the workload whose ``metrics`` and ``stalls`` stand in it. Raises as gather does."""
+    shown = gather(stored, chosen)
+    profile = shown.run.profile
+    return answer(
+        "show",
+        {
+            **run_facts(shown.run, shown.reference, shown.source),
+            "toolchain": asdict(shown.run.toolchain),
+            "profile": asdict(profile) if profile else None,
+            "notes": shown.run.notes,
+            "workloads": [workload(row) for row in shown.rows],
+            "launches": [_launch(row) for row in shown.launches],
+            "workload": shown.combined.workload,
+            "bound_by": shown.bottleneck.name if shown.bottleneck else None,
+            "metrics": _metrics(shown),
+            "stalls": shown.combined.stalls,
+        },
+    )
+
+
+def _launch(row: LaunchRow) -> dict[str, Any]:
+    launch = row.launch
+    return {
+        "kernel": launch.kernel,
+        "signature": launch.signature,
+        "workload": launch.workload,
+        "grid": launch.grid,
+        "block": launch.block,
+        "duration_ns": launch.duration_ns,
+        "bound_by": row.bottleneck.name if row.bottleneck else None,
+        "findings": [],
+        "warnings": [],
+        "unanswered": [],
+    }
+
+
+def _metrics(shown: Shown) -> dict[str, Any]:
+    catalogue: dict[str, Metric | Derived] = {**CATALOGUE, **DERIVED}
+    return {
+        key: {
+            "label": catalogue[key].label,
+            "unit": catalogue[key].unit,
+            "value": value,
+            "note": shown.combined.not_applicable.get(key),
+        }
+        for key, value in shown.combined.values.items()
+    }

@@ -1,0 +1,70 @@
+"""Parts that several JSON answers share."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from math import isfinite
+from typing import Any
+
+from ncu_assist.record import Check, Device, Run, Source, Timing
+from ncu_assist.render.facts import WorkloadRow
+
+
+def clean(value: Any) -> Any:
+    """Return ``value`` with tuples as lists, and null for numbers that JSON does not have (NaN, infinity)."""
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): clean(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [clean(one) for one in value]
+    return value
+
+
+def answer(command: str, content: dict[str, Any]) -> dict[str, Any]:
+    """Return the one object that a command prints."""
+    cleaned: dict[str, Any] = clean({"schema": f"ncu-assist.{command}/1", **content})
+    return cleaned
+
+
+def run_facts(run: Run, reference: str, source: Source) -> dict[str, Any]:
+    """Return what names a run, and where and when it was measured."""
+    return {
+        "reference": reference,
+        "kernel": run.kernel,
+        "version": run.version,
+        "run_id": run.run_id,
+        "source": source,
+        "created": run.created,
+        "verified": run.verified,
+        "device": device(run.device),
+    }
+
+
+def device(of: Device | None) -> dict[str, Any] | None:
+    """Return a GPU without what tells it apart from others of its model."""
+    if of is None:
+        return None
+    return {name: value for name, value in asdict(of).items() if name != "uuid_sha256"}
+
+
+def timing(of: Timing | None) -> dict[str, Any] | None:
+    """Return one version's times on one workload, in nanoseconds."""
+    return None if of is None else {name: value for name, value in asdict(of).items() if name != "workload"}
+
+
+def check(of: Check | None) -> dict[str, Any] | None:
+    """Return the outcome of a check."""
+    return None if of is None else {name: value for name, value in asdict(of).items() if name != "workload"}
+
+
+def workload(row: WorkloadRow) -> dict[str, Any]:
+    """Return a workload of a run with its check, its times and what they come to."""
+    return {
+        **asdict(row.workload),
+        "check": check(row.check),
+        "timing": timing(row.timing),
+        "bytes_per_second": row.bytes_per_second,
+        "flops_per_second": row.flops_per_second,
+        "share_of_copy": row.share_of_copy,
+    }

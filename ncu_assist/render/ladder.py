@@ -1,0 +1,93 @@
+"""All versions of a kernel side by side: time, speed-up over the baseline, bandwidth, check, status."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ncu_assist.frame import by_launch, combine_tables
+from ncu_assist.outcome import Outcome, VersionOutcome
+from ncu_assist.record import Run, Source
+from ncu_assist.render.facts import WorkloadRow, workload_row
+from ncu_assist.store import StoredRun, machine_hash, shown_source
+from ncu_assist.store.naming import is_called
+
+BASELINE = "v0"  # the library or framework version: the number to beat (design.md, A kernel folder)
+NOT_MEASURED = "not measured"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One version on one workload. ``speedup`` is over v0 on the same GPU; None where one of the two is missing."""
+
+    workload: str
+    row: WorkloadRow | None
+    speedup: float | None
+    dram_percent: float | None
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One version: its run if there is one, its cells in the order of the workloads, and what went wrong."""
+
+    version: str
+    stored: StoredRun | None
+    source: Source | None
+    cells: tuple[Cell, ...]
+    failure: str
+
+    @property
+    def status(self) -> str:
+        """Empty when all went well, else ``not measured`` or ``failed: …``."""
+        if self.failure:
+            return f"failed: {self.failure}"
+        return "" if self.stored else NOT_MEASURED
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """The versions of a kernel in the order of their numbers, and the run whose GPU and date stand above them."""
+
+    kernel: str
+    workloads: tuple[str, ...]
+    source: Source
+    shown: Run | None
+    rungs: tuple[Rung, ...]
+
+
+def ladder(outcome: Outcome) -> Ladder:
+    """Return an outcome with the figures that every format shows. Raises DamagedData for metrics that were changed."""
+    baseline = next((v.run.run for v in outcome.versions if v.run and is_called(v.version, BASELINE)), None)
+    runs = [v.run.run for v in outcome.versions if v.run]
+    return Ladder(
+        kernel=outcome.kernel,
+        workloads=outcome.workloads,
+        source=outcome.source,
+        shown=max(runs, key=lambda run: run.created, default=None),
+        rungs=tuple(_rung(version, outcome.workloads, baseline) for version in outcome.versions),
+    )
+
+
+def _rung(version: VersionOutcome, workloads: tuple[str, ...], baseline: Run | None) -> Rung:
+    stored = version.run
+    if stored is None:
+        return Rung(version.version, None, None, (), version.failure)
+    tables = by_launch(stored.metrics())
+    cells = []
+    for name in workloads:
+        facts = stored.run.workload(name)
+        row = workload_row(stored.run, facts) if facts else None
+        dram = combine_tables(stored.run, tables, name).values["dram_throughput"]
+        cells.append(Cell(name, row, _speedup(baseline, stored.run, name), dram))
+    source = shown_source(stored.run, machine_hash())
+    return Rung(version.version, stored, source, tuple(cells), version.failure)
+
+
+def _speedup(baseline: Run | None, run: Run, workload: str) -> float | None:
+    if baseline is None or _gpu(baseline) != _gpu(run):
+        return None
+    before, now = baseline.timing(workload), run.timing(workload)
+    return before.median_ns / now.median_ns if before and now and now.median_ns > 0 else None
+
+
+def _gpu(run: Run) -> str | None:
+    return run.device.name if run.device else None

@@ -1,0 +1,77 @@
+"""All versions of a kernel on a terminal: a table for each workload, and what is missing below it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ncu_assist.outcome import Outcome
+from ncu_assist.quantity import duration
+from ncu_assist.render.escape import one_line
+from ncu_assist.render.ladder import Cell, Ladder, Rung, ladder
+from ncu_assist.render.terminal.run import bandwidth, check_word, percent
+from ncu_assist.render.terminal.style import Align, Style, table, to_text
+from ncu_assist.render.words import factor, origin, verdict_line
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+HEADINGS = ("median", "vs v0", "GB/s", "of copy", "check", "DRAM")
+
+
+def outcome_text(outcome: Outcome, style: Style | None = None) -> str:
+    """Return the versions of a kernel as text, workload by workload; columns that nobody filled are left out."""
+    from rich.text import Text
+
+    shown = ladder(outcome)
+    parts: list[RenderableType] = [Text(one_line(shown.kernel), style="bold")]
+    if shown.shown is not None:
+        parts.append(Text(origin(shown.source, shown.shown), style="dim"))
+    parts += [Text(verdict_line(diff), style="bold") for diff in outcome.diffs]
+    for index, workload in enumerate(shown.workloads):
+        parts += [Text(""), Text(one_line(workload), style="bold"), _table(shown.rungs, index)]
+    parts += [Text(line, style="red") for line in _troubles(shown)]
+    return to_text(parts, style)
+
+
+def _table(rungs: tuple[Rung, ...], index: int) -> Table:
+    rows = [_cells(rung, index) for rung in rungs]
+    kept = [i for i in range(len(HEADINGS)) if any(row[i] != "-" for row in rows)]
+    headings: list[tuple[str, Align]] = [(HEADINGS[i], "left" if HEADINGS[i] == "check" else "right") for i in kept]
+    made = table(("version", "left"), *headings)
+    for rung, row in zip(rungs, rows, strict=True):
+        made.add_row(one_line(rung.version), *(row[i] for i in kept))
+    return made
+
+
+def _cells(rung: Rung, index: int) -> tuple[str, ...]:
+    if not rung.cells:
+        return ("failed" if rung.failure else "not measured", *("-" for _ in HEADINGS[1:]))
+    cell = rung.cells[index]
+    row = cell.row
+    return (
+        _median(cell),
+        factor(cell.speedup) if cell.speedup is not None else "-",
+        bandwidth(row.bytes_per_second) if row else "-",
+        percent(row.share_of_copy) if row else "-",
+        check_word(row),
+        f"{cell.dram_percent:.0f} %" if cell.dram_percent is not None else "-",
+    )
+
+
+def _median(cell: Cell) -> str:
+    timing = cell.row.timing if cell.row else None
+    return duration(timing.median_ns) if timing else "-"
+
+
+def _troubles(shown: Ladder) -> list[str]:
+    lines = []
+    for rung in shown.rungs:
+        name = one_line(rung.version)
+        lines += [f"{name}: {one_line(rung.status, 2000)}"] if rung.failure else _failed_checks(name, rung)
+    return ["", *lines] if lines else []
+
+
+def _failed_checks(name: str, rung: Rung) -> list[str]:
+    checks = [cell.row.check for cell in rung.cells if cell.row and cell.row.check]
+    return [f"{name} on {one_line(c.workload)}: {one_line(c.reason, 2000)}" for c in checks if not c.passed]

@@ -1,0 +1,67 @@
+"""What there is, and what of it is damaged, on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ncu_assist.outcome import KernelListing, VersionOutcome
+from ncu_assist.quantity import duration
+from ncu_assist.render.escape import one_line
+from ncu_assist.render.ladder import NOT_MEASURED
+from ncu_assist.render.terminal.style import Style, table, to_text
+from ncu_assist.render.words import origin
+from ncu_assist.store import Damage, machine_hash, shown_source
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+
+def list_text(kernels: Sequence[KernelListing], style: Style | None = None) -> str:
+    """Return kernels, their versions and the run that shows each as text."""
+    from rich.text import Text
+
+    parts: list[RenderableType] = []
+    for kernel in kernels:
+        parts += [Text(one_line(kernel.kernel), style="bold")]
+        parts += [Text(f"  {one_line(kernel.summary)}")] if kernel.summary else []
+        parts += [Text(f"  workloads: {_workloads(kernel)}", style="dim")] if kernel.workloads else []
+        parts += [_versions(kernel), Text("")]
+    return to_text(parts or [Text("there are no kernels: no kernels/*/kernel.toml and no run in reports/")], style)
+
+
+def _workloads(kernel: KernelListing) -> str:
+    shown = [f"{name} (default)" if name == kernel.default_workload else name for name in kernel.workloads]
+    return one_line(", ".join(shown), 1000)
+
+
+def _versions(kernel: KernelListing) -> Table:
+    made = table(("  version", "left"), ("median", "right"), ("run", "left"))
+    for version in kernel.versions:
+        made.add_row(f"  {one_line(version.version)}", _median(version, kernel.default_workload), _run(version))
+    return made
+
+
+def _median(version: VersionOutcome, workload: str | None) -> str:
+    timing = version.run.run.timing(workload) if version.run and workload else None
+    return duration(timing.median_ns) if timing else "-"
+
+
+def _run(version: VersionOutcome) -> str:
+    if version.run is None:
+        return NOT_MEASURED
+    run = version.run.run
+    return origin(shown_source(run, machine_hash()), run)
+
+
+def verify_text(damages: Sequence[Damage], runs: int, style: Style | None = None) -> str:
+    """Return what is damaged as text; ``runs`` is the number of runs that can be read."""
+    from rich.text import Text
+
+    if not damages:
+        return to_text([Text(f"✓ {runs} run{'' if runs == 1 else 's'}, nothing damaged", style="green")], style)
+    lines = [
+        Text(f"✗ {one_line(damage.path, 500)}: {one_line(damage.problem, 500)}", style="red") for damage in damages
+    ]
+    return to_text([*lines, Text(f"{len(damages)} damaged; {runs} runs can be read")], style)

@@ -1,0 +1,97 @@
+"""Sentences that every format shares: the verdict, where a run comes from, what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ncu_assist.diff import Diff, Side
+from ncu_assist.record import Run, Source
+from ncu_assist.render.escape import one_line
+from ncu_assist.store.naming import VERSION_NUMBER
+from ncu_assist.verdict import REASONS, Verdict
+
+
+def verdict_line(diff: Diff) -> str:
+    """Return the verdict in one line, e.g. ``v7 is 3.42x faster than v3 on b64 (99 % interval 3.40 to 3.44, …)``."""
+    baseline, candidate = names(diff)
+    where = f" on {one_line(diff.workload)}" if diff.workload else ""
+    return _SENTENCES[diff.verdict.verdict](candidate, baseline, where, diff.verdict)
+
+
+def names(diff: Diff) -> tuple[str, str]:
+    """Return what to call the two sides: short versions, or full references where those are the same."""
+    short = [one_line(_short(side)) for side in (diff.baseline, diff.candidate)]
+    if short[0] == short[1]:
+        short = [one_line(side.reference) for side in (diff.baseline, diff.candidate)]
+    return short[0], short[1]
+
+
+def next_command(diff: Diff) -> str:
+    """Return the command that would settle the verdict; empty when it is settled or nothing here can."""
+    if diff.source == "imported" or REASONS[diff.verdict.reason].command == "":
+        return ""
+    baseline, candidate = (one_line(_short(side)) for side in (diff.baseline, diff.candidate))
+    command = REASONS[diff.verdict.reason].command
+    return command.format(kernel=one_line(diff.candidate.kernel), baseline=baseline, candidate=candidate)
+
+
+def origin(source: Source, run: Run | Side) -> str:
+    """Return where and when a run was measured, e.g. ``recorded on NVIDIA H200, 2026-11-21``."""
+    where = f" on {one_line(run.device.name)}" if run.device else ""
+    date = one_line(run.created[:10])
+    if source == "imported":  # when it was measured, a foreign report does not say
+        return f"imported {date}, measured{where or ' elsewhere'}"
+    return f"{'measured' if source == 'live' else 'recorded'}{where}, {date}"
+
+
+def factor(speedup: float) -> str:
+    """Return a ratio of times with the digits that matter: 3.42x, 1.008x."""
+    return f"{speedup:.2f}x" if abs(speedup - 1) >= 0.1 else f"{speedup:.3f}x"
+
+
+def _short(side: Side) -> str:
+    match = VERSION_NUMBER.fullmatch(side.version)
+    return f"v{match.group(1)}" if match else side.version
+
+
+def _faster(candidate: str, baseline: str, where: str, verdict: Verdict) -> str:
+    ratio = factor(verdict.speedup or 1.0)
+    return f"{candidate} is {ratio} faster than {baseline}{where} ({_interval(verdict, False)})"
+
+
+def _slower(candidate: str, baseline: str, where: str, verdict: Verdict) -> str:
+    ratio = factor(1 / (verdict.speedup or 1.0))
+    return f"{candidate} is {ratio} slower than {baseline}{where} ({_interval(verdict, True)})"
+
+
+def _same(candidate: str, baseline: str, where: str, verdict: Verdict) -> str:
+    return f"{candidate} is as fast as {baseline}{where} ({_interval(verdict, False)})"
+
+
+def _unclear(candidate: str, baseline: str, where: str, verdict: Verdict) -> str:
+    start = f"{candidate} against {baseline}{where}: unclear"
+    if verdict.likely and verdict.speedup:
+        ratio = verdict.speedup if verdict.likely == "faster" else 1 / verdict.speedup
+        sure = "one sample a side" if verdict.reason == "one-sample" else "not paired"
+        return f"{start}, likely {factor(ratio)} {verdict.likely} ({sure})"
+    return f"{start} ({_interval(verdict, False)})" if verdict.low is not None else start
+
+
+def _not_comparable(candidate: str, baseline: str, where: str, verdict: Verdict) -> str:
+    return f"{candidate} and {baseline} cannot be compared{where}: {REASONS[verdict.reason].meaning}"
+
+
+def _interval(verdict: Verdict, turned: bool) -> str:
+    low, high = verdict.low or 1.0, verdict.high or 1.0
+    ends = (1 / high, 1 / low) if turned else (low, high)
+    shown = [factor(end).removesuffix("x") for end in ends]
+    return f"99 % interval {shown[0]} to {shown[1]}, {verdict.pairs} pairs"
+
+
+_SENTENCES: dict[str, Callable[[str, str, str, Verdict], str]] = {
+    "faster": _faster,
+    "slower": _slower,
+    "same": _same,
+    "unclear": _unclear,
+    "not-comparable": _not_comparable,
+}

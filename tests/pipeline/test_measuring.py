@@ -1,0 +1,159 @@
+"""Whole measurements: real children on the CPU, the fake ncu for the counters, a real archive."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from measured import RIGHT, VERSIONS, WRONG, Notes, make_job, with_limits
+from requirements import require
+
+from ncu_assist.errors import EnvironmentProblem
+from ncu_assist.outcome import Outcome
+from ncu_assist.pipeline.measuring import Job, measure
+from ncu_assist.store import Store, writing
+
+
+def failures(outcome: Outcome) -> dict[str, str]:
+    return {v.version: v.failure for v in outcome.versions}
+
+
+def store(job: Job) -> Store:
+    return Store(job.project.reports)
+
+
+def test_every_version_gets_a_run_with_checks_times_and_counters(job: Job, notes: Notes) -> None:
+    outcome = measure(job, notes)
+    assert failures(outcome) == {"v0_naive": "", "v1_shared": ""}
+    assert outcome.exit_code == 0
+    assert store(job).verify() == []
+    naive, shared = (v.run for v in outcome.versions)
+    assert naive is not None
+    assert shared is not None
+    assert [(one.workload, one.index) for one in naive.run.launches] == [("w0", 0), ("w1", 1)]
+    assert [one.kernel for one in shared.run.launches] == ["transpose_shared"]
+    assert set(naive.metrics()["launch"]) == {0, 1}
+    assert {t.workload for t in naive.run.bench.timings} == {"w0", "w1"}  # type: ignore[union-attr]
+    assert all(c.passed for c in naive.run.checks)
+    assert naive.source_texts()["v0_naive.py"] == RIGHT
+
+
+def test_samples_of_two_versions_can_be_paired(job: Job, notes: Notes) -> None:
+    frames = [v.run.samples() for v in measure(job, notes).versions if v.run]
+    keys = [
+        set(f[~f["version"].str.startswith("(")][["bench_id", "workload", "round"]].itertuples(index=False))
+        for f in frames
+    ]
+    assert keys[0] == keys[1]
+    assert len(keys[0]) == 24
+
+
+def test_the_one_ncu_process_covers_all_versions_and_shows_progress(
+    job: Job, notes: Notes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_NCU_ARGV", str(tmp_path / "argv"))
+    monkeypatch.setenv("FAKE_NCU_RUN", "1")
+    measure(job, notes)
+    assert len((tmp_path / "argv").read_text().splitlines()) == 1
+    assert any("ncu: 4 of 4 · v1 w1" in line for line in notes.lines)
+
+
+def test_the_culprit_is_named_and_the_others_are_profiled(
+    job: Job, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_NCU_MODE", "kernel-failed")
+    monkeypatch.setenv("FAKE_NCU_FAIL_IF", "v1/request.json")
+    outcome = measure(job, notes)
+    assert failures(outcome)["v0_naive"] == ""
+    assert "profile:" in failures(outcome)["v1_shared"]
+    assert outcome.exit_code == 5
+    naive, shared = (v.run for v in outcome.versions)
+    assert naive is not None
+    assert shared is not None
+    assert len(naive.run.launches) == 2
+    assert shared.run.launches == ()
+    assert shared.run.bench is not None
+    assert any("one by one" in note for note in notes.notes)
+
+
+@pytest.mark.parametrize("mode", ["crash", "truncated", "hang"])
+def test_a_profiler_that_dies_leaves_the_times(
+    job: Job, notes: Notes, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    monkeypatch.setenv("FAKE_NCU_MODE", mode)
+    monkeypatch.setattr("ncu_assist.process.GRACE_S", 0.5)
+    outcome = measure(with_limits(job, profile_timeout_s=2.0), notes)
+    assert all("profile:" in reason for reason in failures(outcome).values())
+    assert all(v.run and v.run.run.bench and not v.run.run.launches for v in outcome.versions)
+    assert store(job).verify() == []
+
+
+def test_without_permission_the_times_are_kept_and_the_cure_is_said(
+    job: Job, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_NCU_MODE", "permission")
+    with pytest.raises(EnvironmentProblem, match="performance counters") as caught:
+        measure(job, notes)
+    assert "CAP_SYS_ADMIN" in caught.value.message
+    assert all(run.run.bench for run in store(job).runs())
+    assert len(store(job).runs()) == 2
+
+
+def test_more_launches_than_the_limit_allows(job: Job, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_NCU_DELAY_S", "0.3")
+    outcome = measure(with_limits(job, max_launches=1), notes)
+    assert all("launches" in reason for reason in failures(outcome).values())
+
+
+def test_a_wrong_version_is_neither_timed_nor_profiled(tmp_path: Path, job: Job, notes: Notes) -> None:
+    outcome = measure(make_job(tmp_path, {**VERSIONS, "v1_shared.py": WRONG}), notes)
+    assert "check w0: output 'y': 1024 of 1024 elements are wrong" in failures(outcome)["v1_shared"]
+    wrong = outcome.versions[1].run
+    assert wrong is not None
+    assert (wrong.run.bench, wrong.run.launches) == (None, ())
+    assert outcome.exit_code == 5
+
+
+def test_a_version_that_does_not_compile_stops_only_itself(tmp_path: Path, job: Job, notes: Notes) -> None:
+    require("nvcc", "ninja")
+    outcome = measure(
+        make_job(tmp_path, {**VERSIONS, "v2_typo.cu": 'extern "C" int add_one() { return nonsense; }'}), notes
+    )
+    assert failures(outcome) == {"v0_naive": "", "v1_shared": "", "v2_typo": "build: it does not compile"}
+    assert any('"nonsense" is undefined' in note for note in notes.notes)
+    assert outcome.versions[2].run is None
+
+
+def test_ctrl_c_during_profiling_keeps_checks_and_times(
+    job: Job, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_NCU_MODE", "hang")
+    monkeypatch.setattr("ncu_assist.process.GRACE_S", 0.5)
+
+    def interrupt(text: str) -> None:
+        if text == "ncu: starting":
+            signal.setitimer(signal.ITIMER_REAL, 1.0)
+
+    monkeypatch.setattr(notes, "status", interrupt)
+    old = signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            measure(job, notes)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, old)
+    assert len(store(job).runs()) == 2
+    assert store(job).verify() == []
+
+
+def test_a_full_disk_leaves_nothing_half_written(job: Job, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(writing.os, "fsync", full)
+    with pytest.raises(EnvironmentProblem, match="No space left"):
+        measure(job, notes)
+    assert store(job).runs() == []
+    assert [p for p in job.project.reports.rglob("*") if p.is_file()] == []

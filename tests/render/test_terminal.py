@@ -1,0 +1,163 @@
+"""What the terminal shows: the verdict first, 80 columns, colours only where asked, nothing hostile."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from factories import DEVICE, PROFILE, launch
+from made import chain, outcome, saved, wrong
+
+from ncu_assist.diff import diff_runs
+from ncu_assist.outcome import KernelListing, Outcome, VersionOutcome
+from ncu_assist.render.terminal import Style, diff_text, list_text, outcome_text, show_text, verify_text
+from ncu_assist.store import Damage
+
+SM = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
+COLOR = Style(80, True)
+
+
+def check_layout(text: str) -> None:
+    assert text.endswith("\n")
+    for line in text.splitlines():
+        assert len(line) <= 80, line
+        assert line == line.rstrip()
+    assert "\x1b" not in text
+
+
+def test_a_diff_starts_with_the_verdict(tmp_path: Path) -> None:
+    slow, fast = saved(tmp_path, "v3_slow", 3.42e5, {SM: 70.0}), saved(tmp_path, "v7_quick", 1e5, {SM: 50.0})
+    text = diff_text(diff_runs(slow, fast), Style())
+    check_layout(text)
+    lines = text.splitlines()
+    assert lines[0].startswith("v7 is 3.42x faster than v3 on small (99 % interval 3.")
+    assert lines[0].endswith(", 100 pairs)")
+    assert lines[1] == "measured on NVIDIA H200, 2026-11-21"
+    assert lines[2] == "both bound by DRAM (83 %, now 83 %)"
+    row = next(line for line in lines if line.startswith("Compute (SM) Throughput"))
+    assert row.split()[3:] == ["70.0", "%", "50.0", "%", "▼", "-20.0", "pt", "regressed"]
+    assert "What got worse as a side effect:" in text
+    assert "  Compute (SM) Throughput fell from 70.0 % to 50.0 %" in text
+    back = diff_text(diff_runs(fast, slow), Style())
+    assert back.startswith("v3 is 3.42x slower than v7 on small (99 % interval 3.")
+
+
+def test_a_slower_version_is_explained(tmp_path: Path) -> None:
+    slow, fast = saved(tmp_path, "v3_slow", 2e5, {SM: 50.0}), saved(tmp_path, "v7_quick", 1e5, {SM: 70.0})
+    text = diff_text(diff_runs(fast, slow), Style())
+    assert "What got worse and explains the slowdown:\n  Compute (SM) Throughput fell" in text
+
+
+def test_the_other_verdicts(tmp_path: Path) -> None:
+    one = saved(tmp_path, "v1_a", 1e5)
+    assert diff_text(diff_runs(one, one), Style()).splitlines()[0] == (
+        "add_one/v1_a@20261121T074500Z-1a2b3c is as fast as"
+    )  # wrapped at 80: a run against itself is called by its reference
+    slow = saved(tmp_path, "v2_b", None, launches=(launch(duration_ns=178_000.0),))
+    text = diff_text(diff_runs(slow, one), Style())
+    assert text.startswith("v1 against v2 on small: unclear, likely 1.78x faster (one sample a side)\n")
+    assert "why: there is one duration a side" in text
+    assert "try: ncu-assist bench add_one v2 v1" in text
+    other = saved(tmp_path, "v4_c", 1e5, device=replace(DEVICE, name="NVIDIA H100"), source="recorded")
+    text = diff_text(diff_runs(one, other), Style())
+    assert text.startswith("v4 and v1 cannot be compared on small: the two were measured on different GPUs\n")
+    assert "v1: measured on NVIDIA H200, 2026-11-21; v4: recorded on NVIDIA H100, 2026-11-21" in text
+    assert "GPU model: NVIDIA H200 against NVIDIA H100 (forbids a comparison)" in text
+    soft = saved(tmp_path, "v5_d", 1e5, profile=replace(PROFILE, section_set="basic"))
+    assert "section set: full against basic\n" in diff_text(diff_runs(one, soft), Style())
+
+
+def test_from_zero_and_missing_are_shown(tmp_path: Path) -> None:
+    one = saved(tmp_path, "v1_a")
+    two = saved(tmp_path, "v2_b", 1e5, {"derived__local_spilling_requests": 4.0, SM: None})
+    text = diff_text(diff_runs(one, two), Style())
+    check_layout(text)
+    assert "▲ new" in text
+    row = next(line for line in text.splitlines() if line.startswith("Compute (SM) Throughput"))
+    assert row.split()[3:] == ["25.0", "%", "-", "missing"]
+
+
+def test_colours_only_where_asked(tmp_path: Path) -> None:
+    diff = diff_runs(saved(tmp_path, "v1_a", 2e5), saved(tmp_path, "v2_b", 1e5, {SM: 9.0}))
+    assert "\x1b[1;32mv2 is 2." in diff_text(diff, COLOR)
+    assert "\x1b[31m▼ -16.0 pt" in diff_text(diff, COLOR)
+    assert "\x1b" not in diff_text(diff)  # pytest's stdout is no terminal
+
+
+def test_a_terminal_decides_width_and_colour(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ncu_assist.render.terminal.style import detected
+
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert detected() == Style(100, True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "20")
+    assert detected() == Style(80, False)
+
+
+def test_show_has_times_counters_launches_and_stalls(tmp_path: Path) -> None:
+    text = show_text(chain(tmp_path), style=Style())
+    check_layout(text)
+    assert text.startswith("add_one/v2_chain@20261121T074500Z-1a2b3c\nmeasured on NVIDIA H200, 2026-11-21; --set full")
+    times = next(line for line in text.splitlines() if line.startswith("small"))
+    assert times.split()[1] in ("50.0", "49.9", "50.1")
+    assert times.split()[-1] == "passed"
+    assert next(line for line in text.splitlines() if line.startswith("odd")).split()[-1] == "FAILED"
+    assert "odd: element 999 is nan [bold]" in text
+    assert "Counters of small, 3 launches together: bound by DRAM (83 % at the busiest unit)" in text
+    assert "long scoreboard  87.0 %" in text
+    assert "note: a note \\x1b[2J" in text
+    assert "second" in text
+    assert "odd_one" not in text
+
+
+def test_hostile_names_are_spelled_out(tmp_path: Path) -> None:
+    text = show_text(chain(tmp_path), style=Style())
+    assert "evil[red]\\x1b[31m\\x07\\u202ekernel" in text.replace("\n", "")
+
+
+def test_show_chooses_a_workload(tmp_path: Path) -> None:
+    stored = chain(tmp_path)
+    assert "Counters of odd: bound by" in show_text(stored, "odd", Style())
+    with pytest.raises(Exception, match="was not measured on workload 'od'"):
+        show_text(stored, "od")
+
+
+def test_show_of_a_bare_report(tmp_path: Path) -> None:
+    stored = saved(tmp_path, "report", None, source="imported", verified=False, workloads=(), checks=(), profile=None)
+    text = show_text(stored, style=Style())
+    check_layout(text)
+    assert "imported 2026-11-21, measured on NVIDIA H200, unverified" in text.replace("\n", " ")
+
+
+def test_profile_shows_every_version(tmp_path: Path) -> None:
+    text = outcome_text(outcome(tmp_path), Style())
+    check_layout(text)
+    rows = {line.split()[0]: line.split()[1:] for line in text.splitlines() if line.startswith("v")}
+    assert rows["v0_torch"][2] == "1.000x"
+    assert rows["v1_fused"][2].startswith("2.")
+    assert rows["v1_fused"][-3:] == ["passed", "83", "%"]
+    assert rows["v3_new"][:2] == ["not", "measured"]
+    assert "failed: error: expected a ';' [red]\\x1b[31m" in text
+
+
+def test_a_wrong_version_says_why(tmp_path: Path) -> None:
+    stored = wrong(saved(tmp_path, "v1_fused", None), "unwritten output: y[1023] is nan")
+    text = outcome_text(Outcome("add_one", ("small",), "live", (VersionOutcome("v1_fused", stored),)), Style())
+    assert "v1_fused on small: unwritten output: y[1023] is nan" in text
+    assert "median" not in text  # nobody was timed: no such column
+
+
+def test_list_and_verify(tmp_path: Path) -> None:
+    versions = (VersionOutcome("v1_a", saved(tmp_path, "v1_a")), VersionOutcome("v2_b", None))
+    text = list_text([KernelListing("add_one", "adds one", ("small", "odd"), "small", versions)], Style())
+    check_layout(text)
+    assert "workloads: small (default), odd" in text
+    assert "measured on NVIDIA H200, 2026-11-21" in text
+    assert "not measured" in text
+    assert "there are no kernels" in list_text([])
+    assert verify_text([], 1) == "✓ 1 run, nothing damaged\n"
+    damaged = verify_text([Damage("k/v/\x1b", "is a link")], 3)
+    assert damaged.startswith("✗ k/v/\\x1b: is a link\n1 damaged; 3 runs can be read")
