@@ -20,7 +20,8 @@ def command(
 ) -> int:
     """Check versions of KERNEL (all unless named), then time them against each other, interleaved round by round.
 
-    With several versions named, the verdict of each against the first comes before the table. Exit code 5 when a version could not be timed.
+    With several versions named, the verdict of each against the first comes before the table. Exit code 5 when a
+    version could not be timed.
     """
     from ncu_assist.pipeline.planning import Wish, bench
     from ncu_assist.render.json import outcome_json
