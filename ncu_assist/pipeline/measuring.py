@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,6 +37,16 @@ class Job:
     settings: Settings
     options: ProfileOptions | None
     executor: Executor
+
+    @property
+    def command(self) -> str:
+        """The command line that asks for this job again."""
+        everything = len(self.versions) == len(self.kernel.versions)
+        names = [] if everything else [version.short for version in self.versions]
+        workload = "all" if len(self.workloads) > 1 else self.workloads[0].name
+        section_set = ["--set", self.options.section_set] if self.options else []
+        what = "profile" if self.options else "bench" if "bench" in self.settings.stages else "check"
+        return " ".join(["ncu-assist", what, self.kernel.name, *names, "--workload", workload, *section_set])
 
 
 def measure(job: Job, reporter: Reporter) -> Outcome:
@@ -126,7 +135,7 @@ def _save(
         else None,
         samples=measured.samples,
         options=job.options,
-        command=f"ncu-assist {' '.join(sys.argv[1:])}",
+        command=job.command,
     )
     store = Store(job.project.reports)
     rows = []
