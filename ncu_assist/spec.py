@@ -12,6 +12,10 @@ from ncu_assist.expression import evaluate
 
 VERSION_FILE = re.compile(r"v(\d+)_(\w+)\.(cu|py)")
 DTYPES_LINE = re.compile(r"^(?://|#|\s\*|\s*)\s*dtypes:\s*(.+)$", re.MULTILINE)
+HEADER_COMMENT = {
+    ".cu": re.compile(rb"\A(?:[ \t]*(?://[^\n]*)?\r?\n)*"),
+    ".py": re.compile(rb"\A(?:[ \t]*(?:#[^\n]*)?\r?\n)*"),
+}
 LOCAL_INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 DTYPE_BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int64": 8, "int32": 4, "uint8": 1}
 
@@ -130,10 +134,14 @@ class Kernel:
 
 
 def source_sha256(path: Path) -> str:
-    """Return a hash over a version's source and the files of its folder that it includes with ``#include "…"``."""
+    """Return a hash over a version's code and the files of its folder that it includes with ``#include "…"``.
+
+    The comment at the top of a file does not count: there the author writes down what was measured, afterwards.
+    """
     digest = hashlib.sha256()
     for file in source_files(path):
-        digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+        code = HEADER_COMMENT[path.suffix].sub(b"", file.read_bytes(), count=1)
+        digest.update(file.name.encode() + b"\0" + code + b"\0")
     return digest.hexdigest()
 
 

@@ -106,3 +106,18 @@ def test_every_kernel_of_this_repository_is_right(repository: Path) -> None:
     assert names
     for name in names:
         assert load_kernel(project, name).versions
+
+
+def test_what_the_header_comment_says_does_not_change_the_source(tmp_path: Path) -> None:
+    folder = write_kernel(
+        tmp_path, {"v1_a.cu": "// idea\n// measured: TODO\n#include <x>\n", "v2_b.py": "# a\nimport x\n"}
+    )
+    cuda, python = folder / "v1_a.cu", folder / "v2_b.py"
+    before = source_sha256(cuda), source_sha256(python)
+    cuda.write_text("// idea\n// measured: 3 us\n//\n\n#include <x>\n")
+    python.write_text("# a longer comment\n#\nimport x\n")
+    assert (source_sha256(cuda), source_sha256(python)) == before
+    cuda.write_text("// idea\n#include <y>\n")
+    python.write_text("import y\n")
+    assert source_sha256(cuda) != before[0]
+    assert source_sha256(python) != before[1]

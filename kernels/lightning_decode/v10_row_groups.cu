@@ -1,9 +1,9 @@
-// Changes, to v8: sixteen row groups instead of eight where there are many heads: twice the warps a block, half the
+// Changes, to v7: sixteen row groups instead of eight where there are many heads: twice the warps a block, half the
 // loads a thread, so a block holds its registers for a shorter time and reads of one block overlap writes of another
 // better. With few heads the larger block only adds to the time until the first store, so those keep eight.
 //
-// expected: `at-dram-roofline`. One or two per cent at B = 256, nothing below B = 32.
-// measured: as predicted: 290.7 against 292.2 us at b256_d96, 516 against 525 at b256_d128 (0.98 of the copy).
+// expected: `at-dram-roofline`; `launch-bound` at B = 1. One or two per cent at B = 256, nothing below B = 32.
+// measured: as predicted: 1 per cent at B = 64 and 256 (514 against 521 us at b256_d128), the same code below.
 #include <climits>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
@@ -11,15 +11,6 @@
 using bf16 = __nv_bfloat16;
 
 constexpr int MANY_HEADS = 2048;  // from here on every SM has its fill of the larger blocks for several waves
-
-// The compiler may not move this load: an ordinary one it sinks towards its use, between the stores.
-__device__ inline float4 load_now(const float4* address) {
-    float4 r;
-    asm volatile("ld.global.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=f"(r.x), "=f"(r.y), "=f"(r.z), "=f"(r.w)
-                 : "l"(address));
-    return r;
-}
 
 template <int D, int ROW_GROUPS>
 __global__ void __launch_bounds__(D / 4 * ROW_GROUPS)
@@ -36,7 +27,7 @@ __global__ void __launch_bounds__(D / 4 * ROW_GROUPS)
 
     float4 s[ROWS];
 #pragma unroll
-    for (int i = 0; i < ROWS; ++i) s[i] = load_now(state + first + i * (COLS * ROW_GROUPS));
+    for (int i = 0; i < ROWS; ++i) s[i] = state[first + i * (COLS * ROW_GROUPS)];
 
     if (tid < D) qk[tid] = make_float2(__bfloat162float(q[head * D + tid]), __bfloat162float(k[head * D + tid]));
     const float decay = expf(-slope[head % heads]);

@@ -6,7 +6,7 @@
 //   and 36 or 64 KB of shared memory a block take occupancy away: perhaps no faster than v3. (The tile starts behind
 //   the decay, aligned to 4 bytes. Aligned to 16, the compiler merges four stores into one of 128 bits, and the
 //   same 32 wavefronts carry four columns.)
-// measured: 639 us at b64_d96: no faster than v3, as feared. 36.6 M wavefronts of bank conflicts, but they are not what it
+// measured: about 640 us at b64_d96: no faster than v3, as feared. 36.6 M wavefronts of bank conflicts, but they are not what it
 //   waits for: see v5.
 #include <climits>
 #include <cuda_bf16.h>

@@ -2,7 +2,7 @@
 //
 // expected: bank conflicts gone, time hardly moves: `uncoalesced-global-store`. The store to global memory
 //   in the inner loop is still a row apart from lane to lane, 32 sectors a request, and so is the load.
-// measured: conflicts gone (36.6 M to 0), 611 us against 639: the strided store and load were the cause all along.
+// measured: conflicts gone (36.6 M to 0), 5 % faster than v4: the strided store and load were the cause all along.
 #include <climits>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>

@@ -2,9 +2,9 @@
 // in L1, stores that leave L2 first.
 //
 // expected: nothing or a little: neither cache has any use for the lines.
-// measured: a step back. 77 against 75 us at b64_d96, 303 against 292 at b256_d96, 5 % at d = 128; a tie below B = 16.
+// measured: a step back: 77.5 against 74.4 us at b64_d96, 305 against 292 at b256_d96, 5 % at d = 128; a tie below B = 16.
 //   Presumably ordinary stores wait in L2 until DRAM can take many in a row, and streaming ones go out between
-//   the reads; that is not proven. Kept as a lesson: v10 goes on from v8.
+//   the reads; that is not proven. Kept as a lesson: v10 goes on from v7.
 #include <climits>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>

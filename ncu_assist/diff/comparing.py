@@ -16,9 +16,15 @@ from ncu_assist.verdict import Verdict, compare, compare_durations, not_comparab
 FARTHEST_FIRST: tuple[Source, ...] = ("imported", "recorded", "live")
 
 
-def diff_runs(baseline: StoredRun, candidate: StoredRun, workload: str | None = None) -> Diff:
+Pair = tuple[StoredRun, StoredRun]
+
+
+def diff_runs(
+    baseline: StoredRun, candidate: StoredRun, workload: str | None = None, timed: Pair | None = None
+) -> Diff:
     """Return what differs between two runs on one workload.
 
+    ``timed`` are runs of the same two sources to take the times from, where the two runs were not timed together.
     Without ``workload`` it is the first that both were timed on, else the first that both have, else all launches.
     Raises UsageProblem for runs of different kernels and for a workload that a side lacks, DamagedData for a run whose
     files were changed.
@@ -30,8 +36,9 @@ def diff_runs(baseline: StoredRun, candidate: StoredRun, workload: str | None = 
         (m.run, m.run.workload(name) if name else None) for m, name in zip((baseline, candidate), names, strict=True)
     ]
     differing, forbidden = differences(facts[0], facts[1])
-    sides = [_side(m, c) for m, c in zip((baseline, candidate), combined, strict=True)]
-    verdict = not_comparable(forbidden) if forbidden else _verdict((baseline, sides[0]), (candidate, sides[1]))
+    times = timed or (baseline, candidate)
+    sides = [_side(m, t.run, c) for m, t, c in zip((baseline, candidate), times, combined, strict=True)]
+    verdict = not_comparable(forbidden) if forbidden else _verdict((times[0], sides[0]), (times[1], sides[1]))
     launch = _launch_diff(combined[0], combined[1], verdict)
     return Diff(
         baseline=sides[0],
@@ -78,7 +85,7 @@ def _chosen(names: list[str], wanted: str | None, run: Run) -> str:
     return wanted or names[0]
 
 
-def _side(stored: StoredRun, combined: Combined) -> Side:
+def _side(stored: StoredRun, timed: Run, combined: Combined) -> Side:
     run = stored.run
     return Side(
         reference=stored.reference,
@@ -89,7 +96,7 @@ def _side(stored: StoredRun, combined: Combined) -> Side:
         created=run.created,
         device=run.device,
         workload=combined.workload,
-        timing=run.timing(combined.workload) if combined.workload else None,
+        timing=timed.timing(combined.workload) if combined.workload else None,
         duration_ns=combined.duration_ns,
         launches=len(combined.launches),
         bottleneck=bottleneck(combined.values),

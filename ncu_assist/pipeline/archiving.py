@@ -62,7 +62,7 @@ def save(store: Store, shared: Measurement, result: VersionResult) -> StoredRun:
         verified=True,
         device=shared.device,
         toolchain=_toolchain(shared.toolchain, capture),
-        workloads=tuple(workload_facts(shared.kernel, w) for w in shared.workloads if version.serves(w)),
+        workloads=tuple(workload_facts(shared.kernel, w) for w in _served(shared, version)),
         checks=result.checks,
         bench=_bench(shared, version),
         profile=profile_facts(shared.options, len(capture.launches), shared.command)
@@ -72,6 +72,11 @@ def save(store: Store, shared: Measurement, result: VersionResult) -> StoredRun:
         notes=result.notes,
     )
     return store.save(run, _files(shared, result))
+
+
+def _served(shared: Measurement, version: Version) -> list[Workload]:
+    """Return the workloads of a version's run, the default one first: it is what a reader means who names none."""
+    return sorted(filter(version.serves, shared.workloads), key=lambda workload: not workload.default)
 
 
 def workload_facts(kernel: Kernel, workload: Workload) -> WorkloadFacts:

@@ -15,7 +15,7 @@ from ncu_assist.project import Project
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.choosing import Context
-from ncu_assist.store.matching import recorded_runs_matching
+from ncu_assist.store.matching import recorded_runs_matching, timed_together
 from ncu_assist.store.references import resolve
 
 
@@ -34,10 +34,15 @@ def opened(project: Project, reference: str, kernel: str | None) -> Iterator[Sto
 
 
 def compare(project: Project, references: tuple[str, str], workload: str | None, kernel: str | None) -> Diff:
-    """Return the comparison of two references, the first being the baseline. Raises as ``opened`` does."""
+    """Return the comparison of two references, the first being the baseline.
+
+    References that name no run take their times from the newest bench of both sources. Raises as ``opened`` does.
+    """
     with ExitStack() as stack:
         baseline, candidate = (stack.enter_context(opened(project, text, kernel)) for text in references)
-        return diff_runs(baseline, candidate, workload)
+        free = not any("@" in text.lstrip("@") for text in references)
+        timed = timed_together(Store(project.reports), baseline, candidate) if free else None
+        return diff_runs(baseline, candidate, workload, timed)
 
 
 def listing(project: Project, kernel: str | None) -> tuple[KernelListing, ...]:

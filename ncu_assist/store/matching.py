@@ -18,10 +18,23 @@ def recorded_runs_matching(store: Store, kernel: Kernel) -> dict[str, StoredRun 
 
 
 def newest_matching(store: Store, kernel: str, version: Version) -> StoredRun | None:
-    """Return the run that shows ``version`` as its source is now, or None."""
+    """Return the run that shows ``version`` as its source is now, or None: one with counters if there is one."""
     now = source_sha256(version.path)
     runs = [r for r in store.runs(kernel, version.name) if r.run.source_sha256 == now]
-    return next(iter(live_first(runs)), None)
+    return next(iter(live_first(sorted(runs, key=lambda r: r.run.profile is None))), None)
+
+
+def timed_together(store: Store, baseline: StoredRun, candidate: StoredRun) -> tuple[StoredRun, StoredRun]:
+    """Return runs of the same two sources that were timed in one bench, the newest; the runs given if none were."""
+    both = [_by_bench(store, one.run) for one in (baseline, candidate)]
+    common = [bench_id for bench_id in both[0] if bench_id in both[1]]
+    return (both[0][common[0]], both[1][common[0]]) if common else (baseline, candidate)
+
+
+def _by_bench(store: Store, run: Run) -> dict[str, StoredRun]:
+    """Return the runs of a run's source by bench id, newest first."""
+    runs = store.runs(run.kernel, run.version)
+    return {r.run.bench.bench_id: r for r in runs if r.run.bench and r.run.source_sha256 == run.source_sha256}
 
 
 def live_first(runs: list[StoredRun]) -> list[StoredRun]:
