@@ -3,7 +3,8 @@
 // better. With few heads the larger block only adds to the time until the first store, so those keep eight.
 //
 // expected: `at-dram-roofline`; `launch-bound` at B = 1. One or two per cent at B = 256, nothing below B = 32.
-// measured: as predicted: 1 per cent at B = 64 and 256 (514 against 521 us at b256_d128), the same code below.
+// measured: less than predicted: 516 against 521 us at b256_d128, 130 against 131 at b64_d128, a tie at d = 96; the same
+//   code at small batch.
 #include <climits>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>

@@ -3,7 +3,7 @@
 //
 // expected: `at-dram-roofline`; `launch-bound` at B = 1. Nothing at large batch, where other blocks fill the gaps;
 //   a few per cent where an SM has one to eight blocks and a late load is waited for.
-// measured: nothing won. A tie at d = 96; at d = 128 slower than v7: 6.46 against 6.02 us at b1, 526 against 521 at b256.
+// measured: nothing won. A tie at d = 96; at d = 128 slower than v7: 6.46 against 6.24 us at b1, 527 against 521 at b256.
 //   The compiler's order was the better one. Kept as a lesson: v10 goes on from v7.
 #include <climits>
 #include <cuda_bf16.h>

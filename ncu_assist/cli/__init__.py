@@ -9,6 +9,7 @@ import click
 
 from ncu_assist import __version__
 from ncu_assist.errors import NcuAssistError, did_you_mean
+from ncu_assist.render.escape import plain
 
 COMMANDS = {  # name -> what it does; the module <name>_command is imported when the command is run
     "doctor": "Say what this machine has and lacks for measuring, with one fix each.",
@@ -58,7 +59,7 @@ def cli() -> None:
 def main() -> None:
     """Run the command line; every error a user can act on ends here, in words and with its exit code."""
     try:
-        status = cli.main(standalone_mode=False)
+        status = cli.main(prog_name="ncu-assist", standalone_mode=False)
     except click.ClickException as error:
         error.show()
         status = error.exit_code
@@ -66,11 +67,10 @@ def main() -> None:
         click.echo("interrupted; what was finished is kept", err=True)
         status = INTERRUPTED
     except NcuAssistError as error:
-        click.echo(f"error: {error.message}", err=True)
+        click.echo(f"error: {plain(error.message)}", err=True)
         if error.hint:
-            click.echo(f"  try: {error.hint}", err=True)
+            click.echo(f"  try: {plain(error.hint)}", err=True)
         status = error.exit_code
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our stdout is gone: nothing is left to say
+    except SystemExit:  # click's only one: the reader of our stdout is gone, and nothing is left to say
         status = 0
     sys.exit(status if isinstance(status, int) else 0)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ncu_assist.render.escape import plain
+
 if TYPE_CHECKING:
     from rich.status import Status
 
@@ -35,13 +37,13 @@ class Progress:
         self._last = time.monotonic()
 
     def note(self, text: str) -> None:
-        click.echo(text, err=True)
+        click.echo(plain(text), err=True)
 
     def status(self, text: str) -> None:
         if self._live is not None:
             from rich.text import Text
 
-            self._live.update(Text(text))
+            self._live.update(Text(plain(text)))
         elif time.monotonic() - self._last > QUIET_TERMINAL_STEP_S:
             self._last = time.monotonic()
             self.note(text)

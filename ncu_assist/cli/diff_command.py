@@ -11,7 +11,7 @@ from ncu_assist.cli.console import write, write_json
 @click.command("diff")
 @click.argument("baseline", default="@baseline")
 @click.argument("candidate", default="@last")
-@options.workload
+@options.one_workload
 @options.kernel_name
 @options.as_json
 def command(baseline: str, candidate: str, workload: str | None, kernel: str | None, as_json: bool) -> int:

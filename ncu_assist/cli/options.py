@@ -6,10 +6,12 @@ from pathlib import Path
 
 import click
 
+from ncu_assist.errors import UsageProblem
 from ncu_assist.project import Project, find_project
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 workload = click.option("--workload", metavar="NAME|all", help="Workload; the kernel's default one unless given.")
+one_workload = click.option("--workload", metavar="NAME", help="Workload; the kernel's default one unless given.")
 rounds = click.option("--rounds", type=click.IntRange(1, 100_000), metavar="N", help="Bench rounds a version.")
 flush = click.option(
     "--flush",
@@ -22,5 +24,8 @@ kernel_name = click.option("--kernel", metavar="NAME", help="Kernel that a bare 
 
 
 def current_project() -> Project:
-    """Return the project of the current folder."""
-    return find_project(Path.cwd())
+    """Return the project of the current folder. Raises UsageProblem where that folder was removed."""
+    try:
+        return find_project(Path.cwd())
+    except FileNotFoundError as error:
+        raise UsageProblem("the folder you stand in does not exist any more", "cd") from error

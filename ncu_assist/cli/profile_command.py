@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,7 @@ def command(**given: Any) -> int:
     if not asked.words:
         raise UsageProblem("nothing to profile was named", "ncu-assist list")
     if asked.kernel is None and asked.version is None:
+        _refuse_program(asked)
         return _kernel(asked)
     if asked.kernel is None or asked.version is None:
         raise UsageProblem("a program's run needs both --kernel and --version", "add --kernel NAME --version V")
@@ -68,6 +70,17 @@ class Asked:
     @property
     def chosen_set(self) -> str:
         return self.section_set or ("basic" if self.quick else "full")
+
+
+def _refuse_program(asked: Asked) -> None:
+    """Raise UsageProblem for a program without the names to archive it under; the first word is a kernel otherwise."""
+    from ncu_assist.spec_file import kernel_names
+
+    word = asked.words[0]
+    if word not in kernel_names(options.current_project()) and shutil.which(word):
+        raise UsageProblem(f"'{word}' is a program, not a kernel of this project", "add --kernel NAME --version V")
+    if asked.kernel_filter is not None:
+        raise UsageProblem("--filter is for a program; of a kernel, name versions and --workload", "drop --filter")
 
 
 def _kernel(asked: Asked) -> int:

@@ -10,7 +10,7 @@ from ncu_assist.cli.console import write, write_json
 
 @click.command("show")
 @click.argument("reference", default="@last")
-@options.workload
+@options.one_workload
 @options.kernel_name
 @options.as_json
 def command(reference: str, workload: str | None, kernel: str | None, as_json: bool) -> int:

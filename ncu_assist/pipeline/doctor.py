@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ncu_assist import process
-from ncu_assist.backends.nvcc import find_nvcc
+from ncu_assist.backends.nvcc import find_ninja, find_nvcc
 from ncu_assist.environment import Condition, Examination
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError
 from ncu_assist.ncu.command import ProfileOptions, child_environment, find_ncu, profile_argv, version_of
@@ -19,6 +19,8 @@ from ncu_assist.pipeline.gpus import chosen_gpu, query_gpus
 
 PROBE = "import torch; torch.ones(8, device='cuda').add_(1); torch.cuda.synchronize()"
 PROBE_TIMEOUT_S = 120.0
+GPU_EXTRA = "pip install 'ncu-assist[gpu]'"
+WITHOUT_CUDA = "+cpu"  # how PyTorch marks wheels that no GPU is used by
 
 
 def examine() -> Examination:
@@ -30,9 +32,9 @@ def examine() -> Examination:
         _look("ncu", _ncu),
         _look("counters", _counters),
         _look("nvcc", _nvcc),
-        _package("torch", "pip install 'ncu-assist[gpu]'"),
-        _package("triton", "pip install 'ncu-assist[gpu]'", needed=False),
-        _package("ninja", "pip install 'ncu-assist[gpu]'"),
+        _look("torch", _torch),
+        _package("triton", GPU_EXTRA, needed=False),
+        _look("ninja", _ninja),
     )
     return Examination(conditions)
 
@@ -71,7 +73,7 @@ def _counters() -> Condition:
     query_gpus()
     ncu = find_ncu()
     if _version_of_package("torch") is None:
-        raise EnvironmentProblem("not tried: the probe needs torch", "pip install 'ncu-assist[gpu]'")
+        raise EnvironmentProblem("not tried: the probe needs torch", GPU_EXTRA)
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "ncu.log"
         options = ProfileOptions(section_set="basic", nvtx_include=None, max_launches=1)
@@ -87,6 +89,17 @@ def _counters() -> Condition:
 def _nvcc() -> Condition:
     nvcc = find_nvcc()
     return Condition("nvcc", "ok", f"{nvcc.version} at {nvcc.path}")
+
+
+def _torch() -> Condition:
+    version = _version_of_package("torch") or ""
+    if version.endswith(WITHOUT_CUDA):
+        raise EnvironmentProblem(f"{version} is built without CUDA", GPU_EXTRA)
+    return _package("torch", GPU_EXTRA)
+
+
+def _ninja() -> Condition:
+    return Condition("ninja", "ok", _version_of_package("ninja") or f"at {find_ninja()}")
 
 
 def _package(name: str, fix: str, needed: bool = True) -> Condition:

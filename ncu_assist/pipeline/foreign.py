@@ -13,16 +13,17 @@ from ncu_assist import __version__
 from ncu_assist.errors import StageFailed, UsageProblem
 from ncu_assist.executors import EXECUTORS
 from ncu_assist.ncu import compressed
-from ncu_assist.ncu.command import ProfileOptions
+from ncu_assist.ncu.command import ProfileOptions, check_set, find_ncu
 from ncu_assist.ncu.log import ProfiledLaunch
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.pipeline.archiving import capture_files, profile_facts
-from ncu_assist.pipeline.measuring import ncu_stage
+from ncu_assist.pipeline.ncu_stage import Limits, NcuStage
 from ncu_assist.pipeline.profiling import VersionCapture
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
 from ncu_assist.record import Profile, Run, Source, Toolchain
 from ncu_assist.store import Store, StoredRun, machine_hash, new_run_id
+from ncu_assist.store.naming import is_folder_name
 
 IMPORTED = "imported"  # the kernel that reports without another name belong to
 
@@ -38,11 +39,14 @@ class Names:
 def profile_program(
     project: Project, names: Names, command: Sequence[str], options: ProfileOptions, reporter: Reporter
 ) -> StoredRun:
-    """Profile a command and save what it launched as one run.
+    """Profile a command, started in the current folder, and save what it launched as one run.
 
-    Raises as NcuStage.run does, and StageFailed when no launch was profiled.
+    Raises UsageProblem for names or a section set that cannot be, as NcuStage.run does, and StageFailed when no launch
+    was profiled.
     """
-    stage = ncu_stage(project, project.work / "profile" / secrets.token_hex(6), EXECUTORS["local"], options)
+    _check_names(names)
+    check_set(find_ncu(), options.section_set)
+    stage = _stage(project, secrets.token_hex(6), options)
 
     def show(launch: ProfiledLaunch) -> bool:
         reporter.status(f"ncu: launch {launch.index + 1} · {launch.name} {launch.percent} %")
@@ -61,7 +65,21 @@ def profile_program(
 
 def dry_run(project: Project, command: Sequence[str], options: ProfileOptions) -> str:
     """Return what profile_program would run, as text for a shell."""
-    return ncu_stage(project, project.work / "profile" / "RUN", EXECUTORS["local"], options).in_words(command)
+    return _stage(project, "RUN", options).in_words(command)
+
+
+def _stage(project: Project, run: str, options: ProfileOptions) -> NcuStage:
+    """Return the stage for a program: in the user's folder, silent as long as it likes, for it may load data first."""
+    total_s = project.settings.profile_timeout_s
+    folder = project.work / "profile" / run
+    return NcuStage(Path.cwd(), folder, EXECUTORS["local"], options, Limits(total_s, total_s))
+
+
+def _check_names(names: Names) -> None:
+    """Raise UsageProblem for a name that cannot be a folder: before minutes of profiling, not after."""
+    for what, name in (("kernel", names.kernel), ("version", names.version)):
+        if not is_folder_name(name):
+            raise UsageProblem(f"'{name}' cannot be the name of a {what}", "use letters, digits, _ . + and -")
 
 
 def import_report(project: Project, path: Path, names: Names) -> StoredRun:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from ncu_assist.errors import EnvironmentProblem
 
+NO_DRIVER = "run it where nvidia-smi answers"
+
 
 @dataclass(frozen=True)
 class Gpu:
@@ -35,7 +37,7 @@ def query_gpus() -> Gpus:
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:
-        raise EnvironmentProblem(f"no NVIDIA driver answers: {error}", "nvidia-smi") from error
+        raise EnvironmentProblem(f"no NVIDIA driver answers: {error}", NO_DRIVER) from error
     try:
         found = tuple(_gpu(index) for index in range(pynvml.nvmlDeviceGetCount()))
         driver = str(pynvml.nvmlSystemGetDriverVersion())

@@ -103,10 +103,18 @@ def _check_and_bench(job: Job, request: Request, reporter: Reporter) -> client.M
 
 def _profile(job: Job, request: Request, measured: client.Measured, reporter: Reporter) -> Profiled:
     wrong = tuple((v, c.workload) for v, checks in measured.checks.items() for c in checks if not c.passed)
-    right = tuple(v for v in request.versions if _is_right(v, measured))
+    right = {v: _launches_before(job, v) for v in request.versions if _is_right(v, measured)}
     assert job.options is not None
     stage = ncu_stage(job.project, Path(request.out), job.executor, job.options)
     return profile_versions(replace(request, skip=wrong), right, stage, job.project.settings.max_launches, reporter)
+
+
+def _launches_before(job: Job, version: str) -> float:
+    """Return how many launches a call of this version made when it was profiled last; 1 if it never was."""
+    for stored in Store(job.project.reports).runs(job.kernel.name, version):
+        if stored.run.launches:
+            return len(stored.run.launches) / len({launch.workload for launch in stored.run.launches})
+    return 1.0
 
 
 def ncu_stage(project: Project, folder: Path, executor: Executor, options: ProfileOptions) -> NcuStage:

@@ -88,6 +88,7 @@ class NcuStage:
             on_line=watch.line,
             is_stuck=watch.is_stuck,
         )
+        watch.follow()
         return self._capture(done, watch)
 
     def rest(self) -> Capture | None:
@@ -133,11 +134,15 @@ class _Watch:
         self._heard = time.monotonic()
         self._on_line(text)
 
-    def is_stuck(self) -> bool:
+    def follow(self) -> None:
+        """Take what the log says since the last call."""
         for launch in self._follower.poll():
             self._heard = time.monotonic()
             if self._on_launch(launch):
-                self.stopped = "stopped: more launches than the limit allows"
+                self.stopped = "stopped: one call made more launches than the limit allows; does it tune itself?"
+
+    def is_stuck(self) -> bool:
+        self.follow()
         if time.monotonic() - self._heard > self._silence_s:
             self.stopped = f"nothing happened for {self._silence_s:.0f} s under ncu"
         return bool(self.stopped)

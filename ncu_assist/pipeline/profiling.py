@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError
-from ncu_assist.harness import events
 from ncu_assist.harness.client import only, profile_command
 from ncu_assist.harness.request import Request
 from ncu_assist.ncu import report_file
-from ncu_assist.ncu.log import ProfiledLaunch
 from ncu_assist.pipeline.ncu_stage import Capture, NcuStage
+from ncu_assist.pipeline.progress import RangeWatch
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.record import Device, Launch
 
@@ -47,14 +46,15 @@ class Profiled:
 
 
 def profile_versions(
-    request: Request, versions: tuple[str, ...], stage: NcuStage, max_launches: int, reporter: Reporter
+    request: Request, expected: Mapping[str, float], stage: NcuStage, max_launches: int, reporter: Reporter
 ) -> Profiled:
     """Profile versions of a request in one ncu process; if that fails, each in its own.
 
+    ``expected`` names the versions, each with the launches that a call of it is thought to make, for the live estimate.
     Raises EnvironmentProblem for what would meet every version alike; what only one meets is in ``failures``.
     """
     request = replace(request, settings=replace(request.settings, stages=("profile",)))
-    attempt = _Attempt(request, stage, max_launches, reporter)
+    attempt, versions = _Attempt(request, stage, expected, max_launches, reporter), tuple(expected)
     if len(versions) < 2:
         return attempt.one_by_one(versions)
     try:
@@ -70,6 +70,7 @@ def profile_versions(
 class _Attempt:
     request: Request
     stage: NcuStage
+    expected: Mapping[str, float]
     max_launches: int
     reporter: Reporter
 
@@ -82,7 +83,9 @@ class _Attempt:
             except EnvironmentProblem:
                 raise
             except NcuAssistError as error:
-                one = Profiled({}, {version: f"profile: {error.message}"})
+                one = Profiled(
+                    {}, {version: f"profile: {error.message}" + (f"; try: {error.hint}" if error.hint else "")}
+                )
             all_of_them = _merged(all_of_them, one)
             if one.interrupted:
                 break
@@ -92,7 +95,8 @@ class _Attempt:
         """Profile versions in one process. Raises whatever NcuStage.run raises."""
         part = only(self.request, versions)
         stage = replace(self.stage, work=_relative(Path(part.out), self.stage.root))
-        watch = _RangeWatch(len(versions), len(part.workloads), self.max_launches, self.reporter)
+        expected = {version: self.expected.get(version, 1.0) for version in versions}
+        watch = RangeWatch(expected, len(part.workloads), self.max_launches, self.reporter)
         self.reporter.status(STARTING)
         try:
             shares = split(stage.run(profile_command(_relative(part.path, stage.root)), watch.line, watch.launch))
@@ -107,7 +111,7 @@ def _merged(one: Profiled, other: Profiled) -> Profiled:
     return Profiled(one.captures | other.captures, one.failures | other.failures, other.interrupted)
 
 
-def _finished(stage: NcuStage, watch: _RangeWatch) -> dict[str, VersionCapture]:
+def _finished(stage: NcuStage, watch: RangeWatch) -> dict[str, VersionCapture]:
     """Return the versions that an interrupted process had finished on every workload."""
     rest = stage.rest()
     captures = split(rest) if rest else {}
@@ -141,46 +145,3 @@ def _share(capture: Capture, launches: list[Launch]) -> VersionCapture:
         device=capture.report.device,
         ncu_version=capture.report.ncu_version,
     )
-
-
-class _RangeWatch:
-    """Turns the child's events and ncu's log into one live line, and counts the launches of a call."""
-
-    def __init__(self, versions: int, workloads: int, max_launches: int, reporter: Reporter) -> None:
-        self._ranges, self._workloads = versions * workloads, workloads
-        self._max_launches, self._reporter = max_launches, reporter
-        self._ended: list[str] = []
-        self._started = time.monotonic()
-        self._number, self._name, self._launches = 0, "", 0
-        self.failures: dict[str, str] = {}
-
-    def line(self, text: str) -> None:
-        event = events.parse(text)
-        if event is None:
-            return
-        if event.event == "begin" and event.stage == "profile":
-            self._number, self._launches = self._number + 1, 0
-            self._name = f"{event.version.split('_', 1)[0]} {event.workload}"
-            self._show("warming up")
-        elif event.event == "end":
-            self._ended.append(event.version)
-        elif event.event in ("failed", "fatal"):
-            self.failures[event.version] = f"profile: {event.text}"
-
-    def launch(self, launch: ProfiledLaunch) -> bool:
-        done = f", {launch.passes} passes" if launch.passes is not None else ""
-        self._launches += launch.passes is not None
-        self._show(f"{launch.name} {launch.percent} %{done}")
-        return self._launches > self._max_launches
-
-    def is_finished(self, version: str) -> bool:
-        """Return whether a version was profiled on all its workloads."""
-        return self._ended.count(version) == self._workloads
-
-    def _show(self, step: str) -> None:
-        elapsed = time.monotonic() - self._started
-        whole = elapsed / self._number * self._ranges if self._number else 0.0
-        estimate = f" of about {whole:.0f}" if self._number > 1 else ""
-        self._reporter.status(
-            f"ncu: {self._number} of {self._ranges} · {self._name} · {step} · {elapsed:.0f}{estimate} s"
-        )

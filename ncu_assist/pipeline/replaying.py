@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ncu_assist.errors import EnvironmentProblem
+from ncu_assist.errors import DamagedData, EnvironmentProblem
 from ncu_assist.ncu.command import find_ncu
 from ncu_assist.outcome import Outcome, VersionOutcome
 from ncu_assist.pipeline.gpus import chosen_gpu, query_gpus
@@ -35,17 +35,33 @@ def replay(
     """Return the stored runs of these versions, and say on which GPU and when they were measured.
 
     A version without a run of its present source is ``not measured``. Raises EnvironmentProblem when nothing can be
-    shown: no version has a run that holds one of the workloads.
+    shown: no version has a run that holds one of the workloads; DamagedData when all that is left of them is damaged.
     """
     names = {w.name for w in workloads}
     rows = tuple(VersionOutcome(v.name, _matching(store, kernel, v, names)) for v in versions)
     runs = [row.run for row in rows if row.run is not None]
+    missing = [row.version for row in rows if row.run is None]
+    damages = [d for d in store.damaged() if any(d.path.startswith(f"{kernel.name}/{name}/") for name in missing)]
+    if not runs and damages:
+        raise DamagedData(f"{damages[0].path} is damaged: {damages[0].problem}", "ncu-assist verify")
     if not runs:
-        message = f"{why.message}, and no recorded run of {kernel.name} matches its sources as they are"
-        raise EnvironmentProblem(message, "ncu-assist doctor")
+        raise _nothing_to_show(kernel, versions, workloads, why)
+    for damage in damages:
+        reporter.note(f"{damage.path} is damaged and not shown: {damage.problem}")
     source = shown_source(runs[0].run, machine_hash())
     reporter.note(f"{source.upper()}: {_measured_on(runs)}. Nothing was measured here: {why.message}.")
     return Outcome(kernel.name, tuple(w.name for w in workloads), source, rows)
+
+
+def _nothing_to_show(
+    kernel: Kernel, versions: tuple[Version, ...], workloads: tuple[Workload, ...], why: EnvironmentProblem
+) -> EnvironmentProblem:
+    everything = len(versions) == len(kernel.versions)
+    which = kernel.name if everything else f"{kernel.name} {', '.join(v.short for v in versions)}"
+    where = " or ".join(w.name for w in workloads) if len(workloads) < len(kernel.workloads) else "any workload"
+    return EnvironmentProblem(
+        f"{why.message}, and no recorded run of {which} matches its source as it is on {where}", "ncu-assist doctor"
+    )
 
 
 def _matching(store: Store, kernel: Kernel, version: Version, workloads: set[str]) -> StoredRun | None:

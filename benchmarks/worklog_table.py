@@ -1,0 +1,56 @@
+"""Write the table of a kernel's worklog from its recorded runs: medians in microseconds and shares of the copy.
+
+usage: python benchmarks/worklog_table.py KERNEL     (from the project's root; rewrites kernels/KERNEL/README.md)
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from ncu_assist.project import find_project
+from ncu_assist.record import Run
+from ncu_assist.spec import Kernel
+from ncu_assist.spec_file import load_kernel
+from ncu_assist.store import Store
+from ncu_assist.store.matching import recorded_runs_matching
+
+BETWEEN = re.compile(r"(<!-- table -->\n).*?(<!-- /table -->)", re.DOTALL)
+
+
+def table(kernel: Kernel, runs: list[Run]) -> str:
+    """Return a Markdown table, a row a version, a column a workload; below it the copy of the same bytes."""
+    names = [w.name for w in kernel.workloads]
+    lines = ["| µs (share of the copy) | " + " | ".join(names) + " |", "|---|" + "--:|" * len(names)]
+    lines += [f"| {run.version} | " + " | ".join(_cell(run, name) for name in names) + " |" for run in runs]
+    lines.append("| copy of the same bytes | " + " | ".join(_copy(runs[-1], name) for name in names) + " |")
+    device = runs[-1].device.name if runs[-1].device else "an unknown GPU"
+    note = f"{device}, {runs[-1].created[:10]}, one bench a column, 100 interleaved rounds, L2 emptied by reading."
+    return "\n".join([note, "", *lines]) + "\n"
+
+
+def _cell(run: Run, workload: str) -> str:
+    timing = run.timing(workload)
+    if timing is None:
+        return "-"
+    share = f" ({timing.copy_ns / timing.median_ns:.2f})" if timing.copy_ns else ""
+    return f"{timing.median_ns / 1e3:.4g}{share}"
+
+
+def _copy(run: Run, workload: str) -> str:
+    timing = run.timing(workload)
+    return f"{timing.copy_ns / 1e3:.4g}" if timing and timing.copy_ns else "-"
+
+
+def main(name: str) -> None:
+    project = find_project(Path.cwd())
+    kernel = load_kernel(project, name)
+    stored = recorded_runs_matching(Store(project.reports), kernel).values()
+    path = kernel.folder / "README.md"
+    text = table(kernel, [one.run for one in stored if one is not None])
+    path.write_text(BETWEEN.sub(lambda match: match[1] + text + match[2], path.read_text()))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,73 @@
+"""The live line of a profile: what the child announces and what ncu logs, as one line with an estimate."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from ncu_assist.harness import events
+from ncu_assist.ncu.log import ProfiledLaunch
+from ncu_assist.pipeline.reporter import Reporter
+
+
+class RangeWatch:
+    """Follows the calls that ncu profiles: which version is at work, how many launches it made, which is finished.
+
+    ``expected`` has the launches of one call of each version, as far as they are known from earlier runs: ncu takes
+    the same time for every launch, about two seconds with the full set, and a chain of ten takes ten times as long.
+    """
+
+    def __init__(self, expected: Mapping[str, float], workloads: int, max_launches: int, reporter: Reporter) -> None:
+        self._expected, self._workloads = expected, workloads
+        self._max_launches, self._reporter = max_launches, reporter
+        self._started = time.monotonic()
+        self._begun: list[str] = []
+        self._ended: list[str] = []
+        self._launches = 0
+        self._name = ""
+        self.failures: dict[str, str] = {}
+
+    def line(self, text: str) -> None:
+        """Take one line of the child's stdout."""
+        event = events.parse(text)
+        if event is None:
+            return
+        if event.event in ("failed", "fatal"):
+            self.failures[event.version] = f"profile: {event.text}"
+        if event.stage != "profile":  # versions are loaded first
+            return
+        if event.event == "begin":
+            self._begun.append(event.version)
+            self._launches = 0
+            self._name = f"{event.version.split('_', 1)[0]} {event.workload}"
+            self._show("warming up")
+        elif event.event == "end":
+            self._ended.append(event.version)
+
+    def launch(self, launch: ProfiledLaunch) -> bool:
+        """Take one step of ncu's log; return whether this call made more launches than it may."""
+        done = f", {launch.passes} passes" if launch.passes is not None else ""
+        self._launches += launch.passes is not None
+        self._show(f"{launch.name} {launch.percent} %{done}")
+        return self._launches > self._max_launches
+
+    def is_finished(self, version: str) -> bool:
+        """Return whether a version was profiled on all its workloads."""
+        return self._ended.count(version) == self._workloads
+
+    def _show(self, step: str) -> None:
+        number, ranges = len(self._begun), len(self._expected) * self._workloads
+        elapsed = time.monotonic() - self._started
+        self._reporter.status(
+            f"ncu: {number} of {ranges} · {self._name} · {step} · {elapsed:.0f}{self._estimate(elapsed)} s"
+        )
+
+    def _estimate(self, elapsed: float) -> str:
+        """Return the whole time if launches go on as they did; nothing before the first is done."""
+        done = sum(self._expected.get(version, 1.0) for version in self._ended) + self._launches
+        if not self._begun or done == 0:
+            return ""
+        if len(self._ended) == len(self._begun):  # the launches of the last call are among the expected ones
+            done -= self._launches
+        whole = sum(self._expected.values()) * self._workloads
+        return f" of about {max(elapsed, elapsed * whole / done):.0f}"

@@ -1,0 +1,81 @@
+// Changes: the new state is staged in shared memory (row stride D), so that q S' no longer reads it back from
+// global memory; q, k, v and the output are staged too, and one lane writes the output at the end.
+//
+// expected: `shared-bank-conflict`. D is a multiple of 32: the 32 lanes of a warp, a row apart, write the
+//   same bank, 32 wavefronts a store. The saved read was coalesced and mostly a cache hit, so little is gained,
+//   and 36 or 64 KB of shared memory a block take occupancy away: perhaps no faster than v3. (The tile starts behind
+//   the decay, aligned to 4 bytes. Aligned to 16, the compiler merges four stores into one of 128 bits, and the
+//   same 32 wavefronts carry four columns.)
+// measured: about 640 us at b64_d96: no faster than v3, as feared. 36.6 M wavefronts of bank conflicts, but they are not what it
+//   waits for: see v5.
+#include <climits>
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+using bf16 = __nv_bfloat16;
+
+constexpr int THREADS = 128;
+
+template <int D>
+__global__ void decode_shared(const bf16* __restrict__ q, const bf16* __restrict__ k, const bf16* __restrict__ v,
+                              const float* __restrict__ slope, const float* __restrict__ state, bf16* __restrict__ out,
+                              float* __restrict__ new_state, long long heads) {
+    extern __shared__ float shared[];  // the decay, then the new state: D rows of D
+    __shared__ float q_s[D], k_s[D], v_s[D];
+    __shared__ bf16 out_s[D];
+    float& decay = shared[0];
+    float* tile = shared + 1;
+    const long long head = blockIdx.x;
+    const float* s = state + head * D * D;
+    float* new_s = new_state + head * D * D;
+
+    const int tid = threadIdx.x;
+    if (tid == 0) decay = expf(-slope[head % heads]);
+    if (tid < D) {
+        q_s[tid] = __bfloat162float(q[head * D + tid]);
+        k_s[tid] = __bfloat162float(k[head * D + tid]);
+        v_s[tid] = __bfloat162float(v[head * D + tid]);
+    }
+    __syncthreads();
+
+    if (tid < D) {  // a thread a row
+        const float k_row = k_s[tid];
+        for (int col = 0; col < D; ++col) {
+            const float value = decay * s[tid * D + col] + k_row * v_s[col];
+            tile[tid * D + col] = value;
+            new_s[tid * D + col] = value;
+        }
+    }
+    __syncthreads();
+
+    if (tid < D) {  // a thread a column
+        float sum = 0.0f;
+        for (int row = 0; row < D; ++row) sum += q_s[row] * tile[row * D + tid];
+        out_s[tid] = __float2bfloat16(sum);
+    }
+    __syncthreads();
+    if (tid == 0) {
+        for (int col = 0; col < D; ++col) out[head * D + col] = out_s[col];
+    }
+}
+
+template <int D>
+static cudaError_t launch(const bf16* q, const bf16* k, const bf16* v, const float* slope, const float* state, bf16* out,
+                          float* new_state, long long blocks, long long heads, cudaStream_t stream) {
+    const int bytes = (1 + D * D) * sizeof(float);
+    const cudaError_t error =
+        cudaFuncSetAttribute(decode_shared<D>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    if (error != cudaSuccess) return error;
+    decode_shared<D><<<blocks, THREADS, bytes, stream>>>(q, k, v, slope, state, out, new_state, heads);
+    return cudaGetLastError();
+}
+
+extern "C" cudaError_t lightning_decode(const bf16* q, const bf16* k, const bf16* v, const float* slope,
+                                        const float* state, bf16* out, float* new_state, long long batch,
+                                        long long heads, long long dim, cudaStream_t stream) {
+    const long long blocks = batch * heads;
+    if (blocks < 1 || blocks > INT_MAX) return cudaErrorInvalidValue;
+    if (dim == 96) return launch<96>(q, k, v, slope, state, out, new_state, blocks, heads, stream);
+    if (dim == 128) return launch<128>(q, k, v, slope, state, out, new_state, blocks, heads, stream);
+    return cudaErrorInvalidValue;
+}

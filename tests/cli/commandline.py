@@ -1,0 +1,125 @@
+"""The whole command line in this process: words in; exit code, stdout and stderr out."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.fake_ncu import install
+from kernel_folder import write_kernel
+from pipeline.measured import VERSIONS, WORKLOADS
+from requirements import require
+
+from ncu_assist.cli import main
+from ncu_assist.harness.request import Settings
+from ncu_assist.ncu import command
+from ncu_assist.store import Store, machine_hash
+
+DATA = Path(__file__).parent.parent / "data"
+REPORT = DATA / "transpose_full_h200_2025.3.1.ncu-rep.zst"
+SMALL_REPORT = DATA / "transpose_basic_h200_2025.3.1.ncu-rep.zst"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one command came to."""
+
+    code: int | str | None
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict[str, Any]:
+        answer: dict[str, Any] = json.loads(self.out)
+        return answer
+
+
+Run = Callable[..., Answer]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Call ``ncu-assist`` with these words."""
+
+    def call(*words: str) -> Answer:
+        monkeypatch.setattr(sys, "argv", ["ncu-assist", *words])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        shown = capsys.readouterr()
+        return Answer(ended.value.code, shown.out, shown.err)
+
+    return call
+
+
+@pytest.fixture
+def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No GPU for this test, also on a machine that has one."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+
+
+@pytest.fixture
+def recorded(tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch, no_gpu: None) -> Path:
+    """A copy of this repository's kernels and archive, without a GPU; the current folder."""
+    for name in ("kernels", "reports"):
+        shutil.copytree(repository / name, tmp_path / name)
+    for stored in Store(tmp_path / "reports").runs():
+        if stored.run.machine == machine_hash():  # measured here, not shipped
+            shutil.rmtree(stored.folder)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def live_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project that the tests of one module share, with all that they measured."""
+    root = tmp_path_factory.mktemp("live")
+    write_kernel(root, VERSIONS, WORKLOADS)
+    return root
+
+
+@pytest.fixture
+def live_project(live_root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project whose kernel is measured on the CPU, its counters being those that the fake ncu replays."""
+    require("torch")
+    measure_here(monkeypatch, live_root)
+    return live_root
+
+
+def measure_here(patch: pytest.MonkeyPatch, root: Path, rounds: int = 12) -> None:
+    """Make ``root`` the current folder, the fake ncu the one on PATH, and the CPU the device."""
+    (root / "pyproject.toml").write_text(f"[tool.ncu-assist]\nrounds = {rounds}\ncheck-trials = 1\n")
+    patch.chdir(root)
+    patch.setenv("PATH", f"{install(root / 'bin').parent}:{os.environ['PATH']}")
+    patch.setattr("ncu_assist.pipeline.planning.Settings", functools.partial(Settings, device="cpu"))
+    patch.setattr("ncu_assist.pipeline.planning.why_not_measurable", lambda: None)
+
+
+def without_ncu(patch: pytest.MonkeyPatch, empty: Path) -> None:
+    """Hide every ncu of this machine."""
+    folders = os.environ["PATH"].split(":")
+    patch.setenv("PATH", ":".join(f for f in folders if not (Path(f) / "ncu").exists()))
+    patch.delenv("CUDA_HOME", raising=False)
+    patch.setattr(command.find_ncu, "__defaults__", (os.environ, empty, empty))
+
+
+def plain_report(folder: Path, name: str = "mine.ncu-rep") -> Path:
+    """Write the recorded report uncompressed, as ncu does, and return its path."""
+    import zstandard
+
+    path = folder / name
+    path.write_bytes(zstandard.ZstdDecompressor().decompress(REPORT.read_bytes()))
+    return path
+
+
+def files(folder: Path) -> set[str]:
+    """Return all files below a folder."""
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}

@@ -1,0 +1,148 @@
+"""The command line as a whole: help, speed, unknown commands, and how each kind of error ends."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from commandline import Run
+
+from ncu_assist.cli import COMMANDS
+from ncu_assist.store import Store
+
+HELP_LIMIT_S = 0.3  # on two slow cores
+HEAVY = ("torch", "pandas", "openai", "pyarrow", "numpy", "rich", "jinja2", "ncu_report")
+
+
+def test_help_names_every_command(run: Run) -> None:
+    for flag in ("--help", "-h"):
+        answer = run(flag)
+        assert answer.code == 0
+        assert all(f"\n  {name} " in answer.out for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_that_fits_a_terminal(run: Run, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    answer = run(name, "--help")
+    assert answer.code == 0
+    assert answer.out.startswith(f"Usage: ncu-assist {name}")
+    assert max(map(len, answer.out.splitlines())) <= 80
+    assert "--json" in answer.out
+
+
+def test_help_loads_nothing_heavy(repository: Path) -> None:
+    code = (
+        "import sys\nfrom ncu_assist.cli import main\nsys.argv = ['ncu-assist', '--help']\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        f"sys.stderr.write(' '.join(m for m in {HEAVY} if m in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=repository, check=True)
+    assert "Usage: ncu-assist" in done.stdout
+    assert done.stderr == ""
+
+
+def test_help_is_quick(repository: Path) -> None:
+    seconds = []
+    for _ in range(3):
+        started = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "ncu_assist", "--help"], capture_output=True, cwd=repository, check=True)
+        seconds.append(time.perf_counter() - started)
+    assert min(seconds) < HELP_LIMIT_S
+
+
+def test_the_version(run: Run) -> None:
+    from ncu_assist import __version__
+
+    assert run("--version").out == f"ncu-assist, version {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"), [("prfile", "did you mean 'profile'?"), ("zzz", "known: bench, check"), ("Diff", "'diff'")]
+)
+def test_no_such_command(run: Run, word: str, hint: str) -> None:
+    answer = run(word)
+    assert (answer.code, answer.out) == (2, "")
+    assert f"there is no command '{word}'" in answer.err
+    assert hint in answer.err
+
+
+def test_no_command_shows_the_help(run: Run) -> None:
+    answer = run()
+    assert answer.code == 2
+    assert "Commands:" in answer.err
+
+
+def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def broken(_: Store) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Store, "verify", broken)
+    monkeypatch.setattr(sys, "argv", ["ncu-assist", "verify"])
+    from ncu_assist.cli import main
+
+    with pytest.raises(ZeroDivisionError):  # the interpreter shows it and ends with 1
+        main()
+
+
+def test_ctrl_c_ends_with_130(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def interrupted(_: Store) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Store, "verify", interrupted)
+    answer = run("verify")
+    assert (answer.code, answer.out) == (130, "")
+    assert "what was finished is kept" in answer.err
+
+
+@pytest.mark.parametrize("words", [["list"], ["--help"], ["show", "v7", "--json"]])
+def test_a_reader_that_went_away_is_no_error(repository: Path, words: list[str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        argv = [sys.executable, "-m", "ncu_assist", *words]
+        done = subprocess.run(argv, stdout=writer, stderr=subprocess.PIPE, cwd=repository, check=False)
+    finally:
+        os.close(writer)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_what_steers_a_terminal_is_spelled_out_in_errors(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = run("show", "v1\x1b[31m")
+    assert answer.code == 2
+    assert "\x1b" not in answer.err
+    assert "\\x1b[31m" in answer.err
+
+
+def test_a_folder_that_was_removed(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    answer = run("list")
+    assert answer.code == 2
+    assert "does not exist any more" in answer.err
+
+
+def test_a_wrong_setting_of_the_project(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.ncu-assist]\nround = 3\n")
+    monkeypatch.chdir(tmp_path)
+    answer = run("list")
+    assert answer.code == 2
+    assert "did you mean 'rounds'?" in answer.err
+
+
+@pytest.mark.parametrize(
+    "words", [["bench"], ["check"], ["profile"], ["import"], ["bench", "k", "--rounds", "0"], ["list", "--jsn"]]
+)
+def test_wrong_usage(run: Run, words: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer = run(*words)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err

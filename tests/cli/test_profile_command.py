@@ -1,0 +1,232 @@
+"""``ncu-assist profile``: recorded runs where nothing can be measured, a live measurement, any other program."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from commandline import Run, files, measure_here, without_ncu
+from fakes.fake_ncu import install
+from kernel_folder import write_kernel
+from pipeline.measured import RIGHT, VERSIONS, WORKLOADS, WRONG
+from requirements import require
+
+PROGRAM = ("--kernel", "train", "--version", "v1", "--", "./train", "--epochs", "3")
+
+
+class TestRecorded:
+    """Without a GPU: what was recorded answers, and says so."""
+
+    def test_a_banner_a_table_and_nothing_stored(self, run: Run, recorded: Path) -> None:
+        before = files(recorded)
+        answer = run("profile", "lightning_decode")
+        assert answer.code == 0
+        assert answer.err.startswith("RECORDED: measured on NVIDIA H200, 20")
+        assert "Nothing was measured here" in answer.err
+        assert "RECORDED" not in answer.out
+        assert "v7_registers_128bit" in answer.out
+        assert "of copy" in answer.out
+        assert max(map(len, answer.out.splitlines())) <= 80
+        assert files(recorded) == before
+
+    def test_json(self, run: Run, recorded: Path) -> None:
+        answer = run("profile", "lightning_decode", "v3", "v7", "--json").json
+        assert (answer["schema"], answer["source"]) == ("ncu-assist.profile/1", "recorded")
+        assert [v["version"] for v in answer["versions"]] == ["v3_global_memory", "v7_registers_128bit"]
+        assert all(v["status"] == "measured" and v["source"] == "recorded" for v in answer["versions"])
+        timing = answer["versions"][1]["workloads"][0]["timing"]
+        assert timing["median_ns"] == pytest.approx(74_000, rel=0.1)
+
+    def test_all_workloads(self, run: Run, recorded: Path) -> None:
+        answer = run("profile", "lightning_decode", "v7", "--workload", "all")
+        assert answer.code == 0
+        assert all(f"\nb{batch}_d{dim}\n" in answer.out for batch in (1, 4, 16, 64, 256) for dim in (96, 128))
+
+    def test_a_version_with_another_source_is_not_measured(self, run: Run, recorded: Path) -> None:
+        path = recorded / "kernels" / "lightning_decode" / "v7_registers_128bit.cu"
+        path.write_text(path.read_text() + "\nint more;\n")
+        answer = run("profile", "lightning_decode")
+        assert answer.code == 0
+        line = next(line for line in answer.out.splitlines() if line.startswith("v7_"))
+        assert "not measured" in line
+        status = {v["version"]: v["status"] for v in run("profile", "lightning_decode", "--json").json["versions"]}
+        assert status["v7_registers_128bit"] == "not measured"
+        assert status["v6_coalesced_store"] == "measured"
+
+    def test_nothing_that_was_asked_for_can_be_shown(self, run: Run, recorded: Path) -> None:
+        path = recorded / "kernels" / "lightning_decode" / "v7_registers_128bit.cu"
+        path.write_text(path.read_text() + "\nint more;\n")
+        answer = run("profile", "lightning_decode", "v7")
+        assert (answer.code, answer.out) == (6, "")
+        assert "no recorded run of lightning_decode v7 matches its source" in answer.err
+        assert "try: ncu-assist doctor" in answer.err
+
+    def test_a_kernel_without_runs(self, run: Run, no_gpu: None, tmp_path: Path, monkeypatch: object) -> None:
+        write_kernel(tmp_path)
+        monkeypatch.chdir(tmp_path)  # type: ignore[attr-defined]
+        answer = run("profile", "add_one", "--json")
+        assert (answer.code, answer.out) == (6, "")
+        assert "no recorded run of add_one" in answer.err
+
+    def test_a_damaged_run_is_named(self, run: Run, recorded: Path) -> None:
+        record = next(recorded.glob("reports/lightning_decode/v7_*/*/run.json"))
+        record.write_text("{")
+        answer = run("profile", "lightning_decode")
+        assert answer.code == 0
+        assert "lightning_decode/v7_registers_128bit/" in answer.err
+        assert "is damaged and not shown" in answer.err
+        alone = run("profile", "lightning_decode", "v7")
+        assert (alone.code, alone.out) == (7, "")
+        assert "try: ncu-assist verify" in alone.err
+
+    @pytest.mark.parametrize(
+        ("words", "hint"),
+        [
+            (["lightning_decod"], "did you mean 'lightning_decode'?"),
+            (["lightning_decode", "v77"], "did you mean 'v7'?"),
+            (["lightning_decode", "--workload", "b65_d96"], "did you mean 'b64_d96'?"),
+            (["lightning_decode", "--quick", "--set", "full"], "drop one of them"),
+            (["lightning_decode", "--kernel", "x"], "add --kernel NAME --version V"),
+            (["lightning_decode", "--filter", "x"], "drop --filter"),
+            (["--version", "v1", "--", "ls"], "add --kernel NAME --version V"),
+            (["--", "ls", "-l"], "add --kernel NAME --version V"),
+            ([], "ncu-assist list"),
+        ],
+    )
+    def test_wrong_names_and_options(self, run: Run, recorded: Path, words: list[str], hint: str) -> None:
+        answer = run("profile", *words)
+        assert (answer.code, answer.out) == (2, "")
+        assert hint in answer.err
+
+
+class TestLive:
+    """On the CPU, with the counters that the fake ncu replays."""
+
+    def test_profile_then_read(self, run: Run, live_project: Path) -> None:
+        answer = run("profile", "add_one", "--workload", "all", "--json")
+        assert answer.code == 0
+        assert (answer.json["schema"], answer.json["source"]) == ("ncu-assist.profile/1", "live")
+        assert {v["status"] for v in answer.json["versions"]} == {"measured"}
+        assert run("verify", "--json").json["runs"] == 2
+        shown = run("show", "v0", "--json").json
+        assert (shown["source"], shown["profile"]["command"]) == (
+            "live",
+            "ncu-assist profile add_one --workload all --set full",
+        )
+        assert run("diff", "v0", "v1").code == 0
+        assert "not measured" not in run("list").out
+
+    def test_a_wrong_version_is_named_and_the_other_is_finished(
+        self, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        require("torch")
+        write_kernel(tmp_path, {**VERSIONS, "v1_shared.py": WRONG}, WORKLOADS)
+        measure_here(monkeypatch, tmp_path)
+        answer = run("profile", "add_one")
+        assert answer.code == 5
+        assert "v1_shared: failed: check w0: output 'y': 1024 of 1024 elements are wrong" in " ".join(
+            answer.out.split()
+        )
+        assert run("show", "v0", "--json").json["metrics"]["duration"]["value"] > 0
+
+    def test_a_section_set_that_does_not_exist(self, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        write_kernel(tmp_path, {"v0_naive.py": RIGHT}, WORKLOADS)
+        measure_here(monkeypatch, tmp_path)
+        answer = run("profile", "add_one", "--set", "ful")
+        assert (answer.code, answer.out) == (2, "")
+        assert "did you mean 'full'?" in answer.err
+        assert not (tmp_path / "reports").exists()
+
+    def test_dry_run_prints_the_command_and_runs_nothing(
+        self, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write_kernel(tmp_path, {"v0_naive.py": RIGHT}, WORKLOADS)
+        measure_here(monkeypatch, tmp_path)
+        before = files(tmp_path)
+        answer = run("profile", "add_one", "--dry-run", "--quick")
+        assert answer.code == 0
+        assert answer.out.startswith(f"cd {tmp_path}\nenv ")
+        assert "--set basic" in answer.out
+        assert "--nvtx-include ncu-assist/" in answer.out
+        assert "TMPDIR=" in answer.out
+        assert files(tmp_path) == before
+
+
+class TestProgram:
+    """A program that is no kernel folder's, under the fake ncu."""
+
+    @pytest.fixture(autouse=True)
+    def folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_gpu: None) -> Path:
+        monkeypatch.setenv("PATH", f"{install(tmp_path / 'bin').parent}:/usr/bin:/bin")
+        monkeypatch.setenv("FAKE_NCU_ARGV", str(tmp_path / "argv"))
+        monkeypatch.chdir(tmp_path)
+        return tmp_path
+
+    def test_it_is_archived_like_a_kernel_of_ours(self, run: Run, folder: Path) -> None:
+        answer = run("profile", "--filter", "regex:trans.*", *PROGRAM)
+        assert answer.code == 0
+        assert answer.out.startswith("train/v1@")
+        assert run("show", "train/v1", "--json").json["profile"]["command"] == "./train --epochs 3"
+        assert run("verify").code == 0
+        argv = json.loads((folder / "argv").read_text())["argv"]
+        assert argv[argv.index("--") + 1 :] == ["./train", "--epochs", "3"]
+        assert argv[argv.index("--kernel-name") + 1] == "regex:trans.*"
+        assert argv[argv.index("--launch-count") + 1] == "20"
+        assert "--nvtx-include" not in argv
+
+    def test_json_and_the_limit_on_launches(self, run: Run) -> None:
+        answer = run("profile", "--max-launches", "3", "--json", *PROGRAM)
+        assert answer.json["schema"] == "ncu-assist.show/1"
+        assert (answer.json["kernel"], answer.json["source"]) == ("train", "live")
+        assert "stopped after 3 launches; --max-launches N profiles more" in answer.err
+
+    def test_dry_run(self, run: Run, folder: Path) -> None:
+        answer = run("profile", "--dry-run", *PROGRAM)
+        assert answer.code == 0
+        assert answer.out.rstrip().endswith("-- ./train --epochs 3")
+        assert not (folder / "reports").exists()
+        assert not (folder / "argv").exists()
+
+    @pytest.mark.parametrize(
+        ("mode", "code", "words"),
+        [
+            ("permission", 6, "CAP_SYS_ADMIN"),
+            ("no-kernels", 5, "compare the filter"),
+            ("application", 5, "segmentation fault"),
+            ("no-program", 5, "does not exist"),
+            ("truncated", 7, "damaged"),
+            ("crash", 5, "profiling failed"),
+        ],
+    )
+    def test_failures(
+        self, run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, mode: str, code: int, words: str
+    ) -> None:
+        monkeypatch.setenv("FAKE_NCU_MODE", mode)
+        answer = run("profile", *PROGRAM)
+        assert (answer.code, answer.out) == (code, "")
+        assert words in answer.err
+        assert "try: " in answer.err
+        assert not (folder / "reports").exists()
+
+    @pytest.mark.parametrize("words", [["--kernel", "../a", "--version", "v1"], ["--kernel", "a", "--version", "v 1"]])
+    def test_wrong_names_are_told_before_anything_runs(self, run: Run, folder: Path, words: list[str]) -> None:
+        answer = run("profile", *words, "--", "./train")
+        assert answer.code == 2
+        assert "cannot be the name of a" in answer.err
+        assert not (folder / "argv").exists()
+
+    def test_a_wrong_section_set_is_told_before_anything_runs(self, run: Run, folder: Path) -> None:
+        answer = run("profile", "--set", "ful", *PROGRAM)
+        assert answer.code == 2
+        assert "did you mean 'full'?" in answer.err
+        assert not (folder / "argv").exists()
+
+    def test_without_ncu(self, run: Run, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+        (folder / "bin" / "ncu").unlink()
+        without_ncu(monkeypatch, folder / "nowhere")
+        for words in (PROGRAM, ("--dry-run", *PROGRAM)):
+            answer = run("profile", *words)
+            assert (answer.code, answer.out) == (6, "")
+            assert "ncu (Nsight Compute) is not installed" in answer.err
+            assert "try: install Nsight Compute" in answer.err

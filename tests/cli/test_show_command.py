@@ -1,0 +1,102 @@
+"""``ncu-assist show``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from commandline import SMALL_REPORT, Run, files, plain_report
+
+
+def test_a_stored_run(run: Run, recorded: Path) -> None:
+    answer = run("show", "v7")
+    assert answer.code == 0
+    assert answer.out.startswith("lightning_decode/v7_registers_128bit@")
+    assert "recorded on NVIDIA H200" in answer.out
+    assert "Sector efficiency, global stores" in answer.out
+    assert "bound by DRAM" in answer.out
+    assert max(map(len, answer.out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("reference", ["v7", "lightning_decode/v7", "v7_registers_128bit", "v7@2", "v7@last"])
+def test_ways_to_name_a_run(run: Run, recorded: Path, reference: str) -> None:
+    answer = run("show", reference, "--json").json
+    assert answer["schema"] == "ncu-assist.show/1"
+    assert (answer["version"], answer["source"]) == ("v7_registers_128bit", "recorded")
+    assert answer["metrics"]["dram_throughput"]["value"] > 70
+    assert len(answer["workloads"]) == 10
+
+
+@pytest.mark.parametrize("reference", ["@last", "@best", "@baseline"])
+def test_symbols(run: Run, recorded: Path, reference: str) -> None:
+    answer = run("show", reference, "--kernel", "lightning_decode", "--json")
+    assert answer.code == 0
+    assert answer.json["kernel"] == "lightning_decode"
+    if reference == "@baseline":
+        assert answer.json["version"] == "v0_torch_eager"
+
+
+def test_the_counters_of_another_workload(run: Run, recorded: Path) -> None:
+    assert run("show", "v7", "--workload", "b256_d128", "--json").json["workload"] == "b256_d128"
+    answer = run("show", "v7", "--workload", "b256_d127")
+    assert answer.code == 2
+    assert "did you mean 'b256_d128'?" in answer.err
+
+
+def test_a_bare_report(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain_report(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    answer = run("show", "mine.ncu-rep")
+    assert answer.code == 0
+    assert "NVIDIA H200" in answer.out
+    assert "unverified" in answer.out
+    assert files(tmp_path) == {"mine.ncu-rep"}
+    assert run("show", str(SMALL_REPORT), "--json").json["source"] == "imported"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["v77"], "no kernel has a version 'v77'"),
+        (["lightning_decod/v7"], "did you mean 'lightning_decode'?"),
+        (["@lst"], "did you mean '@last'?"),
+        (["v7@1999"], "has no run '1999'"),
+        (["nothere.ncu-rep"], "there is no report nothere.ncu-rep"),
+        (["../v7"], "there is no kernel '..'"),
+        ([""], "'' is no reference"),
+        (["v7", "--kernel", "other"], "there is no kernel 'other'"),
+    ],
+)
+def test_what_is_not_there(run: Run, recorded: Path, words: list[str], message: str) -> None:
+    answer = run("show", *words)
+    assert (answer.code, answer.out) == (2, "")
+    assert message in answer.err
+
+
+def test_nothing_measured_yet(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer = run("show")
+    assert answer.code == 2
+    assert "nothing has been measured yet" in answer.err
+    assert "try: ncu-assist profile" in answer.err
+
+
+@pytest.mark.parametrize("name", ["metrics.parquet", "run.json"])
+def test_a_damaged_run(run: Run, recorded: Path, name: str) -> None:
+    path = next(recorded.glob(f"reports/lightning_decode/v7_*/*/{name}"))
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    answer = run("show", "v7")
+    assert (answer.code, answer.out) == (7, "")
+    assert "lightning_decode/v7_registers_128bit" in answer.err
+    assert "try: ncu-assist verify" in answer.err
+
+
+def test_a_truncated_report(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = plain_report(tmp_path)
+    path.write_bytes(path.read_bytes()[:1_000_000])
+    monkeypatch.chdir(tmp_path)
+    answer = run("show", path.name)
+    assert (answer.code, answer.out) == (7, "")
+    assert "damaged" in answer.err

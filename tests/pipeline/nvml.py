@@ -1,0 +1,47 @@
+"""A made-up NVML with two GPUs, or one that fails as the real one does."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+NAMES = ("NVIDIA H200", "NVIDIA L4")
+UUIDS = ("GPU-aaaa1111-0000", "GPU-bbbb2222-0000")
+
+
+class NVMLError(Exception):
+    """As pynvml names it."""
+
+
+def pretend(patch: pytest.MonkeyPatch, gpus: int = 2, init: str = "", query: str = "") -> None:
+    """Put an NVML with ``gpus`` GPUs in place; ``init`` and ``query`` are what it fails with."""
+
+    def start() -> None:
+        if init:
+            raise NVMLError(init)
+
+    def count() -> int:
+        if query:
+            raise NVMLError(query)
+        return gpus
+
+    module = ModuleType("pynvml")
+    module.__dict__.update(
+        NVMLError=NVMLError,
+        NVML_CLOCK_SM=1,
+        NVML_TEMPERATURE_GPU=0,
+        nvmlInit=start,
+        nvmlShutdown=lambda: None,
+        nvmlDeviceGetCount=count,
+        nvmlSystemGetDriverVersion=lambda: "580.95",
+        nvmlDeviceGetHandleByIndex=lambda index: index,
+        nvmlDeviceGetName=lambda index: NAMES[index],
+        nvmlDeviceGetUUID=lambda index: UUIDS[index],
+        nvmlDeviceGetMemoryInfo=lambda index: SimpleNamespace(total=(141 - index) * 2**30),
+        nvmlDeviceGetClockInfo=lambda index, kind: 345,
+        nvmlDeviceGetMaxClockInfo=lambda index, kind: 1980,
+        nvmlDeviceGetTemperature=lambda index, kind: 33,
+    )
+    patch.setitem(sys.modules, "pynvml", module)

@@ -1,0 +1,106 @@
+"""What is looked at, and that each lack carries one fix; the counters are proven, not assumed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from fakes.fake_ncu import install
+from nvml import pretend
+
+from ncu_assist.environment import Condition
+from ncu_assist.pipeline import doctor
+from ncu_assist.pipeline.doctor import examine
+
+VERSIONS = {"torch": "2.11.0", "triton": "3.6.0", "ninja": "1.13.0"}
+
+
+def look(name: str) -> Condition:
+    return next(c for c in examine().conditions if c.name == name)
+
+
+@pytest.fixture
+def whole(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A machine that has everything: a made-up driver, the fake ncu, an nvcc that answers."""
+    folder = install(tmp_path / "bin").parent
+    nvcc = folder / "nvcc"
+    nvcc.write_text("#!/bin/sh\necho 'Cuda compilation tools, release 13.0, V13.0.88'\n")
+    nvcc.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.delenv("CUDA_HOME", raising=False)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(doctor, "_version_of_package", VERSIONS.get)
+    pretend(monkeypatch)
+    return folder
+
+
+def test_a_machine_that_can_measure(whole: Path) -> None:
+    found = examine()
+    assert {c.name: c.state for c in found.conditions if c.state != "ok"} == {}
+    assert found.can_measure
+    details = {c.name: c.detail for c in found.conditions}
+    assert details["driver"] == "580.95"
+    assert details["GPU"] == "NVIDIA H200, 141 GiB, 1 more here"
+    assert "345 of 1980 MHz" in details["clocks"]
+    assert details["ncu"].startswith("2025.3.1.0 at ")
+    assert details["counters"] == "read, proven by profiling one kernel"
+
+
+def test_the_probe_takes_one_launch_of_the_small_set(
+    whole: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("FAKE_NCU_ARGV", str(tmp_path / "argv"))
+    examine()
+    lines = (tmp_path / "argv").read_text().splitlines()
+    assert len(lines) == 1
+    assert '"--set", "basic"' in lines[0]
+    assert '"--launch-count", "1"' in lines[0]
+    assert "--nvtx-include" not in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("mode", "words"), [("permission", "performance counters"), ("no-kernels", "no launch"), ("crash", "exit code -11")]
+)
+def test_counters_that_cannot_be_read(whole: Path, monkeypatch: pytest.MonkeyPatch, mode: str, words: str) -> None:
+    monkeypatch.setenv("FAKE_NCU_MODE", mode)
+    found = look("counters")
+    assert found.state == "missing"
+    assert words in found.detail
+    assert found.fix
+    assert not examine().can_measure
+
+
+def test_no_driver(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, init="NVML Shared Library Not Found")
+    found = {c.name: c for c in examine().conditions}
+    assert [name for name, c in found.items() if c.state == "missing"] == ["driver", "GPU", "clocks", "counters"]
+    assert found["GPU"].fix == "run it where nvidia-smi answers"
+    assert not examine().can_measure
+
+
+def test_no_gpu_left_visible(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert look("driver").state == "ok"
+    assert look("GPU").fix == "unset CUDA_VISIBLE_DEVICES"
+
+
+@pytest.mark.parametrize(("package", "needed"), [("torch", True), ("triton", False)])
+def test_a_package_that_is_missing(whole: Path, monkeypatch: pytest.MonkeyPatch, package: str, needed: bool) -> None:
+    rest = {name: version for name, version in VERSIONS.items() if name != package}
+    monkeypatch.setattr(doctor, "_version_of_package", rest.get)
+    found = look(package)
+    assert (found.state, found.needed, found.fix) == ("missing", needed, "pip install 'ncu-assist[gpu]'")
+    assert examine().can_measure != needed
+
+
+def test_a_torch_without_cuda_is_no_torch(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_version_of_package", {**VERSIONS, "torch": "2.11.0+cpu"}.get)
+    assert look("torch").detail == "2.11.0+cpu is built without CUDA"
+    assert not examine().can_measure
+
+
+def test_a_ninja_outside_the_packages_will_do(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_version_of_package", {**VERSIONS, "ninja": None}.get)
+    monkeypatch.setattr(doctor, "find_ninja", lambda: Path("/opt/bin/ninja"))
+    assert look("ninja").detail == "at /opt/bin/ninja"

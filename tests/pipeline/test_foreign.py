@@ -1,0 +1,136 @@
+"""Any other program under the fake ncu, and reports from anywhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from fakes.fake_ncu import REPORT, install
+from measured import Notes
+
+from ncu_assist.errors import DamagedData, StageFailed, UsageProblem
+from ncu_assist.ncu.command import ProfileOptions
+from ncu_assist.pipeline.foreign import Names, default_names, dry_run, import_report, profile_program
+from ncu_assist.project import Project, Settings
+from ncu_assist.store import Store
+
+OPTIONS = ProfileOptions(nvtx_include=None, max_launches=20)
+NAMES = Names("train", "v1")
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    monkeypatch.setenv("PATH", f"{install(tmp_path / 'bin').parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("FAKE_NCU_ARGV", str(tmp_path / "argv"))
+    monkeypatch.chdir(tmp_path)
+    return Project(tmp_path)
+
+
+def test_a_program_becomes_a_run(project: Project, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_NCU_DELAY_S", "0.1")  # slow enough that its log is seen growing
+    stored = profile_program(project, NAMES, ["./train", "--epochs", "3"], OPTIONS, notes)
+    run = stored.run
+    assert (run.kernel, run.version, run.source, run.source_sha256, run.verified) == ("train", "v1", "live", None, True)
+    assert [one.kernel for one in run.launches] == ["transpose_naive", "transpose_shared", "transpose_naive"]
+    assert run.profile is not None
+    assert (run.profile.launches_logged, run.profile.command) == (3, "./train --epochs 3")
+    assert run.device is not None
+    assert run.device.name == "NVIDIA H200"
+    assert set(stored.metrics()["launch"]) == {0, 1, 2}
+    assert Store(project.reports).verify() == []
+    assert any("transpose_naive" in line for line in notes.lines)
+    assert notes.notes == []
+
+
+def test_it_runs_in_the_folder_one_stands_in(project: Project, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
+    below = project.root / "scripts"
+    below.mkdir()
+    monkeypatch.chdir(below)
+    monkeypatch.setenv("FAKE_NCU_RUN", "1")
+    code = "import pathlib; pathlib.Path('here').touch()"
+    stored = profile_program(project, NAMES, [sys.executable, "-c", code], OPTIONS, notes)
+    assert (below / "here").exists()
+    assert stored.folder.is_relative_to(project.reports)
+    assert dry_run(project, ["./train"], OPTIONS).startswith(f"cd {below}\n")
+
+
+def test_a_program_may_be_silent_for_long(project: Project, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_NCU_RUN", "1")
+    quick = Project(project.root, Settings(version_timeout_s=0.2))
+    argv = [sys.executable, "-c", f"import time; time.sleep({1.0})"]
+    assert profile_program(quick, NAMES, argv, OPTIONS, notes).run.launches
+
+
+def test_a_program_that_never_ends(project: Project, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_NCU_MODE", "hang")
+    monkeypatch.setattr("ncu_assist.process.GRACE_S", 0.5)
+    started = time.monotonic()
+    with pytest.raises(StageFailed):
+        profile_program(Project(project.root, Settings(profile_timeout_s=1.0)), NAMES, ["./train"], OPTIONS, notes)
+    assert time.monotonic() - started < 10
+    assert not project.reports.exists()
+
+
+def test_the_filter_and_the_limit_reach_ncu(project: Project, notes: Notes) -> None:
+    options = ProfileOptions("basic", nvtx_include=None, kernel_filter="regex:gemm", max_launches=3)
+    profile_program(project, NAMES, ["./train"], options, notes)
+    argv = json.loads((project.root / "argv").read_text())["argv"]
+    assert argv[argv.index("--kernel-name") + 1] == "regex:gemm"
+    assert argv[argv.index("--launch-count") + 1] == "3"
+    assert argv[argv.index("--set") + 1] == "basic"
+    assert notes.notes == ["stopped after 3 launches; --max-launches N profiles more"]
+
+
+@pytest.mark.parametrize("names", [Names("a/b", "v1"), Names("a", "..")])
+def test_names_are_looked_at_before_anything_runs(project: Project, notes: Notes, names: Names) -> None:
+    with pytest.raises(UsageProblem, match="cannot be the name"):
+        profile_program(project, names, ["./train"], OPTIONS, notes)
+    assert not (project.root / "argv").exists()
+
+
+def test_a_section_set_that_does_not_exist(project: Project, notes: Notes) -> None:
+    with pytest.raises(UsageProblem, match="no section set 'ful'"):
+        profile_program(project, NAMES, ["./train"], ProfileOptions("ful", nvtx_include=None), notes)
+    assert not (project.root / "argv").exists()
+
+
+@pytest.mark.parametrize("mode", ["no-kernels", "application", "crash"])
+def test_a_failure_leaves_nothing_in_the_archive(
+    project: Project, notes: Notes, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    monkeypatch.setenv("FAKE_NCU_MODE", mode)
+    with pytest.raises(StageFailed):
+        profile_program(project, NAMES, ["./train"], OPTIONS, notes)
+    assert not project.reports.exists()
+
+
+def test_a_report_is_archived_as_unverified(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    stored = import_report(project, REPORT, Names("transpose", "v1"))
+    assert (stored.run.source, stored.run.verified, stored.run.profile) == ("imported", False, None)
+    assert stored.run.toolchain.ncu is not None
+    assert set(stored.run.files) == {"metrics.parquet", "report.ncu-rep.zst"}
+    assert Store(project.reports).verify() == []
+    again = stored.report_bytes()
+    assert again is not None
+    assert again.startswith(b"NVR")
+
+
+def test_reports_that_cannot_be_imported(tmp_path: Path) -> None:
+    cut = tmp_path / "cut.ncu-rep.zst"
+    cut.write_bytes(REPORT.read_bytes()[:-100])
+    with pytest.raises(DamagedData):
+        import_report(Project(tmp_path), cut, NAMES)
+    with pytest.raises(UsageProblem, match=r"there is no file nothere.ncu-rep"):
+        import_report(Project(tmp_path), tmp_path / "nothere.ncu-rep", NAMES)
+    assert not (tmp_path / "reports").exists()
+
+
+def test_names_of_a_report() -> None:
+    path = Path("somewhere/gemm_v2.ncu-rep.zst")
+    assert default_names(path, None, None) == Names("imported", "gemm_v2")
+    assert default_names(path, "gemm", "v2") == Names("gemm", "v2")

@@ -1,0 +1,65 @@
+"""What is made of the child's events and of ncu's log while a profile runs."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from measured import Notes
+
+from ncu_assist.harness.events import Event
+from ncu_assist.ncu.log import ProfiledLaunch
+from ncu_assist.pipeline.progress import RangeWatch
+
+
+def say(watch: RangeWatch, *fields: str, text: str = "") -> None:
+    watch.line(msgspec.json.encode(Event(*fields, text=text)).decode())  # type: ignore[arg-type]
+
+
+def test_a_version_is_finished_when_all_its_workloads_are_not_when_it_is_loaded(notes: Notes) -> None:
+    watch = RangeWatch({"v0_a": 1, "v1_b": 1}, 2, 20, notes)
+    for version in ("v0_a", "v1_b"):
+        say(watch, "begin", "load", version)
+        say(watch, "end", "load", version)
+    for version, workload in (("v0_a", "w0"), ("v1_b", "w0"), ("v0_a", "w1")):
+        say(watch, "begin", "profile", version, workload)
+        say(watch, "end", "profile", version, workload)
+    assert watch.is_finished("v0_a")
+    assert not watch.is_finished("v1_b")
+
+
+def test_the_live_line_names_range_launch_and_time(notes: Notes) -> None:
+    watch = RangeWatch({"v0_a": 1, "v1_b": 1}, 1, 20, notes)
+    say(watch, "begin", "load", "v1_b")
+    say(watch, "begin", "profile", "v1_b", "w0")
+    watch.launch(ProfiledLaunch("add", 0, 100, 38))
+    assert "ncu: 1 of 2 · v1 w0 · add 100 %, 38 passes" in notes.lines[-1]
+
+
+def test_the_launches_of_one_call_are_limited_not_those_of_all(notes: Notes) -> None:
+    watch = RangeWatch({"v0_a": 1, "v1_b": 1}, 1, 2, notes)
+    answers = []
+    for version in ("v0_a", "v1_b"):
+        say(watch, "begin", "profile", version, "w0")
+        answers += [watch.launch(ProfiledLaunch("add", i, 100, 38)) for i in range(2)]
+    assert answers == [False, False, False, False]
+    assert watch.launch(ProfiledLaunch("add", 2, 100, 38))
+
+
+def test_what_a_version_failed_with_is_kept(notes: Notes) -> None:
+    watch = RangeWatch({"v0_a": 1}, 1, 20, notes)
+    say(watch, "failed", "load", "v0_a", text="no entry point")
+    assert watch.failures == {"v0_a": "profile: no entry point"}
+
+
+def test_the_estimate_counts_launches_not_versions(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("ncu_assist.pipeline.progress.time.monotonic", lambda: now[0])
+    watch = RangeWatch({"v0_chain": 10, "v1_b": 1}, 1, 20, notes)
+    say(watch, "begin", "profile", "v0_chain", "w0")
+    for i in range(10):
+        now[0] += 2.0
+        watch.launch(ProfiledLaunch("add", i, 100, 38))
+    assert notes.lines[-1].endswith("20 of about 22 s")
+    say(watch, "end", "profile", "v0_chain", "w0")
+    say(watch, "begin", "profile", "v1_b", "w0")
+    assert notes.lines[-1].endswith("20 of about 22 s")

@@ -1,0 +1,169 @@
+"""The house rules that no tool checks: tables keep their Protocols and have tests, commands stand in the README."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import pytest
+from fakes.fake_ncu import MESSAGES
+
+from ncu_assist import __version__
+from ncu_assist.backends import BACKENDS
+from ncu_assist.backends.base import Backend
+from ncu_assist.cli import COMMANDS
+from ncu_assist.executors import EXECUTORS
+from ncu_assist.executors.base import Executor
+from ncu_assist.ncu.derived import DERIVED
+from ncu_assist.ncu.failures import ADVICE, ENVIRONMENT, FAILED, FAILURES
+from ncu_assist.ncu.metrics import CATALOGUE
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "ncu_assist"
+FILES = sorted(PACKAGE.rglob("*.py"))
+MOST_LINES, MOST_PARAMETERS = 300, 6
+LONG_FUNCTION, LONG_SHARE = 40, 0.1  # lines; share of the functions that may be longer
+BANNED_NAMES = {"utils", "helpers", "common", "manager", "core", "misc"}
+EXIT_CODES = ("0", "1", "2", "3", "4", "5", "6", "7", "8", "130")
+PLUGINS: list[tuple[str, Any, type]] = [
+    *((f"backend {name}", entry, Backend) for name, entry in BACKENDS.items()),
+    *((f"executor {name}", entry, Executor) for name, entry in EXECUTORS.items()),
+]
+
+
+def members(protocol: type) -> Iterator[tuple[str, object]]:
+    """Yield what a Protocol asks for: annotated attributes, properties and methods."""
+    yield from dict.fromkeys(inspect.get_annotations(protocol)).items()
+    yield from ((name, value) for name, value in vars(protocol).items() if not name.startswith("_"))
+
+
+@pytest.mark.parametrize(("entry", "protocol"), [pytest.param(e, p, id=name) for name, e, p in PLUGINS])
+def test_a_plug_in_satisfies_its_protocol(entry: object, protocol: type) -> None:
+    for name, asked in members(protocol):
+        assert hasattr(entry, name), name
+        if isinstance(asked, FunctionType):
+            wanted = list(inspect.signature(asked).parameters.values())[1:]
+            offered = list(inspect.signature(getattr(entry, name)).parameters.values())
+            assert [(p.name, p.kind) for p in offered] == [(p.name, p.kind) for p in wanted], name
+
+
+@pytest.mark.parametrize("table", [BACKENDS, EXECUTORS])
+def test_a_plug_in_is_called_what_its_table_says(table: dict[str, Any]) -> None:
+    assert {name: entry.name for name, entry in table.items()} == {name: name for name in table}
+
+
+def test_every_plug_in_has_a_test() -> None:
+    backends = "\n".join(path.read_text() for path in (ROOT / "tests" / "backends").glob("test_*.py"))
+    assert [name for name in BACKENDS if f'"{name}"' not in backends] == []
+    assert [name for name in EXECUTORS if not (ROOT / f"tests/executors/test_{name}.py").is_file()] == []
+
+
+def test_every_failure_is_explained_and_can_be_played() -> None:
+    ids = [row.id for row in FAILURES]
+    assert len(set(ids)) == len(ids)
+    assert set(ids) <= set(MESSAGES)
+    for row in FAILURES:
+        assert row.fragments
+        assert row.cause
+        assert row.cure
+        assert row.exit_code in (FAILED, ENVIRONMENT, ADVICE)
+
+
+@pytest.mark.parametrize("table", [CATALOGUE, DERIVED])
+def test_every_metric_says_what_it_is(table: dict[str, Any]) -> None:
+    for key, metric in table.items():
+        assert metric.key == key
+        assert metric.label
+        assert metric.meaning
+        assert metric.better in ("higher", "lower", None)
+        assert re.fullmatch(r"[a-z][a-z0-9_]*", key)
+    assert not set(CATALOGUE) & set(DERIVED)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_a_module_help_a_test_and_a_line_in_the_readme(name: str) -> None:
+    path = PACKAGE / "cli" / f"{name}_command.py"
+    assert path.is_file()
+    assert (ast.get_docstring(ast.parse(path.read_text())) or "").startswith(f"``ncu-assist {name}``: ")
+    assert COMMANDS[name].endswith(".")
+    assert (ROOT / "tests" / "cli" / f"test_{name}_command.py").is_file()
+    readme = (ROOT / "README.md").read_text()
+    assert re.search(rf"^\| `{name}\b[^|]*` \| .+ \|$", readme, re.MULTILINE), "its line in the table of commands"
+
+
+def test_every_command_module_is_a_command() -> None:
+    assert {path.stem.removesuffix("_command") for path in PACKAGE.glob("cli/*_command.py")} == set(COMMANDS)
+
+
+def test_every_option_has_help() -> None:
+    import importlib
+
+    import click
+
+    for name in COMMANDS:
+        command = importlib.import_module(f"ncu_assist.cli.{name}_command").command
+        assert command.help
+        silent = [p.name for p in command.params if isinstance(p, click.Option) and not p.help]
+        assert silent == [], name
+
+
+def test_readme_and_changelog_are_of_this_version() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert [code for code in EXIT_CODES if f"| {code} |" not in readme] == []
+    assert readme.index("make demo") < readme.index("make test") < readme.index("## ")
+    assert f"## {__version__}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_contributing_names_what_is_there() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    named = set(re.findall(r"`((?:ncu_assist|tests|kernels|prompts|benchmarks)/[\w./]+)`", text))
+    assert named
+    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_a_module_is_short_and_says_what_it_is_for(path: Path) -> None:
+    text = path.read_text()
+    tree = ast.parse(text)
+    assert len(text.splitlines()) <= MOST_LINES
+    assert path.stem not in BANNED_NAMES
+    assert (ast.get_docstring(tree) or "").strip()
+    for node in ast.walk(tree):
+        assert not isinstance(node, ast.Global | ast.Nonlocal), f"line {node.lineno}"  # type: ignore[attr-defined]
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert node.func.id != "print", f"line {node.lineno}"
+
+
+def functions() -> Iterator[tuple[str, ast.FunctionDef]]:
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef):
+                yield f"{path.relative_to(PACKAGE).as_posix()}:{node.lineno} {node.name}", node
+
+
+def test_no_function_has_many_parameters() -> None:
+    def count(node: ast.FunctionDef) -> int:
+        names = [a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+        return len([name for name in names if name not in ("self", "cls")])
+
+    # one that starts a program passes on all that can be said about it
+    allowed = {"run"}
+    assert [where for where, node in functions() if count(node) > MOST_PARAMETERS and node.name not in allowed] == []
+
+
+def test_nine_functions_in_ten_are_short() -> None:
+    lengths = {where: (node.end_lineno or 0) - node.lineno + 1 for where, node in functions()}
+    long = [where for where, length in lengths.items() if length > LONG_FUNCTION]
+    assert len(long) <= LONG_SHARE * len(lengths), long
+
+
+def test_no_module_works_at_import() -> None:
+    for path in FILES:
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.Expr):
+                assert isinstance(node.value, ast.Constant), f"{path.name}:{node.lineno}"
