@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import sys
 from collections.abc import Sequence
@@ -26,6 +27,8 @@ from ncu_assist.store import Store, StoredRun, machine_hash, new_run_id
 from ncu_assist.store.naming import is_folder_name
 
 IMPORTED = "imported"  # the kernel that reports without another name belong to
+UNFIT = re.compile(r"[^A-Za-z0-9_.+-]")  # what may not stand in the name of a folder of the archive
+LONGEST_NAME = 100
 
 
 @dataclass(frozen=True)
@@ -97,9 +100,10 @@ def import_report(project: Project, path: Path, names: Names) -> StoredRun:
 
 
 def default_names(path: Path, kernel: str | None, version: str | None) -> Names:
-    """Return the names for a report: kernel ``imported`` and the file's own name unless others are given."""
-    stem = path.name.split(".")[0]
-    return Names(kernel or IMPORTED, version or stem)
+    """Return the names for a report: kernel ``imported`` and the file's own name, made fit, unless others are given."""
+    stem = path.name.removesuffix(".zst").removesuffix(".ncu-rep").removesuffix(".ncu-repz")
+    fit = UNFIT.sub("_", stem).lstrip(".-+")[:LONGEST_NAME]
+    return Names(kernel or IMPORTED, version or fit or "report")
 
 
 def _capture(report: Report, data: bytes, log: str) -> VersionCapture:

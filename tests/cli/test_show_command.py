@@ -54,6 +54,12 @@ def test_a_bare_report(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert run("show", str(SMALL_REPORT), "--json").json["source"] == "imported"
 
 
+def test_a_bare_report_of_any_name(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain_report(tmp_path, "my report (1).ncu-rep")
+    monkeypatch.chdir(tmp_path)
+    assert run("show", "my report (1).ncu-rep").code == 0
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

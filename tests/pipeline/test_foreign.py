@@ -17,6 +17,7 @@ from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.foreign import Names, default_names, dry_run, import_report, profile_program
 from ncu_assist.project import Project, Settings
 from ncu_assist.store import Store
+from ncu_assist.store.naming import is_folder_name
 
 OPTIONS = ProfileOptions(nvtx_include=None, max_launches=20)
 NAMES = Names("train", "v1")
@@ -130,7 +131,20 @@ def test_reports_that_cannot_be_imported(tmp_path: Path) -> None:
     assert not (tmp_path / "reports").exists()
 
 
-def test_names_of_a_report() -> None:
-    path = Path("somewhere/gemm_v2.ncu-rep.zst")
-    assert default_names(path, None, None) == Names("imported", "gemm_v2")
-    assert default_names(path, "gemm", "v2") == Names("gemm", "v2")
+@pytest.mark.parametrize(
+    ("file", "version"),
+    [
+        ("gemm_v2.ncu-rep", "gemm_v2"),
+        ("gemm_2025.3.1.ncu-rep.zst", "gemm_2025.3.1"),
+        ("gemm.ncu-repz", "gemm"),
+        ("my report (1).ncu-rep", "my_report__1_"),
+        (".ncu-rep", "report"),
+        ("größe.ncu-rep", "gr__e"),
+        ("a" * 200 + ".ncu-rep", "a" * 100),
+    ],
+)
+def test_names_of_a_report(file: str, version: str) -> None:
+    names = default_names(Path("some.where") / file, None, None)
+    assert names == Names("imported", version)
+    assert is_folder_name(names.version)
+    assert default_names(Path(file), "gemm", "v2") == Names("gemm", "v2")
