@@ -17,6 +17,7 @@ class VersionOutcome:
     version: str
     run: StoredRun | None
     failure: str = ""
+    failure_code: int = StageFailed.exit_code
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,8 @@ class Outcome:
 
     @property
     def exit_code(self) -> int:
-        """0, or 5 when something of what was asked for failed."""
-        return StageFailed.exit_code if any(v.failure for v in self.versions) else 0
+        """0, or the exit code of what failed, the highest of several."""
+        return max((v.failure_code for v in self.versions if v.failure), default=0)
 
 
 @dataclass(frozen=True)

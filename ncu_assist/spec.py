@@ -118,6 +118,8 @@ class Kernel:
 
     def select_versions(self, names: tuple[str, ...]) -> tuple[Version, ...]:
         """Return the versions named, in the order of their numbers; all of them when none is named."""
+        if not self.versions:
+            raise UsageProblem(f"{self.name} has no versions", f"write {self.folder.name}/v0_<idea>.py or .cu")
         chosen = {self.version(name) for name in names} or set(self.versions)
         return tuple(v for v in self.versions if v in chosen)
 
@@ -170,10 +172,15 @@ def discover_versions(folder: Path) -> tuple[Version, ...]:
         if number in found:
             raise UsageProblem(
                 f"{folder.name}: {found[number].path.name} and {path.name} have the same number {number}",
-                f"rename one of them, e.g. to v{number + 1}_{match.group(2)}.{match.group(3)}",
+                f"rename one of them, e.g. to v{_free_number(folder)}_{match.group(2)}.{match.group(3)}",
             )
         found[number] = Version(number, path.stem, path, _dtypes(path))
     return tuple(found[number] for number in sorted(found))
+
+
+def _free_number(folder: Path) -> int:
+    matches = [VERSION_FILE.fullmatch(file.name) for file in folder.iterdir()]
+    return 1 + max(int(match.group(1)) for match in matches if match)
 
 
 def _dtypes(path: Path) -> tuple[str, ...]:

@@ -8,6 +8,8 @@ from ncu_assist.diff.records import Change, Flag, Role
 from ncu_assist.quantity import quantity
 from ncu_assist.verdict import Verdict
 
+DURATION = "duration"
+
 
 def with_roles(changes: tuple[Change, ...], verdict: Verdict) -> tuple[Change, ...]:
     """Return the changes with a role for each regressed one; none where the runs cannot be compared.
@@ -22,8 +24,9 @@ def with_roles(changes: tuple[Change, ...], verdict: Verdict) -> tuple[Change, .
 
 
 def flags(changes: tuple[Change, ...], verdict: Verdict) -> tuple[Flag, ...]:
-    """Return a flag for each change that has a role."""
-    return tuple(Flag(c.metric, c.role, _sentence(c, verdict)) for c in changes if c.role != "none")
+    """Return a flag for each change that has a role; that the duration rose explains no slowdown."""
+    told = (change for change in changes if change.role != "none" and change.metric != DURATION)
+    return tuple(Flag(change.metric, change.role, _sentence(change, verdict)) for change in told)
 
 
 def _sentence(change: Change, verdict: Verdict) -> str:

@@ -15,7 +15,7 @@ from ncu_assist.environment import Condition, Examination
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError
 from ncu_assist.ncu.command import ProfileOptions, child_environment, find_ncu, profile_argv, version_of
 from ncu_assist.ncu.failures import profiling_error
-from ncu_assist.pipeline.gpus import chosen_gpu, query_gpus
+from ncu_assist.pipeline.gpus import NO_DRIVER, chosen_gpu, query_gpus
 
 PROBE = "import torch; torch.ones(8, device='cuda').add_(1); torch.cuda.synchronize()"
 PROBE_TIMEOUT_S = 120.0
@@ -25,12 +25,14 @@ WITHOUT_CUDA = "+cpu"  # how PyTorch marks wheels that no GPU is used by
 
 def examine() -> Examination:
     """Look at driver, GPU, clocks, ncu, counter permission, nvcc, torch, triton and ninja, in that order."""
+    driver = _look("driver", _driver)
+    has_driver = driver.state == "ok"
     conditions = (
-        _look("driver", _driver),
-        _look("GPU", _gpu),
-        _look("clocks", _clocks, needed=False),
+        driver,
+        _look("GPU", _gpu if has_driver else _without_driver),
+        _look("clocks", _clocks if has_driver else _without_driver, needed=False),
         _look("ncu", _ncu),
-        _look("counters", _counters),
+        _look("counters", _counters if has_driver else _without_driver),
         _look("nvcc", _nvcc),
         _look("torch", _torch),
         _package("triton", GPU_EXTRA, needed=False),
@@ -44,6 +46,10 @@ def _look(name: str, look: Callable[[], Condition], needed: bool = True) -> Cond
         return look()
     except NcuAssistError as error:
         return Condition(name, "missing", error.message, error.hint, needed)
+
+
+def _without_driver() -> Condition:
+    raise EnvironmentProblem("not looked at: there is no driver", NO_DRIVER)
 
 
 def _driver() -> Condition:

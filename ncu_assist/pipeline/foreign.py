@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
+import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ncu_assist import __version__
-from ncu_assist.errors import StageFailed, UsageProblem
+from ncu_assist.errors import DamagedData, StageFailed, UsageProblem
 from ncu_assist.executors import EXECUTORS
 from ncu_assist.ncu import compressed
 from ncu_assist.ncu.command import ProfileOptions, check_set, find_ncu
@@ -63,7 +64,9 @@ def profile_program(
         reporter.note(f"stopped after {found} launches; --max-launches N profiles more")
     shared = _capture(capture.report, capture.data, capture.log)
     run = _run(names, shared, "live", profile_facts(options, found, " ".join(command)))
-    return Store(project.reports).save(run, capture_files(shared))
+    stored = Store(project.reports).save(run, capture_files(shared))
+    shutil.rmtree(stage.work, ignore_errors=True)
+    return stored
 
 
 def dry_run(project: Project, command: Sequence[str], options: ProfileOptions) -> str:
@@ -92,7 +95,10 @@ def import_report(project: Project, path: Path, names: Names) -> StoredRun:
     """
     if not path.is_file():
         raise UsageProblem(f"there is no file {path.name}", "give the path of a .ncu-rep")
-    report = read_report(path)
+    try:
+        report = read_report(path)
+    except DamagedData as error:
+        raise DamagedData(error.message, "get the file again from where it was made") from error
     shared = _capture(report, compressed.read_plain(path), "")
     files = capture_files(shared)
     del files["ncu.log"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -71,6 +72,8 @@ def measure(job: Job, reporter: Reporter) -> Outcome:
         raise stopped
     if profiled.interrupted:
         raise KeyboardInterrupt
+    if outcome.exit_code == 0:  # what a failure left stays, to be looked at
+        shutil.rmtree(request.out, ignore_errors=True)
     return outcome
 
 

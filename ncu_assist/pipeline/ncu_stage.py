@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ncu_assist.errors import DamagedData, StageFailed
+from ncu_assist.errors import DamagedData, EnvironmentProblem, StageFailed
 from ncu_assist.executors.base import Executor
 from ncu_assist.ncu.command import ProfileOptions, child_environment, find_ncu, profile_argv
 from ncu_assist.ncu.failures import profiling_error
@@ -50,9 +50,9 @@ class NcuStage:
     options: ProfileOptions
     limits: Limits
 
-    def argv(self, command: Sequence[str]) -> list[str]:
-        """Return the exact command line of ncu."""
-        return profile_argv(find_ncu(), self.options, self.work / REPORT, self.work / LOG, command)
+    def argv(self, command: Sequence[str], ncu: Path | None = None) -> list[str]:
+        """Return the exact command line of ncu, of the one found here unless one is given."""
+        return profile_argv(ncu or find_ncu(), self.options, self.work / REPORT, self.work / LOG, command)
 
     def environment(self) -> dict[str, str]:
         """Return the exact environment of ncu: ours, with a private TMPDIR and without what disturbs a profiler."""
@@ -63,7 +63,7 @@ class NcuStage:
         env = self.environment()
         changed = [f"{key}={shlex.quote(value)}" for key, value in env.items() if os.environ.get(key) != value]
         removed = [f"-u {key}" for key in os.environ if key not in env]
-        line = shlex.join(self.argv(command))
+        line = shlex.join(self.argv(command, _any_ncu()))
         return f"cd {shlex.quote(str(self.root))}\nenv {' '.join([*removed, *changed])} \\\n  {line}"
 
     def run(
@@ -113,6 +113,14 @@ class NcuStage:
             raise profiling_error("\n".join((log, done.stdout, done.stderr)), done.exit_code)
         report = read_report(path, expected_launches=len(read_log(log).profiled))
         return Capture(path.read_bytes(), report, log)
+
+
+def _any_ncu() -> Path:
+    """Return the ncu found here, or just its name: what it would be told can be said without one."""
+    try:
+        return find_ncu()
+    except EnvironmentProblem:
+        return Path("ncu")
 
 
 class _Watch:

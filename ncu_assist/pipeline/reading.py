@@ -53,11 +53,17 @@ def listing(project: Project, kernel: str | None) -> tuple[KernelListing, ...]:
     if kernel is not None and kernel not in names:
         raise UsageProblem(f"there is no kernel '{kernel}'", did_you_mean(kernel, names))
     chosen = [kernel] if kernel is not None else names
+    if kernel in own:
+        load_kernel(project, str(kernel))  # named alone, a folder that cannot be read is an error
     return tuple(_with_folder(project, store, n) if n in own else _without_folder(store, n) for n in chosen)
 
 
 def _with_folder(project: Project, store: Store, name: str) -> KernelListing:
-    kernel = load_kernel(project, name)
+    """Return a kernel with a folder; among others, one that cannot be read says so in its place."""
+    try:
+        kernel = load_kernel(project, name)
+    except UsageProblem as error:
+        return KernelListing(name, f"cannot be read: {error.message}", (), None, ())
     versions = tuple(VersionOutcome(v, run) for v, run in recorded_runs_matching(store, kernel).items())
     workloads = tuple(w.name for w in kernel.workloads)
     return KernelListing(name, kernel.summary, workloads, kernel.default_workload.name, versions)

@@ -13,6 +13,8 @@ from ncu_assist.spec import Kernel, Version, Workload
 from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
 from ncu_assist.store.matching import newest_matching
 
+SHOWN = {"metrics.parquet", "samples.parquet"}  # the files behind the figures of a table
+
 
 def why_not_measurable() -> EnvironmentProblem | None:
     """Return what keeps this machine from profiling (no driver, no GPU, no ncu), None if it can try."""
@@ -37,17 +39,13 @@ def replay(
     A version without a run of its present source is ``not measured``. Raises EnvironmentProblem when nothing can be
     shown: no version has a run that holds one of the workloads; DamagedData when all that is left of them is damaged.
     """
-    names = {w.name for w in workloads}
-    rows = tuple(VersionOutcome(v.name, _matching(store, kernel, v, names)) for v in versions)
+    rows = tuple(_row(store, kernel, version, {w.name for w in workloads}) for version in versions)
     runs = [row.run for row in rows if row.run is not None]
-    missing = [row.version for row in rows if row.run is None]
-    damages = [d for d in store.damaged() if any(d.path.startswith(f"{kernel.name}/{name}/") for name in missing)]
+    damages = [row.failure for row in rows if row.failure]
     if not runs and damages:
-        raise DamagedData(f"{damages[0].path} is damaged: {damages[0].problem}", "ncu-assist verify")
+        raise DamagedData(damages[0], "ncu-assist verify")
     if not runs:
         raise _nothing_to_show(kernel, versions, workloads, why)
-    for damage in damages:
-        reporter.note(f"{damage.path} is damaged and not shown: {damage.problem}")
     source = shown_source(runs[0].run, machine_hash())
     reporter.note(f"{source.upper()}: {_measured_on(runs)}. Nothing was measured here: {why.message}.")
     return Outcome(kernel.name, tuple(w.name for w in workloads), source, rows)
@@ -64,11 +62,19 @@ def _nothing_to_show(
     )
 
 
-def _matching(store: Store, kernel: Kernel, version: Version, workloads: set[str]) -> StoredRun | None:
+def _row(store: Store, kernel: Kernel, version: Version, workloads: set[str]) -> VersionOutcome:
+    """Return the run that shows a version; without one, why: damage that stands in its place, or nothing measured."""
     stored = newest_matching(store, kernel.name, version)
     if stored is None or not workloads & {w.name for w in stored.run.workloads}:
-        return None
-    return stored
+        found = [d for d in store.damaged() if d.path.startswith(f"{kernel.name}/{version.name}/")]
+        words = f"{found[0].path} is damaged: {found[0].problem}" if found else ""
+        return VersionOutcome(version.name, None, words, DamagedData.exit_code)
+    try:
+        for name in SHOWN & set(stored.run.files):
+            stored.read(name)
+    except DamagedData as error:
+        return VersionOutcome(version.name, None, error.message, error.exit_code)
+    return VersionOutcome(version.name, stored)
 
 
 def _measured_on(runs: list[StoredRun]) -> str:

@@ -47,7 +47,8 @@ def full_name(store: Store, context: Context, kernel: str, version: str) -> str:
     known = versions_of(store, context, kernel)
     found = [name for name in known if name == version] or [name for name in known if is_called(name, version)]
     if not found:
-        raise UsageProblem(f"{kernel} has no version '{version}'", did_you_mean(version, known))
+        short = [name.split("_", 1)[0] for name in known]
+        raise UsageProblem(f"{kernel} has no version '{version}'", did_you_mean(version, [*known, *short]))
     return found[0]
 
 
@@ -55,7 +56,9 @@ def _report(path: Path) -> Path:
     if path.is_file():
         return path
     near = [p.name for p in path.parent.glob("*.ncu-rep*")] if path.parent.is_dir() else []
-    raise UsageProblem(f"there is no report {path.name} in that folder", did_you_mean(path.name, near))
+    raise UsageProblem(
+        f"there is no report {path.name} in that folder", did_you_mean(path.name, near) if near else "ncu-assist list"
+    )
 
 
 def _current(store: Store, context: Context, kernel: str, version: str) -> StoredRun:

@@ -64,7 +64,7 @@ def test_a_wrong_kernel_toml(
 ) -> None:
     write_kernel(tmp_path, toml=TOML.replace(old, new, 1))
     monkeypatch.chdir(tmp_path)
-    for words_of_command in (["list"], ["check", "add_one"], ["profile", "add_one"]):
+    for words_of_command in (["list", "add_one"], ["check", "add_one"], ["profile", "add_one"]):
         answer = run(*words_of_command)
         assert answer.code == 2
         assert "add_one/kernel.toml" in answer.err
@@ -74,8 +74,22 @@ def test_a_wrong_kernel_toml(
 def test_two_versions_with_one_number(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_kernel(tmp_path, {"v1_a.py": PYTHON_VERSION, "v1_b.py": PYTHON_VERSION})
     monkeypatch.chdir(tmp_path)
-    for words in (["list"], ["bench", "add_one"], ["profile", "add_one"]):
+    for words in (["list", "add_one"], ["bench", "add_one"], ["profile", "add_one"]):
         answer = run(*words)
         assert answer.code == 2
         assert "v1_a.py and v1_b.py have the same number 1" in answer.err
         assert "try: rename one of them" in answer.err
+
+
+def test_a_kernel_that_cannot_be_read_does_not_hide_the_others(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_kernel(tmp_path)
+    broken = tmp_path / "kernels" / "broken"
+    broken.mkdir()
+    (broken / "kernel.toml").write_text("[")
+    monkeypatch.chdir(tmp_path)
+    answer = run("list")
+    assert answer.code == 0
+    assert "v0_torch" in answer.out
+    assert "cannot be read: broken/kernel.toml: not valid TOML" in " ".join(answer.out.split())

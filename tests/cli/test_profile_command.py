@@ -73,12 +73,23 @@ class TestRecorded:
         record = next(recorded.glob("reports/lightning_decode/v7_*/*/run.json"))
         record.write_text("{")
         answer = run("profile", "lightning_decode")
-        assert answer.code == 0
-        assert "lightning_decode/v7_registers_128bit/" in answer.err
-        assert "is damaged and not shown" in answer.err
+        assert answer.code == 7
+        assert "v6_coalesced_store" in answer.out
+        assert "lightning_decode/v7_registers_128bit/" in answer.out
+        assert "is damaged" in answer.out
         alone = run("profile", "lightning_decode", "v7")
         assert (alone.code, alone.out) == (7, "")
         assert "try: ncu-assist verify" in alone.err
+
+    def test_a_flipped_byte_spoils_only_its_own_version(self, run: Run, recorded: Path) -> None:
+        metrics = next(recorded.glob("reports/lightning_decode/v7_*/*/metrics.parquet"))
+        data = bytearray(metrics.read_bytes())
+        data[len(data) // 2] ^= 1
+        metrics.write_bytes(data)
+        answer = run("profile", "lightning_decode")
+        assert answer.code == 7
+        assert "v6_coalesced_store" in answer.out
+        assert "metrics.parquet was changed after it was written" in " ".join(answer.out.split())
 
     @pytest.mark.parametrize(
         ("words", "hint"),
@@ -225,8 +236,8 @@ class TestProgram:
     def test_without_ncu(self, run: Run, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
         (folder / "bin" / "ncu").unlink()
         without_ncu(monkeypatch, folder / "nowhere")
-        for words in (PROGRAM, ("--dry-run", *PROGRAM)):
-            answer = run("profile", *words)
-            assert (answer.code, answer.out) == (6, "")
-            assert "ncu (Nsight Compute) is not installed" in answer.err
-            assert "try: install Nsight Compute" in answer.err
+        answer = run("profile", *PROGRAM)
+        assert (answer.code, answer.out) == (6, "")
+        assert "ncu (Nsight Compute) is not installed" in answer.err
+        assert "try: install Nsight Compute" in answer.err
+        assert "ncu --config-file off" in run("profile", "--dry-run", *PROGRAM).out

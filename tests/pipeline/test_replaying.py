@@ -96,8 +96,9 @@ def test_a_damaged_run_is_named_and_not_called_unmeasured(store: Store, kernel: 
     recorded(store, kernel, "v0_torch")
     broken = recorded(store, kernel, "v1_torch")
     (broken.folder / "run.json").write_text("{")
-    answer(store, kernel, notes)
-    assert f"add_one/v1_torch/{broken.run.run_id} is damaged and not shown" in notes.notes[0]
+    outcome = answer(store, kernel, notes)
+    assert f"add_one/v1_torch/{broken.run.run_id} is damaged" in outcome.versions[1].failure
+    assert outcome.exit_code == 7
     with pytest.raises(DamagedData, match=r"run\.json") as caught:
         answer(store, kernel, notes, "v1")
     assert caught.value.hint == "ncu-assist verify"
