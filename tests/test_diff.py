@@ -219,7 +219,8 @@ def test_bare_reports_need_no_workload(bench: Bench) -> None:
     assert (diff.verdict.likely, diff.workload, diff.source) == ("faster", None, "imported")
     assert (diff.launches[0].kernel, diff.launches[0].pairing) == ("k", "exact")
     assert diff_runs(before, report("other", 1.0, "other")).launches[0].pairing == "order"
-    assert diff_runs(before, bench.save(1e5, {})).verdict.reason == "one-sample"
+    same = report("same", 300.0, launch().kernel)
+    assert diff_runs(same, bench.save(1e5, {})).verdict.reason == "one-sample"
 
 
 def test_a_recorded_side_makes_the_answer_recorded(bench: Bench) -> None:
@@ -267,3 +268,10 @@ def test_the_bottleneck_is_the_busiest_resource() -> None:
     assert name(dram_throughput=40.0, memory_throughput=75.0, sm_throughput=60.0) == "memory"
     assert name(dram_throughput=40.0, sm_throughput=59.9) == "latency"
     assert name(dram_throughput=None) is None
+
+
+def test_a_foreign_report_of_another_kernel_cannot_be_compared(bench: Bench) -> None:
+    ours = bench.save(100_000, {DRAM: 50.0})
+    theirs = bench.save(None, {DRAM: 50.0}, kernel="imported", source="imported", launches=(launch(kernel="other"),))
+    verdict = diff_runs(ours, theirs).verdict
+    assert (verdict.verdict, verdict.reason) == ("not-comparable", "other-kernel")

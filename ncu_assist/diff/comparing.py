@@ -36,6 +36,7 @@ def diff_runs(
         (m.run, m.run.workload(name) if name else None) for m, name in zip((baseline, candidate), names, strict=True)
     ]
     differing, forbidden = differences(facts[0], facts[1])
+    forbidden = forbidden or _strangers(baseline.run, candidate.run)
     times = timed or (baseline, candidate)
     sides = [_side(m, t.run, c) for m, t, c in zip((baseline, candidate), times, combined, strict=True)]
     verdict = not_comparable(forbidden) if forbidden else _verdict((times[0], sides[0]), (times[1], sides[1]))
@@ -60,6 +61,14 @@ def _check_kernels(baseline: Run, candidate: Run) -> None:
             f"compare two versions of one kernel, e.g. ncu-assist diff {candidate.kernel}/@baseline "
             f"{candidate.kernel}/{candidate.version}",
         )
+
+
+def _strangers(baseline: Run, candidate: Run) -> str:
+    """Return the reason code when a foreign report launched nothing of the kernel it is held against, else empty."""
+    if (baseline.source == "imported") == (candidate.source == "imported"):
+        return ""
+    functions = [{launch.kernel for launch in run.launches} for run in (baseline, candidate)]
+    return "" if functions[0] & functions[1] else "other-kernel"
 
 
 def _workloads(baseline: Run, candidate: Run, wanted: str | None) -> tuple[str | None, str | None]:

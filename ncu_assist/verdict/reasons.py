@@ -34,6 +34,7 @@ REASONS: dict[str, Reason] = {
         "there is one duration a side, taken under ncu; identical binaries have been seen 50 % apart in that", BENCH
     ),
     "other-device": Reason("the two were measured on different GPUs", PROFILE),
+    "other-kernel": Reason("the two launched no function of the same name and belong to different kernels"),
     "other-workload": Reason("the two worked on different data", PROFILE),
     "other-settings": Reason("the two were profiled with other clocks or another cache control", PROFILE),
 }
