@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from ncu_assist import __version__
@@ -19,7 +20,7 @@ from ncu_assist.ncu.command import ProfileOptions, check_set, find_ncu
 from ncu_assist.ncu.log import ProfiledLaunch
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.pipeline.archiving import capture_files, profile_facts
-from ncu_assist.pipeline.ncu_stage import Limits, NcuStage
+from ncu_assist.pipeline.ncu_stage import Capture, Limits, NcuStage
 from ncu_assist.pipeline.profiling import VersionCapture
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
@@ -46,7 +47,7 @@ def profile_program(
     """Profile a command, started in the current folder, and save what it launched as one run.
 
     Raises UsageProblem for names or a section set that cannot be, as NcuStage.run does, and StageFailed when no launch
-    was profiled.
+    was profiled. What was finished before a failure, a time limit or Ctrl-C is saved all the same.
     """
     _check_names(names)
     check_set(find_ncu(), options.section_set)
@@ -56,17 +57,37 @@ def profile_program(
         reporter.status(f"ncu: launch {launch.index + 1} · {launch.name} {launch.percent} %")
         return False
 
-    capture = stage.run(list(command), lambda _: None, show)
+    save = partial(_save, project, names, command, options)
+    try:
+        capture = stage.run(list(command), lambda _: None, show)
+    except (StageFailed, KeyboardInterrupt) as error:
+        rest = stage.rest()
+        if rest is not None and rest.report.launches:
+            kept = save(rest, (f"incomplete: {str(error) or 'interrupted'}",))
+            reporter.note(f"kept what was finished: {len(kept.run.launches)} launches, {kept.reference}")
+        raise
     found = len(capture.report.launches)
     if not found:
         raise StageFailed("the program launched no kernel that the filter lets through", "drop or widen --filter")
     if found == options.max_launches:
         reporter.note(f"stopped after {found} launches; --max-launches N profiles more")
-    shared = _capture(capture.report, capture.data, capture.log)
-    run = _run(names, shared, "live", profile_facts(options, found, " ".join(command)))
-    stored = Store(project.reports).save(run, capture_files(shared))
+    stored = save(capture, ())
     shutil.rmtree(stage.work, ignore_errors=True)
     return stored
+
+
+def _save(
+    project: Project,
+    names: Names,
+    command: Sequence[str],
+    options: ProfileOptions,
+    capture: Capture,
+    notes: tuple[str, ...],
+) -> StoredRun:
+    shared = _capture(capture.report, capture.data, capture.log)
+    profile = profile_facts(options, len(shared.launches), " ".join(command))
+    run = replace(_run(names, shared, "live", profile), notes=notes)
+    return Store(project.reports).save(run, capture_files(shared))
 
 
 def dry_run(project: Project, command: Sequence[str], options: ProfileOptions) -> str:

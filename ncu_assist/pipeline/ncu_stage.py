@@ -93,10 +93,10 @@ class NcuStage:
 
     def rest(self) -> Capture | None:
         """Return what an interrupted process left, for ncu writes what it finished; None if that is nothing."""
-        path = self.root / self.work / REPORT
-        if not path.is_file():
+        path, log_path = self.root / self.work / REPORT, self.root / self.work / LOG
+        if not path.is_file() or not log_path.is_file():
             return None
-        log = (self.root / self.work / LOG).read_text(errors="replace")
+        log = log_path.read_text(errors="replace")
         try:
             return Capture(path.read_bytes(), read_report(path, expected_launches=len(read_log(log).profiled)), log)
         except DamagedData:

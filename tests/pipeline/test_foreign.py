@@ -148,3 +148,15 @@ def test_names_of_a_report(file: str, version: str) -> None:
     assert names == Names("imported", version)
     assert is_folder_name(names.version)
     assert default_names(Path(file), "gemm", "v2") == Names("gemm", "v2")
+
+
+def test_what_a_failing_program_finished_is_kept(
+    project: Project, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_NCU_RUN", "1")
+    with pytest.raises(StageFailed, match="error code"):
+        profile_program(project, NAMES, [sys.executable, "-c", "import sys; sys.exit(3)"], OPTIONS, notes)
+    kept = Store(project.reports).runs("train", "v1")[0]
+    assert len(kept.run.launches) == 3
+    assert kept.run.notes[0].startswith("incomplete: ")
+    assert kept.reference in notes.notes[0]
