@@ -67,7 +67,7 @@ def test_a_flag_says_what_got_worse_and_why_it_matters(bench: Bench) -> None:
     name = "derived__memory_l1_wavefronts_shared_excessive"
     good, bad = bench.save(1e5, {}), bench.save(2e5, {name: 1_500_000.0})
     assert diff_runs(good, bad).flags[0].message == (
-        "Bank conflict wavefronts rose from 0 to 1.50 M: explains the slowdown"
+        "Bank conflicts (wavefronts) rose from 0 to 1.50 M: explains the slowdown"
     )
     same = replace(diff_runs(good, good), flags=())
     assert same.verdict.verdict == "same"

@@ -135,7 +135,7 @@ MEMORY_METRICS: tuple[Metric, ...] = (
     _count(
         "shared_wavefronts_excessive",
         "derived__memory_l1_wavefronts_shared_excessive",
-        "Bank conflict wavefronts",
+        "Bank conflicts (wavefronts)",
         "",
         "passes above the ideal: what bank conflicts cost",
         True,
