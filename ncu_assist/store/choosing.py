@@ -11,7 +11,7 @@ from ncu_assist.spec import Version, discover_versions
 from ncu_assist.spec_file import kernel_names
 from ncu_assist.store.archive import Store
 from ncu_assist.store.matching import live_first
-from ncu_assist.store.naming import is_called, is_folder_name
+from ncu_assist.store.naming import is_called, is_folder_name, with_short_names
 
 
 @dataclass(frozen=True)
@@ -86,4 +86,4 @@ def _nothing(store: Store, context: Context, known: tuple[str, ...], version: st
     if version is None:
         return UsageProblem("nothing has been measured yet", "ncu-assist profile KERNEL")
     names = {name for kernel in known for name in versions_of(store, context, kernel)}
-    return UsageProblem(f"no kernel has a version '{version}'", did_you_mean(version, names))
+    return UsageProblem(f"no kernel has a version '{version}'", did_you_mean(version, with_short_names(names)))

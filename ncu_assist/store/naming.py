@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
@@ -38,6 +39,12 @@ def is_file_name(name: str) -> bool:
 def is_called(version: str, name: str) -> bool:
     """Return whether ``name`` means this version: its full name, or ``v3`` for ``v3_global_memory``."""
     return name == version or (VERSION_NUMBER.fullmatch(name) is not None and version.startswith(f"{name}_"))
+
+
+def with_short_names(versions: Iterable[str]) -> list[str]:
+    """Return full names and, of numbered versions, their short ones, to offer the nearest of both."""
+    full = list(versions)
+    return full + [f"v{match.group(1)}" for match in map(VERSION_NUMBER.fullmatch, full) if match]
 
 
 def version_order(version: str) -> tuple[int, str]:

@@ -13,7 +13,7 @@ from ncu_assist.store.baselines import get_baseline
 from ncu_assist.store.choosing import Context, choose_kernel, sources_of, versions_of
 from ncu_assist.store.machine import machine_hash, shown_source
 from ncu_assist.store.matching import best_run, live_first, newest_matching
-from ncu_assist.store.naming import VERSION_NUMBER, is_called
+from ncu_assist.store.naming import is_called, with_short_names
 from ncu_assist.store.reading import StoredRun
 
 REPORT_ENDINGS = (".ncu-rep", ".ncu-repz", ".ncu-rep.zst")
@@ -47,8 +47,7 @@ def full_name(store: Store, context: Context, kernel: str, version: str) -> str:
     known = versions_of(store, context, kernel)
     found = [name for name in known if name == version] or [name for name in known if is_called(name, version)]
     if not found:
-        short = [f"v{match.group(1)}" for match in map(VERSION_NUMBER.fullmatch, known) if match]
-        raise UsageProblem(f"{kernel} has no version '{version}'", did_you_mean(version, [*known, *short]))
+        raise UsageProblem(f"{kernel} has no version '{version}'", did_you_mean(version, with_short_names(known)))
     return found[0]
 
 

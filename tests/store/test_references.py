@@ -162,7 +162,7 @@ def test_a_report_is_a_path(desk: Desk, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
-        ("v2", "no kernel has a version 'v2'", "v1_fused"),
+        ("v2", "no kernel has a version 'v2'", "did you mean 'v1'?"),
         ("add_one/v1_fusd", "add_one has no version 'v1_fusd'", "'v1_fused'"),
         ("add_on/v1", "there is no kernel 'add_on'", "'add_one'"),
         ("v1@2025", "has no run '2025'", ""),
