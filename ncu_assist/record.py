@@ -150,10 +150,6 @@ class Run:
     schema: str = SCHEMA
     digest: str = ""  # over this record without the digest itself
 
-    @property
-    def short_version(self) -> str:
-        return self.version.split("_", 1)[0]
-
     def workload(self, name: str) -> WorkloadFacts | None:
         return next((w for w in self.workloads if w.name == name), None)
 

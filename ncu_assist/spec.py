@@ -64,10 +64,6 @@ class Version:
     def short(self) -> str:
         return f"v{self.number}"
 
-    @property
-    def idea(self) -> str:
-        return self.name.split("_", 1)[1].replace("_", " ")
-
     def serves(self, workload: Workload) -> bool:
         return not self.dtypes or workload.dtype in self.dtypes
 

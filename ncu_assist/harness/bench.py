@@ -13,11 +13,11 @@ import torch
 
 from ncu_assist.backends.base import Call
 from ncu_assist.harness import accelerator
+from ncu_assist.harness.names import COPY, EMPTY
 from ncu_assist.harness.problem import Problem
 from ncu_assist.harness.request import Request
 from ncu_assist.harness.stopwatch import Stopwatch
 
-EMPTY, COPY = "(empty)", "(copy)"
 SCHEMA = pyarrow.schema(
     [
         ("bench_id", pyarrow.string()),

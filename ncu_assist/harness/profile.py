@@ -9,15 +9,10 @@ import torch
 
 from ncu_assist.backends.base import Call
 from ncu_assist.harness import accelerator
+from ncu_assist.harness.names import RANGE, range_name
 from ncu_assist.harness.problem import Problem
 
-RANGE = "ncu-assist"
 WARMUP_CALLS = 2  # the first compiles and loads, the second finds everything in place
-
-
-def range_name(version: str, workload: str) -> str:
-    """Return the name of the inner NVTX range of a call."""
-    return f"{version}|{workload}"
 
 
 def profile(call: Call, version: str, problem: Problem, seed: int) -> None:

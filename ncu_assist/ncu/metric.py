@@ -17,7 +17,7 @@ SPEED, MEMORY, LAUNCH, OCCUPANCY, INSTRUCTIONS = (
     "Occupancy",
     "Instruction Statistics",
 )
-SCHEDULER, SOURCE = "Scheduler Statistics", "Source Counters"
+SCHEDULER = "Scheduler Statistics"
 
 
 @dataclass(frozen=True)

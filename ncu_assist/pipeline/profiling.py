@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError
 from ncu_assist.harness.client import only, profile_command
+from ncu_assist.harness.names import call_of
 from ncu_assist.harness.request import Request
 from ncu_assist.ncu import report_file
 from ncu_assist.pipeline.ncu_stage import Capture, NcuStage
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 STARTING = "ncu: starting"
-RANGE_SEPARATOR = "|"  # harness.profile names a range `version|workload`
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def split(capture: Capture) -> dict[str, VersionCapture]:
     """Return each version's share of a capture, by the NVTX ranges that its launches stand in."""
     owners: dict[str, list[Launch]] = {}
     for launch in capture.report.launches:
-        version, _, workload = launch.ranges[-1].partition(RANGE_SEPARATOR) if launch.ranges else ("", "", "")
+        version, workload = call_of(launch.ranges[-1]) if launch.ranges else ("", "")
         owners.setdefault(version, []).append(replace(launch, workload=workload))
     return {version: _share(capture, launches) for version, launches in owners.items() if version}
 

@@ -11,13 +11,3 @@ class Reporter(Protocol):
     def note(self, text: str) -> None: ...
 
     def status(self, text: str) -> None: ...
-
-
-class Silent:
-    """A reporter that shows nothing."""
-
-    def note(self, text: str) -> None:
-        return
-
-    def status(self, text: str) -> None:
-        return

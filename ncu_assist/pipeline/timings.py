@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ncu_assist.harness.names import COPY, EMPTY
 from ncu_assist.record import Timing
 
 if TYPE_CHECKING:
     import pandas as pd
-
-EMPTY, COPY = "(empty)", "(copy)"  # timed beside the versions: an empty call, a device copy of the same bytes
 
 
 def timings_of(samples: pd.DataFrame, version: str) -> tuple[Timing, ...]:

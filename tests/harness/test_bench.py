@@ -12,7 +12,7 @@ from planted import PYTHON, write_planted
 pytest.importorskip("torch")
 
 from ncu_assist.backends import build_versions
-from ncu_assist.harness import accelerator, bench, facts, nvml, stopwatch
+from ncu_assist.harness import accelerator, bench, facts, names, nvml, stopwatch
 from ncu_assist.harness.request import Request, Settings, new_request
 from ncu_assist.spec_file import read_kernel
 
@@ -69,7 +69,7 @@ def _request(root: Path) -> Request:
 
 def test_rounds_announce_every_call_and_repeat_their_order(tmp_path: Path) -> None:
     request, begun, rounds = _request(tmp_path), list[str](), list[int]()
-    runs = {name: (lambda: None) for name in ("v0_right", "v1_other", bench.EMPTY)}
+    runs = {name: (lambda: None) for name in ("v0_right", "v1_other", names.EMPTY)}
     progress = bench.Progress(begun.append, rounds.append)
     first = bench.run(runs, "small", request, stopwatch.HostStopwatch(), progress)
     second = bench.run(runs, "small", request, stopwatch.HostStopwatch(), progress)
