@@ -2,51 +2,116 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from math import isnan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from ncu_assist.columns import Columns, Values, names_in
 from ncu_assist.ncu.derived import DERIVED, Derived, why_not_applicable
 from ncu_assist.ncu.metric import Combine, Metric
-from ncu_assist.ncu.metrics import CATALOGUE, stall_reasons
+from ncu_assist.ncu.metrics import CATALOGUE, STALL
 from ncu_assist.record import Launch, Run
 
 if TYPE_CHECKING:
     import pandas as pd
 
 ISSUED = "selected"  # the state of a warp that issues: part of all warp states, but no stall
-Values = Mapping[str, float]  # by ncu's name; a metric without a number is not in it
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Combined:
     """What the counters say of one workload of one version, all its launches together.
 
-    ``values`` has every key of CATALOGUE and DERIVED; None where the report lacks it or the launches cannot be added
-    up, never 0. ``not_applicable`` says why for ratios over traffic that there was none of. ``stalls`` is the share of
-    each stall reason in the states of all warps, in percent, largest first.
+    Nothing is computed before it is asked for: of a program of thousands of launches few metrics are ever shown.
     """
 
     workload: str | None
     launches: tuple[Launch, ...]
-    values: dict[str, float | None]
-    not_applicable: dict[str, str]
-    stalls: dict[str, float]
+    tables: tuple[Values, ...] = field(repr=False)
+
+    @cached_property
+    def values(self) -> Mapping[str, float | None]:
+        """Return every key of CATALOGUE and DERIVED.
+
+        None where the report lacks it or the launches cannot be added up, never 0.
+        """
+        return _Lazy([*CATALOGUE, *DERIVED], self._value)
+
+    @cached_property
+    def not_applicable(self) -> Mapping[str, str]:
+        """Return why a ratio cannot be told: of traffic that there was none of, or that went another way."""
+        return _Lazy(list(DERIVED), self._why_not)
+
+    @cached_property
+    def stalls(self) -> dict[str, float]:
+        """Return the share of each stall reason in the states of all warps, in percent, largest first."""
+        return _stalls(self.tables, self._times)
 
     @property
     def duration_ns(self) -> float | None:
+        """Return the time of all launches together; None where that of one is not known."""
         return self.values["duration"]
 
+    @cached_property
+    def _times(self) -> list[float | None]:
+        return [_duration_ns(one, table) for one, table in zip(self.launches, self.tables, strict=True)]
 
-def by_launch(metrics: pd.DataFrame) -> dict[int, dict[str, float]]:
+    def _value(self, key: str) -> float | None:
+        if key == "duration":
+            return _total(self._times)
+        if key in DERIVED:
+            return _derived(DERIVED[key], self.values, self.tables, self._times)
+        return _combined(CATALOGUE[key].combine, [CATALOGUE[key].value(table) for table in self.tables], self._times)
+
+    def _why_not(self, key: str) -> str:
+        if not _without_traffic(DERIVED[key], self.tables):
+            raise KeyError(key)
+        return _why(self.tables)
+
+
+class _Lazy(Mapping[str, T]):
+    """A mapping whose values are computed once, when they are asked for; a key whose value cannot be is not in it."""
+
+    def __init__(self, keys: Sequence[str], compute: Callable[[str], T]) -> None:
+        self._keys, self._compute = dict.fromkeys(keys), compute
+        self._known: dict[str, T] = {}
+
+    def __getitem__(self, key: str) -> T:
+        if key not in self._known:
+            if key not in self._keys:
+                raise KeyError(key)
+            self._known[key] = self._compute(key)
+        return self._known[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return (key for key in self._keys if key in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def is_used(name: str) -> bool:
+    """Tell whether the catalogue knows a metric by its name at ncu: the others need not be read from an archive."""
+    return name in _NAMES or STALL.fullmatch(name) is not None
+
+
+_NAMES = frozenset(name for metric in CATALOGUE.values() for name in metric.names)
+
+
+def catalogue_sha256() -> str:
+    """Return a hash of what ``is_used`` goes by: it changes with the catalogue."""
+    return hashlib.sha256("\n".join([STALL.pattern, *sorted(_NAMES)]).encode()).hexdigest()
+
+
+def by_launch(metrics: pd.DataFrame) -> dict[int, Values]:
     """Return the numbers of each launch by ncu's name; text metrics and metrics without a value are left out."""
-    numbers = metrics[metrics["value"].notna()]
-    groups = numbers.groupby("launch", sort=True)
-    return {
-        int(str(launch)): dict(zip(group["metric"].astype(str), group["value"].astype(float), strict=True))
-        for launch, group in groups
-    }
+    names = metrics["metric"].astype("category").cat
+    launch, value = metrics["launch"].to_numpy(), metrics["value"].to_numpy()
+    return Columns(launch, names.codes.to_numpy(), names.categories.tolist(), value).by_launch()
 
 
 def combine(run: Run, metrics: pd.DataFrame, workload: str | None) -> Combined:
@@ -65,16 +130,7 @@ def combine_tables(run: Run, tables: Mapping[int, Values], workload: str | None)
 
 def combine_launches(workload: str | None, launches: Sequence[Launch], tables: Sequence[Values]) -> Combined:
     """Return the metrics of these launches as one; ``tables`` holds the numbers of each."""
-    times = [_duration_ns(one, table) for one, table in zip(launches, tables, strict=True)]
-    values: dict[str, float | None] = {
-        key: _combined(metric.combine, [metric.value(table) for table in tables], times)
-        for key, metric in CATALOGUE.items()
-    }
-    values["duration"] = _total(times)
-    for key, derived in DERIVED.items():
-        values[key] = _derived(derived, values, tables, times)
-    not_applicable = {key: _why(tables) for key, derived in DERIVED.items() if _without_traffic(derived, tables)}
-    return Combined(workload, tuple(launches), values, not_applicable, _stalls(tables, times))
+    return Combined(workload, tuple(launches), tuple(tables))
 
 
 def _duration_ns(launch: Launch, table: Values) -> float | None:
@@ -101,6 +157,8 @@ def _total(values: Sequence[float | None]) -> float | None:
 def _time_mean(values: Sequence[float | None], times: Sequence[float | None]) -> float | None:
     """Return the mean weighted by duration over the launches that have a value; equal values need no duration."""
     pairs = [(value, time) for value, time in zip(values, times, strict=True) if value is not None]
+    if not pairs:
+        return None
     if len({value for value, _ in pairs}) == 1:
         return pairs[0][0]
     weighted = [(value, time) for value, time in pairs if time is not None]
@@ -140,9 +198,8 @@ def _why(tables: Sequence[Values]) -> str:
 
 
 def _stalls(tables: Sequence[Values], times: Sequence[float | None]) -> dict[str, float]:
-    states = [stall_reasons(table) for table in tables]
-    reasons = sorted({reason for one in states for reason in one})
-    combined = {reason: _time_mean([one.get(reason) for one in states], times) for reason in reasons}
+    names = {match.group(1): name for name in sorted(names_in(tables)) if (match := STALL.fullmatch(name))}
+    combined = {reason: _time_mean([table.get(name) for table in tables], times) for reason, name in names.items()}
     known = {reason: value for reason, value in combined.items() if value is not None}
     total = sum(known.values())
     if total <= 0:

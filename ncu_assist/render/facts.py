@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ncu_assist.diff import Bottleneck, bottleneck
+from ncu_assist.diff import Bottleneck, bottleneck, bottleneck_of_launch
 from ncu_assist.errors import UsageProblem, did_you_mean
-from ncu_assist.frame import Combined, by_launch, combine_launches, combine_tables
+from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.record import Check, Launch, Run, Source, Timing, WorkloadFacts
 from ncu_assist.store import StoredRun, machine_hash, shown_source
 
@@ -58,7 +58,7 @@ def gather(stored: StoredRun, workload: str | None = None) -> Shown:
     Raises UsageProblem for a workload that the run lacks, DamagedData when its metrics were changed.
     """
     run = stored.run
-    tables = by_launch(stored.metrics())
+    tables = stored.by_launch()
     combined = combine_tables(run, tables, _workload(run, workload))
     return Shown(
         run=run,
@@ -67,10 +67,7 @@ def gather(stored: StoredRun, workload: str | None = None) -> Shown:
         rows=tuple(workload_row(run, facts) for facts in run.workloads),
         combined=combined,
         bottleneck=bottleneck(combined.values),
-        launches=tuple(
-            LaunchRow(one, bottleneck(combine_launches(None, [one], [tables.get(one.index, {})]).values))
-            for one in run.launches
-        ),
+        launches=tuple(LaunchRow(one, bottleneck_of_launch(tables.get(one.index, {}))) for one in run.launches),
     )
 
 

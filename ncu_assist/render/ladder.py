@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ncu_assist.frame import by_launch, combine_tables
+from ncu_assist.frame import combine_tables
 from ncu_assist.outcome import Outcome, VersionOutcome
 from ncu_assist.record import Run, Source
 from ncu_assist.render.facts import WorkloadRow, workload_row
@@ -71,7 +71,7 @@ def _rung(version: VersionOutcome, workloads: tuple[str, ...], baseline: Run | N
     stored = version.run
     if stored is None:
         return Rung(version.version, None, None, (), version.failure)
-    tables = by_launch(stored.metrics())
+    tables = stored.by_launch()
     cells = []
     for name in workloads:
         facts = stored.run.workload(name)

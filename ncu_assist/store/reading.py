@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ncu_assist.columns import Values
 from ncu_assist.errors import DamagedData
 from ncu_assist.record import FileFact, Run, decode
 from ncu_assist.store.naming import RUN_JSON, is_file_name
@@ -63,6 +64,14 @@ class StoredRun:
         if METRICS not in self.run.files:
             return parquet.empty(schema)
         return parquet.decode(self.read(METRICS), schema, f"{self.reference}: {METRICS}")
+
+    def by_launch(self) -> dict[int, Values]:
+        """Return the numbers of each launch by ncu's name, of the metrics that the catalogue knows."""
+        from ncu_assist.store import parquet
+
+        if METRICS not in self.run.files:
+            return {}
+        return parquet.used_columns(self.read(METRICS), f"{self.reference}: {METRICS}").by_launch()
 
     def samples(self) -> pd.DataFrame:
         """Return the samples of the bench, ``time_ns`` each; no rows for a run without timings."""
