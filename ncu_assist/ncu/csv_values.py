@@ -1,0 +1,103 @@
+"""The values of a raw page: numbers with thousands separators, texts, and cells without either."""
+
+from __future__ import annotations
+
+import math
+import re
+from array import array
+
+from ncu_assist.errors import DamagedData
+from ncu_assist.ncu.csv_text import AGAIN
+from ncu_assist.ncu.csv_units import base_unit
+
+NUMBER = re.compile(r"-?(?:[1-9][0-9]{0,2}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?")
+# ncu prints two decimals or six. Three of them behind one to three digits are a thousand of another locale: 117.344.
+DOT_GROUP = re.compile(r"-?[1-9][0-9]{0,2}\.[0-9]{3}")
+NUMBER_LIKE = re.compile(r"[-+.,'0-9]")
+SEPARATED_DIGITS = re.compile("[-+0-9.,'\N{RIGHT SINGLE QUOTATION MARK} \N{NO-BREAK SPACE}\u202f\ufffd]+")
+NO_NUMBER = {"nan", "-nan", "nan(ind)", "-nan(ind)"}
+INFINITE = {"inf": math.inf, "-inf": -math.inf}
+ABSENT = {"", "no data", "n/a"}
+TEXT_METRICS = {  # a list of numbers among them is a text too
+    "device__attribute_confidential_computing_mode",
+    "device__attribute_display_name",
+    "launch__cluster_scheduling_policy",
+    "launch__func_cache_config",
+    "launch__kernel_name",
+    "launch__tpc_enabled",
+}
+MOST_KNOWN = 1 << 17  # cells whose values are remembered: some 15 MB
+MOST_SHOWN = 40  # characters of a cell in a message
+NAN = math.nan
+
+
+class Values:
+    """The metric columns of a file, and the values of its rows so far.
+
+    ``numbers`` has one double for each column of each row, in base units; NaN for texts and absences.
+    """
+
+    def __init__(self, file: str, names: tuple[str, ...], units: tuple[str, ...]) -> None:
+        self.numbers = array("d")
+        self.names = names
+        self._file, self._printed = file, units
+        bases = [base_unit(unit) for unit in units]
+        self.units = {name: base for name, (base, _) in zip(names, bases, strict=True)}
+        self._powers = [power for _, power in bases]
+        known: dict[int, dict[str, float]] = {}  # by power of ten: the values of cells, which columns share
+        self._known = [
+            {} if name in TEXT_METRICS else known.setdefault(power, {})
+            for name, power in zip(names, self._powers, strict=True)
+        ]
+
+    def add(self, cells: list[str]) -> dict[int, str]:
+        """Append the values of a row and return its texts by column.
+
+        Raises DamagedData for a number as another locale writes it, and for a text where a number belongs.
+        """
+        texts: dict[int, str] = {}
+        append = self.numbers.append
+        for column, (cell, known) in enumerate(zip(cells, self._known, strict=True)):
+            value = known.get(cell)
+            if value is None:
+                value = self._value(column, cell)
+                if value is None:
+                    texts[column], value = cell, NAN
+                else:
+                    _remember(known, cell, value)
+            append(value)
+        return texts
+
+    def _value(self, column: int, cell: str) -> float | None:
+        """Return the value of a cell, or None for a text."""
+        if cell in ABSENT or cell in NO_NUMBER:
+            return NAN
+        if self.names[column] in TEXT_METRICS:
+            return None
+        if NUMBER.fullmatch(cell) and not DOT_GROUP.fullmatch(cell):
+            # Scaled as a decimal and rounded once: 0.1 Gbyte is exactly 1e8 byte.
+            return float(f"{cell.replace(',', '')}e{self._powers[column]}")
+        if cell in INFINITE:
+            return INFINITE[cell]
+        if cell.endswith(")") and cell[0] in "-0123456789(":
+            # --print-metric-instances puts the instances behind the value
+            return self._value(column, cell.partition("(")[0].rstrip())
+        if NUMBER_LIKE.match(cell) or self._printed[column]:
+            raise self._no_number(column, cell)
+        return None
+
+    def _no_number(self, column: int, cell: str) -> DamagedData:
+        name, shown = self.names[column], cell[:MOST_SHOWN]
+        if SEPARATED_DIGITS.fullmatch(cell):
+            return DamagedData(
+                f"{self._file} cannot be read safely: {name} is {shown!r}, not a number as ncu prints it in English "
+                "(1,234.56)",
+                f"set LC_ALL=C, or on Windows an English region format, and {AGAIN}",
+            )
+        return DamagedData(f"{self._file} is damaged: {name} is {shown!r}, where a number belongs", AGAIN)
+
+
+def _remember(known: dict[str, float], cell: str, value: float) -> None:
+    if len(known) >= MOST_KNOWN:
+        known.clear()
+    known[cell] = value
