@@ -1,0 +1,161 @@
+"""Source attribution: what each instruction and each source line of a launch did, from a report.
+
+NVIDIA's reader keeps about 10 MB for each launch that it looked at, so a large report is read by several child
+processes one after the other, each with a part of it: memory stays bounded and time grows with the launches.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ncu_assist import process
+from ncu_assist.errors import DamagedData, UsageProblem
+from ncu_assist.ncu import report_file, wire
+from ncu_assist.ncu.report_file import Entry
+from ncu_assist.ncu.source_contents import DOCUMENT, REQUEST, VALUES, LaunchSource, SourceDocument, SourceRequest
+from ncu_assist.ncu.source_tables import lines_frame, sass_frame
+from ncu_assist.ncu.wire import Bytes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BATCH_BYTES = 48 << 20  # of launches in one child process, which then takes about 0.6 GB
+MEMORY_BYTES = 2 << 30
+WORDS_LIMIT = 300  # characters of a failed reader's output in a message
+
+
+@dataclass(frozen=True)
+class SourceTables:
+    """Where time and traffic went: ``sass`` has a row for each instruction, ``lines`` for each source line.
+
+    ``source_tables.sass_frame`` and ``source_tables.lines_frame`` say which columns they have.
+    """
+
+    sass: pd.DataFrame
+    lines: pd.DataFrame
+
+
+def read_source(
+    path: Path,
+    launches: Collection[int] | None = None,
+    *,
+    name: str | None = None,
+    timeout_s: float = 120.0,
+    memory_bytes: int = MEMORY_BYTES,
+) -> SourceTables:
+    """Return the instructions and lines of these launches of an uncompressed report, of all when None.
+
+    Launches are numbered from 0 in the order of the report; ``name`` is what messages call it. ``timeout_s`` is for
+    all of the reading, ``memory_bytes`` for each child process. Raises UsageProblem for a launch that the report does
+    not have; DamagedData when the file is cut, when NVIDIA's reader crashes, returns less than the file holds or
+    exceeds its limits, and when the counters of instructions do not add up to those of their launch.
+    """
+    work = _Work(path, name or path.name, timeout_s, memory_bytes, time.monotonic() + timeout_s)
+    found: list[LaunchSource] = []
+    with report_file.mapped(path) as data:
+        results = list(report_file.results(data))
+        wanted = list(range(len(results))) if launches is None else sorted(set(launches))
+        for number in wanted:
+            if not 0 <= number < len(results):
+                raise UsageProblem(f"{work.name} has no launch {number}: it has {len(results)}, numbered from 0")
+        for batch in _batches(results, wanted):
+            found += _read(work, data, results, batch)
+    sass = sass_frame(found)
+    return SourceTables(sass, lines_frame(sass, found))
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What all child processes have in common."""
+
+    path: Path
+    name: str
+    timeout_s: float
+    memory_bytes: int
+    deadline: float  # of time.monotonic
+
+
+def _batches(results: Sequence[Entry], wanted: Sequence[int]) -> Iterator[list[int]]:
+    """Yield the launches that one child process reads, by their size; at least one."""
+    batch: list[int] = []
+    size = 0
+    for number in wanted:
+        entry = results[number]
+        if batch and size + entry.end - entry.start > BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+        batch.append(number)
+        size += entry.end - entry.start
+    if batch:
+        yield batch
+
+
+def _read(work: _Work, data: Bytes, results: Sequence[Entry], batch: Sequence[int]) -> list[LaunchSource]:
+    with tempfile.TemporaryDirectory(prefix="ncu-assist-") as name:
+        folder, path = Path(name), work.path
+        places, count = tuple(batch), len(results)
+        if len(batch) < count and all(entry.kind == report_file.RESULTS for entry in results):
+            path, places, count = folder / "part.ncu-rep", tuple(range(len(batch))), len(batch)
+            path.write_bytes(report_file.select(data, set(batch)))
+        request = SourceRequest(count, places, _cubins(data, [results[number] for number in batch]))
+        (folder / REQUEST).write_bytes(msgspec.json.encode(request))
+        _run_child(work, path, folder)
+        return list(_launches(folder, batch))
+
+
+def _cubins(data: Bytes, entries: Sequence[Entry]) -> tuple[int, ...]:
+    """Return a number for each launch, the same for the same code: the same addresses mean the same instructions.
+
+    A module can be loaded where another one was, and two processes use the same addresses, so an address alone or a
+    kernel's name does not tell. A result that does not name its cubins shares nothing.
+    """
+    numbers: dict[tuple[int, ...], int] = {}
+    found = []
+    for place, entry in enumerate(entries):
+        ids = tuple(_cubin_ids(data, entry)) if entry.kind == report_file.RESULTS else ()
+        found.append(numbers.setdefault(ids or (-1, place), len(numbers)))
+    return tuple(found)
+
+
+def _cubin_ids(data: Bytes, entry: Entry) -> Iterator[int]:
+    for field in wire.fields(data, entry.start, entry.end):
+        if field.number == report_file.RESULT_SOURCES:
+            yield from (inner.value for inner in wire.fields(data, field.body, field.end))
+
+
+def _run_child(work: _Work, path: Path, folder: Path) -> None:
+    argv = [sys.executable, "-m", "ncu_assist.ncu.source_reader", str(path), str(folder), str(work.memory_bytes)]
+    done = process.run(argv, timeout_s=max(work.deadline - time.monotonic(), 0.0))
+    if done.timed_out:
+        raise DamagedData(f"the code in {work.name} could not be read within {work.timeout_s:g} s", "profile again")
+    if done.exit_code != 0:
+        words = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.exit_code}"]
+        raise DamagedData(
+            f"the code in {work.name} cannot be read: NVIDIA's reader failed ({words[0][:WORDS_LIMIT]})",
+            "profile again",
+        )
+
+
+def _launches(folder: Path, batch: Sequence[int]) -> Iterator[LaunchSource]:
+    """Yield what a child wrote into a folder; ``batch`` has the numbers of its launches in the report."""
+    import numpy as np
+
+    document = msgspec.json.decode((folder / DOCUMENT).read_bytes(), type=SourceDocument)
+    values = np.fromfile(folder / VALUES, dtype=np.float64)
+    at = 0
+    for number, code in zip(batch, document.launches, strict=True):
+        functions = tuple(document.functions[i] for i in code.functions)
+        metrics = document.metric_lists[code.metrics]
+        rows = sum(len(function.sass) for function in functions)
+        end = at + rows * len(metrics)
+        table = values[at:end].reshape(len(metrics), rows)
+        yield LaunchSource(number, code.kernel, functions, document.files, metrics, table)
+        at = end

@@ -1,0 +1,77 @@
+"""What the child process reads of the code behind launches, as plain data between it and the frames made of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+REQUEST, DOCUMENT, VALUES = "source_request.json", "source.json", "source.f64"  # files between parent and child
+INSTRUCTION_BYTES = 16  # of every chip since Volta, the oldest that Nsight Compute profiles
+NO_FILE, NO_LINE = -1, 0
+
+
+@dataclass(frozen=True)
+class SourceRequest:
+    """Which launches of a report file to read: their places, and for each a number that names its cubins."""
+
+    launches_in_file: int
+    places: tuple[int, ...]
+    cubins: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file that code comes from, as the compiler named it; ``content`` is None where it was not imported."""
+
+    name: str
+    content: str | None
+
+
+@dataclass(frozen=True)
+class Function:
+    """A stretch of code without a gap: one instruction every INSTRUCTION_BYTES from address ``start`` on."""
+
+    start: int
+    base: int  # where offsets count from: ``start``, but the kernel where the report holds no code at this address
+    sass: tuple[str, ...]  # empty where the report holds no code at this address
+    files: tuple[int, ...]  # of each instruction, a number in ``SourceDocument.files`` or NO_FILE
+    lines: tuple[int, ...]  # of each instruction, counted from 1, or NO_LINE
+
+
+@dataclass(frozen=True)
+class LaunchCode:
+    """The code that one launch ran: the kernel first, then functions that it called, by number."""
+
+    kernel: str  # function name without template arguments and parameters
+    functions: tuple[int, ...]
+    metrics: int  # which of ``SourceDocument.metric_lists`` its values follow
+
+
+@dataclass(frozen=True)
+class SourceDocument:
+    """What the child writes as JSON; launches of the same function share it."""
+
+    files: tuple[SourceFile, ...]
+    functions: tuple[Function, ...]
+    metric_lists: tuple[tuple[str, ...], ...]
+    launches: tuple[LaunchCode, ...]
+
+
+@dataclass(frozen=True)
+class LaunchSource:
+    """The code of one launch with its counters: ``values`` has a row for each metric, a column for each instruction."""
+
+    launch: int
+    kernel: str
+    functions: tuple[Function, ...]
+    files: tuple[SourceFile, ...]  # what the numbers in ``Function.files`` mean
+    metrics: tuple[str, ...]
+    values: np.ndarray[Any, Any]
+
+    def sources(self) -> list[SourceFile]:
+        """Return the imported files that its code comes from."""
+        numbers = sorted({number for function in self.functions for number in set(function.files)} - {NO_FILE})
+        return [self.files[number] for number in numbers if self.files[number].content is not None]

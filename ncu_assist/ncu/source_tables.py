@@ -1,0 +1,110 @@
+"""The code of launches and its counters as data frames: a row for each instruction, a row for each source line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ncu_assist.ncu.source_code import KIND_COLUMNS, code_columns, counter, kind_columns
+from ncu_assist.ncu.source_contents import NO_LINE, LaunchSource, SourceFile
+from ncu_assist.ncu.source_metrics import (
+    COUNTERS,
+    NOT_ISSUED,
+    NUMBERS,
+    RATIOS,
+    SAMPLES,
+    SAMPLES_NOT_ISSUED,
+    STALL_COLUMN,
+    stall_columns,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CODE = ("launch", "kernel", "offset", "address", "sass", "opcode", "file", "line")
+LINE = ("launch", "file", "line", "source", "sass_instructions")
+
+
+def sass_frame(launches: Sequence[LaunchSource]) -> pd.DataFrame:
+    """Return one row for each instruction of each launch, as ncu's source page counts them.
+
+    launch int32, kernel category (function name) · offset int64 (bytes from the first instruction of its function: the
+    same in every run of one build), address uint64 · sass (None where the report holds no code), opcode category (with
+    modifiers, such as LDG.E.128) · file category and line Int32 (NA without -lineinfo; of inlined code the innermost).
+
+    Counters, float64, NaN where the report does not have them: samples and samples_not_issued (warp states) ·
+    instructions (of warps), thread_instructions, predicated_on_thread_instructions (of threads), and the last two per
+    warp-level instruction: threads_per_instruction and predicated_on_threads_per_instruction, NaN where nothing was
+    executed · divergent_branches · tag_requests (global, L1) · sectors, sectors_ideal and sectors_excessive (global,
+    theoretical, L2), sectors_local · wavefronts, wavefronts_ideal and wavefronts_excessive (shared memory, L1).
+
+    memory_space, memory_access (category, NA where no memory is accessed), memory_access_bits Int32 · samples by stall
+    reason: stall_<reason> and stall_<reason>_not_issued for every reason in these launches, in ncu's spelling.
+
+    Rows stand in the order of launches; in a launch the kernel is first, then functions that it called.
+    """
+    import pandas as pd
+
+    stalls = stall_columns({name for launch in launches for name in launch.metrics})
+    columns = code_columns(launches) | kind_columns(launches)
+    columns |= {column: counter(launches, metric) for column, metric in (COUNTERS | stalls).items()}
+    not_issued = [columns[name] for name in stalls if name.endswith(NOT_ISSUED)]
+    columns[SAMPLES_NOT_ISSUED] = sum(not_issued) if not_issued else columns[SAMPLES] * float("nan")
+    columns |= _ratios(columns)
+    return pd.DataFrame({name: columns[name] for name in (*CODE, *NUMBERS, *KIND_COLUMNS, *stalls)})
+
+
+def lines_frame(sass: pd.DataFrame, launches: Sequence[LaunchSource]) -> pd.DataFrame:
+    """Return one row for each source line of each launch, made of the rows of its instructions.
+
+    launch int32, file category, line Int32, source (the text of the line; None where it was not imported),
+    sass_instructions int32 (how many the compiler made of it) · then the counters of ``sass_frame``, added up; threads
+    per instruction are weighted by instructions. Ordered by launch, file and line. Instructions without a line are a
+    row of their own, with NA, at the end of their launch: nothing is lost, the sums are those of the instructions.
+    """
+    import pandas as pd
+
+    stalls = [name for name in map(str, sass) if name.startswith(STALL_COLUMN)]
+    counters = [name for name in (*NUMBERS, *stalls) if name not in RATIOS]
+    files = list(sass["file"].cat.categories)
+    code = sass["file"].cat.codes.astype("int32").replace(-1, len(files))  # no file: behind all others
+    line = sass["line"].fillna(NO_LINE).astype("int32")
+    groups = sass[counters].groupby([sass["launch"], code.rename("file"), line], sort=True)
+    found = groups.sum(min_count=1).assign(sass_instructions=groups.size().astype("int32")).reset_index()
+    found["source"] = _texts(found, files, launches)
+    found["file"] = pd.Categorical.from_codes(
+        found["file"].replace(len(files), -1).to_numpy(), categories=pd.Index(files)
+    )
+    found["line"] = found["line"].astype("Int32").where(found["line"] != NO_LINE)
+    return found.assign(**_ratios(found))[[*LINE, *NUMBERS, *stalls]]
+
+
+def _ratios(columns: Mapping[Any, Any] | pd.DataFrame) -> dict[str, Any]:
+    """Return the columns of threads per warp-level instruction, NaN where there is none."""
+    import numpy as np
+
+    executed = np.where(columns["instructions"] > 0, columns["instructions"], np.nan)
+    return {name: columns[counted] / executed for name, counted in RATIOS.items()}
+
+
+def _texts(found: pd.DataFrame, files: Sequence[str], launches: Sequence[LaunchSource]) -> pd.Series[Any]:
+    """Return the text of each line, None where its file was not imported; ``found`` has files by number."""
+    import pandas as pd
+
+    split: dict[SourceFile, list[str]] = {}
+    texts = {(one.launch, file.name): _lines(file, split) for one in launches for file in one.sources()}
+    rows = zip(found["launch"], found["file"], found["line"], strict=True)
+    column = [
+        _text(texts.get((launch, files[file]), []), line) if file < len(files) else None for launch, file, line in rows
+    ]
+    return pd.Series(column, index=found.index, dtype=object)
+
+
+def _lines(file: SourceFile, split: dict[SourceFile, list[str]]) -> list[str]:
+    if file not in split:
+        split[file] = [line.removesuffix("\r") for line in (file.content or "").split("\n")]
+    return split[file]
+
+
+def _text(lines: Sequence[str], number: int) -> str | None:
+    return lines[number - 1] if 0 < number <= len(lines) else None
