@@ -210,7 +210,7 @@ def test_runs_without_counters_have_a_verdict_and_no_changes(bench: Bench) -> No
 
 def test_bare_reports_need_no_workload(bench: Bench) -> None:
     def report(version: str, duration_ns: float, kernel: str = "k") -> StoredRun:
-        one = launch(workload=None, kernel=kernel, duration_ns=duration_ns)  # type: ignore[arg-type]
+        one = launch(workload=None, ranges=(), kernel=kernel, duration_ns=duration_ns)  # type: ignore[arg-type]
         run = make_run(kernel=version, version=version, source="imported", workloads=(), launches=(one,), profile=None)
         return save_run(bench.store, run, metrics_frame({}))
 
@@ -263,8 +263,8 @@ def test_the_bottleneck_is_the_busiest_resource() -> None:
         return found.name if found else None
 
     assert name(dram_throughput=83.0, sm_throughput=25.0) == "DRAM"
-    assert name(dram_throughput=61.0, sm_throughput=62.0, l2_throughput=None) == "SM"
-    assert name(dram_throughput=40.0, l2_throughput=75.0, memory_throughput=75.0) == "L2"
+    assert name(dram_throughput=61.0, sm_throughput=62.0, l2_busy=None) == "SM"
+    assert name(dram_throughput=40.0, l2_busy=75.0, memory_throughput=75.0) == "L2"
     assert name(dram_throughput=40.0, memory_throughput=75.0, sm_throughput=60.0) == "memory"
     assert name(dram_throughput=40.0, sm_throughput=59.9) == "latency"
     assert name(dram_throughput=None) is None

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from ncu_assist.diff.bottleneck import Bottleneck, bottleneck
+from ncu_assist.diff.bottleneck import Bottleneck, bottleneck, bottleneck_of_launch
 from ncu_assist.diff.comparing import diff_runs
+from ncu_assist.diff.pairing import Confidence, LaunchPair, Paired, pair_launches
 from ncu_assist.diff.records import Change, ChangeWord, Diff, Difference, Flag, LaunchDiff, Role, Side
 
 __all__ = [
     "Bottleneck",
     "Change",
     "ChangeWord",
+    "Confidence",
     "Diff",
     "Difference",
     "Flag",
     "LaunchDiff",
+    "LaunchPair",
+    "Paired",
     "Role",
     "Side",
     "bottleneck",
+    "bottleneck_of_launch",
     "diff_runs",
+    "pair_launches",
 ]

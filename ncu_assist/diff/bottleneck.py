@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ncu_assist.ncu.derived import DERIVED, Derived
+from ncu_assist.ncu.metric import Metric
+from ncu_assist.ncu.metrics import CATALOGUE
+
 BUSY_PERCENT = 60.0  # NVIDIA's SpeedOfLight rule: below it on all units, latency is the likely limit
 LATENCY = "latency"
-RESOURCES = {"DRAM": "dram_throughput", "L2": "l2_throughput", "L1": "l1_throughput", "SM": "sm_throughput"}
+RESOURCES = {"DRAM": "dram_throughput", "L2": "l2_busy", "L1": "l1_busy", "SM": "sm_throughput"}
 MEMORY = ("memory", "memory_throughput")  # the busiest of the first three, where a report has only that
 
 
@@ -29,3 +33,11 @@ def bottleneck(values: Mapping[str, float | None]) -> Bottleneck | None:
         return None
     name = max(shares, key=lambda resource: shares[resource])
     return Bottleneck(name if shares[name] >= BUSY_PERCENT else LATENCY, shares[name])
+
+
+def bottleneck_of_launch(values: Mapping[str, float]) -> Bottleneck | None:
+    """Return what ``bottleneck`` does, from the values of one launch by ncu's name."""
+    return bottleneck({key: _rows[key].value(values) for key in (*RESOURCES.values(), MEMORY[1])})
+
+
+_rows: dict[str, Metric | Derived] = {**CATALOGUE, **DERIVED}

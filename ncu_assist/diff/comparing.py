@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ncu_assist.diff.bottleneck import bottleneck
 from ncu_assist.diff.changes import changes
 from ncu_assist.diff.comparability import differences
 from ncu_assist.diff.flagging import flags, with_roles
-from ncu_assist.diff.records import Diff, LaunchDiff, Pairing, Side
+from ncu_assist.diff.launches import launch_diffs
+from ncu_assist.diff.pairing import Paired, pair_launches
+from ncu_assist.diff.records import Change, Diff, Side
 from ncu_assist.errors import UsageProblem, did_you_mean
-from ncu_assist.frame import Combined, combine
+from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.record import Run, Source
 from ncu_assist.store import StoredRun, machine_hash, shown_source
 from ncu_assist.verdict import Verdict, compare, compare_durations, not_comparable, select
@@ -31,7 +35,8 @@ def diff_runs(
     """
     _check_kernels(baseline.run, candidate.run)
     names = _workloads(baseline.run, candidate.run, workload)
-    combined = [combine(m.run, m.metrics(), name) for m, name in zip((baseline, candidate), names, strict=True)]
+    tables = baseline.by_launch(), candidate.by_launch()
+    combined = [combine_tables(m.run, t, name) for m, t, name in zip((baseline, candidate), tables, names, strict=True)]
     facts = [
         (m.run, m.run.workload(name) if name else None) for m, name in zip((baseline, candidate), names, strict=True)
     ]
@@ -40,15 +45,20 @@ def diff_runs(
     times = timed or (baseline, candidate)
     sides = [_side(m, t.run, c) for m, t, c in zip((baseline, candidate), times, combined, strict=True)]
     verdict = not_comparable(forbidden) if forbidden else _verdict((times[0], sides[0]), (times[1], sides[1]))
-    launch = _launch_diff(combined[0], combined[1], verdict)
+    told = _changes(combined[0], combined[1], verdict)
+    paired = pair_launches(combined[0].launches, combined[1].launches)
+    pairs = launch_diffs(paired.pairs, tables, verdict if forbidden else None)
     return Diff(
         baseline=sides[0],
         candidate=sides[1],
         workload=names[1],
         verdict=verdict,
         source=next(source for source in FARTHEST_FIRST if source in (sides[0].source, sides[1].source)),
-        launches=(launch,) if launch else (),
-        flags=flags(launch.changes, verdict) if launch else (),
+        changes=told,
+        launches=(replace(pairs[0], verdict=verdict, changes=told),) if _is_all(paired) else pairs,
+        only_baseline=paired.only_baseline,
+        only_candidate=paired.only_candidate,
+        flags=flags(told, verdict),
         differences=differing,
     )
 
@@ -123,28 +133,11 @@ def _verdict(baseline: tuple[StoredRun, Side], candidate: tuple[StoredRun, Side]
     return compare_durations(baseline[1].duration_ns, candidate[1].duration_ns)
 
 
-def _launch_diff(baseline: Combined, candidate: Combined, verdict: Verdict) -> LaunchDiff | None:
-    """Return the launches of both sides as one pair; None where neither side has counters."""
-    if not baseline.launches and not candidate.launches:
-        return None
-    shown = candidate if candidate.launches else baseline
-    longest = max(shown.launches, key=lambda launch: launch.duration_ns or 0.0)
-    return LaunchDiff(
-        kernel=longest.kernel,
-        pairing=_pairing(baseline, candidate),
-        baseline_ns=baseline.duration_ns,
-        candidate_ns=candidate.duration_ns,
-        verdict=verdict,
-        changes=with_roles(changes(baseline, candidate), verdict),
-    )
+def _changes(baseline: Combined, candidate: Combined, verdict: Verdict) -> tuple[Change, ...]:
+    """Return the changes of all launches together; none where neither side has counters."""
+    return with_roles(changes(baseline, candidate), verdict) if baseline.launches or candidate.launches else ()
 
 
-def _pairing(baseline: Combined, candidate: Combined) -> Pairing:
-    if len(baseline.launches) != 1 or len(candidate.launches) != 1:
-        return "sum"
-    left, right = baseline.launches[0], candidate.launches[0]
-    if left.workload is not None and right.workload is not None:
-        return "nvtx"
-    if left.signature == right.signature:
-        return "exact"
-    return "base-name" if left.kernel == right.kernel else "order"
+def _is_all(paired: Paired) -> bool:
+    """Return whether one pair holds every launch: then what is known of the runs is known of it."""
+    return len(paired.pairs) == 1 and not paired.only_baseline and not paired.only_candidate

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ncu_assist.diff.bottleneck import Bottleneck
-from ncu_assist.record import Device, Source, Timing
+from ncu_assist.diff.pairing import LaunchPair
+from ncu_assist.record import Device, Launch, Source, Timing
 from ncu_assist.verdict import Verdict
 
 ChangeWord = Literal["improved", "regressed", "changed", "unchanged", "undecided", "missing"]
 Role = Literal["explains", "side-effect", "none"]
-Pairing = Literal["nvtx", "exact", "base-name", "order", "sum"]
+Pairing = Literal["nvtx", "exact", "base-name", "order", "sum"]  # sum: several launches of a side stand together
 
 
 @dataclass(frozen=True)
@@ -66,10 +67,14 @@ class Flag:
 
 @dataclass(frozen=True)
 class LaunchDiff:
-    """Launches that were compared, and how they were paired; several of one version stand together (``sum``)."""
+    """Launches that were compared. ``pairing`` is ``sum`` for several of a side, else the confidence of the pair.
+
+    ``kernel`` is the longest of the candidate's. ``changes`` is empty where only the time was compared.
+    """
 
     kernel: str
     pairing: Pairing
+    pair: LaunchPair
     baseline_ns: float | None
     candidate_ns: float | None
     verdict: Verdict
@@ -95,6 +100,9 @@ class Diff:
     workload: str | None
     verdict: Verdict
     source: Source  # the farther of the two: imported, recorded, live
-    launches: tuple[LaunchDiff, ...]
+    changes: tuple[Change, ...]  # all launches of a side together; empty where no side has counters
+    launches: tuple[LaunchDiff, ...]  # each pair, the largest change of time first
+    only_baseline: tuple[Launch, ...]
+    only_candidate: tuple[Launch, ...]
     flags: tuple[Flag, ...]
     differences: tuple[Difference, ...]

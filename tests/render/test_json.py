@@ -21,7 +21,10 @@ DIFF_KEYS = {
     "schema", "baseline", "candidate", "verdict", "likely", "reason", "speedup", "source", "bottleneck", "launches",
     "flags", "lines",
 }  # fmt: skip
-LAUNCH_KEYS = {"kernel", "pairing", "baseline_ns", "candidate_ns", "verdict", "likely", "reason", "changes"}
+LAUNCH_KEYS = {
+    "kernel", "pairing", "confidence", "range", "baseline", "candidate", "baseline_ns", "candidate_ns", "verdict",
+    "likely", "reason", "changes",
+}  # fmt: skip
 CHANGE_KEYS = {"metric", "label", "unit", "baseline", "candidate", "delta", "verdict", "role"}
 
 
@@ -44,6 +47,11 @@ def test_diff_keeps_its_contract(tmp_path: Path) -> None:
     (one,) = found["launches"]
     assert set(one) == LAUNCH_KEYS
     assert (one["kernel"], one["pairing"], one["candidate_ns"]) == ("add_one_kernel", "nvtx", 100_000.0)
+    assert (one["confidence"], one["range"]) == ("nvtx", ["small"])
+    named = {"launch": 0, "kernel": "add_one_kernel", "grid": [8, 1, 1], "block": [128, 1, 1]}
+    assert one["baseline"] == one["candidate"] == [named]
+    assert found["unpaired"] == {"baseline": [], "candidate": []}
+    assert found["changes"] == one["changes"]
     changes = {change["metric"]: change for change in one["changes"]}
     assert all(set(change) >= CHANGE_KEYS for change in changes.values())
     assert changes["sm_throughput"]["delta"] == -20.0

@@ -6,13 +6,18 @@ from dataclasses import asdict
 from typing import Any
 
 from ncu_assist.diff import Change, Diff, LaunchDiff, Side
+from ncu_assist.record import Launch
 from ncu_assist.render.json.values import answer, device, timing
 from ncu_assist.render.words import next_command, verdict_line
 from ncu_assist.verdict import REASONS
 
 
 def diff_json(diff: Diff) -> dict[str, Any]:
-    """Return a diff; ``speedup`` above 1 means that the candidate is faster, percentages differ in points."""
+    """Return a diff; ``speedup`` above 1 means that the candidate is faster, percentages differ in points.
+
+    ``changes`` are of all launches of a side together; those of a pair under ``launches`` are empty where only its time
+    was compared. ``confidence`` says by what launches were paired, ``pairing`` is ``sum`` where a side has several.
+    """
     verdict = diff.verdict
     return answer(
         "diff",
@@ -31,7 +36,9 @@ def diff_json(diff: Diff) -> dict[str, Any]:
             "summary": verdict_line(diff),
             "source": diff.source,
             "bottleneck": {"baseline": _bound(diff.baseline), "candidate": _bound(diff.candidate)},
+            "changes": [_change(change) for change in diff.changes],
             "launches": [_launch(launch) for launch in diff.launches],
+            "unpaired": {"baseline": _named(diff.only_baseline), "candidate": _named(diff.only_candidate)},
             "flags": [asdict(flag) for flag in diff.flags],
             "differences": [asdict(difference) for difference in diff.differences],
             "lines": [],
@@ -64,6 +71,10 @@ def _launch(launch: LaunchDiff) -> dict[str, Any]:
     return {
         "kernel": launch.kernel,
         "pairing": launch.pairing,
+        "confidence": launch.pair.confidence,
+        "range": list(launch.pair.range),
+        "baseline": _named(launch.pair.baseline),
+        "candidate": _named(launch.pair.candidate),
         "baseline_ns": launch.baseline_ns,
         "candidate_ns": launch.candidate_ns,
         "verdict": launch.verdict.verdict,
@@ -71,6 +82,13 @@ def _launch(launch: LaunchDiff) -> dict[str, Any]:
         "reason": launch.verdict.reason,
         "changes": [_change(change) for change in launch.changes],
     }
+
+
+def _named(launches: tuple[Launch, ...]) -> list[dict[str, Any]]:
+    return [
+        {"launch": one.index, "kernel": one.kernel, "grid": list(one.grid), "block": list(one.block)}
+        for one in launches
+    ]
 
 
 def _change(change: Change) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A diff on a terminal: the verdict first, then why, then the table."""
+"""A diff on a terminal: the verdict first, then why, then which launches were paired, then the table."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from ncu_assist.diff import Bottleneck, Change, Diff, Flag
 from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.terminal.style import Style, table, to_text
+from ncu_assist.render.terminal.launches import chain, paired_launches
+from ncu_assist.render.terminal.style import Style, detected, table, to_text
 from ncu_assist.render.words import names, next_command, origin, verdict_line
 from ncu_assist.verdict import REASONS
 
@@ -30,8 +31,9 @@ def diff_text(diff: Diff, style: Style | None = None) -> str:
         Text(_origins(diff), style="dim"),
     ]
     parts += [Text(line) for line in (*_doubt(diff), *_bottlenecks(diff))]
-    for launch in diff.launches:
-        parts += [Text(""), _changes(launch.changes, names(diff))]
+    parts += paired_launches(diff, (style or detected()).width)
+    if diff.changes:
+        parts += [Text(""), _changes(diff)]
     parts += [Text(line) for line in (*_flags(diff.flags), *_differences(diff))]
     return to_text(parts, style)
 
@@ -65,13 +67,13 @@ def _bound(bottleneck: Bottleneck, before: Bottleneck | None = None) -> str:
     return f"{bottleneck.name} ({'busiest unit at ' if bottleneck.name == 'latency' else ''}{percents})"
 
 
-def _changes(changes: tuple[Change, ...], sides: tuple[str, str]) -> Table:
+def _changes(diff: Diff) -> Table:
     from rich.text import Text
 
-    made = table(
-        ("metric (under ncu)", "left"), *((one_line(s, 14), "right") for s in sides), ("change", "right"), ("", "left")
-    )
-    for change in changes:
+    heading = f"metric ({chain(diff.baseline.launches, diff.candidate.launches) or 'under ncu'})"
+    sides = [one_line(side, 14) for side in names(diff)]
+    made = table((heading, "left"), *((side, "right") for side in sides), ("change", "right"), ("", "left"))
+    for change in diff.changes:
         style = COLORS.get(change.verdict, "dim" if change.verdict not in SIGNIFICANT else "")
         values = [_value(change, value) for value in (change.baseline, change.candidate)]
         made.add_row(Text(change.label), *map(Text, values), Text(_delta(change), style), Text(change.verdict, style))

@@ -1,0 +1,175 @@
+"""Which launch of one run is to be held against which of the other, and how sure that is."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from ncu_assist.diff.gaps import gaps
+from ncu_assist.diff.kernel_names import KernelName, kernel_name
+from ncu_assist.diff.ranges import Path, shared_ranges
+from ncu_assist.record import Launch
+
+Confidence = Literal["nvtx", "exact", "base-name", "order"]
+
+
+@dataclass(frozen=True)
+class LaunchPair:
+    """One launch of each side, or several that stand together, as a chain and the kernel it was fused into.
+
+    ``confidence`` says by what they were paired: the NVTX range alone, the same name and shape, the same function, or
+    only their place between others. ``range`` is the range that both sides are in, empty where there is none.
+    """
+
+    baseline: tuple[Launch, ...]
+    candidate: tuple[Launch, ...]
+    confidence: Confidence
+    range: Path = ()
+
+
+@dataclass(frozen=True)
+class Paired:
+    """All launches of both sides, each in one pair or in what its side alone has."""
+
+    pairs: tuple[LaunchPair, ...]  # in the order of the baseline
+    only_baseline: tuple[Launch, ...]
+    only_candidate: tuple[Launch, ...]
+
+
+@dataclass(frozen=True)
+class _Placed:
+    position: int
+    launch: Launch
+    name: KernelName
+
+
+Placed = list[_Placed]
+
+
+@dataclass(frozen=True)
+class _Match:
+    left: Placed
+    right: Placed
+    confidence: Confidence
+    path: Path = ()
+
+
+def _exact(one: _Placed) -> Hashable:
+    return one.launch.signature, one.launch.grid, one.launch.block
+
+
+# Each pairs what those before it left over. Equal keys pair by occurrence, the first with the first.
+KEYS: tuple[tuple[Confidence, Callable[[_Placed], Hashable]], ...] = (
+    ("exact", _exact),
+    ("base-name", lambda one: (one.name.signature, one.launch.grid, one.launch.block)),
+    ("base-name", lambda one: one.name.signature),
+    ("base-name", lambda one: one.name.words),
+    ("base-name", lambda one: one.name.qualified),
+    ("base-name", lambda one: one.name.base),
+)
+
+
+def pair_launches(baseline: Sequence[Launch], candidate: Sequence[Launch]) -> Paired:
+    """Return which launches belong together: by NVTX range, else by name and shape, else by function, else by order.
+
+    Swapping the sides swaps the answer and changes nothing else.
+    """
+    left, right = _placed(baseline), _placed(candidate)
+    shared = shared_ranges(baseline, candidate)
+    found: list[_Match] = []
+    for one in shared:
+        found += _in_range([left[i] for i in one.baseline], [right[i] for i in one.candidate], one.path)
+    found += _by_keys(*_rest(left, right, found))
+    # order says nothing about launches that are in a range of both sides, but in different ones
+    ranged = {i for one in shared for i in one.baseline}, {i for one in shared for i in one.candidate}
+    rest = _rest(left, right, found)
+    outside = [[one for one in side if one.position not in inside] for side, inside in zip(rest, ranged, strict=True)]
+    found += _by_place(outside[0], outside[1], found)
+    only = [tuple(one.launch for one in side) for side in _rest(left, right, found)]
+    return Paired(_pairs(found), only[0], only[1])
+
+
+def _placed(launches: Sequence[Launch]) -> Placed:
+    names = {signature: kernel_name(signature) for signature in {launch.signature for launch in launches}}
+    return [_Placed(position, launch, names[launch.signature]) for position, launch in enumerate(launches)]
+
+
+def _rest(left: Placed, right: Placed, found: Iterable[_Match]) -> tuple[Placed, Placed]:
+    """Return what of both sides is in no match."""
+    found = list(found)
+    taken = {one.position for match in found for one in match.left}
+    gone = {one.position for match in found for one in match.right}
+    return [one for one in left if one.position not in taken], [one for one in right if one.position not in gone]
+
+
+def _in_range(left: Placed, right: Placed, path: Path) -> list[_Match]:
+    """Return the matches within a range: all of it where one side is a single launch, else name by name.
+
+    What is left over on both sides stands together, as sums: it is all the rest of the same work.
+    """
+    if _is_one_step(left, right):
+        return [_Match(left, right, "nvtx", path)]
+    found = _by_keys(left, right)
+    if found or len(left) == len(right):
+        found += _by_place(*_rest(left, right, found), found)
+    rest = _rest(left, right, found)
+    if all(rest):
+        found.append(_Match(*rest, "nvtx"))
+    return [replace(match, path=path) for match in found]
+
+
+def _is_one_step(left: Placed, right: Placed) -> bool:
+    """Return whether one side is a single launch that does all that the other does.
+
+    A workload is one call, so there it does, unless the other side only repeats it. In a foreign program's range it
+    does not if it is one of the other side's launches as it was: then the rest of them is gone, not fused.
+    """
+    (one, *others), more = sorted((left, right), key=len)
+    if others or len(more) == 1:
+        return not others
+    called = one.launch.workload is not None and more[0].launch.workload is not None
+    kept = not called and _exact(one) in map(_exact, more)
+    return not kept and len({each.launch.signature for each in more}) > 1
+
+
+def _by_keys(left: Placed, right: Placed) -> list[_Match]:
+    found: list[_Match] = []
+    for confidence, key in KEYS:
+        matches = _by_key(left, right, confidence, key)
+        left, right = _rest(left, right, matches)
+        found += matches
+    return found
+
+
+def _by_key(left: Placed, right: Placed, confidence: Confidence, key: Callable[[_Placed], Hashable]) -> list[_Match]:
+    waiting: dict[Hashable, deque[_Placed]] = {}
+    for one in right:
+        waiting.setdefault(key(one), deque()).append(one)
+    found = []
+    for one in left:
+        if same := waiting.get(key(one)):
+            found.append(_Match([one], [same.popleft()], confidence))
+    return found
+
+
+def _by_place(left: Placed, right: Placed, found: Iterable[_Match]) -> list[_Match]:
+    """Return the matches of what lies between the same pairs: one by one where there are as many, else together."""
+    pairs = [(m.left[0].position, m.right[0].position) for m in found if len(m.left) == len(m.right) == 1]
+    before, after = ({one.position: one for one in side} for side in (left, right))
+    matches = []
+    for gap in gaps(list(before), list(after), pairs):
+        old, new = [before[i] for i in gap[0]], [after[i] for i in gap[1]]
+        steps = zip(([o] for o in old), ([n] for n in new), strict=True) if len(old) == len(new) else [(old, new)]
+        matches += [_Match(one, other, "order") for one, other in steps]
+    return matches
+
+
+def _pairs(found: list[_Match]) -> tuple[LaunchPair, ...]:
+    ordered = sorted(found, key=lambda match: match.left[0].position)
+    return tuple(LaunchPair(_launches(m.left), _launches(m.right), m.confidence, m.path) for m in ordered)
+
+
+def _launches(placed: Placed) -> tuple[Launch, ...]:
+    return tuple(one.launch for one in placed)

@@ -1,0 +1,122 @@
+"""What identifies goes, whatever it looks like; code, links and figures stay."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from ncu_assist.render.redact import NOBODY, Identity, redact_command, redact_text
+from ncu_assist.render.redact.paths import file_name
+from ncu_assist.render.redact.text import redact_mangled
+
+KNOWN = Identity(hosts=("gpu17.corp.example.com", "gpu17"), users=("Alice Smith", "alice"))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("@source:/home/alice/proj/k.cu:12@ has", "@source:<path>/k.cu:12@ has"),
+        ("/opt/tools/ncu --export /tmp/out", "<path>/ncu --export <path>"),
+        ("see /a/b/k.cu.", "see <path>/k.cu."),
+        ("x >/work/eve/out.log 2>/work/eve/err.log", "x ><path>/out.log 2><path>/err.log"),
+        ("LD=/a/b:/c/d/e.so", "LD=<path>:<path>/e.so"),
+        ('#include "/work/eve smith/k.h"', '#include "<path>/k.h"'),
+        ("f<main::{lambda at /work/eve/k.cu:12:3}>(int)", "f<main::{lambda at <path>/k.cu:12:3}>(int)"),
+        ("/home/eve", "<path>"),
+        ("/scratch/eve.jones", "<path>"),
+        ("~/work/k.cu ~eve/a/b.cu", "<path>/k.cu <path>/b.cu"),
+        (r"C:\Users\Eve Jones\proj\k.cu:3 now", "<path>/k.cu:3 now"),
+        ("D:/work/eve/k.cu", "<path>/k.cu"),
+        (r"\\fileserver\share\dir\k.cu", "<path>/k.cu"),
+        (r"\\wsl$\home\eve", "<path>"),
+    ],
+)
+def test_of_an_absolute_path_the_name_of_a_file_stays(text: str, expected: str) -> None:
+    assert redact_text(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("10.20.30.40:8080", "<address>:8080"),
+        ("fe80::b39:551:8040:674%eno1", "<address>"),
+        ("2001:db8:1a2:2860:73aa:73da:4329:4c78", "<address>"),
+        ("aa:bb:cc:dd:ee:ff", "<address>"),
+        ("eve.j@example.org wrote", "<user>@<host> wrote"),
+        ("node1.svc.cluster.local", "<host>"),
+        ("http://wiki.example.com/~eve and ssh://eve@box/x", "http://<host> and ssh://<host>"),
+        ("file:///work/eve/k.cu", "<path>/k.cu"),
+        ("on gpu17:22, GPU17 or gpu17.corp.example.com", "on <host>:22, <host> or <host>"),
+        ("alice, alice_gemm and Alice Smith", "<user>, <user>_gemm and <user>"),
+    ],
+)
+def test_hosts_users_and_addresses_go(text: str, expected: str) -> None:
+    assert redact_text(text, KNOWN) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://docs.nvidia.com/cuda/index.html#occupancy",
+        "byte/s and/or 1/2, 16 warps/scheduler",
+        "x = (a+b)/n/m; y = a[i]/b/c; // done",
+        "./kernels/k.cu ../up/y.cu kernels/v1/k.cu",
+        "127.0.0.1 ::1 2025.3.1.0 580.159.04",
+        "void ops::scale<float, (int)2>(T1 *, int) fa::add(int) dead::beef",
+        "@section:WarpStateStats:Warp State Statistics@",
+        "32@lo((fun + .L_x)) @P0 BRA desc[UR4][R2.64+0x10]",
+        "~Foo() { } p.local(x) malices gpu170",
+        "",
+    ],
+)
+def test_code_links_versions_and_loopback_stay(text: str) -> None:
+    assert redact_text(text, KNOWN) == text
+
+
+def test_a_redacted_text_stays_as_it_is() -> None:
+    text = "alice@example.org on gpu17 http://x.org/y /home/alice/k.cu 10.1.2.3"
+    once = redact_text(text, KNOWN)
+    assert redact_text(once, KNOWN) == once
+
+
+def test_a_command_loses_variables_logins_and_secrets() -> None:
+    command = "HF_TOKEN=hf_abc USER='eve j' ncu --set full -DTILE=32 --api-key abc --user=eve ssh eve@box t.py --lr 1"
+    assert redact_command(command) == (
+        "HF_TOKEN=<value> USER=<value> ncu --set full -DTILE=32 --api-key <value> --user=<value> "
+        "ssh <user>@<host> t.py --lr 1"
+    )
+
+
+def test_a_source_file_keeps_its_name_whatever_its_ending() -> None:
+    assert file_name("/work/eve jones/kernel.idea") == "<path>/kernel.idea"
+    assert file_name(r"C:\work\k") == "<path>/k"
+    assert file_name("kernels/k.cu") == "kernels/k.cu"
+
+
+def test_in_a_mangled_name_letters_stand_on_either_side() -> None:
+    assert redact_mangled("_ZN5alice4gemmEPf", KNOWN) == "_ZN5<user>4gemmEPf"
+
+
+def test_names_are_found_where_they_are_given_away() -> None:
+    found = Identity.of(
+        hosts=["xx", "gpu17.example.com"],
+        commands=["USER=bob HOSTNAME=node3 ssh carol@login1", "DISPLAY=:0"],
+        texts=["at /data/home/dave/k.cu", r"C:\Users\Eve Jones\k.cu", "page/home/button", "kernel@plt"],
+    )
+    assert set(found.hosts) == {"gpu17.example.com", "gpu17", "node3", "login1"}
+    assert set(found.users) == {"bob", "carol", "dave", "Eve Jones"}
+
+
+@pytest.mark.parametrize("name", ["root", "ubuntu", "max", "sum", "x", "xxxxxx", "ab"])
+def test_names_that_say_nothing_are_left_alone(name: str) -> None:
+    assert Identity.of(commands=[f"USER={name}"]) == NOBODY
+
+
+@pytest.mark.parametrize("part", ["/a", "a@", "1.", "\\", "a:", "C:\\ ", "~/", "/", "A_", "--a-", '"/a', "fe80:"])
+def test_a_megabyte_of_anything_is_quick(part: str) -> None:
+    text = part * (1_000_000 // len(part))
+    started = time.perf_counter()
+    redact_command(text, KNOWN)
+    Identity.of([], [text], [text])
+    assert time.perf_counter() - started < 10.0  # about one second; what grows with the square takes hours
