@@ -1,167 +1,90 @@
-"""The catalogue's rows on memory: DRAM, L2, L1, shared and local memory."""
+"""The catalogue's rows on memory beyond the SM: DRAM, L2, and memory of the host."""
 
 from __future__ import annotations
 
-from ncu_assist.ncu.metric import MEMORY, SPEED, Metric, percent
-
-
-def _count(key: str, name: str, label: str, unit: str, meaning: str, exact: bool) -> Metric:
-    return Metric(key, (name,), label, MEMORY, unit, meaning, "lower", exact, "sum")
-
-
-def _dram_bytes(key: str, op: str, label: str) -> Metric:
-    names = (f"dram__bytes_{op}.sum", f"dram__bytes_op_{op}.sum")  # the second on GB202
-    return Metric(key, names, label, MEMORY, "byte", f"bytes in DRAM's {op} direction", "lower", False, "sum")
-
-
-def _global(key: str, what: str, op: str, unit: str, exact: bool) -> Metric:
-    names = {"ld": "loads", "st": "stores"}
-    meaning = f"{what} of global {names[op]} that pass L1; TMA traffic does not"
-    name = f"l1tex__t_{what}_pipe_lsu_mem_global_op_{op}.sum"
-    return _count(key, name, f"Global {names[op]}: {what}", unit, meaning, exact)
-
-
-MEMORY_METRICS: tuple[Metric, ...] = (
-    Metric(
-        "dram_bandwidth",
-        ("dram__bytes.sum.per_second",),
-        "DRAM Bandwidth",
-        MEMORY,
-        "byte/s",
-        "bytes read from and written to DRAM, a second",
-        "higher",
-        False,
-        "time-mean",
-    ),
-    _dram_bytes("dram_bytes_read", "read", "DRAM bytes read"),
-    _dram_bytes("dram_bytes_write", "write", "DRAM bytes written"),
-    Metric(
-        "dram_peak_bytes_per_cycle",
-        ("dram__bytes.sum.peak_sustained",),
-        "DRAM peak",
-        "",
-        "byte/cycle",
-        "bytes that DRAM can move in one of its cycles",
-        None,
-        True,
-        "first",
-    ),
-    Metric(
-        "dram_clock",
-        ("dram__cycles_elapsed.avg.per_second",),
-        "DRAM frequency",
-        SPEED,
-        "hz",
-        "cycles of DRAM, a second",
-        None,
-        False,
-        "first",
-    ),
-    percent(
-        "l2_hit_rate",
-        "lts__t_sector_hit_rate.pct",
-        "L2 Hit Rate",
-        MEMORY,
-        "sectors found in L2; ncu flushes before, so reuse between kernels does not show",
-        None,
-    ),
-    percent("l1_hit_rate", "l1tex__t_sector_hit_rate.pct", "L1/TEX Hit Rate", MEMORY, "sectors found in L1", None),
-    _global("global_load_requests", "requests", "ld", "", True),
-    _global("global_store_requests", "requests", "st", "", True),
-    _global("global_load_sectors", "sectors", "ld", "sector", False),
-    _global("global_store_sectors", "sectors", "st", "sector", False),
-    Metric(
-        "bytes_per_sector_load",
-        ("smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio",),
-        "Bytes used per sector, global loads",
-        MEMORY,
-        "byte/sector",
-        "bytes that threads asked for, of the 32 in each sector that they touched",
-        "higher",
-        True,
-        "time-mean",
-    ),
-    Metric(
-        "bytes_per_sector_store",
-        ("smsp__sass_average_data_bytes_per_sector_mem_global_op_st.ratio",),
-        "Bytes used per sector, global stores",
-        MEMORY,
-        "byte/sector",
-        "bytes that threads wrote, of the 32 in each sector that they touched",
-        "higher",
-        True,
-        "time-mean",
-    ),
-    _count(
-        "global_sectors_theoretical",
-        "memory_l2_theoretical_sectors_global",
-        "Theoretical sectors, global",
-        "sectors",
-        "sectors that the addresses of global accesses touch",
-        True,
-    ),
-    _count(
-        "global_sectors_ideal",
-        "memory_l2_theoretical_sectors_global_ideal",
-        "Ideal sectors, global",
-        "sectors",
-        "sectors that the same bytes would need side by side",
-        True,
-    ),
-    _count(
-        "global_sectors_excessive",
-        "derived__memory_l2_theoretical_sectors_global_excessive",
-        "Excessive L2 sectors, global",
-        "sector",
-        "theoretical above ideal sectors: what uncoalesced accesses cost",
-        True,
-    ),
-    _count(
-        "shared_wavefronts",
-        "memory_l1_wavefronts_shared",
-        "Wavefronts, shared memory",
-        "sectors",
-        "passes through the banks of shared memory",
-        True,
-    ),
-    _count(
-        "shared_wavefronts_ideal",
-        "memory_l1_wavefronts_shared_ideal",
-        "Ideal wavefronts, shared memory",
-        "sectors",
-        "passes that the same accesses would need without bank conflicts",
-        True,
-    ),
-    _count(
-        "shared_wavefronts_excessive",
-        "derived__memory_l1_wavefronts_shared_excessive",
-        "Bank conflicts (wavefronts)",
-        "",
-        "passes above the ideal: what bank conflicts cost",
-        True,
-    ),
-    _count(
-        "bank_conflicts_load",
-        "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
-        "Raw bank conflicts, shared loads",
-        "",
-        "conflicts counted by hardware; up to 2 % of them are arbitration between warps",
-        False,
-    ),
-    _count(
-        "bank_conflicts_store",
-        "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
-        "Raw bank conflicts, shared stores",
-        "",
-        "conflicts counted by hardware; up to 2 % of them are arbitration between warps",
-        False,
-    ),
-    _count(
-        "local_spilling_requests",
-        "derived__local_spilling_requests",
-        "Local Memory Spilling Requests",
-        "",
-        "registers spilled to local memory, apart from other local memory",
-        True,
-    ),
+from ncu_assist.ncu.metric import (
+    CHART,
+    EXACT,
+    FIRST,
+    HIGHER,
+    LOWER,
+    MEAN,
+    MEMORY,
+    NOISY,
+    NOWHERE,
+    SUM,
+    TABLES,
+    Metric,
 )
+
+
+def _l2(key: str, end: str, label: str, meaning: str, lacking: tuple[str, ...] = ()) -> Metric:
+    """Return a row on sectors that L2 looked up; ``end`` is the end of ncu's name."""
+    exact = end in ("_srcunit_tex_op_write", "_srcunit_tex_op_red")
+    name = f"lts__t_sectors{end}.sum"
+    return Metric(key, (name,), NOWHERE, label, "sector", LOWER, exact, SUM, meaning, lacking=lacking)
+
+
+def _busy(key: str, name: str, label: str, meaning: str) -> Metric:
+    """Return a row on one part of L2, of those that ncu's memory throughput is the largest of."""
+    names = (f"lts__{name}.avg.pct_of_peak_sustained_elapsed",)
+    return Metric(key, names, NOWHERE, label, "%", HIGHER, NOISY, MEAN, f"{meaning}, in percent of what L2 can do")
+
+
+def _host(key: str, end: str, label: str, meaning: str, shown_as: str = "") -> Metric:
+    """Return a row on sectors in memory of the host; Blackwell counts them in an L2 slice of their own."""
+    names = tuple(f"{unit}__t_sectors_srcunit_tex_aperture_sysmem_{end}.sum" for unit in ("lts", "syslts"))
+    section = CHART if shown_as else NOWHERE
+    return Metric(key, names, section, label, "sector", LOWER, NOISY, SUM, meaning, shown_as)
+
+
+# fmt: off
+MEMORY_METRICS: tuple[Metric, ...] = (
+    Metric("dram_bandwidth", ("dram__bytes.sum.per_second",), CHART, "DRAM Bandwidth", "byte/s", HIGHER, NOISY, MEAN,
+           "bytes read from and written to DRAM, a second"),
+    Metric("dram_bytes_read", ("dram__bytes_read.sum", "dram__bytes_op_read.sum"), NOWHERE, "DRAM bytes read",
+           "byte", LOWER, NOISY, SUM, "bytes in DRAM's read direction"),
+    Metric("dram_bytes_write", ("dram__bytes_write.sum", "dram__bytes_op_write.sum"), NOWHERE, "DRAM bytes written",
+           "byte", LOWER, NOISY, SUM, "bytes in DRAM's write direction; what L2 still holds at the end is not in it"),
+    Metric("dram_peak_bytes_per_cycle", ("dram__bytes.sum.peak_sustained",), NOWHERE, "DRAM peak", "byte/cycle", None,
+           EXACT, FIRST, "bytes that DRAM can move in one of its cycles"),
+    Metric("dram_ceiling", ("ncu_assist__dram_ceiling_bytes_per_second",), NOWHERE, "DRAM ceiling", "byte/s", None,
+           NOISY, FIRST, "what a plain kernel reached on this GPU with this mix and number of bytes; measured by us",
+           given=True),
+    Metric("l2_hit_rate", ("lts__t_sector_hit_rate.pct",), MEMORY, "L2 Hit Rate", "%", None, NOISY, MEAN,
+           "sectors found in L2; ncu flushes before, so reuse between kernels does not show"),
+    Metric("l2_hit_rate_load", ("lts__t_sector_op_read_hit_rate.pct",), TABLES, "L2 Hit Rate For Loads", "%", None,
+           NOISY, MEAN, "sectors of loads found in L2: says more than both together, as stores nearly always hit"),
+    Metric("l2_hit_rate_store", ("lts__t_sector_op_write_hit_rate.pct",), TABLES, "L2 Hit Rate For Stores", "%",
+           None, NOISY, MEAN, "sectors of stores found in L2; may print a little above 100"),
+    Metric("l2_sectors", ("lts__t_sectors.sum",), CHART, "L2 Cache Sectors", "sector", LOWER, NOISY, SUM,
+           "sectors that L2 looked up, for SMs, for its other half and for fills from DRAM"),
+    _l2("l2_sectors_sm", "_srcunit_tex", "L2 sectors from L1", "sectors that L1 asked L2 for: loads, stores, atomics"),
+    _l2("l2_sectors_read", "_srcunit_tex_op_read", "L2 sectors read", "sectors that L1 read from L2"),
+    _l2("l2_sectors_write", "_srcunit_tex_op_write", "L2 sectors written", "sectors that L1 wrote to L2"),
+    _l2("l2_sectors_reduction", "_srcunit_tex_op_red", "L2 sectors, reductions",
+        "sectors of atomics whose result nobody reads"),
+    _l2("l2_sectors_atomic", "_srcunit_tex_op_atom", "L2 sectors, atomics",
+        "sectors of atomics that return a value, carried out in L2"),
+    Metric("l2_sectors_missed", ("lts__t_sectors_srcunit_tex_lookup_miss.sum",), CHART, "L2 misses", "sector", LOWER,
+           NOISY, SUM, "sectors that L1 asked for and L2 did not have",
+           shown_as="Missed L2 Cache Sectors For TEX"),
+    _busy("l2_lookups_busy", "t_sectors", "L2 lookups", "sectors looked up"),
+    _busy("l2_tags_busy", "t_tag_requests", "L2 tags", "tags looked up: scattered accesses need one a sector"),
+    _busy("l2_data_busy", "d_sectors", "L2 data", "sectors read from or written to its memory"),
+    _busy("l2_output_busy", "lts2xbar_cycles_active", "L2 output", "sectors sent to the SMs"),
+    _busy("l2_input_busy", "xbar2lts_cycles_active", "L2 input", "requests and data received from the SMs"),
+    _l2("l2_sectors_other_half", "_srcunit_ltcfabric", "L2 sectors between halves",
+        "sectors that one half of L2 asked the other for, on chips with two", ("tu102", "ga102", "ad102", "gb202")),
+    _host("host_sectors_missed", "lookup_miss", "Host memory sectors", "sectors of host memory over PCIe or C2C",
+          "Missed L2 Cache Sectors For TEX Accessing System Memory"),
+    _host("host_sectors_read", "op_read_lookup_miss", "Host memory sectors read", "sectors of host memory read"),
+    _host("host_sectors_write", "op_write", "Host memory sectors written", "sectors of host memory written"),
+    Metric("pcie_read_bandwidth", ("pcie__read_bytes.sum.per_second",), CHART, "PCIe read bandwidth", "byte/s", None,
+           NOISY, MEAN, "bytes over PCIe in the direction that the GPU reads, a second; other traffic counts too"),
+    Metric("pcie_write_bandwidth", ("pcie__write_bytes.sum.per_second",), CHART, "PCIe write bandwidth", "byte/s",
+           None, NOISY, MEAN, "bytes over PCIe in the direction that the GPU writes, a second"),
+    Metric("l2_persisting_size", ("launch__persisting_l2_cache_size",), MEMORY, "L2 Persisting Size", "byte", None,
+           EXACT, FIRST, "part of L2 set aside for data that is to stay"),
+)
+# fmt: on

@@ -5,46 +5,69 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 Better = Literal["higher", "lower"]
 Combine = Literal["sum", "time-mean", "max", "first"]
 
-SPEED, MEMORY, LAUNCH, OCCUPANCY, INSTRUCTIONS = (
-    "GPU Speed Of Light Throughput",
-    "Memory Workload Analysis",
-    "Launch Statistics",
-    "Occupancy",
-    "Instruction Statistics",
-)
+# What the rows of the catalogue are made of.
+LOWER: Final[Better] = "lower"
+HIGHER: Final[Better] = "higher"
+EXACT, NOISY = True, False
+SUM: Final[Combine] = "sum"
+MEAN: Final[Combine] = "time-mean"
+MAX: Final[Combine] = "max"
+FIRST: Final[Combine] = "first"
+
+# ncu's own names of its sections.
+SPEED = "GPU Speed Of Light Throughput"
+COMPUTE = "Compute Workload Analysis"
+MEMORY = "Memory Workload Analysis"
+CHART = "Memory Workload Analysis Chart"
+TABLES = "Memory Workload Analysis Tables"
 SCHEDULER = "Scheduler Statistics"
+WARP_STATE = "Warp State Statistics"
+INSTRUCTIONS = "Instruction Statistics"
+LAUNCH = "Launch Statistics"
+OCCUPANCY = "Occupancy"
+DISTRIBUTION = "GPU and Memory Workload Distribution"
+SOURCE = "Source Counters"
+NOWHERE = ""  # in the report, but no section shows it under a label
+
+# Chips that lack a metric, as the lists in data/ have it; a test holds every row against them.
+BEFORE_AMPERE = ("tu102",)
+BEFORE_HOPPER = ("tu102", "ga100", "ga102", "ad102")
+BLACKWELL = ("gb100", "gb202")
+ALL_BUT_HOPPER = (*BEFORE_HOPPER, *BLACKWELL)
 
 
 @dataclass(frozen=True)
 class Metric:
     """One metric of ncu.
 
-    ``names`` are its spellings, the newest chip's last; ``section`` is empty for what no section's header shows.
-    ``exact``: the same binary gives the same value every time. ``combine``: how the launches of one version add up;
-    time-mean weights by duration.
+    ``names`` are its spellings, Hopper's first. ``section`` and ``label`` are ncu's own; where ``shown_as`` holds ncu's
+    label, or no section shows the metric, the label is ours. ``exact``: the same binary gives the same value every
+    time. ``combine``: how the launches of one version add up; time-mean weights by duration. ``lacking``: recorded
+    chips without any spelling. ``given``: no report holds it, we measure it ourselves.
     """
 
     key: str
     names: tuple[str, ...]
-    label: str
     section: str
+    label: str
     unit: str
-    meaning: str
     better: Better | None
     exact: bool
     combine: Combine
+    meaning: str
+    shown_as: str = ""
+    lacking: tuple[str, ...] = ()
+    given: bool = False
 
     def value(self, values: Mapping[str, float]) -> float | None:
         """Return this metric from values by ncu's name; None where it is absent or has no number."""
-        found = next((values[name] for name in self.names if name in values), math.nan)
-        return None if found is None or math.isnan(found) else found
-
-
-def percent(key: str, name: str, label: str, section: str, meaning: str, better: Better | None) -> Metric:
-    """Return a metric in percent: it wanders between repeats and combines by time."""
-    return Metric(key, (name,), label, section, "%", meaning, better, False, "time-mean")
+        for name in self.names:  # a loop, not a generator: a report of 2,000 launches asks half a million times
+            if name in values:
+                found = values[name]
+                return None if found is None or math.isnan(found) else found
+        return None

@@ -1,0 +1,28 @@
+"""``ncu-assist explain``: what one metric or warp stall reason means."""
+
+from __future__ import annotations
+
+import click
+
+from ncu_assist.cli import options
+from ncu_assist.cli.console import write, write_json
+
+
+@click.command("explain")
+@click.argument("name")
+@options.as_json
+def command(name: str, as_json: bool) -> int:
+    """Explain NAME: a metric by key, by ncu's name with or without rollup, or by label; or a warp stall reason.
+
+    Exit code 2 with the nearest name where nothing is called so.
+    """
+    from ncu_assist.ncu.lookup import explain
+    from ncu_assist.render.json import explain_json
+    from ncu_assist.render.terminal import explain_text
+
+    subjects = explain(name)
+    if as_json:
+        write_json(explain_json(subjects))
+    else:
+        write(explain_text(subjects))
+    return 0

@@ -1,0 +1,30 @@
+"""``ncu-assist metrics``: the metrics that the tool knows, and ncu's names on a chip."""
+
+from __future__ import annotations
+
+import click
+
+from ncu_assist.cli import options
+from ncu_assist.cli.console import write, write_json
+
+
+@click.command("metrics")
+@click.argument("patterns", metavar="[PATTERN]...", nargs=-1)
+@click.option("--chip", metavar="NAME", help="Spellings on this chip, such as gb202, and its other names.")
+@options.as_json
+def command(patterns: tuple[str, ...], chip: str | None, as_json: bool) -> int:
+    """List the metrics that show, diff and gates use: key, unit, which way is better, ncu's name, meaning.
+
+    PATTERN is a part of a key, a name or a label; with a * it stands for the whole. Where the catalogue has nothing,
+    and with --chip, ncu's own lists are looked through. Exit code 2 with the nearest name where nothing matches.
+    """
+    from ncu_assist.ncu.lookup import search
+    from ncu_assist.render.json import metrics_json
+    from ncu_assist.render.terminal import metrics_text
+
+    found = search(patterns, chip)
+    if as_json:
+        write_json(metrics_json(found))
+    else:
+        write(metrics_text(found))
+    return 0

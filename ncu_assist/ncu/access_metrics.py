@@ -1,0 +1,134 @@
+"""The catalogue's rows on memory accesses of the SM: global, local and shared memory, spills, clusters, TMA."""
+
+from __future__ import annotations
+
+from ncu_assist.ncu.metric import (
+    BEFORE_HOPPER,
+    EXACT,
+    HIGHER,
+    LOWER,
+    MEAN,
+    MEMORY,
+    NOISY,
+    NOWHERE,
+    SOURCE,
+    SUM,
+    TABLES,
+    Better,
+    Metric,
+)
+
+VERBS = {"ld": "load", "st": "store", "red": "reduction", "atom": "atomic"}
+
+
+def _l1(space: str, op: str, what: str, exact: bool) -> Metric:
+    """Return a row on what L1 looked up: ``what`` is requests (one a warp's instruction) or sectors (32 bytes)."""
+    verb = VERBS[op]
+    key, name = f"{space}_{verb}_{what}", f"l1tex__t_{what}_pipe_lsu_mem_{space}_op_{op}.sum"
+    label, unit = f"{space.capitalize()} {verb}s: {what}", "sector" if what == "sectors" else ""
+    meaning = f"{what} of {space} {verb}s that pass L1; TMA traffic does not"
+    return Metric(key, (name,), NOWHERE, label, unit, LOWER, exact, SUM, meaning)
+
+
+def _shared(key: str, name: str, label: str, meaning: str, exact: bool) -> Metric:
+    return Metric(key, (f"l1tex__{name}.sum",), NOWHERE, label, "", LOWER, exact, SUM, meaning)
+
+
+def _busy(key: str, name: str, label: str, meaning: str) -> Metric:
+    """Return a row on one part of L1, of those that ncu's memory throughput is the largest of."""
+    names = (f"l1tex__{name}.avg.pct_of_peak_sustained_elapsed",)
+    return Metric(key, names, NOWHERE, label, "%", HIGHER, NOISY, MEAN, f"{meaning}, in percent of what L1 can do")
+
+
+def _bytes(key: str, name: str, label: str, meaning: str, lacking: tuple[str, ...] = ()) -> Metric:
+    better: Better | None = None if lacking else LOWER
+    exact = name == "l1tex2xbar_write_bytes"  # what is written depends on the program, what is read on L1's hits
+    return Metric(key, (f"l1tex__m_{name}.sum",), NOWHERE, label, "byte", better, exact, SUM, meaning, lacking=lacking)
+
+
+# fmt: off
+GLOBAL: tuple[Metric, ...] = (
+    Metric("l1_hit_rate", ("l1tex__t_sector_hit_rate.pct",), MEMORY, "L1/TEX Hit Rate", "%", None, NOISY, MEAN,
+           "sectors found in L1"),
+    Metric("l1_hit_rate_load", ("l1tex__t_sector_pipe_lsu_mem_global_op_ld_hit_rate.pct",), TABLES,
+           "L1TEX Hit Rate For Global Loads", "%", None, NOISY, MEAN, "sectors of global loads found in L1"),
+    _l1("global", "ld", "requests", EXACT), _l1("global", "st", "requests", EXACT),
+    _l1("global", "red", "requests", EXACT), _l1("global", "atom", "requests", EXACT),
+    _l1("global", "ld", "sectors", EXACT), _l1("global", "st", "sectors", NOISY),
+    _l1("global", "red", "sectors", EXACT), _l1("global", "atom", "sectors", NOISY),
+    Metric("bytes_per_sector_load", ("smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio",), TABLES,
+           "Bytes used per sector, global loads", "byte/sector", HIGHER, EXACT, MEAN,
+           "bytes that threads asked for, of the 32 in each sector that they touched",
+           shown_as="Average Bytes Per Sector For Global Loads"),
+    Metric("bytes_per_sector_store", ("smsp__sass_average_data_bytes_per_sector_mem_global_op_st.ratio",), TABLES,
+           "Bytes used per sector, global stores", "byte/sector", HIGHER, EXACT, MEAN,
+           "bytes that threads wrote, of the 32 in each sector that they touched",
+           shown_as="Average Bytes Per Sector For Global Stores"),
+    Metric("global_sectors_theoretical", ("memory_l2_theoretical_sectors_global",), SOURCE,
+           "Theoretical sectors, global", "sectors", LOWER, EXACT, SUM,
+           "sectors that the addresses of global accesses touch", shown_as="L2 Theoretical Sectors Global"),
+    Metric("global_sectors_ideal", ("memory_l2_theoretical_sectors_global_ideal",), SOURCE, "Ideal sectors, global",
+           "sectors", LOWER, EXACT, SUM, "sectors that the same bytes would need side by side",
+           shown_as="L2 Theoretical Sectors Global Ideal"),
+    Metric("global_sectors_excessive", ("derived__memory_l2_theoretical_sectors_global_excessive",), SOURCE,
+           "Excessive L2 sectors, global", "sector", LOWER, EXACT, SUM,
+           "theoretical above ideal sectors: what uncoalesced accesses cost",
+           shown_as="L2 Theoretical Sectors Global Excessive"),
+    _bytes("l1_bytes_from_l2", "xbar2l1tex_read_bytes", "Bytes from L2 to L1", "bytes that SMs got from L2"),
+    _bytes("l1_bytes_to_l2", "l1tex2xbar_write_bytes", "Bytes from L1 to L2", "bytes that SMs sent to L2"),
+    _bytes("tma_load_bytes", "xbar2l1tex_read_bytes_mem_global_op_tma_ld", "TMA load bytes",
+           "bytes from global to shared memory through TMA", BEFORE_HOPPER),
+    _bytes("tma_store_bytes", "l1tex2xbar_write_bytes_mem_global_op_tma_st", "TMA store bytes",
+           "bytes from shared to global memory through TMA", BEFORE_HOPPER),
+    _bytes("cluster_bytes_read", "xbar2l1tex_read_bytes_mem_dshared", "Cluster bytes in",
+           "bytes that SMs got from the shared memory of others in the cluster", BEFORE_HOPPER),
+    _bytes("cluster_bytes_write", "l1tex2xbar_write_bytes_mem_dshared", "Cluster bytes out",
+           "bytes that SMs sent to the shared memory of others in the cluster", BEFORE_HOPPER),
+)
+
+LOCAL: tuple[Metric, ...] = (
+    _l1("local", "ld", "requests", EXACT), _l1("local", "st", "requests", EXACT),
+    _l1("local", "ld", "sectors", NOISY), _l1("local", "st", "sectors", NOISY),
+    Metric("local_hit_rate_load", ("l1tex__t_sector_pipe_lsu_mem_local_op_ld_hit_rate.pct",), TABLES,
+           "L1TEX Hit Rate For Local Loads", "%", None, NOISY, MEAN, "sectors of local loads found in L1"),
+    Metric("local_spilling_requests", ("derived__local_spilling_requests",), MEMORY,
+           "Local Memory Spilling Requests", "", LOWER, EXACT, SUM,
+           "registers spilled to local memory, apart from other local memory"),
+    Metric("local_spilling_share", ("derived__local_spilling_requests_pct",), MEMORY,
+           "Local Memory Spilling Request Overhead", "%", LOWER, EXACT, MEAN,
+           "requests of spills, of all requests to L1"),
+    Metric("spill_instructions", ("sass__inst_executed_register_spilling",), NOWHERE, "Spill instructions", "inst",
+           LOWER, EXACT, SUM, "loads and stores that the compiler added because registers ran out"),
+)
+
+SHARED: tuple[Metric, ...] = (
+    Metric("shared_wavefronts", ("memory_l1_wavefronts_shared",), SOURCE, "Wavefronts, shared memory", "sectors",
+           LOWER, EXACT, SUM, "passes through the banks of shared memory", shown_as="L1 Wavefronts Shared"),
+    Metric("shared_wavefronts_ideal", ("memory_l1_wavefronts_shared_ideal",), SOURCE,
+           "Ideal wavefronts, shared memory", "sectors", LOWER, EXACT, SUM,
+           "passes that the same accesses would need without bank conflicts", shown_as="L1 Wavefronts Shared Ideal"),
+    Metric("shared_wavefronts_excessive", ("derived__memory_l1_wavefronts_shared_excessive",), SOURCE,
+           "Bank conflicts (wavefronts)", "", LOWER, EXACT, SUM,
+           "passes above the ideal: what bank conflicts cost", shown_as="L1 Wavefronts Shared Excessive"),
+    _shared("bank_conflicts_load", "data_bank_conflicts_pipe_lsu_mem_shared_op_ld", "Raw bank conflicts, shared loads",
+            "conflicts counted by hardware; up to 2 % of them are arbitration between warps", NOISY),
+    _shared("bank_conflicts_store", "data_bank_conflicts_pipe_lsu_mem_shared_op_st",
+            "Raw bank conflicts, shared stores",
+            "conflicts counted by hardware; up to 2 % of them are arbitration between warps", NOISY),
+    _shared("bank_conflicts_atomic", "data_bank_conflicts_pipe_lsu_mem_shared_op_atom",
+            "Raw bank conflicts, shared atomics", "conflicts of atomics on shared memory, counted by hardware", NOISY),
+    _shared("shared_wavefronts_all", "data_pipe_lsu_wavefronts_mem_shared", "Shared wavefronts, hardware",
+            "passes counted by hardware; includes stores and loads of L1 that share the path", NOISY),
+    _shared("shared_wavefronts_load", "data_pipe_lsu_wavefronts_mem_shared_op_ld", "Shared load wavefronts, hardware",
+            "passes of shared loads, counted by hardware", NOISY),
+    _shared("shared_wavefronts_store", "data_pipe_lsu_wavefronts_mem_shared_op_st",
+            "Shared store wavefronts, hardware", "passes of shared stores, counted by hardware", NOISY),
+    _busy("l1_data_pipe", "data_pipe_lsu_wavefronts", "L1 data pipe", "wavefronts of global, local and shared memory"),
+    _busy("l1_requests_busy", "lsuin_requests", "L1 input", "instructions that enter L1"),
+    _busy("l1_writeback_busy", "lsu_writeback_active", "L1 writeback", "data returned to registers"),
+    _busy("l1_output_busy", "m_l1tex2xbar_req_cycles_active", "L1 output", "requests and data sent to L2"),
+    _busy("l1_fill_busy", "m_xbar2l1tex_read_sectors", "L1 fill", "sectors received from L2"),
+)
+# fmt: on
+
+ACCESS_METRICS = (*GLOBAL, *LOCAL, *SHARED)

@@ -1,0 +1,96 @@
+"""The catalogue's rows on arithmetic: how busy each pipe is, and how many operations of each precision there were."""
+
+from __future__ import annotations
+
+from ncu_assist.ncu.metric import (
+    ALL_BUT_HOPPER,
+    BEFORE_AMPERE,
+    BEFORE_HOPPER,
+    COMPUTE,
+    EXACT,
+    MEAN,
+    NOISY,
+    NOWHERE,
+    SUM,
+    Metric,
+)
+
+ACTIVE = ".avg.pct_of_peak_sustained_active"
+PER_CYCLE = ".sum.per_cycle_elapsed"
+NO_DMMA = ("tu102", "ga102", "ad102")
+
+
+def _pipe(key: str, name: str, label: str, does: str, lacking: tuple[str, ...] = ()) -> Metric:
+    """Return a row on one pipe; Blackwell calls the parts of its tensor pipe subpipes."""
+    names = [name + ACTIVE]
+    if "_tensor_op_" in name and lacking != ALL_BUT_HOPPER:
+        names.append(name.replace("_tensor_op_", "_tensor_subpipe_") + ACTIVE)
+    ours = f"{label} pipe{', cycles' if key.endswith('_cycles') else ''}"
+    meaning = f"{does}, in percent of the pipe's peak while the SM is active"
+    return Metric(
+        key, tuple(names), COMPUTE, ours, "%", None, NOISY, MEAN, meaning, shown_as=label, lacking=lacking
+    )  # fmt: skip
+
+
+def _flops(precision: str, letter: str, op: str) -> Metric:
+    """Return a row on one kind of floating-point instruction: ``op`` is add, mul or fma."""
+    name = f"smsp__sass_thread_inst_executed_op_{letter}{op}_pred_on{PER_CYCLE}"
+    meaning = f"{precision} {op} instructions of threads, a cycle, all schedulers together"
+    label = f"{precision.upper()} {op} per cycle"
+    return Metric(f"{precision}_{op}_per_cycle", (name,), NOWHERE, label, "inst/cycle", None, NOISY, MEAN, meaning)
+
+
+def _tensor(what: str, sources: tuple[str, ...], lacking: tuple[str, ...] = ()) -> Metric:
+    """Return a row on the operations of the tensor cores on one type of input."""
+    names = tuple(f"sm__ops_path_tensor_src_{source}.sum" for source in sources)
+    meaning = f"tensor-core operations on {what} inputs; a multiply-add counts as two"
+    return Metric(
+        f"tensor_ops_{what}", names, NOWHERE, f"Tensor operations, {what}", "", None, EXACT, SUM, meaning,
+        lacking=lacking,
+    )  # fmt: skip
+
+
+# fmt: off
+PIPE_METRICS: tuple[Metric, ...] = (
+    _pipe("pipe_fma", "sm__inst_executed_pipe_fma", "FMA", "fp32 add, multiply and FMA, integer multiply"),
+    _pipe("pipe_fma_cycles", "sm__pipe_fma_cycles_active", "FMA", "cycles in which the FMA pipe worked"),
+    _pipe("pipe_alu", "sm__inst_executed_pipe_alu", "ALU", "integer, logic, compare, min, max and conversions"),
+    _pipe("pipe_alu_cycles", "sm__pipe_alu_cycles_active", "ALU", "cycles in which the ALU pipe worked"),
+    _pipe("pipe_fp16", "sm__inst_executed_pipe_fma_type_fp16", "FMA (FP16)", "fp16 add, multiply and FMA",
+          ("tu102", "ga100")),
+    _pipe("pipe_fp64", "sm__inst_executed_pipe_fp64", "FP64", "double precision"),
+    _pipe("pipe_fp64_cycles", "sm__pipe_fp64_cycles_active", "FP64", "cycles in which the FP64 pipe worked"),
+    _pipe("pipe_xu", "sm__inst_executed_pipe_xu", "XU", "special functions (exp, sin, rsqrt), int to float"),
+    _pipe("pipe_lsu", "sm__inst_executed_pipe_lsu", "LSU", "loads, stores and atomics, shared memory, shuffles"),
+    _pipe("pipe_adu", "sm__inst_executed_pipe_adu", "ADU", "addresses: barriers, branches, constants by address"),
+    _pipe("pipe_cbu", "sm__inst_executed_pipe_cbu", "CBU", "branches and convergence of threads"),
+    _pipe("pipe_uniform", "sm__inst_executed_pipe_uniform", "Uniform", "values that all threads of a warp share"),
+    _pipe("pipe_tex", "sm__inst_executed_pipe_tex", "TEX", "texture and surface instructions"),
+    _pipe("pipe_tma", "sm__inst_executed_pipe_tma", "TMA", "bulk copies of tiles", BEFORE_HOPPER),
+    _pipe("pipe_tensor_cycles", "sm__pipe_tensor_cycles_active", "Tensor (All)",
+          "cycles in which the tensor cores worked"),
+    _pipe("pipe_tensor_hmma", "sm__inst_executed_pipe_tensor_op_hmma", "Tensor (FP)",
+          "mma of a warp on fp16, bf16, tf32; some chips run HFMA2 here too"),
+    _pipe("pipe_tensor_hmma_cycles", "sm__pipe_tensor_op_hmma_cycles_active", "Tensor (FP)",
+          "cycles in which the tensor cores worked on floating point"),
+    _pipe("pipe_tensor_imma", "sm__inst_executed_pipe_tensor_op_imma", "Tensor (INT)", "mma of a warp on integers"),
+    _pipe("pipe_tensor_dmma", "sm__inst_executed_pipe_tensor_op_dmma", "Tensor (DP)", "mma of a warp on fp64",
+          (*NO_DMMA, "gb202")),
+    _pipe("pipe_tensor_gmma", "sm__inst_executed_pipe_tensor_op_gmma", "Tensor (Warp Group)",
+          "mma of a warpgroup (wgmma)", ALL_BUT_HOPPER),
+)
+# fmt: on
+
+FLOP_METRICS: tuple[Metric, ...] = (
+    *(_flops("fp64", "d", op) for op in ("add", "mul", "fma")),
+    *(_flops("fp32", "f", op) for op in ("add", "mul", "fma")),
+    *(_flops("fp16", "h", op) for op in ("add", "mul", "fma")),
+    _tensor("fp16", ("fp16", "fp16_dst_fp32", "fp16_bf16_tf32_dst_fp32")),
+    _tensor("bf16", ("bf16_dst_fp32",), BEFORE_AMPERE),
+    _tensor("tf32", ("tf32_dst_fp32",), BEFORE_AMPERE),
+    _tensor("fp64", ("fp64",), BEFORE_AMPERE),
+    _tensor("fp8", ("fp8_sparsity_off", "fp8_dst_fp32", "fp4_fp6_fp8_dst_fp32"), ("tu102", "ga100", "ga102")),
+    _tensor("int8", ("int8",)),
+)
+
+COMPUTE_METRICS = (*PIPE_METRICS, *FLOP_METRICS)

@@ -1,0 +1,106 @@
+"""The formulas of derived metrics: plain arithmetic; NaN where a ratio has nothing to be taken of."""
+
+from __future__ import annotations
+
+import math
+
+SECTOR_BYTES = 32  # CUDA C++ Programming Guide, device memory accesses: the unit of traffic between L1, L2 and DRAM
+WARP_LANES = 32
+SCHEDULERS_PER_SM = 4  # every chip since Volta (NVIDIA's tuning guides: four warp schedulers an SM)
+NS_PER_S = 1e9
+NOT_APPLICABLE = math.nan
+
+
+def ratio(above: float, below: float) -> float:
+    """Return above over below, NaN where there is nothing below."""
+    return above / below if below > 0 else NOT_APPLICABLE
+
+
+def percent(above: float, below: float) -> float:
+    return 100.0 * ratio(above, below)
+
+
+def total(*parts: float) -> float:
+    return sum(parts)
+
+
+def largest(*parts: float) -> float:
+    return max(parts)
+
+
+def product(first: float, second: float) -> float:
+    return first * second
+
+
+def share(part: float, *others: float) -> float:
+    """Return the first of all, in percent."""
+    return percent(part, part + sum(others))
+
+
+def sector_efficiency(bytes_per_sector: float, requests: float) -> float:
+    """Return used of touched bytes; requests without any used byte are cp.async, whose bytes ncu does not count."""
+    return 100.0 * bytes_per_sector / SECTOR_BYTES if requests > 0 and bytes_per_sector > 0 else NOT_APPLICABLE
+
+
+def ideal_sectors(bytes_per_sector: float, sectors: float, requests: float) -> float:
+    """Return the sectors a request would touch if the bytes it uses lay side by side; at least one."""
+    used = sector_efficiency(bytes_per_sector, requests) / 100.0
+    return NOT_APPLICABLE if math.isnan(used) else max(1.0, used * sectors / requests)
+
+
+def rate(duration_ns: float, *nbytes: float) -> float:
+    """Return bytes a second."""
+    return sum(nbytes) / duration_ns * NS_PER_S if duration_ns > 0 else NOT_APPLICABLE
+
+
+def sector_rate(duration_ns: float, sectors: float) -> float:
+    return rate(duration_ns, sectors * SECTOR_BYTES)
+
+
+def sector_bytes(*sectors: float) -> float:
+    return sum(sectors) * SECTOR_BYTES
+
+
+def bytes_in_flight(waiting_warps: float, issued_per_cycle: float, sectors: float, requests: float) -> float:
+    """Return the bytes of loads under way in an SM, by Little's law; ``waiting_warps`` a cycle with an issue."""
+    warps = SCHEDULERS_PER_SM * waiting_warps * issued_per_cycle
+    return warps * SECTOR_BYTES * ratio(sectors, requests)
+
+
+def flops(add: float, mul: float, fma: float, cycles: float) -> float:
+    """Return floating-point operations from instructions a cycle; an FMA is two."""
+    return (add + mul + 2 * fma) * cycles
+
+
+def half_flops(add: float, mul: float, fma: float, cycles: float) -> float:
+    """Return the same for instructions that work on two halves at once (HADD2, HMUL2, HFMA2)."""
+    return 2 * flops(add, mul, fma, cycles)
+
+
+def intensity(add: float, mul: float, fma: float, cycles: float, read: float, written: float) -> float:
+    return ratio(flops(add, mul, fma, cycles), read + written)
+
+
+def half_intensity(add: float, mul: float, fma: float, cycles: float, read: float, written: float) -> float:
+    return 2 * intensity(add, mul, fma, cycles, read, written)
+
+
+def tensor_intensity(read: float, written: float, *operations: float) -> float:
+    return ratio(sum(operations), read + written)
+
+
+def idle_lanes(threads_per_instruction: float) -> float:
+    return 100.0 * (1 - threads_per_instruction / WARP_LANES)
+
+
+def idle_share(active: float, elapsed: float) -> float:
+    return 100.0 - percent(active, elapsed)
+
+
+def last_wave(waves: float) -> float:
+    """Return how full the last wave of blocks is, in percent; a whole number of waves leaves none empty."""
+    return 100.0 * (waves - math.ceil(waves) + 1) if waves > 0 else NOT_APPLICABLE
+
+
+def unspilled(loads: float, stores: float, spills: float) -> float:
+    return max(0.0, loads + stores - spills)

@@ -1,0 +1,140 @@
+"""The metric doctor: which of the metrics asked for cannot be had, what was meant, and what stays unanswered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from ncu_assist.ncu.available_names import Available, on_chip
+from ncu_assist.ncu.derived import ALL_DERIVED
+from ncu_assist.ncu.metrics import CATALOGUE
+from ncu_assist.ncu.mistaken_names import MISTAKEN
+from ncu_assist.ncu.recorded_names import recorded_names
+from ncu_assist.ncu.spelling import ROLLUPS, USUAL, join, nearest, split
+
+NAMES = frozenset(name for metric in CATALOGUE.values() for name in metric.names)
+
+
+@dataclass(frozen=True)
+class NameProblem:
+    """One name that cannot be had: why, and the spelling that can; an empty ``suggestion`` where there is none."""
+
+    asked: str
+    reason: str
+    suggestion: str
+
+
+@dataclass(frozen=True)
+class NameCheck:
+    """``unanswered``: the questions that stay open, one sentence each. ``problems``: names with a right spelling."""
+
+    unanswered: tuple[str, ...]
+    problems: tuple[NameProblem, ...]
+
+    @property
+    def fine(self) -> bool:
+        return not self.unanswered and not self.problems
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Return all of it in sentences, what cannot be answered first."""
+        return (*self.unanswered, *(f"{p.asked} {p.reason}; use {p.suggestion}" for p in self.problems))
+
+
+def check_names(asked: Iterable[str], available: Available) -> NameCheck:
+    """Return what is wrong with names asked for: ncu's, with rollup, or keys of the catalogue.
+
+    ``available`` is ``on_chip(chip)`` before profiling and ``in_report(names)`` after it.
+    """
+    wrong = [problem for name in dict.fromkeys(asked) if (problem := _problem(name, available))]
+    unanswered = tuple(f"cannot be answered: {_question(p.asked)} ({p.reason})" for p in wrong if not p.suggestion)
+    return NameCheck(unanswered, tuple(problem for problem in wrong if problem.suggestion))
+
+
+def spelled(name: str, available: Available) -> tuple[str, ...]:
+    """Return ncu's names behind a name: itself, or those that a key of the catalogue needs. Empty where one lacks."""
+    if name in ALL_DERIVED:
+        optional = ALL_DERIVED[name].optional
+        parts = {key: _spelling(key, available) for key in ALL_DERIVED[name].needs}
+        lacking = [key for key, found in parts.items() if not found and key not in optional]
+        return () if lacking or not any(parts.values()) else tuple(found for found in parts.values() if found)
+    found = _spelling(name, available) if name in CATALOGUE else name if available.has(name) else ""
+    return (found,) if found else ()
+
+
+def missing_keys(available: Available) -> tuple[str, ...]:
+    """Return the keys of the catalogue and of derived metrics that cannot be had, but for what we measure ourselves."""
+    given = {key for key, metric in CATALOGUE.items() if metric.given}
+    keys = [*CATALOGUE, *(key for key, derived in ALL_DERIVED.items() if given.isdisjoint(derived.needs))]
+    return tuple(key for key in keys if key not in given and not spelled(key, available))
+
+
+def suggestion(name: str, available: Available) -> str:
+    """Return the spelling that can be had and is most likely meant; empty where nothing is near."""
+    return next((one for one in _candidates(name, available) if spelled(one, available)), "")
+
+
+def _spelling(key: str, available: Available) -> str:
+    return next((name for name in CATALOGUE[key].names if available.has(name)), "")
+
+
+def _problem(name: str, available: Available) -> NameProblem | None:
+    if spelled(name, available):
+        return None
+    return NameProblem(name, _reason(name, available), suggestion(name, available))
+
+
+def _candidates(name: str, available: Available) -> Iterator[str]:
+    """Yield spellings that may be meant, likeliest first: they need not be available."""
+    base, rollup = split(name)
+    for metric in CATALOGUE.values():
+        bases = [split(one)[0] for one in metric.names]
+        if base in bases:
+            yield from (join(other, rollup) for other in bases if other != base)
+    if base in MISTAKEN:
+        yield from _names_of(MISTAKEN[base], available)
+    if base in available.rollups:
+        yield from (join(base, one) for one in _rollups(base, rollup, available))
+    for other in nearest(base, available.rollups, 3):
+        yield from (join(other, one) for one in (rollup, *_rollups(other, rollup, available)))
+    yield from nearest(name, [*CATALOGUE, *ALL_DERIVED])
+
+
+def _names_of(key: str, available: Available) -> list[str]:
+    """Return ncu's name behind a key; the key itself where it takes several."""
+    names = spelled(key, available)
+    return list(names) if len(names) == 1 else [key]
+
+
+def _rollups(base: str, wanted: str, available: Available) -> list[str]:
+    """Return the rollups of a base: those like the wanted one first, of them those that the catalogue uses."""
+    known = list(available.rollups[base])
+    recorded = recorded_names().get(base)
+    usual = USUAL.get(recorded.kind, "") if recorded else ""
+    like = [one for one in known if wanted and one.startswith(wanted)] or nearest(wanted, known, 2)
+    ranked = [*like, *(one for one in (usual,) if one in known), *known]
+    listed = [one for one in known if join(base, one) in NAMES]
+    return [*(one for one in like if one in listed), *like, *listed, *ranked]
+
+
+def _reason(name: str, available: Available) -> str:
+    base, rollup = split(name)
+    recorded = recorded_names().get(base)
+    if base in available.rollups:
+        return f"has no rollup .{rollup}" if rollup else "needs a rollup"
+    if name in CATALOGUE or name in ALL_DERIVED:
+        return f"is not what {available.where} has the counters for"
+    if recorded is None:
+        return "is a name that no recorded chip has"
+    if rollup and rollup not in ROLLUPS[recorded.kind]:
+        return f"is not in {available.where} and has no rollup .{rollup}"
+    if available.where in recorded.chips or available.where == on_chip(None).where:
+        return f"is not in {available.where}"
+    return f"is not in {available.where}; ncu has it on {', '.join(sorted(recorded.chips))}"
+
+
+def _question(name: str) -> str:
+    known = CATALOGUE.get(name) or ALL_DERIVED.get(name)
+    by_name = next((metric for metric in CATALOGUE.values() if name in metric.names), None)
+    meaning = known.meaning if known else by_name.meaning if by_name else ""
+    return f"{name}, {meaning}" if meaning else name

@@ -1,0 +1,81 @@
+"""How ncu spells metrics: a base name, a rollup over the units that counted, a rate or a share of the peak."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+
+BASE_ROLLUPS = {
+    "sum": "added up over all units",
+    "avg": "mean of all units",
+    "min": "of the unit that has least",
+    "max": "of the unit that has most",
+    "pct": "in percent",
+    "ratio": "as a ratio",
+    "max_rate": "the largest possible value",
+}
+RATES = {
+    "per_second": "a second",
+    "per_cycle_active": "a cycle in which the unit was active",
+    "per_cycle_elapsed": "a cycle, idle ones included",
+    "per_cycle_in_region": "a cycle of the range",
+    "per_cycle_in_frame": "a cycle of the frame",
+    "pct_of_peak_sustained_active": "in percent of the sustained peak, over cycles in which the unit was active",
+    "pct_of_peak_sustained_elapsed": "in percent of the sustained peak, idle cycles included",
+    "pct_of_peak_sustained_region": "in percent of the sustained peak, over the range",
+    "pct_of_peak_sustained_frame": "in percent of the sustained peak, over the frame",
+    "peak_sustained": "the sustained peak a cycle",
+    "peak_sustained_active": "the sustained peak, over active cycles",
+    "peak_sustained_active.per_second": "the sustained peak a second, over active cycles",
+    "peak_sustained_elapsed": "the sustained peak, over all cycles",
+    "peak_sustained_elapsed.per_second": "the sustained peak a second, over all cycles",
+    "peak_sustained_region": "the sustained peak, over the range",
+    "peak_sustained_region.per_second": "the sustained peak a second, over the range",
+    "peak_sustained_frame": "the sustained peak, over the frame",
+    "peak_sustained_frame.per_second": "the sustained peak a second, over the frame",
+}
+COUNTED = ("sum", "avg", "min", "max")
+SHARES = tuple(rate for rate in RATES if rate.startswith("pct_of_peak"))
+# Which rollups a kind of metric takes: ncu's documentation, Metrics Structure; every name of a full report fits it.
+ROLLUPS: dict[str, tuple[str, ...]] = {
+    "Counter": (*COUNTED, *(f"{base}.{rate}" for rate in RATES for base in COUNTED)),
+    "Ratio": ("pct", "ratio", "max_rate"),
+    "Throughput": tuple(f"{base}.{share}" for share in SHARES for base in COUNTED),
+    "": (),
+}
+USUAL = {"Counter": "sum", "Ratio": "ratio", "Throughput": "avg.pct_of_peak_sustained_elapsed"}
+_SPLIT = re.compile(r"(?P<base>.*?__[^.]*)\.(?P<rollup>.+)")  # the base of a sampled metric has points before its __
+PREFIX = re.compile(r"(?:breakdown|pmsampling|group|regex):")
+NEAR = 0.75  # of difflib's ratio: one renamed part in a long name stays above it, another metric of the unit below
+FEW = 60  # names that share most parts with the one asked for; only they are compared letter by letter
+
+
+def split(name: str) -> tuple[str, str]:
+    """Return base name and rollup: ``('sm__warps_active', 'avg.per_cycle_active')``; no rollup is an empty one."""
+    match = _SPLIT.fullmatch(name)
+    return (match["base"], match["rollup"]) if match else (name, "")
+
+
+def join(base: str, rollup: str) -> str:
+    return f"{base}.{rollup}" if rollup else base
+
+
+def rollup_words(rollup: str) -> str:
+    """Return what a rollup means, empty for one that ncu does not have."""
+    first, _, rate = rollup.partition(".")
+    words = BASE_ROLLUPS.get(first, "")
+    if not rate:
+        return words
+    return f"{words}, {RATES[rate]}" if words and rate in RATES else ""
+
+
+def nearest(name: str, candidates: Iterable[str], count: int = 1) -> list[str]:
+    """Return the candidates most like ``name``, best first: by parts that they share, then letter by letter."""
+    parts = _parts(name)
+    ranked = sorted(candidates, key=lambda one: (-len(parts & _parts(one)), abs(len(one) - len(name)), one))[:FEW]
+    return difflib.get_close_matches(name, ranked, n=count, cutoff=NEAR)
+
+
+def _parts(name: str) -> set[str]:
+    return set(re.split(r"[_.:]+", name.lower()))

@@ -1,0 +1,98 @@
+"""Why a warp cannot issue: ncu's stall reasons in our words, and their rows of the catalogue."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ncu_assist.ncu.metric import ALL_BUT_HOPPER, BLACKWELL, MEAN, NOISY, WARP_STATE, Metric
+
+STALL_PREFIX = "smsp__average_warps_issue_stalled_"
+STALL = re.compile(STALL_PREFIX + r"(\w+)_per_issue_active\.ratio")  # Hopper has 'gmma', others not
+SAMPLED = re.compile(r"smsp__pcsamp_warps_issue_stalled_(\w+?)(?:_not_issued)?")
+ISSUED = "selected"  # the state of a warp that issues: no stall
+
+
+@dataclass(frozen=True)
+class StallReason:
+    """One reason in ncu's spelling. ``same_as``: the reason that the counters have for what only the sampler has."""
+
+    name: str
+    label: str
+    waits_for: str
+    try_this: str
+    lacking: tuple[str, ...] = ()
+    same_as: str = ""
+
+
+# fmt: off
+_REASONS = (
+    StallReason("barrier", "Stall Barrier", "the other warps of its block at a barrier (__syncthreads)",
+                "Even out the work between barriers, use fewer of them, or smaller blocks so that fewer warps wait."),
+    StallReason("branch_resolving", "Stall Branch Resolving", "the target of a branch to be known",
+                "Branch less in the inner loop: unroll, or select instead of branching."),
+    StallReason("dispatch_stall", "Stall Dispatch Stall", "the dispatcher, which holds back a chosen instruction",
+                "Seldom large; look for register bank conflicts or a pipe that is nearly full."),
+    StallReason("drain", "Stall Drain", "its stores to leave for memory, after its last instruction",
+                "Write less or in fewer, wider, coalesced stores; a strided store at the end of a kernel shows here."),
+    StallReason("gmma", "Stall GMMA", "the warpgroup's matrix instructions (wgmma), at an arrive or a wait",
+                "Keep more wgmma in flight before waiting, or let other warps load the next tile meanwhile.",
+                lacking=ALL_BUT_HOPPER),
+    StallReason("imc_miss", "Stall IMC Miss", "a constant that is not in the immediate constant cache",
+                "Read constants at one address a warp; move values that differ by thread to shared or global memory.",
+                lacking=BLACKWELL),
+    StallReason("lg_throttle", "Stall LG Throttle", "room in the queue for local and global memory instructions",
+                "Issue fewer, wider accesses (16 bytes a thread); get rid of spills and local arrays."),
+    StallReason("long_scoreboard", "Stall Long Scoreboard",
+                "data from global, local or texture memory, so from L1, L2 or DRAM",
+                "Load earlier and more at a time, keep more warps active, coalesce, or reuse data from shared memory."),
+    StallReason("math_pipe_throttle", "Stall Math Pipe Throttle", "a math pipe that is busy",
+                "The pipe is the limit: use cheaper or other instructions, or tensor cores; more warps do not help."),
+    StallReason("membar", "Stall Membar", "a memory fence: all its earlier accesses must be seen by others first",
+                "Fence less often or with a narrower scope (block instead of device or system)."),
+    StallReason("mio_throttle", "Stall MIO Throttle",
+                "room in the queue of shared memory and special functions",
+                "Fewer, wider shared accesses; keep values in registers; avoid bank conflicts, diverging constants."),
+    StallReason("misc", "Stall Misc", "something that has no reason of its own", "Seldom large; nothing to try."),
+    StallReason("no_instruction", "Stall No Instruction", "its next instruction: a cache miss, or a jump",
+                "Shrink the inner loop (less unrolling, less inlining); very short kernels always show it."),
+    StallReason("not_selected", "Stall Not Selected", "nothing: it could issue, another warp was taken",
+                "Warps are plenty; fewer of them, with more registers each, may serve better."),
+    StallReason("selected", "Selected", "nothing: it issues an instruction in this cycle",
+                "No stall: its share is the share of warp states that do work."),
+    StallReason("short_scoreboard", "Stall Short Scoreboard",
+                "data from shared memory, or the result of a special function",
+                "Fewer shared accesses a result (registers, warp shuffles); avoid bank conflicts; cheaper functions."),
+    StallReason("sleeping", "Stall Sleeping", "the end of a sleep that it asked for (nanosleep)",
+                "Sleep shorter, or wait for an event instead of polling."),
+    StallReason("tex_throttle", "Stall Tex Throttle", "room in the queue for texture and surface instructions",
+                "Issue fewer texture fetches at a time, or read through ordinary loads."),
+    StallReason("wait", "Stall Wait", "the fixed latency of its previous instruction",
+                "Usual in tight loops: more independent instructions between dependent ones, or more warps."),
+)
+_SAMPLED = (
+    StallReason("no_instructions", "Stall No Instruction", "its next instruction", "", same_as="no_instruction"),
+    StallReason("warpgroup_arrive", "Stall GMMA", "its warpgroup at a wgmma arrive", "", same_as="gmma"),
+)
+# fmt: on
+
+STALL_REASONS: dict[str, StallReason] = {reason.name: reason for reason in (*_REASONS, *_SAMPLED)}
+
+
+def _metric(reason: StallReason) -> Metric:
+    name = f"{STALL_PREFIX}{reason.name}_per_issue_active.ratio"
+    meaning = f"warps in this state, a cycle in which one issues; waits for {reason.waits_for}"
+    row = (f"warps_{reason.name}", (name,), WARP_STATE, reason.label, "inst", None, NOISY, MEAN, meaning)
+    return Metric(*row, lacking=reason.lacking)
+
+
+STALL_METRICS: tuple[Metric, ...] = tuple(_metric(reason) for reason in _REASONS)
+
+
+def stall_reasons(values: Mapping[str, float]) -> dict[str, float]:
+    """Return warps stalled for each reason, a cycle in which an instruction is issued; 'selected' is no stall."""
+    named = [name for name in values if name.startswith(STALL_PREFIX)]
+    found = {match.group(1): values[name] for name in named if (match := STALL.fullmatch(name))}
+    return {reason: value for reason, value in sorted(found.items()) if value is not None and not math.isnan(value)}

@@ -1,0 +1,116 @@
+"""The catalogue's rows on warps: scheduling, latency, divergence, and which instructions they execute."""
+
+from __future__ import annotations
+
+from ncu_assist.ncu.metric import (
+    BEFORE_AMPERE,
+    BEFORE_HOPPER,
+    BLACKWELL,
+    COMPUTE,
+    EXACT,
+    HIGHER,
+    INSTRUCTIONS,
+    LOWER,
+    MEAN,
+    NOISY,
+    NOWHERE,
+    SCHEDULER,
+    SOURCE,
+    SUM,
+    WARP_STATE,
+    Metric,
+)
+
+
+def _op(key: str, op: str, label: str, meaning: str, lacking: tuple[str, ...] = ()) -> Metric:
+    """Return a row on one kind of instruction; ``op`` is the end of ncu's name."""
+    return Metric(key, (f"smsp__{op}.sum",), NOWHERE, label, "inst", None, EXACT, SUM, meaning, lacking=lacking)
+
+
+# fmt: off
+SCHEDULING: tuple[Metric, ...] = (
+    Metric("issued_per_cycle", ("smsp__issue_active.avg.per_cycle_active",), SCHEDULER, "Issued Warp Per Scheduler",
+           "", HIGHER, NOISY, MEAN, "instructions that a scheduler issued a cycle, of 1"),
+    Metric("no_eligible", ("smsp__issue_inst0.avg.pct_of_peak_sustained_active",), SCHEDULER, "No Eligible", "%",
+           LOWER, NOISY, MEAN, "cycles in which a scheduler found no warp that could issue"),
+    Metric("active_warps", ("smsp__warps_active.avg.per_cycle_active",), SCHEDULER, "Active Warps Per Scheduler",
+           "warp", None, NOISY, MEAN, "warps that a scheduler has to choose from"),
+    Metric("eligible_warps", ("smsp__warps_eligible.avg.per_cycle_active",), SCHEDULER,
+           "Eligible Warps Per Scheduler", "warp", HIGHER, NOISY, MEAN,
+           "warps that could issue, of those active on a scheduler"),
+    Metric("max_warps", ("smsp__warps_active.avg.peak_sustained",), SCHEDULER, "GPU Maximum Warps Per Scheduler",
+           "warp", None, EXACT, MEAN, "warps that a scheduler can hold"),
+    Metric("issue_slots_busy", ("sm__inst_issued.avg.pct_of_peak_sustained_elapsed",), COMPUTE, "Issue Slots Busy",
+           "%", HIGHER, NOISY, MEAN, "issue slots that were used, of all from start to end"),
+    Metric("ipc", ("sm__inst_executed.avg.per_cycle_active",), COMPUTE, "Executed Ipc Active", "inst/cycle", HIGHER,
+           NOISY, MEAN, "instructions that an SM executed a cycle while it was active, of 4"),
+    Metric("ipc_elapsed", ("sm__inst_executed.avg.per_cycle_elapsed",), COMPUTE, "Executed Ipc Elapsed",
+           "inst/cycle", HIGHER, NOISY, MEAN, "instructions that an SM executed a cycle, idle cycles counted too"),
+    Metric("warp_cycles_per_instruction", ("smsp__average_warp_latency_per_inst_issued.ratio",), WARP_STATE,
+           "Warp Cycles Per Issued Instruction", "cycle", LOWER, NOISY, MEAN,
+           "cycles between two instructions of a warp; warps to hide it behind are needed in this number"),
+    Metric("threads_per_instruction", ("smsp__thread_inst_executed_per_inst_executed.ratio",), WARP_STATE,
+           "Avg. Active Threads Per Warp", "", HIGHER, EXACT, MEAN,
+           "threads that took part in an instruction, of 32; below it warps diverge"),
+    Metric("threads_per_instruction_predicated", ("smsp__thread_inst_executed_pred_on_per_inst_executed.ratio",),
+           WARP_STATE, "Avg. Not Predicated Off Threads Per Warp", "", HIGHER, EXACT, MEAN,
+           "threads that took part and that no predicate switched off, of 32"),
+    Metric("branches", ("smsp__inst_executed_op_branch.sum",), SOURCE, "Branch Instructions", "inst", None, EXACT,
+           SUM, "branch instructions that warps executed"),
+    Metric("branch_share", ("derived__smsp__inst_executed_op_branch_pct",), SOURCE, "Branch Instructions Ratio", "%",
+           None, EXACT, MEAN, "branches over instructions; ncu prints the ratio, 0.1 for 10 %, as a percentage"),
+    Metric("branch_efficiency", ("smsp__sass_average_branch_targets_threads_uniform.pct",), SOURCE,
+           "Branch Efficiency", "%", HIGHER, EXACT, MEAN,
+           "branches that all threads took alike, of those that could diverge; 0 where there are none"),
+    Metric("divergent_branches", ("smsp__branch_targets_threads_divergent",), SOURCE, "Divergent Branches",
+           "branches", LOWER, EXACT, SUM, "branches at which the threads of a warp parted"),
+    Metric("samples", ("smsp__pcsamp_sample_count",), SOURCE, "# Samples", "", None, NOISY, SUM,
+           "samples of the program counter: what lines and stall reasons per line are built from"),
+)
+
+INSTRUCTION_MIX: tuple[Metric, ...] = (
+    Metric("instructions", ("smsp__inst_executed.sum",), INSTRUCTIONS, "Executed Instructions", "inst", LOWER, EXACT,
+           SUM, "instructions that warps executed"),
+    Metric("instructions_issued", ("smsp__inst_issued.sum",), INSTRUCTIONS, "Issued Instructions", "inst", LOWER,
+           NOISY, SUM, "instructions issued, those that were issued again counted too"),
+    Metric("thread_instructions", ("thread_inst_executed",), SOURCE, "Thread Instructions Executed", "inst", LOWER,
+           EXACT, SUM, "instructions times threads that took part"),
+    _op("global_load_instructions", "sass_inst_executed_op_global_ld", "Global load instructions",
+        "loads from global memory, those that pass L1"),
+    _op("global_store_instructions", "sass_inst_executed_op_global_st", "Global store instructions",
+        "stores to global memory"),
+    _op("shared_load_instructions", "sass_inst_executed_op_shared_ld", "Shared load instructions",
+        "loads from shared memory"),
+    _op("shared_store_instructions", "sass_inst_executed_op_shared_st", "Shared store instructions",
+        "stores to shared memory"),
+    _op("local_load_instructions", "sass_inst_executed_op_local_ld", "Local load instructions",
+        "loads from local memory: spills, and arrays indexed at run time"),
+    _op("local_store_instructions", "sass_inst_executed_op_local_st", "Local store instructions",
+        "stores to local memory"),
+    _op("async_copies", "inst_executed_op_ldgsts", "Asynchronous copies",
+        "cp.async: global to shared memory without registers", BEFORE_AMPERE),
+    _op("matrix_loads", "inst_executed_op_ldsm", "Matrix loads (ldmatrix)", "tiles from shared memory for mma"),
+    _op("tma_loads", "inst_executed_op_tma_ld", "TMA loads", "tensor memory accelerator instructions that load",
+        BEFORE_HOPPER),
+    _op("tma_stores", "inst_executed_op_tma_st", "TMA stores", "tensor memory accelerator instructions that store",
+        BEFORE_HOPPER),
+    _op("cluster_instructions", "sass_inst_executed_op_dshared", "Distributed shared memory instructions",
+        "accesses to the shared memory of another block of the cluster", BEFORE_HOPPER),
+    _op("shared_atomics", "inst_executed_op_shared_atom", "Shared atomics", "atomics on shared memory"),
+    _op("global_reductions", "inst_executed_op_global_red", "Global reductions",
+        "atomics on global memory whose result nobody reads"),
+    _op("global_atomics", "inst_executed_op_generic_atom_dot_alu", "Global atomics",
+        "atomics on global memory that return a value, but for compare-and-swap"),
+    _op("global_compare_and_swap", "inst_executed_op_generic_atom_dot_cas", "Global compare-and-swap",
+        "atomicCAS on global memory; loops around it serialise"),
+    Metric("constant_requests", ("idc__requests.sum",), NOWHERE, "Indexed constant requests", "request", None, EXACT,
+           SUM, "requests of warps to the cache of constants that are read by address"),
+    Metric("constant_hit_rate", ("idc__request_hit_rate.pct",), NOWHERE, "Indexed constant hit rate", "%", None,
+           NOISY, MEAN, "requests that the cache of constants read by address could serve"),
+    Metric("immediate_constant_requests", ("smsp__imc_requests.sum",), NOWHERE, "Immediate constant requests",
+           "cycle", None, EXACT, SUM, "constants that instructions name directly, such as kernel arguments",
+           lacking=BLACKWELL),
+)
+# fmt: on
+
+WARP_METRICS = (*SCHEDULING, *INSTRUCTION_MIX)

@@ -1,0 +1,90 @@
+"""The catalogue and single metrics, as JSON: schemas ncu-assist.metrics/1 and ncu-assist.explain/1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ncu_assist.ncu.available_names import on_chip
+from ncu_assist.ncu.chips import CHIPS
+from ncu_assist.ncu.derived import Derived
+from ncu_assist.ncu.lookup import Found, NamedRollup, Row, Subject
+from ncu_assist.ncu.metric import Metric
+from ncu_assist.ncu.metric_doctor import spelled
+from ncu_assist.ncu.name_parts import read_name
+from ncu_assist.ncu.noise import noise_class
+from ncu_assist.ncu.recorded_names import RecordedName
+from ncu_assist.ncu.spelling import ROLLUPS, rollup_words
+from ncu_assist.ncu.stalls import StallReason
+from ncu_assist.render.json.values import answer
+from ncu_assist.render.metric_words import LONG_NS, NOISE_CHIP
+
+
+def metrics_json(found: Found) -> dict[str, Any]:
+    """Return rows of the catalogue, keys that the chip lacks, and ncu's other names with kind, unit and chips."""
+    rows = [{"group": group, **_row(row, found.chip)} for group, some in found.groups.items() for row in some]
+    names = [_recorded(one) for one in found.names]
+    return answer("metrics", {"chip": found.chip, "metrics": rows, "lacking": found.lacking, "names": names})
+
+
+def explain_json(subjects: Sequence[Subject]) -> dict[str, Any]:
+    """Return what each subject is; ``type`` says which fields it has."""
+    return answer("explain", {"subjects": [_subject(subject) for subject in subjects]})
+
+
+def _subject(subject: Subject) -> dict[str, Any]:
+    if isinstance(subject, StallReason):
+        return {
+            "type": "stall reason",
+            "name": subject.name,
+            "waits_for": subject.waits_for,
+            "try": subject.try_this or None,
+            "counted_as": subject.same_as or subject.name,
+            "lacking": subject.lacking,
+        }
+    if isinstance(subject, NamedRollup):
+        rollup = {"rollup": subject.rollup or None, "rollup_meaning": rollup_words(subject.rollup) or None}
+        parts = dict(read_name(subject.recorded.name))
+        return {"type": "name", **_recorded(subject.recorded), **rollup, "parts": parts, "see_also": subject.keys}
+    return _row(subject, None)
+
+
+def _row(row: Row, chip: str | None) -> dict[str, Any]:
+    noise = {"long": noise_class(row.key, NOISE_CHIP, LONG_NS), "short": noise_class(row.key, NOISE_CHIP, 0.0)}
+    facts = {
+        "type": "metric" if isinstance(row, Metric) else "derived",
+        "key": row.key,
+        "label": row.label,
+        "unit": row.unit,
+        "meaning": row.meaning,
+        "better": row.better,
+        "exact": row.exact,
+        "combine": row.combine,
+        "noise": {"chip": NOISE_CHIP, **noise},
+    }
+    return {**facts, **(_of_metric(row, chip) if isinstance(row, Metric) else _of_derived(row))}
+
+
+def _of_metric(metric: Metric, chip: str | None) -> dict[str, Any]:
+    return {
+        "name": next(iter(spelled(metric.key, on_chip(chip))), None) if chip else metric.names[0],
+        "names": metric.names,
+        "section": metric.section or None,
+        "ncu_label": (metric.shown_as or metric.label) if metric.section else None,
+        "lacking": metric.lacking,
+        "given": metric.given,
+    }
+
+
+def _of_derived(derived: Derived) -> dict[str, Any]:
+    return {"formula": derived.words, "needs": derived.needs, "optional": sorted(derived.optional)}
+
+
+def _recorded(one: RecordedName) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "kind": one.kind or None,
+        "unit": one.unit,
+        "rollups": ROLLUPS[one.kind],
+        "chips": [chip for chip in CHIPS if one.is_on(chip)],
+    }

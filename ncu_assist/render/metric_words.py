@@ -1,0 +1,41 @@
+"""Sentences on metrics that every format shares: how launches combine, how well a value repeats, where it exists."""
+
+from __future__ import annotations
+
+from ncu_assist.ncu.chips import CHIPS
+from ncu_assist.ncu.metric import Combine, Metric
+from ncu_assist.ncu.noise import SHORT_NS, noise_class, recording
+
+COMBINE_WORDS: dict[Combine, str] = {
+    "sum": "added up",
+    "time-mean": "mean, weighted by time",
+    "max": "the largest",
+    "first": "that of the first",
+}
+LONG_NS = 10 * SHORT_NS  # any duration on the long side
+NOISE_CHIP = "gh100"  # the chip that repeats were recorded on
+
+
+def better_words(better: str | None) -> str:
+    """Return which way is better, for people."""
+    return better or "neither: it depends"
+
+
+def noise_words(key: str) -> str:
+    """Return how well a metric repeats, e.g. ``within 1 % (short kernels: wanders)``."""
+    long, short = (noise_class(key, NOISE_CHIP, ns) for ns in (LONG_NS, 0.0))
+    if long == short == "unknown":
+        return "unknown: no recorded kernel exercised it"
+    known = recording(NOISE_CHIP)
+    source = f"; {known.launches} launches on {known.gpu}" if known else ""
+    kernels = long if long == short else f"{long}, below {SHORT_NS / 1e3:g} µs {short}"
+    return f"{kernels}{source}"
+
+
+def chip_words(metric: Metric) -> str:
+    """Return on which recorded chips a metric exists."""
+    if metric.given:
+        return "measured by ncu-assist, in no report"
+    if not metric.lacking:
+        return f"all recorded ({', '.join(CHIPS)})"
+    return f"not on {', '.join(metric.lacking)}"

@@ -1,0 +1,168 @@
+"""The catalogue and single metrics, on a terminal."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ncu_assist.ncu.available_names import on_chip
+from ncu_assist.ncu.chips import CHIPS
+from ncu_assist.ncu.derived import Derived
+from ncu_assist.ncu.lookup import Found, NamedRollup, Row, Subject
+from ncu_assist.ncu.metric import Metric
+from ncu_assist.ncu.metric_doctor import spelled
+from ncu_assist.ncu.name_parts import read_name
+from ncu_assist.ncu.recorded_names import RecordedName
+from ncu_assist.ncu.spelling import ROLLUPS, USUAL, join, rollup_words
+from ncu_assist.ncu.stalls import StallReason
+from ncu_assist.render.metric_words import COMBINE_WORDS, better_words, chip_words, noise_words
+from ncu_assist.render.terminal.style import NARROWEST, Style, to_text
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+KEY_WIDTH, UNIT_WIDTH, FACT_WIDTH = 46, 16, 10
+MOST_NAMES = 40  # of ncu's names outside the catalogue; JSON has all
+
+
+def metrics_text(found: Found, style: Style | None = None) -> str:
+    """Return what a search found: rows of the catalogue by group, then ncu's other names."""
+    lines = [line for group, rows in found.groups.items() for line in _group(group, rows, found.chip)]
+    if found.lacking:
+        lines += [*_wrapped(f"not on {found.chip}: {', '.join(found.lacking)}", ""), _plain("")]
+    if found.names:
+        lines += _names(found.names)
+    return to_text(lines, style)
+
+
+def _group(group: str, rows: Sequence[Row], chip: str | None) -> list[Text]:
+    lines = [_plain(f"{group:<{KEY_WIDTH}}{'unit':<{UNIT_WIDTH}}better", "bold")]
+    for row in rows:
+        lines.append(_plain(f"{row.key:<{KEY_WIDTH}}{row.unit or '-':<{UNIT_WIDTH}}{row.better or '-'}"))
+        lines += [_plain(f"    {text}", "dim") for text in _spellings(row, chip)]
+        lines += _wrapped(row.meaning)
+    return [*lines, _plain("")]
+
+
+def _spellings(row: Row, chip: str | None) -> Sequence[str]:
+    if isinstance(row, Derived):
+        return textwrap.wrap(f"= {row.words}", NARROWEST - 4)
+    return spelled(row.key, on_chip(chip)) or row.names[:1]
+
+
+def _names(names: Sequence[RecordedName]) -> list[Text]:
+    lines = [_plain("ncu's names outside the catalogue, to be followed by a rollup", "bold")]
+    for one in names[:MOST_NAMES]:
+        usual = USUAL.get(one.kind, "")
+        where = "" if one.collection == "report" or len(one.chips) == len(CHIPS) else ", ".join(sorted(one.chips))
+        lines += [_plain(join(one.name, usual))]
+        lines += [_plain(f"    {'; '.join(text for text in (one.unit, where) if text)}", "dim")] if one.unit else []
+    rest = len(names) - MOST_NAMES
+    return [*lines, *([_plain(f"and {rest} more; --json has all")] if rest > 0 else [])]
+
+
+def explain_text(subjects: Sequence[Subject], style: Style | None = None) -> str:
+    """Return what each subject is, one below the other."""
+    lines: list[Text] = []
+    for subject in subjects:
+        lines += [*([_plain("")] if lines else []), *_explained(subject)]
+    return to_text(lines, style)
+
+
+def _explained(subject: Subject) -> list[Text]:
+    if isinstance(subject, StallReason):
+        return _stall(subject)
+    if isinstance(subject, NamedRollup):
+        return _named(subject)
+    title = [_plain(f"{subject.key}: {subject.label}", "bold"), *_wrapped(_sentence(subject.meaning), "")]
+    return [*title, *_facts(_metric_facts(subject) if isinstance(subject, Metric) else _derived_facts(subject))]
+
+
+def _metric_facts(metric: Metric) -> list[tuple[str, str]]:
+    label = metric.shown_as or metric.label
+    shown = f"{metric.section}: {label}" if metric.section else "under no label"
+    return [
+        *(("name" if i == 0 else "or", name) for i, name in enumerate(metric.names)),
+        ("in ncu", shown),
+        *_common(metric),
+        ("chips", chip_words(metric)),
+    ]
+
+
+def _derived_facts(derived: Derived) -> list[tuple[str, str]]:
+    needs = ", ".join(key for key in derived.needs if key not in derived.optional)
+    return [("formula", derived.words), ("needs", needs or ", ".join(derived.needs)), *_common(derived)]
+
+
+def _common(row: Row) -> list[tuple[str, str]]:
+    return [
+        ("unit", row.unit or "-"),
+        ("better", better_words(row.better)),
+        ("launches", COMBINE_WORDS[row.combine]),
+        ("repeats", noise_words(row.key)),
+    ]
+
+
+def _stall(reason: StallReason) -> list[Text]:
+    lines = [_plain(f"{reason.name}: warp stall reason", "bold")]
+    counted = reason.same_as or reason.name
+    lines += _wrapped(f"A warp in this state waits for {reason.waits_for}.", "")
+    lines += _wrapped(reason.try_this, "") if reason.try_this else []
+    name = f"smsp__average_warps_issue_stalled_{counted}_per_issue_active.ratio"
+    facts = [
+        ("in ncu", f"Warp State Statistics: {reason.label}"),
+        ("name", name),
+        ("per line", f"smsp__pcsamp_warps_issue_stalled_{_sampled(counted)}"),
+        ("share", f"stall_{counted} = warps_{counted} / all warp states"),
+        ("repeats", noise_words(f"warps_{counted}")),
+        ("chips", f"not on {', '.join(reason.lacking)}" if reason.lacking else "all recorded"),
+    ]
+    return [*lines, *_facts(facts)]
+
+
+def _sampled(reason: str) -> str:
+    return {"gmma": "warpgroup_arrive", "no_instruction": "no_instructions"}.get(reason, reason)
+
+
+def _named(subject: NamedRollup) -> list[Text]:
+    recorded = subject.recorded
+    lines = [_plain(join(recorded.name, subject.rollup), "bold")]
+    lines += _wrapped("Not in the catalogue; this is read from its name and from what ncu lists.", "")
+    rollups = ROLLUPS[recorded.kind]
+    facts = [
+        *read_name(recorded.name),
+        *([(f".{subject.rollup}", rollup_words(subject.rollup))] if subject.rollup else []),
+        ("kind", recorded.kind.lower() or "stands alone, without a rollup"),
+        ("unit", recorded.unit or "-"),
+        *([("rollups", ", ".join(rollups[:4]) + (" and their rates" if len(rollups) > 4 else ""))] if rollups else []),
+        ("chips", ", ".join(chip for chip in CHIPS if recorded.is_on(chip))),
+        *([("see also", ", ".join(subject.keys))] if subject.keys else []),
+    ]
+    return [*lines, *_facts(facts)]
+
+
+def _facts(facts: Sequence[tuple[str, str]]) -> list[Text]:
+    width = max(FACT_WIDTH, *(len(name) + 2 for name, _ in facts))
+    return [line for name, text in facts for line in _fact(name, text, width)]
+
+
+def _fact(name: str, text: str, width: int) -> list[Text]:
+    if width + 2 + len(text) > NARROWEST and " " not in text:  # a long name stands on a line of its own
+        return [_plain(f"  {name}"), _plain(f"    {text}")]
+    rows = textwrap.wrap(text, NARROWEST - width - 2, break_long_words=False, break_on_hyphens=False) or [""]
+    return [_plain(f"  {name if i == 0 else '':<{width}}{row}") for i, row in enumerate(rows)]
+
+
+def _wrapped(text: str, indent: str = "    ") -> list[Text]:
+    return [_plain(f"{indent}{row}") for row in textwrap.wrap(text, NARROWEST - len(indent), break_long_words=False)]
+
+
+def _plain(text: str, style: str = "") -> Text:
+    from rich.text import Text
+
+    return Text(text, style=style)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."

@@ -1,0 +1,143 @@
+"""The metric doctor: wrong names get the right spelling, and what cannot be answered is said first."""
+
+from __future__ import annotations
+
+import pytest
+from recorded_values import values_of
+
+from ncu_assist.ncu.available_names import Available, in_report, on_chip
+from ncu_assist.ncu.chips import CHIPS
+from ncu_assist.ncu.metric_doctor import check_names, missing_keys, spelled, suggestion
+from ncu_assist.ncu.metrics import CATALOGUE
+from ncu_assist.ncu.mistaken_names import MISTAKEN
+from ncu_assist.ncu.recorded_names import recorded_names
+from ncu_assist.ncu.spelling import ROLLUPS, nearest, rollup_words, split
+
+ACTIVE = "avg.pct_of_peak_sustained_active"
+
+
+@pytest.fixture(scope="module")
+def report() -> Available:
+    return in_report(values_of("transpose", "transpose_naive"))
+
+
+@pytest.mark.parametrize(
+    ("chip", "asked", "right"),
+    [
+        # two names that are copied from tool to tool and exist on no chip
+        ("gh100", f"sm__inst_executed_pipe_fp32.{ACTIVE}", f"sm__inst_executed_pipe_fma.{ACTIVE}"),
+        (
+            "gh100",
+            "smsp__warp_issue_stalled_memory_dependency_per_warp_active.pct",
+            "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio",
+        ),
+        # renamed between chips, the rollup kept
+        ("gb202", "dram__bytes_read.sum", "dram__bytes_op_read.sum"),
+        ("gb202", "dram__bytes_write.sum.per_second", "dram__bytes_op_write.sum.per_second"),
+        ("gh100", "dram__bytes_op_read.sum", "dram__bytes_read.sum"),
+        (
+            "gb100",
+            f"sm__inst_executed_pipe_tensor_op_hmma.{ACTIVE}",
+            f"sm__inst_executed_pipe_tensor_subpipe_hmma.{ACTIVE}",
+        ),
+        # right base, wrong rollup
+        ("gh100", "sm__warps_active.avg.pct_of_peak", f"sm__warps_active.{ACTIVE}"),
+        ("gh100", "smsp__cycles_active.average", "smsp__cycles_active.avg"),
+        ("gh100", "l1tex__t_sector_hit_rate.sum", "l1tex__t_sector_hit_rate.pct"),
+        ("gh100", "gpu__time_duration", "gpu__time_duration.sum"),
+        # typing errors, nvprof's names, our own keys
+        ("gh100", "lts__t_sector_srcunit_tex_op_reads.sum", "lts__t_sectors_srcunit_tex_op_read.sum"),
+        ("gh100", "gld_efficiency", "sector_efficiency_load"),
+        ("gh100", "dram_read_bytes", "dram__bytes_read.sum"),
+        ("gh100", "dram_bandwith", "dram_bandwidth"),
+    ],
+)
+def test_the_right_spelling_is_offered(chip: str, asked: str, right: str) -> None:
+    checked = check_names([asked], on_chip(chip))
+    assert [problem.suggestion for problem in checked.problems] == [right]
+    assert checked.unanswered == ()
+    assert not checked.fine
+    assert checked.lines[0].endswith(f"use {right}")
+
+
+def test_right_names_and_keys_are_fine() -> None:
+    names = ["gpu__time_duration.sum", "launch__grid_size", "inst_executed", "dram_bytes", "tensor_flops", "stall_wait"]
+    assert check_names(names, on_chip("gh100")).fine
+    assert check_names([], on_chip("gh100")).fine
+
+
+def test_what_cannot_be_answered_comes_first() -> None:
+    checked = check_names(["dram__bytes_read.sum", "tma_loads", "foo"], on_chip("tu102"))
+    assert checked.problems == ()
+    assert checked.lines[0].startswith("cannot be answered: tma_loads, tensor memory accelerator instructions")
+    assert checked.lines[1] == "cannot be answered: foo (is a name that no recorded chip has)"
+    mixed = check_names(["dram__bytes_op_read.sum", "warps_gmma"], on_chip("ga100"))
+    assert mixed.lines[0].startswith("cannot be answered: warps_gmma")
+    assert mixed.lines[1].startswith("dram__bytes_op_read.sum is not in ga100; ncu has it on gb202; use")
+
+
+def test_a_report_has_less_than_its_chip(report: Available) -> None:
+    assert missing_keys(report) == ()
+    peak = "dram__cycles_active.avg.pct_of_peak_sustained_elapsed"
+    asked = ["dram__throughput.avg.pct_of_peak_sustained_elapsed", "sm__cycles_active.sum.per_second", peak]
+    problems = {problem.asked: problem for problem in check_names(asked, report).problems}
+    assert problems[asked[0]].suggestion == peak
+    assert "is not in this report; ncu has it on" in problems[asked[0]].reason
+    assert problems[asked[1]].reason == "has no rollup .sum.per_second"
+    assert problems[asked[1]].suggestion.startswith("sm__cycles_active.")
+    per_request = "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio"
+    assert suggestion(per_request, report) == "sectors_per_request_load"
+
+
+def test_every_suggestion_can_be_had() -> None:
+    for chip in CHIPS:
+        available = on_chip(chip)
+        for asked in (*MISTAKEN, *(name for metric in CATALOGUE.values() for name in metric.names)):
+            offered = suggestion(asked, available)
+            assert offered == "" or spelled(offered, available), (chip, asked)
+
+
+def test_mistaken_names_lead_to_what_exists() -> None:
+    full = on_chip("gh100")
+    for name, key in MISTAKEN.items():
+        assert spelled(key, full), key
+        if not recorded_names().get(name):
+            assert not full.has(name)
+
+
+def test_a_key_becomes_the_names_that_it_needs() -> None:
+    assert spelled("dram_bytes", on_chip("gb202")) == ("dram__bytes_op_read.sum", "dram__bytes_op_write.sum")
+    assert spelled("dram_bytes", in_report(["dram__bytes_read.sum"])) == ()
+    assert len(spelled("stall_wait", on_chip("gb202"))) == 17  # neither gmma nor imc_miss there
+    assert spelled("nonsense", on_chip("gb202")) == ()
+
+
+def test_missing_keys_are_those_that_the_catalogue_marks() -> None:
+    for chip in CHIPS:
+        marked = {key for key, metric in CATALOGUE.items() if chip in metric.lacking}
+        assert marked <= set(missing_keys(on_chip(chip)))
+    assert {"stall_gmma", "tma_loads"} <= set(missing_keys(on_chip("ga100")))
+
+
+def test_names_of_a_full_report_are_spelled_as_the_lists_say(report: Available) -> None:
+    known = recorded_names()
+    for base, rollups in report.rollups.items():
+        if base in known and known[base].kind:
+            assert set(rollups) <= set(ROLLUPS[known[base].kind]), base
+
+
+def test_splitting_and_reading_rollups() -> None:
+    assert split("sm__warps_active.avg.per_cycle_active") == ("sm__warps_active", "avg.per_cycle_active")
+    assert split("launch__grid_size") == ("launch__grid_size", "")
+    assert split("TPC.TriageCompute.sm__cycles_active.avg") == ("TPC.TriageCompute.sm__cycles_active", "avg")
+    assert rollup_words("avg.per_second") == "mean of all units, a second"
+    assert rollup_words("sum") == "added up over all units"
+    assert rollup_words("avg.nonsense") == rollup_words("nonsense") == ""
+    for kind in ROLLUPS.values():
+        assert all(rollup_words(rollup) for rollup in kind)
+    assert nearest("qqqq", recorded_names()) == []
+
+
+def test_hostile_names_are_answered() -> None:
+    for name in ("", " ", "\x1b[31m", "a" * 10_000, "..", "__", "sm__.", "*", "%s%n"):
+        assert not check_names([name], on_chip("gh100")).fine

@@ -1,0 +1,76 @@
+"""Noise classes against the repeats that they were derived from."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import defaultdict
+
+import pytest
+from recorded_values import Values, launches
+
+from ncu_assist.ncu.derived import ALL_DERIVED
+from ncu_assist.ncu.metrics import CATALOGUE
+from ncu_assist.ncu.noise import SHORT_NS, deviation, noise_class, recording
+
+LONG, SHORT = 1e6, 1e3
+NEARLY = 1e-9  # what is left of a ratio of two exact counts in float64
+
+
+def repeats() -> dict[str, list[Values]]:
+    found: dict[str, list[Values]] = defaultdict(list)
+    for stem in ("repeats", "repeats_again", "transpose"):
+        for kernel, values in launches(stem):
+            found[kernel].append(values)
+    return {kernel: each for kernel, each in found.items() if len(each) > 1}
+
+
+@pytest.mark.parametrize("key", CATALOGUE)
+def test_a_metric_is_exact_where_the_recording_says_so(key: str) -> None:
+    known = {noise_class(key, "gh100", ns) for ns in (LONG, SHORT)} - {"unknown"}
+    if known:
+        assert (known == {"exact"}) == CATALOGUE[key].exact
+
+
+def test_an_exact_derived_metric_is_built_from_exact_ones() -> None:
+    for key, derived in ALL_DERIVED.items():
+        if derived.exact:
+            assert all(CATALOGUE[need].exact for need in derived.needs), key
+            for ns in (LONG, SHORT):
+                assert (deviation(key, "gh100", ns) or 0.0) <= NEARLY, key
+
+
+def test_no_repeat_strays_further_than_recorded() -> None:
+    kernels = repeats()
+    durations = {kernel: each[0]["gpu__time_duration.sum"] for kernel, each in kernels.items()}
+    for key, metric in {**CATALOGUE, **ALL_DERIVED}.items():
+        seen = {kernel: [metric.value(one) for one in each] for kernel, each in kernels.items()}
+        numbers = {k: [v for v in some if v is not None and not math.isnan(v)] for k, some in seen.items()}
+        middles = {k: statistics.median(some) for k, some in numbers.items() if len(some) == len(seen[k])}
+        for kernel, middle in middles.items():
+            limit = deviation(key, "gh100", durations[kernel])
+            does_it = middle and abs(middle) >= 0.01 * max(map(abs, middles.values()))
+            if limit is not None and (does_it or metric.unit == "%"):
+                scale = 100.0 if metric.unit == "%" else abs(middle)
+                furthest = max(abs(value - middle) for value in numbers[kernel])
+                assert furthest <= (limit + NEARLY) * scale, (kernel, key)
+
+
+def test_words_follow_the_numbers() -> None:
+    assert noise_class("instructions", "gh100", LONG) == "exact"
+    assert noise_class("duration", "gh100", LONG) == "within 5 %"
+    assert noise_class("duration", "gh100", SHORT) == "wanders"
+    assert noise_class("dram_bytes_read", "gh100", LONG) == "within 1 %"
+    assert noise_class("tensor_flops", "gh100", LONG) == "unknown"  # no recorded kernel used a tensor core
+    assert noise_class("duration", "gb202", LONG) == "unknown"
+    assert noise_class("nonsense", "gh100", LONG) == "unknown"
+
+
+def test_the_recording_says_what_it_is() -> None:
+    known = recording("gh100")
+    assert known is not None
+    assert (known.gpu, known.ncu) == ("NVIDIA H200", "2025.3.1")
+    assert known.launches == sum(len(each) for each in repeats().values())
+    assert set(known.deviation) == {*CATALOGUE, *ALL_DERIVED}
+    assert any(each[0]["gpu__time_duration.sum"] < SHORT_NS for each in repeats().values())
+    assert recording("tu102") is None
