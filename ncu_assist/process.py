@@ -64,18 +64,26 @@ def run(
     out, err = _Reader(child.stdout, on_line), _Reader(child.stderr, None)
     timed_out = False
     try:
-        while child.poll() is None:
+        while not _ended(child):
             late = timeout_s is not None and time.monotonic() - started > timeout_s
             if late or (is_stuck is not None and is_stuck()):
                 timed_out = True
                 end_group(child)
                 break
-            time.sleep(POLL_S)
     except BaseException:
         end_group(child)
         raise
     exit_code = child.wait()
     return Completed(tuple(argv), exit_code, out.text(), err.text(), time.monotonic() - started, timed_out)
+
+
+def _ended(child: subprocess.Popen[str]) -> bool:
+    """Wait for a child, but not long, and tell whether it has ended: a short one is noticed within a millisecond."""
+    try:
+        child.wait(timeout=POLL_S)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 def end_group(child: subprocess.Popen[str]) -> None:

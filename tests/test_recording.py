@@ -28,7 +28,7 @@ def live(tmp_path: Path) -> StoredRun:
     """A run of three launches on two workloads whose report names a host and folders."""
     report = read_report(REPORT)
     owners = {0: "w0", 1: "w0", 2: "w1"}
-    launches = tuple(replace(one, workload=owners[one.index]) for one in report.launches)
+    launches = tuple(replace(one, workload=owners[one.index]) for one in report.records)
     run = make_run(version="v0_naive", launches=launches, notes=("as it was",), device=report.device)
     contents = {
         "metrics.parquet": metrics_parquet(report.metrics),
@@ -72,7 +72,7 @@ def test_the_report_holds_one_workload_and_names_nothing(live: StoredRun, tmp_pa
     assert len(report_file.metric_counts(after)) == 2
     path = tmp_path / "small.ncu-rep"
     path.write_bytes(after)
-    assert [one.kernel for one in read_report(path).launches] == ["transpose_naive", "transpose_shared"]
+    assert [one.kernel for one in read_report(path).records] == ["transpose_naive", "transpose_shared"]
 
 
 def test_logs_lose_paths_and_process_numbers(live: StoredRun, tmp_path: Path) -> None:

@@ -20,6 +20,9 @@ COMMANDS = {  # name -> what it does; the module <name>_command is imported when
     "import": "Archive a .ncu-rep from anywhere.",
     "show": "Show a run, or a .ncu-rep.",
     "diff": "Say which of two versions is faster, and what changed.",
+    "export": "Write a table of a run or a report as CSV, Parquet or JSON.",
+    "metrics": "List the metrics that the tool knows, and ncu's names on a chip.",
+    "explain": "Explain one metric or warp stall reason.",
     "verify": "Check the archive for damage.",
 }
 INTERRUPTED = 130

@@ -105,7 +105,8 @@ def _kernel(asked: Asked) -> int:
 
 def _program(asked: Asked) -> int:
     from ncu_assist.ncu.command import ProfileOptions
-    from ncu_assist.pipeline.foreign import Names, dry_run, profile_program
+    from ncu_assist.pipeline.foreign import dry_run, profile_program
+    from ncu_assist.pipeline.foreign_run import Names
     from ncu_assist.render.json import show_json
     from ncu_assist.render.terminal import show_text
 

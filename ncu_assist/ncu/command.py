@@ -86,7 +86,7 @@ def profile_argv(ncu: Path, options: ProfileOptions, report: Path, log: Path, co
     if options.kernel_filter is not None:
         argv += ["--kernel-name", options.kernel_filter]
     if options.max_launches is not None:
-        argv += ["--launch-count", str(options.max_launches)]
+        argv += ["--launch-count", str(options.max_launches), "--kill", "yes"]  # else the program runs on to its end
     return [*argv, "--log-file", str(log), "-f", "-o", str(target), "--", *command]
 
 

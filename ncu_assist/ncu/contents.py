@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     import numpy as np
 
 
+SCALARS, INSTANCES, CSV = "scalars", "instances", "csv"  # what a child process can be asked to read
+DOCUMENT, VALUES = "contents.json", "values"  # the files it writes: a Document or a list of texts, and doubles
+
+
 @dataclass(frozen=True)
 class RuleFacts:
     """One finding of NVIDIA's own rules on one launch."""
@@ -68,6 +72,18 @@ class SessionFacts:
 
 
 @dataclass(frozen=True)
+class Document:
+    """Everything of ``Contents`` but the values: what a child process writes as JSON."""
+
+    launches: tuple[LaunchFacts, ...]
+    name_lists: tuple[tuple[str, ...], ...]
+    texts: tuple[str, ...]
+    units: dict[str, str]
+    session: SessionFacts
+    notes: tuple[str, ...] = ()  # what is odd about the report, in words, and yet no damage
+
+
+@dataclass(frozen=True)
 class Contents:
     """All launches of a report. ``values`` holds one double a name, launch after launch; NaN for texts and absences.
 
@@ -80,6 +96,7 @@ class Contents:
     units: dict[str, str]
     session: SessionFacts
     values: np.ndarray[Any, Any]
+    notes: tuple[str, ...] = ()  # what is odd about the report, in words, and yet no damage
 
     def names(self, launch: int) -> tuple[str, ...]:
         """Return the names of a launch's metrics, sorted: the order of its values."""

@@ -6,8 +6,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-# ==PROF== Profiling "name" - 0 (1/20): 0%....50%....100% - 38 passes     with (1/20) only under --launch-count
-LAUNCH_LINE = re.compile(r'^==PROF== Profiling "(?P<name>.*)" - (?P<index>\d+)(?: \(\d+/\d+\))?:(?P<rest>.*)$')
+# ==PROF== Profiling "name" - 0 (1/20): 0%....50%....100% - 38 passes
+# (1/20) stands there only under --launch-count, and neither it nor the number where kernels are filtered by name.
+LAUNCH_LINE = re.compile(r'^==PROF== Profiling "(?P<name>.*)"(?: - \d+)?(?: \(\d+/\d+\))?:(?P<rest> *\d.*)?$')
 PASSES = re.compile(r"- (\d+) pass")  # "pass" or "passes", the last letters perhaps not yet written
 PERCENT = re.compile(r"(\d+)%(\.*)")
 PERCENT_PER_DOT = 10
@@ -16,7 +17,7 @@ KERNEL_LINE = re.compile(r"^\s*\d+\. (.+)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class ProfiledLaunch:
-    """One launch in the log; ``passes`` is None until ncu has finished it."""
+    """One launch in the log, numbered from 0 in its order; ``passes`` is None until ncu has finished it."""
 
     name: str
     index: int
@@ -38,7 +39,7 @@ class LogFacts:
 
 def read_log(text: str) -> LogFacts:
     """Return the facts of a log; a launch counts as profiled only when its line says how many passes it took."""
-    launches = [launch for launch in map(_launch, text.splitlines()) if launch is not None]
+    launches = _launches(text, 0)
     return LogFacts(
         profiled=tuple(launch for launch in launches if launch.passes is not None),
         unfinished=tuple(launch for launch in launches if launch.passes is None),
@@ -55,6 +56,7 @@ class LogFollower:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._read = 0  # bytes of whole lines read so far; a line grows until ncu is done with its launch
+        self._done = 0  # launches in those lines
         self._last: ProfiledLaunch | None = None
 
     def poll(self) -> tuple[ProfiledLaunch, ...]:
@@ -65,22 +67,26 @@ class LogFollower:
                 data = log.read()
         except OSError:
             return ()
-        self._read += data.rfind(b"\n") + 1
-        launches = [_launch(line) for line in data.decode("utf-8", errors="replace").splitlines()]
-        news = [launch for launch in launches if launch is not None and launch != self._last]
+        whole = data[: data.rfind(b"\n") + 1]
+        news = [one for one in _launches(data.decode(errors="replace"), self._done) if one != self._last]
+        self._read += len(whole)
+        self._done += len(_launches(whole.decode(errors="replace"), 0))
         if news:
             self._last = news[-1]
         return tuple(news)
 
 
-def _launch(line: str) -> ProfiledLaunch | None:
-    match = LAUNCH_LINE.match(line)
-    if match is None:
-        return None
-    passes = PASSES.search(match["rest"])
-    marks = PERCENT.findall(match["rest"])
+def _launches(text: str, first: int) -> list[ProfiledLaunch]:
+    lines = [match for match in map(LAUNCH_LINE.match, text.splitlines()) if match is not None]
+    return [_launch(match, index) for index, match in enumerate(lines, first)]
+
+
+def _launch(match: re.Match[str], index: int) -> ProfiledLaunch:
+    rest = match["rest"] or ""
+    passes = PASSES.search(rest)
+    marks = PERCENT.findall(rest)
     percent = int(marks[-1][0]) + PERCENT_PER_DOT * len(marks[-1][1]) if marks else 0
-    return ProfiledLaunch(match["name"], int(match["index"]), min(percent, 100), int(passes[1]) if passes else None)
+    return ProfiledLaunch(match["name"], index, min(percent, 100), int(passes[1]) if passes else None)
 
 
 def _messages(text: str, kind: str) -> tuple[str, ...]:

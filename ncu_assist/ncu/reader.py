@@ -1,119 +1,169 @@
-"""Run as a child process: read a report through NVIDIA's reader and write its values into a folder.
+"""Run as a child process: read a report and write its values into a folder.
 
-NVIDIA's reader can abort the interpreter on a damaged file, so it never runs in the process of a command. What is
-written is as plain as it gets (JSON and one array of doubles): the child then starts in a tenth of the time that a
-data-frame library would take.
+The parser of protocol buffers takes what NVIDIA documents of the format; NVIDIA's own reader, which can abort the
+interpreter on a damaged file, is asked for units and for a second opinion on a launch. What is written is as plain as
+it gets (JSON and arrays of numbers): the child then starts in a tenth of the time that a data-frame library would take.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import resource
 import sys
 from array import array
+from collections.abc import Iterator, Mapping
+from itertools import accumulate
 from pathlib import Path
-from typing import Any
 
-LAUNCHES, VALUES = "launches.json", "values.f64"
-NAN = float("nan")
-KINDS = {1: "ok", 2: "optimization", 3: "warning", 4: "error"}  # ncu_report.MsgType
-SPEEDUPS = {1: "local", 2: "global"}  # ncu_report.SpeedupType
+from ncu_assist.errors import DamagedData, NcuAssistError
+from ncu_assist.ncu import nvidia, report_file
+from ncu_assist.ncu.contents import CSV, DOCUMENT, INSTANCES, SCALARS, VALUES, Document, LaunchFacts
+from ncu_assist.ncu.instances import InstanceTable
+from ncu_assist.ncu.messages import NOT_UTF8, Messages, launch_facts, session_facts
+from ncu_assist.ncu.metric_table import MetricTable
+from ncu_assist.ncu.metric_units import recorded_units
+from ncu_assist.ncu.oddities import Oddities, check_said_twice, file_sentences, name_sentences, session_sentences
+from ncu_assist.ncu.wire import Bytes
 
 
 def main(arguments: list[str]) -> int:
-    """Read PATH within MEMORY bytes of address space and write launches.json and values.f64 into FOLDER."""
-    path, folder, memory = arguments
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (int(memory), int(memory)))
-    import ncu_report
+    """Read WHAT of PATH, called NAME in messages, within MEMORY bytes beside the file itself, and write it into FOLDER.
 
-    context = ncu_report.load_report(path)
-    reading = _Reading(ncu_report)
-    launches = [reading.launch(action) for part in context for action in part]
-    with (Path(folder) / VALUES).open("wb") as out:
-        reading.values.tofile(out)
-    document = {
-        "launches": launches,
-        "name_lists": reading.name_lists,
-        "texts": list(reading.texts),
-        "units": reading.units,
-    }
-    (Path(folder) / LAUNCHES).write_text(json.dumps(document), encoding="utf-8")
+    An error is one JSON object on stderr, and its exit code that of the process.
+    """
+    what, path, name, folder, memory = arguments
+    limit = int(memory) + Path(path).stat().st_size
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    try:
+        _READERS[what](Path(path), name, Path(folder))
+    except NcuAssistError as error:
+        sys.stderr.write(json.dumps({"message": error.message, "hint": error.hint}))
+        return error.exit_code
     return 0
 
 
-class _Reading:
-    """The values of all launches in one array, and the lists of names and the long texts that launches share."""
-
-    def __init__(self, ncu_report: Any) -> None:
-        self.values = array("d")
-        self.name_lists: list[list[str]] = []
-        self.units: dict[str, str] = {}
-        self.texts: dict[str, int] = {}  # each text and its number, in the order of the numbers
-        self._report = ncu_report
-        self._metric = ncu_report.IMetric
-
-    def launch(self, action: Any) -> dict[str, Any]:
-        """Add the values of one launch and return its other facts."""
-        names = sorted(action.metric_names())
-        return {
-            "kernel": action.name(),
-            "signature": action.name(self._report.IAction.NameBase_DEMANGLED),
-            "ranges": _push_pop_ranges(action),
-            "names": self._name_list(names),
-            "texts": self._add_values(action, names),
-            "rules": [self._rule(rule) for rule in action.rule_results_as_dicts()],
-        }
-
-    def _name_list(self, names: list[str]) -> int:
-        if names not in self.name_lists:
-            self.name_lists.append(names)
-        return self.name_lists.index(names)
-
-    def _add_values(self, action: Any, names: list[str]) -> dict[int, int]:
-        """Append a double for each name, NaN for texts and for what has no value; return text numbers by position."""
-        texts: dict[int, int] = {}
-        by_name, has_value, kind, as_double = (
-            action.metric_by_name,
-            self._metric.has_value,
-            self._metric.kind,
-            self._metric.as_double,
-        )
-        text_kind, add = self._metric.ValueKind_STRING, self.values.append
-        for position, name in enumerate(names):
-            metric = by_name(name)
-            if name not in self.units:
-                self.units[name] = metric.unit()
-            if not has_value(metric):
-                add(NAN)
-            elif kind(metric) == text_kind:
-                texts[position] = self.texts.setdefault(metric.as_string(), len(self.texts))
-                add(NAN)
-            else:
-                add(as_double(metric))
-        return texts
-
-    def _rule(self, rule: dict[str, Any]) -> dict[str, Any]:
-        """Return a rule result without its tables; reports of 2022 have no speed-up estimate."""
-        message, speedup = rule.get("rule_message") or {}, rule.get("speedup_estimation") or {}
-        return {
-            "rule": rule.get("rule_identifier"),
-            "section": rule.get("section_identifier"),
-            "title": message.get("title") or rule.get("name"),
-            "message": message.get("message"),
-            "kind": KINDS.get(message.get("type", 0)),
-            "speedup_type": SPEEDUPS.get(speedup.get("type", 0)),
-            "speedup_pct": speedup.get("speedup"),
-            "focus_metrics": [metric["name"] for metric in rule.get("focus_metrics") or []],
-        }
+def _read_scalars(path: Path, name: str, folder: Path) -> None:
+    with _whose(name), report_file.mapped(path) as data:
+        _read(data, folder)
 
 
-def _push_pop_ranges(action: Any) -> list[str]:
-    """Return the names of the push/pop ranges of the default domain, outermost first."""
-    state = action.nvtx_state()
-    if state is None or 0 not in list(state.domains()):
-        return []
-    return list(state.domain_by_id(0).push_pop_ranges())
+def _read_instances(path: Path, name: str, folder: Path) -> None:
+    with _whose(name), report_file.mapped(path) as data:
+        _read_instances_of(data, folder)
+
+
+def _read_csv(path: Path, name: str, folder: Path) -> None:
+    from ncu_assist.ncu.csv_export import read_csv  # which takes numpy: the others start without
+
+    found = read_csv(path.read_bytes(), name)
+    document = Document(found.launches, found.name_lists, found.texts, found.units, found.session, found.notes)
+    _write(folder, document)
+    found.values.tofile(folder / VALUES)
+
+
+_READERS = {SCALARS: _read_scalars, INSTANCES: _read_instances, CSV: _read_csv}
+
+
+@contextlib.contextmanager
+def _whose(name: str) -> Iterator[None]:
+    """Put the name of the file before the message of an error."""
+    try:
+        yield
+    except DamagedData as error:
+        raise DamagedData(f"{name}: {error.message}", error.hint or "profile again") from error
+
+
+def _read(data: Bytes, folder: Path) -> None:
+    messages, table, values, oddities = Messages(), MetricTable(), array("d"), Oddities(data)
+    launches: list[LaunchFacts] = []
+    headers, process = [], None
+    for block in report_file.blocks(data):
+        header = messages.header(data, block)
+        table.add_names(header.strings.strings)
+        oddities.add_block(block)
+        headers.append(header)
+        process = header.process.id if header.HasField("process") else process
+        for entry in block.results:
+            result = messages.result(data, entry)
+            launches.append(launch_facts(messages, entry.kind, result, process, table.add(result.metrics, values)))
+            oddities.add_launch(entry, result, process)
+            report_file.forget(data, entry)
+    if not launches:
+        raise DamagedData("the report holds no launch: it is cut, or nothing was profiled")
+    check_said_twice(launches, table.name_lists, values)
+    known, session = recorded_units(), session_facts(headers)
+    units = _units(data, folder, launches, table, values, known)
+    notes = (
+        *file_sentences(data),
+        *sorted(messages.odd),
+        *session_sentences(session, any(one.rules for one in launches)),
+        *oddities.sentences(),
+        *name_sentences(units.keys() - known.keys()),
+        *(f"the metric {name} stands twice in a launch" for name in sorted(table.doubles)),
+    )
+    _write(folder, Document(tuple(launches), tuple(table.name_lists), tuple(table.texts), units, session, notes))
+    with (folder / VALUES).open("wb") as out:
+        values.tofile(out)
+
+
+def _units(
+    data: Bytes,
+    folder: Path,
+    launches: list[LaunchFacts],
+    table: MetricTable,
+    values: array[float],
+    known: Mapping[str, str],
+) -> dict[str, str]:
+    """Return the unit of each metric: recorded ones, and for names that are new here those of NVIDIA's reader.
+
+    It is asked for the first launch of a list that brings a new name, and has to give the same values too.
+    """
+    units = {name: known[name] for names in table.name_lists for name in names if name in known}
+    lists = [one.names for one in launches]
+    ends = list(accumulate(len(table.name_lists[number]) for number in lists))
+    for number, names in enumerate(table.name_lists):
+        if units.keys() >= set(names):
+            continue
+        launch = lists.index(number)
+        opinion = nvidia.opinion(report_file.select(data, {launch}), folder)
+        own = values[ends[launch] - len(names) : ends[launch]]
+        if opinion.names != names or not _agree(own, opinion.values):
+            raise DamagedData(
+                f"the report is damaged, or of a newer Nsight Compute: NVIDIA's reader and its file "
+                f"disagree on launch {launch}"
+            )
+        units.update(zip(names, opinion.units, strict=True))
+    return units
+
+
+def _agree(own: array[float], other: tuple[float, ...]) -> bool:
+    return all(a == b or (a != a and b != b) for a, b in zip(own, other, strict=True))
+
+
+def _read_instances_of(data: Bytes, folder: Path) -> None:
+    messages, table = Messages(), InstanceTable()
+    strings: list[str] = []
+    launch = 0
+    for block in report_file.blocks(data):
+        strings.extend(messages.header(data, block).strings.strings)
+        for entry in block.results:
+            table.add(launch, messages.instances(data, entry).metrics, strings)
+            report_file.forget(data, entry)
+            launch += 1
+    _write(folder, list(table.texts))
+    table.write(folder)
+
+
+def _write(folder: Path, document: object) -> None:
+    (folder / DOCUMENT).write_text(json.dumps(document, default=_plain), encoding="utf-8")
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, bytes):  # what the parser makes of a text that is not UTF-8
+        raise DamagedData(NOT_UTF8)
+    return vars(value)
 
 
 if __name__ == "__main__":

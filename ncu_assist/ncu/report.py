@@ -1,75 +1,240 @@
-"""Reading a report into a Report: completely, or not at all.
-
-NVIDIA's reader accepts damaged files and returns less without a word, so its answer is held against the file's own
-blocks: as many launches, and for every launch as many metrics, as the wire format holds.
-"""
+"""Reading a report into a Report: completely, or not at all."""
 
 from __future__ import annotations
 
-import json
+import contextlib
 import sys
 import tempfile
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from ncu_assist import process
-from ncu_assist.errors import DamagedData
-from ncu_assist.ncu import compressed, report_file
-from ncu_assist.ncu.reader import LAUNCHES, VALUES
-from ncu_assist.ncu.tables import Raw, device_record, launch_record, metrics_frame, numbers_by_name, rules_frame
+from ncu_assist.errors import DamagedData, UsageProblem
+from ncu_assist.ncu import compressed, contents, csv_export, report_file, tables
+from ncu_assist.ncu.contents import Contents, Document
+from ncu_assist.ncu.instances import instances_frame
+from ncu_assist.ncu.source import SourceTables, read_source
 from ncu_assist.record import Device, Launch
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MIN_SHARE_OF_METRICS = 0.9  # launches of one report carry the same metrics, give or take a handful of their names
+MIN_SHARE_OF_METRICS = 0.9  # launches of one report carry the same metrics; a few absent ones are told, more is damage
 WORDS_LIMIT = 300  # characters of a failed reader's output in a message
+NAMES_SHOWN = 3
+MIN_TIMEOUT_S, BYTES_PER_S = 120.0, 20e6  # a slow core reads 80 MB/s of a report
+MEMORY_BYTES = 2 << 30
+CSV_HEAD = 1 << 16  # bytes that tell a CSV export
+SAID = {error.exit_code: error for error in (DamagedData, UsageProblem)}  # errors that a child tells of in words
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a child process that reads may take: seconds, and bytes of memory beside the file itself."""
+
+    timeout_s: float | None = None  # None: by the size of the file
+    memory_bytes: int = MEMORY_BYTES
+
+    def seconds(self, path: Path) -> float:
+        """Return the time limit for a file."""
+        return self.timeout_s or max(MIN_TIMEOUT_S, path.stat().st_size / BYTES_PER_S)
 
 
 @dataclass(frozen=True)
 class Report:
-    """A report as it was captured.
+    """A report of Nsight Compute, read and checked. The frames are made when they are asked for, and then kept.
 
-    ``metrics`` has one row for each metric of each launch: launch int32, metric category, value float64 (NaN where the
-    metric is a text or has no value), text (None where it is a number), unit category.
-    ``rules`` has NVIDIA's own findings: launch, rule, section, title, message, kind, speedup_type ('local', 'global' or
-    None), speedup_pct, focus_metrics (a list of names).
+    Values are in base units: ns, byte, hz, byte/s, %. Absent is NaN, never 0.
     """
 
-    launches: tuple[Launch, ...]
-    metrics: pd.DataFrame
-    rules: pd.DataFrame
-    device: Device | None
-    ncu_version: str | None
+    path: Path
+    contents: Contents = field(repr=False)
+    limits: Limits = field(repr=False)
+    changed_ns: int = field(repr=False)  # when the file was last written to, as it was read
+    lacks: tuple[str, ...] = ()  # what the form of the file cannot hold, in words: empty unless it is a CSV export
+
+    @property
+    def lossy(self) -> bool:
+        """Tell whether values are rounded and parts absent, as in a CSV export; ``lacks`` names them."""
+        return bool(self.lacks)
+
+    @cached_property
+    def launches(self) -> pd.DataFrame:
+        """Return one row for each launch.
+
+        launch int32 · kernel (function name), signature (demangled, with template arguments and parameters), mangled ·
+        grid_x … block_z int · process, context, stream, device Int64 · ranges, domain_ranges, start_end_ranges (tuples
+        of names of NVTX ranges, outermost first; those outside the default domain as 'domain:name') · then a float64
+        column for each metric, by name, and last those of metrics that are texts, object.
+        """
+        return tables.launches_frame(self.contents)
+
+    @cached_property
+    def metrics(self) -> pd.DataFrame:
+        """Return one row for each metric of each launch: tidy.
+
+        launch int32, metric category, value float64 (NaN where the metric is a text or has no value), text (None where
+        it is a number), unit category.
+        """
+        return tables.metrics_frame(self.contents)
+
+    @cached_property
+    def rules(self) -> pd.DataFrame:
+        """Return NVIDIA's own findings, one row each, as ncu's rules wrote them.
+
+        launch, rule and section (identifiers), title, message, kind (ok, optimization, warning, error), speedup_type
+        (local, global or None), speedup_pct (NaN where nothing is estimated, as in reports of 2022), focus_metrics (a
+        tuple of names).
+        """
+        return tables.rules_frame(self.contents)
+
+    @cached_property
+    def session(self) -> pd.DataFrame:
+        """Return one row for each GPU: what it is, its highest clocks, driver, CUDA, ncu and how ncu was called.
+
+        None or NaN where the report does not say: device, name, compute_capability, sm_count, l2_bytes, memory_bytes,
+        max_sm_clock_hz, max_memory_clock_hz, driver, cuda, ncu, clock_control, replay_mode, sections, command, host,
+        created (UTC).
+        """
+        return tables.session_frame(self.contents)
+
+    @cached_property
+    def instances(self) -> pd.DataFrame:
+        """Return the values that a metric has one by one, of each address, opcode or moment of sampling.
+
+        launch, metric, instance (its number), id (UInt64: an address, say; NA where it is a text or absent), id_text,
+        value float64, text. Reads the file again; raises DamagedData where it has changed since.
+        """
+        with self._opened("instances") as (plain, out):
+            _child(contents.INSTANCES, self.path, plain, out, self.limits)
+            texts = msgspec.json.decode((out / contents.DOCUMENT).read_bytes(), type=tuple[str, ...])
+            return instances_frame(out, texts)
+
+    @property
+    def lines(self) -> pd.DataFrame:
+        """Return what each source line cost in each launch.
+
+        launch, file, line (NA for code without a line), source (text; NA where it was not imported), then counters of
+        its instructions together; ``ncu_assist.ncu.source_tables`` lists them. Reads the file again, as ``instances``.
+        """
+        return self._source.lines
+
+    @property
+    def sass(self) -> pd.DataFrame:
+        """Return the same for each instruction, with its address, text, opcode and source line."""
+        return self._source.sass
+
+    def source(self, launches: Collection[int] | None = None) -> SourceTables:
+        """Return ``lines`` and ``sass`` of some launches: of many, all take 30 ms each. None is all."""
+        with self._opened("source code") as (plain, _):
+            return read_source(
+                plain,
+                launches,
+                name=self.path.name,
+                timeout_s=self.limits.seconds(plain),
+                memory_bytes=self.limits.memory_bytes,
+            )
+
+    @cached_property
+    def _source(self) -> SourceTables:
+        return self.source()
+
+    @cached_property
+    def records(self) -> tuple[Launch, ...]:
+        """Return the launches as the archive keeps them."""
+        return tables.launch_records(self.contents)
+
+    @cached_property
+    def device(self) -> Device | None:
+        """Return the GPU of the first launch; None for a report without launches."""
+        return tables.device_record(self.contents)
+
+    @property
+    def ncu_version(self) -> str | None:
+        """Return the version of the ncu that measured; None where the report does not say."""
+        return self.contents.session.ncu_version
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """Return what is odd about the report, in words: metrics that some launches lack, for example."""
+        return (*self.contents.notes, *_absences(self.contents))
+
+    @contextlib.contextmanager
+    def _opened(self, what: str) -> Iterator[tuple[Path, Path]]:
+        """Give the decompressed file, and a folder for what is read of it."""
+        if self.lossy:
+            raise UsageProblem(f"{self.path.name} is a CSV export and has no {what}", "read the .ncu-rep instead")
+        if not self.path.is_file() or self.path.stat().st_mtime_ns != self.changed_ns:
+            raise DamagedData(f"{self.path.name} was changed or removed after it was read", "read it again")
+        with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
+            yield compressed.plain_file(self.path, Path(folder)), Path(folder)
 
 
 def read_report(
-    path: Path, *, expected_launches: int | None = None, timeout_s: float = 120.0, memory_bytes: int = 4 << 30
+    path: Path | str,
+    *,
+    expected_launches: int | None = None,
+    timeout_s: float | None = None,
+    memory_bytes: int = MEMORY_BYTES,
 ) -> Report:
-    """Return the report in a .ncu-rep or .ncu-repz file, which may be compressed with zstd, xz or gzip.
+    """Return the report in a file: .ncu-rep, .ncu-repz, or what ``ncu --csv --page raw`` exports of one.
 
-    ``expected_launches`` is what ncu's log counts. Raises DamagedData when the file is cut or inconsistent, when the
-    reader crashes, needs more than ``timeout_s`` or ``memory_bytes``, or returns less than the file holds.
+    Each may be compressed with zstd, xz or gzip. An export is lossy: ``Report.lacks`` says what it has not.
+    It is read in a child process, which may take ``timeout_s`` (None: by the size of the file) and ``memory_bytes``
+    beside the file itself. ``expected_launches`` is what ncu's log counts. Raises UsageProblem when there is no such
+    file or it is another page of a report, DamagedData when it is cut or inconsistent, when NVIDIA's reader disagrees
+    with it, or when reading crashes or needs more than its limits. Of a flipped bit inside a value nothing can be seen,
+    nor of a file that ends between two launches.
     """
-    data = compressed.read_plain(path)
-    counts = report_file.metric_counts(data)
-    _check_counts(path, counts, expected_launches)
+    path, limits = Path(path), Limits(timeout_s, memory_bytes)
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
-        plain = Path(folder) / "report.ncu-rep"
-        plain.write_bytes(data)
-        raw = _read_in_child(path, plain, timeout_s, memory_bytes)
-    returned = tuple(len(raw.names(i)) for i in range(len(raw.launches)))
-    if returned != counts:
-        raise DamagedData(
-            f"{path.name} is damaged: it holds {len(counts)} launches with {sum(counts)} metrics, "
-            f"but only {len(returned)} with {sum(returned)} can be read",
-            "profile again",
-        )
-    return _report(raw, report_file.session(data))
+        plain = compressed.plain_file(path, Path(folder))
+        changed_ns, lacks = path.stat().st_mtime_ns, csv_export.LACKS if _is_csv(plain) else ()
+        found = _read(contents.CSV if lacks else contents.SCALARS, path, plain, Path(folder), limits)
+    _check_counts(path, found, expected_launches)
+    return Report(path, found, limits, changed_ns, lacks)
 
 
-def _check_counts(path: Path, counts: tuple[int, ...], expected_launches: int | None) -> None:
+def _is_csv(plain: Path) -> bool:
+    with plain.open("rb") as file:
+        head = file.read(CSV_HEAD)
+    return not head.startswith(report_file.MAGIC) and csv_export.is_csv(head)
+
+
+def _read(what: str, path: Path, plain: Path, folder: Path, limits: Limits) -> Contents:
+    import numpy as np
+
+    _child(what, path, plain, folder, limits)
+    document = msgspec.json.decode((folder / contents.DOCUMENT).read_bytes(), type=Document)
+    values = np.fromfile(folder / contents.VALUES, dtype=np.float64)
+    return Contents(
+        document.launches, document.name_lists, document.texts, document.units, document.session, values, document.notes
+    )
+
+
+def _child(what: str, path: Path, plain: Path, folder: Path, limits: Limits) -> None:
+    """Run the reader on ``plain``; the name of ``path`` is what it is called in messages."""
+    timeout_s, memory = limits.seconds(plain), str(limits.memory_bytes)
+    argv = [sys.executable, "-m", "ncu_assist.ncu.reader", what, str(plain), path.name, str(folder), memory]
+    done = process.run(argv, timeout_s=timeout_s)
+    if done.timed_out:
+        raise DamagedData(f"{path.name} could not be read within {timeout_s:g} s", "profile again")
+    if done.exit_code in SAID:
+        said = msgspec.json.decode(done.stderr)
+        raise SAID[done.exit_code](said["message"][:WORDS_LIMIT], said["hint"])
+    if done.exit_code != 0:
+        words = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.exit_code}"]
+        raise DamagedData(f"{path.name} cannot be read: the reader failed ({words[0][:WORDS_LIMIT]})", "profile again")
+
+
+def _check_counts(path: Path, contents: Contents, expected_launches: int | None) -> None:
+    counts = [len(contents.names(i)) for i in range(len(contents.launches))]
     if expected_launches is not None and len(counts) != expected_launches:
         raise DamagedData(
             f"{path.name} holds {len(counts)} launches, but ncu's log says it profiled {expected_launches}",
@@ -82,25 +247,15 @@ def _check_counts(path: Path, counts: tuple[int, ...], expected_launches: int | 
             )
 
 
-def _read_in_child(path: Path, plain: Path, timeout_s: float, memory_bytes: int) -> Raw:
-    import numpy as np
-
-    argv = [sys.executable, "-m", "ncu_assist.ncu.reader", str(plain), str(plain.parent), str(memory_bytes)]
-    done = process.run(argv, timeout_s=timeout_s)
-    if done.timed_out:
-        raise DamagedData(f"{path.name} could not be read within {timeout_s:g} s", "profile again")
-    if done.exit_code != 0:
-        words = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.exit_code}"]
-        raise DamagedData(
-            f"{path.name} cannot be read: NVIDIA's reader failed ({words[0][:WORDS_LIMIT]})", "profile again"
-        )
-    document = json.loads((plain.parent / LAUNCHES).read_text(encoding="utf-8"))
-    values = np.fromfile(plain.parent / VALUES, dtype=np.float64)
-    return Raw(values=values, **document)
-
-
-def _report(raw: Raw, session: report_file.SessionFacts) -> Report:
-    tables = numbers_by_name(raw)
-    launches = tuple(launch_record(i, raw, table) for i, table in enumerate(tables))
-    device = device_record(raw, tables[0], session.driver) if tables else None
-    return Report(launches, metrics_frame(raw), rules_frame(raw), device, session.ncu_version)
+def _absences(contents: Contents) -> list[str]:
+    """Return which launches lack metrics that others have."""
+    everything = set().union(*contents.name_lists) if contents.name_lists else set()
+    lacking = {number: sorted(everything - set(names)) for number, names in enumerate(contents.name_lists)}
+    users = Counter(one.names for one in contents.launches)
+    return [
+        f"{users[number]} of {len(contents.launches)} launches lack {len(names)} metrics that others have: "
+        + ", ".join(names[:NAMES_SHOWN])
+        + (" …" if len(names) > NAMES_SHOWN else "")
+        for number, names in lacking.items()
+        if names
+    ]

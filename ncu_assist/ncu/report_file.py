@@ -1,28 +1,35 @@
 """The blocks of a report file: checks that none is cut, counts and selects results, without NVIDIA's reader.
 
 A report is ``NVR\\0``, a sized file header, then blocks. A block is a sized header message and a payload: its sources
-(cubins), its results (launches), its range results, each with its size before it. NVIDIA's reader takes a file that
-ends inside a block without a word; this module does not.
+(cubins), its results (launches, then ranges, command lists and graphs), each with its size before it. NVIDIA's reader
+takes a file that ends inside a block without a word; this module does not.
 """
 
 from __future__ import annotations
 
+import contextlib
+import mmap
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
+from pathlib import Path
 
 from ncu_assist.errors import DamagedData
 from ncu_assist.ncu import wire
+from ncu_assist.ncu.wire import Bytes
 
 MAGIC = b"NVR\0"
-SOURCES, RESULTS, SESSION, STRINGS, PAYLOAD, PROCESS, RANGES = 1, 2, 3, 4, 5, 6, 7  # fields of a block header
+VERSION = 1  # field of the file header
+# Fields of a block header.
+SOURCES, RESULTS, SESSION, STRINGS, PAYLOAD, PROCESS, RANGES, COMMAND_LISTS, GRAPHS = 1, 2, 3, 4, 5, 6, 7, 8, 9
+KINDS = (SOURCES, RESULTS, RANGES, COMMAND_LISTS, GRAPHS)  # of entries, in their order in a payload
 SOURCE_ID = 1  # field of a source entry; an entry that adds to an earlier source has the same number
-RESULT_METRIC, RESULT_SOURCES = 13, 15  # fields of a result; RESULT_SOURCES holds a message with the ids in field 1
-VERSION_ENTRY = 8  # field of the session details: name and version of a program
+RESULT_METRIC, RESULT_SOURCES = 13, 15  # fields of a launch; RESULT_SOURCES holds a message with the ids in field 1
+OTHER_METRIC = 4  # field of any other result
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One message of a payload; ``kind`` is the header field that counts it: SOURCES, RESULTS or RANGES."""
+    """One message of a payload; ``kind`` is the header field that counts it, one of KINDS."""
 
     kind: int
     start: int
@@ -37,23 +44,29 @@ class Block:
     header_end: int
     entries: tuple[Entry, ...]
 
-
-@dataclass(frozen=True)
-class SessionFacts:
-    """What the session blocks say: program versions as ncu names them, such as 'Display Driver Version'."""
-
-    versions: dict[str, str]
-
     @property
-    def ncu_version(self) -> str | None:
-        return self.versions.get("Nsight Compute Target", "").split(" ")[0] or None
-
-    @property
-    def driver(self) -> str | None:
-        return self.versions.get("Display Driver Version")
+    def results(self) -> tuple[Entry, ...]:
+        """Return the entries that are no sources: launches, ranges, command lists and graphs."""
+        return tuple(entry for entry in self.entries if entry.kind != SOURCES)
 
 
-def blocks(data: bytes) -> tuple[Block, ...]:
+@contextlib.contextmanager
+def mapped(path: Path) -> Iterator[Bytes]:
+    """Give the bytes of a file without reading them all at once; raises DamagedData for an empty file."""
+    if path.stat().st_size == 0:
+        raise DamagedData("the report is empty", "profile again")
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        yield data
+
+
+def forget(data: Bytes, entry: Entry) -> None:
+    """Let go of the memory behind an entry that was read: a report may be larger than the memory there is."""
+    if isinstance(data, mmap.mmap):
+        start = entry.start // mmap.PAGESIZE * mmap.PAGESIZE
+        data.madvise(mmap.MADV_DONTNEED, start, entry.end - start)
+
+
+def blocks(data: Bytes) -> tuple[Block, ...]:
     """Return the blocks of a report; raises DamagedData for anything else, also when it ends inside a block.
 
     The insides of the entries are not looked at; ``metric_counts`` walks those of the results.
@@ -72,53 +85,48 @@ def blocks(data: bytes) -> tuple[Block, ...]:
     return tuple(found)
 
 
-def count_results(data: bytes) -> int:
+def version(data: Bytes) -> int:
+    """Return the version of the form of the file, from its header; 0 where it has none."""
+    start, end = _sized(data, len(MAGIC), len(data))
+    return next((f.value for f in wire.fields(data, start, end) if f.number == VERSION), 0)
+
+
+def count_results(data: Bytes) -> int:
     """Return the number of launches in a report; raises DamagedData as ``blocks`` does."""
     return sum(1 for _ in results(data))
 
 
-def results(data: bytes) -> Iterator[Entry]:
-    """Yield the results of a report in order: kernels, and ranges where ncu replayed ranges."""
+def results(data: Bytes) -> Iterator[Entry]:
+    """Yield the results of a report in order: launches, and ranges or graphs where ncu replayed those."""
     for block in blocks(data):
-        yield from (entry for entry in block.entries if entry.kind != SOURCES)
+        yield from block.results
 
 
-def metric_counts(data: bytes) -> tuple[int, ...]:
+def metric_counts(data: Bytes) -> tuple[int, ...]:
     """Return how many different metrics each result holds, in order; a reader has to return as many."""
     return tuple(len(_metric_ids(data, entry)) for entry in results(data))
 
 
-def session(data: bytes) -> SessionFacts:
-    """Return what the session blocks of a report say about the programs that made it."""
-    versions: dict[str, str] = {}
-    for block in blocks(data):
-        for field in wire.fields(data, block.header_start, block.header_end):
-            if field.number == SESSION and field.wire == wire.BYTES:
-                pairs = [text for path, _, text in wire.texts(data, field.body, field.end) if path[0] == VERSION_ENTRY]
-                versions.update(zip(pairs[::2], pairs[1::2], strict=False))
-    return SessionFacts(versions)
-
-
-def select(data: bytes, keep: Set[int]) -> bytes:
+def select(data: Bytes, keep: Set[int]) -> bytes:
     """Return the report with only the results numbered in ``keep``, and only the cubins that these refer to."""
     found = blocks(data)
-    kept = {entry for number, entry in enumerate(results(data)) if number in keep}
+    kept = {entry for number, entry in enumerate(e for block in found for e in block.results) if number in keep}
     needed = {source for entry in kept for source in _sources_of(data, entry)}
     out = [data[: found[0].header_start - 4]]
     for block in found:
-        entries = [e for e in block.entries if e in kept or (e.kind == SOURCES and _source_id(data, e) in needed)]
+        entries = [e for e in block.entries if e in kept or (e.kind == SOURCES and source_id(data, e) in needed)]
         out.append(_rebuilt(data, block, entries))
     return b"".join(out)
 
 
-def _block(data: bytes, at: int) -> tuple[Block, int]:
+def _block(data: Bytes, at: int) -> tuple[Block, int]:
     start, end = _sized(data, at, len(data))
     counts = {f.number: f.value for f in wire.fields(data, start, end) if f.wire == wire.VARINT}
     limit = end + counts.get(PAYLOAD, 0)
     if limit > len(data):
         raise _cut(end, counts.get(PAYLOAD, 0), len(data))
     entries, at = [], end
-    for kind in (SOURCES, RESULTS, RANGES):
+    for kind in KINDS:
         for _ in range(counts.get(kind, 0)):
             body, at = _sized(data, at, limit)
             entries.append(Entry(kind, body, at))
@@ -127,7 +135,7 @@ def _block(data: bytes, at: int) -> tuple[Block, int]:
     return Block(start, end, tuple(entries)), limit
 
 
-def _sized(data: bytes, at: int, limit: int) -> tuple[int, int]:
+def _sized(data: Bytes, at: int, limit: int) -> tuple[int, int]:
     size = int.from_bytes(data[at : at + 4], "little")
     if at + 4 + size > limit:
         raise _cut(at, size, limit)
@@ -140,24 +148,28 @@ def _cut(at: int, size: int, limit: int) -> DamagedData:
     )
 
 
-def _metric_ids(data: bytes, entry: Entry) -> set[int]:
-    found = (f for f in wire.fields(data, entry.start, entry.end) if f.number == RESULT_METRIC)
+def _metric_ids(data: Bytes, entry: Entry) -> set[int]:
+    number = RESULT_METRIC if entry.kind == RESULTS else OTHER_METRIC
+    found = (f for f in wire.fields(data, entry.start, entry.end) if f.number == number)
     return {wire.read_varint(data, f.body + 1, f.end)[0] for f in found}
 
 
-def _source_id(data: bytes, entry: Entry) -> int | None:
+def source_id(data: Bytes, entry: Entry) -> int | None:
+    """Return the number of a source: of the cubin that it holds or adds to."""
     return next((f.value for f in wire.fields(data, entry.start, entry.end) if f.number == SOURCE_ID), None)
 
 
-def _sources_of(data: bytes, entry: Entry) -> Iterator[int]:
+def _sources_of(data: Bytes, entry: Entry) -> Iterator[int]:
+    if entry.kind != RESULTS:
+        return
     for field in wire.fields(data, entry.start, entry.end):
         if field.number == RESULT_SOURCES:
             yield from (f.value for f in wire.fields(data, field.body, field.end))
 
 
-def _rebuilt(data: bytes, block: Block, entries: list[Entry]) -> bytes:
+def _rebuilt(data: Bytes, block: Block, entries: list[Entry]) -> bytes:
     payload = b"".join(_with_size(data[e.start : e.end]) for e in entries)
-    replaced = {kind: sum(e.kind == kind for e in entries) for kind in (SOURCES, RESULTS, RANGES)}
+    replaced = {kind: sum(e.kind == kind for e in entries) for kind in KINDS}
     replaced[PAYLOAD] = len(payload)
     header = b"".join(
         wire.write_varint(f.number << 3) + wire.write_varint(replaced[f.number])

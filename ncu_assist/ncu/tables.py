@@ -1,11 +1,13 @@
-"""What the child process read, as rows, records and data frames."""
+"""What a report holds, as records and data frames."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from ncu_assist.ncu.contents import Contents, LaunchFacts
 from ncu_assist.record import Device, Launch
 
 if TYPE_CHECKING:
@@ -15,117 +17,203 @@ if TYPE_CHECKING:
 DURATION = "gpu__time_duration.sum"
 NANOSECONDS = {"ns": 1.0, "nsecond": 1.0, "us": 1e3, "usecond": 1e3, "ms": 1e6, "msecond": 1e6, "s": 1e9, "second": 1e9}
 ATTRIBUTE = "device__attribute_"
+DEVICE_ID = "launch__device_id"
 RULE_COLUMNS = ["rule", "section", "title", "message", "kind", "speedup_type", "speedup_pct", "focus_metrics"]
+KHZ = 1000.0
 
 
-@dataclass(frozen=True)
-class Raw:
-    """What the child wrote: ``values`` holds those of all launches, in the order of their name lists."""
+class Launches:
+    """The values of each launch by metric name."""
 
-    launches: list[dict[str, Any]]
-    name_lists: list[list[str]]
-    texts: list[str]
-    units: dict[str, str]
-    values: np.ndarray[Any, Any]
+    def __init__(self, contents: Contents) -> None:
+        self._contents = contents
+        self._slices = list(contents.slices())
+        self._places = [{name: i for i, name in enumerate(names)} for names in contents.name_lists]
 
-    def names(self, launch: int) -> list[str]:
-        return self.name_lists[self.launches[launch]["names"]]
+    def number(self, launch: int, metric: str) -> float:
+        """Return a value; NaN where there is none."""
+        place = self._places[self._contents.launches[launch].names].get(metric)
+        return math.nan if place is None else float(self._contents.values[self._slices[launch].start + place])
+
+    def whole(self, launch: int, metric: str) -> int | None:
+        """Return a whole number; None where there is none."""
+        value = self.number(launch, metric)
+        return None if math.isnan(value) else int(value)
+
+    def text(self, launch: int, metric: str) -> str | None:
+        """Return a text; None where there is none."""
+        facts = self._contents.launches[launch]
+        place = self._places[facts.names].get(metric)
+        number = None if place is None else facts.texts.get(place)
+        return None if number is None else self._contents.texts[number]
 
 
-def numbers_by_name(raw: Raw) -> list[dict[str, float]]:
-    """Return the numbers of each launch by metric name."""
-    tables, at = [], 0
-    for number in range(len(raw.launches)):
-        names = raw.names(number)
-        tables.append(dict(zip(names, raw.values[at : at + len(names)].tolist(), strict=True)))
-        at += len(names)
-    return tables
-
-
-def launch_record(index: int, raw: Raw, table: dict[str, float]) -> Launch:
-    """Return the record of one launch; its workload is not in a report."""
-    facts = raw.launches[index]
-    duration = table.get(DURATION, math.nan) * NANOSECONDS.get(raw.units.get(DURATION, ""), math.nan)
-    return Launch(
-        index=index,
-        kernel=facts["kernel"],
-        signature=facts["signature"],
-        workload=None,
-        ranges=tuple(facts["ranges"]),
-        grid=_dimensions(table, "launch__grid_dim_"),
-        block=_dimensions(table, "launch__block_dim_"),
-        duration_ns=None if math.isnan(duration) else duration,
+def launch_records(contents: Contents) -> tuple[Launch, ...]:
+    """Return the record of each launch; its workload is not in a report."""
+    values = Launches(contents)
+    scale = NANOSECONDS.get(contents.units.get(DURATION, ""), math.nan)
+    durations = [values.number(i, DURATION) * scale for i in range(len(contents.launches))]
+    return tuple(
+        Launch(
+            index=index,
+            kernel=one.kernel,
+            signature=one.signature,
+            workload=None,
+            ranges=one.ranges,
+            grid=one.grid,
+            block=one.block,
+            duration_ns=None if math.isnan(duration) else duration,
+        )
+        for index, (one, duration) in enumerate(zip(contents.launches, durations, strict=True))
     )
 
 
-def _dimensions(table: dict[str, float], prefix: str) -> tuple[int, int, int]:
-    x, y, z = (int(table.get(prefix + axis, 0)) for axis in "xyz")
-    return x, y, z
-
-
-def device_record(raw: Raw, table: dict[str, float], driver: str | None) -> Device:
-    """Return the GPU as the device attributes of a launch describe it."""
+def device_record(contents: Contents, launch: int = 0) -> Device | None:
+    """Return the GPU of a launch as its device attributes describe it; None for a report without launches."""
+    if not contents.launches:
+        return None
+    values = Launches(contents)
 
     def whole(name: str) -> int | None:
-        value = table.get(ATTRIBUTE + name)
-        return None if value is None or math.isnan(value) else int(value)
+        return values.whole(launch, ATTRIBUTE + name)
 
     return Device(
-        name=_text(raw, 0, ATTRIBUTE + "display_name") or "unknown",
+        name=values.text(launch, ATTRIBUTE + "display_name") or "unknown",
         uuid_sha256="",  # a report does not hold it
         compute_capability=f"{whole('compute_capability_major')}.{whole('compute_capability_minor')}",
         sm_count=whole("multiprocessor_count"),
         l2_bytes=whole("l2_cache_size"),
         memory_bytes=whole("total_memory"),
-        driver=driver,
+        driver=contents.session.driver,
     )
 
 
-def _text(raw: Raw, launch: int, metric: str) -> str | None:
-    names = raw.names(launch)
-    number = raw.launches[launch]["texts"].get(str(names.index(metric))) if metric in names else None
-    return None if number is None else raw.texts[number]
+def launches_frame(contents: Contents) -> pd.DataFrame:
+    """Return one row for each launch; see ``Report.launches``."""
+    import pandas as pd
+
+    count = len(contents.launches)
+    facts = pd.DataFrame(
+        {"launch": pd.Series(range(count), dtype="int32")}
+        | {
+            name: pd.Series([fact(one) for one in contents.launches], dtype=kind.strip())
+            for kind, columns in _FACTS.items()
+            for name, fact in columns.items()
+        }
+    )
+    values = Launches(contents)
+    facts["device"] = pd.array([values.whole(i, DEVICE_ID) for i in range(count)], dtype="Int64")
+    numbers, texts = _wide(contents)
+    names = sorted(contents.units)
+    kept = [i for i, name in enumerate(names) if name not in texts]
+    wide = pd.DataFrame(numbers[:, kept], columns=[names[i] for i in kept])
+    return pd.concat([facts, wide, pd.DataFrame(dict(sorted(texts.items())), dtype=object)], axis=1)
 
 
-def metrics_frame(raw: Raw) -> pd.DataFrame:
+def _axis(field: str, number: int) -> Callable[[LaunchFacts], int]:
+    return lambda one: int(getattr(one, field)[number])
+
+
+_FACTS: dict[str, dict[str, Callable[[LaunchFacts], object]]] = {  # by the type of their columns
+    "object": {name: attrgetter(name) for name in ("kernel", "signature", "mangled")},
+    "int64": {f"{field}_{axis}": _axis(field, i) for field in ("grid", "block") for i, axis in enumerate("xyz")},
+    "Int64": {name: attrgetter(name) for name in ("process", "context", "stream")},
+    "object ": {name: attrgetter(name) for name in ("ranges", "domain_ranges", "start_end_ranges")},
+}
+
+
+def _wide(contents: Contents) -> tuple[np.ndarray[Any, Any], dict[str, np.ndarray[Any, Any]]]:
+    """Return launch x metric numbers, and the columns of metrics that are texts, numbers among them kept."""
+    import numpy as np
+
+    names = sorted(contents.units)
+    place = {name: i for i, name in enumerate(names)}
+    columns = [np.array([place[name] for name in each], dtype=np.int64) for each in contents.name_lists]
+    numbers = np.full((len(contents.launches), len(names)), np.nan)
+    texts: dict[str, np.ndarray[Any, Any]] = {}
+    for row, (one, part) in enumerate(zip(contents.launches, contents.slices(), strict=True)):
+        numbers[row, columns[one.names]] = contents.values[part]
+        for position, text in one.texts.items():
+            name = contents.name_lists[one.names][position]
+            texts.setdefault(name, np.full(len(numbers), None, dtype=object))[row] = contents.texts[text]
+    for name, column in texts.items():
+        own = numbers[:, place[name]]
+        column[~np.isnan(own)] = own[~np.isnan(own)]
+    return numbers, texts
+
+
+def metrics_frame(contents: Contents) -> pd.DataFrame:
     """Return one row for each metric of each launch; see ``Report.metrics``."""
     import numpy as np
     import pandas as pd
 
-    names = sorted(raw.units)
-    units = sorted(set(raw.units.values()))
-    place = {name: i for i, name in enumerate(names)}
-    unit_of = np.array([units.index(raw.units[name]) for name in names], dtype=np.int32)
-    lists = [np.array([place[name] for name in each], dtype=np.int32) for each in raw.name_lists]
-    codes = [lists[launch["names"]] for launch in raw.launches]
+    names = sorted(contents.units)
+    units = sorted(set(contents.units.values()))
+    place, unit_place = {name: i for i, name in enumerate(names)}, {unit: i for i, unit in enumerate(units)}
+    unit_of = np.array([unit_place[contents.units[name]] for name in names], dtype=np.int32)
+    lists = [np.array([place[name] for name in each], dtype=np.int32) for each in contents.name_lists]
+    codes = [lists[one.names] for one in contents.launches]
     metric = np.concatenate(codes) if codes else np.empty(0, dtype=np.int32)
+    text = np.full(len(contents.values), None, dtype=object)
+    for one, part in zip(contents.launches, contents.slices(), strict=True):
+        for position, number in one.texts.items():
+            text[part.start + position] = contents.texts[number]
     return pd.DataFrame(
         {
             "launch": np.repeat(np.arange(len(codes), dtype=np.int32), [len(each) for each in codes]),
             "metric": pd.Categorical.from_codes(metric, categories=pd.Index(names)),
-            "value": raw.values,
-            "text": pd.Series(_text_column(raw, codes), dtype=object),
+            "value": contents.values,
+            "text": pd.Series(text, dtype=object),
             "unit": pd.Categorical.from_codes(unit_of[metric], categories=pd.Index(units)),
         }
     )
 
 
-def _text_column(raw: Raw, codes: list[Any]) -> Any:
-    import numpy as np
-
-    column = np.full(len(raw.values), None, dtype=object)
-    at = 0
-    for launch, each in zip(raw.launches, codes, strict=True):
-        for position, number in launch["texts"].items():
-            column[at + int(position)] = raw.texts[number]
-        at += len(each)
-    return column
-
-
-def rules_frame(raw: Raw) -> pd.DataFrame:
-    """Return one row for each rule result; see ``Report.rules``."""
+def rules_frame(contents: Contents) -> pd.DataFrame:
+    """Return one row for each finding of NVIDIA's rules; see ``Report.rules``."""
     import pandas as pd
 
-    rows = [{"launch": i, **rule} for i, launch in enumerate(raw.launches) for rule in launch["rules"]]
-    frame = pd.DataFrame(rows, columns=["launch", *RULE_COLUMNS])
-    return frame.astype({"launch": "int32", "speedup_pct": "float64"})
+    found = [(i, rule) for i, one in enumerate(contents.launches) for rule in one.rules]
+    columns = {name: pd.Series([getattr(rule, name) for _, rule in found], dtype=object) for name in RULE_COLUMNS}
+    frame = pd.DataFrame({"launch": pd.Series([i for i, _ in found], dtype="int32")} | columns)
+    return frame.astype({"speedup_pct": "float64"})
+
+
+def session_frame(contents: Contents) -> pd.DataFrame:
+    """Return one row for each GPU of a report; see ``Report.session``."""
+    import pandas as pd
+
+    values = Launches(contents)
+    first = {values.whole(i, DEVICE_ID): i for i in reversed(range(len(contents.launches)))}
+    return pd.DataFrame([_session_row(contents, values, i) for i in sorted(first.values())])
+
+
+def _session_row(contents: Contents, values: Launches, launch: int) -> dict[str, Any]:
+    device, session = device_record(contents, launch), contents.session
+    assert device is not None
+    return {
+        "device": values.whole(launch, DEVICE_ID),
+        "name": device.name,
+        "compute_capability": device.compute_capability,
+        "sm_count": device.sm_count,
+        "l2_bytes": device.l2_bytes,
+        "memory_bytes": device.memory_bytes,
+        "max_sm_clock_hz": values.number(launch, ATTRIBUTE + "max_gpu_frequency_khz") * KHZ,
+        "max_memory_clock_hz": values.number(launch, ATTRIBUTE + "max_mem_frequency_khz") * KHZ,
+        "driver": session.driver,
+        "cuda": session.versions.get("CUDA Version"),
+        "ncu": session.ncu_version,
+        "clock_control": session.clock_control,
+        "replay_mode": session.replay_mode,
+        "sections": session.sections,
+        "command": session.command,
+        "host": session.host,
+        "created": None if session.created is None else pd_time(session.created),
+    }
+
+
+def pd_time(seconds: int) -> Any:
+    """Return a moment, UTC, from seconds since 1970."""
+    import pandas as pd
+
+    return pd.Timestamp(seconds, unit="s", tz="UTC")

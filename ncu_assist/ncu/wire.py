@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from mmap import mmap
 from typing import NamedTuple
 
 from ncu_assist.errors import DamagedData
+
+Bytes = bytes | mmap  # a report in memory, or as it lies on disk
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 FIXED_SIZE = {FIXED64: 8, FIXED32: 4}
@@ -23,7 +26,7 @@ class Field(NamedTuple):
     end: int
 
 
-def read_varint(data: bytes, at: int, end: int) -> tuple[int, int]:
+def read_varint(data: Bytes, at: int, end: int) -> tuple[int, int]:
     """Return the varint at an offset and the offset behind it; raises DamagedData when it does not end in time."""
     if at < end and data[at] < 0x80:  # one byte: nearly all of them
         return data[at], at + 1
@@ -47,7 +50,7 @@ def write_varint(number: int) -> bytes:
     return bytes(out)
 
 
-def fields(data: bytes, start: int, end: int) -> Iterator[Field]:
+def fields(data: Bytes, start: int, end: int) -> Iterator[Field]:
     """Yield the fields of the message in ``data[start:end]``; raises DamagedData where it is not one."""
     at = start
     while at < end:
@@ -67,7 +70,7 @@ def fields(data: bytes, start: int, end: int) -> Iterator[Field]:
         at = stop
 
 
-def is_message(data: bytes, start: int, end: int) -> bool:
+def is_message(data: Bytes, start: int, end: int) -> bool:
     """Tell whether these bytes parse as a message; short text can parse by chance."""
     try:
         return all(True for _ in fields(data, start, end))
@@ -75,7 +78,7 @@ def is_message(data: bytes, start: int, end: int) -> bool:
         return False
 
 
-def texts(data: bytes, start: int, end: int) -> Iterator[tuple[tuple[int, ...], int, str]]:
+def texts(data: Bytes, start: int, end: int) -> Iterator[tuple[tuple[int, ...], int, str]]:
     """Yield (field numbers from the outside in, offset, text) of every printable text in a message, at any depth."""
     for field in fields(data, start, end):
         if field.wire != BYTES or field.value == 0:

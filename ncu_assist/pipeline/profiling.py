@@ -126,7 +126,7 @@ def _relative(path: Path, root: Path) -> Path:
 def split(capture: Capture) -> dict[str, VersionCapture]:
     """Return each version's share of a capture, by the NVTX ranges that its launches stand in."""
     owners: dict[str, list[Launch]] = {}
-    for launch in capture.report.launches:
+    for launch in capture.report.records:
         version, workload = call_of(launch.ranges[-1]) if launch.ranges else ("", "")
         owners.setdefault(version, []).append(replace(launch, workload=workload))
     return {version: _share(capture, launches) for version, launches in owners.items() if version}

@@ -10,13 +10,16 @@ from pathlib import Path
 from ncu_assist.diff import Diff, diff_runs
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.outcome import KernelListing, VersionOutcome
-from ncu_assist.pipeline.foreign import default_names, import_report
+from ncu_assist.pipeline.foreign_run import default_names
+from ncu_assist.pipeline.importing import Effort, import_report
 from ncu_assist.project import Project
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.choosing import Context
 from ncu_assist.store.matching import recorded_runs_matching, timed_together
 from ncu_assist.store.references import resolve
+
+JUST_READ = Effort(keep=False, ask_ncu=False)
 
 
 @contextmanager
@@ -30,7 +33,7 @@ def opened(project: Project, reference: str, kernel: str | None) -> Iterator[Sto
         yield found
         return
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
-        yield import_report(Project(Path(folder)), found, default_names(found, kernel, None))
+        yield import_report(Project(Path(folder)), found, default_names(found, kernel, None), JUST_READ)
 
 
 def compare(project: Project, references: tuple[str, str], workload: str | None, kernel: str | None) -> Diff:

@@ -40,7 +40,7 @@ def origin(source: Source, run: Run | Side) -> str:
     where = f" on {one_line(run.device.name)}" if run.device else ""
     date = one_line(run.created[:10])
     if source == "imported":  # when it was measured, a foreign report does not say
-        return f"imported {date}, measured{where or ' elsewhere'}"
+        return f"imported {date}, measured{where or ' elsewhere'}, unverified"
     return f"{'measured' if source == 'live' else 'recorded'}{where}, {date}"
 
 

@@ -27,7 +27,7 @@ def test_a_run_gives_a_report_that_matches_its_log(fake_ncu: Path, tmp_path: Pat
     assert done.exit_code == 0
     logged = read_log((tmp_path / "ncu.log").read_text()).profiled
     report = read_report(tmp_path / "r.ncu-rep", expected_launches=len(logged))
-    assert [launch.kernel for launch in report.launches] == [launch.name for launch in logged]
+    assert [launch.kernel for launch in report.records] == [launch.name for launch in logged]
     recorded = json.loads((tmp_path / "argv").read_text())
     assert recorded["TMPDIR"] == str(tmp_path)
     assert recorded["argv"][:2] == ["--config-file", "off"]

@@ -60,3 +60,8 @@ def test_launches_that_ended_between_two_polls_are_all_reported(tmp_path: Path, 
     path = tmp_path / "ncu.log"
     path.write_text(full_log)
     assert LogFollower(path).poll() == read_log(full_log).profiled
+
+
+def test_a_log_of_kernels_filtered_by_name_has_no_numbers() -> None:
+    line = '==PROF== Profiling "vectorized_elementwise_kernel": 0%....50%....100% - 10 passes\n'
+    assert [(one.index, one.passes) for one in read_log(2 * line).profiled] == [(0, 10), (1, 10)]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import resource
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ncu_assist.errors import DamagedData, UsageProblem
-from ncu_assist.ncu import report_file
+from ncu_assist.ncu import nvidia, reader, report_file, wire
 from ncu_assist.ncu.compressed import compress, read_plain
 from ncu_assist.ncu.report import Report, read_report
 
@@ -23,7 +25,7 @@ def report() -> Report:
 
 
 def test_launches(report: Report) -> None:
-    first, second, third = report.launches
+    first, second, third = report.records
     assert (first.kernel, first.signature) == (
         "transpose_naive",
         "void transpose_naive<(int)32>(const float *, float *)",
@@ -124,25 +126,67 @@ def test_fewer_launches_than_ncu_logged_is_damaged(full_path: Path, full: bytes,
         read_report(path, expected_launches=3)
 
 
-def test_a_launch_that_lost_its_metrics_is_damaged(full: bytes, tmp_path: Path) -> None:
-    entry = list(report_file.results(full))[2]
-    lost = bytearray(full)
-    metrics = [f for f in report_file.wire.fields(full, entry.start, entry.end) if f.number == 13]
-    for field in metrics[: len(metrics) // 2]:
-        lost[field.start] = 14 << 3 | 2  # the same bytes under another number: the reader skips them
-    path = tmp_path / "lost.ncu-rep"
-    path.write_bytes(bytes(lost))
-    with pytest.raises(DamagedData, match="launch 2 has"):
+def test_a_launch_that_lost_half_its_metrics_is_damaged(full: bytes, tmp_path: Path) -> None:
+    with pytest.raises(DamagedData, match="launch 2 has 1129 metrics, others 2243"):
+        read_report(without_metrics(full, 2, 1120, tmp_path))
+
+
+def test_a_launch_that_lost_a_metric_is_told(full: bytes, tmp_path: Path) -> None:
+    report = read_report(without_metrics(full, 1, 1, tmp_path))
+    (note,) = report.notes
+    assert note.startswith("1 of 3 launches lack 1 metrics that others have: ")
+
+
+def without_metrics(data: bytes, launch: int, count: int, folder: Path) -> Path:
+    """Write the report without the first ``count`` metrics of a launch, its sizes as a writer would have them."""
+    entry = list(report_file.results(data))[launch]
+    metrics = [f for f in wire.fields(data, entry.start, entry.end) if f.number == 13][:count]
+    cut = metrics[-1].end - metrics[0].start
+    block = next(b for b in report_file.blocks(data) if entry in b.entries)
+    header = b"".join(
+        wire.write_varint(5 << 3) + wire.write_varint(f.value - cut) if f.number == 5 else data[f.start : f.end]
+        for f in wire.fields(data, block.header_start, block.header_end)
+    )
+    size = (entry.end - entry.start - cut).to_bytes(4, "little")
+    path = folder / "fewer.ncu-rep"
+    path.write_bytes(
+        data[: block.header_start - 4]
+        + len(header).to_bytes(4, "little")
+        + header
+        + data[block.header_end : entry.start - 4]
+        + size
+        + data[entry.start : metrics[0].start]
+        + data[metrics[-1].end :]
+    )
+    return path
+
+
+def test_a_field_that_changed_its_number_is_damaged(full: bytes, tmp_path: Path) -> None:
+    entry = next(report_file.results(full))
+    field = [f for f in wire.fields(full, entry.start, entry.end) if f.number == 13][7]
+    flipped = bytearray(full)
+    flipped[field.start] ^= 1 << 3  # 12: a comment, which the parser takes without a word
+    path = tmp_path / "flipped.ncu-rep"
+    path.write_bytes(bytes(flipped))
+    with pytest.raises(DamagedData, match="not in order"):
         read_report(path)
 
 
-def test_what_the_reader_drops_is_noticed(full: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    counts = report_file.metric_counts(full)
-    monkeypatch.setattr(report_file, "metric_counts", lambda data: (counts[0] + 1, *counts[1:]))
-    path = tmp_path / "r.ncu-rep"
-    path.write_bytes(full)
-    with pytest.raises(DamagedData, match="only 3 with 6729 can be read"):
-        read_report(path)
+def test_nvidias_reader_has_to_agree(
+    basic_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain, true_opinion = tmp_path / "r.ncu-rep", nvidia.opinion
+    plain.write_bytes(read_plain(basic_path))
+
+    def other(report: bytes, folder: Path) -> nvidia.Opinion:
+        said = true_opinion(report, folder)
+        return replace(said, values=tuple(value + 1 for value in said.values))
+
+    monkeypatch.setattr(nvidia, "opinion", other)
+    monkeypatch.setattr(reader, "recorded_units", dict)  # it is asked where a name is new
+    monkeypatch.setattr(resource, "setrlimit", lambda *_: None)
+    assert reader.main(["scalars", str(plain), "r", str(tmp_path), "0"]) == DamagedData.exit_code
+    assert "disagree on launch 0" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -176,9 +220,9 @@ def test_reports_of_2022(old_report: Path) -> None:
     assert report.device.name == "NVIDIA GeForce RTX 3070"
     assert report.device.driver is not None
     assert report.rules.speedup_pct.isna().all()
-    assert all(launch.duration_ns and launch.duration_ns > 1000 for launch in report.launches)
+    assert all(launch.duration_ns and launch.duration_ns > 1000 for launch in report.records)
     if "nvtx" in old_report.name:
-        assert report.launches[1].ranges == ("run_test", "daxpy")
+        assert report.records[1].ranges == ("run_test", "daxpy")
 
 
 def test_reading_is_quick(torch_path: Path) -> None:
@@ -189,3 +233,21 @@ def test_reading_is_quick(torch_path: Path) -> None:
     assert (
         time.monotonic() - started < 5.0
     )  # 0.5 s on two slow cores; the bound only catches a name-by-name loop gone wild
+
+
+def test_a_csv_export_reads_as_its_report_does(full_path: Path) -> None:
+    report, export = read_report(full_path), read_report(full_path.parent / "transpose_full_h200_2025.3.1.base.csv.zst")
+    assert export.lossy
+    assert not report.lossy
+    assert list(export.launches.block_x) == list(report.launches.block_x)
+    name = "gpu__time_duration.sum"
+    assert list(export.launches[name]) == list(report.launches[name])
+    assert [one.duration_ns for one in export.records] == [one.duration_ns for one in report.records]
+    with pytest.raises(UsageProblem, match="is a CSV export and has no instances"):
+        _ = export.instances
+
+
+def test_lines_and_instructions_of_a_report(report: Report) -> None:
+    assert set(report.lines.launch) == set(report.sass.launch) == {0, 1, 2}
+    assert report.lines.instructions.sum() == report.sass.instructions.sum()
+    assert set(report.source({1}).lines.launch) == {1}

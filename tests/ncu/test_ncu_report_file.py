@@ -31,17 +31,8 @@ def test_results_and_their_metrics_are_counted(full: bytes, basic_path: Path, to
     assert report_file.metric_counts(read_plain(torch_path)) == (2243, 2243)
 
 
-def test_the_session_names_the_programs(full: bytes) -> None:
-    facts = report_file.session(full)
-    assert facts.ncu_version == "2025.3.1.0"
-    assert facts.versions["CUDA Version"] == "13.0"
-    assert facts.driver is None
-
-
 def test_reports_of_2022_are_walked_too(old_report: Path) -> None:
     data = read_plain(old_report)
-    assert report_file.session(data).ncu_version == "2022.3.0.0"
-    assert report_file.session(data).driver is not None
     assert report_file.count_results(data) in (1, 3)
 
 

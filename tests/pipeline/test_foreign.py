@@ -14,7 +14,9 @@ from measured import Notes
 
 from ncu_assist.errors import DamagedData, StageFailed, UsageProblem
 from ncu_assist.ncu.command import ProfileOptions
-from ncu_assist.pipeline.foreign import Names, default_names, dry_run, import_report, profile_program
+from ncu_assist.pipeline.foreign import dry_run, profile_program
+from ncu_assist.pipeline.foreign_run import Names, default_names
+from ncu_assist.pipeline.importing import import_report
 from ncu_assist.project import Project, Settings
 from ncu_assist.store import Store
 from ncu_assist.store.naming import is_folder_name

@@ -16,7 +16,9 @@ from planted import LAUNCH, cuda
 from ncu_assist.executors.local import Local
 from ncu_assist.harness.request import Settings
 from ncu_assist.ncu.command import ProfileOptions
-from ncu_assist.pipeline.foreign import Names, default_names, import_report, profile_program
+from ncu_assist.pipeline.foreign import profile_program
+from ncu_assist.pipeline.foreign_run import Names, default_names
+from ncu_assist.pipeline.importing import import_report
 from ncu_assist.pipeline.measuring import Job, measure
 from ncu_assist.pipeline.reading import compare
 from ncu_assist.pipeline.recording import record

@@ -6,6 +6,16 @@ from ncu_assist.render.json.comparison import diff_json
 from ncu_assist.render.json.doctor import doctor_json
 from ncu_assist.render.json.ladders import outcome_json
 from ncu_assist.render.json.listing import list_json, verify_json
+from ncu_assist.render.json.metrics import explain_json, metrics_json
 from ncu_assist.render.json.run import show_json
 
-__all__ = ["diff_json", "doctor_json", "list_json", "outcome_json", "show_json", "verify_json"]
+__all__ = [
+    "diff_json",
+    "doctor_json",
+    "explain_json",
+    "list_json",
+    "metrics_json",
+    "outcome_json",
+    "show_json",
+    "verify_json",
+]

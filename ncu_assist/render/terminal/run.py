@@ -68,7 +68,7 @@ def _title(shown: Shown) -> str:
 def _origin(shown: Shown) -> str:
     text = origin(shown.source, shown.run)
     if not shown.run.verified:
-        text += ", unverified (its bytes at capture are not known)"
+        text += " (its bytes at capture are not known)"
     profile = shown.run.profile
     if profile is not None:
         text += f"; --set {one_line(profile.section_set)}, clocks {one_line(profile.clock_control)}"

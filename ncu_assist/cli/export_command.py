@@ -1,0 +1,81 @@
+"""``ncu-assist export``: one table of a run or a report as CSV, Parquet or JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ncu_assist.cli import options
+from ncu_assist.cli.console import progress
+from ncu_assist.cli.output import check_output, write_bytes
+from ncu_assist.errors import UsageProblem
+
+TABLES = ("launches", "metrics", "rules", "session", "instances", "lines", "sass")
+FORMATS = ("csv", "parquet", "json")
+
+
+@click.command("export")
+@click.argument("reference", default="@last")
+@click.option("--format", "file_format", type=click.Choice(FORMATS), help="By the ending of --output, else csv.")
+@click.option("--table", type=click.Choice(TABLES), default="launches", show_default=True, help="Which table.")
+@click.option("--metrics", multiple=True, metavar="NAMES", help="Names, patterns or keys, with commas; repeatable.")
+@click.option("--output", "-o", type=click.Path(path_type=Path), help="File to write; stdout unless given.")
+@click.option("--force", is_flag=True, help="Replace --output if it exists.")
+@click.option("--redact/--no-redact", default=True, show_default=True, help="Take out who, where and on what host.")
+@options.kernel_name
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+def command(**given: Any) -> int:
+    """Write one table of the run or report that REFERENCE names.
+
+    launches: a row a launch, a column a metric. metrics: a row a metric of a launch, with its unit. instances: values
+    by address, opcode or moment. rules: NVIDIA's findings. session: GPU, driver, ncu. lines and sass: counters by
+    source line and by instruction. Values are in base units (ns, byte, hz, %); what is absent is empty or null.
+
+    Redacted are host and user names, addresses, absolute paths (a file's own name stays) and the environment. Source
+    code stays: do not give lines away where the code must not go.
+    """
+    from ncu_assist.pipeline.exporting import Wish, export
+    from ncu_assist.render.export import FORMATS as WRITERS
+
+    asked = Asked(**given)
+    writer = WRITERS[asked.chosen_format]
+    check_output(asked.output, asked.force, writer.BINARY)
+    wish = Wish(asked.reference, asked.kernel, asked.table, asked.names, asked.redact)
+    with progress() as reporter:
+        reporter.status("reading")
+        found = export(options.current_project(), wish)
+        for note in found.notes:
+            reporter.note(f"note: {note}")
+    write_bytes(writer.chunks(found), asked.output)
+    return 0
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The command's options, as click parsed them."""
+
+    reference: str
+    file_format: str | None
+    table: str
+    metrics: tuple[str, ...]
+    output: Path | None
+    force: bool
+    redact: bool
+    kernel: str | None
+    as_json: bool
+
+    @property
+    def chosen_format(self) -> str:
+        """Return the format; raises UsageProblem for two of them."""
+        if self.as_json and self.file_format not in (None, "json"):
+            raise UsageProblem(f"--json and --format {self.file_format} exclude each other", "drop one of them")
+        ending = self.output.suffix.removeprefix(".").lower() if self.output else ""
+        return "json" if self.as_json else self.file_format or (ending if ending in FORMATS else "csv")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the metrics asked for, one by one."""
+        return tuple(name.strip() for given in self.metrics for name in given.split(",") if name.strip())

@@ -1,0 +1,109 @@
+"""The metrics of all launches of a report: names that are shared, values in the order of the names, and doubles."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from google.protobuf.unknown_fields import UnknownFieldSet
+
+from ncu_assist.errors import DamagedData
+from ncu_assist.ncu.report_schema import KIND
+
+NAN = float("nan")
+MAX_SHORT = 0x7F  # the longest field whose length takes one byte
+OFTEN_DOUBLE = ("profiler__", "sass__")  # ncu 2025.3.1 writes some of these twice, with one value
+
+
+class MetricTable:
+    """The metrics of all launches: lists of names and texts that launches share, and notes on what is odd."""
+
+    def __init__(self) -> None:
+        self.strings: list[str] = []  # the names of metrics, as the blocks of the file add them
+        self.name_lists: list[tuple[str, ...]] = []
+        self.texts: dict[str, int] = {}  # each text and its number, in the order of the numbers
+        self.doubles: set[str] = set()  # names that stand twice and are not known to
+        self._plans: dict[tuple[int, ...], _Plan] = {}
+
+    def add_names(self, strings: Iterable[str]) -> None:
+        """Append the names that a block brings; raises DamagedData for what cannot be one."""
+        new = list(strings)
+        for name in new:
+            if not isinstance(name, str) or not name.isprintable() or not name:
+                raise DamagedData("the report is damaged: the name of a metric is no name")
+        self.strings += new
+
+    def add(self, metrics: Sequence[Any], values: array[float]) -> tuple[int, dict[int, int]]:
+        """Append the values of one launch, sorted by name; return its list of names and its texts by position.
+
+        A name may stand twice, with the same value: ncu writes some so. Raises DamagedData where the values differ.
+        """
+        plan = self._plan(tuple([metric.name for metric in metrics]))
+        own, texts = _values(metrics)
+        values.extend([own[i] for i in plan.order])
+        if any(own[i] != own[j] and (own[i] == own[i] or own[j] == own[j]) for i, j in plan.doubles):
+            raise DamagedData("the report is damaged: a metric stands twice in a launch, with different values")
+        return plan.names, {plan.position[i]: self._text(text) for i, text in texts.items() if i in plan.position}
+
+    def _plan(self, ids: tuple[int, ...]) -> _Plan:
+        if ids not in self._plans:
+            if ids and max(ids) >= len(self.strings):
+                raise DamagedData("the report is damaged: a metric has a name that the report does not hold")
+            found = [self.strings[number] for number in ids]
+            place = {name: i for i, name in enumerate(found)}
+            doubles = [(i, place[name]) for i, name in enumerate(found) if place[name] != i]
+            self.doubles |= {found[i] for i, _ in doubles if not found[i].startswith(OFTEN_DOUBLE)}
+            names = tuple(sorted(place))
+            if names not in self.name_lists:
+                self.name_lists.append(names)
+            order = [place[name] for name in names]
+            position = {i: p for p, i in enumerate(order)}
+            self._plans[ids] = _Plan(self.name_lists.index(names), order, position, doubles)
+        return self._plans[ids]
+
+    def _text(self, text: str) -> int:
+        return self.texts.setdefault(text, len(self.texts))
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How the metrics of a launch go into its list of names: for launches that hold them in the same order."""
+
+    names: int
+    order: list[int]  # which metric comes where
+    position: dict[int, int]  # the reverse
+    doubles: list[tuple[int, int]]  # a metric that stands again later, and where
+
+
+def _values(metrics: Iterable[Any]) -> tuple[list[float], dict[int, str]]:
+    """Return the number of each metric, NaN for texts and for what has no value, and the texts by position."""
+    numbers: list[float] = []
+    texts: dict[int, str] = {}
+    for metric in metrics:
+        value = metric.value
+        number = value.double or value.uint64 or value.uint32 or value.float  # at most one is set, the others are 0
+        if not number:
+            kind = value.WhichOneof(KIND)
+            if kind is None:
+                number = NAN
+                _check_empty(metric)
+            elif kind == "text":
+                texts[len(numbers)], number = value.text, NAN
+        numbers.append(number)
+    return numbers, texts
+
+
+def _check_empty(metric: Any) -> None:
+    """Raise DamagedData where a metric without a value has lost it: to a type not known here, or to its instances."""
+    if metric.value.ByteSize() or len(UnknownFieldSet(metric)):
+        raise DamagedData("a value has a type that is not known here: damaged, or of a newer Nsight Compute")
+    if metric.instances and not _is_instance(metric.instances[0]):
+        raise DamagedData("the report is damaged: the value of a metric stands where another thing should")
+
+
+def _is_instance(raw: bytes) -> bool:
+    """Tell whether this may be an instance: an identifier or none, then a value, in the fields 1 and 2."""
+    behind_id = 2 + raw[1] if raw[:1] == b"\n" and len(raw) > 1 else 0
+    return behind_id > MAX_SHORT or raw[behind_id : behind_id + 1] == b"\x12"

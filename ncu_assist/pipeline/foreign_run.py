@@ -1,0 +1,62 @@
+"""Runs that belong to no kernel folder: what they are called, and their record."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ncu_assist import __version__
+from ncu_assist.errors import UsageProblem
+from ncu_assist.ncu.report import Report
+from ncu_assist.record import Run, Source
+from ncu_assist.store import machine_hash, new_run_id
+from ncu_assist.store.naming import is_folder_name
+
+IMPORTED = "imported"  # the kernel that reports without another name belong to
+SUFFIXES = (".zst", ".xz", ".gz", ".ncu-rep", ".ncu-repz", ".csv")
+UNFIT = re.compile(r"[^A-Za-z0-9_.+-]")  # what may not stand in the name of a folder of the archive
+LONGEST_NAME = 100
+
+
+@dataclass(frozen=True)
+class Names:
+    """Under which kernel and version a foreign run is archived."""
+
+    kernel: str
+    version: str
+
+
+def check_names(names: Names) -> None:
+    """Raise UsageProblem for a name that cannot be a folder: before minutes of profiling, not after."""
+    for what, name in (("kernel", names.kernel), ("version", names.version)):
+        if not is_folder_name(name):
+            raise UsageProblem(f"'{name}' cannot be the name of a {what}", "use letters, digits, _ . + and -")
+
+
+def default_names(path: Path, kernel: str | None, version: str | None) -> Names:
+    """Return the names for a report: kernel ``imported`` and the file's own name, made fit, unless others are given."""
+    stem = path.name
+    for suffix in SUFFIXES:
+        stem = stem.removesuffix(suffix)
+    fit = UNFIT.sub("_", stem).lstrip(".-+")[:LONGEST_NAME]
+    return Names(kernel or IMPORTED, version or fit or "report")
+
+
+def foreign_run(names: Names, report: Report, source: Source, **facts: Any) -> Run:
+    """Return the record of a run made of a report; ``facts`` are further fields of Run."""
+    moment = datetime.now(UTC)
+    known: dict[str, Any] = {
+        "run_id": new_run_id(moment, names.version),
+        "created": moment.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "tool": __version__,
+        "machine": machine_hash(),
+        "source_sha256": None,
+        "verified": True,
+        "device": report.device,
+        "workloads": (),
+        "launches": report.records,
+    }
+    return Run(kernel=names.kernel, version=names.version, source=source, **(known | facts))

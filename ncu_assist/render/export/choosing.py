@@ -1,0 +1,95 @@
+"""The metrics that an export is asked for: names, patterns and keys of the catalogue, checked before anything else."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ncu_assist.errors import UsageProblem
+from ncu_assist.frame import by_launch
+from ncu_assist.ncu.available_names import Available, in_report
+from ncu_assist.ncu.derived import ALL_DERIVED
+from ncu_assist.ncu.metric_doctor import check_names, spelled
+from ncu_assist.ncu.metrics import CATALOGUE
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WILD = "*?["
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """One metric to export: under which name, and ncu's names behind it, several for a derived one."""
+
+    column: str
+    names: tuple[str, ...]
+
+    @property
+    def is_derived(self) -> bool:
+        return self.column in ALL_DERIVED
+
+
+def choose(asked: Sequence[str], names: Collection[str], where: str) -> tuple[Chosen, ...]:
+    """Return what was asked for of ``names``, in that order: of a pattern all that match, sorted.
+
+    A pattern matches ncu's names; where none does, keys of the catalogue. Raises UsageProblem, with the nearest right
+    spelling, for what ``where`` does not have.
+    """
+    available = in_report(names, where)
+    plain = [one for one in asked if not _is_pattern(one, names)]
+    matches = {one: _matching(one, names, available) for one in asked if _is_pattern(one, names)}
+    checked = check_names(plain, available)
+    problems = [*checked.lines, *(f"no metric of {where} matches '{one}'" for one, some in matches.items() if not some)]
+    if problems:
+        near = {problem.asked: problem.suggestion for problem in checked.problems}
+        raise UsageProblem("; ".join(problems), _hint([near.get(one, one) for one in asked], near, len(problems)))
+    columns = [column for one in asked for column in matches.get(one, (one,))]
+    return tuple(Chosen(column, spelled(column, available)) for column in dict.fromkeys(columns))
+
+
+def rows_of(metrics: pd.DataFrame, chosen: Sequence[Chosen]) -> pd.DataFrame:
+    """Return the tidy rows of what was chosen, by launch and then in the order of ``chosen``.
+
+    A metric that a launch lacks has no row; a ratio over traffic that there was none of has one without a value.
+    """
+    import pandas as pd
+
+    places = metrics.groupby("metric", observed=True).indices
+    values = by_launch(metrics) if any(one.is_derived for one in chosen) else {}
+    parts = [metrics.iloc[:0].assign(place=0)]
+    for place, one in enumerate(chosen):
+        if one.is_derived:
+            parts.append(_derived_rows(values, one.column).assign(place=place))
+        else:
+            parts.append(metrics.iloc[places[one.names[0]]].assign(metric=one.column, place=place))
+    joined = pd.concat([part.astype({"metric": object, "unit": object}) for part in parts], ignore_index=True)
+    ordered = joined.sort_values(["launch", "place"], kind="stable", ignore_index=True).drop(columns="place")
+    return ordered.astype({"launch": "int32", "metric": "category", "unit": "category"})
+
+
+def _derived_rows(values: Mapping[int, Mapping[str, float]], key: str) -> pd.DataFrame:
+    import pandas as pd
+
+    derived = ALL_DERIVED[key]
+    found = {launch: derived.value(numbers) for launch, numbers in values.items()}
+    rows = [(launch, key, value, None, derived.unit) for launch, value in found.items() if value is not None]
+    return pd.DataFrame(rows, columns=["launch", "metric", "value", "text", "unit"]).astype({"value": "float64"})
+
+
+def _is_pattern(asked: str, names: Collection[str]) -> bool:
+    return any(sign in asked for sign in WILD) and asked not in names
+
+
+def _matching(pattern: str, names: Iterable[str], available: Available) -> list[str]:
+    found = sorted(name for name in names if fnmatch.fnmatchcase(name, pattern))
+    keys = (key for key in (*CATALOGUE, *ALL_DERIVED) if fnmatch.fnmatchcase(key, pattern))
+    return found or [key for key in keys if spelled(key, available)]
+
+
+def _hint(corrected: Sequence[str], near: dict[str, str], problems: int) -> str:
+    if near and len(near) == problems:
+        return f"--metrics {','.join(corrected)}"
+    return "ncu-assist metrics"

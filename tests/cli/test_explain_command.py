@@ -1,0 +1,81 @@
+"""``ncu-assist explain``."""
+
+from __future__ import annotations
+
+import pytest
+from commandline import Run
+
+from ncu_assist.ncu.stalls import STALL_REASONS
+
+
+def test_a_metric_by_key_name_and_label(run: Run) -> None:
+    by_key = run("explain", "duration")
+    assert by_key.code == 0
+    assert "Time under the profiler" in by_key.out
+    assert "gpu__time_duration.sum" in by_key.out
+    assert "within 5 %, below 20 µs wanders; 54 launches on NVIDIA H200" in by_key.out
+    assert run("explain", "gpu__time_duration.sum").out == by_key.out
+    assert run("explain", "Duration").out == by_key.out
+
+
+def test_a_derived_metric_shows_its_formula(run: Run) -> None:
+    answer = run("explain", "bytes_in_flight")
+    assert "Little's law" in answer.out
+    assert "needs" in answer.out
+
+
+def test_another_rollup(run: Run) -> None:
+    answer = run("explain", "sm__warps_active.avg.pct_of_peak_sustained_elapsed")
+    assert "idle cycles included" in " ".join(answer.out.split())
+    assert "achieved_occupancy" in answer.out
+
+
+@pytest.mark.parametrize("reason", STALL_REASONS)
+def test_every_stall_reason(run: Run, reason: str) -> None:
+    answer = run("explain", reason)
+    assert answer.code == 0
+    assert "A warp in this state waits for" in answer.out
+    assert max(map(len, answer.out.splitlines())) <= 80
+
+
+def test_long_names_stay_within_80_columns(run: Run) -> None:
+    for name in ("host_sectors_read", "stall_branch_resolving", "tensor_flops", "stall_wait", "pipe_tensor_hmma"):
+        lines = run("explain", name).out.splitlines()
+        assert max(map(len, lines)) <= 80
+        assert all(line.startswith("  ") for line in lines if "__" in line)
+
+
+def test_json(run: Run) -> None:
+    answer = run("explain", "dram_bytes_read", "--json").json
+    assert answer["schema"] == "ncu-assist.explain/1"
+    (metric,) = answer["subjects"]
+    assert (metric["type"], metric["names"]) == ("metric", ["dram__bytes_read.sum", "dram__bytes_op_read.sum"])
+    (stall,) = run("explain", "warpgroup_arrive", "--json").json["subjects"]
+    assert (stall["type"], stall["counted_as"]) == ("stall reason", "gmma")
+    (derived,) = run("explain", "dram_bytes", "--json").json["subjects"]
+    assert (derived["type"], derived["needs"]) == ("derived", ["dram_bytes_read", "dram_bytes_write"])
+    (name,) = run("explain", "lts__t_sectors.avg.per_second", "--json").json["subjects"]
+    assert (name["type"], name["rollup"], name["see_also"]) == (
+        "name",
+        "avg.per_second",
+        ["l2_sectors", "l2_lookups_busy"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("durration", "did you mean 'duration'?"),
+        ("long_scorebord", "did you mean 'long_scoreboard'?"),
+        ("dram__bytes_rd.sum", "did you mean 'dram__bytes_read.sum'?"),
+        ("qqqqq", "try: ncu-assist metrics"),
+    ],
+)
+def test_wrongly_typed(run: Run, name: str, said: str) -> None:
+    answer = run("explain", name)
+    assert (answer.code, answer.out) == (2, "")
+    assert said in answer.err
+
+
+def test_without_a_name(run: Run) -> None:
+    assert run("explain").code == 2

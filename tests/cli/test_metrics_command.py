@@ -1,0 +1,81 @@
+"""``ncu-assist metrics``."""
+
+from __future__ import annotations
+
+import pytest
+from commandline import Run
+
+from ncu_assist.ncu.derived import ALL_DERIVED
+from ncu_assist.ncu.metrics import CATALOGUE
+
+
+def test_all_metrics_in_80_columns(run: Run) -> None:
+    answer = run("metrics")
+    assert answer.code == 0
+    assert max(map(len, answer.out.splitlines())) <= 80
+    assert "gpu__time_duration.sum" in answer.out
+    first_words = {line.split()[0] for line in answer.out.splitlines() if line and not line.startswith(" ")}
+    assert {*CATALOGUE, *ALL_DERIVED} <= first_words
+
+
+def test_a_pattern(run: Run) -> None:
+    answer = run("metrics", "bank_conflict")
+    assert answer.code == 0
+    assert "bank_conflict_ways" in answer.out
+    assert "= shared_wavefronts / shared_wavefronts_ideal" in answer.out
+    assert "duration" not in answer.out
+
+
+def test_json(run: Run) -> None:
+    answer = run("metrics", "l2 hit rate", "--json").json
+    assert answer["schema"] == "ncu-assist.metrics/1"
+    assert [row["key"] for row in answer["metrics"]] == ["l2_hit_rate", "l2_hit_rate_load", "l2_hit_rate_store"]
+    row = answer["metrics"][0]
+    assert row["name"] == "lts__t_sector_hit_rate.pct"
+    assert (row["section"], row["ncu_label"]) == ("Memory Workload Analysis", "L2 Hit Rate")
+    assert (row["better"], row["exact"], row["combine"]) == (None, False, "time-mean")
+    assert row["noise"] == {"chip": "gh100", "long": "within 5 %", "short": "wanders"}
+    everything = run("metrics", "--json").json["metrics"]
+    assert len(everything) == len(CATALOGUE) + len(ALL_DERIVED)
+
+
+def test_a_chip_shows_its_spellings_and_what_it_lacks(run: Run) -> None:
+    answer = run("metrics", "dram_bytes", "gmma", "--chip", "gb202")
+    assert answer.code == 0
+    assert "dram__bytes_op_read.sum" in answer.out
+    assert "dram__bytes_read.sum" not in answer.out
+    assert "not on gb202:" in answer.out
+    assert "warps_gmma" in answer.out
+    row = run("metrics", "dram_bytes_read", "--chip", "gb202", "--json").json["metrics"][0]
+    assert row["name"] == "dram__bytes_op_read.sum"
+
+
+def test_ncus_names_outside_the_catalogue(run: Run) -> None:
+    answer = run("metrics", "nvlrx")
+    assert "outside the catalogue" in answer.out
+    assert "nvlrx__bytes.sum" in answer.out
+    many = run("metrics", "lts__t_requests", "--chip", "gh100")
+    assert "more; --json has all" in many.out
+    assert max(map(len, many.out.splitlines())) <= 80
+    names = run("metrics", "lts__t_requests", "--chip", "gh100", "--json").json["names"]
+    assert len(names) > 100
+    assert names[0]["kind"] == "Counter"
+    assert "sum" in names[0]["rollups"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["dram__bytes_rd.sum"], "use dram__bytes_read.sum"),
+        (["dram__bytes_read.sum", "--chip", "gb203"], "did you mean 'gb202'?"),
+        (["durration"], "ncu-assist metrics duration"),
+        (["nothing at all"], "no metric matches 'nothing at all'"),
+        (["sm__inst_executed_pipe_fp32.avg.pct_of_peak_sustained_active"], "sm__inst_executed_pipe_fma.avg"),
+        (["\x1b[31m"], "\\x1b[31m"),
+    ],
+)
+def test_wrongly_typed(run: Run, words: list[str], said: str) -> None:
+    answer = run("metrics", *words)
+    assert (answer.code, answer.out) == (2, "")
+    assert said in " ".join(answer.err.split())
+    assert "\x1b" not in answer.err
