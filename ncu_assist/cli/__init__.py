@@ -17,7 +17,7 @@ COMMANDS = {  # name -> what it does; the module <name>_command is imported when
     "check": "Compare versions with the reference.",
     "bench": "Check versions and time them against each other.",
     "profile": "Build, check, time and profile every version of a kernel, or any other program.",
-    "import": "Archive a .ncu-rep from anywhere.",
+    "import": "Archive a report from anywhere.",
     "show": "Show a run, or a .ncu-rep.",
     "diff": "Say which of two versions is faster, and what changed.",
     "export": "Write a table of a run or a report as CSV, Parquet or JSON.",

@@ -16,7 +16,9 @@ from ncu_assist.cli.console import progress, write, write_json
 @click.option("--version", metavar="V", help="Version to archive it as; the file's name unless given.")
 @options.as_json
 def command(report: Path, kernel: str | None, version: str | None, as_json: bool) -> int:
-    """Archive REPORT, a .ncu-rep from anywhere, so that show and diff can read it.
+    """Archive REPORT, from anywhere, so that show and diff can read it.
+
+    A .ncu-rep, a .ncu-repz, or what `ncu --csv --page raw` exported of one, compressed with zstd, xz, gzip or not.
 
     Its bytes at capture are not known: a cut file is refused, a flipped value cannot be seen, so the run says
     'unverified' wherever it shows. Exit code 7 when the file is damaged.

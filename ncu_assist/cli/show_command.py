@@ -16,7 +16,8 @@ from ncu_assist.cli.console import write, write_json
 def command(reference: str, workload: str | None, kernel: str | None, as_json: bool) -> int:
     """Show the run that REFERENCE names: times, counters, launches, stalls.
 
-    REFERENCE is [KERNEL/]VERSION[@RUN], @last, @best, @baseline, or the path of a .ncu-rep.
+    REFERENCE is [KERNEL/]VERSION[@RUN], @last, @best, @baseline, or the path of a report:
+    .ncu-rep, .ncu-repz, or an export of `ncu --csv --page raw`, compressed or not.
     """
     from ncu_assist.pipeline.reading import opened
     from ncu_assist.render.json import show_json

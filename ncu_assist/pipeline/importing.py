@@ -33,7 +33,7 @@ def import_report(project: Project, path: Path, names: Names, effort: Effort = E
     """
     check_names(names)
     if not path.is_file():
-        raise UsageProblem(f"there is no file {path.name}", "give the path of a .ncu-rep")
+        raise UsageProblem(f"there is no file {path.name}", "give the path of a report")
     try:
         report = read_report(path)
         opinion = second_opinion(report) if effort.ask_ncu else ""

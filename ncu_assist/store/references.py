@@ -16,7 +16,8 @@ from ncu_assist.store.matching import best_run, live_first, newest_matching
 from ncu_assist.store.naming import is_called, with_short_names
 from ncu_assist.store.reading import StoredRun
 
-REPORT_ENDINGS = (".ncu-rep", ".ncu-repz", ".ncu-rep.zst")
+FORMS, PACKED = (".ncu-rep", ".ncu-repz", ".csv"), ("", ".zst", ".xz", ".gz")
+REPORT_ENDINGS = tuple(form + packed for form in FORMS for packed in PACKED)
 
 
 def resolve(text: str, store: Store, context: Context) -> StoredRun | Path:
@@ -54,7 +55,7 @@ def full_name(store: Store, context: Context, kernel: str, version: str) -> str:
 def _report(path: Path) -> Path:
     if path.is_file():
         return path
-    near = [p.name for p in path.parent.glob("*.ncu-rep*")] if path.parent.is_dir() else []
+    near = [p.name for p in path.parent.iterdir() if p.name.endswith(REPORT_ENDINGS)] if path.parent.is_dir() else []
     raise UsageProblem(
         f"there is no report {path.name} in that folder", did_you_mean(path.name, near) if near else "ncu-assist list"
     )
@@ -143,4 +144,4 @@ SYMBOLS: dict[str, Callable[[Store, Context, str], StoredRun]] = {
     "baseline": _baseline,
 }
 _SYMBOL_NAMES = tuple(f"@{name}" for name in SYMBOLS)
-_FORMS = "use version, kernel/version, version@run, @last, @best, @baseline or the path of a .ncu-rep"
+_FORMS = "use version, kernel/version, version@run, @last, @best, @baseline or the path of a report"
