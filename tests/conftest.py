@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from requirements import promised
 
 ROOT = Path(__file__).parent.parent
+AT_THE_END = pytest.StashKey[list[str]]()
 SKIPS_THAT_REMAIN = ("shared", "public report")  # folders that a clone does not carry
 
 
@@ -31,3 +33,15 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):  
 def repository() -> Path:
     """The root of this repository."""
     return ROOT
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Print what tests found out beside passing, whatever the verbosity."""
+    for line in config.stash.get(AT_THE_END, []):
+        terminalreporter.write_line(line)
+
+
+@pytest.fixture(scope="session")
+def at_the_end(pytestconfig: pytest.Config) -> Callable[[str], None]:
+    """Keeps a line that is printed when all tests are done."""
+    return pytestconfig.stash.setdefault(AT_THE_END, []).append

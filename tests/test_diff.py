@@ -268,6 +268,8 @@ def test_the_bottleneck_is_the_busiest_resource() -> None:
     assert name(dram_throughput=40.0, memory_throughput=75.0, sm_throughput=60.0) == "memory"
     assert name(dram_throughput=40.0, sm_throughput=59.9) == "latency"
     assert name(dram_throughput=None) is None
+    assert name(sm_throughput=61.0) == "SM"
+    assert name(sm_throughput=20.0) is None  # what memory did was not collected
 
 
 def test_a_foreign_report_of_another_kernel_cannot_be_compared(bench: Bench) -> None:

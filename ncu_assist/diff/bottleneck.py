@@ -24,7 +24,7 @@ class Bottleneck:
 
 
 def bottleneck(values: Mapping[str, float | None]) -> Bottleneck | None:
-    """Return what the catalogue's throughputs say; None where they were not collected."""
+    """Return what the catalogue's throughputs say; None where too few were collected to say it."""
     shares = {name: share for name, key in RESOURCES.items() if (share := values.get(key)) is not None}
     memory = values.get(MEMORY[1])
     if memory is not None and memory > max((share for name, share in shares.items() if name != "SM"), default=-1.0):
@@ -32,6 +32,8 @@ def bottleneck(values: Mapping[str, float | None]) -> Bottleneck | None:
     if not shares:
         return None
     name = max(shares, key=lambda resource: shares[resource])
+    if shares[name] < BUSY_PERCENT and set(shares) == {"SM"}:
+        return None  # the memory may be busy: nobody looked
     return Bottleneck(name if shares[name] >= BUSY_PERCENT else LATENCY, shares[name])
 
 

@@ -14,7 +14,8 @@ from ncu_assist.ncu.report_schema import KIND
 
 NAN = float("nan")
 MAX_SHORT = 0x7F  # the longest field whose length takes one byte
-OFTEN_DOUBLE = ("profiler__", "sass__")  # ncu 2025.3.1 writes some of these twice, with one value
+# ncu 2025.3.1 writes some of these twice, with one value: the last three, of the machine, for a replayed range.
+OFTEN_DOUBLE = ("profiler__", "sass__", "c2clink__", "numa__", "nvlink__")
 
 
 class MetricTable:

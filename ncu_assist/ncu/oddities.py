@@ -16,7 +16,7 @@ from ncu_assist.ncu.wire import Bytes
 
 KNOWN_VERSION = 7  # of the file header, in reports of 2022.3 and 2025.3
 FIRST_ESTIMATES = "2023"  # of ncu; 2022.3 has findings only
-NAMES_SHOWN = 3
+SHOWN, LONGEST_SHOWN = 3, 80
 NO_GRID = (0, 0, 0)  # of a result that is no kernel
 # What a kernel's launch says twice, in fields of its own and as metrics: field and, of a size, which of the three.
 SAID_TWICE: dict[str, tuple[str, int | None]] = {
@@ -34,27 +34,42 @@ class Oddities:
         self._needed: list[set[int]] = []  # by each launch
         self._when: list[tuple[int | None, int, int, int]] = []  # process, thread, call and second of each launch
         self._entries: list[Entry] = []
+        self._sections: list[bytes] = []  # how the first launch describes what was asked for
+        self._described_otherwise: set[int] = set()
 
     def add_block(self, block: Block) -> None:
         """Note which cubins a block brings."""
         sources = (entry for entry in block.entries if entry.kind == report_file.SOURCES)
-        self._held.update(number for entry in sources if (number := report_file.source_id(self._data, entry)))
+        self._held.update(number for entry in sources if (number := report_file.cubin_id(self._data, entry)))
 
     def add_launch(self, entry: Entry, result: Any, process: int | None) -> None:
         """Note what a launch needs and when it ran."""
+        self._compare_sections(list(result.sections))
         self._needed.append(set(_cubins(entry, result)))
         self._when.append((process, result.thread, result.call, result.created))
         self._entries.append(entry)
 
+    def _compare_sections(self, sections: list[bytes]) -> None:
+        """Note a launch whose sections are not those of the first: they take two thirds of it, and are always equal."""
+        self._sections = self._sections or sections
+        if sections != self._sections:
+            first = {_identifier(section): section for section in self._sections}
+            if any(first.get(_identifier(section), section) != section for section in sections):
+                self._described_otherwise.add(len(self._needed))
+
     def sentences(self) -> Iterator[str]:
         """Yield what is odd about the launches."""
+        if self._described_otherwise:
+            shown = _listed([str(number) for number in sorted(self._described_otherwise)])
+            yield f"sections of launch {shown} are not those of launch 0: damaged in a part that is not read"
         without = sum(not needed <= self._held for needed in self._needed)
         if without:
             yield f"the code of {without} of {len(self._needed)} launches is not in it: no source lines, no SASS"
         if not self._in_order():
             yield "the launches do not stand in the order in which they ran"
-        for one, other in self._copies():
-            yield f"launch {other} is launch {one} again, to the byte"
+        copies = _listed([f"{other} is {one}" for one, other in self._copies()])
+        if copies:
+            yield f"launches that stand twice, to the byte: {copies}"
 
     def _in_order(self) -> bool:
         for (process, thread, call, second), (process_2, thread_2, call_2, second_2) in pairwise(self._when):
@@ -73,12 +88,22 @@ class Oddities:
         return self._data[self._entries[launch].start : self._entries[launch].end]
 
 
+def _listed(words: Sequence[str]) -> str:
+    others = f" and {len(words) - SHOWN} others" if len(words) > SHOWN else ""
+    return ", ".join(word[:LONGEST_SHOWN] for word in words[:SHOWN]) + others
+
+
 def _cubins(entry: Entry, result: Any) -> Iterator[int]:
     if entry.kind != report_file.RESULTS:
         yield from result.sources
         return
     fields = wire.fields(result.source, 0, len(result.source))
     yield from (field.value for field in fields if field.number == report_file.SOURCE_ID)
+
+
+def _identifier(section: bytes) -> bytes:
+    """Return what names a section: its first field, a short text."""
+    return section[: 2 + section[1]] if len(section) > 1 else section
 
 
 def file_sentences(data: Bytes) -> Iterator[str]:
@@ -98,7 +123,7 @@ def session_sentences(session: SessionFacts, has_findings: bool) -> Iterator[str
     }
     unsaid = [what for what, value in said.items() if not value]
     if unsaid:
-        yield f"the report does not say: {', '.join(unsaid)}"
+        yield f"the report does not say {' and '.join(unsaid)}: it is cut, or lacks a part"
     if has_findings and (session.ncu_version or FIRST_ESTIMATES) < FIRST_ESTIMATES:
         yield f"NVIDIA's findings stand without an estimated speed-up: ncu {session.ncu_version} made none"
 
@@ -113,8 +138,7 @@ def name_sentences(names: Collection[str]) -> Iterator[str]:
     listed = on_chip(None)
     odd = sorted(name for name in names if not listed.has(name.rpartition(":")[2]))
     if odd:
-        shown = ", ".join(odd[:NAMES_SHOWN]) + (" …" if len(odd) > NAMES_SHOWN else "")
-        yield f"{len(odd)} metrics have names that ncu {VERSION} does not know: {shown}"
+        yield f"not the name of a metric that ncu {VERSION} knows: {_listed(odd)}"
 
 
 def check_said_twice(

@@ -39,9 +39,16 @@ def main(arguments: list[str]) -> int:
     try:
         _READERS[what](Path(path), name, Path(folder))
     except NcuAssistError as error:
-        sys.stderr.write(json.dumps({"message": error.message, "hint": error.hint}))
-        return error.exit_code
+        return _tell(error)
+    except MemoryError:
+        words = f"{name} cannot be read within {int(memory) >> 20} MiB of memory beside its size"
+        return _tell(DamagedData(words, "profile fewer launches at a time"))
     return 0
+
+
+def _tell(error: NcuAssistError) -> int:
+    sys.stderr.write(json.dumps({"message": error.message, "hint": error.hint}))
+    return error.exit_code
 
 
 def _read_scalars(path: Path, name: str, folder: Path) -> None:

@@ -18,11 +18,21 @@ from ncu_assist.ncu import wire
 from ncu_assist.ncu.wire import Bytes
 
 MAGIC = b"NVR\0"
+OTHERS = {  # what people take for a report, by its first bytes
+    b"SQLite format 3": "an SQLite database, such as Nsight Systems exports",
+    b"PK\x03\x04": "a zip archive: unpack it first",
+    b"7z\xbc\xaf": "a 7z archive: unpack it first",
+    b"BZh": "compressed with bzip2: unpack it first",
+    b"\x7fELF": "a program",
+    b"\xff\xd8\xff": "a picture",
+    b"\x89PNG": "a picture",
+    b"%PDF": "a PDF document",
+}
 VERSION = 1  # field of the file header
 # Fields of a block header.
 SOURCES, RESULTS, SESSION, STRINGS, PAYLOAD, PROCESS, RANGES, COMMAND_LISTS, GRAPHS = 1, 2, 3, 4, 5, 6, 7, 8, 9
 KINDS = (SOURCES, RESULTS, RANGES, COMMAND_LISTS, GRAPHS)  # of entries, in their order in a payload
-SOURCE_ID = 1  # field of a source entry; an entry that adds to an earlier source has the same number
+SOURCE_ID, SOURCE_CUBIN = 1, 4  # fields of a source entry; one that adds to an earlier source has its number
 RESULT_METRIC, RESULT_SOURCES = 13, 15  # fields of a launch; RESULT_SOURCES holds a message with the ids in field 1
 OTHER_METRIC = 4  # field of any other result
 
@@ -72,7 +82,9 @@ def blocks(data: Bytes) -> tuple[Block, ...]:
     The insides of the entries are not looked at; ``metric_counts`` walks those of the results.
     """
     if data[: len(MAGIC)] != MAGIC:
-        raise DamagedData("this is not an Nsight Compute report: it does not start with NVR", "check the file's name")
+        other = next((what for magic, what in OTHERS.items() if data[: len(magic)] == magic), None)
+        why = f"it is {other}" if other else "it does not start with NVR"
+        raise DamagedData(f"this is not an Nsight Compute report: {why}", "check the file's name")
     start, at = _sized(data, len(MAGIC), len(data))
     for _ in wire.fields(data, start, at):
         pass
@@ -114,13 +126,15 @@ def select(data: Bytes, keep: Set[int]) -> bytes:
     needed = {source for entry in kept for source in _sources_of(data, entry)}
     out = [data[: found[0].header_start - 4]]
     for block in found:
-        entries = [e for e in block.entries if e in kept or (e.kind == SOURCES and source_id(data, e) in needed)]
+        entries = [e for e in block.entries if e in kept or (e.kind == SOURCES and _source_id(data, e) in needed)]
         out.append(_rebuilt(data, block, entries))
     return b"".join(out)
 
 
 def _block(data: Bytes, at: int) -> tuple[Block, int]:
     start, end = _sized(data, at, len(data))
+    if start == end:  # of a file that goes on with zeros: each four of them would be a block
+        raise DamagedData(f"the report is damaged: the block at byte {at} says nothing of itself", "profile again")
     counts = {f.number: f.value for f in wire.fields(data, start, end) if f.wire == wire.VARINT}
     limit = end + counts.get(PAYLOAD, 0)
     if limit > len(data):
@@ -136,7 +150,7 @@ def _block(data: Bytes, at: int) -> tuple[Block, int]:
 
 
 def _sized(data: Bytes, at: int, limit: int) -> tuple[int, int]:
-    size = int.from_bytes(data[at : at + 4], "little")
+    size = int.from_bytes(data[at : at + 4], "little") if at + 4 <= limit else 4
     if at + 4 + size > limit:
         raise _cut(at, size, limit)
     return at + 4, at + 4 + size
@@ -154,8 +168,15 @@ def _metric_ids(data: Bytes, entry: Entry) -> set[int]:
     return {wire.read_varint(data, f.body + 1, f.end)[0] for f in found}
 
 
-def source_id(data: Bytes, entry: Entry) -> int | None:
-    """Return the number of a source: of the cubin that it holds or adds to."""
+def cubin_id(data: Bytes, entry: Entry) -> int | None:
+    """Return the number of the cubin that a source holds; None for one that only adds to another."""
+    found = {
+        f.number: f.value for f in wire.fields(data, entry.start, entry.end) if f.number in (SOURCE_ID, SOURCE_CUBIN)
+    }
+    return found.get(SOURCE_ID) if found.get(SOURCE_CUBIN) else None
+
+
+def _source_id(data: Bytes, entry: Entry) -> int | None:
     return next((f.value for f in wire.fields(data, entry.start, entry.end) if f.number == SOURCE_ID), None)
 
 
