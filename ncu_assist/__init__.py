@@ -6,14 +6,18 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ncu_assist.errors import DamagedData, NcuAssistError
     from ncu_assist.ncu.report import Report, read_report
 
 __version__ = "0.1.0"
-__all__ = ["Report", "__version__", "read_report"]
+__all__ = ["DamagedData", "NcuAssistError", "Report", "__version__", "read_report"]
+
+_HOMES = dict.fromkeys(("DamagedData", "NcuAssistError"), "ncu_assist.errors")
+_HOMES |= dict.fromkeys(("Report", "read_report"), "ncu_assist.ncu.report")
 
 
 def __getattr__(name: str) -> object:
-    """Import the public functions when they are used: the command line stays quick without them."""
-    if name in ("Report", "read_report"):
-        return getattr(importlib.import_module("ncu_assist.ncu.report"), name)
+    """Import public names when they are used: the command line stays quick without them."""
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

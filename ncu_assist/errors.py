@@ -15,6 +15,8 @@ class NcuAssistError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+        if hint:
+            self.add_note(f"try: {hint}")  # which a traceback in a notebook shows
 
 
 class UsageProblem(NcuAssistError):

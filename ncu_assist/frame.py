@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import isnan
@@ -19,7 +19,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ISSUED = "selected"  # the state of a warp that issues: part of all warp states, but no stall
+ABSENT = "absent"  # from the report
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Of how many launches a combined value is; ``reasons`` say, each once, why others have none: n/a (TMA), absent."""
+
+    known: int
+    launches: int
+    reasons: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -56,6 +66,39 @@ class Combined:
         """Return the time of all launches together; None where that of one is not known."""
         return self.values["duration"]
 
+    def only(self, launches: Iterable[Launch]) -> Combined:
+        """Return what the counters say of some of these launches together."""
+        kept = {one.index for one in launches}
+        both = [(one, table) for one, table in zip(self.launches, self.tables, strict=True) if one.index in kept]
+        return Combined(self.workload, tuple(one for one, _ in both), tuple(table for _, table in both))
+
+    def coverage(self, key: str) -> Coverage | None:
+        """Return of how many launches a value is; None where it is of all, or where there is none."""
+        lacking = [table for table, own in zip(self.tables, self._own[key], strict=True) if own is None]
+        if not lacking or self.values[key] is None:
+            return None
+        reasons = dict.fromkeys(_why_without(key, table) for table in lacking)
+        return Coverage(len(self.tables) - len(lacking), len(self.tables), tuple(reasons))
+
+    def is_weighted(self, key: str) -> bool:
+        """Tell whether a value hangs on the times of the launches: their weighted mean, and not all have the same."""
+        metric = CATALOGUE[key] if key in CATALOGUE else DERIVED[key]
+        if metric.combine != "time-mean" or (isinstance(metric, Derived) and _is_of_sums(metric)):
+            return False
+        return len({own for own in self._own[key] if own is not None}) > 1
+
+    @cached_property
+    def _own(self) -> Mapping[str, list[float | None]]:
+        """Every key of CATALOGUE and DERIVED to the value of each launch."""
+        return _Lazy([*CATALOGUE, *DERIVED], self._of_each)
+
+    def _of_each(self, key: str) -> list[float | None]:
+        if key == "duration":
+            return self._times
+        if key in DERIVED:
+            return [_number(DERIVED[key].value(table)) for table in self.tables]
+        return [CATALOGUE[key].value(table) for table in self.tables]
+
     @cached_property
     def _times(self) -> list[float | None]:
         return [_duration_ns(one, table) for one, table in zip(self.launches, self.tables, strict=True)]
@@ -63,9 +106,10 @@ class Combined:
     def _value(self, key: str) -> float | None:
         if key == "duration":
             return _total(self._times)
-        if key in DERIVED:
-            return _derived(DERIVED[key], self.values, self.tables, self._times)
-        return _combined(CATALOGUE[key].combine, [CATALOGUE[key].value(table) for table in self.tables], self._times)
+        if key in DERIVED and _is_of_sums(DERIVED[key]):
+            return _of_sums(DERIVED[key], self.values)
+        metric = DERIVED[key] if key in DERIVED else CATALOGUE[key]
+        return _combined(metric.combine, self._own[key], self._times)
 
     def _why_not(self, key: str) -> str:
         if not _without_traffic(DERIVED[key], self.tables):
@@ -168,14 +212,14 @@ def _time_mean(values: Sequence[float | None], times: Sequence[float | None]) ->
     return sum(value * time for value, time in weighted) / total
 
 
-def _derived(
-    derived: Derived, values: Mapping[str, float | None], tables: Sequence[Values], times: Sequence[float | None]
-) -> float | None:
-    """Return a derived metric: of the sums if its parts add up, else of each launch and then combined."""
-    if all(CATALOGUE[key].combine == "sum" for key in derived.needs):
-        named = {_name(CATALOGUE[key]): value for key in derived.needs if (value := values[key]) is not None}
-        return _number(derived.value(named))
-    return _combined(derived.combine, [_number(derived.value(table)) for table in tables], times)
+def _is_of_sums(derived: Derived) -> bool:
+    """Tell whether the parts of a derived metric add up; else it is taken of each launch and then combined."""
+    return all(CATALOGUE[key].combine == "sum" for key in derived.needs)
+
+
+def _of_sums(derived: Derived, values: Mapping[str, float | None]) -> float | None:
+    named = {_name(CATALOGUE[key]): value for key in derived.needs if (value := values[key]) is not None}
+    return _number(derived.value(named))
 
 
 def _name(metric: Metric) -> str:
@@ -190,6 +234,11 @@ def _without_traffic(derived: Derived, tables: Sequence[Values]) -> bool:
     """Return whether all launches answer NaN: the parts are there, but there was nothing to take a ratio of."""
     answers = [derived.value(table) for table in tables]
     return bool(answers) and all(answer is not None and isnan(answer) for answer in answers)
+
+
+def _why_without(key: str, table: Values) -> str:
+    """Return why one launch has no value."""
+    return ABSENT if key not in DERIVED or DERIVED[key].value(table) is None else why_not_applicable(table)
 
 
 def _why(tables: Sequence[Values]) -> str:

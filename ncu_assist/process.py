@@ -111,12 +111,13 @@ class _Reader:
         self._thread.start()
 
     def _drain(self) -> None:
-        for line in self._stream:
-            if self._kept < CAPTURE_LIMIT:
-                self._lines.append(line)
-                self._kept += len(line)
-            if self._on_line is not None:
-                self._on_line(line.rstrip("\n"))
+        with self._stream:
+            for line in self._stream:
+                if self._kept < CAPTURE_LIMIT:
+                    self._lines.append(line)
+                    self._kept += len(line)
+                if self._on_line is not None:
+                    self._on_line(line.rstrip("\n"))
 
     def text(self) -> str:
         self._thread.join(timeout=GRACE_S)

@@ -13,6 +13,8 @@ from ncu_assist.errors import DamagedData
 SCHEMA = "ncu-assist.run/1"
 
 Source = Literal["live", "recorded", "imported"]
+# The note of a run whose values are not as ncu counted them.
+ROUNDED = "read from a CSV export: values are rounded, and rules, instances and source are not in it"
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,11 @@ class Run:
     files: dict[str, FileFact] = field(default_factory=dict)
     schema: str = SCHEMA
     digest: str = ""  # over this record without the digest itself
+
+    @property
+    def rounded(self) -> bool:
+        """Whether the values are those of a printed page, which has two decimals, seldom six."""
+        return ROUNDED in self.notes
 
     def workload(self, name: str) -> WorkloadFacts | None:
         return next((w for w in self.workloads if w.name == name), None)

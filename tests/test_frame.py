@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from factories import STALL, launch, make_run, metrics_frame
 
-from ncu_assist.frame import Combined, by_launch, combine
+from ncu_assist.frame import Combined, Coverage, by_launch, combine
 from ncu_assist.ncu.derived import DERIVED
 from ncu_assist.ncu.metrics import CATALOGUE
 
@@ -110,3 +110,31 @@ def test_stalls_are_shares_of_all_warp_states_largest_first() -> None:
     assert list(found.stalls) == ["barrier", "long_scoreboard"]
     names = {STALL.format(reason): None for reason in ("long_scoreboard", "barrier", "selected")}
     assert combined(dict(names)).stalls == {}
+
+
+def test_a_value_says_of_how_many_launches_it_is() -> None:
+    none, tma = {PER_SECTOR: 0.0, LOADS: 0.0}, {"smsp__inst_executed_op_tma_ld.sum": 8.0}
+    found = combined({PER_SECTOR: 16.0}, {**none, **tma}, none, {DRAM: None, PER_SECTOR: None, LOADS: None})
+    assert found.values["sector_efficiency_load"] == 50.0
+    assert found.coverage("sector_efficiency_load") == Coverage(1, 4, ("n/a (TMA)", "n/a", "absent"))
+    assert found.coverage("dram_throughput") == Coverage(3, 4, ("absent",))
+    assert found.coverage("registers") is None  # of all
+    assert found.coverage("sector_efficiency_store") is None
+    assert combined(none, none).coverage("sector_efficiency_load") is None  # there is no value
+    assert combined({}, {}, times=(1.0, None)).coverage("duration") is None
+
+
+def test_some_of_the_launches() -> None:
+    found = combined({DRAM: 90.0}, {DRAM: 50.0}, {DRAM: 10.0}, times=(300.0, 100.0, 600.0))
+    some = found.only([found.launches[1], found.launches[0]])
+    assert [one.index for one in some.launches] == [0, 1]
+    assert (some.duration_ns, some.workload) == (400.0, "small")
+    assert some.values["dram_throughput"] == pytest.approx(80.0)
+
+
+def test_means_of_unlike_launches_hang_on_their_times() -> None:
+    found = combined({DRAM: 90.0, PER_SECTOR: 32.0}, {DRAM: 50.0, PER_SECTOR: 32.0})
+    assert found.is_weighted("dram_throughput")
+    assert not found.is_weighted("sector_efficiency_load")
+    assert not found.is_weighted("dram_bytes")
+    assert not found.is_weighted("sectors_per_request_load")  # of sums

@@ -177,7 +177,7 @@ def test_every_reason_is_spelled_out() -> None:
     for code, reason in REASONS.items():
         assert reason.meaning
         assert "{" not in reason.command.format(kernel="k", baseline="v1", candidate="v2"), code
-        settled = code in ("interval-beyond", "interval-inside", "other-kernel")
+        settled = code in ("interval-beyond", "interval-inside", "other-kernel", "no-common-launch")
         assert settled == (reason.command == "")
     assert not_comparable("other-device").reason in REASONS
 

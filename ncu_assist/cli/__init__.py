@@ -22,7 +22,7 @@ COMMANDS = {  # name -> what it does; the module <name>_command is imported when
     "diff": "Say which of two versions is faster, and what changed.",
     "export": "Write a table of a run or a report as CSV, Parquet or JSON.",
     "metrics": "List the metrics that the tool knows, and ncu's names on a chip.",
-    "explain": "Explain one metric or warp stall reason.",
+    "explain": "Explain one metric, warp stall reason or rule of ncu.",
     "verify": "Check the archive for damage.",
 }
 INTERRUPTED = 130

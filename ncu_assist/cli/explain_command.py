@@ -1,4 +1,4 @@
-"""``ncu-assist explain``: what one metric or warp stall reason means."""
+"""``ncu-assist explain``: what one metric, warp stall reason or rule of ncu means."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from ncu_assist.cli.console import write, write_json
 @click.argument("name")
 @options.as_json
 def command(name: str, as_json: bool) -> int:
-    """Explain NAME: a metric by key, by ncu's name with or without rollup, or by label; or a warp stall reason.
+    """Explain NAME: a metric by key, by ncu's name with or without rollup, or by label; a warp stall reason; or a
+    rule of ncu, such as SOLBottleneck.
 
-    Exit code 2 with the nearest name where nothing is called so.
+    Exit code 2 with the command for the nearest name where nothing is called so.
     """
     from ncu_assist.ncu.lookup import explain
     from ncu_assist.render.json import explain_json

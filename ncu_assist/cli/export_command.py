@@ -69,13 +69,20 @@ class Asked:
 
     @property
     def chosen_format(self) -> str:
-        """Return the format; raises UsageProblem for two of them."""
+        """Return the format; raises UsageProblem for two of them, and for a file that says neither."""
         if self.as_json and self.file_format not in (None, "json"):
             raise UsageProblem(f"--json and --format {self.file_format} exclude each other", "drop one of them")
         ending = self.output.suffix.removeprefix(".").lower() if self.output else ""
-        return "json" if self.as_json else self.file_format or (ending if ending in FORMATS else "csv")
+        if self.as_json or self.file_format:
+            return self.file_format or "json"
+        if ending and ending not in FORMATS:
+            raise UsageProblem(f"what to write into a .{ending} is not known", f"--format {' or '.join(FORMATS)}")
+        return ending or "csv"
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the metrics asked for, one by one."""
-        return tuple(name.strip() for given in self.metrics for name in given.split(",") if name.strip())
+        """Return the metrics asked for, one by one; raises UsageProblem where that is none, as of an unset variable."""
+        names = tuple(name.strip() for given in self.metrics for name in given.split(",") if name.strip())
+        if self.metrics and not names:
+            raise UsageProblem("--metrics names no metric", "leave it out to export all")
+        return names

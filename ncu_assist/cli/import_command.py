@@ -32,7 +32,7 @@ def command(report: Path, kernel: str | None, version: str | None, as_json: bool
         reporter.status(f"reading {report.name}")
         stored = import_report(options.current_project(), report, default_names(report, kernel, version))
     if as_json:
-        write_json(show_json(stored))
+        write_json(show_json(stored, command="import"))
     else:
         write(show_text(stored))
     return 0

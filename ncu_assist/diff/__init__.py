@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ncu_assist.diff.bottleneck import Bottleneck, bottleneck, bottleneck_of_launch
 from ncu_assist.diff.comparing import diff_runs
+from ncu_assist.diff.flagging import flags_heading
 from ncu_assist.diff.pairing import Confidence, LaunchPair, Paired, pair_launches
 from ncu_assist.diff.records import Change, ChangeWord, Diff, Difference, Flag, LaunchDiff, Role, Side
 
@@ -23,5 +24,6 @@ __all__ = [
     "bottleneck",
     "bottleneck_of_launch",
     "diff_runs",
+    "flags_heading",
     "pair_launches",
 ]

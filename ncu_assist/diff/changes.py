@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isclose
 
 from ncu_assist.diff.records import Change, ChangeWord
-from ncu_assist.frame import Combined
-from ncu_assist.ncu.derived import DERIVED
+from ncu_assist.frame import Combined, Coverage
+from ncu_assist.ncu.derived import DERIVED, STALL_SHARES
 from ncu_assist.ncu.metric import Better
 from ncu_assist.ncu.metrics import CATALOGUE
 
@@ -40,6 +40,8 @@ SHORT_KERNEL_NS = 20_000.0
 SHORT_NOISE_RELATIVE = 0.15
 SHORT_NOISE_POINTS = 10.0
 EXACT = 1e-9  # of a value: what is left of a ratio of two exact counts in float64
+# A printed page has two decimals, so bytes per sector are right to 0.005 of 32 and an efficiency to 0.016 points.
+ROUNDED = 0.02
 
 
 @dataclass(frozen=True)
@@ -52,33 +54,59 @@ class _Row:
     baseline: float | None
     candidate: float | None
     note: str = ""
+    coverage: tuple[Coverage | None, Coverage | None] = (None, None)
 
 
-def changes(baseline: Combined, candidate: Combined) -> tuple[Change, ...]:
-    """Return the metrics that are always looked at, then the top stall reasons of either side."""
-    rows = [_row(key, baseline, candidate) for key in SHOWN] + _stall_rows(baseline.stalls, candidate.stalls)
+@dataclass(frozen=True)
+class _Noise:
+    short: bool
+    rounded: bool
+
+
+def changes(baseline: Combined, candidate: Combined, rounded: bool = False) -> tuple[Change, ...]:
+    """Return the metrics that are always looked at, then the top stall reasons of either side.
+
+    ``rounded`` tells that the values of a side are, so that exact metrics of one binary differ in the last decimals.
+    """
     durations = [side.duration_ns for side in (baseline, candidate)]
-    short = any(ns is not None and ns < SHORT_KERNEL_NS for ns in durations)
-    return tuple(_change(row, short) for row in rows)
+    noise = _Noise(any(ns is not None and ns < SHORT_KERNEL_NS for ns in durations), rounded)
+    return tuple(_change(row, noise) for row in _rows(baseline, candidate))
+
+
+def side_by_side(baseline: Combined, candidate: Combined) -> tuple[Change, ...]:
+    """Return the metrics of two runs that cannot be compared: both values, and nothing of what lies between them."""
+    told = changes(baseline, candidate)
+    return tuple(replace(change, delta=None, verdict="not-comparable") for change in told)
+
+
+def _rows(baseline: Combined, candidate: Combined) -> list[_Row]:
+    return [_row(key, baseline, candidate) for key in SHOWN] + _stall_rows(baseline.stalls, candidate.stalls)
 
 
 def _row(key: str, baseline: Combined, candidate: Combined) -> _Row:
     metric = CATALOGUE[key] if key in CATALOGUE else DERIVED[key]
     note = baseline.not_applicable.get(key) or candidate.not_applicable.get(key) or ""
+    exact = metric.exact and not (baseline.is_weighted(key) or candidate.is_weighted(key))  # times are never exact
     sides = baseline.values[key], candidate.values[key]
-    return _Row(key, metric.label, metric.unit, metric.better, metric.exact, *sides, note)
+    coverage = baseline.coverage(key), candidate.coverage(key)
+    return _Row(key, metric.label, metric.unit, metric.better, exact, *sides, note, coverage)
 
 
 def _stall_rows(baseline: dict[str, float], candidate: dict[str, float]) -> list[_Row]:
     top = {reason for stalls in (baseline, candidate) for reason in list(stalls)[:TOP_STALLS]}
     largest = sorted(top, key=lambda reason: (-max(baseline.get(reason, 0), candidate.get(reason, 0)), reason))
-    return [
-        _Row(f"stall_{r}", f"Stall: {r.replace('_', ' ')}", "%", "lower", False, baseline.get(r), candidate.get(r))
-        for r in largest
-    ]
+    return [_stall_row(reason, baseline.get(reason), candidate.get(reason)) for reason in largest]
 
 
-def _change(row: _Row, short: bool) -> Change:
+def _stall_row(reason: str, baseline: float | None, candidate: float | None) -> _Row:
+    """Return the row of a reason; of one that the catalogue does not know, nobody can tell which way is better."""
+    known = STALL_SHARES.get(f"stall_{reason}")
+    label = known.label if known else f"Stall: {reason.replace('_', ' ')}"
+    better, exact = (known.better, known.exact) if known else (None, False)
+    return _Row(f"stall_{reason}", label, "%", better, exact, baseline, candidate)
+
+
+def _change(row: _Row, noise: _Noise) -> Change:
     return Change(
         metric=row.key,
         label=row.label,
@@ -86,8 +114,10 @@ def _change(row: _Row, short: bool) -> Change:
         baseline=row.baseline,
         candidate=row.candidate,
         delta=_delta(row),
-        verdict=_verdict(row, short),
+        verdict=_verdict(row, noise),
         note=row.note,
+        baseline_coverage=row.coverage[0],
+        candidate_coverage=row.coverage[1],
     )
 
 
@@ -101,22 +131,22 @@ def _delta(row: _Row) -> float | None:
     return row.candidate / row.baseline - 1 if row.baseline != 0 else None
 
 
-def _verdict(row: _Row, short: bool) -> ChangeWord:
+def _verdict(row: _Row, noise: _Noise) -> ChangeWord:
     if row.baseline is None or row.candidate is None:
         return "missing"
     moved = _delta(row)
-    if _is_noise(row, moved, NOISE_RELATIVE, NOISE_POINTS):
+    if row.exact and isclose(row.baseline, row.candidate, rel_tol=EXACT, abs_tol=ROUNDED if noise.rounded else 0.0):
         return "unchanged"
-    if short and not row.exact and _is_noise(row, moved, SHORT_NOISE_RELATIVE, SHORT_NOISE_POINTS):
+    if not row.exact and _is_within(row, moved, NOISE_RELATIVE, NOISE_POINTS):
+        return "unchanged"
+    if noise.short and not row.exact and _is_within(row, moved, SHORT_NOISE_RELATIVE, SHORT_NOISE_POINTS):
         return "undecided"
     if row.better is None:
         return "changed"
     return "improved" if (row.candidate > row.baseline) == (row.better == "higher") else "regressed"
 
 
-def _is_noise(row: _Row, moved: float | None, relative: float, points: float) -> bool:
-    if row.exact:
-        return isclose(row.baseline or 0.0, row.candidate or 0.0, rel_tol=EXACT, abs_tol=0.0)
+def _is_within(row: _Row, moved: float | None, relative: float, points: float) -> bool:
     if moved is None:  # from zero to something
         return False
     return abs(moved) <= (points if row.unit == "%" else relative)

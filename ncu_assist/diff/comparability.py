@@ -47,6 +47,7 @@ QUESTIONS = (
     Question("replay mode", _profiled("replay_mode")),
     Question("GPU", _gpu),
     Question("driver", lambda run, _: run.device.driver if run.device else None),
+    Question("values", lambda run, _: "rounded (CSV export)" if run.rounded else "as counted"),
     Question("ncu", lambda run, _: run.toolchain.ncu),
     Question("nvcc", lambda run, _: run.toolchain.nvcc),
     Question("torch", lambda run, _: run.toolchain.torch),

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ncu_assist.diff.bottleneck import bottleneck
-from ncu_assist.diff.changes import changes
+from ncu_assist.diff.changes import changes, side_by_side
 from ncu_assist.diff.comparability import differences
 from ncu_assist.diff.flagging import flags, with_roles
 from ncu_assist.diff.launches import launch_diffs
-from ncu_assist.diff.pairing import Paired, pair_launches
+from ncu_assist.diff.pairing import Paired
 from ncu_assist.diff.records import Change, Diff, Side
+from ncu_assist.diff.scope import NOTHING_IN_COMMON, scope
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.record import Run, Source
@@ -30,24 +31,25 @@ def diff_runs(
 
     ``timed`` are runs of the same two sources to take the times from, where the two runs were not timed together.
     Without ``workload`` it is the first that both were timed on, else the first that both have, else all launches.
-    Raises UsageProblem for runs of different kernels and for a workload that a side lacks, DamagedData for a run whose
-    files were changed.
+    Raises UsageProblem for runs of different kernels and for a workload that a side lacks or that neither knows of,
+    DamagedData for a run whose files were changed.
     """
     _check_kernels(baseline.run, candidate.run)
     names = _workloads(baseline.run, candidate.run, workload)
     tables = baseline.by_launch(), candidate.by_launch()
-    combined = [combine_tables(m.run, t, name) for m, t, name in zip((baseline, candidate), tables, names, strict=True)]
-    facts = [
-        (m.run, m.run.workload(name) if name else None) for m, name in zip((baseline, candidate), names, strict=True)
-    ]
+    runs = baseline.run, candidate.run
+    whole = [combine_tables(run, table, name) for run, table, name in zip(runs, tables, names, strict=True)]
+    facts = [(run, run.workload(name) if name else None) for run, name in zip(runs, names, strict=True)]
     differing, forbidden = differences(facts[0], facts[1])
-    forbidden = forbidden or _strangers(baseline.run, candidate.run)
+    chosen = scope(whole[0], whole[1])
+    forbidden = forbidden or _strangers(*runs) or chosen.reason
+    totals = whole if forbidden else list(chosen.totals)
     times = timed or (baseline, candidate)
-    sides = [_side(m, t.run, c) for m, t, c in zip((baseline, candidate), times, combined, strict=True)]
-    verdict = not_comparable(forbidden) if forbidden else _verdict((times[0], sides[0]), (times[1], sides[1]))
-    told = _changes(combined[0], combined[1], verdict)
-    paired = pair_launches(combined[0].launches, combined[1].launches)
-    pairs = launch_diffs(paired.pairs, tables, verdict if forbidden else None)
+    sides = [_side(*side) for side in zip((baseline, candidate), times, whole, totals, strict=True)]
+    verdict = not_comparable(forbidden) if forbidden else _verdict(times, (totals[0], totals[1]), (sides[0], sides[1]))
+    rounded = any(run.rounded for run in runs)
+    told = _changes(totals[0], totals[1], verdict, rounded)
+    pairs = launch_diffs(chosen.paired.pairs, tables, verdict if forbidden else None, rounded)
     return Diff(
         baseline=sides[0],
         candidate=sides[1],
@@ -55,9 +57,9 @@ def diff_runs(
         verdict=verdict,
         source=next(source for source in FARTHEST_FIRST if source in (sides[0].source, sides[1].source)),
         changes=told,
-        launches=(replace(pairs[0], verdict=verdict, changes=told),) if _is_all(paired) else pairs,
-        only_baseline=paired.only_baseline,
-        only_candidate=paired.only_candidate,
+        launches=(replace(pairs[0], verdict=verdict, changes=told),) if _is_all(chosen.paired) else pairs,
+        only_baseline=chosen.paired.only_baseline,
+        only_candidate=chosen.paired.only_candidate,
         flags=flags(told, verdict),
         differences=differing,
     )
@@ -84,6 +86,9 @@ def _strangers(baseline: Run, candidate: Run) -> str:
 def _workloads(baseline: Run, candidate: Run, wanted: str | None) -> tuple[str | None, str | None]:
     """Return the workload of each side; None for a side that knows of none, as a foreign report does."""
     sides = [[w.name for w in run.workloads] for run in (baseline, candidate)]
+    if wanted is not None and not any(sides):
+        message = f"{baseline.version} and {candidate.version} know of no workloads, and so not of '{wanted}'"
+        raise UsageProblem(message, "leave out --workload")
     if not all(sides):
         chosen = [
             _chosen(names, wanted, run) if names else None
@@ -104,7 +109,7 @@ def _chosen(names: list[str], wanted: str | None, run: Run) -> str:
     return wanted or names[0]
 
 
-def _side(stored: StoredRun, timed: Run, combined: Combined) -> Side:
+def _side(stored: StoredRun, timed: StoredRun, whole: Combined, compared: Combined) -> Side:
     run = stored.run
     return Side(
         reference=stored.reference,
@@ -114,28 +119,34 @@ def _side(stored: StoredRun, timed: Run, combined: Combined) -> Side:
         source=shown_source(run, machine_hash()),
         created=run.created,
         device=run.device,
-        workload=combined.workload,
-        timing=timed.timing(combined.workload) if combined.workload else None,
-        duration_ns=combined.duration_ns,
-        launches=len(combined.launches),
-        bottleneck=bottleneck(combined.values),
+        workload=whole.workload,
+        timing=timed.run.timing(whole.workload) if whole.workload else None,
+        duration_ns=whole.duration_ns,
+        launches=len(whole.launches),
+        compared=len(compared.launches),
+        bottleneck=bottleneck(compared.values),
+        notes=run.notes,
     )
 
 
-def _verdict(baseline: tuple[StoredRun, Side], candidate: tuple[StoredRun, Side]) -> Verdict:
+def _verdict(times: Pair, totals: tuple[Combined, Combined], sides: tuple[Side, Side]) -> Verdict:
     frames = [
         select(stored.samples(), side.version, side.workload)
-        for stored, side in (baseline, candidate)
+        for stored, side in zip(times, sides, strict=True)
         if side.workload is not None
     ]
     if len(frames) == 2 and not any(frame.empty for frame in frames):
         return compare(frames[0], frames[1])
-    return compare_durations(baseline[1].duration_ns, candidate[1].duration_ns)
+    return compare_durations(totals[0].duration_ns, totals[1].duration_ns)
 
 
-def _changes(baseline: Combined, candidate: Combined, verdict: Verdict) -> tuple[Change, ...]:
-    """Return the changes of all launches together; none where neither side has counters."""
-    return with_roles(changes(baseline, candidate), verdict) if baseline.launches or candidate.launches else ()
+def _changes(baseline: Combined, candidate: Combined, verdict: Verdict, rounded: bool) -> tuple[Change, ...]:
+    """Return the changes of what is compared; none where neither side has counters, or they are of other kernels."""
+    if not (baseline.launches or candidate.launches) or verdict.reason == NOTHING_IN_COMMON:
+        return ()
+    if verdict.verdict == "not-comparable":
+        return side_by_side(baseline, candidate)
+    return with_roles(changes(baseline, candidate, rounded), verdict)
 
 
 def _is_all(paired: Paired) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ncu_assist.columns import Values
-from ncu_assist.diff.changes import changes
+from ncu_assist.diff.changes import changes, side_by_side
 from ncu_assist.diff.flagging import with_roles
 from ncu_assist.diff.pairing import LaunchPair
 from ncu_assist.diff.records import Change, LaunchDiff
@@ -34,18 +34,19 @@ class _Timed:
 
 
 def launch_diffs(
-    pairs: Sequence[LaunchPair], tables: tuple[Tables, Tables], forbidden: Verdict | None
+    pairs: Sequence[LaunchPair], tables: tuple[Tables, Tables], forbidden: Verdict | None, rounded: bool = False
 ) -> tuple[LaunchDiff, ...]:
     """Return a comparison for each pair, the largest change of time first; ``tables`` are what by_launch returns.
 
     Several launches of a side compare as sums and time-weighted means. A pair has one duration a side, so its verdict
-    is unclear at best; ``forbidden`` is the verdict where the runs cannot be compared at all.
+    is unclear at best; ``forbidden`` is the verdict where the runs cannot be compared at all. ``rounded`` as in
+    ``changes``.
     """
     timed = [_Timed(p, total_ns(p.baseline, tables[0]), total_ns(p.candidate, tables[1])) for p in pairs]
     timed.sort(key=lambda one: -one.moved_ns)
     verdicts = [forbidden or compare_durations(one.baseline_ns, one.candidate_ns) for one in timed]
     return tuple(
-        _launch_diff(one, verdict, tables if place < DETAILED else None)
+        _launch_diff(one, verdict, _changes(one.pair, tables, verdict, rounded) if place < DETAILED else ())
         for place, (one, verdict) in enumerate(zip(timed, verdicts, strict=True))
     )
 
@@ -60,7 +61,7 @@ def total_ns(launches: Sequence[Launch], tables: Tables) -> float | None:
     return sum(known) if known and len(known) == len(times) else None
 
 
-def _launch_diff(timed: _Timed, verdict: Verdict, tables: tuple[Tables, Tables] | None) -> LaunchDiff:
+def _launch_diff(timed: _Timed, verdict: Verdict, told: tuple[Change, ...]) -> LaunchDiff:
     pair = timed.pair
     one_to_one = len(pair.baseline) == len(pair.candidate) == 1
     return LaunchDiff(
@@ -70,11 +71,13 @@ def _launch_diff(timed: _Timed, verdict: Verdict, tables: tuple[Tables, Tables] 
         baseline_ns=timed.baseline_ns,
         candidate_ns=timed.candidate_ns,
         verdict=verdict,
-        changes=with_roles(_changes(pair, tables), verdict) if tables else (),
+        changes=told,
     )
 
 
-def _changes(pair: LaunchPair, tables: tuple[Tables, Tables]) -> tuple[Change, ...]:
+def _changes(pair: LaunchPair, tables: tuple[Tables, Tables], verdict: Verdict, rounded: bool) -> tuple[Change, ...]:
     sides = (pair.baseline, tables[0]), (pair.candidate, tables[1])
     combined = [combine_launches(None, side, [table.get(one.index, {}) for one in side]) for side, table in sides]
-    return changes(combined[0], combined[1])
+    if verdict.verdict == "not-comparable":
+        return side_by_side(combined[0], combined[1])
+    return with_roles(changes(combined[0], combined[1], rounded), verdict)

@@ -7,17 +7,21 @@ from typing import Literal
 
 from ncu_assist.diff.bottleneck import Bottleneck
 from ncu_assist.diff.pairing import LaunchPair
+from ncu_assist.frame import Coverage
 from ncu_assist.record import Device, Launch, Source, Timing
 from ncu_assist.verdict import Verdict
 
-ChangeWord = Literal["improved", "regressed", "changed", "unchanged", "undecided", "missing"]
-Role = Literal["explains", "side-effect", "none"]
+ChangeWord = Literal["improved", "regressed", "changed", "unchanged", "undecided", "missing", "not-comparable"]
+Role = Literal["explains", "side-effect", "undecided", "none"]
 Pairing = Literal["nvtx", "exact", "base-name", "order", "sum"]  # sum: several launches of a side stand together
 
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two runs, in short. ``workload`` is None where the run knows of none, as a foreign report."""
+    """One of the two runs, in short. ``workload`` is None where the run knows of none, as a foreign report.
+
+    ``compared`` of its launches the changes cover and, where there are no samples, the verdict; see ``diff.scope``.
+    """
 
     reference: str
     kernel: str
@@ -30,7 +34,9 @@ class Side:
     timing: Timing | None
     duration_ns: float | None  # under ncu, over all launches
     launches: int
-    bottleneck: Bottleneck | None
+    compared: int
+    bottleneck: Bottleneck | None  # over what was compared
+    notes: tuple[str, ...]  # of the run: what is odd about it or not in it
 
 
 @dataclass(frozen=True)
@@ -38,7 +44,7 @@ class Change:
     """One metric on both sides; None where a side lacks it.
 
     ``delta`` is candidate minus baseline in points for percentages (unit ``%``), else the relative change (0.1 is 10 %
-    more); None where it does not exist, as for a baseline of zero.
+    more); None where it does not exist, as for a baseline of zero or between runs that cannot be compared.
     """
 
     metric: str  # key of the catalogue, or stall_<reason>
@@ -50,6 +56,8 @@ class Change:
     verdict: ChangeWord
     role: Role = "none"
     note: str = ""  # why a side is absent, e.g. n/a (TMA)
+    baseline_coverage: Coverage | None = None  # None: the value is of all launches
+    candidate_coverage: Coverage | None = None
 
     @property
     def in_points(self) -> bool:
@@ -58,7 +66,10 @@ class Change:
 
 @dataclass(frozen=True)
 class Flag:
-    """A metric that got worse: whether it explains the slowdown or is a side effect, and a sentence that says so."""
+    """A metric that got worse: whether it explains the slowdown or is a side effect, and a sentence that says so.
+
+    ``role`` is undecided where the candidate is neither known to be slower nor known to be faster.
+    """
 
     metric: str
     role: Role
@@ -100,7 +111,7 @@ class Diff:
     workload: str | None
     verdict: Verdict
     source: Source  # the farther of the two: imported, recorded, live
-    changes: tuple[Change, ...]  # all launches of a side together; empty where no side has counters
+    changes: tuple[Change, ...]  # the compared launches of a side together; empty where no side has counters
     launches: tuple[LaunchDiff, ...]  # each pair, the largest change of time first
     only_baseline: tuple[Launch, ...]
     only_candidate: tuple[Launch, ...]

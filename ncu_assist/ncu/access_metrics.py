@@ -26,7 +26,8 @@ def _l1(space: str, op: str, what: str, exact: bool) -> Metric:
     verb = VERBS[op]
     key, name = f"{space}_{verb}_{what}", f"l1tex__t_{what}_pipe_lsu_mem_{space}_op_{op}.sum"
     label, unit = f"{space.capitalize()} {verb}s: {what}", "sector" if what == "sectors" else ""
-    meaning = f"{what} of {space} {verb}s that pass L1; TMA traffic does not"
+    about = "spills, and arrays indexed at run time" if space == "local" else "that pass L1; TMA traffic does not"
+    meaning = f"{what} of {space} {verb}s{':' if space == 'local' else ''} {about}"
     return Metric(key, (name,), NOWHERE, label, unit, LOWER, exact, SUM, meaning)
 
 
@@ -37,7 +38,7 @@ def _shared(key: str, name: str, label: str, meaning: str, exact: bool) -> Metri
 def _busy(key: str, name: str, label: str, meaning: str) -> Metric:
     """Return a row on one part of L1, of those that ncu's memory throughput is the largest of."""
     names = (f"l1tex__{name}.avg.pct_of_peak_sustained_elapsed",)
-    return Metric(key, names, NOWHERE, label, "%", HIGHER, NOISY, MEAN, f"{meaning}, in percent of what L1 can do")
+    return Metric(key, names, NOWHERE, label, "%", None, NOISY, MEAN, f"{meaning}, in percent of what L1 can do")
 
 
 def _bytes(key: str, name: str, label: str, meaning: str, lacking: tuple[str, ...] = ()) -> Metric:
@@ -65,17 +66,20 @@ GLOBAL: tuple[Metric, ...] = (
            "bytes that threads wrote, of the 32 in each sector that they touched",
            shown_as="Average Bytes Per Sector For Global Stores"),
     Metric("global_sectors_theoretical", ("memory_l2_theoretical_sectors_global",), SOURCE,
-           "Theoretical sectors, global", "sectors", LOWER, EXACT, SUM,
-           "sectors that the addresses of global accesses touch", shown_as="L2 Theoretical Sectors Global"),
+           "Theoretical sectors, global", "sector", LOWER, EXACT, SUM,
+           "sectors that the addresses of global accesses touch", shown_as="L2 Theoretical Sectors Global",
+           ncu_unit="sectors"),
     Metric("global_sectors_ideal", ("memory_l2_theoretical_sectors_global_ideal",), SOURCE, "Ideal sectors, global",
-           "sectors", LOWER, EXACT, SUM, "sectors that the same bytes would need side by side",
-           shown_as="L2 Theoretical Sectors Global Ideal"),
+           "sector", LOWER, EXACT, SUM, "sectors that the same bytes would need side by side",
+           shown_as="L2 Theoretical Sectors Global Ideal", ncu_unit="sectors"),
     Metric("global_sectors_excessive", ("derived__memory_l2_theoretical_sectors_global_excessive",), SOURCE,
            "Excessive L2 sectors, global", "sector", LOWER, EXACT, SUM,
            "theoretical above ideal sectors: what uncoalesced accesses cost",
            shown_as="L2 Theoretical Sectors Global Excessive"),
-    _bytes("l1_bytes_from_l2", "xbar2l1tex_read_bytes", "Bytes from L2 to L1", "bytes that SMs got from L2"),
-    _bytes("l1_bytes_to_l2", "l1tex2xbar_write_bytes", "Bytes from L1 to L2", "bytes that SMs sent to L2"),
+    _bytes("l1_bytes_from_l2", "xbar2l1tex_read_bytes", "Bytes from L2 to L1",
+           "bytes that SMs got over the crossbar, those of TMA and of clusters too"),
+    _bytes("l1_bytes_to_l2", "l1tex2xbar_write_bytes", "Bytes from L1 to L2",
+           "bytes that SMs sent over the crossbar, those of TMA and of clusters too"),
     _bytes("tma_load_bytes", "xbar2l1tex_read_bytes_mem_global_op_tma_ld", "TMA load bytes",
            "bytes from global to shared memory through TMA", BEFORE_HOPPER),
     _bytes("tma_store_bytes", "l1tex2xbar_write_bytes_mem_global_op_tma_st", "TMA store bytes",
@@ -93,20 +97,22 @@ LOCAL: tuple[Metric, ...] = (
            "L1TEX Hit Rate For Local Loads", "%", None, NOISY, MEAN, "sectors of local loads found in L1"),
     Metric("local_spilling_requests", ("derived__local_spilling_requests",), MEMORY,
            "Local Memory Spilling Requests", "", LOWER, EXACT, SUM,
-           "registers spilled to local memory, apart from other local memory"),
+           "requests to store and load spilled registers, apart from other local memory"),
     Metric("local_spilling_share", ("derived__local_spilling_requests_pct",), MEMORY,
            "Local Memory Spilling Request Overhead", "%", LOWER, EXACT, MEAN,
            "requests of spills, of all requests to L1"),
     Metric("spill_instructions", ("sass__inst_executed_register_spilling",), NOWHERE, "Spill instructions", "inst",
-           LOWER, EXACT, SUM, "loads and stores that the compiler added because registers ran out"),
+           LOWER, EXACT, SUM, "executed loads and stores that the compiler added because registers ran out"),
 )
 
 SHARED: tuple[Metric, ...] = (
-    Metric("shared_wavefronts", ("memory_l1_wavefronts_shared",), SOURCE, "Wavefronts, shared memory", "sectors",
-           LOWER, EXACT, SUM, "passes through the banks of shared memory", shown_as="L1 Wavefronts Shared"),
+    Metric("shared_wavefronts", ("memory_l1_wavefronts_shared",), SOURCE, "Wavefronts, shared memory", "",
+           LOWER, EXACT, SUM, "passes through the banks of shared memory", shown_as="L1 Wavefronts Shared",
+           ncu_unit="sectors"),
     Metric("shared_wavefronts_ideal", ("memory_l1_wavefronts_shared_ideal",), SOURCE,
-           "Ideal wavefronts, shared memory", "sectors", LOWER, EXACT, SUM,
-           "passes that the same accesses would need without bank conflicts", shown_as="L1 Wavefronts Shared Ideal"),
+           "Ideal wavefronts, shared memory", "", LOWER, EXACT, SUM,
+           "passes that the same accesses would need without bank conflicts", shown_as="L1 Wavefronts Shared Ideal",
+           ncu_unit="sectors"),
     Metric("shared_wavefronts_excessive", ("derived__memory_l1_wavefronts_shared_excessive",), SOURCE,
            "Bank conflicts (wavefronts)", "", LOWER, EXACT, SUM,
            "passes above the ideal: what bank conflicts cost", shown_as="L1 Wavefronts Shared Excessive"),

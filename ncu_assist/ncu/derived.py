@@ -73,7 +73,8 @@ def _flop_rows(precision: str, double: bool) -> tuple[Derived, Derived]:
     name, times = precision.upper(), "2 * " if double else ""
     caveat = "; HFMA2 that only loads a constant counts too" if double else ""
     work, per_byte = (formulas.half_flops, formulas.half_intensity) if double else (formulas.flops, formulas.intensity)
-    words = f"{times}(add + mul + 2 * fma) per cycle * cycles"
+    add, mul, fma, cycles = counts
+    words = f"{times}({add} + {mul} + 2 * {fma}) * {cycles}"
     return (
         Derived(f"{precision}_flops", f"{name} operations", "flop", None, NOISY, SUM,
                 f"{name} operations outside the tensor cores; an FMA is two{caveat}", counts, work, words),
@@ -89,7 +90,7 @@ def _stall_row(reason: str) -> Derived:
     meaning = f"share of warp states; waits for {STALL_REASONS[reason].waits_for}"
     needs = (f"warps_{reason}", *others)
     words = f"warps_{reason} / all warp states"
-    row = (label, "%", LOWER, NOISY, MEAN, meaning, needs, formulas.share, words)
+    row = (label, "%", STALL_REASONS[reason].better, NOISY, MEAN, meaning, needs, formulas.share, words)
     return Derived(f"stall_{reason}", *row, optional=frozenset(others))
 
 
@@ -114,20 +115,20 @@ _TRAFFIC = (
     Derived("dram_of_ceiling", "DRAM, of the measured ceiling", "%", HIGHER, NOISY, MEAN,
             "DRAM bandwidth against what a plain kernel reached here; absent where no ceiling was measured",
             ("dram_bandwidth", "dram_ceiling"), formulas.percent, "dram_bandwidth / dram_ceiling"),
-    Derived("l2_rate", "L2 bytes over time", "byte/s", HIGHER, NOISY, MEAN,
+    Derived("l2_rate", "L2 bytes over time", "byte/s", None, NOISY, MEAN,
             "bytes between L1 and L2 of all launches over their time",
             ("duration", "l2_sectors_sm"), formulas.sector_rate, "32 * l2_sectors_sm / duration"),
-    Derived("l2_busy", "L2, busiest part", "%", HIGHER, NOISY, MEAN,
+    Derived("l2_busy", "L2, busiest part", "%", None, NOISY, MEAN,
             "busiest part of L2 of those in ncu's memory throughput, in percent of its peak",
             L2_PARTS, formulas.largest, f"largest of {', '.join(L2_PARTS)}"),
-    Derived("l1_busy", "L1, busiest part", "%", HIGHER, NOISY, MEAN,
+    Derived("l1_busy", "L1, busiest part", "%", None, NOISY, MEAN,
             "busiest part of L1 of those in ncu's memory throughput, in percent of its peak",
             L1_PARTS, formulas.largest, f"largest of {', '.join(L1_PARTS)}"),
     Derived("host_bytes", "Host memory bytes", "byte", LOWER, NOISY, SUM,
             "bytes of host memory that the kernel read and wrote across PCIe or C2C",
             ("host_sectors_read", "host_sectors_write"), formulas.sector_bytes,
             "32 * (host_sectors_read + host_sectors_write)"),
-    Derived("bytes_in_flight", "Bytes in flight per SM", "byte", HIGHER, NOISY, MEAN,
+    Derived("bytes_in_flight", "Bytes in flight per SM", "byte", None, NOISY, MEAN,
             "bytes of loads under way in an SM; a lower bound, as a warp that waits may wait for several loads",
             ("warps_long_scoreboard", "issued_per_cycle", "global_load_sectors", "global_load_requests"),
             formulas.bytes_in_flight,
@@ -146,12 +147,18 @@ _ACCESSES = (
             "sectors that the bytes need, of those that the addresses touch; loads and stores together",
             ("global_sectors_ideal", "global_sectors_theoretical"), formulas.percent,
             "global_sectors_ideal / global_sectors_theoretical"),
-    Derived("sectors_per_request_load", "Sectors per request, global loads", "sector", LOWER, EXACT, MEAN,
-            "4 is ideal for 4 bytes a thread, 16 for 16 bytes a thread",
+    Derived("global_load_bytes", "Global load bytes", "byte", LOWER, EXACT, SUM,
+            "bytes of the sectors that global loads touched, found in L1 or not; TMA traffic is not in it",
+            ("global_load_sectors",), formulas.sector_bytes, "32 * global_load_sectors"),
+    Derived("global_store_bytes", "Global store bytes", "byte", LOWER, NOISY, SUM,
+            "bytes of the sectors that global stores touched; TMA traffic is not in it",
+            ("global_store_sectors",), formulas.sector_bytes, "32 * global_store_sectors"),
+    Derived("sectors_per_request_load", "Sectors per request, global loads", "sector", None, EXACT, MEAN,
+            "4 is ideal for 4 bytes a thread, 16 for 16 bytes; see sectors_per_request_load_excess",
             ("global_load_sectors", "global_load_requests"), formulas.ratio,
             "global_load_sectors / global_load_requests"),
-    Derived("sectors_per_request_store", "Sectors per request, global stores", "sector", LOWER, NOISY, MEAN,
-            "4 is ideal for 4 bytes a thread, 16 for 16 bytes a thread",
+    Derived("sectors_per_request_store", "Sectors per request, global stores", "sector", None, NOISY, MEAN,
+            "4 is ideal for 4 bytes a thread, 16 for 16 bytes; see sectors_per_request_store_excess",
             ("global_store_sectors", "global_store_requests"), formulas.ratio,
             "global_store_sectors / global_store_requests"),
     Derived("sectors_per_request_load_ideal", "Ideal sectors per request, loads", "sector", None, EXACT, MEAN,
@@ -162,6 +169,14 @@ _ACCESSES = (
             "sectors a request would touch if the bytes that its threads write lay side by side",
             ("bytes_per_sector_store", "global_store_sectors", "global_store_requests"), formulas.ideal_sectors,
             "bytes_per_sector_store / 32 * sectors_per_request_store, at least 1"),
+    Derived("sectors_per_request_load_excess", "Excess sectors per request, loads", "sector", LOWER, EXACT, MEAN,
+            "sectors a request touches beyond its ideal; 0 is coalesced, at any width of the access",
+            ("bytes_per_sector_load", "global_load_sectors", "global_load_requests"), formulas.excess_sectors,
+            "sectors_per_request_load - sectors_per_request_load_ideal"),
+    Derived("sectors_per_request_store_excess", "Excess sectors per request, stores", "sector", LOWER, NOISY, MEAN,
+            "sectors a request touches beyond its ideal; 0 is coalesced, at any width of the access",
+            ("bytes_per_sector_store", "global_store_sectors", "global_store_requests"), formulas.excess_sectors,
+            "sectors_per_request_store - sectors_per_request_store_ideal"),
     Derived("bank_conflict_ways", "Bank conflict ways", "", LOWER, EXACT, MEAN,
             "wavefronts over ideal wavefronts of shared memory; 1 is free of conflicts",
             ("shared_wavefronts", "shared_wavefronts_ideal"), formulas.ratio,
@@ -179,6 +194,9 @@ _USE = (
     Derived("sm_imbalance", "SM imbalance", "", LOWER, NOISY, MEAN,
             "cycles of the SM that worked longest over the mean of all; 1 is even",
             ("sm_cycles_active_max", "sm_cycles_active"), formulas.ratio, "sm_cycles_active_max / sm_cycles_active"),
+    Derived("sm_active_share", "SMs active", "%", HIGHER, NOISY, MEAN,
+            "cycles in which an SM had a warp, of all cycles",
+            ("sm_cycles_active", "sm_cycles_elapsed"), formulas.percent, "sm_cycles_active / sm_cycles_elapsed"),
     Derived("sm_idle_share", "SMs idle", "%", LOWER, NOISY, MEAN, "cycles in which an SM had no warp, of all cycles",
             ("sm_cycles_active", "sm_cycles_elapsed"), formulas.idle_share,
             "1 - sm_cycles_active / sm_cycles_elapsed"),
@@ -203,7 +221,7 @@ _ARITHMETIC = (
             "tensor_flops / dram_bytes", frozenset(TENSOR)),
 )
 # fmt: on
-_STALLS = tuple(_stall_row(name) for name, reason in STALL_REASONS.items() if name != ISSUED and not reason.same_as)
+_STALLS = tuple(_stall_row(name) for name in STALL_REASONS if name != ISSUED)
 
 DERIVED_GROUPS: dict[str, tuple[Derived, ...]] = {  # in the groups of the catalogue
     "Memory": _TRAFFIC,

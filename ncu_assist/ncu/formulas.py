@@ -48,6 +48,11 @@ def ideal_sectors(bytes_per_sector: float, sectors: float, requests: float) -> f
     return NOT_APPLICABLE if math.isnan(used) else max(1.0, used * sectors / requests)
 
 
+def excess_sectors(bytes_per_sector: float, sectors: float, requests: float) -> float:
+    """Return the sectors a request touches beyond those."""
+    return ratio(sectors, requests) - ideal_sectors(bytes_per_sector, sectors, requests)
+
+
 def rate(duration_ns: float, *nbytes: float) -> float:
     """Return bytes a second."""
     return sum(nbytes) / duration_ns * NS_PER_S if duration_ns > 0 else NOT_APPLICABLE

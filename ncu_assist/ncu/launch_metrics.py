@@ -42,7 +42,7 @@ LAUNCH_METRICS: tuple[Metric, ...] = (
     Metric("stack_size", ("launch__stack_size",), LAUNCH, "Stack Size", "", None, EXACT, MAX,
            "bytes of stack that the driver keeps for a thread; a setting, not what the kernel uses"),
     Metric("barriers", ("launch__barrier_count",), OCCUPANCY, "Block Barrier Count", "", None, EXACT, MAX,
-           "named barriers that a block uses"),
+           "barriers of hardware that a block uses; __syncthreads takes one"),
     Metric("theoretical_occupancy", ("sm__maximum_warps_per_active_cycle_pct",), OCCUPANCY, "Theoretical Occupancy",
            "%", None, EXACT, MEAN,
            "warps that registers, shared memory and block size allow, in percent of what an SM holds"),

@@ -1,12 +1,15 @@
-"""Finding what a name stands for: a metric, a derived metric, a stall reason, or a name outside the catalogue."""
+"""Finding what a name stands for: a metric, a derived metric, a stall reason, NVIDIA's rule, another name of ncu."""
 
 from __future__ import annotations
 
+import difflib
 import fnmatch
+import re
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ncu_assist.errors import UsageProblem, did_you_mean
+from ncu_assist.errors import UsageProblem
 from ncu_assist.ncu.available_names import on_chip
 from ncu_assist.ncu.chips import CHIPS
 from ncu_assist.ncu.derived import ALL_DERIVED, DERIVED_GROUPS, Derived
@@ -14,9 +17,10 @@ from ncu_assist.ncu.metric import Metric
 from ncu_assist.ncu.metric_doctor import check_names, spelled, suggestion
 from ncu_assist.ncu.metrics import CATALOGUE, GROUPS, STALL
 from ncu_assist.ncu.mistaken_names import MISTAKEN
+from ncu_assist.ncu.nvidia_rules import NVIDIA_RULES, NvidiaRule
 from ncu_assist.ncu.recorded_names import RecordedName, recorded_names
-from ncu_assist.ncu.spelling import split
-from ncu_assist.ncu.stalls import SAMPLED, STALL_REASONS, StallReason
+from ncu_assist.ncu.spelling import nearest, split
+from ncu_assist.ncu.stalls import SAMPLED, SAMPLED_AS, STALL_REASONS, StallReason
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,10 @@ class NamedRollup:
 
 
 Row = Metric | Derived
-Subject = Row | StallReason | NamedRollup
+Subject = Row | StallReason | NvidiaRule | NamedRollup
+
+CHIP = "gh100"  # an example, where none is near
+LONG = 6  # letters that say which rule is meant
 
 
 @dataclass(frozen=True)
@@ -63,24 +70,46 @@ def search(patterns: Sequence[str], chip: str | None) -> Found:
 
 
 def explain(name: str) -> tuple[Subject, ...]:
-    """Return what a key, a name of ncu with or without rollup, a label or a stall reason stands for.
+    """Return what a key, a name of ncu with or without rollup, a label, a stall reason or a rule stands for.
 
-    Raises UsageProblem with the nearest name where nothing is called so.
+    Raises UsageProblem with the command for the nearest name where nothing is called so.
     """
     subjects = tuple(dict.fromkeys(_subjects(name.strip())))
     if not subjects:
-        raise UsageProblem(f"no metric, stall reason or label is called '{name}'", _near(name))
+        near = _near(name.strip())
+        hint = f"ncu-assist explain {shlex.quote(near)}" if near else _listing(name)
+        raise UsageProblem(f"no metric, label, stall reason or rule is called '{name}'", hint)
     return subjects
 
 
 def _near(name: str) -> str:
-    """Return a hint: the nearest name, or the command that lists all."""
-    if "__" in name or name in MISTAKEN:
-        near = suggestion(name, on_chip(None))
-        hint = f"did you mean '{near}'?" if near else ""
-    else:
-        hint = did_you_mean(name.lower().replace(" ", "_"), [*CATALOGUE, *ALL_DERIVED, *STALL_REASONS])
-    return hint if hint.startswith("did you mean") else "ncu-assist metrics"
+    """Return the nearest name of any kind; empty where none is near."""
+    typed = name.lower().replace(" ", "_").replace("-", "_")
+    if "__" in name:
+        return suggestion(name, on_chip(None))
+    keys = (*CATALOGUE, *ALL_DERIVED, *STALL_REASONS, *SAMPLED_AS)
+    kinds = {one.lower(): one for one in (*MISTAKEN, *keys, *NVIDIA_RULES)}
+    near = typed if typed in kinds else next(iter(nearest(typed, kinds)), "")
+    if near in MISTAKEN:
+        return next((one for one in MISTAKEN[near] if spelled(one, on_chip(None))), "")
+    parts_of = [rule for rule in NVIDIA_RULES if len(typed) >= LONG and typed in rule.lower()]
+    return kinds[near] if near else next(iter(parts_of), "")
+
+
+def _listing(name: str, chip: str | None = None) -> str:
+    """Return the command that lists what shares the name, else its longest word that anything has, else all.
+
+    A name whose meaning is known to have no answer has no words to look for.
+    """
+    typed = name.strip().lower()
+    words = [] if typed in MISTAKEN else sorted(re.findall(r"[a-z0-9]{3,}", typed), key=len, reverse=True)
+    pattern = next((one for one in (typed, *words) if one and _is_pattern(one)), "")
+    rest = [*([shlex.quote(pattern)] if pattern else []), *(["--chip", chip] if chip else [])]
+    return " ".join(["ncu-assist", "metrics", *rest])
+
+
+def _is_pattern(text: str) -> bool:
+    return any(_is_wanted(row, [text]) for group in GROUPS for row in _rows(group))
 
 
 def _subjects(name: str) -> Iterator[Subject]:
@@ -88,8 +117,14 @@ def _subjects(name: str) -> Iterator[Subject]:
     for pattern in (STALL, SAMPLED):
         match = pattern.fullmatch(name)
         reason = match.group(1) if match else reason
+    reason = reason.removesuffix("_not_issued")  # a column of lines and sass
+    reason = SAMPLED_AS.get(reason, reason)
     if reason in STALL_REASONS:
         yield STALL_REASONS[reason]
+        return
+    rules = {one.lower(): rule for one, rule in NVIDIA_RULES.items()}
+    if name.lower() in rules:
+        yield rules[name.lower()]
         return
     if name in CATALOGUE or name in ALL_DERIVED:
         yield CATALOGUE[name] if name in CATALOGUE else ALL_DERIVED[name]
@@ -106,7 +141,8 @@ def _subjects(name: str) -> Iterator[Subject]:
 
 def _named(recorded: RecordedName, rollup: str) -> NamedRollup:
     keys = [key for key, metric in CATALOGUE.items() if recorded.name in {split(name)[0] for name in metric.names}]
-    return NamedRollup(recorded, rollup, tuple(keys))
+    answers = [one for one in MISTAKEN.get(recorded.name, ()) if one in CATALOGUE or one in ALL_DERIVED]
+    return NamedRollup(recorded, rollup, (*keys, *answers))
 
 
 def _labelled(label: str) -> Iterator[Row]:
@@ -144,14 +180,17 @@ def _names(patterns: Sequence[str], chip: str | None) -> Iterator[RecordedName]:
 
 def _check_chip(chip: str | None) -> None:
     if chip is not None and chip not in CHIPS:
-        raise UsageProblem(f"the names of chip '{chip}' were not recorded", did_you_mean(chip, CHIPS))
+        near = next(iter(difflib.get_close_matches(chip.lower(), CHIPS, n=1)), CHIP)
+        known = ", ".join(CHIPS)
+        raise UsageProblem(f"the names of chip '{chip}' were not recorded; known: {known}", _listing("", near))
 
 
 def _not_found(patterns: Sequence[str], chip: str | None) -> UsageProblem:
     checked = check_names(patterns, on_chip(chip))
     offered = [problem.suggestion for problem in checked.problems]
     names = ", ".join(f"'{pattern}'" for pattern in patterns)
-    hint = f"ncu-assist metrics {offered[0]}" if offered else "ncu-assist metrics"
+    at_chip = f" --chip {chip}" if chip else ""
+    hint = f"ncu-assist metrics {shlex.quote(offered[0])}{at_chip}" if offered else _listing(patterns[0], chip)
     where = f" on {chip}" if chip else ""
     detail = "; ".join(line for line in checked.lines if "__" in line)
     return UsageProblem(f"no metric{where} matches {names}" + (f": {detail}" if detail else ""), hint)

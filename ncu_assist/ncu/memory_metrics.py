@@ -28,7 +28,7 @@ def _l2(key: str, end: str, label: str, meaning: str, lacking: tuple[str, ...] =
 def _busy(key: str, name: str, label: str, meaning: str) -> Metric:
     """Return a row on one part of L2, of those that ncu's memory throughput is the largest of."""
     names = (f"lts__{name}.avg.pct_of_peak_sustained_elapsed",)
-    return Metric(key, names, NOWHERE, label, "%", HIGHER, NOISY, MEAN, f"{meaning}, in percent of what L2 can do")
+    return Metric(key, names, NOWHERE, label, "%", None, NOISY, MEAN, f"{meaning}, in percent of what L2 can do")
 
 
 def _host(key: str, end: str, label: str, meaning: str, shown_as: str = "") -> Metric:
@@ -43,16 +43,16 @@ MEMORY_METRICS: tuple[Metric, ...] = (
     Metric("dram_bandwidth", ("dram__bytes.sum.per_second",), CHART, "DRAM Bandwidth", "byte/s", HIGHER, NOISY, MEAN,
            "bytes read from and written to DRAM, a second"),
     Metric("dram_bytes_read", ("dram__bytes_read.sum", "dram__bytes_op_read.sum"), NOWHERE, "DRAM bytes read",
-           "byte", LOWER, NOISY, SUM, "bytes in DRAM's read direction"),
+           "byte", LOWER, NOISY, SUM, "bytes read from DRAM"),
     Metric("dram_bytes_write", ("dram__bytes_write.sum", "dram__bytes_op_write.sum"), NOWHERE, "DRAM bytes written",
-           "byte", LOWER, NOISY, SUM, "bytes in DRAM's write direction; what L2 still holds at the end is not in it"),
+           "byte", LOWER, NOISY, SUM, "bytes written to DRAM; what L2 still holds at the end is not in it"),
     Metric("dram_peak_bytes_per_cycle", ("dram__bytes.sum.peak_sustained",), NOWHERE, "DRAM peak", "byte/cycle", None,
            EXACT, FIRST, "bytes that DRAM can move in one of its cycles"),
     Metric("dram_ceiling", ("ncu_assist__dram_ceiling_bytes_per_second",), NOWHERE, "DRAM ceiling", "byte/s", None,
            NOISY, FIRST, "what a plain kernel reached on this GPU with this mix and number of bytes; measured by us",
            given=True),
     Metric("l2_hit_rate", ("lts__t_sector_hit_rate.pct",), MEMORY, "L2 Hit Rate", "%", None, NOISY, MEAN,
-           "sectors found in L2; ncu flushes before, so reuse between kernels does not show"),
+           "sectors found in L2; where ncu flushes before (its default), reuse between kernels does not show"),
     Metric("l2_hit_rate_load", ("lts__t_sector_op_read_hit_rate.pct",), TABLES, "L2 Hit Rate For Loads", "%", None,
            NOISY, MEAN, "sectors of loads found in L2: says more than both together, as stores nearly always hit"),
     Metric("l2_hit_rate_store", ("lts__t_sector_op_write_hit_rate.pct",), TABLES, "L2 Hit Rate For Stores", "%",
@@ -71,9 +71,11 @@ MEMORY_METRICS: tuple[Metric, ...] = (
            shown_as="Missed L2 Cache Sectors For TEX"),
     _busy("l2_lookups_busy", "t_sectors", "L2 lookups", "sectors looked up"),
     _busy("l2_tags_busy", "t_tag_requests", "L2 tags", "tags looked up: scattered accesses need one a sector"),
-    _busy("l2_data_busy", "d_sectors", "L2 data", "sectors read from or written to its memory"),
-    _busy("l2_output_busy", "lts2xbar_cycles_active", "L2 output", "sectors sent to the SMs"),
-    _busy("l2_input_busy", "xbar2lts_cycles_active", "L2 input", "requests and data received from the SMs"),
+    _busy("l2_data_busy", "d_sectors", "L2 data", "sectors read from or written to its data banks"),
+    _busy("l2_output_busy", "lts2xbar_cycles_active", "L2 output",
+          "cycles in which it sent to the crossbar, towards the SMs"),
+    _busy("l2_input_busy", "xbar2lts_cycles_active", "L2 input",
+          "cycles in which it received from the crossbar, from the SMs"),
     _l2("l2_sectors_other_half", "_srcunit_ltcfabric", "L2 sectors between halves",
         "sectors that one half of L2 asked the other for, on chips with two", ("tu102", "ga102", "ad102", "gb202")),
     _host("host_sectors_missed", "lookup_miss", "Host memory sectors", "sectors of host memory over PCIe or C2C",

@@ -48,7 +48,8 @@ class Metric:
     ``names`` are its spellings, Hopper's first. ``section`` and ``label`` are ncu's own; where ``shown_as`` holds ncu's
     label, or no section shows the metric, the label is ours. ``exact``: the same binary gives the same value every
     time. ``combine``: how the launches of one version add up; time-mean weights by duration. ``lacking``: recorded
-    chips without any spelling. ``given``: no report holds it, we measure it ourselves.
+    chips without any spelling. ``given``: no report holds it, we measure it ourselves. ``ncu_unit``: what ncu prints
+    where that is not the true unit.
     """
 
     key: str
@@ -63,6 +64,7 @@ class Metric:
     shown_as: str = ""
     lacking: tuple[str, ...] = ()
     given: bool = False
+    ncu_unit: str | None = None
 
     def value(self, values: Mapping[str, float]) -> float | None:
         """Return this metric from values by ncu's name; None where it is absent or has no number."""

@@ -91,19 +91,25 @@ def _candidates(name: str, available: Available) -> Iterator[str]:
         bases = [split(one)[0] for one in metric.names]
         if base in bases:
             yield from (join(other, rollup) for other in bases if other != base)
-    if base in MISTAKEN:
-        yield from _names_of(MISTAKEN[base], available)
+    if base not in available.rollups and base.lower() in MISTAKEN:
+        yield from _answers(base.lower(), available)
+        return
     if base in available.rollups:
         yield from (join(base, one) for one in _rollups(base, rollup, available))
     for other in nearest(base, available.rollups, 3):
         yield from (join(other, one) for one in (rollup, *_rollups(other, rollup, available)))
-    yield from nearest(name, [*CATALOGUE, *ALL_DERIVED])
+    for one in nearest(name.lower(), [*CATALOGUE, *ALL_DERIVED, *MISTAKEN]):
+        yield from _answers(one, available) if one in MISTAKEN else (one,)
+
+
+def _answers(mistaken: str, available: Available) -> Iterator[str]:
+    for answer in MISTAKEN[mistaken]:
+        yield from _names_of(answer, available)
 
 
 def _names_of(key: str, available: Available) -> list[str]:
-    """Return ncu's name behind a key; the key itself where it takes several."""
-    names = spelled(key, available)
-    return list(names) if len(names) == 1 else [key]
+    """Return ncu's name behind a key of the catalogue; the key itself where a formula is behind it."""
+    return [key] if key in ALL_DERIVED else list(spelled(key, available))
 
 
 def _rollups(base: str, wanted: str, available: Available) -> list[str]:

@@ -1,34 +1,34 @@
-"""Names that people and language models ask for and that no chip has, with the one that answers their question.
-
-The first two are copied from tool to tool. The others are nvprof's, which ncu renamed (Nsight Compute CLI
-documentation, nvprof metric comparison); each target is a key of the catalogue or of the derived metrics.
-"""
+"""Names that people and language models ask for and that ncu does not have, with what answers their question."""
 
 from __future__ import annotations
 
-MISTAKEN: dict[str, str] = {  # base name or nvprof's name -> our key
-    "sm__inst_executed_pipe_fp32": "pipe_fma",
-    "smsp__warp_issue_stalled_memory_dependency_per_warp_active": "warps_long_scoreboard",
-    "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld": "sectors_per_request_load",
-    "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_st": "sectors_per_request_store",
-    "dram__throughput": "dram_throughput",
-    "dram_read_bytes": "dram_bytes_read",
-    "dram_read_throughput": "dram_bandwidth",
-    "dram_utilization": "dram_throughput",
-    "dram_write_bytes": "dram_bytes_write",
-    "dram_write_throughput": "dram_bandwidth",
-    "gld_efficiency": "sector_efficiency_load",
-    "gld_transactions": "global_load_sectors",
-    "gld_transactions_per_request": "sectors_per_request_load",
-    "global_hit_rate": "l1_hit_rate",
-    "gst_efficiency": "sector_efficiency_store",
-    "gst_transactions": "global_store_sectors",
-    "gst_transactions_per_request": "sectors_per_request_store",
-    "l2_tex_hit_rate": "l2_hit_rate",
-    "shared_efficiency": "bank_conflict_ways",
-    "sm_efficiency": "sm_idle_share",
-    "stall_memory_dependency": "stall_long_scoreboard",
-    "stall_sync": "stall_barrier",
-    "tensor_precision_fu_utilization": "pipe_tensor_cycles",
-    "warp_execution_efficiency": "threads_per_instruction",
+from ncu_assist.ncu.nvprof_names import NVPROF
+
+PER_REQUEST = "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op"
+
+COPIED: dict[str, tuple[str, ...]] = {  # from tool to tool; the first two exist on no chip
+    "sm__inst_executed_pipe_fp32": ("pipe_fma",),
+    "smsp__warp_issue_stalled_memory_dependency_per_warp_active": ("warps_long_scoreboard",),
+    f"{PER_REQUEST}_ld": ("sectors_per_request_load",),
+    f"{PER_REQUEST}_st": ("sectors_per_request_store",),
+    "dram__throughput": ("dram_throughput",),
+    "bandwidth": ("dram_bandwidth",),
+    "occupancy": ("achieved_occupancy",),
+    "gpu_time": ("duration",),
+    "time": ("duration",),
 }
+
+# Fields of DCGM for profiling (DCGM documentation, Profiling Metrics), which other tools show under the same names.
+DCGM: dict[str, tuple[str, ...]] = {
+    "dram_active": ("dram_throughput",),
+    "fp16_active": ("pipe_fp16",),
+    "fp32_active": ("pipe_fma_cycles",),
+    "fp64_active": ("pipe_fp64_cycles",),
+    "sm_active": ("sm_active_share",),
+    "sm_occupancy": ("achieved_occupancy",),
+    "tensor_active": ("pipe_tensor_cycles",),
+}
+
+# Base name of ncu, or another tool's name, in lower case -> our keys or names of ncu, the nearest first. Where nothing
+# counts the same, there is none: a name that is only spelled alike would mislead.
+MISTAKEN: dict[str, tuple[str, ...]] = {**COPIED, **DCGM, **NVPROF}

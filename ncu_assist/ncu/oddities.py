@@ -81,11 +81,14 @@ class Oddities:
         first: dict[tuple[object, ...], int] = {}
         for number, (when, entry) in enumerate(zip(self._when, self._entries, strict=True)):
             other = first.setdefault((*when, entry.end - entry.start), number)
-            if other != number and self._bytes(other) == self._bytes(number):
+            if other != number and self._equal(self._entries[other], entry):
                 yield other, number
 
-    def _bytes(self, launch: int) -> bytes:
-        return self._data[self._entries[launch].start : self._entries[launch].end]
+    def _equal(self, one: Entry, other: Entry) -> bool:
+        equal = self._data[one.start : one.end] == self._data[other.start : other.end]
+        for entry in (one, other):
+            report_file.forget(self._data, entry)
+        return bool(equal)
 
 
 def _listed(words: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ import contextlib
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -40,6 +40,7 @@ class Limits:
 
     timeout_s: float | None = None  # None: by the size of the file
     memory_bytes: int = MEMORY_BYTES
+    stopped: Callable[[], bool] | None = None  # asked now and then; yes ends the child
 
     def seconds(self, path: Path) -> float:
         """Return the time limit for a file."""
@@ -69,9 +70,10 @@ class Report:
         """Return one row for each launch.
 
         launch int32 · kernel (function name), signature (demangled, with template arguments and parameters), mangled ·
-        grid_x … block_z int · process, context, stream, device Int64 · ranges, domain_ranges, start_end_ranges (tuples
-        of names of NVTX ranges, outermost first; those outside the default domain as 'domain:name') · then a float64
-        column for each metric, by name, and last those of metrics that are texts, object.
+        grid_x … block_z, process, context, stream, device Int64 (NA for what a range or a graph has not) · ranges,
+        domain_ranges, start_end_ranges (tuples of names of NVTX ranges, outermost first; those outside the default
+        domain as 'domain:name') · then a float64 column for each metric, by name, and last those of metrics that are
+        texts, object.
         """
         return tables.launches_frame(self.contents)
 
@@ -182,17 +184,18 @@ def read_report(
     expected_launches: int | None = None,
     timeout_s: float | None = None,
     memory_bytes: int = MEMORY_BYTES,
+    stopped: Callable[[], bool] | None = None,
 ) -> Report:
     """Return the report in a file: .ncu-rep, .ncu-repz, or what ``ncu --csv --page raw`` exports of one.
 
     Each may be compressed with zstd, xz or gzip. An export is lossy: ``Report.lacks`` says what it has not.
     It is read in a child process, which may take ``timeout_s`` (None: by the size of the file) and ``memory_bytes``
-    beside the file itself. ``expected_launches`` is what ncu's log counts. Raises UsageProblem when there is no such
-    file or it is another page of a report, DamagedData when it is cut or inconsistent, when NVIDIA's reader disagrees
-    with it, or when reading crashes or needs more than its limits. Of a flipped bit inside a value nothing can be seen,
-    nor of a file that ends between two launches.
+    beside the file itself; ``stopped`` saying yes ends it. ``expected_launches`` is what ncu's log counts. Raises
+    UsageProblem when there is no such file or it is another page of a report, DamagedData when it is cut or
+    inconsistent, when NVIDIA's reader disagrees with it, or when reading crashes or needs more than its limits. Of a
+    flipped bit inside a value nothing can be seen, nor of a file that ends between two launches.
     """
-    path, limits = Path(path), Limits(timeout_s, memory_bytes)
+    path, limits = Path(path), Limits(timeout_s, memory_bytes, stopped)
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
         plain = compressed.plain_file(path, Path(folder))
         changed_ns, lacks = path.stat().st_mtime_ns, csv_export.LACKS if _is_csv(plain) else ()
@@ -222,7 +225,7 @@ def _child(what: str, path: Path, plain: Path, folder: Path, limits: Limits) -> 
     """Run the reader on ``plain``; the name of ``path`` is what it is called in messages."""
     timeout_s, memory = limits.seconds(plain), str(limits.memory_bytes)
     argv = [sys.executable, "-m", "ncu_assist.ncu.reader", what, str(plain), path.name, str(folder), memory]
-    done = process.run(argv, timeout_s=timeout_s)
+    done = process.run(argv, timeout_s=timeout_s, is_stuck=limits.stopped)
     if done.timed_out:
         raise DamagedData(f"{path.name} could not be read within {timeout_s:g} s", "profile again")
     if done.exit_code in SAID:

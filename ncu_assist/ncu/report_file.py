@@ -34,7 +34,7 @@ SOURCES, RESULTS, SESSION, STRINGS, PAYLOAD, PROCESS, RANGES, COMMAND_LISTS, GRA
 KINDS = (SOURCES, RESULTS, RANGES, COMMAND_LISTS, GRAPHS)  # of entries, in their order in a payload
 SOURCE_ID, SOURCE_CUBIN = 1, 4  # fields of a source entry; one that adds to an earlier source has its number
 RESULT_METRIC, RESULT_SOURCES = 13, 15  # fields of a launch; RESULT_SOURCES holds a message with the ids in field 1
-OTHER_METRIC = 4  # field of any other result
+OTHER_METRIC, OTHER_SOURCES = 4, {RANGES: 15, COMMAND_LISTS: 17, GRAPHS: 17}  # fields of other results
 
 
 @dataclass(frozen=True)
@@ -181,11 +181,11 @@ def _source_id(data: Bytes, entry: Entry) -> int | None:
 
 
 def _sources_of(data: Bytes, entry: Entry) -> Iterator[int]:
-    if entry.kind != RESULTS:
-        return
     for field in wire.fields(data, entry.start, entry.end):
-        if field.number == RESULT_SOURCES:
-            yield from (f.value for f in wire.fields(data, field.body, field.end))
+        if entry.kind == RESULTS and field.number == RESULT_SOURCES:
+            yield from (f.value for f in wire.fields(data, field.body, field.end) if f.number == SOURCE_ID)
+        elif field.number == OTHER_SOURCES.get(entry.kind):
+            yield field.value
 
 
 def _rebuilt(data: Bytes, block: Block, entries: list[Entry]) -> bytes:

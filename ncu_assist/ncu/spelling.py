@@ -47,7 +47,20 @@ ROLLUPS: dict[str, tuple[str, ...]] = {
 USUAL = {"Counter": "sum", "Ratio": "ratio", "Throughput": "avg.pct_of_peak_sustained_elapsed"}
 _SPLIT = re.compile(r"(?P<base>.*?__[^.]*)\.(?P<rollup>.+)")  # the base of a sampled metric has points before its __
 PREFIX = re.compile(r"(?:breakdown|pmsampling|group|regex):")
-NEAR = 0.75  # of difflib's ratio: one renamed part in a long name stays above it, another metric of the unit below
+# Of difflib's ratio: in a long name one renamed part stays above it and another metric of the unit below. In a short
+# one each word must: typing errors do, another tool's name for something else does not.
+NEAR = 0.75
+CONTRARY = (  # names that say one of these must not be answered by one that says another
+    {"ld", "st", "load", "store", "loads", "stores", "atom", "red"},
+    {"read", "write", "reads", "writes", "written"},
+    {"hit", "miss"},
+    {"min", "max"},
+    {"active", "idle", "elapsed"},
+    {"global", "local", "shared", "dshared", "texture", "surface"},
+    {"fp16", "fp32", "fp64", "int8", "int32"},
+    {"theoretical", "achieved"},
+)
+SAME = ({"ld", "load", "loads"}, {"st", "store", "stores"}, {"read", "reads"}, {"write", "writes", "written"})
 FEW = 60  # names that share most parts with the one asked for; only they are compared letter by letter
 
 
@@ -73,8 +86,26 @@ def rollup_words(rollup: str) -> str:
 def nearest(name: str, candidates: Iterable[str], count: int = 1) -> list[str]:
     """Return the candidates most like ``name``, best first: by parts that they share, then letter by letter."""
     parts = _parts(name)
-    ranked = sorted(candidates, key=lambda one: (-len(parts & _parts(one)), abs(len(one) - len(name)), one))[:FEW]
-    return difflib.get_close_matches(name, ranked, n=count, cutoff=NEAR)
+    allowed = [one for one in candidates if not _contradicts(parts, _parts(one))]
+    ranked = sorted(allowed, key=lambda one: (-len(parts & _parts(one)), abs(len(one) - len(name)), one))[:FEW]
+    turned = [one for one in ranked if parts == _parts(one)]  # the same words in another order
+    alike = ranked if "__" in name else [one for one in ranked if _is_alike(parts, _parts(one))]
+    near = difflib.get_close_matches(name, alike, n=count, cutoff=NEAR)
+    return [*near, *(one for one in turned if one not in near)][:count]
+
+
+def _is_alike(asked: set[str], offered: set[str]) -> bool:
+    """Tell whether each word of one is, but for typing errors, a word of the other."""
+    pairs = [*((word, offered) for word in asked), *((word, asked) for word in offered)]
+    return all(difflib.get_close_matches(word, words, n=1, cutoff=NEAR) for word, words in pairs)
+
+
+def _contradicts(asked: set[str], offered: set[str]) -> bool:
+    return any(asked & words and offered & words and not _agree(asked & words, offered & words) for words in CONTRARY)
+
+
+def _agree(asked: set[str], offered: set[str]) -> bool:
+    return bool(asked & offered) or any(asked & words and offered & words for words in SAME)
 
 
 def _parts(name: str) -> set[str]:

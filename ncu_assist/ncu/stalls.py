@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ncu_assist.ncu.metric import ALL_BUT_HOPPER, BLACKWELL, MEAN, NOISY, WARP_STATE, Metric
+from ncu_assist.ncu.metric import ALL_BUT_HOPPER, BLACKWELL, LOWER, MEAN, NOISY, WARP_STATE, Better, Metric
 
 STALL_PREFIX = "smsp__average_warps_issue_stalled_"
 STALL = re.compile(STALL_PREFIX + r"(\w+)_per_issue_active\.ratio")  # Hopper has 'gmma', others not
@@ -17,14 +17,18 @@ ISSUED = "selected"  # the state of a warp that issues: no stall
 
 @dataclass(frozen=True)
 class StallReason:
-    """One reason in ncu's spelling. ``same_as``: the reason that the counters have for what only the sampler has."""
+    """One reason in the spelling of ncu's counters; ``sampled_as``: that of its samples, where it is another.
+
+    ``better`` is None where the share rises in a kernel that gets closer to a limit, so that it says nothing alone.
+    """
 
     name: str
     label: str
     waits_for: str
     try_this: str
+    better: Better | None = LOWER
     lacking: tuple[str, ...] = ()
-    same_as: str = ""
+    sampled_as: str = ""
 
 
 # fmt: off
@@ -39,7 +43,7 @@ _REASONS = (
                 "Write less or in fewer, wider, coalesced stores; a strided store at the end of a kernel shows here."),
     StallReason("gmma", "Stall GMMA", "the warpgroup's matrix instructions (wgmma), at an arrive or a wait",
                 "Keep more wgmma in flight before waiting, or let other warps load the next tile meanwhile.",
-                lacking=ALL_BUT_HOPPER),
+                better=None, lacking=ALL_BUT_HOPPER, sampled_as="warpgroup_arrive"),
     StallReason("imc_miss", "Stall IMC Miss", "a constant that is not in the immediate constant cache",
                 "Read constants at one address a warp; move values that differ by thread to shared or global memory.",
                 lacking=BLACKWELL),
@@ -49,43 +53,44 @@ _REASONS = (
                 "data from global, local or texture memory, so from L1, L2 or DRAM",
                 "Load earlier and more at a time, keep more warps active, coalesce, or reuse data from shared memory."),
     StallReason("math_pipe_throttle", "Stall Math Pipe Throttle", "a math pipe that is busy",
-                "The pipe is the limit: use cheaper or other instructions, or tensor cores; more warps do not help."),
+                "See which pipe_* is busy. At its peak: cheaper or fewer instructions, or other pipes. Below it, warps "
+                "crowd at it in turns: mix other work between, or keep more warps active.", better=None),
     StallReason("membar", "Stall Membar", "a memory fence: all its earlier accesses must be seen by others first",
                 "Fence less often or with a narrower scope (block instead of device or system)."),
     StallReason("mio_throttle", "Stall MIO Throttle",
-                "room in the queue of shared memory and special functions",
+                "room in the queue of shared memory, special functions and computed branches",
                 "Fewer, wider shared accesses; keep values in registers; avoid bank conflicts, diverging constants."),
     StallReason("misc", "Stall Misc", "something that has no reason of its own", "Seldom large; nothing to try."),
     StallReason("no_instruction", "Stall No Instruction", "its next instruction: a cache miss, or a jump",
-                "Shrink the inner loop (less unrolling, less inlining); very short kernels always show it."),
+                "Shrink the inner loop (less unrolling, less inlining); very short kernels always show it.",
+                sampled_as="no_instructions"),
     StallReason("not_selected", "Stall Not Selected", "nothing: it could issue, another warp was taken",
-                "Warps are plenty; fewer of them, with more registers each, may serve better."),
+                "Warps are plenty; fewer of them, with more registers each, may serve better.", better=None),
     StallReason("selected", "Selected", "nothing: it issues an instruction in this cycle",
-                "No stall: its share is the share of warp states that do work."),
+                "No stall: its share is the share of warp states that do work.", better=None),
     StallReason("short_scoreboard", "Stall Short Scoreboard",
-                "data from shared memory, or the result of a special function",
+                "data from shared memory, or the result of a special function or computed branch",
                 "Fewer shared accesses a result (registers, warp shuffles); avoid bank conflicts; cheaper functions."),
     StallReason("sleeping", "Stall Sleeping", "the end of a sleep that it asked for (nanosleep)",
                 "Sleep shorter, or wait for an event instead of polling."),
     StallReason("tex_throttle", "Stall Tex Throttle", "room in the queue for texture and surface instructions",
                 "Issue fewer texture fetches at a time, or read through ordinary loads."),
     StallReason("wait", "Stall Wait", "the fixed latency of its previous instruction",
-                "Usual in tight loops: more independent instructions between dependent ones, or more warps."),
-)
-_SAMPLED = (
-    StallReason("no_instructions", "Stall No Instruction", "its next instruction", "", same_as="no_instruction"),
-    StallReason("warpgroup_arrive", "Stall GMMA", "its warpgroup at a wgmma arrive", "", same_as="gmma"),
+                "Usual in tight loops: more independent instructions between dependent ones, or more warps.",
+                better=None),
 )
 # fmt: on
 
-STALL_REASONS: dict[str, StallReason] = {reason.name: reason for reason in (*_REASONS, *_SAMPLED)}
+STALL_REASONS: dict[str, StallReason] = {reason.name: reason for reason in _REASONS}
+# What the samples call a reason, so the columns of lines and of sass too -> its name.
+SAMPLED_AS: dict[str, str] = {reason.sampled_as: reason.name for reason in _REASONS if reason.sampled_as}
 
 
 def _metric(reason: StallReason) -> Metric:
     name = f"{STALL_PREFIX}{reason.name}_per_issue_active.ratio"
     meaning = f"warps in this state, a cycle in which one issues; waits for {reason.waits_for}"
-    row = (f"warps_{reason.name}", (name,), WARP_STATE, reason.label, "inst", None, NOISY, MEAN, meaning)
-    return Metric(*row, lacking=reason.lacking)
+    row = (f"warps_{reason.name}", (name,), WARP_STATE, reason.label, "warp", None, NOISY, MEAN, meaning)
+    return Metric(*row, lacking=reason.lacking, ncu_unit="inst")
 
 
 STALL_METRICS: tuple[Metric, ...] = tuple(_metric(reason) for reason in _REASONS)

@@ -93,14 +93,8 @@ def launches_frame(contents: Contents) -> pd.DataFrame:
     import pandas as pd
 
     count = len(contents.launches)
-    facts = pd.DataFrame(
-        {"launch": pd.Series(range(count), dtype="int32")}
-        | {
-            name: pd.Series([fact(one) for one in contents.launches], dtype=kind.strip())
-            for kind, columns in _FACTS.items()
-            for name, fact in columns.items()
-        }
-    )
+    columns = {name: pd.Series([fact(one) for one in contents.launches], dtype=kind) for name, kind, fact in _FACTS}
+    facts = pd.DataFrame({"launch": pd.Series(range(count), dtype="int32")} | columns)
     values = Launches(contents)
     facts["device"] = pd.array([values.whole(i, DEVICE_ID) for i in range(count)], dtype="Int64")
     numbers, texts = _wide(contents)
@@ -110,16 +104,17 @@ def launches_frame(contents: Contents) -> pd.DataFrame:
     return pd.concat([facts, wide, pd.DataFrame(dict(sorted(texts.items())), dtype=object)], axis=1)
 
 
-def _axis(field: str, number: int) -> Callable[[LaunchFacts], int]:
-    return lambda one: int(getattr(one, field)[number])
+def _axis(field: str, number: int) -> Callable[[LaunchFacts], int | None]:
+    """Return how to get at one number of a size; a range or a graph has no size."""
+    return lambda one: int(getattr(one, field)[number]) or None
 
 
-_FACTS: dict[str, dict[str, Callable[[LaunchFacts], object]]] = {  # by the type of their columns
-    "object": {name: attrgetter(name) for name in ("kernel", "signature", "mangled")},
-    "int64": {f"{field}_{axis}": _axis(field, i) for field in ("grid", "block") for i, axis in enumerate("xyz")},
-    "Int64": {name: attrgetter(name) for name in ("process", "context", "stream")},
-    "object ": {name: attrgetter(name) for name in ("ranges", "domain_ranges", "start_end_ranges")},
-}
+_FACTS: tuple[tuple[str, str, Callable[[LaunchFacts], object]], ...] = (  # name and type of a column, and its value
+    *((name, "object", attrgetter(name)) for name in ("kernel", "signature", "mangled")),
+    *((f"{field}_{axis}", "Int64", _axis(field, i)) for field in ("grid", "block") for i, axis in enumerate("xyz")),
+    *((name, "Int64", attrgetter(name)) for name in ("process", "context", "stream")),
+    *((name, "object", attrgetter(name)) for name in ("ranges", "domain_ranges", "start_end_ranges")),
+)
 
 
 def _wide(contents: Contents) -> tuple[np.ndarray[Any, Any], dict[str, np.ndarray[Any, Any]]]:

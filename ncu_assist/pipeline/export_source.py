@@ -10,16 +10,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ncu_assist.errors import DamagedData, UsageProblem
+from ncu_assist.errors import UsageProblem
 from ncu_assist.ncu.compressed import plain_file
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.ncu.session_texts import SessionTexts, session_texts
-from ncu_assist.pipeline.importing import EXPORT
+from ncu_assist.pipeline.close_look import launch_numbers
 from ncu_assist.project import Project
 from ncu_assist.record import Launch, Run
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.choosing import Context
-from ncu_assist.store.reading import REPORTS
 from ncu_assist.store.references import resolve
 
 if TYPE_CHECKING:
@@ -87,14 +86,7 @@ class ExportSource:
     @cached_property
     def numbers(self) -> tuple[int, ...]:
         """Return which launches of the run those of the report are: a recorded run keeps the report of one workload."""
-        if self.run is None:
-            return tuple(range(len(self.report.records)))
-        whole = {launch.workload for launch in self.run.launches}
-        for some in (None, *sorted(name for name in whole if name is not None)):
-            chosen = [launch for launch in self.run.launches if some in (None, launch.workload)]
-            if _alike(chosen, self.report.records):
-                return tuple(launch.index for launch in chosen)
-        raise DamagedData("the archived report holds other launches than the run", "ncu-assist verify")
+        return launch_numbers(self.run, self.report) if self.run else tuple(range(len(self.report.records)))
 
     @cached_property
     def said(self) -> SessionTexts:
@@ -121,23 +113,9 @@ def opened_source(project: Project, reference: str, kernel: str | None) -> Itera
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as name:
         folder = Path(name)
         if isinstance(found, StoredRun):
-            yield ExportSource(found.run, found, _archived_report(found, folder), folder)
+            yield ExportSource(found.run, found, found.report_file(folder), folder)
         else:
             yield ExportSource(None, None, found, folder)
-
-
-def _archived_report(stored: StoredRun, folder: Path) -> Path | None:
-    name = next((name for name in (*REPORTS, EXPORT) if name in stored.run.files), None)
-    if name is None:
-        return None
-    (folder / name).write_bytes(stored.read(name))
-    return folder / name
-
-
-def _alike(launches: Sequence[Launch], others: Sequence[Launch]) -> bool:
-    """Tell whether these are the same launches, whatever their numbers and workloads."""
-    bare = [[replace(one, index=0, workload=None) for one in some] for some in (launches, others)]
-    return bare[0] == bare[1]
 
 
 def _record_columns(launches: Sequence[Launch]) -> dict[str, Any]:

@@ -38,11 +38,16 @@ def check_names(names: Names) -> None:
 
 def default_names(path: Path, kernel: str | None, version: str | None) -> Names:
     """Return the names for a report: kernel ``imported`` and the file's own name, made fit, unless others are given."""
-    stem = path.name
-    for suffix in SUFFIXES:
-        stem = stem.removesuffix(suffix)
-    fit = UNFIT.sub("_", stem).lstrip(".-+")[:LONGEST_NAME]
+    fit = UNFIT.sub("_", stem(path)).lstrip(".-+")[:LONGEST_NAME]
     return Names(kernel or IMPORTED, version or fit or "report")
+
+
+def stem(path: Path) -> str:
+    """Return the name of a report without its endings; empty for one that has nothing else."""
+    name = path.name
+    for suffix in SUFFIXES:
+        name = name.removesuffix(suffix)
+    return name
 
 
 def foreign_run(names: Names, report: Report, source: Source, **facts: Any) -> Run:

@@ -2,50 +2,53 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 from ncu_assist.diff import Diff, diff_runs
-from ncu_assist.errors import UsageProblem, did_you_mean
+from ncu_assist.errors import UsageProblem
 from ncu_assist.outcome import KernelListing, VersionOutcome
-from ncu_assist.pipeline.foreign_run import default_names
-from ncu_assist.pipeline.importing import Effort, import_report
+from ncu_assist.pipeline.bare_report import bare_reports
 from ncu_assist.project import Project
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun
-from ncu_assist.store.choosing import Context
+from ncu_assist.store.choosing import Context, unknown
 from ncu_assist.store.matching import recorded_runs_matching, timed_together
 from ncu_assist.store.references import resolve
 
-JUST_READ = Effort(keep=False, ask_ncu=False)
 
-
-@contextmanager
-def opened(project: Project, reference: str, kernel: str | None) -> Iterator[StoredRun]:
-    """Give the run that a reference names; a bare report is read into a run that lives as long as the with block.
+def named(project: Project, references: Sequence[str], kernel: str | None) -> list[StoredRun]:
+    """Return the runs that references name; bare reports are read, at the same time, and stored nowhere.
 
     Raises UsageProblem for a reference that names nothing, DamagedData for what cannot be read whole.
     """
-    found = resolve(reference, Store(project.reports), Context(project, Path.cwd(), kernel))
-    if isinstance(found, StoredRun):
-        yield found
-        return
-    with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
-        yield import_report(Project(Path(folder)), found, default_names(found, kernel, None), JUST_READ)
+    context, store = Context(project, Path.cwd(), kernel), Store(project.reports)
+    found = [resolve(text, store, context) for text in references]
+    paths = [one for one in found if isinstance(one, Path)]
+    titles = [text for text, one in zip(references, found, strict=True) if isinstance(one, Path)]
+    bare = iter(bare_reports(titles, paths, kernel) if paths else ())
+    return [next(bare) if isinstance(one, Path) else one for one in found]
 
 
 def compare(project: Project, references: tuple[str, str], workload: str | None, kernel: str | None) -> Diff:
     """Return the comparison of two references, the first being the baseline.
 
-    References that name no run take their times from the newest bench of both sources. Raises as ``opened`` does.
+    References that name no run take their times from the newest bench of both sources. Raises as ``named`` does.
     """
-    with ExitStack() as stack:
-        baseline, candidate = (stack.enter_context(opened(project, text, kernel)) for text in references)
-        free = not any("@" in text.lstrip("@") for text in references)
-        timed = timed_together(Store(project.reports), baseline, candidate) if free else None
-        return diff_runs(baseline, candidate, workload, timed)
+    _check_two(project, references, kernel)
+    baseline, candidate = named(project, references, kernel)
+    free = not any("@" in text.lstrip("@") for text in references)
+    timed = timed_together(Store(project.reports), baseline, candidate) if free else None
+    return diff_runs(baseline, candidate, workload, timed)
+
+
+def _check_two(project: Project, references: tuple[str, str], kernel: str | None) -> None:
+    """Raise UsageProblem for a report alone: nothing was measured here that it could be compared with."""
+    store, context = Store(project.reports), Context(project, Path.cwd(), kernel)
+    if references[1] == "@last" and not store.kernels() and isinstance(resolve(references[0], store, context), Path):
+        command = f"ncu-assist diff {shlex.quote(references[0])} OTHER.ncu-rep"
+        raise UsageProblem("diff needs two reports or runs, and nothing has been measured here", command)
 
 
 def listing(project: Project, kernel: str | None) -> tuple[KernelListing, ...]:
@@ -54,7 +57,7 @@ def listing(project: Project, kernel: str | None) -> tuple[KernelListing, ...]:
     own = kernel_names(project)
     names = sorted({*own, *store.kernels()})
     if kernel is not None and kernel not in names:
-        raise UsageProblem(f"there is no kernel '{kernel}'", did_you_mean(kernel, names))
+        raise unknown(f"there is no kernel '{kernel}'", kernel, names)
     chosen = [kernel] if kernel is not None else names
     if kernel in own:
         load_kernel(project, str(kernel))  # named alone, a folder that cannot be read is an error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
 
 from ncu_assist.diff import Bottleneck, bottleneck, bottleneck_of_launch
@@ -45,6 +46,7 @@ class Shown:
     combined: Combined
     bottleneck: Bottleneck | None
     launches: tuple[LaunchRow, ...]
+    keeps_report: bool  # with source lines and NVIDIA's findings in it
 
     @property
     def launches_shown(self) -> tuple[LaunchRow, ...]:
@@ -59,7 +61,7 @@ def gather(stored: StoredRun, workload: str | None = None) -> Shown:
     """
     run = stored.run
     tables = stored.by_launch()
-    combined = combine_tables(run, tables, _workload(run, workload))
+    combined = combine_tables(run, tables, shown_workload(run, workload))
     return Shown(
         run=run,
         reference=stored.reference,
@@ -68,6 +70,7 @@ def gather(stored: StoredRun, workload: str | None = None) -> Shown:
         combined=combined,
         bottleneck=bottleneck(combined.values),
         launches=tuple(LaunchRow(one, bottleneck_of_launch(tables.get(one.index, {}))) for one in run.launches),
+        keeps_report=stored.keeps_report,
     )
 
 
@@ -86,10 +89,18 @@ def workload_row(run: Run, facts: WorkloadFacts) -> WorkloadRow:
     )
 
 
-def _workload(run: Run, wanted: str | None) -> str | None:
+def shown_workload(run: Run, wanted: str | None) -> str | None:
+    """Return the workload whose counters are shown: the one wanted, else the first with counters; None without any.
+
+    Raises UsageProblem for one that the run lacks.
+    """
     names = [facts.name for facts in run.workloads]
+    if wanted is not None and not names:
+        raise UsageProblem(f"{run.version} knows of no workloads, and so not of '{wanted}'", "leave out --workload")
     if wanted is not None and wanted not in names:
-        raise UsageProblem(f"{run.version} was not measured on workload '{wanted}'", did_you_mean(wanted, names))
+        message = f"{run.version} was not measured on workload '{wanted}'; {did_you_mean(wanted, names)}"
+        near = next(iter(difflib.get_close_matches(wanted, names, n=1)), names[0])
+        raise UsageProblem(message, f"ncu-assist show {run.kernel}/{run.version}@{run.run_id} --workload {near}")
     profiled = {launch.workload for launch in run.launches}
     first = next((name for name in names if name in profiled), names[0] if names else None)
     return wanted or first

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from ncu_assist.ncu.chips import CHIPS
+from ncu_assist.ncu.derived import Derived
 from ncu_assist.ncu.metric import Combine, Metric
 from ncu_assist.ncu.noise import SHORT_NS, noise_class, recording
+from ncu_assist.ncu.stalls import StallReason
 
 COMBINE_WORDS: dict[Combine, str] = {
     "sum": "added up",
@@ -32,9 +34,15 @@ def noise_words(key: str) -> str:
     return f"{kernels}{source}"
 
 
-def chip_words(metric: Metric) -> str:
+def unit_words(metric: Metric | Derived) -> str:
+    """Return the unit, and ncu's own where that is another."""
+    shown = metric.ncu_unit if isinstance(metric, Metric) else None
+    return f"{metric.unit or '-'}{f' (ncu prints {shown})' if shown else ''}"
+
+
+def chip_words(metric: Metric | StallReason) -> str:
     """Return on which recorded chips a metric exists."""
-    if metric.given:
+    if isinstance(metric, Metric) and metric.given:
         return "measured by ncu-assist, in no report"
     if not metric.lacking:
         return f"all recorded ({', '.join(CHIPS)})"

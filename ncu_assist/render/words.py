@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ncu_assist.diff import Diff, Side
+from ncu_assist.frame import Coverage
 from ncu_assist.record import Run, Source
 from ncu_assist.render.escape import one_line
 from ncu_assist.store.naming import VERSION_NUMBER
@@ -14,8 +15,18 @@ from ncu_assist.verdict import REASONS, Verdict
 def verdict_line(diff: Diff) -> str:
     """Return the verdict in one line, e.g. ``v7 is 3.42x faster than v3 on b64 (99 % interval 3.40 to 3.44, …)``."""
     baseline, candidate = names(diff)
-    where = f" on {one_line(diff.workload)}" if diff.workload else ""
+    where = f" on {one_line(diff.workload)}" if diff.workload else _on_pairs(diff)
     return _SENTENCES[diff.verdict.verdict](candidate, baseline, where, diff.verdict)
+
+
+def _on_pairs(diff: Diff) -> str:
+    some = any(side.compared < side.launches for side in (diff.baseline, diff.candidate))
+    return " on the launches of both" if some else ""
+
+
+def of_launches(coverage: Coverage | None) -> str:
+    """Return of how many launches a value is, e.g. ``2 of 4 launches``; empty where it is of all."""
+    return f"{coverage.known} of {coverage.launches} launches" if coverage else ""
 
 
 def names(diff: Diff) -> tuple[str, str]:
@@ -40,7 +51,8 @@ def origin(source: Source, run: Run | Side) -> str:
     where = f" on {one_line(run.device.name)}" if run.device else ""
     date = one_line(run.created[:10])
     if source == "imported":  # when it was measured, a foreign report does not say
-        return f"imported {date}, measured{where or ' elsewhere'}, unverified"
+        archived = f"imported {date}" if run.run_id else "not archived"
+        return f"{archived}, measured{where or ' elsewhere'}, unverified"
     return f"{'measured' if source == 'live' else 'recorded'}{where}, {date}"
 
 

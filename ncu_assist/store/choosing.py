@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def choose_kernel(store: Store, context: Context, named: str | None, version: st
     kernel = named or context.kernel or _kernel_of_folder(context, known)
     if kernel is not None:
         if kernel not in known:
-            raise UsageProblem(f"there is no kernel '{kernel}'", did_you_mean(kernel, known))
+            raise unknown(f"there is no kernel '{kernel}'", kernel, known)
         return kernel
     candidates = [k for k in known if _has(store, context, k, version)]
     if len(candidates) == 1:
@@ -43,8 +44,14 @@ def choose_kernel(store: Store, context: Context, named: str | None, version: st
     last = _profiled_last(store)
     if last not in candidates:
         listed = ", ".join(f"{kernel}/{version}" if version else kernel for kernel in candidates)
-        raise UsageProblem(f"'{version or 'that'}' may mean several: {listed}", "name the kernel too, or give --kernel")
+        command = f"ncu-assist show {candidates[0]}/{version or '@last'}"
+        raise UsageProblem(f"'{version or 'that'}' may mean several: {listed}; name the kernel too", command)
     return str(last)
+
+
+def unknown(message: str, name: str, known: Iterable[str]) -> UsageProblem:
+    """Return the error for a name that means nothing, with the nearest names and the command that lists all."""
+    return UsageProblem(f"{message}; {did_you_mean(name, known)}", "ncu-assist list")
 
 
 def known_kernels(store: Store, context: Context) -> tuple[str, ...]:
@@ -86,4 +93,4 @@ def _nothing(store: Store, context: Context, known: tuple[str, ...], version: st
     if version is None:
         return UsageProblem("nothing has been measured yet", "ncu-assist profile KERNEL")
     names = {name for kernel in known for name in versions_of(store, context, kernel)}
-    return UsageProblem(f"no kernel has a version '{version}'", did_you_mean(version, with_short_names(names)))
+    return unknown(f"no kernel has a version '{version}'", version, with_short_names(names))

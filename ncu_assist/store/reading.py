@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 METRICS, SAMPLES, SOURCE_FOLDER = "metrics.parquet", "samples.parquet", "source/"
 REPORTS = ("report.ncu-rep.zst", "report.ncu-rep", "report.ncu-repz")
+EXPORT = "export.csv.zst"  # what is kept of a run that was imported from a CSV export
 REPORT_LIMIT = 2_000_000_000  # bytes after decompression; a launch takes 0.6 to 4.6 MB (ncu_facts.md, Cost)
 
 
@@ -89,6 +90,22 @@ class StoredRun:
             return None
         data = self.read(name)
         return self._decompressed(name, data) if name.endswith(".zst") else data
+
+    @property
+    def keeps_report(self) -> bool:
+        """Tell whether the run has source lines and NVIDIA's findings, in a report beside its tables."""
+        return any(name in self.run.files for name in REPORTS)
+
+    def report_file(self, folder: Path) -> Path | None:
+        """Write what the run was read from, a report or a CSV export, to ``folder``, as compressed as it is archived.
+
+        None where only the tables were kept.
+        """
+        name = next((name for name in (*REPORTS, EXPORT) if name in self.run.files), None)
+        if name is None:
+            return None
+        (folder / name).write_bytes(self.read(name))
+        return folder / name
 
     def source_texts(self) -> dict[str, str]:
         """Return the sources that were measured by file name, the version's own first; empty for a foreign program."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+import shlex
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +13,7 @@ from ncu_assist.spec import source_sha256
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store.archive import Store
 from ncu_assist.store.baselines import get_baseline
-from ncu_assist.store.choosing import Context, choose_kernel, sources_of, versions_of
+from ncu_assist.store.choosing import Context, choose_kernel, sources_of, unknown, versions_of
 from ncu_assist.store.machine import machine_hash, shown_source
 from ncu_assist.store.matching import best_run, live_first, newest_matching
 from ncu_assist.store.naming import is_called, with_short_names
@@ -18,23 +21,37 @@ from ncu_assist.store.reading import StoredRun
 
 FORMS, PACKED = (".ncu-rep", ".ncu-repz", ".csv"), ("", ".zst", ".xz", ".gz")
 REPORT_ENDINGS = tuple(form + packed for form in FORMS for packed in PACKED)
+NAMES_SHOWN = 5
+_FILE = "a file"
+_KINDS = {stat.S_IFREG: _FILE, stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
 
 
 def resolve(text: str, store: Store, context: Context) -> StoredRun | Path:
     """Return what a reference means: a stored run, or the path of a report that exists.
 
     A version means its newest run of the source as it is now, a run measured on this machine before a recorded one;
-    with ``@run`` (an id, the beginning of one, or ``last``) any run may be named. Raises UsageProblem, with the nearest
-    names or the candidates, for a reference that means nothing or more than one thing, DamagedData for a damaged run.
+    with ``@run`` (an id, the beginning of one, or ``last``) any run may be named. What names no run and is a file is
+    the path of a report, whatever its ending. Raises UsageProblem, with the nearest names or the candidates, for a
+    reference that means nothing or more than one thing, DamagedData for a damaged run.
     """
     if text.endswith(REPORT_ENDINGS):
-        return _report(context.folder / text)
+        return existing_report(context.folder / text, text)
+    try:
+        return _stored(text, store, context)
+    except UsageProblem:
+        if _kind(context.folder / text) == _FILE:
+            return context.folder / text
+        raise
+
+
+def _stored(text: str, store: Store, context: Context) -> StoredRun:
     before, at, after = text.partition("@")
     kernel, slash, version = before.rpartition("/")
     if not version and after in SYMBOLS:
         return SYMBOLS[after](store, context, choose_kernel(store, context, kernel or None, None))
     if not version or (at and not after) or (slash and not kernel):
-        raise UsageProblem(f"'{text}' is no reference", _FORMS if not at else did_you_mean(text, _SYMBOL_NAMES))
+        help_ = did_you_mean(text, _SYMBOL_NAMES) if at else _FORMS
+        raise UsageProblem(f"'{text}' is no reference; {help_}", "ncu-assist list")
     chosen = choose_kernel(store, context, kernel or None, version)
     name = full_name(store, context, chosen, version)
     return _one_run(store, chosen, name, after) if after else _current(store, context, chosen, name)
@@ -48,17 +65,53 @@ def full_name(store: Store, context: Context, kernel: str, version: str) -> str:
     known = versions_of(store, context, kernel)
     found = [name for name in known if name == version] or [name for name in known if is_called(name, version)]
     if not found:
-        raise UsageProblem(f"{kernel} has no version '{version}'", did_you_mean(version, with_short_names(known)))
+        raise unknown(f"{kernel} has no version '{version}'", version, with_short_names(known))
     return found[0]
 
 
-def _report(path: Path) -> Path:
-    if path.is_file():
+def existing_report(path: Path, text: str | None = None, command: str = "show") -> Path:
+    """Return the path of a file; ``text`` is what messages call it, ``command`` the one to try on another.
+
+    Raises UsageProblem that says what is there instead, or which reports are.
+    """
+    kind, text = _kind(path), text or str(path)
+    if kind == _FILE:
         return path
-    near = [p.name for p in path.parent.iterdir() if p.name.endswith(REPORT_ENDINGS)] if path.parent.is_dir() else []
-    raise UsageProblem(
-        f"there is no report {path.name} in that folder", did_you_mean(path.name, near) if near else "ncu-assist list"
-    )
+    near, beside = _nearest(path), _reports_beside(path)
+    other = str(Path(text).parent / (near or beside[0])) if beside else ""
+    hint = f"ncu-assist {command} {shlex.quote(other)}" if other else "ncu-assist list"
+    if kind:
+        raise UsageProblem(f"{text} is no report: it is {kind}", hint)
+    listed = ", ".join(beside[:NAMES_SHOWN]) + (" …" if len(beside) > NAMES_SHOWN else "")
+    others = f"; did you mean '{near}'?" if near else f"; known: {listed}" if beside else ""
+    raise UsageProblem(f"there is no report {path.name} in that folder{others}", hint)
+
+
+def _kind(path: Path) -> str:
+    """Return what a path leads to, in words; empty where there is nothing, or where one may not look."""
+    try:
+        if path.is_symlink() and not path.exists():
+            return f"a link to {path.readlink()}, which does not exist"
+        return _KINDS.get(stat.S_IFMT(path.stat().st_mode), "a device")
+    except (OSError, ValueError):  # ValueError: a NUL in the name
+        return ""
+
+
+def _nearest(path: Path) -> str:
+    """Return the name of a report in the folder of a path, nearly the same but for its ending; empty for none."""
+    names = _reports_beside(path)
+    stems = {name.partition(".")[0]: name for name in reversed(names)}
+    near = difflib.get_close_matches(path.name.partition(".")[0], stems, n=1, cutoff=0.5)
+    return stems[near[0]] if near else ""
+
+
+def _reports_beside(path: Path) -> list[str]:
+    """Return the names of the reports in the folder of a path, without its own."""
+    try:
+        names = sorted(one.name for one in path.parent.iterdir() if one.name.endswith(REPORT_ENDINGS))
+    except (OSError, ValueError):
+        return []
+    return [name for name in names if name != path.name and _kind(path.with_name(name)) == _FILE]
 
 
 def _current(store: Store, context: Context, kernel: str, version: str) -> StoredRun:
@@ -72,8 +125,8 @@ def _current(store: Store, context: Context, kernel: str, version: str) -> Store
         _refuse_damaged(store, f"{kernel}/{version}/")
         raise UsageProblem(f"{kernel}/{version} has not been measured", f"ncu-assist profile {kernel} {version}")
     raise UsageProblem(
-        f"{kernel}/{version} has changed since it was measured ({runs[0].run.created})",
-        f"ncu-assist profile {kernel} {version}, or name the old run: {runs[0].reference}",
+        f"{kernel}/{version} has changed since it was measured; the old run is {runs[0].reference}",
+        f"ncu-assist profile {kernel} {version}",
     )
 
 
@@ -85,10 +138,12 @@ def _one_run(store: Store, kernel: str, version: str, run_id: str) -> StoredRun:
     if len(found) == 1:
         return found[0]
     if found:
-        raise UsageProblem(f"'{run_id}' begins {len(found)} runs", ", ".join(r.run.run_id for r in found))
+        listed = ", ".join(r.run.run_id for r in found)
+        raise UsageProblem(f"'{run_id}' begins {len(found)} runs: {listed}", f"ncu-assist show {found[0].reference}")
     _refuse_damaged(store, f"{kernel}/{version}/{run_id}")
     known = did_you_mean(run_id, [r.run.run_id for r in runs])
-    raise UsageProblem(f"{kernel}/{version} has no run '{run_id}'", known)
+    command = f"ncu-assist show {runs[0].reference}" if runs else f"ncu-assist profile {kernel} {version}"
+    raise UsageProblem(f"{kernel}/{version} has no run '{run_id}'; {known}", command)
 
 
 def _refuse_damaged(store: Store, path: str) -> None:
@@ -144,4 +199,4 @@ SYMBOLS: dict[str, Callable[[Store, Context, str], StoredRun]] = {
     "baseline": _baseline,
 }
 _SYMBOL_NAMES = tuple(f"@{name}" for name in SYMBOLS)
-_FORMS = "use version, kernel/version, version@run, @last, @best, @baseline or the path of a report"
+_FORMS = "name a version, kernel/version, version@run, @last, @best, @baseline or the path of a report"

@@ -35,6 +35,7 @@ REASONS: dict[str, Reason] = {
     ),
     "other-device": Reason("the two were measured on different GPUs", PROFILE),
     "other-kernel": Reason("the two launched no function of the same name and belong to different kernels"),
+    "no-common-launch": Reason("no launch of one is found in the other, by NVTX range, shape or name"),
     "other-workload": Reason("the two worked on different data", PROFILE),
     "other-settings": Reason("the two were profiled with other clocks or another cache control", PROFILE),
 }

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from commandline import Run, plain_report
 
+DATA = Path(__file__).parent.parent / "data"
 KEYS = {
     "schema",
     "baseline",
@@ -90,3 +91,64 @@ def test_a_changed_source_has_no_verdict(run: Run, recorded: Path) -> None:
     answer = run("diff", "v2", "v3")
     assert (answer.code, answer.out) == (2, "")
     assert "has changed since it was measured" in answer.err
+
+
+def test_identical_binaries_are_neither_better_nor_worse(run: Run) -> None:
+    """One program twice; the second time it launched two kernels less."""
+    paths = [str(DATA / f"repeats_{name}h200_2025.3.1.ncu-rep.zst") for name in ("full_", "again_full_")]
+    answer = run("diff", *paths, "--json").json
+    assert [len(side) for side in answer["unpaired"].values()] == [2, 0]
+    assert [answer[side]["compared_launches"] for side in ("baseline", "candidate")] == [25, 25]
+    assert {change["verdict"] for change in answer["changes"]} == {"unchanged"}
+    assert answer["flags"] == []
+    assert "metric (25 of 27 launches → 25)" in run("diff", *paths).out
+
+
+def test_reports_of_other_programs_are_not_compared(run: Run) -> None:
+    paths = [str(DATA / f"{name}_full_h200_2025.3.1.ncu-rep.zst") for name in ("library", "triton")]
+    answer = run("diff", *paths, "--json").json
+    assert (answer["verdict"], answer["reason"], answer["likely"]) == ("not-comparable", "no-common-launch", None)
+    assert answer["launches"] == answer["changes"] == answer["flags"] == []
+    assert [len(side) for side in answer["unpaired"].values()] == [4, 2]
+
+
+def test_an_export_against_its_report(run: Run) -> None:
+    paths = [str(DATA / f"transpose_full_h200_2025.3.1.{suffix}.zst") for suffix in ("raw.csv", "ncu-rep")]
+    answer = run("diff", *paths, "--json").json
+    assert {change["verdict"] for change in answer["changes"]} == {"unchanged"}
+    assert "rounded" in answer["baseline"]["notes"][0]
+    assert "values" in {difference["what"] for difference in answer["differences"]}
+
+
+def test_bare_reports_have_no_workload(run: Run) -> None:
+    path = str(DATA / "triton_full_h200_2025.3.1.ncu-rep.zst")
+    answers = run("diff", path, path, "--workload", "foo"), run("show", path, "--workload", "foo")
+    for answer in answers:
+        assert (answer.code, answer.out) == (2, "")
+        assert "of no workloads, and so not of 'foo'" in answer.err
+
+
+def test_reports_of_one_name_are_told_apart_by_their_paths(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("r1", "r2"):
+        (tmp_path / folder).mkdir()
+        plain_report(tmp_path / folder, "kernel.ncu-rep")
+    monkeypatch.chdir(tmp_path)
+    names = ("r1/kernel.ncu-rep", "r2/kernel.ncu-rep")
+    answer = run("diff", *names)
+    assert answer.out.startswith("r2/kernel.ncu-rep against r1/kernel.ncu-rep")
+    assert "unverified" in answer.out
+    assert "imported/" not in answer.out
+    sides = run("diff", *names, "--json").json
+    assert [sides[side]["reference"] for side in ("baseline", "candidate")] == list(names)
+    assert {sides[side]["run_id"] for side in ("baseline", "candidate")} == {None}
+
+
+def test_one_report_alone(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain_report(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    answer = run("diff", "mine.ncu-rep")
+    assert (answer.code, answer.out) == (2, "")
+    assert "diff needs two reports or runs" in answer.err
+    assert "try: ncu-assist diff mine.ncu-rep OTHER.ncu-rep" in answer.err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from commandline import Run
 
+from ncu_assist.ncu.nvidia_rules import NVIDIA_RULES
 from ncu_assist.ncu.stalls import STALL_REASONS
 
 
@@ -38,6 +39,29 @@ def test_every_stall_reason(run: Run, reason: str) -> None:
     assert max(map(len, answer.out.splitlines())) <= 80
 
 
+@pytest.mark.parametrize("name", ["warpgroup_arrive", "stall_warpgroup_arrive"])
+def test_the_samplers_spelling_leads_to_the_whole_entry(run: Run, name: str) -> None:
+    answer = run("explain", name)
+    assert answer.out == run("explain", "gmma").out
+    text = " ".join(answer.out.split())
+    assert "gmma in counters, warpgroup_arrive in samples per line" in text
+    assert "not on tu102, ga100, ga102, ad102, gb100, gb202" in text
+
+
+@pytest.mark.parametrize("rule", NVIDIA_RULES)
+def test_every_rule(run: Run, rule: str) -> None:
+    answer = run("explain", rule)
+    assert answer.code == 0
+    assert answer.out.startswith(f"{rule}: rule of ncu")
+    assert max(map(len, answer.out.splitlines())) <= 80
+
+
+def test_a_unit_that_ncu_prints_wrongly_is_said(run: Run) -> None:
+    assert "request (ncu prints cycle)" in run("explain", "immediate_constant_requests").out
+    assert "- (ncu prints sectors)" in run("explain", "shared_wavefronts").out
+    assert "scheduler_cycles_elapsed" in run("explain", "fp32_flops").out
+
+
 def test_long_names_stay_within_80_columns(run: Run) -> None:
     for name in ("host_sectors_read", "stall_branch_resolving", "tensor_flops", "stall_wait", "pipe_tensor_hmma"):
         lines = run("explain", name).out.splitlines()
@@ -51,7 +75,10 @@ def test_json(run: Run) -> None:
     (metric,) = answer["subjects"]
     assert (metric["type"], metric["names"]) == ("metric", ["dram__bytes_read.sum", "dram__bytes_op_read.sum"])
     (stall,) = run("explain", "warpgroup_arrive", "--json").json["subjects"]
-    assert (stall["type"], stall["counted_as"]) == ("stall reason", "gmma")
+    assert (stall["type"], stall["name"], stall["sampled_as"]) == ("stall reason", "gmma", "warpgroup_arrive")
+    assert stall["lacking"] == ["tu102", "ga100", "ga102", "ad102", "gb100", "gb202"]
+    (rule,) = run("explain", "SOLBottleneck", "--json").json["subjects"]
+    assert (rule["type"], rule["name"], rule["section"]) == ("rule", "SOLBottleneck", "SpeedOfLight")
     (derived,) = run("explain", "dram_bytes", "--json").json["subjects"]
     assert (derived["type"], derived["needs"]) == ("derived", ["dram_bytes_read", "dram_bytes_write"])
     (name,) = run("explain", "lts__t_sectors.avg.per_second", "--json").json["subjects"]
@@ -65,9 +92,11 @@ def test_json(run: Run) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("durration", "did you mean 'duration'?"),
-        ("long_scorebord", "did you mean 'long_scoreboard'?"),
-        ("dram__bytes_rd.sum", "did you mean 'dram__bytes_read.sum'?"),
+        ("durration", "try: ncu-assist explain duration"),
+        ("long_scorebord", "try: ncu-assist explain long_scoreboard"),
+        ("dram__bytes_rd.sum", "try: ncu-assist explain dram__bytes_read.sum"),
+        ("sm_efficiency", "try: ncu-assist explain sm_active_share"),
+        ("SOLBotleneck", "try: ncu-assist explain SOLBottleneck"),
         ("qqqqq", "try: ncu-assist metrics"),
     ],
 )

@@ -33,6 +33,7 @@ def test_a_report_from_anywhere(run: Run, folder: Path) -> None:
 
 def test_names_of_ones_own(run: Run, folder: Path) -> None:
     answer = run("import", str(SMALL_REPORT), "--kernel", "transpose", "--version", "v3_old", "--json").json
+    assert answer["schema"] == "ncu-assist.import/1"
     assert (answer["kernel"], answer["version"]) == ("transpose", "v3_old")
     assert run("show", "transpose/v3", "--json").json["run_id"] == answer["run_id"]
 
@@ -60,11 +61,15 @@ def test_what_is_no_report(run: Run, folder: Path) -> None:
     assert "not an Nsight Compute report" in answer.err
 
 
-@pytest.mark.parametrize("name", ["missing.ncu-rep", "."])
-def test_a_file_that_is_not_there(run: Run, folder: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("missing.ncu-rep", "there is no report missing.ncu-rep"), (".", ". is no report: it is a folder")],
+)
+def test_a_file_that_is_not_there(run: Run, folder: Path, name: str, words: str) -> None:
     answer = run("import", name)
     assert (answer.code, answer.out) == (2, "")
-    assert "there is no file" in answer.err
+    assert words in answer.err
+    assert "try: ncu-assist" in answer.err
 
 
 @pytest.mark.parametrize("words", [["--kernel", "../out"], ["--version", "a b"], ["--kernel", ".hidden"]])

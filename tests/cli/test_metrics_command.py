@@ -67,8 +67,10 @@ def test_ncus_names_outside_the_catalogue(run: Run) -> None:
     ("words", "said"),
     [
         (["dram__bytes_rd.sum"], "use dram__bytes_read.sum"),
-        (["dram__bytes_read.sum", "--chip", "gb203"], "did you mean 'gb202'?"),
+        (["dram__bytes_read.sum", "--chip", "gb203"], "ncu-assist metrics --chip gb202"),
         (["durration"], "ncu-assist metrics duration"),
+        (["sm_efficiency"], "try: ncu-assist metrics sm_active_share"),
+        (["tensor_core_usage"], "try: ncu-assist metrics tensor"),
         (["nothing at all"], "no metric matches 'nothing at all'"),
         (["sm__inst_executed_pipe_fp32.avg.pct_of_peak_sustained_active"], "sm__inst_executed_pipe_fma.avg"),
         (["\x1b[31m"], "\\x1b[31m"),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
-from commandline import SMALL_REPORT, Run, files, plain_report
+from commandline import DATA, SMALL_REPORT, Run, files, plain_report
 
 
 def test_a_stored_run(run: Run, recorded: Path) -> None:
@@ -58,6 +59,71 @@ def test_a_bare_report_of_any_name(run: Run, tmp_path: Path, monkeypatch: pytest
     plain_report(tmp_path, "my report (1).ncu-rep")
     monkeypatch.chdir(tmp_path)
     assert run("show", "my report (1).ncu-rep").code == 0
+
+
+def test_a_bare_report_is_called_by_its_path(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ö").mkdir()
+    plain_report(tmp_path / "ö", "kernel ü.ncu-rep")
+    monkeypatch.chdir(tmp_path)
+    name = "ö/kernel ü.ncu-rep"
+    answer = run("show", name)
+    assert answer.out.splitlines()[0] == name
+    assert "not archived, measured on NVIDIA H200, unverified" in answer.out
+    assert answer.out.splitlines()[-1] == f"source lines, NVIDIA's findings: ncu-assist show --lines '{name}'"
+    shown = run("show", name, "--json").json
+    assert (shown["reference"], shown["version"], shown["run_id"]) == (name, "kernel ü", None)
+    assert shown == run("show", name, "--json").json, "nothing is invented anew"
+
+
+def test_a_bare_report_shows_what_the_imported_run_shows(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain_report(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    bare, imported = (run(command, "mine.ncu-rep", "--json").json for command in ("show", "import"))
+    assert {name for name in bare if bare[name] != imported[name]} == {"schema", "reference", "run_id", "created"}
+
+
+@pytest.mark.parametrize("archived", [True, False])
+def test_hot_lines_and_findings(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, archived: bool) -> None:
+    plain_report(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    reference = run("import", "mine.ncu-rep", "--json").json["reference"] if archived else "mine.ncu-rep"
+    answer = run("show", reference, "--lines")
+    assert answer.code == 0
+    assert " 25.4 %  transpose.cu:14, long scoreboard, 1.84 M excess sectors\n    out[x * N + y] =" in answer.out
+    assert re.search(r"Shared Load Bank Conflicts +78 % +global +transpose_shared \(1 of 3\)", answer.out)
+    assert "--lines" not in answer.out
+    assert max(map(len, answer.out.splitlines())) <= 80
+    shown = run("show", reference, "--lines", "--json").json
+    assert [line["line"] for line in shown["hot_lines"]] == [15, 14, 20]
+    assert sum(line["share"] for line in shown["hot_lines"]) == pytest.approx(0.832, abs=1e-3)
+    assert [round(finding["speedup_pct"]) for finding in shown["nvidia_findings"]] == [99, 78, 71]
+    plain = run("show", reference, "--json").json
+    assert (plain["hot_lines"], plain["nvidia_findings"]) == (None, None)
+
+
+def test_lines_of_a_recorded_run_are_of_the_workload_whose_report_it_keeps(run: Run, recorded: Path) -> None:
+    answer = run("show", "v7", "--lines")
+    assert "26.1 %  v7_registers_128bit.cu:38, barrier" in answer.out
+    assert re.search(r"Low Compression Rate +30 % +global +decode_registers", answer.out)
+    other = run("show", "v7", "--lines", "--workload", "b256_d128")
+    assert "note: the report that the run keeps has no launch of workload b256_d128" in " ".join(other.out.split())
+    assert "Hottest" not in other.out
+    assert run("show", "v7").out.splitlines()[-1] == "source lines, NVIDIA's findings: ncu-assist show --lines"
+
+
+def test_lines_where_there_are_none(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "note: no warp states were sampled" in run("show", str(SMALL_REPORT), "--lines").out
+    torch = run("show", str(DATA / "torch_full_h200_2025.3.1.ncu-rep.zst"), "--lines").out
+    assert "note: the code has no line numbers: compile with -lineinfo" in torch
+    assert "Long Scoreboard Stalls" in torch
+    export = DATA / "transpose_full_h200_2025.3.1.raw.csv.zst"
+    assert "holds neither source lines nor NVIDIA's findings" in run("show", str(export), "--lines").out
+    assert "--lines" not in run("show", str(export)).out
+    run("import", str(export), "--version", "table")
+    assert "holds neither source lines nor NVIDIA's findings" in run("show", "imported/table", "--lines").out
 
 
 @pytest.mark.parametrize(

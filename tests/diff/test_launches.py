@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from factories import launch, make_run, metrics_frame, save_run
+from factories import DEVICE, launch, make_run, metrics_frame, save_run
 
 from ncu_assist.diff import Diff, diff_runs, pair_launches
 from ncu_assist.diff.launches import DETAILED, launch_diffs
@@ -85,6 +86,9 @@ def test_a_side_without_a_duration_has_none(tmp_path: Path) -> None:
 def test_runs_that_cannot_be_compared_have_no_pair_that_can(tmp_path: Path) -> None:
     mine = save_run(Store(tmp_path / "reports"), make_run(launches=(launch(), launch(1))), metrics_frame({}, {}))
     found = diff_runs(mine, foreign(tmp_path, "other", program(("x", 1.0), ("y", 2.0))))
+    assert (found.verdict.verdict, found.verdict.reason, found.launches) == ("not-comparable", "other-kernel", ())
+    elsewhere = make_run(version="v2_there", device=replace(DEVICE, name="NVIDIA H100"))
+    found = diff_runs(mine, save_run(Store(tmp_path / "reports"), elsewhere, metrics_frame({})))
     assert {one.verdict.verdict for one in found.launches} == {"not-comparable"} == {found.verdict.verdict}
 
 

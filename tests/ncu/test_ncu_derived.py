@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 from recorded_values import Values, launches, values_of
@@ -41,6 +42,10 @@ def test_the_ideal_follows_the_width_of_the_access() -> None:
     assert value("sectors_per_request_load", random) == 32.0
     assert value("sectors_per_request_load_ideal", random) == 4.0
     assert value("sector_efficiency_load", random) == 12.5
+    assert value("sectors_per_request_load_excess", wide) == value("sectors_per_request_store_excess", wide) == 0.0
+    assert value("sectors_per_request_load_excess", random) == 28.0
+    assert value("global_load_bytes", wide) == 2**28
+    assert formulas.excess_sectors(4.0, 10.0, 10.0) == 0.0
     assert formulas.ideal_sectors(4.0, 10.0, 10.0) == 1.0  # one value for the whole warp still takes a sector
 
 
@@ -106,6 +111,7 @@ def test_how_evenly_and_how_fully_the_gpu_is_used() -> None:
     scale = values_of("repeats", "small_scale")  # 64 blocks of 8 that fit on each of 132 SMs
     assert value("last_wave_fill", scale) == pytest.approx(100 * 64 / (8 * 132))
     assert value("sm_idle_share", scale) > 80
+    assert value("sm_active_share", scale) == pytest.approx(100 - value("sm_idle_share", scale))
     assert value("last_wave_fill", values_of("repeats", "chain_of_fma")) == 100.0  # one whole wave
     assert value("sm_imbalance", values_of("repeats", "chain_of_fma")) == pytest.approx(1, abs=0.01)
     assert value("idle_lane_share", values_of("repeats", "histogram")) > 10
@@ -148,7 +154,8 @@ def test_a_ratio_without_traffic_is_not_applicable_and_an_absent_metric_is_none(
     for derived in ALL_DERIVED.values():
         assert derived.value({}) is None
     quiet = {**naive, STORES: 0.0}
-    for key in ("sector_efficiency_store", "sectors_per_request_store", "sectors_per_request_store_ideal"):
+    per_request = (f"sectors_per_request_store{end}" for end in ("", "_ideal", "_excess"))
+    for key in ("sector_efficiency_store", *per_request):
         assert math.isnan(value(key, quiet))
 
 
@@ -166,6 +173,8 @@ def test_traffic_around_l1_is_named() -> None:
 def test_every_formula_needs_what_the_catalogue_has_and_answers_on_a_real_kernel() -> None:
     copy = {**values_of("repeats", "stream_copy"), CATALOGUE["dram_ceiling"].names[0]: 4.2e12}
     for key, derived in ALL_DERIVED.items():
+        if key.endswith("_flops") and key != "tensor_flops":
+            assert set(derived.needs) == set(re.findall(r"[a-z]\w+", derived.words)), key
         assert set(derived.needs) <= set(CATALOGUE), key
         assert derived.optional <= set(derived.needs), key
         assert derived.words

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 
 from ncu_assist.errors import UsageProblem
 from ncu_assist.ncu.derived import ALL_DERIVED
 from ncu_assist.ncu.lookup import NamedRollup, explain, search
 from ncu_assist.ncu.metrics import CATALOGUE
+from ncu_assist.ncu.mistaken_names import MISTAKEN
 from ncu_assist.ncu.name_parts import PARTS, UNITS, read_name
+from ncu_assist.ncu.nvidia_rules import NVIDIA_RULES
 from ncu_assist.ncu.recorded_names import recorded_names
 from ncu_assist.ncu.stalls import STALL_REASONS
 
@@ -42,8 +46,61 @@ def test_a_stall_reason_is_found_under_all_its_names(name: str) -> None:
 
 def test_the_samplers_spelling_is_found() -> None:
     sampled = explain("smsp__pcsamp_warps_issue_stalled_warpgroup_arrive_not_issued")
-    assert sampled == (STALL_REASONS["warpgroup_arrive"],)
-    assert STALL_REASONS["warpgroup_arrive"].same_as == "gmma"
+    assert sampled == (STALL_REASONS["gmma"],)
+    assert explain("warpgroup_arrive") == explain("stall_warpgroup_arrive_not_issued") == explain("gmma")
+    assert explain("no_instructions") == explain("stall_no_instructions") == (STALL_REASONS["no_instruction"],)
+
+
+@pytest.mark.parametrize(
+    ("asked", "hint"),
+    [
+        ("sm_efficiency", "explain sm_active_share"),
+        ("flop_count_sp", "explain fp32_flops"),
+        ("gld_throughput", "explain l1tex__t_bytes_pipe_lsu_mem_global_op_ld.sum.per_second"),
+        ("dram_read_throughput", "explain dram__bytes_read.sum.per_second"),
+        ("shared_load_transactions_per_request", "explain shared_wavefronts_load"),
+        ("occupancy", "explain achieved_occupancy"),
+        ("GLD_EFFICIENCY", "explain sector_efficiency_load"),
+        ("warp_execution_efficiency", "explain threads_per_instruction"),
+        ("l2_read_throughput", "explain lts__t_sectors_op_read.sum.per_second"),
+        ("tex_cache_hit_rate", "explain l1_hit_rate"),
+        ("local_load_transactions", "explain local_load_sectors"),
+        ("stall_memory_dependency", "explain stall_long_scoreboard"),
+        ("tensor_active", "explain pipe_tensor_cycles"),
+        ("gld_efficency", "explain sector_efficiency_load"),
+        ("warps_active", "explain active_warps"),  # the same words in another order
+        # nothing counts the same, or nothing is near: a list to look through, no guess
+        ("inst_replay_overhead", "metrics"),
+        ("lds_throughput", "metrics throughput"),
+        ("tensor_core_usage", "metrics tensor"),
+        ("l3_hit_rate", "metrics rate"),
+        ("sm_utilization", "metrics"),
+    ],
+)
+def test_names_of_other_tools_are_answered_by_meaning(asked: str, hint: str) -> None:
+    with pytest.raises(UsageProblem) as caught:
+        explain(asked)
+    assert caught.value.hint == f"ncu-assist {hint}"
+
+
+def test_a_rule_is_found_by_its_identifier() -> None:
+    assert explain("SOLBottleneck") == explain("solbottleneck") == (NVIDIA_RULES["SOLBottleneck"],)
+
+
+def test_every_hint_is_a_command_that_answers() -> None:
+    for asked in [*MISTAKEN, "durration", "SOLBotleneck", "L2 Hitt Rate", "uncoalesced", "x; rm -rf /", "'", "é", ""]:
+        try:
+            explain(asked)
+        except UsageProblem as problem:
+            tool, command, *words = shlex.split(problem.hint)
+            assert (tool, command) in (("ncu-assist", "explain"), ("ncu-assist", "metrics")), asked
+            assert explain(*words) if command == "explain" else search(words, None).groups
+
+
+def test_what_ncu_counts_under_another_tools_name_leads_to_the_catalogue() -> None:
+    (found,) = explain("inst_executed")
+    assert isinstance(found, NamedRollup)
+    assert found.keys == ("instructions",)
 
 
 def test_another_rollup_of_a_known_metric_leads_to_it() -> None:
@@ -58,11 +115,13 @@ def test_another_rollup_of_a_known_metric_leads_to_it() -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("durration", "did you mean 'duration'?"),
-        ("smsp__wraps_active.avg.per_cycle_active", "did you mean 'smsp__warps_active.avg.per_cycle_active'?"),
-        ("sm__warps_active.avg.nonsense", "did you mean 'sm__warps_active.avg"),
-        ("long_scorebord", "did you mean 'long_scoreboard'?"),
-        ("L2 Hitt Rate", "did you mean 'l2_hit_rate'?"),
+        ("durration", "ncu-assist explain duration"),
+        ("smsp__wraps_active.avg.per_cycle_active", "ncu-assist explain smsp__warps_active.avg.per_cycle_active"),
+        ("sm__warps_active.avg.nonsense", "ncu-assist explain sm__warps_active.avg"),
+        ("long_scorebord", "ncu-assist explain long_scoreboard"),
+        ("L2 Hitt Rate", "ncu-assist explain l2_hit_rate"),
+        ("SOLBotleneck", "ncu-assist explain SOLBottleneck"),
+        ("uncoalesced", "ncu-assist explain UncoalescedGlobalAccess"),
         ("zzzzzz", "ncu-assist metrics"),
         ("", "ncu-assist metrics"),
     ],
@@ -100,10 +159,11 @@ def test_a_chip_has_its_own_names() -> None:
 def test_wrong_patterns_and_chips() -> None:
     with pytest.raises(UsageProblem, match="were not recorded") as caught:
         search([], "gh10")
-    assert caught.value.hint == "did you mean 'gh100'?"
+    assert caught.value.hint == "ncu-assist metrics --chip gh100"
+    assert "known: tu102, ga100" in caught.value.message
     with pytest.raises(UsageProblem, match=r"no metric on gb202 matches 'dram__bytes_read\.summ'") as caught:
         search(["duration", "dram__bytes_read.summ"], "gb202")
-    assert caught.value.hint == "ncu-assist metrics dram__bytes_op_read.sum"
+    assert caught.value.hint == "ncu-assist metrics dram__bytes_op_read.sum --chip gb202"
     with pytest.raises(UsageProblem, match="no metric matches 'qqq'"):
         search(["qqq"], None)
 

@@ -17,7 +17,7 @@ from ncu_assist.ncu.metrics import CATALOGUE, GROUPS, STALL, stall_reasons
 from ncu_assist.ncu.recorded_names import UNLISTED, recorded_names
 from ncu_assist.ncu.report import read_report
 from ncu_assist.ncu.spelling import split
-from ncu_assist.ncu.stalls import SAMPLED, STALL_REASONS
+from ncu_assist.ncu.stalls import SAMPLED, SAMPLED_AS, STALL_REASONS
 
 DATA = Path(__file__).parent.parent / "data"
 IN_REPORTS = {key: metric for key, metric in CATALOGUE.items() if not metric.given}
@@ -39,7 +39,40 @@ def labels() -> set[tuple[str, str, str]]:
 def test_each_metric_exists_in_a_full_report_of_h200(key: str) -> None:
     metric = CATALOGUE[key]
     assert metric.names[0] in values_of("transpose", "transpose_shared"), "not in --set full of 2025.3.1 on H200"
-    assert units()[metric.names[0]] == metric.unit
+    assert units()[metric.names[0]] == (metric.unit if metric.ncu_unit is None else metric.ncu_unit)
+    assert metric.ncu_unit != metric.unit
+
+
+def test_a_unit_of_ncu_that_is_not_true_is_known_and_seldom() -> None:
+    odd = {key: (metric.unit, metric.ncu_unit) for key, metric in CATALOGUE.items() if metric.ncu_unit is not None}
+    assert {key for key in odd if not key.startswith("warps_")} == {
+        *("global_sectors_theoretical", "global_sectors_ideal", "shared_wavefronts", "shared_wavefronts_ideal"),
+        *("immediate_constant_requests", "branch_share"),
+    }
+    assert odd["shared_wavefronts"] == ("", "sectors")
+    assert odd["immediate_constant_requests"] == ("request", "cycle")
+    assert {metric.unit for key, metric in CATALOGUE.items() if "sectors" in key} == {"sector"}
+
+
+def test_better_is_said_only_where_it_is_true_of_the_number_alone() -> None:
+    """A sector count has an ideal, a busy unit may be busy with waste, a waiting warp may wait at a limit."""
+    rows = {**CATALOGUE, **ALL_DERIVED}
+    neither = {key for key, row in rows.items() if row.better is None}
+    assert {"sectors_per_request_load", "sectors_per_request_store"} <= neither
+    assert {"stall_not_selected", "stall_math_pipe_throttle", "stall_wait", "stall_gmma"} <= neither
+    assert {key for key in rows if key.endswith("_busy")} <= neither
+    assert {"ipc", "achieved_occupancy", "l1_hit_rate", "l2_hit_rate", "registers"} <= neither
+    assert STALL_REASONS["not_selected"].better is STALL_REASONS["selected"].better is None
+    excess = ("sectors_per_request_load_excess", "sectors_per_request_store_excess")
+    assert {rows[key].better for key in (*excess, "stall_barrier", "duration", "sm_idle_share")} == {"lower"}
+    assert {rows[key].better for key in ("sector_efficiency_load", "dram_throughput", "sm_active_share")} == {"higher"}
+
+
+def test_only_what_tma_can_touch_speaks_of_it() -> None:
+    for row in [*CATALOGUE.values(), *ALL_DERIVED.values()]:
+        if "TMA" in row.meaning:
+            assert not {"local", "shared"} & set(row.key.split("_")), row.key
+    assert "request" in CATALOGUE["local_spilling_requests"].meaning
 
 
 def test_what_no_report_holds_is_marked_and_few() -> None:
@@ -134,8 +167,9 @@ def test_every_stall_reason_that_a_report_names_is_explained() -> None:
     names = launches("transpose")[0][1]
     counted = {match.group(1) for name in names if (match := STALL.fullmatch(name))}
     sampled = {match.group(1) for name in names if (match := SAMPLED.fullmatch(name))}
-    assert counted | sampled == set(STALL_REASONS)
-    assert {reason.name for reason in STALL_REASONS.values() if reason.same_as} == sampled - counted
+    assert counted == set(STALL_REASONS)
+    assert set(SAMPLED_AS) == sampled - counted
+    assert set(SAMPLED_AS.values()) == counted - sampled
     for reason in STALL_REASONS.values():
         assert reason.waits_for
-        assert reason.try_this.endswith(".") or reason.same_as
+        assert reason.try_this.endswith(".")

@@ -128,7 +128,7 @@ def test_reports_that_cannot_be_imported(tmp_path: Path) -> None:
     cut.write_bytes(REPORT.read_bytes()[:-100])
     with pytest.raises(DamagedData):
         import_report(Project(tmp_path), cut, NAMES)
-    with pytest.raises(UsageProblem, match=r"there is no file nothere.ncu-rep"):
+    with pytest.raises(UsageProblem, match=r"there is no report nothere.ncu-rep"):
         import_report(Project(tmp_path), tmp_path / "nothere.ncu-rep", NAMES)
     assert not (tmp_path / "reports").exists()
 

@@ -9,7 +9,7 @@ from measured import RIGHT, WRONG, Notes, make_job
 
 from ncu_assist.errors import UsageProblem
 from ncu_assist.pipeline.measuring import Job, measure
-from ncu_assist.pipeline.reading import compare, listing, opened
+from ncu_assist.pipeline.reading import compare, listing, named
 
 
 def without_counters(job: Job) -> Job:
@@ -59,14 +59,14 @@ def test_a_changed_source_is_not_shown_with_old_figures(
     shown = {v.version: v.run for v in listing(job.project, "add_one")[0].versions}
     assert shown["v0_naive"] is None
     assert shown["v1_shared"] is not None
-    with pytest.raises(UsageProblem, match="has changed since"), opened(job.project, "v0", None):
-        pass
+    with pytest.raises(UsageProblem, match="has changed since"):
+        named(job.project, ("v0",), None)
 
 
 def test_a_kernel_that_is_not_there(job: Job) -> None:
-    with pytest.raises(UsageProblem, match="there is no kernel 'ad_one'") as caught:
+    with pytest.raises(UsageProblem, match="there is no kernel 'ad_one'; did you mean 'add_one'") as caught:
         listing(job.project, "ad_one")
-    assert caught.value.hint == "did you mean 'add_one'?"
+    assert caught.value.hint == "ncu-assist list"
 
 
 def test_versions_without_a_run_are_listed(tmp_path: Path, job: Job) -> None:

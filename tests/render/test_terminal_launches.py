@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from factories import launch, make_run, metrics_frame, save_run
+from factories import DEVICE, launch, make_run, metrics_frame, save_run
 from made import EVIL
 
 from ncu_assist.diff import diff_runs
-from ncu_assist.record import Launch
+from ncu_assist.record import ROUNDED, Launch
 from ncu_assist.render.json import diff_json
 from ncu_assist.render.terminal import Style, diff_text
 from ncu_assist.store import Store, StoredRun
 
 LIBRARY = "sm80_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nchwkcrs_nchw_tilesize32x32x8_stage3__5x_cudnn"
 
+NO_LOADS = {
+    "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum": 0.0,
+    "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio": 0.0,
+}
 
-def program(root: Path, version: str, *times: tuple[str, float | None], workload: str | None = None) -> StoredRun:
+
+def program(
+    root: Path, version: str, *times: tuple[str, float | None], workload: str | None = None, **facts: Any
+) -> StoredRun:
     """Save a run of these kernels and times: a foreign report, or a version's call where a workload is named."""
+    given = facts.pop("metrics", [{}] * len(times))
     launches = tuple(_launch(i, kernel, workload, ns) for i, (kernel, ns) in enumerate(times))
-    foreign = {"source": "imported", "kernel": version, "workloads": (), "checks": (), "profile": None}
+    foreign = {"source": "imported", "kernel": version, "workloads": (), "checks": (), "profile": None, **facts}
     run = make_run(version=version, launches=launches, **({} if workload else foreign))
-    metrics = [{"gpu__time_duration.sum": ns} for _, ns in times]
+    metrics = [{"gpu__time_duration.sum": ns, **more} for (_, ns), more in zip(times, given, strict=True)]
     return save_run(Store(root / "reports"), run, metrics_frame(*metrics))
 
 
@@ -97,3 +107,71 @@ def test_hostile_names_are_spelled_out_and_cut(tmp_path: Path) -> None:
     text = diff_text(diff_runs(before, after), Style())
     assert "\x1b" not in text
     assert "only in old (1 launch, 10 µs): evil[red]\\x1b[31m\\x07\\u202ekernel" in block(text)
+
+
+def test_the_table_says_which_launches_it_is_of(tmp_path: Path) -> None:
+    before = program(tmp_path, "old", ("a", 1e5), ("b", 1e5), ("gone", 9e5))
+    found = diff_runs(before, program(tmp_path, "new", ("a", 1e5), ("b", 1.0001e5)))
+    text = diff_text(found, Style())
+    assert "\nmetric (2 of 3 launches → 2) " in text
+    assert text.startswith("new against old on the launches of both: unclear\n")
+    assert "regressed" not in text
+    assert diff_json(found)["baseline"]["launches"] == 3
+    assert diff_json(found)["baseline"]["compared_launches"] == 2
+    both = diff_runs(before, program(tmp_path, "more", ("a", 1e5), ("b", 1e5), ("added", 1e5), ("too", 1e5)))
+    assert "metric (3 launches → 4)" in diff_text(both, Style())  # by order: gone stands against added and too
+
+
+def test_a_change_that_prints_as_nothing_is_none(tmp_path: Path) -> None:
+    before = program(tmp_path, "old", ("a", 1e5), ("b", 1e5))
+    text = diff_text(diff_runs(before, program(tmp_path, "new", ("a", 1.0004e5), ("b", 0.9999e5))), Style())
+    assert " 0.0 " not in text.replace("+", " ").replace("-", " ")
+    row = next(line for line in text.splitlines() if line.startswith("Duration"))
+    assert row.split()[-2:] == ["=", "unchanged"]
+    assert sum(line.endswith("=  exact") for line in block(text)) == 2
+
+
+def test_runs_that_cannot_be_compared_stand_side_by_side(tmp_path: Path) -> None:
+    before = program(tmp_path, "old", ("a", 1e5), ("b", 1e5))
+    other = program(tmp_path, "new", ("a", 1e4), device=replace(DEVICE, name="NVIDIA H100"))
+    text = diff_text(diff_runs(before, other), Style())
+    assert not any(word in text for word in ("▲", "▼", "regressed", "improved", "got worse", "change", "launch "))
+    assert "old is bound by DRAM (83 %), new by DRAM (83 %)" in text
+    row = next(line for line in text.splitlines() if line.startswith("Duration"))
+    assert row.split() == ["Duration", "200", "µs", "10", "µs"]
+
+
+def test_programs_without_a_common_launch_are_only_listed(tmp_path: Path) -> None:
+    before = program(tmp_path, "old", ("a", 1e5), (LIBRARY, 1e5))
+    text = diff_text(diff_runs(before, program(tmp_path, "new", ("c", 1e4))), Style())
+    first = "new and old cannot be compared: no launch of one is found in the other, by NVTX"
+    assert text.startswith(f"{first}\nrange, shape or name\n")
+    assert "likely" not in text
+    assert "Duration" not in text
+    lists = f"only in old (2 launches, 200 µs): a, {LIBRARY} only in new (1 launch, 10 µs): c"
+    assert "".join(text.split()).endswith("".join(lists.split()))
+
+
+def test_notes_stand_below_the_origin(tmp_path: Path) -> None:
+    before = program(tmp_path, "old", ("a", 1e5), notes=(ROUNDED, "odd \x1b[2J"))
+    found = diff_runs(before, program(tmp_path, "new", ("a", 1e5)))
+    text = diff_text(found, Style())
+    assert "note: old: read from a CSV export: values are rounded" in text
+    assert "note: old: odd \\x1b[2J" in text
+    assert "  values: rounded (CSV export) against as counted\n" in text
+    assert diff_json(found)["baseline"]["notes"][0] == ROUNDED
+    assert diff_json(found)["candidate"]["notes"] == []
+
+
+def test_values_of_some_launches_are_marked(tmp_path: Path) -> None:
+    before = program(tmp_path, "old", ("a", 1e5), ("b", 1e5), metrics=({}, NO_LOADS))
+    found = diff_runs(before, program(tmp_path, "new", ("a", 1e5), ("b", 1e5)))
+    text = diff_text(found, Style())
+    row = next(line for line in text.splitlines() if line.startswith("Sector efficiency, global loads"))
+    assert row.split()[4:] == ["100.0", "%*", "100.0", "%", "=", "unchanged"]
+    assert "* old of 1 of 2 launches (else n/a): Sector efficiency, global loads\n" in text
+    told = {change["metric"]: change for change in diff_json(found)["changes"]}["sector_efficiency_load"]
+    assert told["baseline_coverage"] == {"known": 1, "launches": 2, "reasons": ["n/a"]}
+    assert told["candidate_coverage"] is None
+    again = diff_text(diff_runs(before, before), Style())
+    assert "* each of 1 of 2 launches (else n/a): Sector efficiency, global loads\n" in again

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -156,11 +157,44 @@ def test_a_report_is_a_path(desk: Desk, tmp_path: Path) -> None:
     assert desk.resolve(str(tmp_path / "a.ncu-rep")) == tmp_path / "a.ncu-rep"
     with pytest.raises(UsageProblem, match="no report b") as problem:
         desk.resolve("b.ncu-rep")
-    assert "a.ncu-rep" in problem.value.hint
+    assert problem.value.message.endswith("known: a.ncu-rep")
+    assert problem.value.hint == "ncu-assist show a.ncu-rep"
+
+
+@pytest.mark.parametrize("name", ["noext", "report.qdrep", "./noext"])
+def test_a_file_of_any_name_is_a_report(desk: Desk, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).touch()
+    assert desk.resolve(name) == tmp_path / name
+
+
+def test_a_version_goes_before_a_file_of_its_name(desk: Desk, tmp_path: Path) -> None:
+    desk.save("v1_fused", 1)
+    (tmp_path / "v1").touch()
+    assert desk.reference("v1") == "add_one/v1_fused@20261121T074501Z"
+
+
+def test_what_is_there_and_no_file_is_said(desk: Desk, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.ncu-rep")
+    (tmp_path / "folder.ncu-rep").mkdir()
+    (tmp_path / "link.ncu-rep").symlink_to("/nowhere/x.ncu-rep")
+    kinds = {"pipe": "a pipe", "folder": "a folder", "link": "a link to /nowhere/x.ncu-rep, which does not exist"}
+    for name, kind in kinds.items():
+        with pytest.raises(UsageProblem) as problem:
+            desk.resolve(f"{name}.ncu-rep")
+        assert problem.value.message == f"{name}.ncu-rep is no report: it is {kind}"
+        assert problem.value.hint == "ncu-assist list", "nothing else is there, and it is not offered again"
+
+
+@pytest.mark.parametrize("name", ["a" * 400, "nul\0", "a.ncu-rep/b"])
+def test_names_that_no_file_can_have(desk: Desk, tmp_path: Path, name: str) -> None:
+    (tmp_path / "a.ncu-rep").touch()
+    for text in (name, f"{name}.ncu-rep"):
+        with pytest.raises(UsageProblem):
+            desk.resolve(text)
 
 
 @pytest.mark.parametrize(
-    ("text", "message", "hint"),
+    ("text", "message", "more"),
     [
         ("v2", "no kernel has a version 'v2'", "did you mean 'v1'?"),
         ("add_one/v1_fusd", "add_one has no version 'v1_fusd'", "'v1_fused'"),
@@ -172,18 +206,19 @@ def test_a_report_is_a_path(desk: Desk, tmp_path: Path) -> None:
         ("", "is no reference", "version@run"),
         ("v1@", "is no reference", ""),
         ("add_one/", "is no reference", ""),
-        ("v10", "has not been measured", "ncu-assist profile"),
+        ("v10", "has not been measured", ""),
         ("../../etc/v1", "there is no kernel", ""),
         ("add_one/..", "has no version", ""),
     ],
 )
-def test_what_means_nothing_is_told(desk: Desk, text: str, message: str, hint: str) -> None:
+def test_what_means_nothing_is_told(desk: Desk, text: str, message: str, more: str) -> None:
     desk.save("v1_fused", 1)
     desk.save("v1_fused", 2)
     with pytest.raises(UsageProblem) as problem:
         desk.resolve(text)
     assert message in problem.value.message
-    assert hint in problem.value.hint
+    assert more in problem.value.message
+    assert problem.value.hint.startswith("ncu-assist "), "a command to paste"
 
 
 def test_a_damaged_run_is_told(desk: Desk) -> None:

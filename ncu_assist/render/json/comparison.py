@@ -15,8 +15,10 @@ from ncu_assist.verdict import REASONS
 def diff_json(diff: Diff) -> dict[str, Any]:
     """Return a diff; ``speedup`` above 1 means that the candidate is faster, percentages differ in points.
 
-    ``changes`` are of all launches of a side together; those of a pair under ``launches`` are empty where only its time
-    was compared. ``confidence`` says by what launches were paired, ``pairing`` is ``sum`` where a side has several.
+    ``changes`` are of all launches of a side together, or of those in a pair (``compared_launches``) where a foreign
+    program has others too; those of a pair under ``launches`` are empty where only its time was compared. Their
+    ``baseline_coverage`` and ``candidate_coverage`` are null where the value is of all these launches. ``confidence``
+    says by what launches were paired, ``pairing`` is ``sum`` where a side has several.
     """
     verdict = diff.verdict
     return answer(
@@ -51,15 +53,17 @@ def _side(side: Side) -> dict[str, Any]:
         "reference": side.reference,
         "kernel": side.kernel,
         "version": side.version,
-        "run_id": side.run_id,
+        "run_id": side.run_id or None,
         "source": side.source,
-        "created": side.created,
+        "created": side.created or None,
         "device": device(side.device),
         "workload": side.workload,
         "timing": timing(side.timing),
         "ncu_duration_ns": side.duration_ns,
         "launches": side.launches,
+        "compared_launches": side.compared,
         "busiest_percent": side.bottleneck.percent if side.bottleneck else None,
+        "notes": side.notes,
     }
 
 

@@ -13,6 +13,7 @@ from ncu_assist.ncu.metric import Metric
 from ncu_assist.ncu.metric_doctor import spelled
 from ncu_assist.ncu.name_parts import read_name
 from ncu_assist.ncu.noise import noise_class
+from ncu_assist.ncu.nvidia_rules import NvidiaRule
 from ncu_assist.ncu.recorded_names import RecordedName
 from ncu_assist.ncu.spelling import ROLLUPS, rollup_words
 from ncu_assist.ncu.stalls import StallReason
@@ -38,10 +39,15 @@ def _subject(subject: Subject) -> dict[str, Any]:
             "type": "stall reason",
             "name": subject.name,
             "waits_for": subject.waits_for,
-            "try": subject.try_this or None,
-            "counted_as": subject.same_as or subject.name,
+            "try": subject.try_this,
+            "better": subject.better,
+            "counted_as": subject.name,
+            "sampled_as": subject.sampled_as or subject.name,
             "lacking": subject.lacking,
         }
+    if isinstance(subject, NvidiaRule):
+        rule = {"name": subject.name, "section": subject.section}
+        return {"type": "rule", **rule, "finds": subject.finds, "look_at": subject.look_at}
     if isinstance(subject, NamedRollup):
         rollup = {"rollup": subject.rollup or None, "rollup_meaning": rollup_words(subject.rollup) or None}
         parts = dict(read_name(subject.recorded.name))
@@ -70,6 +76,7 @@ def _of_metric(metric: Metric, chip: str | None) -> dict[str, Any]:
         "name": next(iter(spelled(metric.key, on_chip(chip))), None) if chip else metric.names[0],
         "names": metric.names,
         "section": metric.section or None,
+        "ncu_unit": metric.unit if metric.ncu_unit is None else metric.ncu_unit,
         "ncu_label": (metric.shown_as or metric.label) if metric.section else None,
         "lacking": metric.lacking,
         "given": metric.given,

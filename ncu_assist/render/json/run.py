@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ncu_assist.ncu.derived import DERIVED, Derived
+from ncu_assist.ncu.hot_spots import HotSpots
 from ncu_assist.ncu.metric import Metric
 from ncu_assist.ncu.metrics import CATALOGUE
 from ncu_assist.render.facts import LaunchRow, Shown, gather
@@ -13,12 +14,17 @@ from ncu_assist.render.json.values import answer, run_facts, workload
 from ncu_assist.store import StoredRun
 
 
-def show_json(stored: StoredRun, chosen: str | None = None) -> dict[str, Any]:
-    """Return a run; ``chosen`` is the workload whose ``metrics`` and ``stalls`` stand in it. Raises as gather does."""
+def show_json(
+    stored: StoredRun, chosen: str | None = None, spots: HotSpots | None = None, command: str = "show"
+) -> dict[str, Any]:
+    """Return a run; ``chosen`` is the workload whose ``metrics`` and ``stalls`` stand in it. Raises as gather does.
+
+    ``hot_lines`` and ``nvidia_findings`` are null where ``spots`` were not asked for; ``command`` prints the answer.
+    """
     shown = gather(stored, chosen)
     profile = shown.run.profile
     return answer(
-        "show",
+        command,
         {
             **run_facts(shown.run, shown.reference, shown.source),
             "toolchain": asdict(shown.run.toolchain),
@@ -30,6 +36,9 @@ def show_json(stored: StoredRun, chosen: str | None = None) -> dict[str, Any]:
             "bound_by": shown.bottleneck.name if shown.bottleneck else None,
             "metrics": _metrics(shown),
             "stalls": shown.combined.stalls,
+            "hot_lines": None if spots is None else [asdict(line) for line in spots.lines],
+            "nvidia_findings": None if spots is None else [asdict(finding) for finding in spots.findings],
+            "hot_lines_note": spots.note or None if spots else None,
         },
     )
 
@@ -58,6 +67,7 @@ def _metrics(shown: Shown) -> dict[str, Any]:
             "unit": catalogue[key].unit,
             "value": value,
             "note": shown.combined.not_applicable.get(key),
+            "coverage": asdict(part) if (part := shown.combined.coverage(key)) else None,
         }
         for key, value in shown.combined.values.items()
     }

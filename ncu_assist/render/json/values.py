@@ -33,9 +33,9 @@ def run_facts(run: Run, reference: str, source: Source) -> dict[str, Any]:
         "reference": reference,
         "kernel": run.kernel,
         "version": run.version,
-        "run_id": run.run_id,
+        "run_id": run.run_id or None,  # a report that is in no archive has none
         "source": source,
-        "created": run.created,
+        "created": run.created or None,
         "verified": run.verified,
         "device": device(run.device),
     }

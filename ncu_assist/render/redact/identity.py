@@ -13,9 +13,13 @@ MIN_WORD = 3  # letters; a shorter name names nobody and stands in every second 
 FILLER = "x"  # what a report says of its host once ncu-assist has blanked it
 _SHARED = (
     "admin administrator all anonymous build container default developer docker guest home host jovyan localhost "
-    "nobody node nvidia public root runner server shared test ubuntu user username users vscode worker workspace"
+    "nobody node nvidia public root runner server shared test ubuntu user username users vscode worker workspace "
 )
-SHARED = frozenset(_SHARED.split())
+_WORDS = (
+    "auto bool char class const double float half inline int int8 int16 int32 int64 long short signed static struct "
+)
+_WORDS += "template typename uint8 uint32 uint64 unsigned void volatile bfloat16 float2 float4 global shared device"
+SHARED = frozenset((_SHARED + _WORDS).split())  # names of many machines, and words of the language in signatures
 HOME = re.compile(
     r"(?<![\w.])(?:/[\w.+-]+)*/(?:home|Users)/(?P<posix>[^\s/\\\"'<>|:;,]+)"
     r"|(?i:(?<![a-z0-9])[a-z]:[\\/]+(?:Users|Documents and Settings)[\\/]+)"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ncu_assist.diff import Bottleneck, Change, Diff, Flag
+from ncu_assist.diff import Bottleneck, Change, Diff, Side, flags_heading
 from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.terminal.launches import chain, paired_launches
-from ncu_assist.render.terminal.style import Style, detected, table, to_text
-from ncu_assist.render.words import names, next_command, origin, verdict_line
+from ncu_assist.render.terminal.launches import chain, paired_launches, sides
+from ncu_assist.render.terminal.style import Align, Style, detected, table, to_text
+from ncu_assist.render.words import names, next_command, of_launches, origin, verdict_line
 from ncu_assist.verdict import REASONS
 
 if TYPE_CHECKING:
@@ -19,30 +19,43 @@ if TYPE_CHECKING:
 COLORS = {"faster": "bold green", "slower": "bold red", "same": "bold", "improved": "green", "regressed": "red"}
 UNSURE = "bold yellow"
 SIGNIFICANT = ("improved", "regressed", "changed")
-ROLE_TITLES = {"explains": "What got worse and explains the slowdown", "side-effect": "What got worse as a side effect"}
+PART = "*"  # behind a value that is not of all launches
 
 
 def diff_text(diff: Diff, style: Style | None = None) -> str:
-    """Return a diff as text: verdict, origin, reason if there is doubt, bottleneck, changes, flags, differences."""
+    """Return a diff as text: verdict, origin and notes, reason if in doubt, bottleneck, changes, flags, differences."""
     from rich.text import Text
 
     parts: list[RenderableType] = [
         Text(verdict_line(diff), style=COLORS.get(diff.verdict.verdict, UNSURE)),
         Text(_origins(diff), style="dim"),
     ]
-    parts += [Text(line) for line in (*_doubt(diff), *_bottlenecks(diff))]
+    parts += [Text(line) for line in (*_notes(diff), *_doubt(diff), *_bottlenecks(diff))]
     parts += paired_launches(diff, (style or detected()).width)
     if diff.changes:
         parts += [Text(""), _changes(diff)]
-    parts += [Text(line) for line in (*_flags(diff.flags), *_differences(diff))]
+    parts += [Text(line) for line in (*_parts(diff), *_flags(diff), *_differences(diff))]
     return to_text(parts, style)
 
 
 def _origins(diff: Diff) -> str:
-    sides = [origin(side.source, side) for side in (diff.baseline, diff.candidate)]
-    if sides[0] == sides[1]:
-        return sides[0]
-    return "; ".join(f"{name}: {text}" for name, text in zip(names(diff), sides, strict=True))
+    both = [origin(side.source, side) for side in (diff.baseline, diff.candidate)]
+    if both[0] == both[1]:
+        return both[0]
+    return "; ".join(f"{name}: {text}" for name, text in zip(names(diff), both, strict=True))
+
+
+def _notes(diff: Diff) -> list[str]:
+    """Return what is odd about either side; not what two versions have in common, which `show` tells of each."""
+    lines = []
+    for name, one, other in zip(names(diff), *_both_ways(diff), strict=True):
+        told = [note for note in one.notes if None in (one.workload, other.workload) or note not in other.notes]
+        lines += [f"note: {name}: {one_line(note)}" for note in told]
+    return lines
+
+
+def _both_ways(diff: Diff) -> tuple[tuple[Side, Side], tuple[Side, Side]]:
+    return (diff.baseline, diff.candidate), (diff.candidate, diff.baseline)
 
 
 def _doubt(diff: Diff) -> list[str]:
@@ -57,6 +70,9 @@ def _bottlenecks(diff: Diff) -> list[str]:
     before, now = diff.baseline.bottleneck, diff.candidate.bottleneck
     if before is None or now is None:
         return []
+    if not _is_comparable(diff):
+        baseline, candidate = names(diff)
+        return [f"{baseline} is bound by {_bound(before)}, {candidate} by {_bound(now)}"]
     if before.name == now.name:
         return [f"both bound by {_bound(now, before)}"]
     return [f"was bound by {_bound(before)}, now by {_bound(now)}"]
@@ -70,18 +86,37 @@ def _bound(bottleneck: Bottleneck, before: Bottleneck | None = None) -> str:
 def _changes(diff: Diff) -> Table:
     from rich.text import Text
 
-    heading = f"metric ({chain(diff.baseline.launches, diff.candidate.launches) or 'under ncu'})"
-    sides = [one_line(side, 14) for side in names(diff)]
-    made = table((heading, "left"), *((side, "right") for side in sides), ("change", "right"), ("", "left"))
+    moved: list[tuple[str, Align]] = [("change", "right"), ("", "left")] if _is_comparable(diff) else []
+    made = table((_heading(diff), "left"), *((side, "right") for side in sides(diff)), *moved)
     for change in diff.changes:
         style = COLORS.get(change.verdict, "dim" if change.verdict not in SIGNIFICANT else "")
-        values = [_value(change, value) for value in (change.baseline, change.candidate)]
-        made.add_row(Text(change.label), *map(Text, values), Text(_delta(change), style), Text(change.verdict, style))
+        told = [Text(_delta(change), style), Text(change.verdict, style)] if moved else []
+        made.add_row(Text(change.label), *map(Text, _values(change)), *told)
     return made
 
 
-def _value(change: Change, value: float | None) -> str:
-    return (change.note or "-") if value is None else quantity(value, change.unit)
+def _is_comparable(diff: Diff) -> bool:
+    return diff.verdict.verdict != "not-comparable"
+
+
+def _heading(diff: Diff) -> str:
+    """Return over which launches the metrics are, e.g. ``metric (25 of 27 launches → 25)``."""
+    before, after = (diff.baseline, diff.candidate)
+    if (before.compared, after.compared) == (before.launches, after.launches):
+        return f"metric ({chain(before.launches, after.launches) or 'under ncu'})"
+    return f"metric ({_of_all(before)} launches → {_of_all(after)})"
+
+
+def _of_all(side: Side) -> str:
+    return str(side.launches) if side.compared == side.launches else f"{side.compared} of {side.launches}"
+
+
+def _values(change: Change) -> list[str]:
+    both = (change.baseline, change.baseline_coverage), (change.candidate, change.candidate_coverage)
+    return [
+        (change.note or "-") if value is None else quantity(value, change.unit) + (PART if coverage else "")
+        for value, coverage in both
+    ]
 
 
 def _delta(change: Change) -> str:
@@ -93,16 +128,28 @@ def _delta(change: Change) -> str:
     if change.delta is None:
         return f"{sign} new"
     amount = f"{change.delta:+.1f} pt" if change.in_points else f"{100 * change.delta:+.1f} %"
-    return f"{sign} {amount}"
+    if amount.strip("+- %pt") != "0.0":
+        return f"{sign} {amount}"
+    return "=" if change.verdict == "unchanged" else f"{sign} < 0.1 {amount.split()[1]}"
 
 
-def _flags(flags: tuple[Flag, ...]) -> list[str]:
-    lines = []
-    for role, title in ROLE_TITLES.items():
-        chosen = [flag for flag in flags if flag.role == role]
-        if chosen:
-            lines += ["", f"{title}:", *(f"  {flag.message.rpartition(': ')[0]}" for flag in chosen)]
-    return lines
+def _parts(diff: Diff) -> list[str]:
+    """Return of how many launches the marked values are, and why the others have none."""
+    labels: dict[str, list[str]] = {}
+    for change in diff.changes:
+        both = zip(sides(diff), (change.baseline_coverage, change.candidate_coverage), strict=True)
+        of = {name: f"{of_launches(part)} (else {', '.join(part.reasons)})" for name, part in both if part}
+        if of:
+            alike = len(of) == 2 and len(set(of.values())) == 1
+            text = f"each of {next(iter(of.values()))}" if alike else "; ".join(f"{n} of {o}" for n, o in of.items())
+            labels.setdefault(text, []).append(change.label)
+    return [f"{PART} {text}: {'; '.join(metrics)}" for text, metrics in labels.items()]
+
+
+def _flags(diff: Diff) -> list[str]:
+    if not diff.flags:
+        return []
+    return ["", f"{flags_heading(diff.verdict)}:", *(f"  {flag.message.rpartition(': ')[0]}" for flag in diff.flags)]
 
 
 def _differences(diff: Diff) -> list[str]:

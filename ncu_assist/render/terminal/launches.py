@@ -17,11 +17,14 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 ROWS = 8  # with the heading and three lines below, a dozen
+ALONE_LINES = 4  # of what one side alone has, where that is all there is to say
 KERNELS = 8  # names in a line of what one side alone has
 LABEL_LESS = 46  # columns that the others take: two times, the change, by what
 SIDE_WIDTH = 10
 LONGEST_NAME = 1000  # no more of a name is looked at
 ARROW = " → "
+STRANGERS = ("other-kernel", "no-common-launch")
+INVISIBLE = 0.0005  # a change that prints as 0.0 %
 PAIRED_BY = {"nvtx": "range", "exact": "exact", "base-name": "name", "order": "order"}
 COLORS = {"faster": "green", "slower": "red", None: ""}
 Row = list[LaunchDiff]
@@ -30,6 +33,7 @@ Row = list[LaunchDiff]
 def paired_launches(diff: Diff, width: int) -> list[RenderableType]:
     """Return the pairs, the largest change of time first; nothing where one range holds all, as a version's call does.
 
+    Of runs that cannot be compared there are none, but what each launched where that is what forbids it.
     Pairs of the same kernels in the same shapes stand in one row. Cells are cut to ``width``, never wrapped.
     """
     from rich.text import Text
@@ -38,19 +42,23 @@ def paired_launches(diff: Diff, width: int) -> list[RenderableType]:
     rest = _unpaired(diff)
     if not rest and (alone or not diff.launches):
         return []
-    rows = sorted(_rows(diff.launches), key=_moved_ns, reverse=True)
+    comparable = diff.verdict.verdict != "not-comparable"
+    if not comparable and diff.verdict.reason not in STRANGERS:
+        return []
+    rows = sorted(_rows(diff.launches), key=_moved_ns, reverse=True) if comparable else []
+    longest = width if comparable else ALONE_LINES * width
     more = [_more(rows[ROWS:])] if rows[ROWS:] else []
     parts: list[RenderableType] = [Text("")]
     if rows:
-        before, after = _sides(diff)
+        before, after = sides(diff)
         made = table(("launch", "left"), (before, "right"), (after, "right"), ("change", "right"), ("by", "left"))
         for row in rows[:ROWS]:
             made.add_row(*_cells(row, width - LABEL_LESS))
         parts.append(made)
-    return [*parts, *(Text(one_line(line, width)) for line in (*more, *rest))]
+    return [*parts, *(Text(one_line(line, longest)) for line in (*more, *rest))]
 
 
-def _sides(diff: Diff) -> tuple[str, str]:
+def sides(diff: Diff) -> tuple[str, str]:
     """Return what the columns are called: the sides by name, unless they are alike in what can be shown of them."""
     short = [one_line(side, SIDE_WIDTH) for side in names(diff)]
     return (short[0], short[1]) if short[0] != short[1] else ("baseline", "candidate")
@@ -137,7 +145,7 @@ def _middle_cut(text: str, limit: int) -> str:
 def _change(before: float | None, after: float | None) -> str:
     if before is None or after is None:
         return ""
-    if before == after:
+    if before == after or (before and abs(after / before - 1) < INVISIBLE):
         return "="
     sign = "▲" if after > before else "▼"
     return f"{sign} {100 * (after / before - 1):+.1f} %" if before else f"{sign} new"
@@ -151,8 +159,8 @@ def _more(rows: Sequence[Row]) -> str:
 
 
 def _unpaired(diff: Diff) -> list[str]:
-    sides = zip(_sides(diff), (diff.only_baseline, diff.only_candidate), strict=True)
-    return [_only(name, launches) for name, launches in sides if launches]
+    both = zip(sides(diff), (diff.only_baseline, diff.only_candidate), strict=True)
+    return [_only(name, launches) for name, launches in both if launches]
 
 
 def _only(name: str, launches: Sequence[Launch]) -> str:

@@ -13,10 +13,11 @@ from ncu_assist.ncu.lookup import Found, NamedRollup, Row, Subject
 from ncu_assist.ncu.metric import Metric
 from ncu_assist.ncu.metric_doctor import spelled
 from ncu_assist.ncu.name_parts import read_name
+from ncu_assist.ncu.nvidia_rules import NvidiaRule
 from ncu_assist.ncu.recorded_names import RecordedName
 from ncu_assist.ncu.spelling import ROLLUPS, USUAL, join, rollup_words
-from ncu_assist.ncu.stalls import StallReason
-from ncu_assist.render.metric_words import COMBINE_WORDS, better_words, chip_words, noise_words
+from ncu_assist.ncu.stalls import ISSUED, STALL_PREFIX, StallReason
+from ncu_assist.render.metric_words import COMBINE_WORDS, better_words, chip_words, noise_words, unit_words
 from ncu_assist.render.terminal.style import NARROWEST, Style, to_text
 
 if TYPE_CHECKING:
@@ -73,6 +74,8 @@ def explain_text(subjects: Sequence[Subject], style: Style | None = None) -> str
 def _explained(subject: Subject) -> list[Text]:
     if isinstance(subject, StallReason):
         return _stall(subject)
+    if isinstance(subject, NvidiaRule):
+        return _rule(subject)
     if isinstance(subject, NamedRollup):
         return _named(subject)
     title = [_plain(f"{subject.key}: {subject.label}", "bold"), *_wrapped(_sentence(subject.meaning), "")]
@@ -97,7 +100,7 @@ def _derived_facts(derived: Derived) -> list[tuple[str, str]]:
 
 def _common(row: Row) -> list[tuple[str, str]]:
     return [
-        ("unit", row.unit or "-"),
+        ("unit", unit_words(row)),
         ("better", better_words(row.better)),
         ("launches", COMBINE_WORDS[row.combine]),
         ("repeats", noise_words(row.key)),
@@ -106,23 +109,26 @@ def _common(row: Row) -> list[tuple[str, str]]:
 
 def _stall(reason: StallReason) -> list[Text]:
     lines = [_plain(f"{reason.name}: warp stall reason", "bold")]
-    counted = reason.same_as or reason.name
     lines += _wrapped(f"A warp in this state waits for {reason.waits_for}.", "")
-    lines += _wrapped(reason.try_this, "") if reason.try_this else []
-    name = f"smsp__average_warps_issue_stalled_{counted}_per_issue_active.ratio"
+    lines += _wrapped(reason.try_this, "")
+    name, sampled = reason.name, reason.sampled_as or reason.name
     facts = [
+        *([("spelled", f"{name} in counters, {sampled} in samples per line")] if reason.sampled_as else []),
         ("in ncu", f"Warp State Statistics: {reason.label}"),
-        ("name", name),
-        ("per line", f"smsp__pcsamp_warps_issue_stalled_{_sampled(counted)}"),
-        ("share", f"stall_{counted} = warps_{counted} / all warp states"),
-        ("repeats", noise_words(f"warps_{counted}")),
-        ("chips", f"not on {', '.join(reason.lacking)}" if reason.lacking else "all recorded"),
+        ("name", f"{STALL_PREFIX}{name}_per_issue_active.ratio"),
+        ("per line", f"smsp__pcsamp_warps_issue_stalled_{sampled}"),
+        ("column", f"stall_{sampled} of lines and sass"),
+        *([("share", f"stall_{name} = warps_{name} / all warp states")] if name != ISSUED else []),
+        ("better", better_words(reason.better)),
+        ("repeats", noise_words(f"warps_{name}")),
+        ("chips", chip_words(reason)),
     ]
     return [*lines, *_facts(facts)]
 
 
-def _sampled(reason: str) -> str:
-    return {"gmma": "warpgroup_arrive", "no_instruction": "no_instructions"}.get(reason, reason)
+def _rule(rule: NvidiaRule) -> list[Text]:
+    lines = [_plain(f"{rule.name}: rule of ncu", "bold"), *_wrapped(rule.finds, "")]
+    return [*lines, *_facts([("section", rule.section), ("look at", ", ".join(rule.look_at))])]
 
 
 def _named(subject: NamedRollup) -> list[Text]:

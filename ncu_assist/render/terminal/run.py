@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from ncu_assist.ncu.derived import DERIVED
+from ncu_assist.ncu.hot_spots import HotSpots
 from ncu_assist.ncu.metrics import CATALOGUE
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.facts import LaunchRow, Shown, WorkloadRow, gather
-from ncu_assist.render.terminal.style import Style, table, to_text
-from ncu_assist.render.words import origin
+from ncu_assist.render.terminal.hot_spots import hot_spots_text
+from ncu_assist.render.terminal.style import Style, detected, table, to_text
+from ncu_assist.render.words import of_launches, origin
 from ncu_assist.store import StoredRun
 
 if TYPE_CHECKING:
@@ -43,9 +46,16 @@ MOST_LAUNCHES = 20
 BAR = 24
 
 
-def show_text(stored: StoredRun, workload: str | None = None, style: Style | None = None) -> str:
-    """Return a run as text; ``workload`` chooses whose counters are shown. Raises as ``gather`` does."""
+def show_text(
+    stored: StoredRun, workload: str | None = None, style: Style | None = None, spots: HotSpots | None = None
+) -> str:
+    """Return a run as text; ``workload`` chooses whose counters are shown. Raises as ``gather`` does.
+
+    Without ``spots``, the lines and findings that cost most, one line says how to get them.
+    """
     from rich.text import Text
+
+    style = style or detected()
 
     shown = gather(stored, workload)
     parts: list[RenderableType] = [Text(_title(shown), style="bold"), Text(_origin(shown), style="dim")]
@@ -56,13 +66,24 @@ def show_text(stored: StoredRun, workload: str | None = None, style: Style | Non
     if shown.combined.launches:
         parts += [Text(""), Text(_counters_title(shown), style="bold"), _metrics(shown)]
         parts += [Text(""), Text("Warp states", style="bold"), _stalls(shown)] if shown.combined.stalls else []
+    if spots is not None:
+        parts += hot_spots_text(spots, style.width)
     if len(shown.launches_shown) > 1:
         parts += [Text(""), *_launches(shown.launches_shown)]
+    if spots is None and shown.keeps_report:
+        parts += [Text(""), Text(_offer(shown, style.width), style="dim")]
     return to_text(parts, style)
 
 
 def _title(shown: Shown) -> str:
     return one_line(shown.reference)
+
+
+def _offer(shown: Shown, width: int) -> str:
+    """Return how to see source lines and findings, with a command to paste where that fits on the line."""
+    what = "source lines, NVIDIA's findings:"
+    command = f"{what} ncu-assist show --lines {shlex.quote(one_line(shown.reference))}"
+    return command if len(command) <= width else f"{what} ncu-assist show --lines"
 
 
 def _origin(shown: Shown) -> str:
@@ -128,12 +149,12 @@ def _counters_title(shown: Shown) -> str:
 
 
 def _metrics(shown: Shown) -> Table:
-    made = table(("metric (under ncu)", "left"), ("value", "right"))
+    made = table(("metric (under ncu)", "left"), ("value", "right"), ("", "left"))
     for key in KEY_METRICS:
         metric = CATALOGUE[key] if key in CATALOGUE else DERIVED[key]
         value = shown.combined.values[key]
         text = quantity(value, metric.unit) if value is not None else shown.combined.not_applicable.get(key, "-")
-        made.add_row(metric.label, text)
+        made.add_row(metric.label, text, of_launches(shown.combined.coverage(key)))
     return made
 
 

@@ -1,0 +1,88 @@
+"""A report file that is in no archive, in the place of a run: read, and nothing of it written anywhere."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ncu_assist.columns import Columns, Values
+from ncu_assist.frame import is_used
+from ncu_assist.ncu.contents import Contents
+from ncu_assist.ncu.report import Report, read_report
+from ncu_assist.pipeline.foreign_run import IMPORTED, Names, foreign_run, stem
+from ncu_assist.pipeline.importing import report_notes
+from ncu_assist.record import Toolchain
+from ncu_assist.store import StoredRun
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class BareReport(StoredRun):
+    """A report as a run without an id, called by its path as the user typed it."""
+
+    title: str
+    report: Report
+
+    @property
+    def reference(self) -> str:
+        return self.title
+
+    @property
+    def keeps_report(self) -> bool:
+        return not self.report.lossy
+
+    def metrics(self) -> pd.DataFrame:
+        return self.report.metrics
+
+    def by_launch(self) -> dict[int, Values]:
+        return _by_launch(self.report.contents)
+
+    def report_file(self, folder: Path) -> Path | None:
+        return self.report.path
+
+
+def bare_reports(titles: Sequence[str], paths: Sequence[Path], kernel: str | None) -> list[BareReport]:
+    """Return report files as runs, read at the same time; ``titles`` are their paths as the user typed them.
+
+    Raises as ``read_report`` does, for the first that cannot be read; the other reader is then ended, as by Ctrl-C.
+    """
+    reports = _read_together(paths)
+    return [_bare(title, report, kernel) for title, report in zip(titles, reports, strict=True)]
+
+
+def _read_together(paths: Sequence[Path]) -> list[Report]:
+    stop = threading.Event()
+    with ThreadPoolExecutor(max(1, len(paths))) as pool:
+        reading = [pool.submit(read_report, path, stopped=stop.is_set) for path in paths]
+        try:
+            return [one.result() for one in reading]
+        except BaseException:
+            stop.set()
+            raise
+
+
+def _bare(title: str, report: Report, kernel: str | None) -> BareReport:
+    names = Names(kernel or IMPORTED, stem(report.path) or report.path.name)
+    toolchain = Toolchain(ncu=report.ncu_version)
+    facts = {"run_id": "", "created": "", "toolchain": toolchain, "verified": False, "notes": report_notes(report)}
+    return BareReport(foreign_run(names, report, "imported", **facts), report.path.parent, title, report)
+
+
+def _by_launch(contents: Contents) -> dict[int, Values]:
+    """Return what ``StoredRun.by_launch`` does: the numbers that the catalogue knows."""
+    import numpy as np
+
+    names = sorted({name for names in contents.name_lists for name in names if is_used(name)})
+    place = {name: i for i, name in enumerate(names)}
+    codes = [np.array([place.get(name, -1) for name in each], dtype=np.int32) for each in contents.name_lists]
+    lists = [codes[one.names] for one in contents.launches]
+    code = np.concatenate(lists)
+    launch = np.repeat(np.arange(len(lists), dtype=np.int32), [len(each) for each in lists])
+    used = code >= 0
+    return Columns(launch[used], code[used], names, contents.values[used]).by_launch()

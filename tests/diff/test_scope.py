@@ -1,0 +1,121 @@
+"""Which launches two runs are compared over: the same work, or nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from factories import DEVICE, launch, make_run, metrics_frame, save_run
+
+from ncu_assist.diff import Change, Diff, diff_runs
+from ncu_assist.errors import UsageProblem
+from ncu_assist.record import ROUNDED
+from ncu_assist.store import Store, StoredRun
+
+SM = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
+INSTRUCTIONS = "smsp__inst_executed.sum"
+STORED = "smsp__sass_average_data_bytes_per_sector_mem_global_op_st.ratio"
+Launched = tuple[str, float, dict[str, Any]]
+
+
+def foreign(root: Path, version: str, *launched: Launched, **facts: Any) -> StoredRun:
+    """Save a foreign program's run: of each launch its kernel, its time, and metrics that are not the usual ones."""
+    times = [{"gpu__time_duration.sum": ns, **metrics} for _, ns, metrics in launched]
+    launches = tuple(
+        launch(i, kernel, None, ranges=(), duration_ns=ns)  # type: ignore[arg-type]
+        for i, (kernel, ns, _) in enumerate(launched)
+    )
+    unknown: dict[str, Any] = {"kernel": version, "source": "imported", "workloads": (), "profile": None, "checks": ()}
+    run = make_run(version=version, launches=launches, **(unknown | facts))
+    return save_run(Store(root / "reports"), run, metrics_frame(*times))
+
+
+def changes(diff: Diff) -> dict[str, Change]:
+    return {change.metric: change for change in diff.changes}
+
+
+def test_launches_of_one_side_alone_are_not_added_up(tmp_path: Path) -> None:
+    before = foreign(tmp_path, "before", ("a", 1e5, {SM: 20.0}), ("a", 9e5, {SM: 90.0}), ("b", 3e5, {SM: 40.0}))
+    found = diff_runs(before, foreign(tmp_path, "after", ("a", 1e5, {SM: 20.0}), ("b", 3e5, {SM: 40.0})))
+    assert [one.index for one in found.only_baseline] == [1]
+    assert (found.baseline.launches, found.baseline.compared, found.candidate.compared) == (3, 2, 2)
+    assert (found.baseline.duration_ns, found.candidate.duration_ns) == (1.3e6, 4e5)  # of all launches
+    assert {change.verdict for change in found.changes} == {"unchanged"}
+    told = changes(found)
+    assert (told["duration"].baseline, told["sm_throughput"].baseline) == (4e5, 35.0)
+    assert (found.verdict.verdict, found.verdict.likely, found.verdict.speedup) == ("unclear", None, 1.0)
+    assert found.flags == ()
+
+
+def test_all_launches_count_where_all_are_paired(tmp_path: Path) -> None:
+    before = foreign(tmp_path, "before", ("a", 1e5, {}), ("x", 2e5, {}), ("y", 2e5, {}))
+    found = diff_runs(before, foreign(tmp_path, "after", ("a", 1e5, {}), ("xy", 1e5, {})))
+    assert (found.baseline.compared, found.candidate.compared) == (3, 2)
+    assert changes(found)["duration"].baseline == 5e5
+    assert found.verdict.likely == "faster"
+
+
+def test_a_call_of_a_version_counts_whole(tmp_path: Path) -> None:
+    """What a version no longer launches is what made it faster."""
+    three = make_run(version="v1_three", launches=tuple(launch(i, duration_ns=1e5) for i in range(3)))
+    one = make_run(version="v2_one", launches=(launch(duration_ns=1e5),))
+    store = Store(tmp_path / "reports")
+    found = diff_runs(save_run(store, three, metrics_frame({}, {}, {})), save_run(store, one, metrics_frame({})))
+    assert len(found.only_baseline) == 2
+    assert (found.baseline.compared, changes(found)["duration"].delta) == (3, pytest.approx(-2 / 3))
+
+
+def test_programs_without_a_launch_in_common_are_not_compared(tmp_path: Path) -> None:
+    before = foreign(tmp_path, "before", ("a", 1e5, {}), ("b", 1e5, {}))
+    found = diff_runs(before, foreign(tmp_path, "after", ("c", 1e4, {}), ("d", 1e4, {})))
+    assert (found.verdict.verdict, found.verdict.reason) == ("not-comparable", "no-common-launch")
+    assert (found.verdict.likely, found.verdict.speedup) == (None, None)
+    assert (found.launches, found.changes, found.flags) == ((), (), ())
+    assert [one.kernel for one in (*found.only_baseline, *found.only_candidate)] == list("abcd")
+    fused = diff_runs(before, foreign(tmp_path, "fused", ("ab", 1e4, {})))
+    assert fused.verdict.reason == "no-common-launch"
+
+
+def test_reports_of_one_kernel_each_compare_whatever_it_is_called(tmp_path: Path) -> None:
+    found = diff_runs(foreign(tmp_path, "one", ("a", 1e5, {})), foreign(tmp_path, "two", ("b", 1e4, {})))
+    assert (found.verdict.likely, found.launches[0].pairing) == ("faster", "order")
+
+
+def test_runs_that_cannot_be_compared_keep_their_values(tmp_path: Path) -> None:
+    before = foreign(tmp_path, "before", ("a", 1e5, {SM: 20.0}), ("b", 1e5, {}))
+    other = foreign(tmp_path, "after", ("a", 2e5, {SM: 9.0}), device=DEVICE.__class__(**{**vars(DEVICE), "name": "X"}))
+    found = diff_runs(before, other)
+    assert found.verdict.reason == "other-device"
+    assert {(c.verdict, c.delta, c.role) for c in found.changes} == {("not-comparable", None, "none")}
+    assert {(c.verdict, c.delta) for one in found.launches for c in one.changes} == {("not-comparable", None)}
+    assert (changes(found)["duration"].baseline, changes(found)["duration"].candidate) == (2e5, 2e5)  # of all
+    assert found.flags == ()
+
+
+def test_a_mean_of_exact_values_is_not_exact(tmp_path: Path) -> None:
+    """The times that it is weighted by differ, though nothing else does."""
+    stored = [{STORED: 32.0}, {STORED: 8.0}]
+    before = foreign(tmp_path, "before", ("a", 1.00e5, stored[0]), ("b", 1e5, stored[1]))
+    after = foreign(tmp_path, "after", ("a", 1.01e5, stored[0]), ("b", 1e5, stored[1]))
+    told = changes(diff_runs(before, after))["sector_efficiency_store"]
+    assert told.baseline != told.candidate
+    assert told.verdict == "unchanged"
+
+
+def test_rounded_values_are_named_and_no_change(tmp_path: Path) -> None:
+    whole = foreign(tmp_path, "whole", ("a", 1e5, {STORED: 9.0947, INSTRUCTIONS: 1e6}))
+    printed = {STORED: 9.09, INSTRUCTIONS: 1e6}
+    found = diff_runs(foreign(tmp_path, "csv", ("a", 1e5, printed), notes=(ROUNDED,)), whole)
+    assert [(one.what, one.hard) for one in found.differences] == [("values", False)]
+    assert (found.baseline.notes, found.candidate.notes) == ((ROUNDED,), ())
+    assert changes(found)["sector_efficiency_store"].verdict == "unchanged"
+    assert found.launches[0].changes == found.changes
+    more = foreign(tmp_path, "more", ("a", 1e5, {STORED: 9.09, INSTRUCTIONS: 1e6 + 1}), notes=(ROUNDED,))
+    assert changes(diff_runs(more, whole))["instructions"].verdict == "improved"
+
+
+def test_a_workload_that_neither_side_knows_is_a_usage_problem(tmp_path: Path) -> None:
+    one, two = foreign(tmp_path, "one", ("a", 1e5, {})), foreign(tmp_path, "two", ("a", 1e5, {}))
+    with pytest.raises(UsageProblem, match="one and two know of no workloads, and so not of 'foo'"):
+        diff_runs(one, two, "foo")

@@ -1,0 +1,60 @@
+"""A report file in the place of a run: the same numbers as its archived run, and nothing is left behind."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from ncu_assist import process
+from ncu_assist.errors import DamagedData
+from ncu_assist.ncu.report import read_report
+from ncu_assist.pipeline.bare_report import bare_reports
+from ncu_assist.pipeline.foreign_run import Names
+from ncu_assist.pipeline.importing import import_report
+from ncu_assist.project import Project
+
+DATA = Path(__file__).parent.parent / "data"
+REPORTS = [
+    DATA / name
+    for name in (
+        "transpose_full_h200_2025.3.1.ncu-rep.zst",
+        "transpose_full_h200_2025.3.1.raw.csv.zst",
+        "graph_basic_h200_2025.3.1.ncu-rep.zst",
+        "range_h200_2025.3.1.ncu-rep.zst",
+    )
+]
+
+
+@pytest.mark.parametrize("path", REPORTS, ids=lambda path: path.name)
+def test_its_numbers_are_those_of_the_archived_run(path: Path, tmp_path: Path) -> None:
+    (bare,) = bare_reports([path.name], [path], None)
+    archived = import_report(Project(tmp_path), path, Names("imported", "it"))
+    tables = [{number: dict(table) for number, table in run.by_launch().items()} for run in (bare, archived)]
+    assert tables[0] == tables[1]
+    assert bare.keeps_report == archived.keeps_report
+    assert bare.run.notes == archived.run.notes[: len(bare.run.notes)]
+
+
+def test_two_are_read_in_their_order(tmp_path: Path) -> None:
+    found = bare_reports(["a", "b"], REPORTS[::2], "mine")
+    assert [(one.reference, one.run.kernel, len(one.run.launches)) for one in found] == [
+        ("a", "mine", 3),
+        ("b", "mine", len(read_report(REPORTS[2]).records)),
+    ]
+
+
+def test_one_that_cannot_be_read_ends_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bad = tmp_path / "bad.ncu-rep"
+    bad.write_bytes(b"NVR\0 and then nothing")
+    run = process.run
+
+    def slow(argv: list[str], **options: object) -> process.Completed:
+        return run(["sleep", "60"] if REPORTS[0].name in argv else argv, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(process, "run", slow)
+    started = time.monotonic()
+    with pytest.raises(DamagedData, match="bad"):
+        bare_reports(["bad", "good"], [bad, REPORTS[0]], None)
+    assert time.monotonic() - started < 20
