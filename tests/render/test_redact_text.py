@@ -19,15 +19,15 @@ KNOWN = Identity(hosts=("gpu17.corp.example.com", "gpu17"), users=("Alice Smith"
         ("@source:/home/alice/proj/k.cu:12@ has", "@source:<path>/k.cu:12@ has"),
         ("/opt/tools/ncu --export /tmp/out", "<path>/ncu --export <path>"),
         ("see /a/b/k.cu.", "see <path>/k.cu."),
-        ("x >/work/eve/out.log 2>/work/eve/err.log", "x ><path>/out.log 2><path>/err.log"),
+        ("x >/srv/eve/out.log 2>/srv/eve/err.log", "x ><path>/out.log 2><path>/err.log"),
         ("LD=/a/b:/c/d/e.so", "LD=<path>:<path>/e.so"),
-        ('#include "/work/eve smith/k.h"', '#include "<path>/k.h"'),
-        ("f<main::{lambda at /work/eve/k.cu:12:3}>(int)", "f<main::{lambda at <path>/k.cu:12:3}>(int)"),
+        ('#include "/srv/eve smith/k.h"', '#include "<path>/k.h"'),
+        ("f<main::{lambda at /srv/eve/k.cu:12:3}>(int)", "f<main::{lambda at <path>/k.cu:12:3}>(int)"),
         ("/home/eve", "<path>"),
         ("/scratch/eve.jones", "<path>"),
-        ("~/work/k.cu ~eve/a/b.cu", "<path>/k.cu <path>/b.cu"),
+        ("~/srv/k.cu ~eve/a/b.cu", "<path>/k.cu <path>/b.cu"),
         (r"C:\Users\Eve Jones\proj\k.cu:3 now", "<path>/k.cu:3 now"),
-        ("D:/work/eve/k.cu", "<path>/k.cu"),
+        ("D:/srv/eve/k.cu", "<path>/k.cu"),
         (r"\\fileserver\share\dir\k.cu", "<path>/k.cu"),
         (r"\\wsl$\home\eve", "<path>"),
     ],
@@ -46,7 +46,7 @@ def test_of_an_absolute_path_the_name_of_a_file_stays(text: str, expected: str) 
         ("eve.j@example.org wrote", "<user>@<host> wrote"),
         ("node1.svc.cluster.local", "<host>"),
         ("http://wiki.example.com/~eve and ssh://eve@box/x", "http://<host> and ssh://<host>"),
-        ("file:///work/eve/k.cu", "<path>/k.cu"),
+        ("file:///srv/eve/k.cu", "<path>/k.cu"),
         ("on gpu17:22, GPU17 or gpu17.corp.example.com", "on <host>:22, <host> or <host>"),
         ("alice, alice_gemm and Alice Smith", "<user>, <user>_gemm and <user>"),
     ],
@@ -89,7 +89,7 @@ def test_a_command_loses_variables_logins_and_secrets() -> None:
 
 
 def test_a_source_file_keeps_its_name_whatever_its_ending() -> None:
-    assert file_name("/work/eve jones/kernel.idea") == "<path>/kernel.idea"
+    assert file_name("/srv/eve jones/kernel.idea") == "<path>/kernel.idea"
     assert file_name(r"C:\work\k") == "<path>/k"
     assert file_name("kernels/k.cu") == "kernels/k.cu"
 
