@@ -12,7 +12,8 @@ from ncu_assist.ncu import compressed
 from ncu_assist.ncu.report import Report, read_report
 
 DATA = Path(__file__).parent.parent / "data"
-NAMES = ("transpose_full", "transpose_basic", "streams_full", "triton_full", "torch_full", "library_full")
+FULL = ("transpose_full", "streams_full", "triton_full", "torch_full", "library_full")
+NAMES = (*FULL, "transpose_basic", "graph_basic", "range")
 KINDS = {1: "ok", 2: "optimization", 3: "warning", 4: "error"}  # ncu_report.MsgType
 SPEEDUPS = {1: "local", 2: "global"}  # ncu_report.SpeedupType
 
