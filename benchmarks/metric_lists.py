@@ -21,7 +21,7 @@ from pathlib import Path
 import ncu_report
 import zstandard
 
-from ncu_assist.ncu.chips import CHIPS
+from ncu_assist.ncu.catalogue.chips import CHIPS
 
 TARGET = Path(__file__).parent.parent / "ncu_assist" / "ncu" / "data"
 COLLECTIONS = {"profiling": "query", "launch": "querylaunch", "source": "querysource"}

@@ -23,9 +23,9 @@ from typing import Any
 import ncu_report
 import zstandard
 
-from ncu_assist.ncu.derived import ALL_DERIVED
-from ncu_assist.ncu.metrics import CATALOGUE
-from ncu_assist.ncu.noise import DATA, SHORT_NS
+from ncu_assist.ncu.catalogue.derived import ALL_DERIVED
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.ncu.catalogue.noise import DATA, SHORT_NS
 
 SHAPE = [f"launch__{what}_dim_{axis}" for what in ("grid", "block") for axis in "xyz"]
 MOST = 10.0  # ten times the median or more, also where the median is 0

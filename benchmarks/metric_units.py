@@ -1,4 +1,4 @@
-"""Write ncu_assist/ncu/data/metric_units.json: the units that NVIDIA's reader gives to the metrics of some reports.
+"""Write metric_units.json of the catalogue: the units that NVIDIA's reader gives to the metrics of some reports.
 
     python benchmarks/metric_units.py REPORT.ncu-rep[.zst] ...
 
@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from ncu_assist.ncu import compressed, nvidia, report_file
-from ncu_assist.ncu.metric_units import FILE, recorded_units
+from ncu_assist.ncu.catalogue.metric_units import FILE, recorded_units
 
 
 def main(paths: list[str]) -> None:

@@ -10,9 +10,9 @@ from math import isnan
 from typing import TYPE_CHECKING, TypeVar
 
 from ncu_assist.columns import Columns, Values, names_in
-from ncu_assist.ncu.derived import DERIVED, Derived, why_not_applicable
-from ncu_assist.ncu.metric import Combine, Metric
-from ncu_assist.ncu.metrics import CATALOGUE, STALL
+from ncu_assist.ncu.catalogue.derived import DERIVED, Derived, why_not_applicable
+from ncu_assist.ncu.catalogue.metric import Combine, Metric
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE, STALL
 from ncu_assist.record import Launch, Run
 
 if TYPE_CHECKING:

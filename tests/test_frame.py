@@ -6,8 +6,8 @@ import pytest
 from factories import STALL, launch, make_run, metrics_frame
 
 from ncu_assist.frame import Combined, Coverage, by_launch, combine
-from ncu_assist.ncu.derived import DERIVED
-from ncu_assist.ncu.metrics import CATALOGUE
+from ncu_assist.ncu.catalogue.derived import DERIVED
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 
 DRAM = "dram__cycles_active.avg.pct_of_peak_sustained_elapsed"
 LOADS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"

@@ -19,9 +19,9 @@ from ncu_assist.backends.base import Backend
 from ncu_assist.cli import COMMANDS
 from ncu_assist.executors import EXECUTORS
 from ncu_assist.executors.base import Executor
-from ncu_assist.ncu.derived import DERIVED
+from ncu_assist.ncu.catalogue.derived import DERIVED
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.failures import ADVICE, ENVIRONMENT, FAILED, FAILURES
-from ncu_assist.ncu.metrics import CATALOGUE
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "ncu_assist"

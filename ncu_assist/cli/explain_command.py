@@ -17,7 +17,7 @@ def command(name: str, as_json: bool) -> int:
 
     Exit code 2 with the command for the nearest name where nothing is called so.
     """
-    from ncu_assist.ncu.lookup import explain
+    from ncu_assist.ncu.catalogue.lookup import explain
     from ncu_assist.render.json import explain_json
     from ncu_assist.render.terminal import explain_text
 

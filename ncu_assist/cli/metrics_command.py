@@ -18,7 +18,7 @@ def command(patterns: tuple[str, ...], chip: str | None, as_json: bool) -> int:
     PATTERN is a part of a key, a name or a label; with a * it stands for the whole. Where the catalogue has nothing,
     and with --chip, ncu's own lists are looked through. Exit code 2 with the nearest name where nothing matches.
     """
-    from ncu_assist.ncu.lookup import search
+    from ncu_assist.ncu.catalogue.lookup import search
     from ncu_assist.render.json import metrics_json
     from ncu_assist.render.terminal import metrics_text
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ncu_assist.ncu.derived import DERIVED, Derived
-from ncu_assist.ncu.metric import Metric
-from ncu_assist.ncu.metrics import CATALOGUE
+from ncu_assist.ncu.catalogue.derived import DERIVED, Derived
+from ncu_assist.ncu.catalogue.metric import Metric
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 
 BUSY_PERCENT = 60.0  # NVIDIA's SpeedOfLight rule: below it on all units, latency is the likely limit
 LATENCY = "latency"

@@ -7,9 +7,9 @@ from math import isclose
 
 from ncu_assist.diff.records import Change, ChangeWord
 from ncu_assist.frame import Combined, Coverage
-from ncu_assist.ncu.derived import DERIVED, STALL_SHARES
-from ncu_assist.ncu.metric import Better
-from ncu_assist.ncu.metrics import CATALOGUE
+from ncu_assist.ncu.catalogue.derived import DERIVED, STALL_SHARES
+from ncu_assist.ncu.catalogue.metric import Better
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 
 SHOWN = (
     "duration",

@@ -11,7 +11,7 @@ from ncu_assist.diff.flagging import with_roles
 from ncu_assist.diff.pairing import LaunchPair
 from ncu_assist.diff.records import Change, LaunchDiff
 from ncu_assist.frame import combine_launches
-from ncu_assist.ncu.metrics import CATALOGUE
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.record import Launch
 from ncu_assist.verdict import Verdict, compare_durations
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ncu_assist.ncu.contents import RuleFacts
 from ncu_assist.ncu.report import Report
-from ncu_assist.ncu.source_metrics import NOT_ISSUED, SAMPLES, STALL_COLUMN
+from ncu_assist.ncu.source.metrics import NOT_ISSUED, SAMPLES, STALL_COLUMN
 from ncu_assist.ncu.tables import Launches
 
 if TYPE_CHECKING:

@@ -135,8 +135,8 @@ def name_sentences(names: Collection[str]) -> Iterator[str]:
     """Yield which of these metrics, new here, no recorded chip has: of a newer ncu, of the user, or damaged."""
     if not names:
         return
-    from ncu_assist.ncu.available_names import on_chip  # takes 0.1 s, and is seldom needed
-    from ncu_assist.ncu.recorded_names import VERSION
+    from ncu_assist.ncu.catalogue.available_names import on_chip  # takes 0.1 s, and is seldom needed
+    from ncu_assist.ncu.catalogue.recorded_names import VERSION
 
     listed = on_chip(None)
     odd = sorted(name for name in names if not listed.has(name.rpartition(":")[2]))

@@ -18,11 +18,11 @@ from pathlib import Path
 
 from ncu_assist.errors import DamagedData, NcuAssistError
 from ncu_assist.ncu import nvidia, report_file
+from ncu_assist.ncu.catalogue.metric_units import recorded_units
 from ncu_assist.ncu.contents import CSV, DOCUMENT, INSTANCES, SCALARS, VALUES, Document, LaunchFacts
 from ncu_assist.ncu.instances import InstanceTable
 from ncu_assist.ncu.messages import NOT_UTF8, Messages, launch_facts, session_facts
 from ncu_assist.ncu.metric_table import MetricTable
-from ncu_assist.ncu.metric_units import recorded_units
 from ncu_assist.ncu.oddities import Oddities, check_said_twice, file_sentences, name_sentences, session_sentences
 from ncu_assist.ncu.wire import Bytes
 
@@ -62,7 +62,7 @@ def _read_instances(path: Path, name: str, folder: Path) -> None:
 
 
 def _read_csv(path: Path, name: str, folder: Path) -> None:
-    from ncu_assist.ncu.csv_export import read_csv  # which takes numpy: the others start without
+    from ncu_assist.ncu.csv_page.export import read_csv  # which takes numpy: the others start without
 
     found = read_csv(path.read_bytes(), name)
     document = Document(found.launches, found.name_lists, found.texts, found.units, found.session, found.notes)

@@ -16,10 +16,11 @@ import msgspec
 
 from ncu_assist import process
 from ncu_assist.errors import DamagedData, UsageProblem
-from ncu_assist.ncu import compressed, contents, csv_export, report_file, tables
+from ncu_assist.ncu import compressed, contents, report_file, tables
 from ncu_assist.ncu.contents import Contents, Document
+from ncu_assist.ncu.csv_page import export as csv_export
 from ncu_assist.ncu.instances import instances_frame
-from ncu_assist.ncu.source import SourceTables, read_source
+from ncu_assist.ncu.source.reading import SourceTables, read_source
 from ncu_assist.record import Device, Launch
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ class Report:
         """Return what each source line cost in each launch.
 
         launch, file, line (NA for code without a line), source (text; NA where it was not imported), then counters of
-        its instructions together; ``ncu_assist.ncu.source_tables`` lists them. Reads the file again, as ``instances``.
+        its instructions together; ``ncu_assist.ncu.source.tables`` lists them. Reads the file again, as ``instances``.
         """
         return self._source.lines
 

@@ -10,7 +10,7 @@ from ncu_assist import process
 from ncu_assist.errors import DamagedData, EnvironmentProblem
 from ncu_assist.ncu import compressed
 from ncu_assist.ncu.command import EXTENSION, find_ncu, version_of
-from ncu_assist.ncu.csv_export import read_csv
+from ncu_assist.ncu.csv_page.export import read_csv
 from ncu_assist.ncu.report import Report
 
 METRIC = "launch__grid_size"  # in every report, whatever was collected

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ncu_assist.ncu.chips import CHIPS
-from ncu_assist.ncu.derived import Derived
-from ncu_assist.ncu.metric import Combine, Metric
-from ncu_assist.ncu.noise import SHORT_NS, noise_class, recording
-from ncu_assist.ncu.stalls import StallReason
+from ncu_assist.ncu.catalogue.chips import CHIPS
+from ncu_assist.ncu.catalogue.derived import Derived
+from ncu_assist.ncu.catalogue.metric import Combine, Metric
+from ncu_assist.ncu.catalogue.noise import SHORT_NS, noise_class, recording
+from ncu_assist.ncu.catalogue.stalls import StallReason
 
 COMBINE_WORDS: dict[Combine, str] = {
     "sum": "added up",

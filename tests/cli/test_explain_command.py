@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from commandline import Run
 
-from ncu_assist.ncu.nvidia_rules import NVIDIA_RULES
-from ncu_assist.ncu.stalls import STALL_REASONS
+from ncu_assist.ncu.catalogue.nvidia_rules import NVIDIA_RULES
+from ncu_assist.ncu.catalogue.stalls import STALL_REASONS
 
 
 def test_a_metric_by_key_name_and_label(run: Run) -> None:

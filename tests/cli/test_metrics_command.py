@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from commandline import Run
 
-from ncu_assist.ncu.derived import ALL_DERIVED
-from ncu_assist.ncu.metrics import CATALOGUE
+from ncu_assist.ncu.catalogue.derived import ALL_DERIVED
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 
 
 def test_all_metrics_in_80_columns(run: Run) -> None:

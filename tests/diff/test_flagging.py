@@ -11,7 +11,7 @@ from ncu_assist.diff import Change, Role, flags_heading
 from ncu_assist.diff.changes import changes
 from ncu_assist.diff.flagging import TELLINGS, flags, with_roles
 from ncu_assist.frame import Combined, combine
-from ncu_assist.ncu.derived import STALL_SHARES
+from ncu_assist.ncu.catalogue.derived import STALL_SHARES
 from ncu_assist.verdict import Verdict, Word, compare_durations, not_comparable
 
 WORSE = Change("sm_throughput", "Compute (SM) Throughput", "%", 70.0, 50.0, -20.0, "regressed")

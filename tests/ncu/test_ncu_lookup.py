@@ -7,14 +7,14 @@ import shlex
 import pytest
 
 from ncu_assist.errors import UsageProblem
-from ncu_assist.ncu.derived import ALL_DERIVED
-from ncu_assist.ncu.lookup import NamedRollup, explain, search
-from ncu_assist.ncu.metrics import CATALOGUE
-from ncu_assist.ncu.mistaken_names import MISTAKEN
-from ncu_assist.ncu.name_parts import PARTS, UNITS, read_name
-from ncu_assist.ncu.nvidia_rules import NVIDIA_RULES
-from ncu_assist.ncu.recorded_names import recorded_names
-from ncu_assist.ncu.stalls import STALL_REASONS
+from ncu_assist.ncu.catalogue.derived import ALL_DERIVED
+from ncu_assist.ncu.catalogue.lookup import NamedRollup, explain, search
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.ncu.catalogue.mistaken_names import MISTAKEN
+from ncu_assist.ncu.catalogue.name_parts import PARTS, UNITS, read_name
+from ncu_assist.ncu.catalogue.nvidia_rules import NVIDIA_RULES
+from ncu_assist.ncu.catalogue.recorded_names import recorded_names
+from ncu_assist.ncu.catalogue.stalls import STALL_REASONS
 
 
 def keys(patterns: list[str], chip: str | None = None) -> list[str]:

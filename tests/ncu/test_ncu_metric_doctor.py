@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 from recorded_values import values_of
 
-from ncu_assist.ncu.available_names import Available, in_report, on_chip
-from ncu_assist.ncu.chips import CHIPS
-from ncu_assist.ncu.derived import ALL_DERIVED
-from ncu_assist.ncu.metric_doctor import check_names, missing_keys, spelled, suggestion
-from ncu_assist.ncu.metrics import CATALOGUE
-from ncu_assist.ncu.mistaken_names import MISTAKEN
-from ncu_assist.ncu.nvprof_names import NVPROF
-from ncu_assist.ncu.recorded_names import recorded_names
-from ncu_assist.ncu.spelling import ROLLUPS, nearest, rollup_words, split
+from ncu_assist.ncu.catalogue.available_names import Available, in_report, on_chip
+from ncu_assist.ncu.catalogue.chips import CHIPS
+from ncu_assist.ncu.catalogue.derived import ALL_DERIVED
+from ncu_assist.ncu.catalogue.metric_doctor import check_names, missing_keys, spelled, suggestion
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.ncu.catalogue.mistaken_names import MISTAKEN
+from ncu_assist.ncu.catalogue.nvprof_names import NVPROF
+from ncu_assist.ncu.catalogue.recorded_names import recorded_names
+from ncu_assist.ncu.catalogue.spelling import ROLLUPS, nearest, rollup_words, split
 
 ACTIVE = "avg.pct_of_peak_sustained_active"
 

@@ -9,15 +9,15 @@ import pandas as pd
 import pytest
 from recorded_values import launches, values_of
 
-from ncu_assist.ncu.available_names import on_chip
-from ncu_assist.ncu.chips import CHIPS, chip_of
-from ncu_assist.ncu.derived import ALL_DERIVED, DERIVED_GROUPS
-from ncu_assist.ncu.metric_doctor import missing_keys
-from ncu_assist.ncu.metrics import CATALOGUE, GROUPS, STALL, stall_reasons
-from ncu_assist.ncu.recorded_names import UNLISTED, recorded_names
+from ncu_assist.ncu.catalogue.available_names import on_chip
+from ncu_assist.ncu.catalogue.chips import CHIPS, chip_of
+from ncu_assist.ncu.catalogue.derived import ALL_DERIVED, DERIVED_GROUPS
+from ncu_assist.ncu.catalogue.metric_doctor import missing_keys
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE, GROUPS, STALL, stall_reasons
+from ncu_assist.ncu.catalogue.recorded_names import UNLISTED, recorded_names
+from ncu_assist.ncu.catalogue.spelling import split
+from ncu_assist.ncu.catalogue.stalls import SAMPLED, SAMPLED_AS, STALL_REASONS
 from ncu_assist.ncu.report import read_report
-from ncu_assist.ncu.spelling import split
-from ncu_assist.ncu.stalls import SAMPLED, SAMPLED_AS, STALL_REASONS
 
 DATA = Path(__file__).parent.parent / "data"
 IN_REPORTS = {key: metric for key, metric in CATALOGUE.items() if not metric.given}

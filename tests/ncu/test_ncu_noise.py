@@ -9,9 +9,9 @@ from collections import defaultdict
 import pytest
 from recorded_values import Values, launches
 
-from ncu_assist.ncu.derived import ALL_DERIVED
-from ncu_assist.ncu.metrics import CATALOGUE
-from ncu_assist.ncu.noise import SHORT_NS, deviation, noise_class, recording
+from ncu_assist.ncu.catalogue.derived import ALL_DERIVED
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.ncu.catalogue.noise import SHORT_NS, deviation, noise_class, recording
 
 LONG, SHORT = 1e6, 1e3
 NEARLY = 1e-9  # what is left of a ratio of two exact counts in float64

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from ncu_assist.ncu.source_contents import NO_FILE, SourceDocument
-from ncu_assist.ncu.source_metrics import ACCESSES, SPACES, spelled, stall_columns
-from ncu_assist.ncu.source_reader import _Reading
+from ncu_assist.ncu.source.contents import NO_FILE, SourceDocument
+from ncu_assist.ncu.source.metrics import ACCESSES, SPACES, spelled, stall_columns
+from ncu_assist.ncu.source.reader import _Reading
 
 Values = Mapping[int, float]
 ENTRY = "launch__function_pcs"

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from ncu_assist.errors import UsageProblem
 from ncu_assist.frame import by_launch
-from ncu_assist.ncu.available_names import Available, in_report
-from ncu_assist.ncu.derived import ALL_DERIVED
-from ncu_assist.ncu.metric_doctor import check_names, spelled
-from ncu_assist.ncu.metrics import CATALOGUE
+from ncu_assist.ncu.catalogue.available_names import Available, in_report
+from ncu_assist.ncu.catalogue.derived import ALL_DERIVED
+from ncu_assist.ncu.catalogue.metric_doctor import check_names, spelled
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from ncu_assist.ncu.derived import DERIVED, Derived
+from ncu_assist.ncu.catalogue.derived import DERIVED, Derived
+from ncu_assist.ncu.catalogue.metric import Metric
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.hot_spots import HotSpots
-from ncu_assist.ncu.metric import Metric
-from ncu_assist.ncu.metrics import CATALOGUE
 from ncu_assist.render.facts import LaunchRow, Shown, gather
 from ncu_assist.render.json.values import answer, run_facts, workload
 from ncu_assist.store import StoredRun

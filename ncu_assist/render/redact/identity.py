@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ncu_assist.ncu.recorded_names import recorded_names
+from ncu_assist.ncu.catalogue.recorded_names import recorded_names
 
 MIN_WORD = 3  # letters; a shorter name names nobody and stands in every second identifier
 FILLER = "x"  # what a report says of its host once ncu-assist has blanked it

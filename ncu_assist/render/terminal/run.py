@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from ncu_assist.ncu.derived import DERIVED
+from ncu_assist.ncu.catalogue.derived import DERIVED
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.hot_spots import HotSpots
-from ncu_assist.ncu.metrics import CATALOGUE
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.facts import LaunchRow, Shown, WorkloadRow, gather

@@ -6,14 +6,14 @@ spellings against the lists of every recorded chip.
 
 from __future__ import annotations
 
-from ncu_assist.ncu.access_metrics import ACCESS_METRICS
-from ncu_assist.ncu.compute_metrics import COMPUTE_METRICS
-from ncu_assist.ncu.launch_metrics import LAUNCH_METRICS
-from ncu_assist.ncu.memory_metrics import MEMORY_METRICS
-from ncu_assist.ncu.metric import Metric
-from ncu_assist.ncu.speed_metrics import SPEED_METRICS
-from ncu_assist.ncu.stalls import STALL, STALL_METRICS, stall_reasons
-from ncu_assist.ncu.warp_metrics import WARP_METRICS
+from ncu_assist.ncu.catalogue.access_metrics import ACCESS_METRICS
+from ncu_assist.ncu.catalogue.compute_metrics import COMPUTE_METRICS
+from ncu_assist.ncu.catalogue.launch_metrics import LAUNCH_METRICS
+from ncu_assist.ncu.catalogue.memory_metrics import MEMORY_METRICS
+from ncu_assist.ncu.catalogue.metric import Metric
+from ncu_assist.ncu.catalogue.speed_metrics import SPEED_METRICS
+from ncu_assist.ncu.catalogue.stalls import STALL, STALL_METRICS, stall_reasons
+from ncu_assist.ncu.catalogue.warp_metrics import WARP_METRICS
 
 GROUPS: dict[str, tuple[Metric, ...]] = {  # in the order in which they are listed
     "Speed": SPEED_METRICS,

@@ -6,8 +6,8 @@ import functools
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from ncu_assist.ncu.recorded_names import recorded_names
-from ncu_assist.ncu.spelling import ROLLUPS, split
+from ncu_assist.ncu.catalogue.recorded_names import recorded_names
+from ncu_assist.ncu.catalogue.spelling import ROLLUPS, split
 
 
 @dataclass(frozen=True)

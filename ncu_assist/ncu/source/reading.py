@@ -20,8 +20,8 @@ from ncu_assist import process
 from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.ncu import report_file, wire
 from ncu_assist.ncu.report_file import Entry
-from ncu_assist.ncu.source_contents import DOCUMENT, REQUEST, VALUES, LaunchSource, SourceDocument, SourceRequest
-from ncu_assist.ncu.source_tables import lines_frame, sass_frame
+from ncu_assist.ncu.source.contents import DOCUMENT, REQUEST, VALUES, LaunchSource, SourceDocument, SourceRequest
+from ncu_assist.ncu.source.tables import lines_frame, sass_frame
 from ncu_assist.ncu.wire import Bytes
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _cubin_ids(data: Bytes, entry: Entry) -> Iterator[int]:
 
 
 def _run_child(work: _Work, path: Path, folder: Path) -> None:
-    argv = [sys.executable, "-m", "ncu_assist.ncu.source_reader", str(path), str(folder), str(work.memory_bytes)]
+    argv = [sys.executable, "-m", "ncu_assist.ncu.source.reader", str(path), str(folder), str(work.memory_bytes)]
     done = process.run(argv, timeout_s=max(work.deadline - time.monotonic(), 0.0))
     if done.timed_out:
         raise DamagedData(f"the code in {work.name} could not be read within {work.timeout_s:g} s", "profile again")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 from ncu_assist.errors import DamagedData, UsageProblem
-from ncu_assist.ncu.csv_text import AGAIN, EXPORT, QUOTE, SEPARATOR, Table
+from ncu_assist.ncu.csv_page.text import AGAIN, EXPORT, QUOTE, SEPARATOR, Table
 
 PUSH_POP = "thread Domain:Push/Pop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg"
 START_END = "Id:Domain:Start/Stop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg"

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from ncu_assist.errors import DamagedData
 from ncu_assist.ncu.contents import Contents, LaunchFacts, SessionFacts
-from ncu_assist.ncu.csv_kernel import function_name
-from ncu_assist.ncu.csv_ranges import DEFAULT_DOMAIN, Range, push_pop_ranges, start_end_ranges
-from ncu_assist.ncu.csv_rows import BLOCK, GRID, KERNEL, PUSH_POP, START_END, Layout, cells, dimensions, layout
-from ncu_assist.ncu.csv_text import AGAIN, decode, find_table, is_table
-from ncu_assist.ncu.csv_values import Values
+from ncu_assist.ncu.csv_page.kernel import function_name
+from ncu_assist.ncu.csv_page.ranges import DEFAULT_DOMAIN, Range, push_pop_ranges, start_end_ranges
+from ncu_assist.ncu.csv_page.rows import BLOCK, GRID, KERNEL, PUSH_POP, START_END, Layout, cells, dimensions, layout
+from ncu_assist.ncu.csv_page.text import AGAIN, decode, find_table, is_table
+from ncu_assist.ncu.csv_page.values import Values
 
 if TYPE_CHECKING:
     import numpy as np

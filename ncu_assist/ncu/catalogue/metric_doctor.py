@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ncu_assist.ncu.available_names import Available, on_chip
-from ncu_assist.ncu.derived import ALL_DERIVED
-from ncu_assist.ncu.metrics import CATALOGUE
-from ncu_assist.ncu.mistaken_names import MISTAKEN
-from ncu_assist.ncu.recorded_names import recorded_names
-from ncu_assist.ncu.spelling import ROLLUPS, USUAL, join, nearest, split
+from ncu_assist.ncu.catalogue.available_names import Available, on_chip
+from ncu_assist.ncu.catalogue.derived import ALL_DERIVED
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.ncu.catalogue.mistaken_names import MISTAKEN
+from ncu_assist.ncu.catalogue.recorded_names import recorded_names
+from ncu_assist.ncu.catalogue.spelling import ROLLUPS, USUAL, join, nearest, split
 
 NAMES = frozenset(name for metric in CATALOGUE.values() for name in metric.names)
 

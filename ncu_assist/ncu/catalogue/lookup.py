@@ -10,17 +10,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ncu_assist.errors import UsageProblem
-from ncu_assist.ncu.available_names import on_chip
-from ncu_assist.ncu.chips import CHIPS
-from ncu_assist.ncu.derived import ALL_DERIVED, DERIVED_GROUPS, Derived
-from ncu_assist.ncu.metric import Metric
-from ncu_assist.ncu.metric_doctor import check_names, spelled, suggestion
-from ncu_assist.ncu.metrics import CATALOGUE, GROUPS, STALL
-from ncu_assist.ncu.mistaken_names import MISTAKEN
-from ncu_assist.ncu.nvidia_rules import NVIDIA_RULES, NvidiaRule
-from ncu_assist.ncu.recorded_names import RecordedName, recorded_names
-from ncu_assist.ncu.spelling import nearest, split
-from ncu_assist.ncu.stalls import SAMPLED, SAMPLED_AS, STALL_REASONS, StallReason
+from ncu_assist.ncu.catalogue.available_names import on_chip
+from ncu_assist.ncu.catalogue.chips import CHIPS
+from ncu_assist.ncu.catalogue.derived import ALL_DERIVED, DERIVED_GROUPS, Derived
+from ncu_assist.ncu.catalogue.metric import Metric
+from ncu_assist.ncu.catalogue.metric_doctor import check_names, spelled, suggestion
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE, GROUPS, STALL
+from ncu_assist.ncu.catalogue.mistaken_names import MISTAKEN
+from ncu_assist.ncu.catalogue.nvidia_rules import NVIDIA_RULES, NvidiaRule
+from ncu_assist.ncu.catalogue.recorded_names import RecordedName, recorded_names
+from ncu_assist.ncu.catalogue.spelling import nearest, split
+from ncu_assist.ncu.catalogue.stalls import SAMPLED, SAMPLED_AS, STALL_REASONS, StallReason
 
 
 @dataclass(frozen=True)

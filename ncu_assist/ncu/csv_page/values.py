@@ -7,8 +7,8 @@ import re
 from array import array
 
 from ncu_assist.errors import DamagedData
-from ncu_assist.ncu.csv_text import AGAIN
-from ncu_assist.ncu.csv_units import base_unit
+from ncu_assist.ncu.csv_page.text import AGAIN
+from ncu_assist.ncu.csv_page.units import base_unit
 
 NUMBER = re.compile(r"-?(?:[1-9][0-9]{0,2}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?")
 # ncu prints two decimals or six. Three of them behind one to three digits are a thousand of another locale: 117.344.

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ncu_assist.ncu import formulas
-from ncu_assist.ncu.metric import EXACT, FIRST, HIGHER, LOWER, MEAN, NOISY, SUM, Better, Combine
-from ncu_assist.ncu.metrics import CATALOGUE
-from ncu_assist.ncu.stalls import ISSUED, STALL_METRICS, STALL_REASONS
+from ncu_assist.ncu.catalogue import formulas
+from ncu_assist.ncu.catalogue.metric import EXACT, FIRST, HIGHER, LOWER, MEAN, NOISY, SUM, Better, Combine
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.ncu.catalogue.stalls import ISSUED, STALL_METRICS, STALL_REASONS
 
 Values = Mapping[str, float]
 

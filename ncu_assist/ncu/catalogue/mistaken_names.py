@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncu_assist.ncu.nvprof_names import NVPROF
+from ncu_assist.ncu.catalogue.nvprof_names import NVPROF
 
 PER_REQUEST = "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op"
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ncu_assist.ncu.source_contents import INSTRUCTION_BYTES, NO_FILE, NO_LINE, Function, LaunchSource, SourceFile
-from ncu_assist.ncu.source_metrics import ACCESS, ACCESS_BITS, ACCESSES, SPACE, SPACES, spelled
+from ncu_assist.ncu.source.contents import INSTRUCTION_BYTES, NO_FILE, NO_LINE, Function, LaunchSource, SourceFile
+from ncu_assist.ncu.source.metrics import ACCESS, ACCESS_BITS, ACCESSES, SPACE, SPACES, spelled
 
 if TYPE_CHECKING:
     import numpy as np

@@ -17,7 +17,7 @@ from typing import IO, Any
 
 import msgspec
 
-from ncu_assist.ncu.source_contents import (
+from ncu_assist.ncu.source.contents import (
     DOCUMENT,
     INSTRUCTION_BYTES,
     NO_FILE,
@@ -30,7 +30,7 @@ from ncu_assist.ncu.source_contents import (
     SourceFile,
     SourceRequest,
 )
-from ncu_assist.ncu.source_metrics import KINDS, SAMPLED, is_source_metric
+from ncu_assist.ncu.source.metrics import KINDS, SAMPLED, is_source_metric
 
 ENTRIES = "launch__function_pcs"  # where the kernel starts: of a launch one address, of a replayed range several
 LAST_LINE = 2**31 - 1

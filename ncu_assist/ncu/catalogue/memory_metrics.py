@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncu_assist.ncu.metric import (
+from ncu_assist.ncu.catalogue.metric import (
     CHART,
     EXACT,
     FIRST,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ncu_assist.ncu.source_code import KIND_COLUMNS, code_columns, counter, kind_columns
-from ncu_assist.ncu.source_contents import NO_LINE, LaunchSource, SourceFile
-from ncu_assist.ncu.source_metrics import (
+from ncu_assist.ncu.source.code import KIND_COLUMNS, code_columns, counter, kind_columns
+from ncu_assist.ncu.source.contents import NO_LINE, LaunchSource, SourceFile
+from ncu_assist.ncu.source.metrics import (
     COUNTERS,
     NOT_ISSUED,
     NUMBERS,

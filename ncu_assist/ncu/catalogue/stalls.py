@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ncu_assist.ncu.metric import ALL_BUT_HOPPER, BLACKWELL, LOWER, MEAN, NOISY, WARP_STATE, Better, Metric
+from ncu_assist.ncu.catalogue.metric import ALL_BUT_HOPPER, BLACKWELL, LOWER, MEAN, NOISY, WARP_STATE, Better, Metric
 
 STALL_PREFIX = "smsp__average_warps_issue_stalled_"
 STALL = re.compile(STALL_PREFIX + r"(\w+)_per_issue_active\.ratio")  # Hopper has 'gmma', others not

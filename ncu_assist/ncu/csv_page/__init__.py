@@ -1,0 +1,1 @@
+"""The raw page of a report as ncu exports it to CSV."""

@@ -1,0 +1,1 @@
+"""What each source line and each instruction cost, through NVIDIA's reader in a child process."""
