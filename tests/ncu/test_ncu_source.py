@@ -14,9 +14,9 @@ from ncu.nvidia_reader import everything
 from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.ncu import report_file
 from ncu_assist.ncu.compressed import read_plain
+from ncu_assist.ncu.source import reading as source
 from ncu_assist.ncu.source.metrics import COUNTERS, NUMBERS, RATIOS
 from ncu_assist.ncu.source.reading import SourceTables, read_source
-from ncu_assist.ncu.source.reading import reading as source
 
 DATA = Path(__file__).parent.parent / "data"
 COUNTED = [name for name in NUMBERS if name not in RATIOS]
