@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
@@ -14,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ncu_assist import process
 from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.ncu import compressed, contents, report_file, tables
+from ncu_assist.ncu.child import MEMORY_BYTES, Reading, run_child
 from ncu_assist.ncu.contents import Contents, Document
 from ncu_assist.ncu.csv_page import export as csv_export
 from ncu_assist.ncu.instances import instances_frame
@@ -27,10 +26,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MIN_SHARE_OF_METRICS = 0.9  # launches of one report carry the same metrics; a few absent ones are told, more is damage
-WORDS_LIMIT = 300  # characters of a failed reader's output in a message
 NAMES_SHOWN = 3
 MIN_TIMEOUT_S, BYTES_PER_S = 120.0, 20e6  # a slow core reads 80 MB/s of a report
-MEMORY_BYTES = 2 << 30
 CSV_HEAD = 1 << 16  # bytes that tell a CSV export
 SAID = {error.exit_code: error for error in (DamagedData, UsageProblem)}  # errors that a child tells of in words
 
@@ -224,17 +221,9 @@ def _read(what: str, path: Path, plain: Path, folder: Path, limits: Limits) -> C
 
 def _child(what: str, path: Path, plain: Path, folder: Path, limits: Limits) -> None:
     """Run the reader on ``plain``; the name of ``path`` is what it is called in messages."""
-    timeout_s, memory = limits.seconds(plain), str(limits.memory_bytes)
-    argv = [sys.executable, "-m", "ncu_assist.ncu.reader", what, str(plain), path.name, str(folder), memory]
-    done = process.run(argv, timeout_s=timeout_s, is_stuck=limits.stopped)
-    if done.timed_out:
-        raise DamagedData(f"{path.name} could not be read within {timeout_s:g} s", "profile again")
-    if done.exit_code in SAID:
-        said = msgspec.json.decode(done.stderr)
-        raise SAID[done.exit_code](said["message"][:WORDS_LIMIT], said["hint"])
-    if done.exit_code != 0:
-        words = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.exit_code}"]
-        raise DamagedData(f"{path.name} cannot be read: the reader failed ({words[0][:WORDS_LIMIT]})", "profile again")
+    timeout_s = limits.seconds(plain)
+    argv = ["ncu_assist.ncu.reader", what, str(plain), path.name, str(folder), str(limits.memory_bytes)]
+    run_child(argv, Reading(path.name, "the reader", timeout_s, SAID), timeout_s, limits.stopped)
 
 
 def _check_counts(path: Path, contents: Contents, expected_launches: int | None) -> None:

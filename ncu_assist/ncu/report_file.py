@@ -123,7 +123,7 @@ def select(data: Bytes, keep: Set[int]) -> bytes:
     """Return the report with only the results numbered in ``keep``, and only the cubins that these refer to."""
     found = blocks(data)
     kept = {entry for number, entry in enumerate(e for block in found for e in block.results) if number in keep}
-    needed = {source for entry in kept for source in _sources_of(data, entry)}
+    needed = {source for entry in kept for source in sources_of(data, entry)}
     out = [data[: found[0].header_start - 4]]
     for block in found:
         entries = [e for e in block.entries if e in kept or (e.kind == SOURCES and _source_id(data, e) in needed)]
@@ -180,7 +180,8 @@ def _source_id(data: Bytes, entry: Entry) -> int | None:
     return next((f.value for f in wire.fields(data, entry.start, entry.end) if f.number == SOURCE_ID), None)
 
 
-def _sources_of(data: Bytes, entry: Entry) -> Iterator[int]:
+def sources_of(data: Bytes, entry: Entry) -> Iterator[int]:
+    """Yield the numbers of the cubins that a result refers to."""
     for field in wire.fields(data, entry.start, entry.end):
         if entry.kind == RESULTS and field.number == RESULT_SOURCES:
             yield from (f.value for f in wire.fields(data, field.body, field.end) if f.number == SOURCE_ID)

@@ -46,7 +46,6 @@ ROLLUPS: dict[str, tuple[str, ...]] = {
 }
 USUAL = {"Counter": "sum", "Ratio": "ratio", "Throughput": "avg.pct_of_peak_sustained_elapsed"}
 _SPLIT = re.compile(r"(?P<base>.*?__[^.]*)\.(?P<rollup>.+)")  # the base of a sampled metric has points before its __
-PREFIX = re.compile(r"(?:breakdown|pmsampling|group|regex):")
 # Of difflib's ratio: in a long name one renamed part stays above it and another metric of the unit below. In a short
 # one each word must: typing errors do, another tool's name for something else does not.
 NEAR = 0.75

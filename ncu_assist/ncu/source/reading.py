@@ -6,7 +6,6 @@ processes one after the other, each with a part of it: memory stays bounded and 
 
 from __future__ import annotations
 
-import sys
 import tempfile
 import time
 from collections.abc import Collection, Iterator, Sequence
@@ -16,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ncu_assist import process
-from ncu_assist.errors import DamagedData, UsageProblem
-from ncu_assist.ncu import report_file, wire
+from ncu_assist.errors import UsageProblem
+from ncu_assist.ncu import report_file
+from ncu_assist.ncu.child import MEMORY_BYTES, Reading, run_child
 from ncu_assist.ncu.report_file import Entry
 from ncu_assist.ncu.source.contents import DOCUMENT, REQUEST, VALUES, LaunchSource, SourceDocument, SourceRequest
 from ncu_assist.ncu.source.tables import lines_frame, sass_frame
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BATCH_BYTES = 48 << 20  # of launches in one child process, which then takes about 0.6 GB
-MEMORY_BYTES = 2 << 30
-WORDS_LIMIT = 300  # characters of a failed reader's output in a message
 
 
 @dataclass(frozen=True)
@@ -120,28 +117,15 @@ def _cubins(data: Bytes, entries: Sequence[Entry]) -> tuple[int, ...]:
     numbers: dict[tuple[int, ...], int] = {}
     found = []
     for place, entry in enumerate(entries):
-        ids = tuple(_cubin_ids(data, entry)) if entry.kind == report_file.RESULTS else ()
+        ids = tuple(report_file.sources_of(data, entry)) if entry.kind == report_file.RESULTS else ()
         found.append(numbers.setdefault(ids or (-1, place), len(numbers)))
     return tuple(found)
 
 
-def _cubin_ids(data: Bytes, entry: Entry) -> Iterator[int]:
-    for field in wire.fields(data, entry.start, entry.end):
-        if field.number == report_file.RESULT_SOURCES:
-            yield from (inner.value for inner in wire.fields(data, field.body, field.end))
-
-
 def _run_child(work: _Work, path: Path, folder: Path) -> None:
-    argv = [sys.executable, "-m", "ncu_assist.ncu.source.reader", str(path), str(folder), str(work.memory_bytes)]
-    done = process.run(argv, timeout_s=max(work.deadline - time.monotonic(), 0.0))
-    if done.timed_out:
-        raise DamagedData(f"the code in {work.name} could not be read within {work.timeout_s:g} s", "profile again")
-    if done.exit_code != 0:
-        words = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.exit_code}"]
-        raise DamagedData(
-            f"the code in {work.name} cannot be read: NVIDIA's reader failed ({words[0][:WORDS_LIMIT]})",
-            "profile again",
-        )
+    argv = ["ncu_assist.ncu.source.reader", str(path), str(folder), str(work.memory_bytes)]
+    reading = Reading(f"the code in {work.name}", "NVIDIA's reader", work.timeout_s)
+    run_child(argv, reading, max(work.deadline - time.monotonic(), 0.0))
 
 
 def _launches(folder: Path, batch: Sequence[int]) -> Iterator[LaunchSource]:
