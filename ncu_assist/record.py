@@ -39,6 +39,7 @@ class Toolchain:
     triton: str | None = None
     nvcc: str | None = None
     ncu: str | None = None
+    cuda: str | None = None  # that the program ran with, as the report says
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ class Launch:
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     duration_ns: float | None
+    repeat: int = 0  # which profiled call of the same work it belongs to
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,7 @@ class Profile:
     replay_mode: str
     launches_logged: int | None  # what ncu's log says it profiled; None where there is no log
     command: str
+    repeats: int = 1  # profiled calls of each workload
 
 
 @dataclass(frozen=True)
@@ -167,7 +170,7 @@ class Run:
 
 def encode(run: Run) -> bytes:
     """Return a run as JSON, its digest filled in."""
-    sealed = replace(run, digest=_digest(run))
+    sealed = replace(run, digest=_digest(msgspec.json.encode(run)))
     return msgspec.json.format(msgspec.json.encode(sealed), indent=1) + b"\n"
 
 
@@ -179,10 +182,12 @@ def decode(data: bytes) -> Run:
         raise DamagedData(f"run.json cannot be read: {error}") from error
     if run.schema != SCHEMA:
         raise DamagedData(f"run.json has schema '{run.schema}', this version reads '{SCHEMA}'")
-    if run.digest != _digest(run):
+    if run.digest != _digest(data):
         raise DamagedData("run.json was changed after it was written")
     return run
 
 
-def _digest(run: Run) -> str:
-    return hashlib.sha256(msgspec.json.encode(replace(run, digest=""))).hexdigest()
+def _digest(data: bytes) -> str:
+    """Return the hash of what a record says: of what is written, for an older one has fewer fields than Run."""
+    written = msgspec.json.decode(data)
+    return hashlib.sha256(msgspec.json.encode({**written, "digest": ""})).hexdigest()

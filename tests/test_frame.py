@@ -138,3 +138,43 @@ def test_means_of_unlike_launches_hang_on_their_times() -> None:
     assert not found.is_weighted("sector_efficiency_load")
     assert not found.is_weighted("dram_bytes")
     assert not found.is_weighted("sectors_per_request_load")  # of sums
+
+
+def repeated(*values: float, name: str = DRAM) -> Combined:
+    launches = tuple(launch(i, repeat=i) for i in range(len(values)))
+    return combine(make_run(launches=launches), metrics_frame(*[{name: value} for value in values]), "small")
+
+
+def test_repeats_of_the_same_work_do_not_add_up() -> None:
+    found = repeated(80.0, 90.0, 70.0)
+    assert (len(found.launches), found.repeats) == (1, 3)
+    assert found.values["dram_throughput"] == 80.0  # the median
+    assert found.duration_ns == 100_000.0
+    assert found.samples("dram_throughput") == [80.0, 90.0, 70.0]
+    assert found.named(DRAM) == 80.0
+
+
+def test_stall_shares_of_repeats_are_medians() -> None:
+    found = repeated(1.0, 8.0, 2.0, name=STALL.format("barrier"))
+    alone = [repeated(value, name=STALL.format("barrier")).stalls["barrier"] for value in (1.0, 8.0, 2.0)]
+    assert found.stalls["barrier"] == sorted(alone)[1]
+    assert found.samples("stall_barrier") == alone
+
+
+def test_a_value_that_a_repeat_lacks_is_none() -> None:
+    launches = (launch(0), launch(1, repeat=1))
+    found = combine(make_run(launches=launches), metrics_frame({}, {DRAM: None}), "small")
+    assert found.values["dram_throughput"] is None
+    assert found.samples("dram_throughput") == [83.0]
+
+
+def test_a_call_that_launched_other_kernels_is_no_repeat() -> None:
+    launches = (launch(0), launch(1, "other", repeat=1), launch(2, repeat=2))
+    found = combine(make_run(launches=launches), metrics_frame({}, {}, {}), "small")
+    assert found.repeats == 2
+
+
+def test_the_typical_launch_is_what_the_time_goes_to() -> None:
+    assert combined({}, {}, {}, times=(1e3, 1e3, 1e5)).typical_ns == pytest.approx(98_058.8, rel=1e-4)
+    assert combined({}, {}, times=(4e3, 4e3)).typical_ns == 4e3
+    assert combined({"gpu__time_duration.sum": None}, times=(None,)).typical_ns is None

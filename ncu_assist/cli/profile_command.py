@@ -15,6 +15,7 @@ from ncu_assist.errors import UsageProblem
 if TYPE_CHECKING:
     from ncu_assist.harness.request import Flush
 
+MOST_REPEATS = 50  # a launch takes 1.8 s under --set full (ncu_facts.md, Cost)
 LAUNCHES = 20  # of a foreign program unless asked for more: autotuning can launch hundreds, each taking a second
 
 
@@ -23,6 +24,14 @@ LAUNCHES = 20  # of a foreign program unless asked for more: autotuning can laun
 @options.workload
 @click.option("--set", "section_set", metavar="NAME", help="ncu section set; full unless given.")
 @click.option("--quick", is_flag=True, help="The small section set: a quarter of the time, fewer answers.")
+@click.option(
+    "--repeats",
+    type=click.IntRange(1, MOST_REPEATS),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Profile each call N times: how far its counters stray is then known of this very kernel.",
+)
 @click.option("--dry-run", is_flag=True, help="Print the exact ncu command and environment; run nothing.")
 @options.rounds
 @options.flush
@@ -47,6 +56,8 @@ def command(**given: Any) -> int:
         return _kernel(asked)
     if asked.kernel is None or asked.version is None:
         raise UsageProblem("a program's run needs both --kernel and --version", "add --kernel NAME --version V")
+    if asked.repeats > 1:
+        raise UsageProblem("--repeats is for a kernel; a program repeats its own launches", "drop --repeats")
     return _program(asked)
 
 
@@ -58,6 +69,7 @@ class Asked:
     workload: str | None
     section_set: str | None
     quick: bool
+    repeats: int
     dry_run: bool
     rounds: int | None
     flush: Flush
@@ -89,7 +101,7 @@ def _kernel(asked: Asked) -> int:
     from ncu_assist.render.json import outcome_json
     from ncu_assist.render.terminal import outcome_text
 
-    wish = Wish(asked.words[0], asked.words[1:], asked.workload, asked.rounds, asked.flush)
+    wish = Wish(asked.words[0], asked.words[1:], asked.workload, asked.rounds, asked.flush, asked.repeats)
     project, ncu = options.current_project(), ProfileOptions(asked.chosen_set)
     if asked.dry_run:
         write(dry_run(project, wish, ncu))

@@ -15,15 +15,16 @@ from ncu_assist.harness.problem import Problem
 WARMUP_CALLS = 2  # the first compiles and loads, the second finds everything in place
 
 
-def profile(call: Call, version: str, problem: Problem, seed: int) -> None:
-    """Warm up outside the ranges, then call once inside them, everything before and after it finished."""
+def profile(call: Call, version: str, problem: Problem, seed: int, repeats: int) -> None:
+    """Warm up outside the ranges, then call inside them, each time in its own, everything before and after finished."""
     inputs, outputs, integers = problem.inputs(seed), problem.outputs(), problem.workload.integers
     for _ in range(WARMUP_CALLS):
         call(inputs, outputs, integers)
     accelerator.synchronize(problem.device)
-    with _ranges(range_name(version, problem.workload.name), problem.device):
-        call(inputs, outputs, integers)
-        accelerator.synchronize(problem.device)
+    for repeat in range(repeats):
+        with _ranges(range_name(version, problem.workload.name, repeat), problem.device):
+            call(inputs, outputs, integers)
+            accelerator.synchronize(problem.device)
 
 
 @contextmanager

@@ -25,7 +25,8 @@ SEED_LIMIT = 2**31
 
 @dataclass(frozen=True)
 class Settings:
-    """How to measure. ``trials`` is the number of seeds in check, ``repeats`` that of further calls a seed.
+    """How to measure. ``trials`` is the number of seeds in check, ``repeats`` that of further calls a seed,
+    ``profile_repeats`` that of profiled calls.
 
     ``rounds`` and ``warmup`` count bench rounds kept and not kept. ``device`` is cuda; cpu serves tests.
     """
@@ -33,6 +34,7 @@ class Settings:
     stages: tuple[Stage, ...]
     trials: int = 3
     repeats: int = 5
+    profile_repeats: int = 1
     rounds: int = 100
     warmup: int = 3
     flush: Flush = "read"

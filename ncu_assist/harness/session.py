@@ -120,12 +120,13 @@ def run_check(session: Session) -> None:
 
 
 def run_profile(session: Session) -> None:
-    """Run every version on every workload once inside its NVTX ranges."""
+    """Run every version on every workload inside its NVTX ranges, as often as asked."""
     todo = [(p, v) for p in session.problems() for v in session.versions(p.workload)]
     for index, (problem, version) in enumerate(todo, 1):
         begin = Event("begin", "profile", version, problem.workload.name, index, len(todo))
-        call, seed = session.calls[version], session.request.seeds[0]
-        session.attempt(begin, partial(profile, call, version, problem, seed))
+        call, request = session.calls[version], session.request
+        repeats = request.settings.profile_repeats
+        session.attempt(begin, partial(profile, call, version, problem, request.seeds[0], repeats))
 
 
 def _check(session: Session, problem: Problem, version: str, outcomes: list[Check]) -> None:

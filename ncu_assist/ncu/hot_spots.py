@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ncu_assist.ncu.contents import RuleFacts
+from ncu_assist.ncu.line_sums import COST, EXCESSES, LineSums, known, line_sums, longest
 from ncu_assist.ncu.report import Report
-from ncu_assist.ncu.source.metrics import NOT_ISSUED, SAMPLES, STALL_COLUMN
-from ncu_assist.ncu.tables import Launches
+from ncu_assist.ncu.source.metrics import SAMPLES
 
 if TYPE_CHECKING:
     import pandas as pd
 
 TOP = 3
-MOST_LAUNCHES = 20  # whose lines are read, the longest: 30 ms each
-INTERVAL = "smsp__pcsamp_interval_cycles"  # ncu samples a long launch less often
-EXCESSES = ("sectors_excessive", "wavefronts_excessive")
-ISSUED = f"{STALL_COLUMN}selected"  # the state of a warp that issues: sampled, but no stall
 ADVICE = ("optimization", "warning")  # kinds of findings that are more than a remark
 
 
@@ -72,42 +67,30 @@ def hot_spots(report: Report, launches: Sequence[int]) -> HotSpots:
     if report.lossy:
         return HotSpots((), (), len(launches), 0, "a CSV export holds neither source lines nor NVIDIA's findings")
     found = _findings(report, launches)
-    longest = sorted(launches, key=lambda i: -(report.records[i].duration_ns or 0.0))[:MOST_LAUNCHES]
-    lines = _lines(report, report.source(longest).lines) if longest else ()
-    spots = HotSpots(() if isinstance(lines, str) else lines, found, len(launches), len(longest))
-    return replace(spots, note=lines) if isinstance(lines, str) else spots
+    read = longest(report, launches)
+    sums = line_sums(report, read) if read else ""
+    lines = () if isinstance(sums, str) else _lines(sums)
+    spots = HotSpots(lines, found, len(launches), len(read))
+    return replace(spots, note=sums) if isinstance(sums, str) else spots
 
 
-def _lines(report: Report, frame: pd.DataFrame) -> tuple[HotLine, ...] | str:
-    """Return the lines with most samples, or why there are none. A sample counts for the cycles between two of them."""
-    values = Launches(report.contents)
-    cycles = {launch: values.number(launch, INTERVAL) for launch in frame["launch"].unique()}
-    weights = frame["launch"].map({launch: 1.0 if math.isnan(c) else c for launch, c in cycles.items()})
-    stalls = [c for c in map(str, frame) if c.startswith(STALL_COLUMN) and not c.endswith(NOT_ISSUED) and c != ISSUED]
-    frame = frame.assign(cost=frame[SAMPLES] * weights, **{c: frame[c] * weights for c in stalls})
-    total = float(frame["cost"].sum())
-    if total <= 0:
-        return "no warp states were sampled: ncu-assist profile samples them, as ncu --set full does"
-    if frame["line"].isna().all():
-        return "the code has no line numbers: compile with -lineinfo, and profile again"
-    groups = frame.groupby(["file", "line"], observed=True, sort=True)
-    sums = groups[["cost", SAMPLES, *EXCESSES, *stalls]].sum(min_count=1)
-    top = sums.assign(source=groups["source"].first()).nlargest(TOP, "cost")
-    return tuple(_line(key, row, stalls, total) for key, row in top.iterrows() if row["cost"] > 0)
+def _lines(sums: LineSums) -> tuple[HotLine, ...]:
+    """Return the lines with most samples. A sample counts for the cycles between two of them."""
+    top = sums.frame.nlargest(TOP, COST)
+    return tuple(_line(key, row, sums) for key, row in top.iterrows() if row[COST] > 0)
 
 
-def _line(key: object, row: pd.Series[float], stalls: list[str], total: float) -> HotLine:
+def _line(key: object, row: pd.Series[float], sums: LineSums) -> HotLine:
     assert isinstance(key, tuple)
-    waits = {name: float(row[name]) for name in stalls if row[name] > 0}
     source: object = row["source"]
-    excess = {name: None if math.isnan(row[name]) else float(row[name]) for name in EXCESSES}
+    excess = {name: known(row[name]) for name in EXCESSES}
     return HotLine(
         file=str(key[0]),
         line=int(key[1]),
         source=source if isinstance(source, str) else None,
-        share=float(row["cost"]) / total,
+        share=float(row[COST]) / sums.total,
         samples=int(row[SAMPLES]),
-        stall=max(waits, key=lambda name: waits[name]).removeprefix(STALL_COLUMN) if waits else None,
+        stall=sums.stall_of(row),
         **excess,
     )
 

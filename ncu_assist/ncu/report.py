@@ -19,7 +19,7 @@ from ncu_assist.ncu.child import MEMORY_BYTES, Reading, run_child
 from ncu_assist.ncu.contents import Contents, Document
 from ncu_assist.ncu.csv_page import export as csv_export
 from ncu_assist.ncu.instances import instances_frame
-from ncu_assist.ncu.source.reading import SourceTables, read_source
+from ncu_assist.ncu.source.reading import SourceLines, SourceTables, read_lines, read_source
 from ncu_assist.record import Device, Launch
 
 if TYPE_CHECKING:
@@ -141,6 +141,18 @@ class Report:
                 memory_bytes=self.limits.memory_bytes,
             )
 
+    def source_lines(self, launches: Collection[int]) -> SourceLines:
+        """Return ``lines`` of some launches and the imported files; raises as ``instances``, ends as ``limits`` say."""
+        with self._opened("source code") as (plain, _):
+            return read_lines(
+                plain,
+                launches,
+                name=self.path.name,
+                timeout_s=self.limits.seconds(plain),
+                memory_bytes=self.limits.memory_bytes,
+                stopped=self.limits.stopped,
+            )
+
     @cached_property
     def _source(self) -> SourceTables:
         return self.source()
@@ -159,6 +171,12 @@ class Report:
     def ncu_version(self) -> str | None:
         """Return the version of the ncu that measured; None where the report does not say."""
         return self.contents.session.ncu_version
+
+    @property
+    def cuda_version(self) -> str | None:
+        """Return the version of CUDA that the program ran with, such as '13.0'; None where the report does not say."""
+        known = self.session["cuda"].dropna()
+        return None if known.empty else str(known.iloc[0])
 
     @cached_property
     def notes(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,7 @@ class Measurement:
     samples: pd.DataFrame | None
     options: ProfileOptions | None
     command: str
+    repeats: int = 1  # profiled calls of each workload
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def save(store: Store, shared: Measurement, result: VersionResult) -> StoredRun:
         workloads=tuple(workload_facts(shared.kernel, w) for w in _served(shared, version)),
         checks=result.checks,
         bench=_bench(shared, version),
-        profile=profile_facts(shared.options, len(capture.launches), shared.command)
+        profile=profile_facts(shared.options, len(capture.launches), shared.command, shared.repeats)
         if capture and shared.options
         else None,
         launches=capture.launches if capture else (),
@@ -119,7 +120,7 @@ def _bench(shared: Measurement, version: Version) -> Bench | None:
     return Bench(b.bench_id, b.flush, b.rounds, b.temperature_c, b.throttle_reasons, timings)
 
 
-def profile_facts(options: ProfileOptions, launches: int, command: str) -> Profile:
+def profile_facts(options: ProfileOptions, launches: int, command: str, repeats: int = 1) -> Profile:
     """Return how counters were taken, and for how many launches ncu's log vouches."""
     return Profile(
         section_set=options.section_set,
@@ -128,9 +129,10 @@ def profile_facts(options: ProfileOptions, launches: int, command: str) -> Profi
         replay_mode=options.replay_mode,
         launches_logged=launches,
         command=command,
+        repeats=repeats,
     )
 
 
 def _toolchain(toolchain: Toolchain, capture: VersionCapture | None) -> Toolchain:
-    t = toolchain
-    return Toolchain(t.python, t.torch, t.triton, t.nvcc, capture.ncu_version if capture else t.ncu)
+    """Return what the child and the report know together."""
+    return replace(toolchain, ncu=capture.toolchain.ncu, cuda=capture.toolchain.cuda) if capture else toolchain

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ from ncu_assist.ncu.contents import Contents
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.pipeline.foreign_run import IMPORTED, Names, foreign_run, stem
 from ncu_assist.pipeline.importing import report_notes
-from ncu_assist.record import Toolchain
+from ncu_assist.pipeline.together import Stopped, together
 from ncu_assist.store import StoredRun
 
 if TYPE_CHECKING:
@@ -52,25 +51,17 @@ def bare_reports(titles: Sequence[str], paths: Sequence[Path], kernel: str | Non
 
     Raises as ``read_report`` does, for the first that cannot be read; the other reader is then ended, as by Ctrl-C.
     """
-    reports = _read_together(paths)
+    reports = together([partial(_read, path) for path in paths])
     return [_bare(title, report, kernel) for title, report in zip(titles, reports, strict=True)]
 
 
-def _read_together(paths: Sequence[Path]) -> list[Report]:
-    stop = threading.Event()
-    with ThreadPoolExecutor(max(1, len(paths))) as pool:
-        reading = [pool.submit(read_report, path, stopped=stop.is_set) for path in paths]
-        try:
-            return [one.result() for one in reading]
-        except BaseException:
-            stop.set()
-            raise
+def _read(path: Path, stopped: Stopped) -> Report:
+    return read_report(path, stopped=stopped)
 
 
 def _bare(title: str, report: Report, kernel: str | None) -> BareReport:
     names = Names(kernel or IMPORTED, stem(report.path) or report.path.name)
-    toolchain = Toolchain(ncu=report.ncu_version)
-    facts = {"run_id": "", "created": "", "toolchain": toolchain, "verified": False, "notes": report_notes(report)}
+    facts = {"run_id": "", "created": "", "verified": False, "notes": report_notes(report)}
     return BareReport(foreign_run(names, report, "imported", **facts), report.path.parent, title, report)
 
 

@@ -52,5 +52,5 @@ def launch_numbers(run: Run, report: Report) -> tuple[int, ...]:
 
 def _alike(launches: Sequence[Launch], others: Sequence[Launch]) -> bool:
     """Tell whether these are the same launches, whatever their numbers and workloads."""
-    bare = [[replace(one, index=0, workload=None) for one in some] for some in (launches, others)]
+    bare = [[replace(one, index=0, workload=None, repeat=0) for one in some] for some in (launches, others)]
     return bare[0] == bare[1]

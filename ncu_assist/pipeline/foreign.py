@@ -6,6 +6,7 @@ import secrets
 import shutil
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -14,12 +15,11 @@ from ncu_assist.executors import EXECUTORS
 from ncu_assist.ncu.command import ProfileOptions, check_set, find_ncu
 from ncu_assist.ncu.log import ProfiledLaunch
 from ncu_assist.pipeline.archiving import capture_files, profile_facts
-from ncu_assist.pipeline.foreign_run import Names, check_names, foreign_run
+from ncu_assist.pipeline.foreign_run import Names, check_names, foreign_run, toolchain_of
 from ncu_assist.pipeline.ncu_stage import Capture, Limits, NcuStage
 from ncu_assist.pipeline.profiling import VersionCapture
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
-from ncu_assist.record import Toolchain
 from ncu_assist.store import Store, StoredRun
 
 
@@ -68,10 +68,10 @@ def _save(
 ) -> StoredRun:
     report = capture.report
     profile = profile_facts(options, len(report.records), " ".join(command))
-    toolchain = Toolchain(python=sys.version.split()[0], ncu=report.ncu_version)
+    toolchain = replace(toolchain_of(report), python=sys.version.split()[0])
     run = foreign_run(names, report, "live", toolchain=toolchain, profile=profile, notes=(*notes, *report.notes))
     shared = VersionCapture(
-        report.records, report.metrics, capture.data, capture.log, report.device, report.ncu_version
+        report.records, report.metrics, capture.data, capture.log, report.device, toolchain_of(report)
     )
     return Store(project.reports).save(run, capture_files(shared))
 

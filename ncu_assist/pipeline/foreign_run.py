@@ -10,8 +10,9 @@ from typing import Any
 
 from ncu_assist import __version__
 from ncu_assist.errors import UsageProblem
+from ncu_assist.ncu.command_line import options_in
 from ncu_assist.ncu.report import Report
-from ncu_assist.record import Run, Source
+from ncu_assist.record import Profile, Run, Source, Toolchain
 from ncu_assist.store import machine_hash, new_run_id
 from ncu_assist.store.naming import is_folder_name
 
@@ -63,5 +64,18 @@ def foreign_run(names: Names, report: Report, source: Source, **facts: Any) -> R
         "device": report.device,
         "workloads": (),
         "launches": report.records,
+        "profile": _profile(report),
+        "toolchain": toolchain_of(report),
     }
     return Run(kernel=names.kernel, version=names.version, source=source, **(known | facts))
+
+
+def toolchain_of(report: Report) -> Toolchain:
+    """Return the versions that a report says."""
+    return Toolchain(ncu=report.ncu_version, cuda=report.cuda_version)
+
+
+def _profile(report: Report) -> Profile | None:
+    """Return how the counters of a report were taken, as far as its command line says."""
+    o = options_in(report.contents.session.command)
+    return Profile(o.section_set, o.clock_control, o.cache_control, o.replay_mode, None, "") if o else None

@@ -11,7 +11,7 @@ from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.ncu.second_opinion import second_opinion
 from ncu_assist.pipeline.foreign_run import Names, check_names, foreign_run
 from ncu_assist.project import Project
-from ncu_assist.record import ROUNDED, Toolchain
+from ncu_assist.record import ROUNDED
 from ncu_assist.store import Store, StoredRun, metrics_parquet
 from ncu_assist.store.reading import EXPORT, METRICS, REPORTS
 from ncu_assist.store.references import existing_report
@@ -36,9 +36,8 @@ def import_report(project: Project, path: Path, names: Names) -> StoredRun:
         files: dict[str, bytes | Path] = {METRICS: metrics_parquet(report.metrics)}
         plain = compressed.plain_file(path, Path(folder))
         files[EXPORT if report.lossy else REPORTS[0]] = compressed.compress_file(plain, Path(folder) / "packed")
-        toolchain = Toolchain(ncu=report.ncu_version)
         notes = (*report_notes(report), *([opinion] if opinion else []))
-        run = foreign_run(names, report, "imported", toolchain=toolchain, verified=False, notes=notes)
+        run = foreign_run(names, report, "imported", verified=False, notes=notes)
         return Store(project.reports).save(run, files)
 
 

@@ -46,6 +46,8 @@ class Job:
         names = [] if everything else [version.short for version in self.versions]
         workload = "all" if len(self.workloads) > 1 else self.workloads[0].name
         section_set = ["--set", self.options.section_set] if self.options else []
+        if self.settings.profile_repeats > 1:
+            section_set += ["--repeats", str(self.settings.profile_repeats)]
         what = "profile" if self.options else "bench" if "bench" in self.settings.stages else "check"
         return " ".join(["ncu-assist", what, self.kernel.name, *names, "--workload", workload, *section_set])
 
@@ -116,7 +118,7 @@ def _launches_before(job: Job, version: str) -> float:
     """Return how many launches a call of this version made when it was profiled last; 1 if it never was."""
     for stored in Store(job.project.reports).runs(job.kernel.name, version):
         if stored.run.launches:
-            return len(stored.run.launches) / len({launch.workload for launch in stored.run.launches})
+            return len(stored.run.launches) / len({(one.workload, one.repeat) for one in stored.run.launches})
     return 1.0
 
 
@@ -147,6 +149,7 @@ def _save(
         samples=measured.samples,
         options=job.options,
         command=job.command,
+        repeats=job.settings.profile_repeats,
     )
     store = Store(job.project.reports)
     rows = []

@@ -22,13 +22,17 @@ from ncu_assist.store import Store
 
 @dataclass(frozen=True)
 class Wish:
-    """What was asked for, by name. ``workload`` None is the default one; ``rounds`` None what the project says."""
+    """What was asked for, by name. ``workload`` None is the default one; ``rounds`` None what the project says.
+
+    ``repeats`` is how often each call is profiled.
+    """
 
     kernel: str
     versions: tuple[str, ...] = ()
     workload: str | None = None
     rounds: int | None = None
     flush: Flush = "read"
+    repeats: int = 1
 
 
 def plan(project: Project, wish: Wish, stages: tuple[Stage, ...], options: ProfileOptions | None = None) -> Job:
@@ -39,6 +43,7 @@ def plan(project: Project, wish: Wish, stages: tuple[Stage, ...], options: Profi
         trials=project.settings.check_trials,
         rounds=wish.rounds or project.settings.rounds,
         flush=wish.flush,
+        profile_repeats=wish.repeats,
     )
     versions, workloads = kernel.select_versions(wish.versions), kernel.select_workloads(wish.workload)
     return Job(project, kernel, versions, workloads, settings, options, EXECUTORS["local"])

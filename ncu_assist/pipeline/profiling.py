@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError
 from ncu_assist.harness.client import only, profile_command
-from ncu_assist.harness.names import call_of
+from ncu_assist.harness.names import call_of, repeat_of
 from ncu_assist.harness.request import Request
 from ncu_assist.ncu import report_file
+from ncu_assist.pipeline.foreign_run import toolchain_of
 from ncu_assist.pipeline.ncu_stage import Capture, NcuStage
 from ncu_assist.pipeline.progress import RangeWatch
 from ncu_assist.pipeline.reporter import Reporter
-from ncu_assist.record import Device, Launch
+from ncu_assist.record import Device, Launch, Toolchain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +34,7 @@ class VersionCapture:
     data: bytes
     log: str
     device: Device | None
-    ncu_version: str | None
+    toolchain: Toolchain  # as the report says
 
 
 @dataclass(frozen=True)
@@ -95,8 +96,9 @@ class _Attempt:
         """Profile versions in one process. Raises whatever NcuStage.run raises."""
         part = only(self.request, versions)
         stage = replace(self.stage, work=_relative(Path(part.out), self.stage.root))
-        expected = {version: self.expected.get(version, 1.0) for version in versions}
-        watch = RangeWatch(expected, len(part.workloads), self.max_launches, self.reporter)
+        repeats = part.settings.profile_repeats
+        expected = {version: repeats * self.expected.get(version, 1.0) for version in versions}
+        watch = RangeWatch(expected, len(part.workloads), repeats * self.max_launches, self.reporter)
         self.reporter.status(STARTING)
         try:
             shares = split(stage.run(profile_command(_relative(part.path, stage.root)), watch.line, watch.launch))
@@ -127,8 +129,9 @@ def split(capture: Capture) -> dict[str, VersionCapture]:
     """Return each version's share of a capture, by the NVTX ranges that its launches stand in."""
     owners: dict[str, list[Launch]] = {}
     for launch in capture.report.records:
-        version, workload = call_of(launch.ranges[-1]) if launch.ranges else ("", "")
-        owners.setdefault(version, []).append(replace(launch, workload=workload))
+        name = launch.ranges[-1] if launch.ranges else ""
+        version, workload = call_of(name)
+        owners.setdefault(version, []).append(replace(launch, workload=workload, repeat=repeat_of(name)))
     return {version: _share(capture, launches) for version, launches in owners.items() if version}
 
 
@@ -143,5 +146,5 @@ def _share(capture: Capture, launches: list[Launch]) -> VersionCapture:
         data=report_file.select(capture.data, set(numbers)),
         log=capture.log,
         device=capture.report.device,
-        ncu_version=capture.report.ncu_version,
+        toolchain=toolchain_of(capture.report),
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ncu_assist.frame import by_launch
 from ncu_assist.ncu.report import read_report
+from ncu_assist.store import Store
 
 DATA = Path(__file__).parent.parent / "data"
 Values = dict[str, float]
@@ -18,6 +19,13 @@ def launches(stem: str) -> tuple[tuple[str, Values], ...]:
     report = read_report(DATA / f"{stem}_full_h200_2025.3.1.ncu-rep.zst")
     tables = by_launch(report.metrics)
     return tuple((record.kernel, tables[record.index]) for record in report.records)
+
+
+@functools.cache
+def archived(folder: str) -> tuple[tuple[str, Values], ...]:
+    """Return the same of the runs in an archive below tests/data."""
+    runs = [(stored.run, by_launch(stored.metrics())) for stored in Store(DATA / folder).runs()]
+    return tuple((f"{one.kernel} {one.grid}", tables[one.index]) for run, tables in runs for one in run.launches)
 
 
 def values_of(stem: str, kernel: str) -> Values:

@@ -13,6 +13,7 @@ from kernel_folder import write_kernel
 from measured import RIGHT, Notes
 from planted import LAUNCH, cuda
 
+from ncu_assist.diff import DiffOptions
 from ncu_assist.executors.local import Local
 from ncu_assist.harness.request import Settings
 from ncu_assist.ncu.command import ProfileOptions
@@ -116,5 +117,5 @@ def test_any_program_and_its_report(tmp_path: Path, notes: Notes) -> None:
     path.write_bytes(stored.report_bytes() or b"")
     imported = import_report(project, path, default_names(path, "program", "v1"))
     assert imported.run.verified is False
-    diff = compare(project, ("program/v0", "program/v1"), None, None)
+    diff = compare(project, ("program/v0", "program/v1"), None, DiffOptions())
     assert diff.verdict.verdict == "unclear"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from measured import RIGHT, WRONG, Notes, make_job
 
+from ncu_assist.diff import DiffOptions
 from ncu_assist.errors import UsageProblem
 from ncu_assist.pipeline.measuring import Job, measure
 from ncu_assist.pipeline.reading import compare, listing, named
@@ -25,12 +26,12 @@ def test_counters_come_from_the_profiled_run_and_times_from_the_newest_common_be
     measure(job, notes)
     newest = measure(without_counters(job), notes).versions[0].run
     assert newest is not None
-    diff = compare(job.project, ("v0", "v1"), None, None)
+    diff = compare(job.project, ("v0", "v1"), None, DiffOptions())
     assert diff.launches
     assert diff.verdict.pairs > 0
     assert diff.baseline.timing is not None
     assert diff.baseline.timing.bench_id == newest.run.bench.bench_id  # type: ignore[union-attr]
-    named = compare(job.project, (f"v0@{diff.baseline.run_id}", "v1"), None, None)
+    named = compare(job.project, (f"v0@{diff.baseline.run_id}", "v1"), None, DiffOptions())
     assert named.baseline.timing.bench_id != newest.run.bench.bench_id  # type: ignore[union-attr]
 
 

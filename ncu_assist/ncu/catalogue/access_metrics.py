@@ -43,8 +43,7 @@ def _busy(key: str, name: str, label: str, meaning: str) -> Metric:
 
 def _bytes(key: str, name: str, label: str, meaning: str, lacking: tuple[str, ...] = ()) -> Metric:
     better: Better | None = None if lacking else LOWER
-    exact = name == "l1tex2xbar_write_bytes"  # what is written depends on the program, what is read on L1's hits
-    return Metric(key, (f"l1tex__m_{name}.sum",), NOWHERE, label, "byte", better, exact, SUM, meaning, lacking=lacking)
+    return Metric(key, (f"l1tex__m_{name}.sum",), NOWHERE, label, "byte", better, NOISY, SUM, meaning, lacking=lacking)
 
 
 # fmt: off

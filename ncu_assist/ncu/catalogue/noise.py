@@ -1,14 +1,16 @@
 """How far a metric strays when the same kernel is profiled again, from recorded repeats of each chip.
 
-A deviation is the largest distance of any repeat from the median of its kernel, in the kernel that strays most:
-relative to the median, for percentages in points of 100. Kernels that hardly do what is counted are left out. Short
-kernels have their own: below about 20 us a counter that needs several passes is put together from launches that differ.
+A deviation is the largest distance of any repeat from the median of its kernel, in the kernel that strays most. It has
+two parts: relative to the value, of kernels that do what is counted; absolute, of kernels that hardly do. Percentages
+stray in points. Short kernels have their own: below about 20 us a counter that needs several passes is put together
+from launches that differ.
 """
 
 from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -22,38 +24,68 @@ LIMITS: tuple[tuple[float, NoiseClass], ...] = ((0.0, "exact"), (0.01, "within 1
 
 
 @dataclass(frozen=True)
+class Deviation:
+    """How far a metric strays: ``relative`` of its value and ``absolute`` in its unit; points of a percentage."""
+
+    relative: float
+    absolute: float
+    in_points: bool = False
+
+    def of(self, value: float) -> float:
+        """Return how far a value may be from what another repeat would give, in its unit."""
+        return self.relative * abs(value) + self.absolute
+
+    @property
+    def share(self) -> float:
+        """The same as a part of the value, of 100 for a percentage."""
+        return self.absolute / 100 if self.in_points else self.relative
+
+
+@dataclass(frozen=True)
 class Recording:
-    """Repeats of one chip; ``deviation`` by our key: of long and of short kernels, None where none exercised it."""
+    """Repeats of one chip. ``deviation``: by our key or ncu's name, of long and of short kernels; None: none did it."""
 
     chip: str
     gpu: str
     ncu: str
     launches: int
-    deviation: dict[str, tuple[float | None, float | None]]
+    deviation: dict[str, tuple[Deviation | None, Deviation | None]]
+
+    def of(self, key: str, duration_ns: float) -> Deviation | None:
+        """Return how far a metric strays in a kernel of this duration; None where no recorded kernel exercised it."""
+        long, short = self.deviation.get(key, (None, None))
+        return short if duration_ns < SHORT_NS else long
 
 
 @functools.cache
 def recording(chip: str) -> Recording | None:
     """Return the recorded repeats of a chip; None where there are none."""
-    path = DATA / f"noise_{chip}.json"
+    path = DATA / f"noise_{chip}.json.zst"
     if not path.is_file():
         return None
-    raw = json.loads(path.read_text(encoding="utf-8"))
+    import zstandard
+
+    raw = json.loads(zstandard.ZstdDecompressor().decompress(path.read_bytes()))
     launches = sum(kernel["launches"] for kernel in raw["kernels"])
-    deviation = {key: (long, short) for key, (long, short) in raw["deviation"].items()}
-    return Recording(raw["chip"], raw["gpu"], raw["ncu"], launches, deviation)
+    return Recording(raw["chip"], raw["gpu"], raw["ncu"], launches, deviations(raw["deviation"]))
 
 
-def deviation(key: str, chip: str, duration_ns: float) -> float | None:
-    """Return how far this metric strays in a kernel of this duration; None where no recording exercised it."""
-    known = recording(chip)
-    long, short = known.deviation.get(key, (None, None)) if known else (None, None)
-    return short if duration_ns < SHORT_NS else long
+def deviations(raw: Mapping[str, Sequence[list[float] | None]]) -> dict[str, tuple[Deviation | None, Deviation | None]]:
+    """Return the deviations of a recording as its file has them, of long and of short kernels."""
+    return {key: (_deviation(long), _deviation(short)) for key, (long, short) in raw.items()}
+
+
+def _deviation(raw: list[float] | None) -> Deviation | None:
+    """Return what a file has as [relative, absolute], or [points] of a percentage."""
+    if raw is None:
+        return None
+    return Deviation(0.0, raw[0], in_points=True) if len(raw) == 1 else Deviation(raw[0], raw[1])
 
 
 def noise_class(key: str, chip: str, duration_ns: float) -> NoiseClass:
-    """Return the same as a word."""
-    strays = deviation(key, chip, duration_ns)
+    """Return how far a metric strays as a word."""
+    known = recording(chip)
+    strays = known.of(key, duration_ns) if known else None
     if strays is None:
         return "unknown"
-    return next((word for limit, word in LIMITS if strays <= limit), "wanders")
+    return next((word for limit, word in LIMITS if strays.share <= limit), "wanders")

@@ -39,6 +39,8 @@ SPEED_METRICS: tuple[Metric, ...] = (
            "cycles of the SMs, a second; lower where clocks were locked or throttled"),
     Metric("dram_clock", ("dram__cycles_elapsed.avg.per_second",), SPEED, "DRAM Frequency", "hz", None, NOISY, FIRST,
            "cycles of DRAM, a second"),
+    Metric("l2_clock", ("lts__cycles_elapsed.avg.per_second",), NOWHERE, "L2 Frequency", "hz", None, NOISY, MEAN,
+           "cycles of L2, a second"),
     Metric("cycles", ("gpc__cycles_elapsed.max",), SPEED, "Elapsed Cycles", "cycle", LOWER, NOISY, SUM,
            "cycles of the SMs' clock from start to end; what waits for DRAM takes more of them at a higher clock"),
     Metric("sm_cycles_active", ("sm__cycles_active.avg",), SPEED, "SM Active Cycles", "cycle", None, NOISY, SUM,

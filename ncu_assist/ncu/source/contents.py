@@ -20,6 +20,7 @@ class SourceRequest:
     launches_in_file: int
     places: tuple[int, ...]
     cubins: tuple[int, ...]
+    with_sass: bool = True  # without, only addresses with a counter and their lines: nothing is disassembled
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Function:
 
     start: int
     base: int  # where offsets count from: ``start``, but the kernel where the report holds no code at this address
-    sass: tuple[str, ...]  # empty where the report holds no code at this address
+    sass: tuple[str, ...]  # empty where the report holds no code at this address, or was not asked for it
     files: tuple[int, ...]  # of each instruction, a number in ``SourceDocument.files`` or NO_FILE
     lines: tuple[int, ...]  # of each instruction, counted from 1, or NO_LINE
 

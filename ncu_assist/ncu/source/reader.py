@@ -2,7 +2,8 @@
 
 The reader alone knows SASS and source lines: it disassembles the cubins, 0.12 ms an instruction, and starts over for
 each launch. So a function is asked for once and shared by the launches that ran it. It also keeps about 10 MB for
-each launch that was looked at until the process ends: who has many launches starts several processes.
+each launch that was looked at until the process ends: who has many launches starts several processes. Where only the
+lines are wanted nothing is disassembled: of which line an instruction is the reader knows in 2 µs.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from __future__ import annotations
 import resource
 import sys
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import IO, Any
@@ -30,7 +33,7 @@ from ncu_assist.ncu.source.contents import (
     SourceFile,
     SourceRequest,
 )
-from ncu_assist.ncu.source.metrics import KINDS, SAMPLED, is_source_metric
+from ncu_assist.ncu.source.counters import counters_of
 
 ENTRIES = "launch__function_pcs"  # where the kernel starts: of a launch one address, of a replayed range several
 LAST_LINE = 2**31 - 1
@@ -50,7 +53,7 @@ def main(arguments: list[str]) -> int:
     if len(places) != request.launches_in_file:
         raise SystemExit(f"it returned {len(places)} of {request.launches_in_file} launches")
     with (Path(folder) / VALUES).open("wb") as out:
-        reading = _Reading(out)
+        reading = _Reading(out, request.with_sass)
         for place, cubins in zip(request.places, request.cubins, strict=True):
             part, number = places[place]
             reading.launch(part.action_by_idx(number), cubins)
@@ -61,11 +64,11 @@ def main(arguments: list[str]) -> int:
 class _Reading:
     """The functions, files and lists of metrics that launches share; the counters go straight into a file."""
 
-    def __init__(self, out: IO[bytes]) -> None:
-        self._out = out
+    def __init__(self, out: IO[bytes], with_sass: bool = True) -> None:
+        self._out, self._with_sass = out, with_sass
         self._files: dict[SourceFile, int] = {}
         self._functions: list[Function] = []
-        self._known: dict[tuple[int, int], int] = {}  # cubins and start address -> number of the function
+        self._known: dict[tuple[int, ...], int] = {}  # cubins and start address (and size) -> number of the function
         self._metric_lists: dict[tuple[str, ...], int] = {}
         self._launches: list[LaunchCode] = []
 
@@ -80,9 +83,9 @@ class _Reading:
         kernel = action.name()
         if kernel is None:
             raise SystemExit("a launch is empty")  # it cannot be parsed
-        counters = dict(_counters(action))
+        counters = dict(counters_of(action))
         counted = {address for values in counters.values() for address in values}
-        functions, place = self._code(action, cubins, counted)
+        functions, place = (self._code if self._with_sass else self._counted)(action, cubins, counted)
         for values in counters.values():
             column = array("d", bytes(8 * len(place)))
             for address, value in values.items():
@@ -109,29 +112,56 @@ class _Reading:
                 add(_start(action, address))
         return functions, place
 
+    def _counted(self, action: Any, cubins: int, counted: Iterable[int]) -> tuple[list[int], dict[int, int]]:
+        """Return the addresses that something was counted at, each stretch without a gap as a function without SASS."""
+        addresses, contents = sorted(counted), dict(action.source_files())
+        functions = []
+        for start, size in stretches(addresses):
+            read = partial(self._lines, action, contents, start, size)
+            functions.append(self._remembered((cubins, start, size), read))
+        return functions, {address: row for row, address in enumerate(addresses)}
+
     def _function(self, action: Any, cubins: int, start: int, entries: Sequence[int]) -> int:
-        if (cubins, start) not in self._known:
-            self._known[cubins, start] = len(self._functions)
-            self._functions.append(self._read(action, start, entries))
-        return self._known[cubins, start]
+        return self._remembered((cubins, start), partial(self._read, action, start, entries))
+
+    def _remembered(self, key: tuple[int, ...], read: Callable[[], Function]) -> int:
+        if key not in self._known:
+            self._known[key] = len(self._functions)
+            self._functions.append(read())
+        return self._known[key]
 
     def _read(self, action: Any, start: int, entries: Sequence[int]) -> Function:
         """Return the code from an address on until there is none; at least one row, for the counters of ``start``."""
-        contents = dict(action.source_files())
-        sass, files, lines = [], [], []
-        address = start
+        sass, address = [], start
         while (text := _sass(action, address)) or address == start:
-            info = action.source_info(address)
-            name = info.file_name() if info else ""
             sass.append(text)
-            files.append(self._file(name, contents.get(name) or None) if name else NO_FILE)
-            lines.append(_line(info) if name else NO_LINE)
             address += INSTRUCTION_BYTES
         base = start if sass[0] else max((entry for entry in entries if entry <= start), default=start)
-        return Function(start, base, tuple(sass), tuple(files), tuple(lines))
+        function = self._lines(action, dict(action.source_files()), start, len(sass))
+        return replace(function, base=base, sass=tuple(sass))
+
+    def _lines(self, action: Any, contents: dict[str, str], start: int, size: int) -> Function:
+        """Return of which file and line each of ``size`` instructions is, without their text."""
+        infos = [action.source_info(start + i * INSTRUCTION_BYTES) for i in range(size)]
+        names = [info.file_name() if info else "" for info in infos]
+        files = tuple(self._file(name, contents.get(name) or None) if name else NO_FILE for name in names)
+        lines = tuple(_line(info) if name else NO_LINE for name, info in zip(names, infos, strict=True))
+        return Function(start, start, ("",) * size, files, lines)
 
     def _file(self, name: str, content: str | None) -> int:
         return self._files.setdefault(SourceFile(name, content), len(self._files))
+
+
+def stretches(addresses: Sequence[int]) -> list[tuple[int, int]]:
+    """Return sorted addresses as stretches without a gap: where each starts, and of how many instructions it is."""
+    found: list[tuple[int, int]] = []
+    for address in addresses:
+        start, size = found[-1] if found else (address, 0)
+        if size and address == start + size * INSTRUCTION_BYTES:
+            found[-1] = start, size + 1
+        else:
+            found.append((address, 1))
+    return found
 
 
 def _entries(action: Any) -> list[int]:
@@ -159,30 +189,6 @@ def _line(info: Any) -> int:
 def _sass(action: Any, address: int) -> str:
     text = action.sass_by_pc(address).strip()
     return "" if text == NOT_CODE else text
-
-
-def _counters(action: Any) -> Iterator[tuple[str, dict[int, float]]]:
-    """Yield each metric that was collected by address in this launch, and its values; an absent address has zero."""
-    for name in sorted(action.metric_names()):
-        if not is_source_metric(name):
-            continue
-        metric = action.metric_by_name(name)
-        total = metric.as_double() if metric.has_value() and name not in KINDS else None
-        if total == 0:
-            yield name, {}
-        elif metric.num_instances() and metric.has_correlation_ids():
-            values = _values(metric)
-            if total is not None and not name.startswith(SAMPLED) and sum(values.values()) != total:
-                raise SystemExit(f"the values of {name} add up to {sum(values.values()):.0f}, not to {total:.0f}")
-            yield name, values
-
-
-def _values(metric: Any) -> dict[int, float]:
-    ids, found = metric.correlation_ids(), dict[int, float]()
-    for i in range(metric.num_instances()):
-        address = ids.as_uint64(i)
-        found[address] = found.get(address, 0.0) + metric.as_double(i)
-    return found
 
 
 if __name__ == "__main__":

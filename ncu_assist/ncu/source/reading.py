@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,6 +40,14 @@ class SourceTables:
     lines: pd.DataFrame
 
 
+@dataclass(frozen=True)
+class SourceLines:
+    """What each source line cost, as ``SourceTables.lines``, and the imported files whole, by the names in it."""
+
+    lines: pd.DataFrame
+    texts: Mapping[str, str]
+
+
 def read_source(
     path: Path,
     launches: Collection[int] | None = None,
@@ -55,9 +63,35 @@ def read_source(
     not have; DamagedData when the file is cut, when NVIDIA's reader crashes, returns less than the file holds or
     exceeds its limits, and when the counters of instructions do not add up to those of their launch.
     """
-    work = _Work(path, name or path.name, timeout_s, memory_bytes, time.monotonic() + timeout_s)
+    found = _found(_Work(path, name or path.name, timeout_s, memory_bytes, time.monotonic() + timeout_s), launches)
+    sass = sass_frame(found)
+    return SourceTables(sass, lines_frame(sass, found))
+
+
+def read_lines(
+    path: Path,
+    launches: Collection[int],
+    *,
+    name: str,
+    timeout_s: float = 120.0,
+    memory_bytes: int = MEMORY_BYTES,
+    stopped: Callable[[], bool] | None = None,
+) -> SourceLines:
+    """Return the lines alone, as ``read_source`` does and in a third of its time, as nothing is disassembled.
+
+    Only ``sass_instructions`` may be smaller: instructions at which ncu counted nothing are not among them. ``stopped``
+    is asked now and then; yes ends the reading.
+    """
+    deadline = time.monotonic() + timeout_s
+    found = _found(_Work(path, name, timeout_s, memory_bytes, deadline, stopped, with_sass=False), launches)
+    files = [file for one in reversed(found) for file in one.sources()]
+    return SourceLines(lines_frame(sass_frame(found), found), {file.name: file.content or "" for file in files})
+
+
+def _found(work: _Work, launches: Collection[int] | None) -> list[LaunchSource]:
+    """Return the code of these launches with its counters; raises as ``read_source`` does."""
     found: list[LaunchSource] = []
-    with report_file.mapped(path) as data:
+    with report_file.mapped(work.path) as data:
         results = list(report_file.results(data))
         wanted = list(range(len(results))) if launches is None else sorted(set(launches))
         for number in wanted:
@@ -65,8 +99,7 @@ def read_source(
                 raise UsageProblem(f"{work.name} has no launch {number}: it has {len(results)}, numbered from 0")
         for batch in _batches(results, wanted):
             found += _read(work, data, results, batch)
-    sass = sass_frame(found)
-    return SourceTables(sass, lines_frame(sass, found))
+    return found
 
 
 @dataclass(frozen=True)
@@ -78,6 +111,8 @@ class _Work:
     timeout_s: float
     memory_bytes: int
     deadline: float  # of time.monotonic
+    stopped: Callable[[], bool] | None = None
+    with_sass: bool = True
 
 
 def _batches(results: Sequence[Entry], wanted: Sequence[int]) -> Iterator[list[int]]:
@@ -102,7 +137,8 @@ def _read(work: _Work, data: Bytes, results: Sequence[Entry], batch: Sequence[in
         if len(batch) < count and all(entry.kind == report_file.RESULTS for entry in results):
             path, places, count = folder / "part.ncu-rep", tuple(range(len(batch))), len(batch)
             path.write_bytes(report_file.select(data, set(batch)))
-        request = SourceRequest(count, places, _cubins(data, [results[number] for number in batch]))
+        cubins = _cubins(data, [results[number] for number in batch])
+        request = SourceRequest(count, places, cubins, work.with_sass)
         (folder / REQUEST).write_bytes(msgspec.json.encode(request))
         _run_child(work, path, folder)
         return list(_launches(folder, batch))
@@ -125,7 +161,7 @@ def _cubins(data: Bytes, entries: Sequence[Entry]) -> tuple[int, ...]:
 def _run_child(work: _Work, path: Path, folder: Path) -> None:
     argv = ["ncu_assist.ncu.source.reader", str(path), str(folder), str(work.memory_bytes)]
     reading = Reading(f"the code in {work.name}", "NVIDIA's reader", work.timeout_s)
-    run_child(argv, reading, max(work.deadline - time.monotonic(), 0.0))
+    run_child(argv, reading, max(work.deadline - time.monotonic(), 0.0), work.stopped)
 
 
 def _launches(folder: Path, batch: Sequence[int]) -> Iterator[LaunchSource]:

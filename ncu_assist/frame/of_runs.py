@@ -1,0 +1,56 @@
+"""From the tidy metrics of a run to Combined: by launch, by workload, calls of the same work as repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ncu_assist.columns import Columns, Values
+from ncu_assist.frame.combined import Combined
+from ncu_assist.record import Launch, Run
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def by_launch(metrics: pd.DataFrame) -> dict[int, Values]:
+    """Return the numbers of each launch by ncu's name; text metrics and metrics without a value are left out."""
+    names = metrics["metric"].astype("category").cat
+    launch, value = metrics["launch"].to_numpy(), metrics["value"].to_numpy()
+    return Columns(launch, names.codes.to_numpy(), names.categories.tolist(), value).by_launch()
+
+
+def combine(run: Run, metrics: pd.DataFrame, workload: str | None) -> Combined:
+    """Return the metrics of the launches of ``workload``, of all launches when it is None, as one.
+
+    Counts add up, percentages and rates are weighted by duration, launch facts take the largest or the first.
+    """
+    return combine_tables(run, by_launch(metrics), workload)
+
+
+def combine_tables(run: Run, tables: Mapping[int, Values], workload: str | None) -> Combined:
+    """Return what ``combine`` does, from the answer of ``by_launch``: for several workloads of one run."""
+    calls: dict[int, list[Launch]] = {}
+    for one in run.launches:
+        if workload in (None, one.workload):
+            calls.setdefault(one.repeat, []).append(one)
+    return combine_repeats(workload, list(calls.values()), tables)
+
+
+def combine_repeats(workload: str | None, calls: Sequence[Sequence[Launch]], tables: Mapping[int, Values]) -> Combined:
+    """Return calls of the same work as one; what launched other kernels than the first call is no repeat of it."""
+    made = [combine_launches(workload, call, [tables.get(one.index, {}) for one in call]) for call in calls]
+    if not made:
+        return Combined(workload, (), ())
+    first, *others = made
+    return replace(first, further=tuple(one for one in others if _shapes(one) == _shapes(first)))
+
+
+def combine_launches(workload: str | None, launches: Sequence[Launch], tables: Sequence[Values]) -> Combined:
+    """Return the metrics of these launches as one; ``tables`` holds the numbers of each."""
+    return Combined(workload, tuple(launches), tuple(tables))
+
+
+def _shapes(combined: Combined) -> list[object]:
+    return [(one.signature, one.grid, one.block) for one in combined.launches]

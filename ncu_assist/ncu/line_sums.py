@@ -1,0 +1,102 @@
+"""The source lines of some launches of a report, all launches together: what each cost, and what it wasted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.ncu.report import Report
+from ncu_assist.ncu.source.metrics import NOT_ISSUED, SAMPLES, STALL_COLUMN
+from ncu_assist.ncu.tables import Launches
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_LAUNCHES = 20  # whose lines are read, the longest: up to 30 ms each
+INTERVAL = "smsp__pcsamp_interval_cycles"  # ncu samples a long launch less often
+EXCESSES = ("sectors_excessive", "wavefronts_excessive")
+ISSUED = f"{STALL_COLUMN}selected"  # the state of a warp that issues: sampled, but no stall
+COST, NS = "cost", "ns"
+NO_SAMPLES = "no warp states were sampled: ncu-assist profile samples them, as ncu --set full does"
+NO_LINES = "the code has no line numbers: compile with -lineinfo, and profile again"
+CSV = "a CSV export holds no source lines"
+
+
+@dataclass(frozen=True)
+class LineSums:
+    """A row for each file and line, and the imported files whole, by name.
+
+    ``frame``, by file and line: cost (samples times the cycles between two of them), ns (the share of a launch's
+    samples times its duration, NaN where that is not known), samples, instructions, the excesses, samples by stall
+    reason as cost is, and source, the text of the line. ``total`` is the cost of all code, also that without a line.
+    """
+
+    frame: pd.DataFrame
+    total: float
+    stalls: tuple[str, ...]
+    texts: Mapping[str, str] = field(repr=False)
+
+    def stall_of(self, row: pd.Series[Any]) -> str | None:
+        """Return the reason that most warps at a line waited for, in ncu's spelling; None where none waited."""
+        waits = {name: float(row[name]) for name in self.stalls if row[name] > 0}
+        return max(waits, key=lambda name: waits[name]).removeprefix(STALL_COLUMN) if waits else None
+
+
+def longest(report: Report, launches: Sequence[int]) -> list[int]:
+    """Return those of these launches, numbered as in the report, whose lines are worth the reading."""
+    return sorted(launches, key=lambda i: -(report.records[i].duration_ns or 0.0))[:MOST_LAUNCHES]
+
+
+def line_sums(report: Report, launches: Sequence[int]) -> LineSums | str:
+    """Return the lines of these launches together, or why there are none.
+
+    Raises DamagedData as ``Report.source`` does.
+    """
+    if report.lossy:
+        return CSV
+    source = report.source_lines(launches)
+    frame = source.lines
+    stalls = [c for c in map(str, frame) if c.startswith(STALL_COLUMN) and not c.endswith(NOT_ISSUED) and c != ISSUED]
+    weights = frame["launch"].map(_cycles(report, launches))
+    own = frame.groupby("launch")[SAMPLES].transform("sum")
+    times = frame["launch"].map({launch: report.records[launch].duration_ns for launch in launches}).astype(float)
+    costs = {COST: frame[SAMPLES] * weights, NS: frame[SAMPLES] / own * times}
+    frame = frame.assign(**costs, **{c: frame[c] * weights for c in stalls})
+    total = float(frame[COST].sum())
+    if total <= 0:
+        return NO_SAMPLES
+    if frame["line"].isna().all():
+        return NO_LINES
+    groups = frame.groupby(["file", "line"], observed=True, sort=True)
+    sums = groups[[COST, NS, SAMPLES, "instructions", *EXCESSES, *stalls]].sum(min_count=1)
+    return LineSums(sums.assign(source=groups["source"].first()), total, tuple(stalls), source.texts)
+
+
+def pass_ns(report: Report, launch: int) -> float | None:
+    """Return the time in which the L1 caches of all SMs together pass one sector or wavefront, one a cycle each.
+
+    None where the launch does not say its SMs and their clock.
+    """
+    values = Launches(report.contents)
+    count, clock = (_first(values, launch, key) for key in ("sm_count", "sm_clock"))
+    return 1e9 / (count * clock) if count and clock else None
+
+
+def known(value: float) -> float | None:
+    """Return a number, None for NaN."""
+    return None if math.isnan(value) else float(value)
+
+
+def _cycles(report: Report, launches: Sequence[int]) -> dict[int, float]:
+    """Return what a sample of each launch counts for: the cycles between two of them, 1 where a report has it not."""
+    values = Launches(report.contents)
+    cycles = {launch: values.number(launch, INTERVAL) for launch in launches}
+    return {launch: 1.0 if math.isnan(each) else each for launch, each in cycles.items()}
+
+
+def _first(values: Launches, launch: int, key: str) -> float | None:
+    found = (known(values.number(launch, name)) for name in CATALOGUE[key].names)
+    return next((number for number in found if number is not None), None)

@@ -1,0 +1,208 @@
+"""The history of a kernel: which runs show a version, what each is compared with, and why one is missing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from factories import DEVICE, WORKLOAD, launch, make_run, metrics_frame, samples_frame, save_run, times
+from kernel_folder import PYTHON_VERSION, write_kernel
+
+from ncu_assist.errors import UsageProblem
+from ncu_assist.outcome import History, Standing, Step
+from ncu_assist.pipeline.history import history
+from ncu_assist.project import Project
+from ncu_assist.record import Check, Timing, WorkloadFacts, encode
+from ncu_assist.spec import source_sha256
+from ncu_assist.store import Store, StoredRun
+
+ODD = WorkloadFacts("odd", "float32", {"n": 1000}, 8000, 1000)
+VERSIONS = ("v0_torch", "v1_fused", "v2_wide", "v10_last")
+WRONG = Check("small", False, "element 7 is nan", (0,), None, None)
+
+
+class Archive:
+    """A project with four versions of add_one; runs are saved second by second."""
+
+    def __init__(self, root: Path) -> None:
+        self.project = Project(root)
+        self.folder = write_kernel(root, {f"{v}.py": f"{PYTHON_VERSION}# {v}\n" for v in VERSIONS})
+        self.store = Store(self.project.reports)
+        self.seconds = 0
+
+    def save(self, version: str, medians: dict[str, float], bench_id: str = "", **changes: Any) -> StoredRun:
+        """Save a run with these medians; without a bench id it was timed alone."""
+        self.seconds += 1
+        bench_id = bench_id or f"alone-{self.seconds}"
+        path = self.folder / f"{version}.py"
+        facts: dict[str, Any] = {
+            "version": version,
+            "run_id": f"20261121T0745{self.seconds:02}Z-aaaaaa",
+            "created": f"2026-11-21T07:45:{self.seconds:02}Z",
+            "source_sha256": source_sha256(path) if path.is_file() else None,
+            "workloads": tuple(w for w in (WORKLOAD, ODD) if w.name in medians) or (WORKLOAD,),
+            "launches": tuple(launch(i, workload=name) for i, name in enumerate(medians)),
+        }
+        run = make_run(**{**facts, **changes})
+        frames = [
+            samples_frame(times(ns, self.seconds), version=version, workload=name, bench_id=bench_id)
+            for name, ns in medians.items()
+        ]
+        samples = pd.concat(frames) if frames else None
+        stored = save_run(self.store, run, metrics_frame(*({} for _ in run.launches)), samples)
+        return self._with_bench(stored, bench_id) if frames else stored
+
+    def _with_bench(self, stored: StoredRun, bench_id: str) -> StoredRun:
+        """Save the record again with the id of its bench, which the factory does not know."""
+        bench = stored.run.bench
+        assert bench is not None
+        timings: tuple[Timing, ...] = tuple(replace(t, bench_id=bench_id) for t in bench.timings)
+        run = replace(stored.run, bench=replace(bench, bench_id=bench_id, timings=timings))
+        (stored.folder / "run.json").write_bytes(encode(run))
+        return replace(stored, run=run)
+
+    def history(self, workload: str | None = None, kernel: str | None = "add_one") -> History:
+        return history(self.project, kernel, workload)
+
+    def steps(self, workload: str | None = None) -> dict[str, Step]:
+        return {step.version: step for step in self.history(workload).steps}
+
+
+@pytest.fixture
+def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Archive:
+    monkeypatch.chdir(tmp_path)
+    return Archive(tmp_path)
+
+
+def shown(step: Step, workload: str = "small") -> Path | None:
+    """Return the folder of the run that shows a version on a workload."""
+    run = on(step, workload).run
+    return run.folder if run else None
+
+
+def on(step: Step, workload: str | None = "small") -> Standing:
+    return next(one for one in step.standings if one.workload == workload)
+
+
+def words(step: Step) -> list[str | None]:
+    return [one.verdict.verdict if one.verdict else None for one in step.standings]
+
+
+def test_each_version_against_the_one_before_on_all_workloads(archive: Archive) -> None:
+    for version, small, odd in (("v0_torch", 4e5, 1e5), ("v1_fused", 2e5, 2e5), ("v2_wide", 1e5, 1e5)):
+        archive.save(version, {"odd": odd, "small": small}, "bench")
+    found = archive.history()
+    assert (found.kernel, found.workloads, found.shown) == ("add_one", ("small", "odd"), "small")
+    steps = archive.steps()
+    assert list(steps) == list(VERSIONS)
+    assert [step.before for step in found.steps] == [None, "v0_torch", "v1_fused", None]
+    assert words(steps["v0_torch"]) == [None, None]
+    assert words(steps["v1_fused"]) == ["faster", "slower"]
+    assert words(steps["v2_wide"]) == ["faster", "faster"]
+    assert (steps["v10_last"].missing, words(steps["v10_last"])) == ("not measured", [None, None])
+
+
+def test_one_workload(archive: Archive) -> None:
+    archive.save("v0_torch", {"small": 4e5, "odd": 1e5})
+    assert archive.history("odd").workloads == ("odd",)
+    assert archive.history("odd").shown == "odd"
+    assert archive.history("all").workloads == ("small", "odd")
+    with pytest.raises(UsageProblem, match="add_one has no workload 'od'; did you mean 'odd'") as caught:
+        archive.history("od")
+    assert caught.value.hint == "ncu-assist history add_one"
+
+
+def test_the_first_timed_workload_where_the_default_one_was_not(archive: Archive) -> None:
+    archive.save("v0_torch", {"odd": 1e5})
+    assert (archive.history().workloads, archive.history().shown) == (("odd",), "odd")
+
+
+def test_versions_that_cannot_be_compared_with_are_passed_over(archive: Archive) -> None:
+    archive.save("v0_torch", {"small": 4e5}, "bench")
+    archive.save("v1_fused", {}, checks=(WRONG,), launches=())
+    archive.save("v2_wide", {"small": 3e5}, "bench")
+    archive.save("v10_last", {"small": 1e5}, "bench")
+    changed = archive.folder / "v2_wide.py"
+    changed.write_text(changed.read_text() + "more = 1\n")
+    steps = archive.steps()
+    assert on(steps["v1_fused"]).run is not None  # it shows its failed check
+    assert steps["v2_wide"].missing.startswith("has changed since it was measured; the old run is add_one/v2_wide@")
+    assert steps["v10_last"].before == "v0_torch"
+    assert on(steps["v10_last"]).verdict.speedup == pytest.approx(4, rel=0.02)  # type: ignore[union-attr]
+
+
+def test_a_damaged_run_is_named(archive: Archive) -> None:
+    stored = archive.save("v0_torch", {"small": 4e5})
+    (stored.folder / "metrics.parquet").write_bytes(b"")
+    assert "its run is damaged: metrics.parquet" in archive.steps()["v0_torch"].missing
+
+
+def test_another_gpu_is_not_passed_over(archive: Archive) -> None:
+    archive.save("v0_torch", {"small": 4e5}, "bench", device=replace(DEVICE, name="NVIDIA H100"))
+    archive.save("v1_fused", {"small": 2e5}, "bench")
+    step = archive.steps()["v1_fused"]
+    assert step.before == "v0_torch"
+    assert (on(step).verdict.verdict, on(step).verdict.reason) == ("not-comparable", "other-device")  # type: ignore[union-attr]
+
+
+def test_live_before_recorded_and_counted_before_timed_only(archive: Archive) -> None:
+    live = archive.save("v0_torch", {"small": 4e5})
+    archive.save("v0_torch", {"small": 3e5}, profile=None, launches=())
+    archive.save("v0_torch", {"small": 2e5}, source="recorded")
+    assert shown(archive.steps()["v0_torch"]) == live.folder
+
+
+def test_a_newer_run_of_one_workload_hides_no_other(archive: Archive) -> None:
+    both = archive.save("v0_torch", {"small": 4e5, "odd": 4e5})
+    newer = archive.save("v0_torch", {"small": 3e5})
+    step = archive.steps()["v0_torch"]
+    assert (shown(step), shown(step, "odd")) == (newer.folder, both.folder)
+
+
+def test_times_come_from_the_newest_bench_of_both_that_has_the_workload(archive: Archive) -> None:
+    archive.save("v0_torch", {"small": 4e5, "odd": 4e5}, "old")
+    archive.save("v1_fused", {"small": 2e5, "odd": 2e5}, "old")
+    archive.save("v0_torch", {"small": 3e5}, "new", profile=None, launches=())
+    archive.save("v1_fused", {"small": 1e5}, "new", profile=None, launches=())
+    step = archive.steps()["v1_fused"]
+    speedups = [one.verdict.speedup for one in step.standings if one.verdict]
+    assert speedups == [pytest.approx(3, rel=0.02), pytest.approx(2, rel=0.02)]
+
+
+def test_a_check_that_passed_shows_nothing(archive: Archive) -> None:
+    timed = archive.save("v0_torch", {"small": 4e5}, source="recorded")
+    archive.save("v0_torch", {}, profile=None, launches=())
+    assert shown(archive.steps()["v0_torch"]) == timed.folder
+
+
+def test_a_kernel_without_a_folder_has_its_versions_in_the_order_of_their_first_runs(archive: Archive) -> None:
+    for version in ("zebra", "ape", "zebra"):
+        archive.save(version, {}, kernel="train", workloads=(), checks=(), launches=(launch(workload=None),))
+    found = archive.history(kernel="train")
+    assert (found.workloads, found.shown) == ((None,), None)
+    assert [(step.version, step.before) for step in found.steps] == [("zebra", None), ("ape", "zebra")]
+    assert on(found.steps[0], None).run.run.run_id.startswith("20261121T074503Z")  # type: ignore[union-attr]
+    assert on(found.steps[1], None).verdict.reason == "one-sample"  # type: ignore[union-attr]
+    with pytest.raises(UsageProblem, match="the runs of train know of no workloads, and so not of 'x'"):
+        history(archive.project, "train", "x")
+
+
+def test_without_a_folder_only_the_newest_source_of_a_version_counts(archive: Archive) -> None:
+    archive.save("v0_old", {"small": 4e5, "odd": 4e5}, kernel="gone", source_sha256="aa")
+    newer = archive.save("v0_old", {"small": 2e5}, kernel="gone", source_sha256="bb")
+    found = archive.history(kernel="gone")
+    assert found.workloads == ("small",)
+    assert shown(found.steps[0]) == newer.folder
+
+
+def test_nothing_was_measured(archive: Archive) -> None:
+    found = archive.history()
+    assert {step.missing for step in found.steps} == {"not measured"}
+    assert found.workloads == ("small",)
+    with pytest.raises(UsageProblem, match="nothing has been measured yet"):
+        archive.history(kernel=None)
+    with pytest.raises(UsageProblem, match="there is no kernel 'ad_one'; did you mean 'add_one'"):
+        archive.history(kernel="ad_one")
