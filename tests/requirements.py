@@ -17,7 +17,13 @@ def promised() -> bool:
 
 
 def _module(name: str) -> Callable[[], bool]:
-    return lambda: importlib.util.find_spec(name) is not None
+    def is_there() -> bool:
+        try:
+            return importlib.util.find_spec(name) is not None
+        except ModuleNotFoundError:  # of the package around it
+            return False
+
+    return is_there
 
 
 def _program(name: str) -> Callable[[], bool]:
@@ -39,6 +45,7 @@ NEEDS: dict[str, Callable[[], bool]] = {
     "ninja": _module("ninja"),
     "nvcc": _nvcc,
     "g++": _program("g++"),
+    "cuda-bench": _module("cuda.bench"),
 }
 
 

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from ncu_assist.verdict.deciding import (
-    LIKELY_CHANGE,
-    MARGIN,
-    MINIMUM_PAIRS,
-    Likely,
-    Verdict,
-    Word,
-    compare,
-    compare_durations,
-    not_comparable,
-    select,
-)
+from ncu_assist.verdict.clocks import clock_note
+from ncu_assist.verdict.deciding import compare, select
+from ncu_assist.verdict.likely import LIKELY_LONG, LIKELY_SHORT
+from ncu_assist.verdict.paired import MARGIN, MINIMUM_PAIRS
 from ncu_assist.verdict.reasons import REASONS, Reason
+from ncu_assist.verdict.records import Likely, Verdict, Word, not_comparable
+from ncu_assist.verdict.unpaired import MINIMUM_SAMPLES, compare_durations, compare_unpaired
 
 __all__ = [
-    "LIKELY_CHANGE",
+    "LIKELY_LONG",
+    "LIKELY_SHORT",
     "MARGIN",
     "MINIMUM_PAIRS",
+    "MINIMUM_SAMPLES",
     "REASONS",
     "Likely",
     "Reason",
     "Verdict",
     "Word",
+    "clock_note",
     "compare",
     "compare_durations",
+    "compare_unpaired",
     "not_comparable",
     "select",
 ]

@@ -26,10 +26,37 @@ REASONS: dict[str, Reason] = {
         "the 99 % interval of the paired ratios reaches across 0.5 %: too few or too noisy samples",
         f"{BENCH} --rounds 400",
     ),
+    "not-resolved": Reason(
+        "the two are less than two ticks of the timer apart, which the same code can be on other buffers",
+        f"{BENCH} --workload all",
+    ),
     "too-few-pairs": Reason("fewer than 10 rounds have a good sample of both", f"{BENCH} --rounds 100"),
-    "no-common-bench": Reason("the two were timed in different benches, so their samples cannot be paired", BENCH),
+    "robust-apart": Reason(
+        "the samples are not paired; their ranges, minimum to third quartile, lie 0.5 % apart in time and in SM cycles"
+    ),
+    "robust-alike": Reason(
+        "the samples are not paired; medians within 0.5 %, ranges and samples alike in time and in SM cycles"
+    ),
+    "robust-alike-in-time": Reason(
+        "the samples are not paired; medians within 0.5 %, ranges and samples alike in time; SM clocks are not known"
+    ),
+    "robust-between": Reason(
+        "the samples are not paired; their ranges, minimum to third quartile, are neither apart nor alike", BENCH
+    ),
+    "robust-scattered": Reason(
+        "the samples are not paired; medians and ranges are alike, but many samples have none like them on the other "
+        "side",
+        BENCH,
+    ),
+    "clocks-disagree": Reason(
+        "the samples are not paired, and time and SM cycles say different things: the clocks were not the same", BENCH
+    ),
+    "clocks-unknown": Reason(
+        "the samples are not paired; the times lie apart, but without SM clocks that may be another clock", BENCH
+    ),
+    "too-few-samples": Reason("the samples are not paired, and a side has fewer than 20", BENCH),
     "no-samples": Reason("at least one of the two has neither timings nor a duration", PROFILE),
-    "bad-samples": Reason("a sample is zero, negative, infinite or no number", BENCH),
+    "bad-samples": Reason("a sample is no time: zero, negative, infinite or no number", BENCH),
     "one-sample": Reason(
         "there is one duration a side, taken under ncu; identical binaries have been seen 50 % apart in that", BENCH
     ),

@@ -1,0 +1,62 @@
+"""The verdict in a sentence: what it stands on is said with it, and clocks that differ where they fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from factories import make_run, metrics_frame, samples_frame, save_run, times
+
+from ncu_assist.diff import diff_runs
+from ncu_assist.render.words import verdict_line
+from ncu_assist.store import Store, StoredRun
+
+
+def saved(root: Path, version: str, median_ns: float, rounds: int = 100, **changes: object) -> StoredRun:
+    seed = sum(version.encode())
+    samples = samples_frame(times(median_ns, seed, rounds), version=version, **changes)  # type: ignore[arg-type]
+    return save_run(Store(root / "reports"), make_run(version=version), metrics_frame({}), samples)
+
+
+def line(root: Path, slow_ns: float, fast_ns: float, rounds: int = 100, **changes: object) -> str:
+    old = saved(root, "v0_old", slow_ns, sm_clock_mhz=1980)
+    return verdict_line(diff_runs(old, saved(root, "v1_new", fast_ns, rounds, **changes)))
+
+
+def test_two_benches_are_said_to_be_unpaired(tmp_path: Path) -> None:
+    apart = {"bench_id": "other", "sm_clock_mhz": 1980}
+    assert (
+        line(tmp_path / "a", 2e5, 1e5, **apart)
+        == "v1 is 2.00x faster than v0 on small (not paired, 100 and 100 samples)"
+    )
+    assert line(tmp_path / "b", 1e5, 2e5, 50, **apart).startswith("v1 is 2.0")
+    assert line(tmp_path / "c", 1e5, 2e5, 50, **apart).endswith(
+        "x slower than v0 on small (not paired, 100 and 50 samples)"
+    )
+    assert (
+        line(tmp_path / "d", 1e5, 1.01e5, **apart)
+        == "v1 against v0 on small: unclear (not paired, 100 and 100 samples)"
+    )
+    few = line(tmp_path / "e", 2e5, 1e5, 5, **apart)
+    assert few.startswith("v1 against v0 on small: unclear, likely 2.0")
+    assert few.endswith("x faster (not paired, 100 and 5 samples)")
+
+
+def test_unpaired_samples_of_the_same_code_are_as_fast(tmp_path: Path) -> None:
+    steady = 1e5 * np.exp(np.random.default_rng(1).normal(0, 1e-4, 50))
+    runs = [
+        save_run(
+            Store(tmp_path / "reports"),
+            make_run(version=version),
+            metrics_frame({}),
+            samples_frame(steady, version=version, bench_id=version, sm_clock_mhz=1980),
+        )
+        for version in ("v0_old", "v1_new")
+    ]
+    assert verdict_line(diff_runs(*runs)) == "v1 is as fast as v0 on small (not paired, 50 and 50 samples)"
+
+
+def test_few_pairs_say_how_few(tmp_path: Path) -> None:
+    assert line(tmp_path / "a", 1e5, 1e5, 9) == "v1 against v0 on small: unclear (9 pairs)"
+    assert line(tmp_path / "b", 1e5, 1e5, 1) == "v1 against v0 on small: unclear (1 pair)"
+    assert line(tmp_path / "c", 2e5, 1e5, 9).endswith("x faster (9 pairs)")
