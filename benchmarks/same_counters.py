@@ -1,0 +1,108 @@
+"""Hold the counters of a kernel against those of the same kernel: how many come out as changed, and which.
+
+    python benchmarks/same_counters.py
+
+The noise is learned from one half of the recordings in tests/data and tested on the other, both ways: every launch
+against every other of the same work, and calls of ``profile --repeats`` against those of another process. Nothing
+changed between them, so no metric may be flagged.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from metric_noise import learned, measured, repeats
+
+from ncu_assist.diff.changes import changes
+from ncu_assist.diff.flagging import flags, with_roles
+from ncu_assist.diff.noise import NoiseModel
+from ncu_assist.frame import Combined, by_launch, combine_repeats
+from ncu_assist.ncu.catalogue.noise import Recording, deviations
+from ncu_assist.verdict import Verdict
+
+DATA = Path(__file__).resolve().parents[1] / "tests" / "data"
+HALVES = (
+    (DATA / "repeats_full_h200_2025.3.1.ncu-rep.zst", DATA / "repeats_first"),
+    (DATA / "repeats_again_full_h200_2025.3.1.ncu-rep.zst", DATA / "repeats_second"),
+)
+SLOWER = Verdict("slower", None, "interval-beyond", 0.5, 0.5, 0.5, 100)  # the verdict under which all is flagged
+DECIDED = ("improved", "regressed", "changed")
+Paths = Sequence[Path]
+
+
+def noise_of(paths: Paths) -> NoiseModel:
+    """Return what can be learned from some recordings."""
+    groups, units = repeats(paths)
+    return NoiseModel(Recording("gh100", "", "", 0, deviations(learned(list(groups.values()), units))))
+
+
+def same_work(paths: Paths) -> dict[tuple[object, ...], list[Combined]]:
+    """Return each launch alone, by what it does."""
+    found: dict[tuple[object, ...], list[Combined]] = {}
+    for launches, metrics in itertools.chain.from_iterable(map(measured, paths)):
+        tables = by_launch(metrics)
+        for one in launches:
+            key = (one.kernel, one.grid, one.block)
+            found.setdefault(key, []).append(combine_repeats(None, [[one]], tables))
+    return found
+
+
+def repeated(path: Path) -> dict[tuple[object, ...], Combined]:
+    """Return the calls of each run of an archive as repeats, by what they do."""
+    found = {}
+    for launches, metrics in measured(path):
+        made = combine_repeats(None, [[one] for one in launches], by_launch(metrics))
+        found[launches[0].kernel, launches[0].grid, launches[0].block] = made
+    return found
+
+
+def pairs_of_launches(paths: Paths) -> Iterator[tuple[Combined, Combined]]:
+    """Yield every launch with every other that does the same work."""
+    for launches in same_work(paths).values():
+        yield from itertools.permutations(launches, 2)
+
+
+def pairs_of_processes(learnt: Path, tested: Path) -> Iterator[tuple[Combined, Combined]]:
+    """Yield the repeated calls of two processes that do the same work, both ways."""
+    left, right = repeated(learnt), repeated(tested)
+    for key in left.keys() & right.keys():
+        yield from ((left[key], right[key]), (right[key], left[key]))
+
+
+def tally(
+    pairs: Iterator[tuple[Combined, Combined]], noise: NoiseModel, every: bool
+) -> tuple[Counter[str], Counter[str]]:
+    """Return how often each word was said, and the metrics that were flagged or said to have changed."""
+    words: Counter[str] = Counter()
+    named: Counter[str] = Counter()
+    for before, after in pairs:
+        told = with_roles(changes(before, after, noise, every), SLOWER)
+        words += Counter(change.verdict for change in told)
+        words["flagged"] += len(flags(told, SLOWER))
+        words["pairs"] += 1
+        named += Counter(f"{change.metric} {change.verdict}" for change in told if change.verdict in DECIDED)
+    return words, named
+
+
+def main() -> int:
+    found: dict[str, dict[str, object]] = {}
+    for (learnt, tested), name in ((HALVES, "first to second"), (HALVES[::-1], "second to first")):
+        noise = noise_of(learnt)
+        for every in (False, True):
+            words, named = tally(pairs_of_launches(tested), noise, every)
+            found[f"{name}, {'all metrics' if every else 'always looked at'}"] = {**words, "named": dict(named)}
+    noise = noise_of(())
+    for every in (False, True):
+        words, named = tally(pairs_of_processes(HALVES[0][1], HALVES[1][1]), noise, every)
+        found[f"repeats alone, {'all metrics' if every else 'always looked at'}"] = {**words, "named": dict(named)}
+    sys.stdout.write(json.dumps(found, indent=1) + "\n")
+    return 3 if any(one.get("flagged") for name, one in found.items() if "always" in name) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
