@@ -8,6 +8,7 @@ from ncu_assist.diff import Diff
 from ncu_assist.errors import StageFailed
 from ncu_assist.record import Source
 from ncu_assist.store import StoredRun
+from ncu_assist.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -45,3 +46,50 @@ class KernelListing:
     workloads: tuple[str, ...]
     default_workload: str | None
     versions: tuple[VersionOutcome, ...]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One version on one workload: the run that has its time, and the verdict by time against the version before.
+
+    ``workload`` is None for a program that knows of none. ``run`` is None where the version was not measured on it,
+    ``verdict`` where one of the two versions has no time.
+    """
+
+    workload: str | None
+    run: StoredRun | None
+    verdict: Verdict | None
+
+
+@dataclass(frozen=True)
+class Step:
+    """One version of a history, ``before`` being the one that it is compared with, the last measured one before it.
+
+    ``missing`` says why nothing of it is shown; it is empty for a version that was measured as its source is now.
+    """
+
+    version: str
+    before: str | None
+    standings: tuple[Standing, ...]  # one a workload of the history
+    missing: str = ""
+
+
+@dataclass(frozen=True)
+class History:
+    """The versions of a kernel, oldest first, each against the one before it, on all workloads that were measured."""
+
+    kernel: str
+    workloads: tuple[str | None, ...]
+    shown: str | None  # the workload whose times are shown: the default one, where it was timed
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class BaselineInForce:
+    """What ``@baseline`` means: the run that was set, or that of v0; ``run`` is None where v0 has no run."""
+
+    kernel: str
+    is_set: bool
+    since: str | None  # when it was set
+    run: StoredRun | None
+    cleared: bool = False  # just now

@@ -27,6 +27,7 @@ METRICS: dict[str, tuple[float | str, str]] = {
     "dram__cycles_active.avg.pct_of_peak_sustained_elapsed": (83.0, "%"),
     "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed": (83.0, "%"),
     "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed": (83.0, "%"),
+    "lts__t_sectors_srcunit_tex.sum": (12_500_000.0, "sector"),
     "lts__throughput.avg.pct_of_peak_sustained_elapsed": (40.0, "%"),
     "l1tex__throughput.avg.pct_of_peak_sustained_elapsed": (30.0, "%"),
     "l1tex__throughput.avg.pct_of_peak_sustained_active": (32.0, "%"),

@@ -77,13 +77,13 @@ def test_a_flag_says_what_got_worse_and_why_it_matters(bench: Bench) -> None:
 def test_exact_metrics_compare_exactly_and_the_rest_beyond_noise(bench: Bench) -> None:
     inst, read = "smsp__inst_executed.sum", "dram__bytes_read.sum"
     one = bench.save(1e5, {})
-    two = bench.save(1e5, {inst: 1_000_001.0, read: 203_000_000.0, DRAM: 83.9, SM: 26.1})
+    two = bench.save(1e5, {inst: 1_000_001.0, read: 203_000_000.0, DRAM: 83.9, SM: 31.0})
     found = changes(diff_runs(one, two))
     assert found["instructions"].verdict == "regressed"
     assert found["dram_bytes"].verdict == "unchanged"  # 0.75 %
     assert found["dram_throughput"].verdict == "unchanged"  # 0.9 points
-    assert found["sm_throughput"].verdict == "improved"  # 1.1 points
-    assert found["sm_throughput"].delta == pytest.approx(1.1)
+    assert found["sm_throughput"].verdict == "improved"  # 6 points
+    assert found["sm_throughput"].delta == pytest.approx(6.0)
     assert found["instructions"].delta == pytest.approx(1e-6)
 
 
@@ -91,10 +91,11 @@ def test_short_kernels_leave_small_changes_undecided(bench: Bench) -> None:
     short = {"launches": (launch(duration_ns=11_000.0),)}
     read = "dram__bytes_read.sum"
     one = bench.save(1e4, {}, **short)
-    two = bench.save(1e4, {read: 260_000_000.0, DRAM: 50.0, "smsp__inst_executed.sum": 2e6}, **short)
+    two = bench.save(1e4, {read: 260_000_000.0, DRAM: 33.0, SM: 8.0, "smsp__inst_executed.sum": 2e6}, **short)
     found = changes(diff_runs(one, two))
     assert found["dram_bytes"].verdict == "undecided"  # +15 %
-    assert found["dram_throughput"].verdict == "regressed"  # -33 points
+    assert found["dram_throughput"].verdict == "regressed"  # -50 points
+    assert found["sm_throughput"].verdict == "unchanged"  # -17 points
     assert found["instructions"].verdict == "regressed"  # exact everywhere
 
 
@@ -198,7 +199,7 @@ def test_runs_without_timings_are_unclear_at_best_likely(bench: Bench) -> None:
     timed = bench.save(1e5, {}, launches=(launch(duration_ns=100.0),))
     assert diff_runs(timed, slow).verdict.likely == "slower"
     worse = bench.save(None, {DRAM: 40.0}, launches=(launch(duration_ns=178.0),))
-    assert {flag.role for flag in diff_runs(timed, worse).flags} == {"undecided"}
+    assert {flag.role for flag in diff_runs(timed, worse).flags} == {"side-effect"}
 
 
 def test_runs_without_counters_have_a_verdict_and_no_changes(bench: Bench) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ncu_assist.diff import DiffOptions
 from ncu_assist.ncu import blanking
 from ncu_assist.pipeline.reading import compare
 from ncu_assist.project import Project
@@ -120,7 +121,7 @@ def test_the_verdicts_of_the_ladder(
     monkeypatch.chdir(ROOT)
     kernel = load_kernel(PROJECT, "lightning_decode")
     references = [shipped(kernel.version(name)).reference for name in (baseline, candidate)]
-    found = compare(PROJECT, (references[0], references[1]), None, None)
+    found = compare(PROJECT, (references[0], references[1]), None, DiffOptions())
     assert (found.verdict.verdict, found.source) == (verdict, "recorded")
 
 

@@ -20,7 +20,21 @@ flush = click.option(
     show_default=True,
     help="How L2 is made cold before each sample.",
 )
+text_format = click.option(
+    "--format",
+    "text_format",
+    type=click.Choice(["text", "markdown"]),
+    default="text",
+    show_default=True,
+    help="Markdown fits the comment of a pull request.",
+)
 kernel_name = click.option("--kernel", metavar="NAME", help="Kernel that a bare version such as v2 belongs to.")
+
+
+def check_format(as_json: bool, text_format: str) -> None:
+    """Raise UsageProblem where two forms of one answer were asked for."""
+    if as_json and text_format != "text":
+        raise UsageProblem(f"--json and --format {text_format} are two answers", "leave one of them out")
 
 
 def current_project() -> Project:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ncu_assist.diff.bottleneck import Bottleneck, bottleneck, bottleneck_of_launch
-from ncu_assist.diff.comparing import diff_runs
+from ncu_assist.diff.comparing import DiffOptions, diff_runs
 from ncu_assist.diff.flagging import flags_heading
 from ncu_assist.diff.pairing import Confidence, LaunchPair, Paired, pair_launches
 from ncu_assist.diff.records import Change, ChangeWord, Diff, Difference, Flag, LaunchDiff, Role, Side
@@ -14,6 +14,7 @@ __all__ = [
     "ChangeWord",
     "Confidence",
     "Diff",
+    "DiffOptions",
     "Difference",
     "Flag",
     "LaunchDiff",

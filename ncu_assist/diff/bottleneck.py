@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from ncu_assist.diff.resources import (
+    LATENCY,
+    MEMORY,
+    PARTS,
+    RESOURCES,
+    SM,
+    SM_PARTS,
+    WHOLES,
+    Resource,
+    Values,
+    refined,
+)
 from ncu_assist.ncu.catalogue.derived import DERIVED, Derived
 from ncu_assist.ncu.catalogue.metric import Metric
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 
 BUSY_PERCENT = 60.0  # NVIDIA's SpeedOfLight rule: below it on all units, latency is the likely limit
-LATENCY = "latency"
-RESOURCES = {"DRAM": "dram_throughput", "L2": "l2_busy", "L1": "l1_busy", "SM": "sm_throughput"}
-MEMORY = ("memory", "memory_throughput")  # the busiest of the first three, where a report has only that
+# A throughput of ncu's is the largest of its parts, of which we know most. A part this near to it is what it is of,
+# also over several launches, where the mean of the largest is above the mean of any part.
+NEARLY = 0.9
 
 
 @dataclass(frozen=True)
@@ -22,24 +34,68 @@ class Bottleneck:
     name: str
     percent: float
 
+    @property
+    def group(self) -> str:
+        """Return the part of the GPU that it belongs to: DRAM, L2, L1, shared memory, SM, memory, latency."""
+        return RESOURCES[self.name].group if self.name in RESOURCES else self.name
+
 
 def bottleneck(values: Mapping[str, float | None]) -> Bottleneck | None:
-    """Return what the catalogue's throughputs say; None where too few were collected to say it."""
-    shares = {name: share for name, key in RESOURCES.items() if (share := values.get(key)) is not None}
-    memory = values.get(MEMORY[1])
-    if memory is not None and memory > max((share for name, share in shares.items() if name != "SM"), default=-1.0):
-        shares.setdefault(MEMORY[0], memory)
-    if not shares:
+    """Return what the catalogue's throughputs say, as fine as they do; None where too few were collected to say it."""
+    memory, sm = _memory(values), SM.share(values)
+    if memory is None and sm is None:
         return None
-    name = max(shares, key=lambda resource: shares[resource])
-    if shares[name] < BUSY_PERCENT and set(shares) == {"SM"}:
-        return None  # the memory may be busy: nobody looked
-    return Bottleneck(name if shares[name] >= BUSY_PERCENT else LATENCY, shares[name])
+    resource, percent = memory or (SM, 0.0)
+    if sm is not None and (memory is None or sm > percent):
+        resource, percent = SM, sm
+    if percent < BUSY_PERCENT:
+        return Bottleneck(LATENCY, percent) if memory else None  # else it may be busy: nobody looked
+    return Bottleneck(_finer(resource, percent, values).name, percent)
 
 
 def bottleneck_of_launch(values: Mapping[str, float]) -> Bottleneck | None:
     """Return what ``bottleneck`` does, from the values of one launch by ncu's name."""
-    return bottleneck({key: _rows[key].value(values) for key in (*RESOURCES.values(), MEMORY[1])})
+    return bottleneck(_OfLaunch(values))
+
+
+class _OfLaunch(Mapping[str, float | None]):
+    """The values of a launch by key, looked up when they are asked for: a program has thousands of launches."""
+
+    def __init__(self, values: Mapping[str, float]) -> None:
+        self._values = values
+
+    def __getitem__(self, key: str) -> float | None:
+        return _rows[key].value(self._values)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_rows)
+
+    def __len__(self) -> int:
+        return len(_rows)
+
+
+def _memory(values: Values) -> tuple[Resource, float] | None:
+    """Return the busiest part of the memory; a whole only where it is busier than all its parts that are known."""
+    best = _busiest(PARTS, values)
+    all_of_it = MEMORY.share(values)
+    if best and all_of_it is not None and best[1] >= NEARLY * all_of_it:
+        return best
+    for whole in WHOLES:
+        percent = whole.share(values)
+        if percent is not None and (best is None or best[1] < NEARLY * percent):
+            best = whole, percent
+    return best
+
+
+def _finer(resource: Resource, percent: float, values: Values) -> Resource:
+    """Return the part of the SM that is as busy as the SM is said to be, and what the data pipe of L1 is busy with."""
+    part = _busiest(SM_PARTS, values) if resource is SM else None
+    return part[0] if part and part[1] >= NEARLY * percent else refined(resource, values)
+
+
+def _busiest(resources: tuple[Resource, ...], values: Values) -> tuple[Resource, float] | None:
+    shares = [(one, share) for one in resources if (share := one.share(values)) is not None]
+    return max(shares, key=lambda found: found[1]) if shares else None
 
 
 _rows: dict[str, Metric | Derived] = {**CATALOGUE, **DERIVED}

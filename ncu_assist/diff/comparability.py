@@ -31,6 +31,12 @@ def _profiled(name: str) -> Callable[[Run, WorkloadFacts | None], object]:
     return lambda run, _: getattr(run.profile, name) if run.profile else None
 
 
+def _replay(run: Run, workload: WorkloadFacts | None) -> object:
+    """Return what a value is of: one launch, however often it was replayed, or a range of launches."""
+    mode = run.profile.replay_mode if run.profile else None
+    return mode and ("range" if "range" in mode else "launch")
+
+
 def _workload(name: str) -> Callable[[Run, WorkloadFacts | None], object]:
     return lambda _, workload: getattr(workload, name) if workload else None
 
@@ -43,11 +49,12 @@ QUESTIONS = (
     Question("bytes of the workload", _workload("algorithmic_bytes"), "other-workload"),
     Question("clock control", _profiled("clock_control"), "other-settings"),
     Question("cache control", _profiled("cache_control"), "other-settings"),
+    Question("replay mode", _replay, "other-settings"),
     Question("section set", _profiled("section_set")),
-    Question("replay mode", _profiled("replay_mode")),
     Question("GPU", _gpu),
     Question("driver", lambda run, _: run.device.driver if run.device else None),
     Question("values", lambda run, _: "rounded (CSV export)" if run.rounded else "as counted"),
+    Question("CUDA", lambda run, _: run.toolchain.cuda),
     Question("ncu", lambda run, _: run.toolchain.ncu),
     Question("nvcc", lambda run, _: run.toolchain.nvcc),
     Question("torch", lambda run, _: run.toolchain.torch),

@@ -2,72 +2,168 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
+from ncu_assist.columns import Values
 from ncu_assist.diff.bottleneck import bottleneck
 from ncu_assist.diff.changes import changes, side_by_side
 from ncu_assist.diff.comparability import differences
 from ncu_assist.diff.flagging import flags, with_roles
 from ncu_assist.diff.launches import launch_diffs
-from ncu_assist.diff.pairing import Paired
-from ncu_assist.diff.records import Change, Diff, Side
+from ncu_assist.diff.noise import noise_model
+from ncu_assist.diff.records import Change, Diff, LaunchDiff, Side
 from ncu_assist.diff.scope import NOTHING_IN_COMMON, scope
-from ncu_assist.errors import UsageProblem, did_you_mean
-from ncu_assist.frame import Combined, combine_tables
-from ncu_assist.record import Run, Source
+from ncu_assist.diff.why import Why, why
+from ncu_assist.diff.workloads import compared_workloads
+from ncu_assist.errors import UsageProblem
+from ncu_assist.frame import Combined, by_launch, combine_tables
+from ncu_assist.record import Run, Source, Timing, WorkloadFacts
 from ncu_assist.store import StoredRun, machine_hash, shown_source
 from ncu_assist.verdict import Verdict, compare, compare_durations, not_comparable, select
 
 FARTHEST_FIRST: tuple[Source, ...] = ("imported", "recorded", "live")
-
-
 Pair = tuple[StoredRun, StoredRun]
+Tables = tuple[Mapping[int, Values], Mapping[int, Values]]
+
+
+@dataclass(frozen=True)
+class DiffOptions:
+    """What is asked of two runs.
+
+    Without ``workload`` it is the first that both were timed on, else the first that both have, else all launches.
+    ``timed`` are runs of the same two sources to take the times from, where the two runs were not timed together.
+    ``force`` compares what cannot be compared; ``every`` takes all metrics, not only those always looked at.
+    """
+
+    workload: str | None = None
+    timed: Pair | None = None
+    force: bool = False
+    every: bool = False
 
 
 def diff_runs(
-    baseline: StoredRun, candidate: StoredRun, workload: str | None = None, timed: Pair | None = None
+    baseline: StoredRun, candidate: StoredRun, workload: str | None = None, options: DiffOptions | None = None
 ) -> Diff:
-    """Return what differs between two runs on one workload.
+    """Return what differs between two runs on one workload, that of ``options`` unless it is given.
 
-    ``timed`` are runs of the same two sources to take the times from, where the two runs were not timed together.
-    Without ``workload`` it is the first that both were timed on, else the first that both have, else all launches.
     Raises UsageProblem for runs of different kernels and for a workload that a side lacks or that neither knows of,
     DamagedData for a run whose files were changed.
     """
-    _check_kernels(baseline.run, candidate.run)
-    names = _workloads(baseline.run, candidate.run, workload)
-    tables = baseline.by_launch(), candidate.by_launch()
-    runs = baseline.run, candidate.run
-    whole = [combine_tables(run, table, name) for run, table, name in zip(runs, tables, names, strict=True)]
-    facts = [(run, run.workload(name) if name else None) for run, name in zip(runs, names, strict=True)]
-    differing, forbidden = differences(facts[0], facts[1])
-    chosen = scope(whole[0], whole[1])
-    forbidden = forbidden or _strangers(*runs) or chosen.reason
-    totals = whole if forbidden else list(chosen.totals)
-    times = timed or (baseline, candidate)
-    sides = [_side(*side) for side in zip((baseline, candidate), times, whole, totals, strict=True)]
-    verdict = not_comparable(forbidden) if forbidden else _verdict(times, (totals[0], totals[1]), (sides[0], sides[1]))
-    rounded = any(run.rounded for run in runs)
-    told = _changes(totals[0], totals[1], verdict, rounded)
-    pairs = launch_diffs(chosen.paired.pairs, tables, verdict if forbidden else None, rounded)
-    return Diff(
-        baseline=sides[0],
-        candidate=sides[1],
-        workload=names[1],
-        verdict=verdict,
-        source=next(source for source in FARTHEST_FIRST if source in (sides[0].source, sides[1].source)),
-        changes=told,
-        launches=(replace(pairs[0], verdict=verdict, changes=told),) if _is_all(chosen.paired) else pairs,
-        only_baseline=chosen.paired.only_baseline,
-        only_candidate=chosen.paired.only_candidate,
-        flags=flags(told, verdict),
-        differences=differing,
-    )
+    asked = options or DiffOptions()
+    asked = replace(asked, workload=workload or asked.workload)
+    _check_kernels(baseline.run, candidate.run, asked.force)
+    return _Comparison((baseline, candidate), asked).diff()
 
 
-def _check_kernels(baseline: Run, candidate: Run) -> None:
+class _Comparison:
+    """Two runs, what was read of them, and the parts of the answer."""
+
+    def __init__(self, sides: Pair, asked: DiffOptions) -> None:
+        self.sides, self.asked = sides, asked
+        self.runs = sides[0].run, sides[1].run
+        self.names = compared_workloads(*self.runs, asked.workload)
+        self.tables: Tables = _read(sides[0], asked.every), _read(sides[1], asked.every)
+        self.whole = self._combined(0), self._combined(1)
+        self.differing, forbidden = differences(self._facts(0), self._facts(1))
+        self.scope = scope(*self.whole)
+        reason = forbidden or _strangers(*self.runs) or self.scope.reason
+        self.forced = reason if asked.force else ""
+        self.forbidden = not_comparable(reason) if reason and not asked.force else None
+        self.totals = self.whole if reason else self.scope.totals
+        self.noise = noise_model(*self.runs)
+
+    def diff(self) -> Diff:
+        """Put the answer together."""
+        pairs = launch_diffs(self.scope.paired.pairs, self.tables, self.forbidden, self.noise)
+        verdict = self.forbidden or self._verdict(pairs)
+        told = self._changes(verdict)
+        sides = self._side(0), self._side(1)
+        return Diff(
+            baseline=sides[0],
+            candidate=sides[1],
+            workload=self.names[1],
+            verdict=verdict,
+            source=next(source for source in FARTHEST_FIRST if source in (sides[0].source, sides[1].source)),
+            changes=told,
+            launches=(replace(pairs[0], verdict=verdict, changes=told),) if self.scope.is_one_kernel else pairs,
+            only_baseline=self.scope.paired.only_baseline,
+            only_candidate=self.scope.paired.only_candidate,
+            flags=flags(told, verdict),
+            differences=self.differing,
+            why=None if self.forbidden else self._why(verdict),
+            forced=self.forced,
+        )
+
+    def _combined(self, place: int) -> Combined:
+        return combine_tables(self.runs[place], self.tables[place], self.names[place])
+
+    def _facts(self, place: int) -> tuple[Run, WorkloadFacts | None]:
+        run, name = self.runs[place], self.names[place]
+        return run, run.workload(name) if name else None
+
+    def _verdict(self, pairs: tuple[LaunchDiff, ...]) -> Verdict:
+        """Return the verdict by samples, else by the repeats of the only kernel, else by one duration a side."""
+        times = self.asked.timed or self.sides
+        frames = [
+            select(stored.samples(), run.version, name)
+            for stored, run, name in zip(times, self.runs, self.names, strict=True)
+            if name is not None
+        ]
+        if len(frames) == 2 and not any(frame.empty for frame in frames):
+            return compare(frames[0], frames[1])
+        if self.scope.is_one_kernel and pairs[0].pair.repeats:
+            return pairs[0].verdict
+        return compare_durations(*(total.duration_ns for total in self.totals))
+
+    def _changes(self, verdict: Verdict) -> tuple[Change, ...]:
+        """Return the changes; none where neither side has counters, or they are of other kernels."""
+        before, after = self.totals
+        if not (before.launches or after.launches) or verdict.reason == NOTHING_IN_COMMON:
+            return ()
+        if verdict.verdict == "not-comparable":
+            return side_by_side(before, after, self.asked.every)
+        told = changes(before, after, self.noise, self.asked.every)
+        return with_roles(told, verdict, bottleneck(after.values))
+
+    def _why(self, verdict: Verdict) -> Why | None:
+        """Return what the counters explain of the time, beside what the bench saw, if there was one."""
+        benched = all(self._timing(place) for place in (0, 1))
+        return why(*self.totals, verdict.speedup if benched else None)
+
+    def _timing(self, place: int) -> Timing | None:
+        timed, name = (self.asked.timed or self.sides)[place].run, self.names[place]
+        return timed.timing(name) if name else None
+
+    def _side(self, place: int) -> Side:
+        stored, run, whole, name = self.sides[place], self.runs[place], self.whole[place], self.names[place]
+        compared = self.totals[place]
+        return Side(
+            reference=stored.reference,
+            kernel=run.kernel,
+            version=run.version,
+            run_id=run.run_id,
+            source=shown_source(run, machine_hash()),
+            created=run.created,
+            device=run.device,
+            workload=name,
+            timing=self._timing(place),
+            duration_ns=whole.duration_ns,
+            launches=len(whole.launches),
+            compared=len(compared.launches) * compared.repeats if name is None else len(compared.launches),
+            indices=tuple(one.index for one in compared.launches),
+            bottleneck=bottleneck(compared.values),
+            notes=run.notes,
+        )
+
+
+def _read(stored: StoredRun, every: bool) -> Mapping[int, Values]:
+    return by_launch(stored.metrics()) if every else stored.by_launch()
+
+
+def _check_kernels(baseline: Run, candidate: Run, force: bool) -> None:
     foreign = "imported" in (baseline.source, candidate.source)
-    if baseline.kernel != candidate.kernel and not foreign:
+    if baseline.kernel != candidate.kernel and not foreign and not force:
         raise UsageProblem(
             f"{baseline.kernel}/{baseline.version} and {candidate.kernel}/{candidate.version} are different kernels",
             f"compare two versions of one kernel, e.g. ncu-assist diff {candidate.kernel}/@baseline "
@@ -81,74 +177,3 @@ def _strangers(baseline: Run, candidate: Run) -> str:
         return ""
     functions = [{launch.kernel for launch in run.launches} for run in (baseline, candidate)]
     return "" if functions[0] & functions[1] else "other-kernel"
-
-
-def _workloads(baseline: Run, candidate: Run, wanted: str | None) -> tuple[str | None, str | None]:
-    """Return the workload of each side; None for a side that knows of none, as a foreign report does."""
-    sides = [[w.name for w in run.workloads] for run in (baseline, candidate)]
-    if wanted is not None and not any(sides):
-        message = f"{baseline.version} and {candidate.version} know of no workloads, and so not of '{wanted}'"
-        raise UsageProblem(message, "leave out --workload")
-    if not all(sides):
-        chosen = [
-            _chosen(names, wanted, run) if names else None
-            for names, run in zip(sides, (baseline, candidate), strict=True)
-        ]
-        return chosen[0], chosen[1]
-    common = [name for name in sides[0] if name in sides[1]]
-    if wanted is not None or common:
-        timed = [name for name in common if baseline.timing(name) and candidate.timing(name)]
-        name = _chosen(timed or common, None, baseline) if wanted is None else wanted
-        return _chosen(sides[0], name, baseline), _chosen(sides[1], name, candidate)
-    return sides[0][0], sides[1][0]  # nothing in common: the answer will be not-comparable
-
-
-def _chosen(names: list[str], wanted: str | None, run: Run) -> str:
-    if wanted is not None and wanted not in names:
-        raise UsageProblem(f"{run.version} was not measured on workload '{wanted}'", did_you_mean(wanted, names))
-    return wanted or names[0]
-
-
-def _side(stored: StoredRun, timed: StoredRun, whole: Combined, compared: Combined) -> Side:
-    run = stored.run
-    return Side(
-        reference=stored.reference,
-        kernel=run.kernel,
-        version=run.version,
-        run_id=run.run_id,
-        source=shown_source(run, machine_hash()),
-        created=run.created,
-        device=run.device,
-        workload=whole.workload,
-        timing=timed.run.timing(whole.workload) if whole.workload else None,
-        duration_ns=whole.duration_ns,
-        launches=len(whole.launches),
-        compared=len(compared.launches),
-        bottleneck=bottleneck(compared.values),
-        notes=run.notes,
-    )
-
-
-def _verdict(times: Pair, totals: tuple[Combined, Combined], sides: tuple[Side, Side]) -> Verdict:
-    frames = [
-        select(stored.samples(), side.version, side.workload)
-        for stored, side in zip(times, sides, strict=True)
-        if side.workload is not None
-    ]
-    if len(frames) == 2 and not any(frame.empty for frame in frames):
-        return compare(frames[0], frames[1])
-    return compare_durations(totals[0].duration_ns, totals[1].duration_ns)
-
-
-def _changes(baseline: Combined, candidate: Combined, verdict: Verdict, rounded: bool) -> tuple[Change, ...]:
-    """Return the changes of what is compared; none where neither side has counters, or they are of other kernels."""
-    if not (baseline.launches or candidate.launches) or verdict.reason == NOTHING_IN_COMMON:
-        return ()
-    if verdict.verdict == "not-comparable":
-        return side_by_side(baseline, candidate)
-    return with_roles(changes(baseline, candidate, rounded), verdict)
-
-
-def _is_all(paired: Paired) -> bool:
-    """Return whether one pair holds every launch: then what is known of the runs is known of it."""
-    return len(paired.pairs) == 1 and not paired.only_baseline and not paired.only_candidate

@@ -4,57 +4,92 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ncu_assist.diff.bottleneck import Bottleneck
 from ncu_assist.diff.records import Change, Flag, Role
 from ncu_assist.quantity import quantity
 from ncu_assist.verdict import Verdict, Word
 
 DURATION = "duration"
+# Which metrics are work on a resource, or its rate, or what leads to them: if it binds, they can cost time.
+BINDING = {
+    "DRAM": ("dram_bytes", "dram_bandwidth", "dram_throughput", "memory_throughput"),
+    "L2": ("l2_sectors_sm", "global_sectors_excessive", "sector_efficiency_load", "sector_efficiency_store"),
+    "L1": ("sector_efficiency_load", "sector_efficiency_store", "local_spilling_requests"),
+    "shared memory": ("shared_wavefronts_excessive",),
+    "SM": ("instructions", "sm_throughput"),
+    "latency": ("achieved_occupancy", "local_spilling_requests", "instructions"),
+}
 
 
 @dataclass(frozen=True)
 class Telling:
-    """What is said of metrics that got worse: their role, the heading of their list, how the sentence of each ends."""
+    """What is said of metrics that got worse: the heading of their list, how the sentence of each ends."""
 
-    role: Role
     heading: str
     ending: str
 
 
-# Time decides, and only what it decides can be explained: what is likely faster or slower is not known to be.
-TELLINGS: dict[Word, Telling] = {
-    "slower": Telling("explains", "What got worse and explains the slowdown", "explains the slowdown"),
-    "faster": Telling("side-effect", "What got worse as a side effect", "side effect, it is faster"),
-    "same": Telling("undecided", "What got worse (the time stayed the same)", "undecided, it is as fast"),
+EXPLAINS: dict[Word, Telling] = {
+    "slower": Telling("What got worse and explains the slowdown", "explains the slowdown"),
     "unclear": Telling(
-        "undecided",
-        "What got worse (which way the time went is not settled)",
-        "undecided, which way the time went is not settled",
+        "What got worse on the resource that binds, and would explain a slowdown",
+        "would explain a slowdown, it is the resource that binds",
+    ),
+}
+SIDE_EFFECT: dict[Word, Telling] = {
+    "faster": Telling("What got worse as a side effect", "side effect, it is faster"),
+    "same": Telling("What got worse as a side effect (the time stayed the same)", "side effect, it is as fast"),
+    "unclear": Telling(
+        "What got worse as a side effect (which way the time went is not settled)",
+        "side effect, another resource binds",
     ),
 }
 
 
-def with_roles(changes: tuple[Change, ...], verdict: Verdict) -> tuple[Change, ...]:
-    """Return the changes with a role for each regressed one; none where the runs cannot be compared."""
-    telling = TELLINGS.get(verdict.verdict)
-    if telling is None:
+def with_roles(
+    changes: tuple[Change, ...], verdict: Verdict, bottleneck: Bottleneck | None = None
+) -> tuple[Change, ...]:
+    """Return the changes with a role for each regressed one that is more than a trifle.
+
+    Time decides: in a slower version it explains, in a faster one or one that is as fast it is a side effect. Where
+    the time is not settled, only work on the candidate's ``bottleneck`` could explain a slowdown. Runs that cannot be
+    compared have no roles.
+    """
+    if verdict.verdict == "not-comparable":
         return changes
-    return tuple(replace(c, role=telling.role) if c.verdict == "regressed" else c for c in changes)
+    return tuple(replace(c, role=_role(c, verdict, bottleneck)) if _got_worse(c) else c for c in changes)
 
 
 def flags(changes: tuple[Change, ...], verdict: Verdict) -> tuple[Flag, ...]:
     """Return a flag for each change that has a role; that the duration rose explains no slowdown."""
-    told = (change for change in changes if change.role != "none" and change.metric != DURATION)
+    told = [change for change in changes if change.role != "none" and change.metric != DURATION]
     return tuple(Flag(change.metric, change.role, _sentence(change, verdict)) for change in told)
 
 
-def flags_heading(verdict: Verdict) -> str:
-    """Return what the list of flags is called; empty where there are none, between runs that cannot be compared."""
-    telling = TELLINGS.get(verdict.verdict)
+def flags_heading(role: Role, verdict: Verdict) -> str:
+    """Return what the list of flags of a role is called; empty for a role that no flag has under this verdict."""
+    telling = _telling(role, verdict)
     return telling.heading if telling else ""
+
+
+def _got_worse(change: Change) -> bool:
+    return change.verdict == "regressed" and change.is_material
+
+
+def _role(change: Change, verdict: Verdict, bottleneck: Bottleneck | None) -> Role:
+    if verdict.verdict == "slower":
+        return "explains"
+    binds = bottleneck is not None and change.metric in BINDING.get(bottleneck.group, ())
+    return "explains" if verdict.verdict == "unclear" and binds else "side-effect"
+
+
+def _telling(role: Role, verdict: Verdict) -> Telling | None:
+    return (EXPLAINS if role == "explains" else SIDE_EFFECT).get(verdict.verdict)
 
 
 def _sentence(change: Change, verdict: Verdict) -> str:
     baseline, candidate = change.baseline or 0.0, change.candidate or 0.0
     moved = "rose" if candidate > baseline else "fell"
     numbers = f"from {quantity(baseline, change.unit)} to {quantity(candidate, change.unit)}"
-    return f"{change.label} {moved} {numbers}: {TELLINGS[verdict.verdict].ending}"
+    telling = _telling(change.role, verdict)
+    return f"{change.label} {moved} {numbers}" + (f": {telling.ending}" if telling else "")

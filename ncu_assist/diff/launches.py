@@ -4,80 +4,130 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from ncu_assist.columns import Values
+from ncu_assist.diff.bottleneck import bottleneck
 from ncu_assist.diff.changes import changes, side_by_side
 from ncu_assist.diff.flagging import with_roles
+from ncu_assist.diff.noise import NoiseModel
 from ncu_assist.diff.pairing import LaunchPair
 from ncu_assist.diff.records import Change, LaunchDiff
-from ncu_assist.frame import combine_launches
+from ncu_assist.frame import Combined, combine_launches, combine_repeats
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.record import Launch
-from ncu_assist.verdict import Verdict, compare_durations
+from ncu_assist.verdict import Verdict, compare_durations, compare_unpaired
 
 DETAILED = 12  # pairs whose counters are compared too; of a program of thousands that would take seconds
+CLOCK = "sm_clock"
+HZ_PER_MHZ = 1e6
 Tables = Mapping[int, Values]
 
 
 @dataclass(frozen=True)
 class _Timed:
+    """A pair and the times of its sides, of each repeat."""
+
     pair: LaunchPair
-    baseline_ns: float | None
-    candidate_ns: float | None
+    baseline_ns: tuple[float, ...] | None
+    candidate_ns: tuple[float, ...] | None
+
+    @property
+    def middles(self) -> tuple[float | None, float | None]:
+        before, after = self.baseline_ns, self.candidate_ns
+        return median(before) if before else None, median(after) if after else None
 
     @property
     def moved_ns(self) -> float:
-        """How much the time changed; an unknown change sorts after all known ones."""
-        if self.baseline_ns is None or self.candidate_ns is None:
+        """How much the time changed, all repeats together; an unknown change sorts after all known ones."""
+        before, after = self.middles
+        if before is None or after is None or self.candidate_ns is None:
             return -1.0
-        return abs(self.candidate_ns - self.baseline_ns)
+        return abs(after - before) * len(self.candidate_ns)
 
 
 def launch_diffs(
-    pairs: Sequence[LaunchPair], tables: tuple[Tables, Tables], forbidden: Verdict | None, rounded: bool = False
+    pairs: Sequence[LaunchPair], tables: tuple[Tables, Tables], forbidden: Verdict | None, noise: NoiseModel
 ) -> tuple[LaunchDiff, ...]:
     """Return a comparison for each pair, the largest change of time first; ``tables`` are what by_launch returns.
 
-    Several launches of a side compare as sums and time-weighted means. A pair has one duration a side, so its verdict
-    is unclear at best; ``forbidden`` is the verdict where the runs cannot be compared at all. ``rounded`` as in
-    ``changes``.
+    Several launches of a side compare as sums and time-weighted means, repeats as samples that are not paired. A pair
+    of single launches has one duration a side, so its verdict is unclear at best; ``forbidden`` is the verdict where
+    the runs cannot be compared at all.
     """
-    timed = [_Timed(p, total_ns(p.baseline, tables[0]), total_ns(p.candidate, tables[1])) for p in pairs]
+    timed = [_Timed(p, _times(p, p.baseline, tables[0]), _times(p, p.candidate, tables[1])) for p in pairs]
     timed.sort(key=lambda one: -one.moved_ns)
-    verdicts = [forbidden or compare_durations(one.baseline_ns, one.candidate_ns) for one in timed]
+    verdicts = [forbidden or time_verdict(one.pair, tables, (one.baseline_ns, one.candidate_ns)) for one in timed]
     return tuple(
-        _launch_diff(one, verdict, _changes(one.pair, tables, verdict, rounded) if place < DETAILED else ())
+        _launch_diff(one, verdict, _changes(one.pair, tables, verdict, noise) if place < DETAILED else ())
         for place, (one, verdict) in enumerate(zip(timed, verdicts, strict=True))
     )
 
 
+def time_verdict(
+    pair: LaunchPair, tables: tuple[Tables, Tables], times: tuple[tuple[float, ...] | None, tuple[float, ...] | None]
+) -> Verdict:
+    """Return which side of a pair is faster, from the durations of its launches under ncu."""
+    if not pair.repeats:
+        return compare_durations(*(sum(side) if side else None for side in times))
+    clocks = [[CATALOGUE[CLOCK].value(table.get(one.index, {})) for one in side] for side, table in _both(pair, tables)]
+    known = [[hz / HZ_PER_MHZ for hz in side if hz is not None] for side in clocks]
+    mhz = [side if len(side) == len(all_) else None for side, all_ in zip(known, clocks, strict=True)]
+    return compare_unpaired(times[0] or (), times[1] or (), mhz[0], mhz[1])
+
+
 def total_ns(launches: Sequence[Launch], tables: Tables) -> float | None:
     """Return the time of launches together, under ncu; None where that of one is not known."""
-    times = [
-        one.duration_ns if one.duration_ns is not None else CATALOGUE["duration"].value(tables.get(one.index, {}))
-        for one in launches
-    ]
+    times = [_time(one, tables) for one in launches]
     known = [time for time in times if time is not None]
     return sum(known) if known and len(known) == len(times) else None
 
 
+def _time(launch: Launch, tables: Tables) -> float | None:
+    return (
+        launch.duration_ns
+        if launch.duration_ns is not None
+        else CATALOGUE["duration"].value(tables.get(launch.index, {}))
+    )
+
+
+def _times(pair: LaunchPair, launches: Sequence[Launch], tables: Tables) -> tuple[float, ...] | None:
+    """Return the time of each repeat, of a chain that of all its launches; None where one is not known."""
+    if not pair.repeats:
+        whole = total_ns(launches, tables)
+        return None if whole is None else (whole,)
+    known = [time for one in launches if (time := _time(one, tables)) is not None]
+    return tuple(known) if len(known) == len(launches) else None
+
+
 def _launch_diff(timed: _Timed, verdict: Verdict, told: tuple[Change, ...]) -> LaunchDiff:
     pair = timed.pair
-    one_to_one = len(pair.baseline) == len(pair.candidate) == 1
+    one_to_one = pair.repeats or len(pair.baseline) == len(pair.candidate) == 1
     return LaunchDiff(
         kernel=max(pair.candidate, key=lambda launch: launch.duration_ns or 0.0).kernel,
         pairing=pair.confidence if one_to_one else "sum",
         pair=pair,
-        baseline_ns=timed.baseline_ns,
-        candidate_ns=timed.candidate_ns,
+        baseline_ns=timed.middles[0],
+        candidate_ns=timed.middles[1],
         verdict=verdict,
         changes=told,
     )
 
 
-def _changes(pair: LaunchPair, tables: tuple[Tables, Tables], verdict: Verdict, rounded: bool) -> tuple[Change, ...]:
-    sides = (pair.baseline, tables[0]), (pair.candidate, tables[1])
-    combined = [combine_launches(None, side, [table.get(one.index, {}) for one in side]) for side, table in sides]
+def _changes(
+    pair: LaunchPair, tables: tuple[Tables, Tables], verdict: Verdict, noise: NoiseModel
+) -> tuple[Change, ...]:
+    before, after = (_combined(pair, side, table) for side, table in _both(pair, tables))
     if verdict.verdict == "not-comparable":
-        return side_by_side(combined[0], combined[1])
-    return with_roles(changes(combined[0], combined[1], rounded), verdict)
+        return side_by_side(before, after)
+    return with_roles(changes(before, after, noise), verdict, bottleneck(after.values))
+
+
+def _combined(pair: LaunchPair, launches: Sequence[Launch], tables: Tables) -> Combined:
+    if pair.repeats:
+        return combine_repeats(None, [[one] for one in launches], tables)
+    return combine_launches(None, launches, [tables.get(one.index, {}) for one in launches])
+
+
+def _both(pair: LaunchPair, tables: tuple[Tables, Tables]) -> tuple[tuple[tuple[Launch, ...], Tables], ...]:
+    return (pair.baseline, tables[0]), (pair.candidate, tables[1])

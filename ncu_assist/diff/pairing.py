@@ -21,12 +21,14 @@ class LaunchPair:
 
     ``confidence`` says by what they were paired: the NVTX range alone, the same name and shape, the same function, or
     only their place between others. ``range`` is the range that both sides are in, empty where there is none.
+    ``repeats``: several launches of a side are the same one again, and do not add up.
     """
 
     baseline: tuple[Launch, ...]
     candidate: tuple[Launch, ...]
     confidence: Confidence
     range: Path = ()
+    repeats: bool = False
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ncu_assist.diff.bottleneck import Bottleneck
+from ncu_assist.diff.line_changes import LineChanges
 from ncu_assist.diff.pairing import LaunchPair
+from ncu_assist.diff.why import Why
 from ncu_assist.frame import Coverage
 from ncu_assist.record import Device, Launch, Source, Timing
 from ncu_assist.verdict import Verdict
 
 ChangeWord = Literal["improved", "regressed", "changed", "unchanged", "undecided", "missing", "not-comparable"]
-Role = Literal["explains", "side-effect", "undecided", "none"]
+Role = Literal["explains", "side-effect", "none"]
 Pairing = Literal["nvtx", "exact", "base-name", "order", "sum"]  # sum: several launches of a side stand together
 
 
@@ -35,6 +37,7 @@ class Side:
     duration_ns: float | None  # under ncu, over all launches
     launches: int
     compared: int
+    indices: tuple[int, ...]  # of the launches that were compared; of repeats those of the first
     bottleneck: Bottleneck | None  # over what was compared
     notes: tuple[str, ...]  # of the run: what is odd about it or not in it
 
@@ -58,6 +61,10 @@ class Change:
     note: str = ""  # why a side is absent, e.g. n/a (TMA)
     baseline_coverage: Coverage | None = None  # None: the value is of all launches
     candidate_coverage: Coverage | None = None
+    noise: float | None = None  # how far one side may stray, in the unit of delta; 0 for what is exact
+    z: float | None = None  # the candidate's distance from the mean of the baseline's repeats, in their deviations
+    repeats: int = 0  # of the baseline, where it has several
+    is_material: bool = True  # False for waste that is a trifle of the whole
 
     @property
     def in_points(self) -> bool:
@@ -66,10 +73,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Flag:
-    """A metric that got worse: whether it explains the slowdown or is a side effect, and a sentence that says so.
-
-    ``role`` is undecided where the candidate is neither known to be slower nor known to be faster.
-    """
+    """A metric that got worse: whether it explains the slowdown or is a side effect, and a sentence that says so."""
 
     metric: str
     role: Role
@@ -117,3 +121,6 @@ class Diff:
     only_candidate: tuple[Launch, ...]
     flags: tuple[Flag, ...]
     differences: tuple[Difference, ...]
+    why: Why | None = None  # None where the runs cannot be compared, or too little was counted
+    lines: LineChanges | None = None  # None where the source lines were not read
+    forced: str = ""  # the reason code of what forbids the comparison that was made all the same

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ncu_assist.diff.pairing import Paired, pair_launches
+from ncu_assist.diff.repeats import with_repeats
 from ncu_assist.frame import Combined
+from ncu_assist.record import Launch
 
 NOTHING_IN_COMMON = "no-common-launch"
 
@@ -18,13 +21,19 @@ class Scope:
     totals: tuple[Combined, Combined]
     reason: str = ""
 
+    @property
+    def is_one_kernel(self) -> bool:
+        """Tell whether one pair holds every launch: then what is known of the runs is known of it."""
+        return len(self.paired.pairs) == 1 and not self.paired.only_baseline and not self.paired.only_candidate
+
 
 def scope(baseline: Combined, candidate: Combined) -> Scope:
     """Return what of two runs is compared.
 
     Two calls on a workload do the same work, whatever they launch, so all launches count. Foreign programs may have
-    run for longer or shorter, so only launches in a pair do. Their place alone pairs no two programs: where nothing
-    else does, nothing is compared, unless each launched one kernel, which is then the one to compare.
+    run for longer or shorter, so only launches in a pair do, as many on either side. Their place alone pairs no two
+    programs: where nothing else does, nothing is compared, unless each launched one kernel, which is then the one to
+    compare.
     """
     sides = baseline, candidate
     paired = pair_launches(baseline.launches, candidate.launches)
@@ -32,9 +41,19 @@ def scope(baseline: Combined, candidate: Combined) -> Scope:
         return Scope(paired, sides)
     if _is_by_place(paired) and (len(baseline.launches), len(candidate.launches)) != (1, 1):
         return Scope(Paired((), baseline.launches, candidate.launches), sides, NOTHING_IN_COMMON)
-    before = baseline.only(one for pair in paired.pairs for one in pair.baseline)
-    after = candidate.only(one for pair in paired.pairs for one in pair.candidate)
-    return Scope(paired, (before, after))
+    repeated = with_repeats(paired)
+    if Scope(repeated, sides).is_one_kernel and repeated.pairs[0].repeats:
+        return Scope(repeated, (baseline.as_repeats(), candidate.as_repeats()))
+    before = baseline.only(one for pair in _as_often(repeated) for one in pair[0])
+    after = candidate.only(one for pair in _as_often(repeated) for one in pair[1])
+    return Scope(repeated, (before, after))
+
+
+def _as_often(paired: Paired) -> Iterator[tuple[tuple[Launch, ...], tuple[Launch, ...]]]:
+    """Yield the launches of both sides; of repeats as many as both have."""
+    for pair in paired.pairs:
+        least = min(len(pair.baseline), len(pair.candidate)) if pair.repeats else None
+        yield pair.baseline[:least], pair.candidate[:least]
 
 
 def _is_by_place(paired: Paired) -> bool:

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from ncu_assist.diff import Diff, diff_runs
+from ncu_assist.diff import Diff, DiffOptions, diff_runs
+from ncu_assist.diff.timing import common_bench
+from ncu_assist.diff.workloads import compared_workloads
 from ncu_assist.errors import UsageProblem
 from ncu_assist.outcome import KernelListing, VersionOutcome
 from ncu_assist.pipeline.bare_report import bare_reports
+from ncu_assist.pipeline.line_costs import read_line_changes
 from ncu_assist.project import Project
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.choosing import Context, unknown
-from ncu_assist.store.matching import recorded_runs_matching, timed_together
+from ncu_assist.store.matching import recorded_runs_matching, same_source
 from ncu_assist.store.references import resolve
+
+Pair = tuple[StoredRun, StoredRun]
 
 
 def named(project: Project, references: Sequence[str], kernel: str | None) -> list[StoredRun]:
@@ -31,7 +37,7 @@ def named(project: Project, references: Sequence[str], kernel: str | None) -> li
     return [next(bare) if isinstance(one, Path) else one for one in found]
 
 
-def compare(project: Project, references: tuple[str, str], workload: str | None, kernel: str | None) -> Diff:
+def compare(project: Project, references: tuple[str, str], kernel: str | None, options: DiffOptions) -> Diff:
     """Return the comparison of two references, the first being the baseline.
 
     References that name no run take their times from the newest bench of both sources. Raises as ``named`` does.
@@ -39,8 +45,21 @@ def compare(project: Project, references: tuple[str, str], workload: str | None,
     _check_two(project, references, kernel)
     baseline, candidate = named(project, references, kernel)
     free = not any("@" in text.lstrip("@") for text in references)
-    timed = timed_together(Store(project.reports), baseline, candidate) if free else None
-    return diff_runs(baseline, candidate, workload, timed)
+    timed = _timed_together(Store(project.reports), (baseline, candidate), options.workload) if free else None
+    return _with_lines(diff_runs(baseline, candidate, options=replace(options, timed=timed)), (baseline, candidate))
+
+
+def _timed_together(store: Store, runs: Pair, workload: str | None) -> Pair | None:
+    """Return the newest runs of the same two sources that one bench timed on the workload; None where none did."""
+    name = compared_workloads(runs[0].run, runs[1].run, workload)[1]
+    return common_bench(same_source(store, runs[0]), same_source(store, runs[1]), name)
+
+
+def _with_lines(diff: Diff, runs: Pair) -> Diff:
+    """Return a comparison with the source lines that changed, read again from both reports."""
+    if diff.verdict.verdict == "not-comparable" or not all(side.launches for side in (diff.baseline, diff.candidate)):
+        return diff
+    return replace(diff, lines=read_line_changes(runs, (diff.baseline.indices, diff.candidate.indices)))
 
 
 def _check_two(project: Project, references: tuple[str, str], kernel: str | None) -> None:

@@ -11,11 +11,16 @@ from ncu_assist.render.escape import one_line
 from ncu_assist.store.naming import VERSION_NUMBER
 from ncu_assist.verdict import REASONS, Verdict
 
+# What settles reports of others' programs: nothing that is in them.
+FOREIGN = "ncu-assist bench KERNEL V1 V2, with both as versions in a kernel folder"
+
 
 def verdict_line(diff: Diff) -> str:
     """Return the verdict in one line, e.g. ``v7 is 3.42x faster than v3 on b64 (99 % interval 3.40 to 3.44, …)``."""
     baseline, candidate = names(diff)
     where = f" on {one_line(diff.workload)}" if diff.workload else _on_pairs(diff)
+    if diff.forced:
+        where += " (forced)"
     return _SENTENCES[diff.verdict.verdict](candidate, baseline, where, diff.verdict)
 
 
@@ -39,8 +44,10 @@ def names(diff: Diff) -> tuple[str, str]:
 
 def next_command(diff: Diff) -> str:
     """Return the command that would settle the verdict; empty when it is settled or nothing here can."""
-    if diff.source == "imported" or REASONS[diff.verdict.reason].command == "":
+    if REASONS[diff.verdict.reason].command == "":
         return ""
+    if diff.source == "imported":
+        return FOREIGN
     baseline, candidate = (one_line(_short(side)) for side in (diff.baseline, diff.candidate))
     command = REASONS[diff.verdict.reason].command
     return command.format(kernel=one_line(diff.candidate.kernel), baseline=baseline, candidate=candidate)
@@ -54,6 +61,14 @@ def origin(source: Source, run: Run | Side) -> str:
         archived = f"imported {date}" if run.run_id else "not archived"
         return f"{archived}, measured{where or ' elsewhere'}, unverified"
     return f"{'measured' if source == 'live' else 'recorded'}{where}, {date}"
+
+
+def origins(diff: Diff) -> str:
+    """Return where and when both sides were measured, once where that is the same."""
+    both = [origin(side.source, side) for side in (diff.baseline, diff.candidate)]
+    if both[0] == both[1]:
+        return both[0]
+    return "; ".join(f"{name}: {text}" for name, text in zip(names(diff), both, strict=True))
 
 
 def factor(speedup: float) -> str:
@@ -84,9 +99,9 @@ def _unclear(candidate: str, baseline: str, where: str, verdict: Verdict) -> str
     start = f"{candidate} against {baseline}{where}: unclear"
     if verdict.likely and verdict.speedup:
         ratio = verdict.speedup if verdict.likely == "faster" else 1 / verdict.speedup
-        sure = "one sample a side" if verdict.reason == "one-sample" else "not paired"
-        return f"{start}, likely {factor(ratio)} {verdict.likely} ({sure})"
-    return f"{start} ({_interval(verdict, False)})" if verdict.low is not None else start
+        start += f", likely {factor(ratio)} {verdict.likely}"
+    basis = _interval(verdict, False)
+    return f"{start} ({basis})" if basis else start
 
 
 def _not_comparable(candidate: str, baseline: str, where: str, verdict: Verdict) -> str:
@@ -94,8 +109,13 @@ def _not_comparable(candidate: str, baseline: str, where: str, verdict: Verdict)
 
 
 def _interval(verdict: Verdict, turned: bool) -> str:
-    low, high = verdict.low or 1.0, verdict.high or 1.0
-    ends = (1 / high, 1 / low) if turned else (low, high)
+    """Return what the verdict stands on: the interval, or how many samples there are; empty where there are none."""
+    if verdict.low is None or verdict.high is None:
+        if verdict.samples is None:
+            return f"{verdict.pairs} pair{'s' * (verdict.pairs != 1)}" if verdict.pairs else ""
+        before, after = verdict.samples
+        return "one sample a side" if before == after == 1 else f"not paired, {before} and {after} samples"
+    ends = (1 / verdict.high, 1 / verdict.low) if turned else (verdict.low, verdict.high)
     shown = [factor(end).removesuffix("x") for end in ends]
     return f"99 % interval {shown[0]} to {shown[1]}, {verdict.pairs} pairs"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -19,19 +20,27 @@ SCHEMA = "ncu-assist.baseline/1"
 
 @dataclass(frozen=True)
 class Baseline:
-    """The version, and where one run of it was meant, that run, that ``@baseline`` stands for."""
+    """The version, and where one run of it was meant, that run, that ``@baseline`` stands for.
+
+    ``since`` is when it was set, ISO 8601 in UTC; None where that was not noted.
+    """
 
     version: str
     run_id: str | None
     schema: str = SCHEMA
+    since: str | None = None
 
 
 def set_baseline(store: Store, stored: StoredRun) -> None:
-    """Make a run the baseline of its kernel; raises EnvironmentProblem when reports/ cannot be written."""
+    """Make exactly this run the baseline of its kernel, whatever is measured or edited later.
+
+    Raises EnvironmentProblem when reports/ cannot be written.
+    """
     path = _path(store, stored.run.kernel)
     temporary = path.with_name(f".{FILE}-{os.getpid()}")
+    baseline = Baseline(stored.run.version, stored.run.run_id, since=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
     try:
-        temporary.write_bytes(msgspec.json.encode(Baseline(stored.run.version, stored.run.run_id)) + b"\n")
+        temporary.write_bytes(msgspec.json.encode(baseline) + b"\n")
         temporary.replace(path)
     except OSError as error:
         temporary.unlink(missing_ok=True)
@@ -43,7 +52,7 @@ def get_baseline(store: Store, kernel: str) -> Baseline | None:
     path = _path(store, kernel)
     if not path.is_file():
         return None
-    hint = f"remove it; then @baseline is v0 of {kernel}"
+    hint = f"ncu-assist baseline clear {kernel}"
     try:
         baseline = msgspec.json.decode(path.read_bytes(), type=Baseline)
     except (msgspec.DecodeError, UnicodeDecodeError, OSError) as error:
@@ -51,6 +60,20 @@ def get_baseline(store: Store, kernel: str) -> Baseline | None:
     if baseline.schema != SCHEMA or not is_folder_name(baseline.version):
         raise DamagedData(f"{kernel}/{FILE} names no version", hint)
     return baseline
+
+
+def clear_baseline(store: Store, kernel: str) -> bool:
+    """Forget the baseline that was set, readable or not, and tell whether one was.
+
+    Raises EnvironmentProblem when reports/ cannot be written.
+    """
+    try:
+        _path(store, kernel).unlink()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise EnvironmentProblem(f"the baseline could not be removed: {error.strerror}") from error
+    return True
 
 
 def _path(store: Store, kernel: str) -> Path:

@@ -24,17 +24,10 @@ def newest_matching(store: Store, kernel: str, version: Version) -> StoredRun | 
     return next(iter(live_first(sorted(runs, key=lambda r: r.run.profile is None))), None)
 
 
-def timed_together(store: Store, baseline: StoredRun, candidate: StoredRun) -> tuple[StoredRun, StoredRun]:
-    """Return runs of the same two sources that were timed in one bench, the newest; the runs given if none were."""
-    both = [_by_bench(store, one.run) for one in (baseline, candidate)]
-    common = [bench_id for bench_id in both[0] if bench_id in both[1]]
-    return (both[0][common[0]], both[1][common[0]]) if common else (baseline, candidate)
-
-
-def _by_bench(store: Store, run: Run) -> dict[str, StoredRun]:
-    """Return the runs of a run's source by bench id, newest first."""
-    runs = store.runs(run.kernel, run.version)
-    return {r.run.bench.bench_id: r for r in runs if r.run.bench and r.run.source_sha256 == run.source_sha256}
+def same_source(store: Store, stored: StoredRun) -> list[StoredRun]:
+    """Return the runs of a run's source, newest first."""
+    runs = store.runs(stored.run.kernel, stored.run.version)
+    return [one for one in runs if one.run.source_sha256 == stored.run.source_sha256]
 
 
 def live_first(runs: list[StoredRun]) -> list[StoredRun]:

@@ -97,7 +97,10 @@ def test_identical_binaries_are_neither_better_nor_worse(run: Run) -> None:
     """One program twice; the second time it launched two kernels less."""
     paths = [str(DATA / f"repeats_{name}h200_2025.3.1.ncu-rep.zst") for name in ("full_", "again_full_")]
     answer = run("diff", *paths, "--json").json
-    assert [len(side) for side in answer["unpaired"].values()] == [2, 0]
+    assert [len(side) for side in answer["unpaired"].values()] == [0, 0]  # they repeat what is in a pair
+    assert sum(len(one["baseline"]) for one in answer["launches"]) == 27
+    assert {one["verdict"] for one in answer["launches"]} == {"unclear"}
+    assert {one["likely"] for one in answer["launches"]} == {None}
     assert [answer[side]["compared_launches"] for side in ("baseline", "candidate")] == [25, 25]
     assert {change["verdict"] for change in answer["changes"]} == {"unchanged"}
     assert answer["flags"] == []
@@ -152,3 +155,70 @@ def test_one_report_alone(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert (answer.code, answer.out) == (2, "")
     assert "diff needs two reports or runs" in answer.err
     assert "try: ncu-assist diff mine.ncu-rep OTHER.ncu-rep" in answer.err
+
+
+def test_why_is_said_in_at_most_five_lines_before_the_table(run: Run, recorded: Path) -> None:
+    lines = run("diff", "v4", "v5").out.splitlines()
+    table = next(i for i, line in enumerate(lines) if line.startswith("metric "))
+    told = [line for line in lines[2:table] if line]
+    assert len(told) <= 5
+    assert any(line.startswith("gone: v4.cu:45") and "36.6 M excess wavefronts" in line for line in told)
+    assert any(line.startswith("left: v5.cu:39") for line in told)
+
+
+@pytest.mark.parametrize(
+    ("pair", "gone", "left"),
+    [
+        (("v4", "v5"), ("v4_shared_memory.cu", 45, "wavefronts_excessive"), 39),
+        (("v5", "v6"), ("v5_shared_padded.cu", 41, "sectors_excessive"), 42),
+        (("v6", "v7"), ("v6_coalesced_store.cu", 42, "sectors_excessive"), 38),
+    ],
+)
+def test_the_lines_of_the_ladder(
+    run: Run, recorded: Path, pair: tuple[str, str], gone: tuple[str, int, str], left: int
+) -> None:
+    answer = run("diff", *pair, "--json").json
+    first = answer["lines"][0]["baseline"]
+    assert (first["file"].rpartition("/")[2], first["line"]) == gone[:2]
+    assert first[gone[2]] > 1e7
+    assert answer["lines_left"][0]["line"] == left
+    product = answer["why"]["products"][0]
+    gains = [factor["gain"] for factor in product["factors"]]
+    whole = 1.0
+    for gain in gains:
+        whole *= gain
+    assert whole == pytest.approx(answer["why"]["time_ratio"], rel=1e-6)
+
+
+def test_every_metric_is_shown_when_asked(run: Run, recorded: Path) -> None:
+    few, every = (run("diff", "v6", "v7", *more, "--json").json["changes"] for more in ((), ("--all",)))
+    assert len(few) < 30
+    assert len(every) > 1500
+    names = {change["metric"] for change in every}
+    assert {change["metric"] for change in few} <= names
+    assert "smsp__inst_executed_pipe_lsu.sum" in names or any(name.startswith("smsp__") for name in names)
+    text = run("diff", "v6", "v7", "--all").out
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_the_reason_is_spelled_out_when_asked(run: Run, recorded: Path) -> None:
+    assert "interval-beyond" not in run("diff", "v6", "v7").out
+    told = run("diff", "v6", "v7", "--explain").out
+    assert "why: the 99 % interval of the paired ratios lies beyond 0.5 % [interval-beyond]" in told
+
+
+def test_markdown_and_json_exclude_each_other(run: Run, recorded: Path) -> None:
+    answer = run("diff", "v6", "v7", "--json", "--format", "markdown")
+    assert (answer.code, answer.out) == (2, "")
+    assert "--json and --format markdown are two answers" in answer.err
+    assert run("diff", "v6", "v7", "--format", "markdown").out.startswith("🟢 **v7 is ")
+
+
+def test_a_forced_comparison_says_so(run: Run, recorded: Path, tmp_path: Path) -> None:
+    report = str(DATA / "library_full_h200_2025.3.1.ncu-rep.zst")
+    plain = run("diff", "v7", report, "--json").json
+    assert (plain["verdict"], plain["forced"]) == ("not-comparable", None)
+    answer = run("diff", "v7", report, "--force", "--json").json
+    assert answer["verdict"] == "unclear"
+    assert answer["forced"] == plain["reason"]
+    assert "(forced)" in run("diff", "v7", report, "--force").out.replace("\n", " ")

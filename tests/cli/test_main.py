@@ -32,6 +32,13 @@ def test_every_command_has_help_that_fits_a_terminal(run: Run, name: str, monkey
     assert answer.code == 0
     assert answer.out.startswith(f"Usage: ncu-assist {name}")
     assert max(map(len, answer.out.splitlines())) <= 80
+    assert "--json" in answer.out or "Commands:" in answer.out
+
+
+@pytest.mark.parametrize("name", ["set", "show", "clear"])
+def test_a_command_of_a_group_has_help_that_fits_a_terminal(run: Run, name: str) -> None:
+    answer = run("baseline", name, "--help")
+    assert (answer.code, max(map(len, answer.out.splitlines())) <= 80) == (0, True)
     assert "--json" in answer.out
 
 
@@ -62,7 +69,8 @@ def test_the_version(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "hint"), [("prfile", "did you mean 'profile'?"), ("zzz", "known: bench, check"), ("Diff", "'diff'")]
+    ("word", "hint"),
+    [("prfile", "did you mean 'profile'?"), ("zzz", "known: baseline, bench, check"), ("Diff", "'diff'")],
 )
 def test_no_such_command(run: Run, word: str, hint: str) -> None:
     answer = run(word)

@@ -1,50 +1,75 @@
-"""What got worse explains a slowdown that is known, or stands beside a speed-up that is known; else neither."""
+"""What got worse explains a slowdown that is known, or on the resource that binds; else it is a side effect."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import get_args
 
 import pytest
 from factories import STALL, launch, make_run, metrics_frame
 
-from ncu_assist.diff import Change, Role, flags_heading
+from ncu_assist.diff import Bottleneck, Change, Role, flags_heading
 from ncu_assist.diff.changes import changes
-from ncu_assist.diff.flagging import TELLINGS, flags, with_roles
+from ncu_assist.diff.flagging import BINDING, EXPLAINS, SIDE_EFFECT, flags, with_roles
+from ncu_assist.diff.metric_rows import SHOWN
+from ncu_assist.diff.noise import NoiseModel
 from ncu_assist.frame import Combined, combine
 from ncu_assist.ncu.catalogue.derived import STALL_SHARES
 from ncu_assist.verdict import Verdict, Word, compare_durations, not_comparable
 
 WORSE = Change("sm_throughput", "Compute (SM) Throughput", "%", 70.0, 50.0, -20.0, "regressed")
+BYTES = Change("dram_bytes", "DRAM bytes", "byte", 1e9, 2e9, 1.0, "regressed")
+DRAM = Bottleneck("DRAM", 85.0)
+ROLES: dict[Word, Role] = {
+    "slower": "explains",
+    "faster": "side-effect",
+    "same": "side-effect",
+    "unclear": "side-effect",
+}
 
 
 def verdict(word: Word) -> Verdict:
     return Verdict(word, None, "interval-beyond", 1.0, 1.0, 1.0, 100)
 
 
-@pytest.mark.parametrize(
-    ("word", "role"),
-    [("slower", "explains"), ("faster", "side-effect"), ("same", "undecided"), ("unclear", "undecided")],
-)
+@pytest.mark.parametrize(("word", "role"), ROLES.items())
 def test_the_role_follows_the_verdict(word: Word, role: Role) -> None:
-    (told,) = with_roles((WORSE,), verdict(word))
+    (told,) = with_roles((WORSE,), verdict(word), DRAM)
     assert told.role == role
     (flag,) = flags((told,), verdict(word))
     assert flag.role == role
     assert flag.message.startswith("Compute (SM) Throughput fell from 70.0 % to 50.0 %: ")
-    assert ("explains" in flag.message, "side effect" in flag.message) == (word == "slower", word == "faster")
-    heading = flags_heading(verdict(word))
-    assert ("explains" in heading, "side effect" in heading) == (word == "slower", word == "faster")
+    assert ("explains" in flag.message, "side effect" in flag.message) == (word == "slower", word != "slower")
+    heading = flags_heading(role, verdict(word))
+    assert ("explains" in heading, "side effect" in heading) == (word == "slower", word != "slower")
 
 
-def test_what_is_only_likely_explains_nothing() -> None:
+def test_work_on_the_resource_that_binds_would_explain_a_slowdown_that_is_not_settled() -> None:
+    roles = {word: [c.role for c in with_roles((WORSE, BYTES), verdict(word), DRAM)] for word in ROLES}
+    assert roles["unclear"] == ["side-effect", "explains"]
+    assert roles["same"] == roles["faster"] == ["side-effect", "side-effect"]
+
+
+def test_what_is_only_likely_is_not_settled() -> None:
     for likely in (compare_durations(100.0, 300.0), compare_durations(300.0, 100.0)):
         assert likely.likely
-        assert {change.role for change in with_roles((WORSE,), likely)} == {"undecided"}
+        assert {change.role for change in with_roles((WORSE,), likely)} == {"side-effect"}
+
+
+def test_a_trifle_is_no_flag() -> None:
+    trifle = replace(BYTES, is_material=False)
+    assert flags(with_roles((trifle,), verdict("slower")), verdict("slower")) == ()
 
 
 def test_every_verdict_has_words_but_the_one_that_has_no_flags() -> None:
-    assert set(get_args(Word)) - set(TELLINGS) == {"not-comparable"}
-    assert flags_heading(not_comparable("other-device")) == ""
+    words = set(get_args(Word))
+    assert set(SIDE_EFFECT) | set(EXPLAINS) == words - {"not-comparable"}
+    assert flags_heading("explains", not_comparable("other-device")) == ""
+    assert with_roles((WORSE,), not_comparable("other-device")) == (WORSE,)
+
+
+def test_what_binds_is_always_looked_at() -> None:
+    assert {metric for metrics in BINDING.values() for metric in metrics} <= set(SHOWN)
 
 
 def test_the_catalogue_says_which_way_a_stall_is_better() -> None:
@@ -52,12 +77,15 @@ def test_the_catalogue_says_which_way_a_stall_is_better() -> None:
 
     def side(*warps: float) -> Combined:
         named = {STALL.format(reason): value for reason, value in zip(reasons, warps, strict=True)}
-        return combine(make_run(launches=(launch(),)), metrics_frame({STALL.format("barrier"): 0.0, **named}), None)
+        return combine(make_run(launches=(launch(),)), metrics_frame({STALL.format("wait"): 30.0, **named}), None)
 
-    words = {change.metric: change.verdict for change in changes(side(1.0, 8.0, 1.0), side(4.0, 20.0, 9.0))}
-    less = {change.metric: change.verdict for change in changes(side(4.0, 20.0, 9.0), side(1.0, 8.0, 1.0))}
+    def words(before: Combined, after: Combined) -> dict[str, str]:
+        return {change.metric: change.verdict for change in changes(before, after, NoiseModel(None))}
+
+    more = words(side(1.0, 2.0, 1.0), side(9.0, 30.0, 12.0))
+    less = words(side(9.0, 30.0, 12.0), side(1.0, 2.0, 1.0))
     for reason in reasons:
         row = STALL_SHARES.get(f"stall_{reason}")
         better = row.better if row else None
-        told = {words[f"stall_{reason}"], less[f"stall_{reason}"]}
+        told = {more[f"stall_{reason}"], less[f"stall_{reason}"]}
         assert told == ({"improved", "regressed"} if better else {"changed"}), reason

@@ -12,6 +12,7 @@ from factories import DEVICE, launch, make_run, metrics_frame, save_run
 
 from ncu_assist.diff import Diff, diff_runs, pair_launches
 from ncu_assist.diff.launches import DETAILED, launch_diffs
+from ncu_assist.diff.noise import NoiseModel
 from ncu_assist.record import Launch
 from ncu_assist.store import Store
 
@@ -78,7 +79,7 @@ def test_one_pair_that_is_all_carries_the_verdict_of_the_runs(tmp_path: Path) ->
 
 def test_a_side_without_a_duration_has_none(tmp_path: Path) -> None:
     pairs = pair_launches(program(("a", 1.0), ("b", None), ("c", 9.0)), program(("a", 1.0), ("b", 3.0), ("c", 1.0)))
-    first, *_, last = launch_diffs(pairs.pairs, ({}, {}), None)
+    first, *_, last = launch_diffs(pairs.pairs, ({}, {}), None, NoiseModel(None))
     assert (first.kernel, last.kernel) == ("c", "b")
     assert (last.baseline_ns, last.verdict.reason) == (None, "no-samples")
 
@@ -96,6 +97,6 @@ def test_thousands_of_pairs_are_compared_in_time_and_some_in_full() -> None:
     before = program(*((f"k{i % 50}", 1e5) for i in range(MANY)))
     after = program(*((f"k{i % 50}", 1e5 + i) for i in range(MANY)))
     start = time.perf_counter()
-    found = launch_diffs(pair_launches(before, after).pairs, ({}, {}), None)
+    found = launch_diffs(pair_launches(before, after).pairs, ({}, {}), None, NoiseModel(None))
     assert time.perf_counter() - start < LIMIT_S
     assert [bool(one.changes) for one in found] == [place < DETAILED for place in range(MANY)]

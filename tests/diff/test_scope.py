@@ -36,7 +36,7 @@ def changes(diff: Diff) -> dict[str, Change]:
 
 
 def test_launches_of_one_side_alone_are_not_added_up(tmp_path: Path) -> None:
-    before = foreign(tmp_path, "before", ("a", 1e5, {SM: 20.0}), ("a", 9e5, {SM: 90.0}), ("b", 3e5, {SM: 40.0}))
+    before = foreign(tmp_path, "before", ("a", 1e5, {SM: 20.0}), ("c", 9e5, {SM: 90.0}), ("b", 3e5, {SM: 40.0}))
     found = diff_runs(before, foreign(tmp_path, "after", ("a", 1e5, {SM: 20.0}), ("b", 3e5, {SM: 40.0})))
     assert [one.index for one in found.only_baseline] == [1]
     assert (found.baseline.launches, found.baseline.compared, found.candidate.compared) == (3, 2, 2)
@@ -46,6 +46,34 @@ def test_launches_of_one_side_alone_are_not_added_up(tmp_path: Path) -> None:
     assert (told["duration"].baseline, told["sm_throughput"].baseline) == (4e5, 35.0)
     assert (found.verdict.verdict, found.verdict.likely, found.verdict.speedup) == ("unclear", None, 1.0)
     assert found.flags == ()
+
+
+def test_repeats_count_as_often_as_both_sides_have_them(tmp_path: Path) -> None:
+    before = foreign(tmp_path, "before", ("a", 1e5, {SM: 20.0}), ("a", 9e5, {SM: 90.0}), ("b", 3e5, {SM: 40.0}))
+    found = diff_runs(before, foreign(tmp_path, "after", ("a", 1e5, {SM: 20.0}), ("b", 3e5, {SM: 40.0})))
+    assert found.only_baseline == found.only_candidate == ()
+    assert (found.baseline.launches, found.baseline.compared, found.candidate.compared) == (3, 2, 2)
+    repeated = next(one for one in found.launches if one.kernel == "a")
+    assert ([one.index for one in repeated.pair.baseline], repeated.pair.repeats, repeated.pairing) == (
+        [0, 1],
+        True,
+        "exact",
+    )
+    assert (repeated.baseline_ns, repeated.candidate_ns) == (5e5, 1e5)
+    assert repeated.verdict.reason == "too-few-samples"
+
+
+def test_the_repeats_of_one_kernel_are_the_answer(tmp_path: Path) -> None:
+    def report(name: str, middle: float) -> StoredRun:
+        return foreign(tmp_path, name, *(("a", middle * (1 + 0.001 * (i % 7)), {SM: 50.0 + i % 3}) for i in range(40)))
+
+    found = diff_runs(report("before", 2e5), report("after", 1e5))
+    assert (found.verdict.verdict, found.verdict.samples) == ("unclear", (40, 40))  # ncu's clocks are not known
+    assert found.launches[0].verdict == found.verdict
+    assert (found.baseline.compared, found.candidate.compared) == (40, 40)
+    told = changes(found)
+    assert told["duration"].baseline == pytest.approx(2.006e5)
+    assert (told["sm_throughput"].baseline, told["sm_throughput"].repeats) == (51.0, 40)
 
 
 def test_all_launches_count_where_all_are_paired(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ DIFF_KEYS = {
 }  # fmt: skip
 LAUNCH_KEYS = {
     "kernel", "pairing", "confidence", "range", "baseline", "candidate", "baseline_ns", "candidate_ns", "verdict",
-    "likely", "reason", "changes",
+    "likely", "reason", "changes", "repeats",
 }  # fmt: skip
 CHANGE_KEYS = {"metric", "label", "unit", "baseline", "candidate", "delta", "verdict", "role"}
 

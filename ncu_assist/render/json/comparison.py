@@ -8,6 +8,7 @@ from typing import Any
 from ncu_assist.diff import Change, Diff, LaunchDiff, Side
 from ncu_assist.record import Launch
 from ncu_assist.render.json.values import answer, device, timing
+from ncu_assist.render.json.why import left_json, line_notes_json, lines_json, why_json
 from ncu_assist.render.words import next_command, verdict_line
 from ncu_assist.verdict import REASONS
 
@@ -18,7 +19,8 @@ def diff_json(diff: Diff) -> dict[str, Any]:
     ``changes`` are of all launches of a side together, or of those in a pair (``compared_launches``) where a foreign
     program has others too; those of a pair under ``launches`` are empty where only its time was compared. Their
     ``baseline_coverage`` and ``candidate_coverage`` are null where the value is of all these launches. ``confidence``
-    says by what launches were paired, ``pairing`` is ``sum`` where a side has several.
+    says by what launches were paired, ``pairing`` is ``sum`` where a side has several that add up; where they are
+    ``repeats`` of one launch, times and values are medians.
     """
     verdict = diff.verdict
     return answer(
@@ -35,6 +37,9 @@ def diff_json(diff: Diff) -> dict[str, Any]:
             "speedup": verdict.speedup,
             "interval": None if verdict.low is None else {"low": verdict.low, "high": verdict.high, "confidence": 0.99},
             "pairs": verdict.pairs,
+            "samples": list(verdict.samples) if verdict.samples else None,
+            "sm_clocks_mhz": list(verdict.clocks_mhz) if verdict.clocks_mhz else None,
+            "forced": diff.forced or None,
             "summary": verdict_line(diff),
             "source": diff.source,
             "bottleneck": {"baseline": _bound(diff.baseline), "candidate": _bound(diff.candidate)},
@@ -43,7 +48,10 @@ def diff_json(diff: Diff) -> dict[str, Any]:
             "unpaired": {"baseline": _named(diff.only_baseline), "candidate": _named(diff.only_candidate)},
             "flags": [asdict(flag) for flag in diff.flags],
             "differences": [asdict(difference) for difference in diff.differences],
-            "lines": [],
+            "why": why_json(diff.why),
+            "lines": lines_json(diff.lines),
+            "lines_left": left_json(diff.lines),
+            "line_notes": line_notes_json(diff.lines),
         },
     )
 
@@ -76,6 +84,7 @@ def _launch(launch: LaunchDiff) -> dict[str, Any]:
         "kernel": launch.kernel,
         "pairing": launch.pairing,
         "confidence": launch.pair.confidence,
+        "repeats": launch.pair.repeats,
         "range": list(launch.pair.range),
         "baseline": _named(launch.pair.baseline),
         "candidate": _named(launch.pair.candidate),

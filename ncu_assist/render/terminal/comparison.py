@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ncu_assist.diff import Bottleneck, Change, Diff, Side, flags_heading
-from ncu_assist.quantity import quantity
+from ncu_assist.diff import Diff, Side, flags_heading
+from ncu_assist.render.change_words import PART, delta_text, has_scores, values_text
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.terminal.launches import chain, paired_launches, sides
 from ncu_assist.render.terminal.style import Align, Style, detected, table, to_text
-from ncu_assist.render.words import names, next_command, of_launches, origin, verdict_line
-from ncu_assist.verdict import REASONS
+from ncu_assist.render.why_words import why_lines
+from ncu_assist.render.words import names, next_command, of_launches, origins, verdict_line
+from ncu_assist.verdict import REASONS, clock_note
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -19,30 +20,26 @@ if TYPE_CHECKING:
 COLORS = {"faster": "bold green", "slower": "bold red", "same": "bold", "improved": "green", "regressed": "red"}
 UNSURE = "bold yellow"
 SIGNIFICANT = ("improved", "regressed", "changed")
-PART = "*"  # behind a value that is not of all launches
 
 
-def diff_text(diff: Diff, style: Style | None = None) -> str:
-    """Return a diff as text: verdict, origin and notes, reason if in doubt, bottleneck, changes, flags, differences."""
+def diff_text(diff: Diff, style: Style | None = None, explain: bool = False) -> str:
+    """Return a diff as text: verdict, origin and notes, reason, why in five lines, changes, flags, differences.
+
+    The reason stands there if in doubt, or if asked to ``explain`` it.
+    """
     from rich.text import Text
 
+    width = (style or detected()).width
     parts: list[RenderableType] = [
         Text(verdict_line(diff), style=COLORS.get(diff.verdict.verdict, UNSURE)),
-        Text(_origins(diff), style="dim"),
+        Text(origins(diff), style="dim"),
     ]
-    parts += [Text(line) for line in (*_notes(diff), *_doubt(diff), *_bottlenecks(diff))]
-    parts += paired_launches(diff, (style or detected()).width)
+    parts += [Text(line) for line in (*_notes(diff), *_reason(diff, explain), *_why(diff, width))]
+    parts += paired_launches(diff, width)
     if diff.changes:
         parts += [Text(""), _changes(diff)]
     parts += [Text(line) for line in (*_parts(diff), *_flags(diff), *_differences(diff))]
     return to_text(parts, style)
-
-
-def _origins(diff: Diff) -> str:
-    both = [origin(side.source, side) for side in (diff.baseline, diff.candidate)]
-    if both[0] == both[1]:
-        return both[0]
-    return "; ".join(f"{name}: {text}" for name, text in zip(names(diff), both, strict=True))
 
 
 def _notes(diff: Diff) -> list[str]:
@@ -58,40 +55,42 @@ def _both_ways(diff: Diff) -> tuple[tuple[Side, Side], tuple[Side, Side]]:
     return (diff.baseline, diff.candidate), (diff.candidate, diff.baseline)
 
 
-def _doubt(diff: Diff) -> list[str]:
-    if diff.verdict.verdict not in ("unclear", "not-comparable"):
-        return []
-    lines = [f"why: {REASONS[diff.verdict.reason].meaning}"] if diff.verdict.verdict == "unclear" else []
+def _reason(diff: Diff, explain: bool) -> list[str]:
+    if diff.forced:
+        return [f"FORCED in spite of: {REASONS[diff.forced].meaning}", *_clocks(diff)]
+    doubt = diff.verdict.verdict in ("unclear", "not-comparable")
+    if not (doubt or explain):
+        return _clocks(diff)
+    reason = REASONS[diff.verdict.reason]
+    code = f" [{diff.verdict.reason}]" if explain else ""
+    lines = [f"why: {reason.meaning}{code}"] if explain or diff.verdict.verdict == "unclear" else []
     command = next_command(diff)
-    return [*lines, f"try: {command}"] if command else lines
+    return [*lines, *([f"try: {command}"] if command else []), *_clocks(diff)]
 
 
-def _bottlenecks(diff: Diff) -> list[str]:
-    before, now = diff.baseline.bottleneck, diff.candidate.bottleneck
-    if before is None or now is None:
-        return []
-    if not _is_comparable(diff):
-        baseline, candidate = names(diff)
-        return [f"{baseline} is bound by {_bound(before)}, {candidate} by {_bound(now)}"]
-    if before.name == now.name:
-        return [f"both bound by {_bound(now, before)}"]
-    return [f"was bound by {_bound(before)}, now by {_bound(now)}"]
+def _clocks(diff: Diff) -> list[str]:
+    note = clock_note(diff.verdict)
+    return [f"note: {note}: part of the difference may be theirs"] if note else []
 
 
-def _bound(bottleneck: Bottleneck, before: Bottleneck | None = None) -> str:
-    percents = f"{before.percent:.0f} %, now {bottleneck.percent:.0f} %" if before else f"{bottleneck.percent:.0f} %"
-    return f"{bottleneck.name} ({'busiest unit at ' if bottleneck.name == 'latency' else ''}{percents})"
+def _why(diff: Diff, width: int) -> list[str]:
+    """Return why the time changed; of runs that cannot be compared what each is bound by."""
+    if _is_comparable(diff):
+        return why_lines(diff.why, diff.lines, sides(diff), width)
+    sides_bound = zip(names(diff), (diff.baseline.bottleneck, diff.candidate.bottleneck), strict=True)
+    return [f"{name} is bound by {bound.name} ({bound.percent:.0f} %)" for name, bound in sides_bound if bound]
 
 
 def _changes(diff: Diff) -> Table:
     from rich.text import Text
 
-    moved: list[tuple[str, Align]] = [("change", "right"), ("", "left")] if _is_comparable(diff) else []
+    heading = "change, z@n" if has_scores(diff) else "change"
+    moved: list[tuple[str, Align]] = [(heading, "right"), ("", "left")] if _is_comparable(diff) else []
     made = table((_heading(diff), "left"), *((side, "right") for side in sides(diff)), *moved)
     for change in diff.changes:
         style = COLORS.get(change.verdict, "dim" if change.verdict not in SIGNIFICANT else "")
-        told = [Text(_delta(change), style), Text(change.verdict, style)] if moved else []
-        made.add_row(Text(change.label), *map(Text, _values(change)), *told)
+        told = [Text(delta_text(change), style), Text(change.verdict, style)] if moved else []
+        made.add_row(Text(change.label), *map(Text, values_text(change)), *told)
     return made
 
 
@@ -111,28 +110,6 @@ def _of_all(side: Side) -> str:
     return str(side.launches) if side.compared == side.launches else f"{side.compared} of {side.launches}"
 
 
-def _values(change: Change) -> list[str]:
-    both = (change.baseline, change.baseline_coverage), (change.candidate, change.candidate_coverage)
-    return [
-        (change.note or "-") if value is None else quantity(value, change.unit) + (PART if coverage else "")
-        for value, coverage in both
-    ]
-
-
-def _delta(change: Change) -> str:
-    if change.baseline is None or change.candidate is None:
-        return ""
-    if change.baseline == change.candidate:
-        return "="
-    sign = "▲" if change.candidate > change.baseline else "▼"
-    if change.delta is None:
-        return f"{sign} new"
-    amount = f"{change.delta:+.1f} pt" if change.in_points else f"{100 * change.delta:+.1f} %"
-    if amount.strip("+- %pt") != "0.0":
-        return f"{sign} {amount}"
-    return "=" if change.verdict == "unchanged" else f"{sign} < 0.1 {amount.split()[1]}"
-
-
 def _parts(diff: Diff) -> list[str]:
     """Return of how many launches the marked values are, and why the others have none."""
     labels: dict[str, list[str]] = {}
@@ -147,9 +124,12 @@ def _parts(diff: Diff) -> list[str]:
 
 
 def _flags(diff: Diff) -> list[str]:
-    if not diff.flags:
-        return []
-    return ["", f"{flags_heading(diff.verdict)}:", *(f"  {flag.message.rpartition(': ')[0]}" for flag in diff.flags)]
+    """Return the flags of each role below its heading; the heading says what the end of each sentence would."""
+    lines: list[str] = []
+    for role in dict.fromkeys(flag.role for flag in diff.flags):
+        told = [flag.message.rpartition(": ")[0] for flag in diff.flags if flag.role == role]
+        lines += ["", f"{flags_heading(role, diff.verdict)}:", *(f"  {message}" for message in told)]
+    return lines
 
 
 def _differences(diff: Diff) -> list[str]:

@@ -10,7 +10,7 @@ from ncu_assist.diff import Diff, LaunchDiff
 from ncu_assist.quantity import quantity
 from ncu_assist.record import Launch
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.terminal.style import table
+from ncu_assist.render.terminal.style import Align, table
 from ncu_assist.render.words import names
 
 if TYPE_CHECKING:
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 ROWS = 8  # with the heading and three lines below, a dozen
 ALONE_LINES = 4  # of what one side alone has, where that is all there is to say
 KERNELS = 8  # names in a line of what one side alone has
-LABEL_LESS = 46  # columns that the others take: two times, the change, by what
+LABEL_LESS = 55  # columns that the others take: two times, the change, the verdict, by what
 SIDE_WIDTH = 10
 LONGEST_NAME = 1000  # no more of a name is looked at
 ARROW = " → "
 STRANGERS = ("other-kernel", "no-common-launch")
 INVISIBLE = 0.0005  # a change that prints as 0.0 %
 PAIRED_BY = {"nvtx": "range", "exact": "exact", "base-name": "name", "order": "order"}
-COLORS = {"faster": "green", "slower": "red", None: ""}
+COLORS: dict[str | None, str] = {"faster": "green", "slower": "red"}
 Row = list[LaunchDiff]
 
 
@@ -51,7 +51,8 @@ def paired_launches(diff: Diff, width: int) -> list[RenderableType]:
     parts: list[RenderableType] = [Text("")]
     if rows:
         before, after = sides(diff)
-        made = table(("launch", "left"), (before, "right"), (after, "right"), ("change", "right"), ("by", "left"))
+        times: list[tuple[str, Align]] = [(before, "right"), (after, "right"), ("change", "right")]
+        made = table(("launch", "left"), *times, ("", "left"), ("by", "left"))
         for row in rows[:ROWS]:
             made.add_row(*_cells(row, width - LABEL_LESS))
         parts.append(made)
@@ -90,10 +91,12 @@ def _alike(launches: Sequence[Launch]) -> tuple[object, ...]:
 
 def _moved_ns(row: Row) -> float:
     before, after = _times(row)
-    return -1.0 if before is None or after is None else abs(after - before)
+    often = len(row[0].pair.candidate) if row[0].pair.repeats else 1
+    return -1.0 if before is None or after is None else abs(after - before) * often
 
 
 def _times(row: Row) -> tuple[float | None, float | None]:
+    """Return the time of either side: of pairs together, of repeats the median of one launch."""
     return _total(one.baseline_ns for one in row), _total(one.candidate_ns for one in row)
 
 
@@ -107,13 +110,15 @@ def _cells(row: Row, width: int) -> list[RenderableType]:
     from rich.text import Text
 
     before, after = _times(row)
-    likely = {one.verdict.likely for one in row}
-    color = COLORS[likely.pop()] if len(likely) == 1 else ""
+    verdicts = {one.verdict.verdict if one.pair.repeats else one.verdict.likely for one in row}
+    word = verdicts.pop() if len(verdicts) == 1 else None
+    color = COLORS.get(word, "")
     times = [Text("-" if ns is None else quantity(ns, "ns")) for ns in (before, after)]
     return [
         Text(_label(row, width)),
         *times,
         Text(_change(before, after), color),
+        Text((word or "") if row[0].pair.repeats else "", color),
         Text(PAIRED_BY[row[0].pair.confidence]),
     ]
 
@@ -122,13 +127,20 @@ def _label(row: Row, width: int) -> str:
     """Return what a row is of: how many launches or which, the kernel, or both where they differ, and how often."""
     pair = row[0].pair
     before, after = (max(side, key=lambda one: one.duration_ns or 0.0) for side in (pair.baseline, pair.candidate))
-    times = f" ×{len(row)}" if len(row) > 1 else ""
-    counts = chain(len(pair.baseline), len(pair.candidate))
+    times = _times_over(row)
+    counts = "" if pair.repeats else chain(len(pair.baseline), len(pair.candidate))
     if counts or before.kernel == after.kernel:
         start = f"{counts}: " if counts else "" if times else f"{_numbers(before, after)} "
         return f"{start}{_middle_cut(after.kernel, width - len(start) - len(times))}{times}"
     left = width - len(times) - len(ARROW)
     return f"{_middle_cut(before.kernel, left // 2)}{ARROW}{_middle_cut(after.kernel, left - left // 2)}{times}"
+
+
+def _times_over(row: Row) -> str:
+    """Return how often the work of a row was done, e.g. ``×4``, or ``×4→9`` where the sides differ in it."""
+    pair = row[0].pair
+    before, after = (len(pair.baseline), len(pair.candidate)) if pair.repeats else (len(row), len(row))
+    return "" if before == after == 1 else f" ×{before}" if before == after else f" ×{before}→{after}"
 
 
 def _numbers(before: Launch, after: Launch) -> str:

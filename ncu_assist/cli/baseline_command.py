@@ -1,0 +1,71 @@
+"""``ncu-assist baseline``: set, show or clear the run that ``@baseline`` names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from ncu_assist.cli import options
+from ncu_assist.cli.console import write, write_json
+
+if TYPE_CHECKING:
+    from ncu_assist.outcome import BaselineInForce
+
+
+@click.group("baseline")
+def command() -> None:
+    """Set, show or clear the run that @baseline names, which `diff` and `gate` hold others against.
+
+    A baseline is one run, not a version: after `baseline set v6`, @baseline stays that run, with its times and its
+    source, however v6 is edited or measured again; `baseline set v6` once more moves it. Each kernel has its own. Until
+    one is set it is v0, as v0 is now. It is kept in reports/KERNEL/baseline.json, beside the runs.
+    """
+
+
+@command.command("set")
+@click.argument("reference")
+@options.kernel_name
+@options.as_json
+def set_(reference: str, kernel: str | None, as_json: bool) -> int:
+    """Make the run that REFERENCE names now the baseline of its kernel.
+
+    REFERENCE is [KERNEL/]VERSION[@RUN], @last or @best. A report file must be imported first.
+    """
+    from ncu_assist.pipeline.baselines import pin
+
+    return _show(pin(options.current_project(), reference, kernel), as_json)
+
+
+@command.command("show")
+@click.argument("kernel", required=False)
+@options.as_json
+def show(kernel: str | None, as_json: bool) -> int:
+    """Show which run is the baseline of KERNEL, and since when.
+
+    Without KERNEL it is the folder you stand in, else the only kernel with runs, else the one profiled last.
+    """
+    from ncu_assist.pipeline.baselines import in_force
+
+    return _show(in_force(options.current_project(), kernel), as_json)
+
+
+@command.command("clear")
+@click.argument("kernel")
+@options.as_json
+def clear(kernel: str, as_json: bool) -> int:
+    """Forget the baseline of KERNEL: @baseline is v0 again. No run is deleted."""
+    from ncu_assist.pipeline.baselines import unpin
+
+    return _show(unpin(options.current_project(), kernel), as_json)
+
+
+def _show(baseline: BaselineInForce, as_json: bool) -> int:
+    from ncu_assist.render.json.baseline import baseline_json
+    from ncu_assist.render.terminal.baseline import baseline_text
+
+    if as_json:
+        write_json(baseline_json(baseline))
+    else:
+        write(baseline_text(baseline))
+    return 0

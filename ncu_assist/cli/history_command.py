@@ -1,0 +1,42 @@
+"""``ncu-assist history``: the ladder of a kernel, each version against the one before it, over all workloads."""
+
+from __future__ import annotations
+
+import click
+
+from ncu_assist.cli import options
+from ncu_assist.cli.console import write, write_json
+
+
+@click.command("history")
+@click.argument("kernel", required=False)
+@click.option("--workload", metavar="NAME", help="One workload; all that were measured unless given.")
+@options.text_format
+@options.as_json
+def command(kernel: str | None, workload: str | None, text_format: str, as_json: bool) -> int:
+    """Show how KERNEL got faster, version by version, and where a version made a workload slower.
+
+    Each version stands against the one before it, from samples, paired where both were timed in one bench. The first
+    table is of the default workload: median of the bench, verdict, the time of a device copy of the same bytes over
+    the median, and what binds the version under ncu. The second is over all workloads: the geometric mean of the
+    speed-ups beside the worst of them, and on how many workloads the version is slower.
+
+    Without KERNEL it is the folder you stand in, else the only kernel with runs, else the one profiled last.
+    """
+    from ncu_assist.pipeline.history import history
+
+    options.check_format(as_json, text_format)
+    found = history(options.current_project(), kernel, workload)
+    if as_json:
+        from ncu_assist.render.json.history import history_json
+
+        write_json(history_json(found))
+    elif text_format == "markdown":
+        from ncu_assist.render.markdown.history import history_markdown
+
+        write(history_markdown(found))
+    else:
+        from ncu_assist.render.terminal.history import history_text
+
+        write(history_text(found))
+    return 0

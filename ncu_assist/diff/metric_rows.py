@@ -1,0 +1,156 @@
+"""Which metrics a diff looks at, and what both sides have of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ncu_assist.columns import names_in
+from ncu_assist.diff.noise import Reading
+from ncu_assist.frame import Combined, Coverage
+from ncu_assist.ncu.catalogue.derived import DERIVED, STALL_SHARES
+from ncu_assist.ncu.catalogue.metric import Better
+from ncu_assist.ncu.catalogue.metric_units import recorded_units
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+
+SHOWN = (
+    "duration",
+    "dram_bandwidth",
+    "dram_throughput",
+    "memory_throughput",
+    "sm_throughput",
+    "sector_efficiency_load",
+    "sector_efficiency_store",
+    "shared_wavefronts_excessive",
+    "global_sectors_excessive",
+    "sectors_per_request_store",
+    "l2_sectors_sm",
+    "dram_bytes",
+    "theoretical_occupancy",
+    "achieved_occupancy",
+    "registers",
+    "instructions",
+    "local_spilling_requests",
+)
+TOP_STALLS = 5
+NAMED = frozenset(name for metric in CATALOGUE.values() for name in metric.names)
+# What a count is a part of: it matters by its share of the whole, not by how much it grew.
+WHOLE = {
+    "shared_wavefronts_excessive": "shared_wavefronts",
+    "global_sectors_excessive": "global_sectors_theoretical",
+    "bank_conflicts_load": "shared_wavefronts",
+    "bank_conflicts_store": "shared_wavefronts",
+    "bank_conflicts_atomic": "shared_wavefronts",
+    "dram_bytes_read": "dram_bytes",
+    "dram_bytes_write": "dram_bytes",
+}
+IMMATERIAL = 0.01  # of the whole; up to 2 % of bank conflicts are arbitration between warps (diagnoses.md)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One metric on both sides, None where a side lacks it; ``exact`` as the catalogue says, without times in it."""
+
+    key: str
+    label: str
+    unit: str
+    better: Better | None
+    exact: bool
+    baseline: float | None
+    candidate: float | None
+    note: str = ""
+    coverage: tuple[Coverage | None, Coverage | None] = (None, None)
+    samples: tuple[list[float], list[float]] = ((), ())  # type: ignore[assignment]
+    duration_ns: float | None = None
+    whole: tuple[float | None, float | None] = (None, None)  # what the values are a part of
+
+    @property
+    def is_material(self) -> bool:
+        """Whether a part is more than a trifle of its whole, on either side; unless that is known, it is."""
+        sides = zip((self.baseline, self.candidate), self.whole, strict=True)
+        return any(part is None or not whole or part > IMMATERIAL * whole for part, whole in sides)
+
+    def reading(self) -> Reading | None:
+        """Return what the noise is told of; None where a side is missing."""
+        if self.baseline is None or self.candidate is None:
+            return None
+        sides = (self.baseline, self.candidate)
+        whole = max((value for value in self.whole if value is not None), default=0.0)
+        return Reading(self.key, self.unit, self.exact, *sides, self.samples, self.duration_ns, whole)
+
+
+def rows(baseline: Combined, candidate: Combined, every: bool = False) -> list[Row]:
+    """Return the metrics that are always looked at, then the top stall reasons of either side.
+
+    ``every`` adds all others that a side has: the rest of the catalogue, then ncu's own by name, if they were read.
+    """
+    found = [catalogue_row(key, baseline, candidate) for key in SHOWN] + _stall_rows(baseline, candidate)
+    if not every:
+        return found
+    known = {row.key for row in found}
+    others = (catalogue_row(key, baseline, candidate) for key in (*CATALOGUE, *DERIVED) if key not in known)
+    shares = (stall_row(key.removeprefix("stall_"), baseline, candidate) for key in STALL_SHARES if key not in known)
+    seen = [row for row in (*others, *shares) if row.baseline is not None or row.candidate is not None]
+    return [*found, *seen, *_raw_rows(baseline, candidate)]
+
+
+def catalogue_row(key: str, baseline: Combined, candidate: Combined) -> Row:
+    """Return the row of a key of CATALOGUE or DERIVED."""
+    metric = CATALOGUE[key] if key in CATALOGUE else DERIVED[key]
+    exact = metric.exact and not (baseline.is_weighted(key) or candidate.is_weighted(key))  # times are never exact
+    return Row(
+        key,
+        metric.label,
+        metric.unit,
+        metric.better,
+        exact,
+        baseline.values[key],
+        candidate.values[key],
+        baseline.not_applicable.get(key) or candidate.not_applicable.get(key) or "",
+        (baseline.coverage(key), candidate.coverage(key)),
+        _samples(key, baseline, candidate),
+        _shorter_ns(baseline, candidate),
+        (baseline.values[WHOLE[key]], candidate.values[WHOLE[key]]) if key in WHOLE else (None, None),
+    )
+
+
+def raw_row(name: str, unit: str, baseline: Combined, candidate: Combined) -> Row:
+    """Return the row of a metric by ncu's name: which way is better, nobody said."""
+    values = baseline.named(name), candidate.named(name)
+    samples, shorter = _samples(name, baseline, candidate), _shorter_ns(baseline, candidate)
+    return Row(name, name, unit, None, False, *values, samples=samples, duration_ns=shorter)
+
+
+def _stall_rows(baseline: Combined, candidate: Combined) -> list[Row]:
+    sides = baseline.stalls, candidate.stalls
+    top = {reason for stalls in sides for reason in list(stalls)[:TOP_STALLS]}
+    largest = sorted(top, key=lambda reason: (-max(side.get(reason, 0) for side in sides), reason))
+    return [stall_row(reason, baseline, candidate) for reason in largest]
+
+
+def stall_row(reason: str, baseline: Combined, candidate: Combined) -> Row:
+    """Return the row of a reason; of one that the catalogue does not know, nobody can tell which way is better."""
+    key = f"stall_{reason}"
+    known = STALL_SHARES.get(key)
+    label = known.label if known else f"Stall: {reason.replace('_', ' ')}"
+    better, exact = (known.better, known.exact) if known else (None, False)
+    values = baseline.stalls.get(reason), candidate.stalls.get(reason)
+    samples, shorter = _samples(key, baseline, candidate), _shorter_ns(baseline, candidate)
+    return Row(key, label, "%", better, exact, *values, samples=samples, duration_ns=shorter)
+
+
+def _raw_rows(baseline: Combined, candidate: Combined) -> Iterator[Row]:
+    units = recorded_units()
+    names = {name for side in (baseline, candidate) for name in names_in(side.tables)}
+    for name in sorted(names - NAMED):
+        yield raw_row(name, units.get(name, ""), baseline, candidate)
+
+
+def _samples(key: str, baseline: Combined, candidate: Combined) -> tuple[list[float], list[float]]:
+    sides = [side.samples(key) if side.repeats > 1 else [] for side in (baseline, candidate)]
+    return sides[0], sides[1]
+
+
+def _shorter_ns(baseline: Combined, candidate: Combined) -> float | None:
+    known = [ns for ns in (baseline.typical_ns, candidate.typical_ns) if ns is not None]
+    return min(known, default=None)

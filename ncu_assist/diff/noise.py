@@ -1,0 +1,103 @@
+"""How far two values of one metric may be apart without anything having changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Literal
+
+from ncu_assist.ncu.catalogue.chips import chip_of
+from ncu_assist.ncu.catalogue.noise import SHORT_NS, Recording, recording
+from ncu_assist.record import Run
+
+Distance = Literal["within", "near", "beyond"]
+
+# Of the metrics that do not repeat exactly, most stay below 1 % in a long kernel and half of them in a short one
+# (ncu_facts.md, Measuring): no recording of few kernels proves less than half of that for the next kernel. Ratios of a
+# short kernel are put together from passes that differ: one of 2 us had 39 % of a stall in one process, 14 in the next.
+FLOOR, SHORT_FLOOR, SHORT_POINTS = 0.005, 0.05, 10.0
+UNKNOWN_FACTOR = 2.0  # times the floor, where no recorded kernel did what is counted
+WITHIN, BEYOND = 2.0, 4.0  # both sides stray, each as far as any repeat that was recorded; twice that is a change
+KNOWN_CHIP = "gh100"  # whose repeats stand in for a chip that has none
+OWN_REPEATS = 3  # of a side: how far they stray counts too
+ENOUGH_REPEATS = 5  # of both sides: how far they stray counts alone
+EXACT = 1e-9  # of a value: what is left of a ratio of two exact counts in float64
+# A printed page has two decimals, so bytes per sector are right to 0.005 of 32 and an efficiency to 0.016 points.
+ROUNDED = 0.02
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One metric on both sides: its value, what each repeat had, and the duration of the shorter kernel if known."""
+
+    key: str
+    unit: str
+    exact: bool
+    baseline: float
+    candidate: float
+    samples: tuple[Sequence[float], Sequence[float]] = ((), ())
+    duration_ns: float | None = None
+    whole: float = 0.0  # what the value is a part of, where that is known
+
+    @property
+    def larger(self) -> float:
+        return max(abs(self.baseline), abs(self.candidate))
+
+    @property
+    def is_short(self) -> bool:
+        return self.duration_ns is not None and self.duration_ns < SHORT_NS
+
+    @property
+    def floor(self) -> float:
+        """The least noise of what is not exact, in its unit."""
+        if self.unit == "%":
+            return SHORT_POINTS if self.is_short else 100 * FLOOR
+        return (SHORT_FLOOR if self.is_short else FLOOR) * max(self.larger, self.whole)
+
+
+@dataclass(frozen=True)
+class NoiseModel:
+    """What is known of how far metrics stray. ``rounded``: values were printed, and lost their last digits."""
+
+    recording: Recording | None
+    rounded: bool = False
+
+    def amount(self, reading: Reading) -> float:
+        """Return how far one side may stray, in the unit of the metric; what is exact does not.
+
+        That is what recorded repeats of such kernels strayed, or the two kernels' own where they were repeated.
+        """
+        rounding = ROUNDED if self.rounded else 0.0
+        if reading.exact:
+            return max(rounding, EXACT * reading.larger) / WITHIN
+        own = [_spread(side) for side in reading.samples if len(side) >= OWN_REPEATS]
+        if all(len(side) >= ENOUGH_REPEATS for side in reading.samples):
+            return max(reading.floor, *own)
+        return max(reading.floor, self._recorded(reading), rounding, *own)
+
+    def distance(self, reading: Reading) -> Distance:
+        """Return whether the values are as near as repeats are, farther apart, or too far for noise."""
+        moved, amount = abs(reading.candidate - reading.baseline), self.amount(reading)
+        if moved <= WITHIN * amount:
+            return "within"
+        return "near" if moved <= BEYOND * amount and not reading.exact else "beyond"
+
+    def _recorded(self, reading: Reading) -> float:
+        long_ns = reading.duration_ns if reading.duration_ns is not None else SHORT_NS
+        known = self.recording.of(reading.key, long_ns) if self.recording else None
+        return UNKNOWN_FACTOR * reading.floor if known is None else known.of(reading.larger)
+
+
+def noise_model(*runs: Run) -> NoiseModel:
+    """Return what is known for the GPU of these runs."""
+    capabilities = [run.device.compute_capability for run in runs if run.device]
+    chip = chip_of(capabilities[-1]) if capabilities else None
+    known = recording(chip.name) if chip else None
+    return NoiseModel(known or recording(KNOWN_CHIP), any(run.rounded for run in runs))
+
+
+def _spread(samples: Sequence[float]) -> float:
+    """Return the largest distance of a repeat from their median."""
+    middle = median(samples)
+    return max(abs(value - middle) for value in samples)

@@ -1,0 +1,8 @@
+"""Two runs against limits: what got worse by more than was allowed, what cannot be told, and the exit code of both."""
+
+from __future__ import annotations
+
+from ncu_assist.gate.limits import Limit, parse_limit
+from ncu_assist.gate.records import Gate, GateCheck, GateWord
+
+__all__ = ["Gate", "GateCheck", "GateWord", "Limit", "parse_limit"]

@@ -1,0 +1,70 @@
+"""All limits on one workload."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ncu_assist.diff import Difference
+from ncu_assist.diff.noise import noise_model
+from ncu_assist.gate.counters import Counters
+from ncu_assist.gate.judging import Place, finite, judge_metric, judge_time, not_compared
+from ncu_assist.gate.limits import Limit
+from ncu_assist.gate.records import GateCheck
+from ncu_assist.gate.sides import Sides, Workloads
+from ncu_assist.gate.times import Times
+from ncu_assist.store import StoredRun
+
+
+class WorkloadGate:
+    """Two runs on one workload, which each side may call by another name or not at all."""
+
+    def __init__(self, sides: Sides, workloads: Workloads, limits: Sequence[Limit]) -> None:
+        self._force, self._limits = sides.force, limits
+        self._wrong = sides.failed_check(0, workloads[0]), sides.failed_check(1, workloads[1])
+        self._counters = Counters(sides, workloads)
+        self._runs = self._counters.stored[0].run, self._counters.stored[1].run
+        self._place = Place(*self._runs, workloads[1])
+        self._times = Times(sides, workloads, self._counters)
+
+    def checks(self) -> Iterator[GateCheck]:
+        """Yield the outcome of each limit: a version with wrong results keeps none, and nothing is held against one."""
+        for limit in self._limits:
+            if any(self._wrong):
+                yield self._by_check(limit)
+            else:
+                yield self._by_time(limit) if limit.is_on_time else self._by_counter(limit)
+
+    @property
+    def forced(self) -> list[str]:
+        """Return the reason codes of what forbids a comparison that was made all the same."""
+        if not self._force:
+            return []
+        found = [self._times.forbidden if limit.is_on_time else self._counters.differing[1] for limit in self._limits]
+        return [reason for reason in found if reason]
+
+    @property
+    def differences(self) -> tuple[Difference, ...]:
+        """What differs between the runs besides the version."""
+        return self._counters.differing[0]
+
+    @property
+    def runs(self) -> tuple[StoredRun, ...]:
+        """The runs that were looked at."""
+        times = self._times.runs if any(limit.is_on_time for limit in self._limits) else ()
+        counters = self._counters.stored if any(not limit.is_on_time for limit in self._limits) else ()
+        return (*times, *counters)
+
+    def _by_check(self, limit: Limit) -> GateCheck:
+        side = 1 if self._wrong[1] else 0
+        reason = f"the check of {self._place.names[side]} failed there: {self._wrong[side]}"
+        return GateCheck(self._place.workload, limit, "regression" if side else "unclear", "wrong", reason=reason)
+
+    def _by_time(self, limit: Limit) -> GateCheck:
+        return judge_time(limit, self._times.timed, self._place)
+
+    def _by_counter(self, limit: Limit) -> GateCheck:
+        row, forbidden = self._counters.row(limit.metric), self._counters.differing[1]
+        if forbidden and not self._force:
+            check = GateCheck(self._place.workload, limit, "unclear", "", finite(row.baseline), finite(row.candidate))
+            return not_compared(check, forbidden, self._place)
+        return judge_metric(limit, row, noise_model(*self._runs), self._place)

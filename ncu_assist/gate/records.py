@@ -1,0 +1,77 @@
+"""What a gate comes to: each check, and what all of them together say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from ncu_assist.diff import Difference
+from ncu_assist.diff.comparing import FARTHEST_FIRST
+from ncu_assist.gate.limits import Limit
+from ncu_assist.record import Source
+from ncu_assist.store import StoredRun, machine_hash, shown_source
+
+GateWord = Literal["pass", "regression", "unclear"]
+WORST_FIRST: tuple[GateWord, ...] = ("regression", "unclear", "pass")
+EXIT_CODES: dict[GateWord, int] = {"pass": 0, "regression": 3, "unclear": 4}
+
+
+@dataclass(frozen=True)
+class GateCheck:
+    """One limit on one workload, None for a program that knows of none.
+
+    Values are in the unit of the metric, medians of a bench for ``time``; None where a side has none. ``delta`` is in
+    points for percentages, else relative: 0.1 is 10 % more, of time 10 % slower; ``low`` and ``high`` are its 99 %
+    interval, of time only. ``verdict`` is the word of the verdict by time, or of the change of a counter. ``reason`` is
+    a sentence, empty for a check that passed and where the numbers say it all; ``next`` the command that would settle
+    it, or empty.
+    """
+
+    workload: str | None
+    limit: Limit
+    outcome: GateWord
+    verdict: str
+    baseline: float | None = None
+    candidate: float | None = None
+    delta: float | None = None
+    low: float | None = None
+    high: float | None = None
+    reason: str = ""
+    next: str = ""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Two runs held against limits, workload by workload.
+
+    ``differences`` are of what differs besides the version; ``forced`` are reason codes of what forbids a comparison
+    that was made all the same; ``notes`` say what the checks do not.
+    """
+
+    baseline: StoredRun
+    candidate: StoredRun
+    checks: tuple[GateCheck, ...]
+    differences: tuple[Difference, ...] = ()
+    forced: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def outcome(self) -> GateWord:
+        """A regression if there is any, else unclear if anything is."""
+        return worst(check.outcome for check in self.checks)
+
+    @property
+    def source(self) -> Source:
+        """The farther of the two: imported, recorded, live."""
+        both = [shown_source(one.run, machine_hash()) for one in (self.baseline, self.candidate)]
+        return min(both, key=FARTHEST_FIRST.index)
+
+    @property
+    def exit_code(self) -> int:
+        return EXIT_CODES[self.outcome]
+
+
+def worst(outcomes: Iterable[GateWord]) -> GateWord:
+    """Return the worst of several outcomes."""
+    return min(outcomes, key=WORST_FIRST.index, default="unclear")

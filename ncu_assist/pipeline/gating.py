@@ -1,0 +1,95 @@
+"""A gate over two runs from the archive, or two reports: on every workload that both have, each limit."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from ncu_assist.diff.workloads import common_workloads, compared_workloads
+from ncu_assist.errors import UsageProblem
+from ncu_assist.gate import Gate, parse_limit
+from ncu_assist.gate.checking import WorkloadGate
+from ncu_assist.gate.judging import short
+from ncu_assist.gate.sides import Pair, Sides, Workloads
+from ncu_assist.pipeline.gate_sides import GateRequest, both_sides, runs_of_source, stale
+from ncu_assist.project import Project
+from ncu_assist.record import Run
+
+ALL = "all"
+ANY_SLOWER = "time:0%"  # a verdict of slower on any workload: the limit where none is given
+__all__ = ["GateRequest", "gate"]
+
+
+def gate(project: Project, asked: GateRequest) -> Gate:
+    """Return what two runs come to under the limits asked for, or under ``time:0%``.
+
+    Times are those of the newest bench of both sources on each workload, where the references name no exact run.
+    Raises UsageProblem for a limit or a name that means nothing, for runs of different kernels, and for a workload that
+    a side lacks, DamagedData for files that were changed.
+    """
+    limits = tuple(dict.fromkeys(parse_limit(text, lambda: _metric_names(project, asked)) for text in _limits(asked)))
+    baseline, candidate = named = both_sides(project, asked)
+    _check_kernels(baseline.run, candidate.run, asked)
+    every = not all(limit.metric.is_known for limit in limits)
+    sides = Sides(named, runs_of_source(project, asked, named), asked.force, every)
+    parts = [WorkloadGate(sides, workloads, limits) for workloads in _workloads(sides, asked.workload)]
+    return Gate(
+        baseline=baseline,
+        candidate=candidate,
+        checks=tuple(check for one in parts for check in one.checks()),
+        differences=tuple(dict.fromkeys(each for one in parts for each in one.differences)),
+        forced=tuple(dict.fromkeys(reason for one in parts for reason in one.forced)),
+        notes=(*_notes(project, sides, asked), *_other_runs(parts, named)),
+    )
+
+
+def _limits(asked: GateRequest) -> tuple[str, ...]:
+    return asked.fail_on or (ANY_SLOWER,)
+
+
+def _metric_names(project: Project, asked: GateRequest) -> Collection[str]:
+    """Return ncu's names in both runs."""
+    return {str(name) for stored in both_sides(project, asked) for name in stored.metrics()["metric"].unique()}
+
+
+def _check_kernels(baseline: Run, candidate: Run, asked: GateRequest) -> None:
+    foreign = "imported" in (baseline.source, candidate.source)
+    if baseline.kernel != candidate.kernel and not foreign and not asked.force:
+        raise UsageProblem(
+            f"{baseline.kernel}/{baseline.version} and {candidate.kernel}/{candidate.version} are different kernels",
+            f"ncu-assist gate {candidate.kernel}/{short(candidate.version)} --against {candidate.kernel}/@baseline",
+        )
+
+
+def _workloads(sides: Sides, wanted: str | None) -> list[Workloads]:
+    """Return the workloads to look at, by the names that each side has for them."""
+    baseline, candidate = sides.merged(0), sides.merged(1)
+    common = common_workloads(baseline, candidate)
+    if wanted not in (None, ALL) or not common:
+        return [compared_workloads(baseline, candidate, None if wanted == ALL else wanted)]
+    return [(name, name) for name in common]
+
+
+def _notes(project: Project, sides: Sides, asked: GateRequest) -> Iterator[str]:
+    """Yield what the checks do not say of the versions."""
+    baseline, candidate = sides.named
+    if baseline.reference == candidate.reference:
+        yield "the candidate is the baseline itself"
+    if asked.workload in (None, ALL):
+        yield from _left_out(sides.merged(0), sides.merged(1))
+    if stale(project, candidate):
+        yield f"{short(candidate.run.version)} has changed since it was measured"
+
+
+def _left_out(baseline: Run, candidate: Run) -> Iterator[str]:
+    for one, other in ((baseline, candidate), (candidate, baseline)):
+        missing = [facts.name for facts in one.workloads if other.workload(facts.name) is None]
+        if missing and other.workloads:
+            yield f"not looked at, as {short(other.version)} was not run on it: {', '.join(missing)}"
+
+
+def _other_runs(parts: Sequence[WorkloadGate], named: Pair) -> Iterator[str]:
+    """Yield which runs were taken beside those that were named."""
+    known = {stored.reference for stored in named}
+    others = dict.fromkeys(stored.reference for one in parts for stored in one.runs if stored.reference not in known)
+    if others:
+        yield f"from other runs of the same sources: {', '.join(others)}"

@@ -1,0 +1,154 @@
+"""The history of a kernel from the archive: which run shows each version, and which was faster than the one before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ncu_assist.diff.timing import Samples, common_bench, is_timed, verdict_by_time
+from ncu_assist.errors import UsageProblem, did_you_mean
+from ncu_assist.outcome import History, Standing, Step
+from ncu_assist.project import Project
+from ncu_assist.record import Run
+from ncu_assist.spec import Version, source_sha256
+from ncu_assist.spec_file import kernel_names, load_kernel
+from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
+from ncu_assist.store.choosing import Context, choose_kernel
+from ncu_assist.store.matching import live_first
+from ncu_assist.store.naming import version_order
+
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class _Known:
+    """A version and its runs of one source, those of this machine first, new before old."""
+
+    version: str
+    runs: tuple[StoredRun, ...]
+    missing: str = ""
+
+
+@dataclass(frozen=True)
+class _Plan:
+    versions: tuple[_Known, ...]
+    workloads: tuple[str, ...]  # of kernel.toml, in its order
+    default: str | None
+
+
+def history(project: Project, kernel: str | None = None, workload: str | None = None) -> History:
+    """Return the versions of a kernel, each against the one before it; ``workload`` None or ``all`` are all measured.
+
+    A version is shown by runs of its source as it is now; on each workload one of this machine goes before a recorded
+    one, and one with times and counters before one with less. Times are compared within the newest bench of both. A
+    kernel without a folder has all its archived versions, in the order of their first runs. Raises UsageProblem for a
+    kernel or workload that does not exist, DamagedData for a run whose files were changed.
+    """
+    store, context = Store(project.reports), Context(project, Path.cwd())
+    name = choose_kernel(store, context, kernel, None)
+    plan = _of_folder(project, store, name) if name in kernel_names(project) else _of_archive(store, name)
+    measured = _measured(plan)
+    chosen = measured if workload in (None, ALL) else (_named(name, workload, plan, measured),)
+    return History(name, chosen, _shown(plan, chosen), tuple(_steps(plan.versions, chosen)))
+
+
+def _of_folder(project: Project, store: Store, name: str) -> _Plan:
+    kernel = load_kernel(project, name)
+    versions = tuple(_as_now(store, name, version) for version in kernel.versions)
+    return _Plan(versions, tuple(w.name for w in kernel.workloads), kernel.default_workload.name)
+
+
+def _as_now(store: Store, kernel: str, version: Version) -> _Known:
+    """Return a version with the runs of its source as it is now; without any, why there are none."""
+    runs, now = live_first(store.runs(kernel, version.name)), source_sha256(version.path)
+    matching = tuple(stored for stored in runs if stored.run.source_sha256 == now)
+    if matching:
+        return _Known(version.name, matching)
+    if runs:
+        return _Known(version.name, (), f"has changed since it was measured; the old run is {runs[0].reference}")
+    return _Known(version.name, (), _damage(store, kernel, version.name) or "not measured")
+
+
+def _damage(store: Store, kernel: str, version: str) -> str:
+    """Return what is wrong with the only runs of a version; empty where it has none."""
+    of_version = (damage for damage in store.damaged() if damage.path.startswith(f"{kernel}/{version}/"))
+    return next((f"its run is damaged: {damage.problem}" for damage in of_version), "")
+
+
+def _of_archive(store: Store, name: str) -> _Plan:
+    runs = {version: store.runs(name, version) for version in store.versions(name)}
+    first = {version: found[-1].run.created for version, found in runs.items() if found}
+    ordered = sorted(first, key=lambda version: (first[version], version_order(version)))
+    versions = tuple(_of_one_source(version, live_first(runs[version])) for version in ordered)
+    newest = versions[-1].runs[0].run.workloads if versions else ()
+    return _Plan(versions, (), newest[0].name if newest else None)
+
+
+def _of_one_source(version: str, runs: Sequence[StoredRun]) -> _Known:
+    return _Known(version, tuple(r for r in runs if r.run.source_sha256 == runs[0].run.source_sha256))
+
+
+def _measured(plan: _Plan) -> tuple[str | None, ...]:
+    """Return the workloads that any version was run on; only None where the runs know of no workloads."""
+    runs = [stored.run for known in plan.versions for stored in known.runs]
+    found = dict.fromkeys(facts.name for run in runs for facts in run.workloads)
+    ordered = [*(name for name in plan.workloads if name in found), *(n for n in found if n not in plan.workloads)]
+    return tuple(ordered) or ((None,) if runs else (plan.default,))
+
+
+def _named(kernel: str, wanted: str | None, plan: _Plan, measured: tuple[str | None, ...]) -> str | None:
+    names = dict.fromkeys([*plan.workloads, *(name for name in measured if name is not None)])
+    if wanted in names:
+        return wanted
+    if not names:
+        message = f"the runs of {kernel} know of no workloads, and so not of '{wanted}'"
+        raise UsageProblem(message, "leave out --workload")
+    help_ = did_you_mean(str(wanted), [ALL, *names])
+    raise UsageProblem(f"{kernel} has no workload '{wanted}'; {help_}", f"ncu-assist history {kernel}")
+
+
+def _shown(plan: _Plan, workloads: tuple[str | None, ...]) -> str | None:
+    """Return the default workload if any version was timed on it, else the first that was."""
+    runs = [stored.run for known in plan.versions for stored in known.runs]
+    timed = [name for name in workloads if any(is_timed(run, name) for run in runs)] or list(workloads)
+    return plan.default if plan.default in timed else timed[0]
+
+
+def _steps(versions: tuple[_Known, ...], workloads: tuple[str | None, ...]) -> Iterator[Step]:
+    samples, before = Samples(), None
+    for known in versions:
+        standings = tuple(_standing(before, known, workload, samples) for workload in workloads)
+        compared = before.version if before and known.runs else None
+        yield Step(known.version, compared, standings, known.missing)
+        if any(one.run and is_timed(one.run.run, one.workload) for one in standings):
+            before = known
+
+
+def _standing(before: _Known | None, known: _Known, workload: str | None, samples: Samples) -> Standing:
+    run, other = _run_on(known, workload), _run_on(before, workload) if before else None
+    sides = [side for side in (other, run) if side and is_timed(side.run, workload)]
+    if before is None or len(sides) < 2:
+        return Standing(workload, run, None)
+    pair = common_bench(before.runs, known.runs, workload) or (sides[0], sides[1])
+    return Standing(workload, run, verdict_by_time(*pair, workload, samples))
+
+
+def _run_on(known: _Known, workload: str | None) -> StoredRun | None:
+    """Return the run that shows a version on a workload: live before recorded, timed, counted, then the newest."""
+    machine = machine_hash()
+
+    def order(stored: StoredRun) -> tuple[bool, ...]:
+        return shown_source(stored.run, machine) != "live", *_lacks(stored.run, workload)
+
+    return min((stored for stored in known.runs if _says_something(stored.run, workload)), key=order, default=None)
+
+
+def _lacks(run: Run, workload: str | None) -> tuple[bool, bool]:
+    return not is_timed(run, workload), not any(workload in (None, launch.workload) for launch in run.launches)
+
+
+def _says_something(run: Run, workload: str | None) -> bool:
+    """Tell whether a run has a time, counters or a failed check on a workload; that a check passed is no result."""
+    failed = any(check.workload == workload and not check.passed for check in run.checks)
+    return failed or not all(_lacks(run, workload))

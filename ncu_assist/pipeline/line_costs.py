@@ -1,0 +1,133 @@
+"""The source lines of two runs that are compared: read again from both reports, at the same time."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Collection, Sequence
+from functools import partial
+from pathlib import Path
+
+from ncu_assist.diff.line_changes import LineChanges, line_changes
+from ncu_assist.diff.line_costs import LineCost, SideLines, base_name
+from ncu_assist.errors import DamagedData
+from ncu_assist.ncu.line_sums import COST, CSV, NS, LineSums, known, line_sums, longest, pass_ns
+from ncu_assist.ncu.report import Report, read_report
+from ncu_assist.ncu.source.metrics import SAMPLES
+from ncu_assist.pipeline.bare_report import BareReport
+from ncu_assist.pipeline.close_look import launch_numbers
+from ncu_assist.pipeline.together import Stopped, together
+from ncu_assist.store import StoredRun
+
+MOST_OF_TIME = 0.95  # launches beyond it are not read: the lines of a short helper explain nothing
+MOST_UNLINED = 0.2  # of the time in code without line numbers goes without a word: a call into a library
+MOST_IN_REPORT = 250  # launches of an archived report: 1.5 s; 2,000 take 13 s (benchmarks/large_import.py)
+NO_REPORT = "the run keeps no report, and so no source lines"
+
+
+def read_line_changes(
+    runs: tuple[StoredRun, StoredRun], launches: tuple[Collection[int], Collection[int]]
+) -> LineChanges:
+    """Return which source lines changed between these launches of a baseline and a candidate, by their numbers.
+
+    A side without lines says why in its note: nothing is raised, for the verdict needs no lines.
+    """
+    baseline, candidate = together(
+        [partial(_side_or_note, run, frozenset(wanted)) for run, wanted in zip(runs, launches, strict=True)]
+    )
+    return line_changes(baseline, candidate)
+
+
+def _side_or_note(stored: StoredRun, wanted: Collection[int], stopped: Stopped) -> SideLines:
+    try:
+        return side_lines(stored, wanted, stopped)
+    except DamagedData as problem:
+        return SideLines(note=f"the source lines cannot be read: {problem}")
+
+
+def side_lines(stored: StoredRun, wanted: Collection[int], stopped: Stopped | None = None) -> SideLines:
+    """Return the source lines of these launches of a run together; raises DamagedData as ``read_report`` does."""
+    with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
+        report = _report(stored, Path(folder), stopped)
+        if isinstance(report, str):
+            return SideLines(note=report)
+        numbers = launch_numbers(stored.run, report)
+        places = [place for place, number in enumerate(numbers) if number in wanted]
+        if not places:
+            names = {one.workload for one in stored.run.launches if one.index in wanted and one.workload}
+            return SideLines(note=f"the report holds no launch of {', '.join(sorted(names)) or 'those compared'}")
+        return _lines(stored, report, places)
+
+
+def _report(stored: StoredRun, folder: Path, stopped: Stopped | None) -> Report | str:
+    """Return the report of a run, or why there are no lines in it."""
+    if isinstance(stored, BareReport):
+        return CSV if stored.report.lossy else stored.report
+    if not stored.keeps_report:
+        return NO_REPORT
+    if len(stored.run.launches) > MOST_IN_REPORT:
+        return f"lines of {len(stored.run.launches)} launches are not read here: ncu-assist show --lines"
+    path = stored.report_file(folder)
+    return NO_REPORT if path is None else read_report(path, stopped=stopped)
+
+
+def _lines(stored: StoredRun, report: Report, places: Sequence[int]) -> SideLines:
+    read = _most_of_time(report, places)
+    sums = line_sums(report, read)
+    if isinstance(sums, str):
+        return SideLines(note=sums)
+    own = stored.source_texts()
+    texts = {file: own[base_name(file)] for file in dict(sums.frame.index) if base_name(file) in own} | dict(sums.texts)
+    times = [report.records[place].duration_ns or 0.0 for place in places]
+    return SideLines(
+        lines=_costs(sums, texts),
+        texts=texts,
+        own=next((name for name in texts if base_name(name).startswith(f"{stored.run.version}.")), None),
+        duration_ns=sum(times),
+        pass_ns=pass_ns(report, read[0]),
+        note=_note(report, read, times, sums),
+    )
+
+
+def _most_of_time(report: Report, places: Sequence[int]) -> list[int]:
+    """Return the longest launches, as many as most of the time goes to; all of them where a duration is not known."""
+    total = sum(report.records[place].duration_ns or 0.0 for place in places)
+    read, covered = [], 0.0
+    for place in longest(report, places):
+        if total and covered >= MOST_OF_TIME * total:
+            break
+        read.append(place)
+        covered += report.records[place].duration_ns or 0.0
+    return read
+
+
+def _note(report: Report, read: Sequence[int], times: Sequence[float], sums: LineSums) -> str:
+    """Return what the lines are not of: launches that were not read, code without line numbers; mostly nothing."""
+    covered = sum(report.records[place].duration_ns or 0.0 for place in read)
+    unlined = 1 - float(sums.frame[COST].sum()) / sums.total
+    if covered < MOST_OF_TIME * sum(times):
+        return f"only those of the {len(read)} longest of {len(times)} launches"
+    if unlined > MOST_UNLINED:
+        return f"{100 * unlined:.0f} % of its time is in code without line numbers"
+    return ""
+
+
+def _costs(sums: LineSums, texts: dict[str, str]) -> tuple[LineCost, ...]:
+    split = {name: text.splitlines() for name, text in texts.items()}
+    return tuple(_cost(sums, split, place) for place in range(len(sums.frame)))
+
+
+def _cost(sums: LineSums, split: dict[str, list[str]], place: int) -> LineCost:
+    row, (file, line) = sums.frame.iloc[place], sums.frame.index[place]
+    lines = split.get(file, [])
+    return LineCost(
+        file=str(file),
+        line=int(line),
+        text=lines[line - 1] if 0 < line <= len(lines) else None,
+        ns=known(row[NS]) or 0.0,
+        share=float(row[COST]) / sums.total,
+        samples=int(row[SAMPLES]),
+        stall=sums.stall_of(row),
+        sectors_excessive=known(row["sectors_excessive"]),
+        wavefronts_excessive=known(row["wavefronts_excessive"]),
+        instructions=known(row["instructions"]),
+    )

@@ -1,0 +1,128 @@
+"""Words that every format of a gate shares: what was held against what, limits, what moved, the overall word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ncu_assist.gate import Gate, GateCheck, GateWord, Limit
+from ncu_assist.gate.judging import percent, short
+from ncu_assist.gate.records import worst
+from ncu_assist.quantity import quantity
+from ncu_assist.render.words import origin
+from ncu_assist.store import StoredRun, machine_hash, shown_source
+from ncu_assist.verdict import REASONS
+
+SHORT: dict[GateWord, str] = {"pass": "ok", "regression": "FAIL", "unclear": "UNCLEAR"}
+THREE_DIGITS = 0.01  # of a value: with three digits a smaller change may not be seen
+UNNAMED = "all launches"  # of a program that knows of no workload
+
+
+def title(gate: Gate) -> str:
+    """Return what was held against what, e.g. ``lightning_decode/v7 against v6``."""
+    baseline, candidate = sides(gate)
+    kernel = gate.candidate.run.kernel
+    return f"{kernel}/{candidate} against {baseline}" if _is_short(gate) else f"{candidate} against {baseline}"
+
+
+def sides(gate: Gate) -> tuple[str, str]:
+    """Return what to call baseline and candidate: ``v6`` and ``v7``, or references where those do not tell."""
+    if _is_short(gate):
+        return short(gate.baseline.run.version), short(gate.candidate.run.version)
+    return gate.baseline.reference, gate.candidate.reference
+
+
+def _is_short(gate: Gate) -> bool:
+    one, other = gate.baseline.run, gate.candidate.run
+    return (
+        one.kernel == other.kernel and short(one.version) != short(other.version) and bool(one.run_id and other.run_id)
+    )
+
+
+def provenance(gate: Gate) -> str:
+    """Return where and when the runs were measured."""
+    both = [_origin(stored) for stored in (gate.baseline, gate.candidate)]
+    if both[0] == both[1]:
+        return both[0]
+    return "; ".join(f"{name}: {text}" for name, text in zip(sides(gate), both, strict=True))
+
+
+def _origin(stored: StoredRun) -> str:
+    return origin(shown_source(stored.run, machine_hash()), stored.run)
+
+
+def workload_words(check: GateCheck) -> str:
+    """Return the workload of a check."""
+    return check.workload if check.workload is not None else UNNAMED
+
+
+def limit_words(limit: Limit) -> str:
+    """Return what a limit allows, e.g. ``2 %``, ``+0``, ``5 pt``."""
+    sign = limit.text[0] if limit.text[0] in "+-" else ""
+    if limit.kind == "absolute" and limit.amount == 0:
+        return f"{sign}0"
+    if limit.kind == "relative":
+        return f"{sign}{100 * limit.amount:g} %"
+    return (
+        f"{sign}{limit.amount:g} pt" if limit.kind == "points" else f"{sign}{quantity(limit.amount, limit.metric.unit)}"
+    )
+
+
+def moved(check: GateCheck) -> str:
+    """Return by how much a metric moved, e.g. ``+3.1 %``, ``-2.0 pt``, ``=``; ``-`` where nobody knows."""
+    if check.baseline is not None and check.baseline == check.candidate and not check.limit.is_on_time:
+        return "="
+    if check.delta is not None:
+        in_points = check.limit.metric.unit == "%"
+        return f"{check.delta:+.1f} pt" if in_points else percent(check.delta)
+    return values(check) or "-"
+
+
+def values(check: GateCheck) -> str:
+    """Return both values, e.g. ``0 to 1.50 M``, with as many digits as tell them apart; empty where a side has none."""
+    if check.baseline is None or check.candidate is None:
+        return ""
+    before, after, unit = check.baseline, check.candidate, check.limit.metric.unit
+    if unit != "%" and 0 < abs(after - before) < THREE_DIGITS * abs(before):
+        return f"{before:.12g} to {after:.12g}"
+    return f"{quantity(before, unit)} to {quantity(after, unit)}"
+
+
+def summary(gate: Gate) -> str:
+    """Return the overall word and how many checks came to what, e.g. ``regression: 1 of 20 checks failed``."""
+    count = {word: sum(check.outcome == word for check in gate.checks) for word in SHORT}
+    total, unclear = len(gate.checks), count["unclear"]
+    checks = f"{total} check{'s' if total > 1 else ''}"
+    if gate.outcome == "pass":
+        return f"pass: {checks} on {_workloads(gate)}"
+    also = f", {unclear} {'are' if unclear > 1 else 'is'} unclear" if unclear else ""
+    if gate.outcome == "regression":
+        return f"regression: {count['regression']} of {checks} failed{also}"
+    return f"unclear: {unclear} of {checks} could not be settled"
+
+
+def _workloads(gate: Gate) -> str:
+    names = {check.workload for check in gate.checks}
+    return f"{len(names)} workloads" if len(names) > 1 else workload_words(gate.checks[0])
+
+
+def caveats(gate: Gate) -> Iterator[str]:
+    """Yield what has to be known beside the checks: what was forced, what differs, what was left out."""
+    for reason in gate.forced:
+        yield f"forced: compared although {REASONS[reason].meaning}"
+    if gate.differences:
+        told = "; ".join(f"{one.what}: {one.baseline} against {one.candidate}" for one in gate.differences)
+        yield f"besides the version these differ: {told}"
+    yield from (f"note: {note}" for note in gate.notes)
+
+
+def by_workload(gate: Gate) -> dict[str, list[GateCheck]]:
+    """Return the checks of each workload."""
+    found: dict[str, list[GateCheck]] = {}
+    for check in gate.checks:
+        found.setdefault(workload_words(check), []).append(check)
+    return found
+
+
+def worst_of(checks: Sequence[GateCheck]) -> GateWord:
+    """Return the worst outcome of several checks."""
+    return worst(check.outcome for check in checks)

@@ -1,0 +1,174 @@
+"""The history of a kernel with the figures that every format shows: times, speed-ups, worst cases, bottlenecks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import exp, log
+from pathlib import Path
+
+from ncu_assist.columns import Values
+from ncu_assist.diff import Bottleneck, bottleneck
+from ncu_assist.frame import combine_tables
+from ncu_assist.outcome import History, Standing, Step
+from ncu_assist.record import Check, Run, Source, Timing
+from ncu_assist.store import StoredRun, machine_hash, shown_source
+from ncu_assist.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One version on one workload. ``duration_ns`` is under ncu, over all launches.
+
+    ``share_of_copy`` is the time of a device copy of the same bytes over the median: 1 is as fast.
+    """
+
+    workload: str | None
+    stored: StoredRun | None
+    check: Check | None
+    timing: Timing | None
+    duration_ns: float | None
+    bottleneck: Bottleneck | None
+    verdict: Verdict | None
+
+    @property
+    def share_of_copy(self) -> float | None:
+        """None where no copy was timed beside the version."""
+        timing = self.timing
+        return timing.copy_ns / timing.median_ns if timing and timing.copy_ns and timing.median_ns > 0 else None
+
+    @property
+    def time_ns(self) -> float | None:
+        """The median of the bench; of a program that knows of no workload, the time under ncu."""
+        if self.workload is None:
+            return self.duration_ns
+        return self.timing.median_ns if self.timing else None
+
+    @property
+    def failed(self) -> bool:
+        return self.check is not None and not self.check.passed
+
+    @property
+    def speedup(self) -> float | None:
+        """Over the version before, from samples of both: one duration a side is too little to average."""
+        if self.verdict is None or self.verdict.verdict == "not-comparable" or self.verdict.reason == "one-sample":
+            return None
+        return self.verdict.speedup
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One version with its cells, one a workload, and what they come to."""
+
+    version: str
+    before: str | None
+    cells: tuple[Cell, ...]
+    missing: str
+
+    @property
+    def compared(self) -> tuple[Cell, ...]:
+        """The cells with a speed-up over the version before."""
+        return tuple(cell for cell in self.cells if cell.speedup)
+
+    @property
+    def slower(self) -> tuple[Cell, ...]:
+        """The cells on which it is slower than the version before, the worst first."""
+        slower = [cell for cell in self.compared if cell.verdict and cell.verdict.verdict == "slower"]
+        return tuple(sorted(slower, key=_speedup))
+
+    @property
+    def worst(self) -> Cell | None:
+        """The cell with the smallest speed-up, whatever its verdict."""
+        return min(self.compared, key=_speedup, default=None)
+
+    @property
+    def geomean(self) -> float | None:
+        """The geometric mean of the speed-ups; it may hide a slower workload, so never show it without ``worst``."""
+        logs = [log(_speedup(cell)) for cell in self.compared]
+        return exp(sum(logs) / len(logs)) if logs else None
+
+    @property
+    def not_comparable(self) -> dict[str, list[str | None]]:
+        """The reason codes that forbid a comparison, each with its workloads."""
+        found: dict[str, list[str | None]] = {}
+        for cell in self.cells:
+            if cell.verdict and cell.verdict.verdict == "not-comparable":
+                found.setdefault(cell.verdict.reason, []).append(cell.workload)
+        return found
+
+
+@dataclass(frozen=True)
+class Climb:
+    """A history ready to be shown; ``newest`` is the run whose GPU and date stand above it."""
+
+    kernel: str
+    workloads: tuple[str | None, ...]
+    shown: str | None
+    source: Source
+    newest: Run | None
+    rungs: tuple[Rung, ...]
+
+    def cell(self, rung: Rung) -> Cell:
+        """Return the cell of the workload whose times are shown."""
+        return rung.cells[self.workloads.index(self.shown)]
+
+    @property
+    def adjacent(self) -> dict[str, str | None]:
+        """Each version with the one just before it, whether or not that was measured."""
+        names = [rung.version for rung in self.rungs]
+        return dict(zip(names, [None, *names], strict=False))
+
+
+@dataclass(frozen=True)
+class _Counters:
+    """The counters of runs, each file read once."""
+
+    _read: dict[Path, dict[int, Values]] = field(default_factory=dict)
+
+    def of(self, stored: StoredRun) -> dict[int, Values]:
+        if stored.folder not in self._read:
+            self._read[stored.folder] = stored.by_launch()
+        return self._read[stored.folder]
+
+
+def climb(history: History) -> Climb:
+    """Return a history with the figures that every format shows. Raises DamagedData for counters that were changed."""
+    counters = _Counters()
+    rungs = tuple(_rung(step, counters) for step in history.steps)
+    newest = max(_runs(rungs), key=lambda stored: stored.run.created, default=None)
+    return Climb(
+        kernel=history.kernel,
+        workloads=history.workloads,
+        shown=history.shown,
+        source=shown_source(newest.run, machine_hash()) if newest else "live",
+        newest=newest.run if newest else None,
+        rungs=rungs,
+    )
+
+
+def _runs(rungs: tuple[Rung, ...]) -> Iterator[StoredRun]:
+    return (cell.stored for rung in rungs for cell in rung.cells if cell.stored)
+
+
+def _rung(step: Step, counters: _Counters) -> Rung:
+    return Rung(step.version, step.before, tuple(_cell(one, counters) for one in step.standings), step.missing)
+
+
+def _cell(standing: Standing, counters: _Counters) -> Cell:
+    stored, workload = standing.run, standing.workload
+    if stored is None:
+        return Cell(workload, None, None, None, None, None, None)
+    combined = combine_tables(stored.run, counters.of(stored), workload)
+    return Cell(
+        workload=workload,
+        stored=stored,
+        check=next((check for check in stored.run.checks if check.workload == workload), None),
+        timing=stored.run.timing(workload) if workload else None,
+        duration_ns=combined.duration_ns,
+        bottleneck=bottleneck(combined.values),
+        verdict=standing.verdict,
+    )
+
+
+def _speedup(cell: Cell) -> float:
+    return cell.speedup or 1.0

@@ -1,0 +1,126 @@
+"""Words that every format of a history shares: verdicts in a few letters, and what a table cannot say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncu_assist.quantity import duration
+from ncu_assist.record import Run, Source
+from ncu_assist.render.history import Cell, Climb, Rung
+from ncu_assist.render.words import factor, origin
+from ncu_assist.store import machine_hash, shown_source
+from ncu_assist.store.naming import VERSION_NUMBER
+from ncu_assist.verdict import REASONS, Verdict
+
+SIGNS = {"faster": "▲", "slower": "▼", "same": "=", "unclear": "?", "not-comparable": "≠"}
+OF_COPY = "of copy: time of a device copy of the same bytes over the median, 100 % as fast"
+UNDER_NCU = "under ncu: all launches together; verdicts are over the launches of both"
+ALL_WORKLOADS = "geomean: of the speed-ups; worst: the smallest of them, below 1x is slower"
+
+
+def against(verdict: Verdict | None) -> str:
+    """Return a verdict in a few letters, e.g. ``▲ 1.78x faster``, ``▼ 1.16x slower``, ``= 1.001x same``."""
+    if verdict is None:
+        return "-"
+    sign, word = SIGNS[verdict.verdict], verdict.verdict.replace("-", " ")
+    if verdict.speedup is None or verdict.verdict == "not-comparable":
+        return f"{sign} {word}"
+    likely = verdict.likely or ""
+    ratio = 1 / verdict.speedup if "slower" in (verdict.verdict, likely) else verdict.speedup
+    return f"{sign} likely {factor(ratio)} {likely}" if likely else f"{sign} {factor(ratio)} {word}"
+
+
+def bound_by(cell: Cell) -> str:
+    """Return the bottleneck and the share of peak of its busiest unit, e.g. ``DRAM 81 %``."""
+    return f"{cell.bottleneck.name} {cell.bottleneck.percent:.0f} %" if cell.bottleneck else "-"
+
+
+def time_of(rung: Rung, cell: Cell) -> str:
+    """Return the time of a version, or in a word why there is none."""
+    if cell.time_ns is not None:
+        return duration(cell.time_ns)
+    if cell.failed:
+        return "FAILED"
+    if rung.missing:
+        return "changed" if rung.missing.startswith("has changed") else rung.missing.partition(":")[0]
+    return "-" if cell.stored else "not measured"
+
+
+def slower_on(rung: Rung) -> str:
+    """Return on how many of the compared workloads a version is slower, e.g. ``2 of 10``."""
+    if not rung.compared:
+        return "-"
+    text = f"{len(rung.slower)} of {len(rung.compared)}" if rung.slower else "none"
+    if rung.slower and rung.slower[0] != rung.worst:  # the worst case is doubtful: name the worst known one too
+        known = rung.slower[0]
+        text += f", {factor(1 / (known.speedup or 1.0))} on {known.workload}"
+    return text
+
+
+def title(shown: Climb) -> str:
+    """Return what a history is about: the kernel and the workload whose times are shown."""
+    return f"{shown.kernel} on {shown.shown}" if shown.shown else shown.kernel
+
+
+def provenance(shown: Climb) -> str:
+    """Return where and when the newest run was measured; empty where there is none."""
+    return origin(shown.source, shown.newest) if shown.newest else ""
+
+
+def notes(shown: Climb) -> Iterator[str]:
+    """Yield a line for everything about a version that the tables do not say; text from outside is as it is."""
+    for rung in shown.rungs:
+        yield from (f"{rung.version}: {text}" for text in _notes(rung, shown))
+
+
+def to_settle(shown: Climb) -> str:
+    """Return the first verdict that is unclear on the workload shown, with why and what would settle it, or empty."""
+    for rung in shown.rungs:
+        verdict = shown.cell(rung).verdict
+        if verdict is None or verdict.verdict != "unclear" or rung.before is None:
+            continue
+        reason = REASONS[verdict.reason]
+        if reason.command and shown.shown is not None:
+            names = {"kernel": shown.kernel, "baseline": short(rung.before), "candidate": short(rung.version)}
+            command = f"{reason.command.format(**names)} --workload {shown.shown}"
+            return f"unclear: {reason.meaning}\ntry: {command}"
+    return ""
+
+
+def short(version: str) -> str:
+    """Return ``v3`` for ``v3_global_memory``; a name without a number stays as it is."""
+    match = VERSION_NUMBER.fullmatch(version)
+    return f"v{match.group(1)}" if match else version
+
+
+def _notes(rung: Rung, shown: Climb) -> Iterator[str]:
+    if rung.missing:
+        yield rung.missing
+        return
+    for cell in rung.cells:
+        if cell.failed and cell.check:
+            yield f"check failed on {cell.workload}: {cell.check.reason}"
+    absent = [str(cell.workload) for cell in rung.cells if cell.time_ns is None and not cell.failed]
+    if absent:
+        yield f"not measured on {', '.join(absent)}"
+    if rung.before != shown.adjacent[rung.version] and rung.before is not None:
+        yield f"compared with {rung.before}, the last one before it with a time"
+    for reason, workloads in rung.not_comparable.items():
+        where = f" on {', '.join(map(str, workloads))}" if len(workloads) < len(rung.cells) else ""
+        yield f"not comparable with {rung.before}{where}: {REASONS[reason].meaning}"
+    for cell in rung.cells:
+        if cell.verdict and cell.verdict.clocks_mhz:
+            before, now = cell.verdict.clocks_mhz
+            yield f"SM clocks{f' on {cell.workload}' if cell.workload else ''}: {now:.0f} MHz, before {before:.0f} MHz"
+    yield from sorted(_other_places(rung, shown))
+
+
+def _other_places(rung: Rung, shown: Climb) -> set[str]:
+    """Return where runs of a version were measured, if it was elsewhere than what stands above the table."""
+    runs = [(shown_source(c.stored.run, machine_hash()), c.stored.run) for c in rung.cells if c.stored]
+    above = _place(shown.source, shown.newest) if shown.newest else None
+    return {origin(source, run) for source, run in runs if _place(source, run) != above}
+
+
+def _place(source: Source, run: Run) -> tuple[Source, str | None]:
+    return source, run.device.name if run.device else None

@@ -1,0 +1,31 @@
+"""The baseline of a kernel as JSON, schema ncu-assist.baseline/1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ncu_assist.outcome import BaselineInForce
+from ncu_assist.render.json.values import answer, run_facts
+from ncu_assist.store import StoredRun, machine_hash, shown_source
+
+
+def baseline_json(shown: BaselineInForce) -> dict[str, Any]:
+    """Return which run ``@baseline`` names; ``set`` is false where it is v0, and ``run`` null where v0 has no run."""
+    stored = shown.run
+    run = stored.run if stored else None
+    return answer(
+        "baseline",
+        {
+            "kernel": shown.kernel,
+            "set": shown.is_set,
+            "since": shown.since,
+            "cleared": shown.cleared,
+            "version": run.version if run else None,
+            "run_id": run.run_id if run else None,
+            "run": _facts(stored) if stored else None,
+        },
+    )
+
+
+def _facts(stored: StoredRun) -> dict[str, Any]:
+    return run_facts(stored.run, stored.reference, shown_source(stored.run, machine_hash()))

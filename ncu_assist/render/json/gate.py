@@ -1,0 +1,56 @@
+"""A gate as JSON, schema ncu-assist.gate/1."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from ncu_assist.gate import Gate, GateCheck
+from ncu_assist.render.json.values import answer
+
+
+def gate_json(gate: Gate) -> dict[str, Any]:
+    """Return a gate; ``outcome`` is pass, regression or unclear, as the exit code 0, 3 or 4 says.
+
+    Values are in the unit of the metric, of ``time`` medians in ns. ``delta`` is in points for percentages, else
+    relative, as are ``delta_low`` and ``delta_high``, the 99 % interval of a time; ``limit`` is as it was typed, its
+    ``limit_amount`` of the kind ``relative`` (0.02 is 2 %), ``points`` or ``absolute``, in the ``direction`` rise or
+    fall.
+    """
+    return answer(
+        "gate",
+        {
+            "kernel": gate.candidate.run.kernel,
+            "baseline": gate.baseline.reference,
+            "candidate": gate.candidate.reference,
+            "outcome": gate.outcome,
+            "source": gate.source,
+            "checks": [_check(check) for check in gate.checks],
+            "differences": [asdict(one) for one in gate.differences],
+            "forced": gate.forced,
+            "notes": gate.notes,
+        },
+    )
+
+
+def _check(check: GateCheck) -> dict[str, Any]:
+    limit = check.limit
+    return {
+        "workload": check.workload,
+        "metric": limit.metric.key,
+        "label": limit.metric.label,
+        "unit": limit.metric.unit,
+        "limit": limit.text,
+        "limit_amount": limit.amount,
+        "limit_kind": limit.kind,
+        "direction": "rise" if limit.rise else "fall",
+        "baseline": check.baseline,
+        "candidate": check.candidate,
+        "delta": check.delta,
+        "delta_low": check.low,
+        "delta_high": check.high,
+        "verdict": check.verdict,
+        "outcome": check.outcome,
+        "reason": check.reason or None,
+        "next": check.next or None,
+    }

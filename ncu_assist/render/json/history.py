@@ -1,0 +1,76 @@
+"""The history of a kernel as JSON, schema ncu-assist.history/1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ncu_assist.outcome import History
+from ncu_assist.render.history import Cell, Climb, Rung, climb
+from ncu_assist.render.history_words import notes
+from ncu_assist.render.json.values import answer, run_facts
+from ncu_assist.store import machine_hash, shown_source
+
+
+def history_json(history: History) -> dict[str, Any]:
+    """Return a history; ``speedup`` above 1 is faster than the version ``before``, within ``low`` and ``high``.
+
+    ``share_of_copy`` is 1 where a version is as fast as a device copy of the same bytes. ``percent`` is the share of
+    peak of the busiest unit. ``geomean`` is over the ``compared`` workloads and may hide a slower one, which ``worst``
+    and ``slower`` do not. Times in nanoseconds; ``ncu_duration_ns`` is of all launches together. Raises DamagedData for
+    counters that were changed.
+    """
+    shown = climb(history)
+    return answer(
+        "history",
+        {
+            "kernel": shown.kernel,
+            "source": shown.source if shown.newest else None,
+            "workloads": [name for name in shown.workloads if name is not None],
+            "shown_workload": shown.shown,
+            "rows": [_row(rung, shown) for rung in shown.rungs],
+            "notes": list(notes(shown)),
+        },
+    )
+
+
+def _row(rung: Rung, shown: Climb) -> dict[str, Any]:
+    stored, worst = shown.cell(rung).stored, rung.worst
+    run = run_facts(stored.run, stored.reference, shown_source(stored.run, machine_hash())) if stored else None
+    return {
+        "version": rung.version,
+        "before": rung.before,
+        "missing": rung.missing or None,
+        "run": run,
+        "cells": [_cell(cell) for cell in rung.cells],
+        "compared": len(rung.compared),
+        "geomean": rung.geomean,
+        "worst": {"workload": worst.workload, "speedup": worst.speedup, "verdict": _word(worst)} if worst else None,
+        "slower": [{"workload": cell.workload, "speedup": cell.speedup} for cell in rung.slower],
+    }
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    verdict, timing = cell.verdict, cell.timing
+    return {
+        "workload": cell.workload,
+        "reference": cell.stored.reference if cell.stored else None,
+        "check_passed": cell.check.passed if cell.check else None,
+        "median_ns": timing.median_ns if timing else None,
+        "copy_ns": timing.copy_ns if timing else None,
+        "share_of_copy": cell.share_of_copy,
+        "ncu_duration_ns": cell.duration_ns,
+        "verdict": _word(cell),
+        "likely": verdict.likely if verdict else None,
+        "reason": verdict.reason if verdict else None,
+        "speedup": verdict.speedup if verdict else None,
+        "low": verdict.low if verdict else None,
+        "high": verdict.high if verdict else None,
+        "pairs": verdict.pairs if verdict else None,
+        "clocks_mhz": verdict.clocks_mhz if verdict else None,
+        "bottleneck": cell.bottleneck.name if cell.bottleneck else None,
+        "percent": cell.bottleneck.percent if cell.bottleneck else None,
+    }
+
+
+def _word(cell: Cell) -> str | None:
+    return cell.verdict.verdict if cell.verdict else None

@@ -1,0 +1,53 @@
+"""A gate in Markdown: the outcome and its reasons, and all checks folded below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncu_assist.gate import Gate, GateCheck
+from ncu_assist.quantity import quantity
+from ncu_assist.render.gate_complaints import Complaint, complaints
+from ncu_assist.render.gate_words import (
+    SHORT,
+    caveats,
+    limit_words,
+    moved,
+    provenance,
+    sides,
+    summary,
+    title,
+    workload_words,
+)
+from ncu_assist.render.markdown.escape import escaped, paragraph
+from ncu_assist.render.markdown.table import folded, table
+
+MOST_SAID = 1000  # letters of one line
+
+
+def gate_markdown(gate: Gate) -> str:
+    """Return a gate as Markdown that fits the comment of a pull request."""
+    lines = [f"### Gate: {escaped(title(gate))}", "", f"**{escaped(summary(gate))}**", ""]
+    lines += [f"- {_complaint(one)}" for one in complaints(gate)]
+    lines += [f"- {paragraph(line, MOST_SAID)}" for line in caveats(gate)]
+    lines += ["", paragraph(provenance(gate), MOST_SAID), ""]
+    return "\n".join([*lines, *folded(f"All checks ({len(gate.checks)})", _checks(gate))]) + "\n"
+
+
+def _complaint(one: Complaint) -> str:
+    command = f". Try: {escaped(one.next, MOST_SAID)}" if one.next else ""
+    return f"**{SHORT[one.outcome]}** {escaped(one.message, MOST_SAID)}{command}"
+
+
+def _checks(gate: Gate) -> list[str]:
+    columns = [("workload", "left"), ("metric", "left"), ("limit", "right"), *((name, "right") for name in sides(gate))]
+    return table([*columns, ("change", "right"), ("outcome", "left")], map(list, map(_row, gate.checks)))
+
+
+def _row(check: GateCheck) -> Iterator[str]:
+    unit = check.limit.metric.unit
+    yield workload_words(check)
+    yield check.limit.metric.key
+    yield limit_words(check.limit)
+    yield from ("-" if value is None else quantity(value, unit) for value in (check.baseline, check.candidate))
+    yield moved(check)
+    yield SHORT[check.outcome]

@@ -1,0 +1,66 @@
+"""The history of a kernel in Markdown: one table, and all workloads folded below it."""
+
+from __future__ import annotations
+
+from ncu_assist.outcome import History
+from ncu_assist.render.history import Cell, Climb, Rung, climb
+from ncu_assist.render.history_words import (
+    ALL_WORKLOADS,
+    OF_COPY,
+    UNDER_NCU,
+    against,
+    bound_by,
+    notes,
+    provenance,
+    slower_on,
+    time_of,
+    title,
+)
+from ncu_assist.render.markdown.escape import escaped, paragraph
+from ncu_assist.render.markdown.table import folded, table
+from ncu_assist.render.words import factor
+
+MOST_SAID = 500  # letters of one note
+
+
+def history_markdown(history: History) -> str:
+    """Return a history as Markdown that fits a comment. Raises DamagedData for counters that were changed."""
+    shown = climb(history)
+    lines = [f"### {escaped(title(shown))}", "", *([paragraph(provenance(shown)), ""] if shown.newest else [])]
+    lines += table(_columns(shown), (_row(rung, shown) for rung in shown.rungs))
+    lines += ["", paragraph(OF_COPY if shown.shown is not None else UNDER_NCU)]
+    if len(shown.workloads) > 1:
+        heading = f"Each version against the one before, on all {len(shown.workloads)} workloads"
+        lines += ["", paragraph(ALL_WORKLOADS), "", *folded(heading, _all_workloads(shown))]
+    told = [f"- {paragraph(note, MOST_SAID)}" for note in notes(shown)]
+    return "\n".join([*lines, *(["", *told] if told else [])]) + "\n"
+
+
+def _columns(shown: Climb) -> list[tuple[str, str]]:
+    columns = [("version", "left"), ("median" if shown.shown is not None else "under ncu", "right")]
+    columns += [("against the one before", "left"), ("of copy", "right"), ("bound by", "left")]
+    overall = [("geomean", "right"), ("worst", "left"), ("slower on", "left")]
+    return columns + (overall if len(shown.workloads) > 1 else [])
+
+
+def _row(rung: Rung, shown: Climb) -> list[str]:
+    cell, worst = shown.cell(rung), rung.worst
+    share = cell.share_of_copy
+    row = [rung.version, time_of(rung, cell), against(cell.verdict), f"{100 * share:.0f} %" if share else "-"]
+    row += [bound_by(cell)]
+    if len(shown.workloads) == 1:
+        return row
+    where = f"{against(worst.verdict)} on {worst.workload}" if worst else "-"
+    return [*row, factor(rung.geomean) if rung.geomean else "-", where, slower_on(rung)]
+
+
+def _all_workloads(shown: Climb) -> list[str]:
+    """Return a table with a row a workload and a column a version."""
+    columns = [("workload", "left"), *((rung.version, "left") for rung in shown.rungs)]
+    rows = zip(*(rung.cells for rung in shown.rungs), strict=True)
+    return table(columns, ([str(cells[0].workload), *map(_time_and_verdict, shown.rungs, cells)] for cells in rows))
+
+
+def _time_and_verdict(rung: Rung, cell: Cell) -> str:
+    verdict = against(cell.verdict)
+    return time_of(rung, cell) if verdict == "-" else f"{time_of(rung, cell)}, {verdict}"

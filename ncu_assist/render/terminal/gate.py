@@ -1,0 +1,88 @@
+"""A gate on a terminal: what was checked, then what was not kept, and the overall word last."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ncu_assist.gate import Gate, GateCheck, GateWord
+from ncu_assist.render.escape import one_line
+from ncu_assist.render.gate_complaints import complaints
+from ncu_assist.render.gate_words import (
+    SHORT,
+    by_workload,
+    caveats,
+    limit_words,
+    moved,
+    provenance,
+    summary,
+    title,
+    worst_of,
+)
+from ncu_assist.render.terminal.style import Style, detected, table, to_text
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+    from rich.text import Text
+
+COLORS: dict[GateWord, str] = {"pass": "green", "regression": "bold red", "unclear": "bold yellow"}
+MARKS: dict[GateWord, str] = {"pass": "", "regression": "✗ ", "unclear": "? "}
+MARGINS = 4  # between three columns
+MOST_SAID = 1000  # letters of one line
+
+
+def gate_text(gate: Gate, style: Style | None = None) -> str:
+    """Return a gate as text; the reasons stand below the table, what failed last, then the overall word."""
+    from rich.text import Text
+
+    parts: list[RenderableType] = [
+        Text(one_line(title(gate), MOST_SAID), style="bold"),
+        Text(one_line(provenance(gate), MOST_SAID), style="dim"),
+        Text(one_line(f"limits: {_limits(gate)}", MOST_SAID)),
+        Text(""),
+        _checks(gate, (style or detected()).width),
+        Text(""),
+    ]
+    parts += [Text(one_line(line, MOST_SAID)) for line in caveats(gate)]
+    for one in complaints(gate):
+        message = f"{SHORT[one.outcome]} {title(gate)}: {one.message}"
+        parts += [Text(one_line(message, MOST_SAID), style=COLORS[one.outcome])]
+        parts += [Text(one_line(f"try: {one.next}", MOST_SAID))] if one.next else []
+    return to_text([*parts, Text(summary(gate), style=COLORS[gate.outcome])], style)
+
+
+def _limits(gate: Gate) -> str:
+    return ", ".join(dict.fromkeys(f"{one.limit.metric.key} {limit_words(one.limit)}" for one in gate.checks))
+
+
+def _checks(gate: Gate, width: int) -> Table:
+    """Return a row a workload: its worst outcome, and how the metric of each limit moved."""
+    from rich.text import Text
+
+    room = width - max(len(workload) for workload in by_workload(gate)) - max(map(len, SHORT.values())) - MARGINS
+    made = table(("workload", "left"), ("", "left"), ("change", "left"))
+    made.columns[0].no_wrap, made.columns[2].no_wrap = True, False
+    made.columns[0].overflow, made.columns[2].overflow = "ellipsis", "fold"
+    for workload, checks in by_workload(gate).items():
+        word = worst_of(checks)
+        made.add_row(Text(one_line(workload)), Text(SHORT[word], COLORS[word]), _lines(list(map(_cell, checks)), room))
+    return made
+
+
+def _lines(parts: list[Text], room: int) -> Text:
+    """Return a list that breaks between its parts only."""
+    from rich.text import Text
+
+    lines = [parts[0]]
+    for part in parts[1:]:
+        joined = Text(", ").join([lines[-1], part])
+        lines[-1:] = [joined] if len(joined) <= room - 1 else [lines[-1] + Text(","), part]
+    return Text("\n").join(lines)
+
+
+def _cell(check: GateCheck) -> Text:
+    """Return a metric and how it moved, marked where its limit was not kept."""
+    from rich.text import Text
+
+    text = f"{MARKS[check.outcome]}{one_line(check.limit.metric.key)} {moved(check)}"
+    return Text(text, "" if check.outcome == "pass" else COLORS[check.outcome])

@@ -1,0 +1,112 @@
+"""The history of a kernel on a terminal: the times on one workload, then the worst case over all of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ncu_assist.outcome import History
+from ncu_assist.render.escape import one_line
+from ncu_assist.render.history import Cell, Climb, Rung, climb
+from ncu_assist.render.history_words import (
+    ALL_WORKLOADS,
+    OF_COPY,
+    UNDER_NCU,
+    against,
+    bound_by,
+    notes,
+    provenance,
+    slower_on,
+    time_of,
+    title,
+    to_settle,
+)
+from ncu_assist.render.terminal.run import percent
+from ncu_assist.render.terminal.style import Align, Style, table, to_text
+from ncu_assist.render.words import factor
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+    from rich.text import Text
+
+COLORS = {"faster": "green", "slower": "bold red", "unclear": "yellow", "not-comparable": "yellow"}
+MOST_SAID = 500  # letters of one note
+LONGEST_NAME = 24  # letters of a version that leave room for the rest of a line
+Column = tuple[str, Align]
+
+
+def history_text(history: History, style: Style | None = None) -> str:
+    """Return a history as text. Raises DamagedData for counters that were changed."""
+    from rich.text import Text
+
+    shown = climb(history)
+    parts: list[RenderableType] = [Text(one_line(title(shown)), style="bold")]
+    parts += [Text(provenance(shown), style="dim")] if shown.newest else []
+    parts += [Text(""), _times(shown)]
+    parts += [Text(""), *_over_all(shown)] if len(shown.workloads) > 1 else []
+    parts += [Text(line, style="dim") for line in ("", *_legend(shown))]
+    told = [one_line(note, MOST_SAID) for note in notes(shown)]
+    parts += [Text(line) for line in ("", *told)] if told else []
+    settle = to_settle(shown)
+    parts += [Text(one_line(line, MOST_SAID)) for line in ("", *settle.splitlines())] if settle else []
+    return to_text(parts, style)
+
+
+def _times(shown: Climb) -> Table:
+    """Return the table of the workload shown; columns that nobody filled are left out."""
+    cells = [(rung, shown.cell(rung)) for rung in shown.rungs]
+    first: Column = ("median" if shown.shown else "under ncu", "right")
+    columns: tuple[Column, ...] = (first, ("vs before", "left"), ("of copy", "right"), ("bound by", "left"))
+    rows = [(_time(*pair), _against(pair[1]), _share(pair[1]), _text(bound_by(pair[1]))) for pair in cells]
+    kept = [i for i in range(len(columns)) if i == 0 or any(row[i].plain != "-" for row in rows)]
+    made = _table(shown, *(columns[i] for i in kept))
+    for (rung, _), row in zip(cells, rows, strict=True):
+        made.add_row(_text(one_line(rung.version)), *(row[i] for i in kept))
+    return made
+
+
+def _over_all(shown: Climb) -> list[RenderableType]:
+    made = _table(shown, ("geomean", "right"), ("worst", "left"), ("on", "left"), ("slower on", "left"))
+    made.columns[3].no_wrap, made.columns[3].overflow = False, "fold"  # names of workloads may be long, too
+    for rung in shown.rungs:
+        worst = rung.worst
+        made.add_row(
+            _text(one_line(rung.version)),
+            _text(factor(rung.geomean) if rung.geomean else "-", "bold red" if rung.slower else ""),
+            _against(worst) if worst else _text("-"),
+            _text(one_line(worst.workload or "") if worst else ""),
+            _text(one_line(slower_on(rung)), "bold red" if rung.slower else ""),
+        )
+    return [_text(f"all {len(shown.workloads)} workloads, each version against the one before", "bold"), made]
+
+
+def _table(shown: Climb, *columns: Column) -> Table:
+    """Return a table of versions. The last column wraps before the names do, unless those are very long."""
+    made = table(("version", "left"), *columns)
+    made.columns[0].no_wrap = max((len(one_line(rung.version)) for rung in shown.rungs), default=0) <= LONGEST_NAME
+    made.columns[-1].no_wrap, made.columns[-1].overflow = False, "fold"
+    return made
+
+
+def _legend(shown: Climb) -> list[str]:
+    lines = [OF_COPY] if any(shown.cell(rung).share_of_copy for rung in shown.rungs) else []
+    lines += [UNDER_NCU] if shown.shown is None else []
+    return [*lines, *([ALL_WORKLOADS] if len(shown.workloads) > 1 else [])]
+
+
+def _time(rung: Rung, cell: Cell) -> Text:
+    return _text(time_of(rung, cell), "bold red" if cell.failed else "")
+
+
+def _against(cell: Cell) -> Text:
+    return _text(against(cell.verdict), COLORS.get(cell.verdict.verdict, "") if cell.verdict else "")
+
+
+def _share(cell: Cell) -> Text:
+    return _text(percent(cell.share_of_copy))
+
+
+def _text(text: str, style: str = "") -> Text:
+    from rich.text import Text
+
+    return Text(text, style)

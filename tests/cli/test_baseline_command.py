@@ -1,0 +1,120 @@
+"""``ncu-assist baseline``."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from commandline import Run, plain_report
+
+from ncu_assist.cli.baseline_command import command
+
+
+def test_until_one_is_set_it_is_v0(run: Run, recorded: Path) -> None:
+    answer = run("baseline", "show")
+    assert answer.code == 0
+    assert answer.out.startswith("lightning_decode/v0_torch_eager@")
+    assert "is @baseline of lightning_decode, as none was set" in answer.out
+    shown = run("baseline", "show", "lightning_decode", "--json").json
+    assert (shown["schema"], shown["set"], shown["since"]) == ("ncu-assist.baseline/1", False, None)
+
+
+def test_set_show_and_clear(run: Run, recorded: Path) -> None:
+    answer = run("baseline", "set", "v6", "--json").json
+    assert (answer["set"], answer["version"]) == (True, "v6_coalesced_store")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", answer["since"])
+    assert run("baseline", "show", "--json").json == answer
+    assert run("show", "@baseline", "--json").json["run_id"] == answer["run_id"]
+    text = run("baseline", "show").out
+    assert f"is @baseline of lightning_decode since {answer['since']}" in text
+    assert "recorded on NVIDIA H200, 2026-11-21; 221 µs on b64_d96" in text
+    assert max(map(len, text.splitlines())) <= 80
+    assert run("verify").code == 0
+    cleared = run("baseline", "clear", "lightning_decode", "--json").json
+    assert (cleared["cleared"], cleared["set"], cleared["version"]) == (True, False, "v0_torch_eager")
+    assert "is @baseline of lightning_decode, as none was set" in run("baseline", "clear", "lightning_decode").out
+
+
+def test_it_is_a_run_and_later_edits_do_not_move_it(run: Run, recorded: Path) -> None:
+    pinned = run("baseline", "set", "v6", "--json").json
+    source = recorded / "kernels" / "lightning_decode" / "v6_coalesced_store.cu"
+    source.write_text(source.read_text() + "\nint more;\n")
+    assert run("baseline", "show", "--json").json == pinned
+    diff = run("diff", "@baseline", "v7", "--json").json
+    assert (diff["baseline"]["run_id"], diff["verdict"]) == (pinned["run_id"], "faster")
+    again = run("baseline", "set", "v6")
+    assert (again.code, again.out) == (2, "")
+    assert "has changed since it was measured" in again.err
+    assert run("baseline", "show", "--json").json == pinned  # an error moves nothing
+
+
+def test_a_report_must_be_imported_first(run: Run, recorded: Path) -> None:
+    plain_report(recorded, "my report.ncu-rep")
+    answer = run("baseline", "set", "my report.ncu-rep", "--kernel", "train")
+    assert (answer.code, answer.out) == (2, "")
+    assert "only a run in the archive can be a baseline" in answer.err
+    assert "try: ncu-assist import 'my report.ncu-rep' --kernel train" in answer.err
+
+
+def test_an_imported_run_can_be_one(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    plain_report(tmp_path)
+    assert run("import", "mine.ncu-rep", "--kernel", "train", "--version", "first").code == 0
+    none = run("baseline", "show", "train")
+    assert (none.code, none.out) == (2, "")
+    assert "no baseline is set: train has no version 'v0'" in none.err
+    assert "try: ncu-assist baseline set train/first" in none.err
+    assert run("baseline", "set", "train/first").out.startswith("train/first@")
+    assert "imported" in run("baseline", "show", "train").out
+    cleared = run("baseline", "clear", "train")
+    assert cleared.code == 0
+    assert cleared.out.startswith("no run: v0 has not been measured")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["set", "v99"], "no kernel has a version 'v99'"),
+        (["set", "@bset"], "did you mean '@best'?"),
+        (["set", "v6@2025"], "has no run '2025'"),
+        (["set", "gone.ncu-rep"], "there is no report gone.ncu-rep"),
+        (["show", "lightning_decod"], "did you mean 'lightning_decode'?"),
+        (["clear", "lightning_decod"], "did you mean 'lightning_decode'?"),
+        (["clear", "../kernels"], "there is no kernel '../kernels'"),
+    ],
+)
+def test_names_that_mean_nothing(run: Run, recorded: Path, words: list[str], said: str) -> None:
+    answer = run("baseline", *words)
+    assert (answer.code, answer.out) == (2, "")
+    assert said in answer.err
+
+
+def test_a_version_that_never_ran(run: Run, recorded: Path) -> None:
+    shutil.rmtree(recorded / "reports" / "lightning_decode" / "v6_coalesced_store")
+    answer = run("baseline", "set", "v6")
+    assert answer.code == 2
+    assert "lightning_decode/v6_coalesced_store has not been measured" in answer.err
+
+
+def test_a_baseline_that_is_gone_or_broken(run: Run, recorded: Path) -> None:
+    run("baseline", "set", "v6")
+    shutil.rmtree(recorded / "reports" / "lightning_decode" / "v6_coalesced_store")
+    answer = run("baseline", "show")
+    assert (answer.code, answer.out) == (2, "")
+    assert "the baseline is gone: lightning_decode/v6_coalesced_store has no run" in answer.err
+    assert "try: ncu-assist baseline clear lightning_decode" in answer.err
+    (recorded / "reports" / "lightning_decode" / "baseline.json").write_text("{")
+    answer = run("baseline", "show")
+    assert (answer.code, answer.out) == (7, "")
+    assert "try: ncu-assist baseline clear lightning_decode" in answer.err
+    assert run("baseline", "clear", "lightning_decode").code == 0
+    assert run("baseline", "show").code == 0
+
+
+def test_every_part_of_the_group_has_help() -> None:
+    assert set(command.commands) == {"set", "show", "clear"}
+    for part in command.commands.values():
+        assert part.help
+        assert [p.name for p in part.params if p.param_type_name == "option" and not p.help] == []  # type: ignore[attr-defined]

@@ -1,0 +1,133 @@
+"""``ncu-assist history``."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from commandline import Run, plain_report
+
+CELL_KEYS = {"median_ns", "copy_ns", "verdict", "reason", "speedup", "low", "high", "bottleneck", "percent"}
+ROW_KEYS = {"version", "cells", "geomean", "worst"}
+
+
+def test_the_recorded_ladder(run: Run, recorded: Path) -> None:
+    answer = run("history", "lightning_decode")
+    assert answer.code == 0
+    lines = answer.out.splitlines()
+    assert lines[:2] == ["lightning_decode on b64_d96", "recorded on NVIDIA H200, 2026-11-21"]
+    assert max(map(len, lines)) <= 80
+    v7 = next(line for line in lines if line.startswith("v7_registers_128bit"))
+    assert "▲ 2.99x faster" in v7
+    assert "DRAM" in v7
+    assert answer.out.index("v9_streaming_hints") < answer.out.index("v10_row_groups")
+    assert "\x1b" not in answer.out
+
+
+def test_a_version_that_is_faster_on_average_shows_where_it_is_slower(run: Run, recorded: Path) -> None:
+    rows = {row["version"]: row for row in run("history", "--json").json["rows"]}
+    v1 = rows["v1_triton_padded"]
+    assert v1["geomean"] > 2
+    assert v1["worst"]["speedup"] < 0.9
+    assert {one["workload"] for one in v1["slower"]} == {f"b{n}_d96" for n in (1, 4, 16, 64, 256)}
+    text = run("history").out
+    line = [line for line in text.splitlines() if line.startswith("v1_triton_padded")][1]
+    assert "▼" in line
+    assert "5 of 10" in line
+
+
+def test_the_json_that_others_read(run: Run, recorded: Path) -> None:
+    answer = run("history", "lightning_decode", "--json").json
+    assert answer["schema"] == "ncu-assist.history/1"
+    assert (len(answer["workloads"]), answer["shown_workload"], answer["source"]) == (10, "b64_d96", "recorded")
+    assert [len(row["cells"]) for row in answer["rows"]] == [10] * 11
+    assert all(set(row) >= ROW_KEYS for row in answer["rows"])
+    cells = [cell for row in answer["rows"] for cell in row["cells"]]
+    assert all(set(cell) >= CELL_KEYS for cell in cells)
+    assert {cell["verdict"] for cell in answer["rows"][0]["cells"]} == {None}
+    paired = [cell for cell in cells if cell["pairs"]]
+    assert len(paired) == 100
+    assert all(cell["low"] <= cell["speedup"] <= cell["high"] for cell in paired)
+
+
+def test_the_verdicts_are_those_of_diff(run: Run, recorded: Path) -> None:
+    rows = {row["version"]: row for row in run("history", "--workload", "b16_d128", "--json").json["rows"]}
+    (cell,) = rows["v7_registers_128bit"]["cells"]
+    diff = run("diff", "v6", "v7", "--workload", "b16_d128", "--json").json
+    assert (cell["verdict"], cell["speedup"]) == (diff["verdict"], pytest.approx(diff["speedup"]))
+    assert cell["bottleneck"] == diff["bottleneck"]["candidate"]
+
+
+def test_one_workload_has_one_table(run: Run, recorded: Path) -> None:
+    answer = run("history", "--workload", "b64_d128")
+    assert answer.out.startswith("lightning_decode on b64_d128\n")
+    assert "geomean" not in answer.out
+
+
+def test_markdown(run: Run, recorded: Path) -> None:
+    answer = run("history", "--format", "markdown")
+    assert answer.out.startswith("### lightning_decode on b64_d96\n")
+    assert "| v7_registers_128bit | 73.9 µs | ▲ 2.99x faster |" in answer.out
+    assert "<details>" in answer.out
+
+
+def test_two_formats_at_once(run: Run, recorded: Path) -> None:
+    answer = run("history", "--format", "markdown", "--json")
+    assert (answer.code, answer.out) == (2, "")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["lightning_decod"], "did you mean 'lightning_decode'?"),
+        (["--workload", "b64"], "did you mean 'b64_d"),
+    ],
+)
+def test_names_that_mean_nothing(run: Run, recorded: Path, words: list[str], said: str) -> None:
+    answer = run("history", *words)
+    assert (answer.code, answer.out) == (2, "")
+    assert said in answer.err
+
+
+def test_what_is_missing_says_so_and_is_passed_over(run: Run, recorded: Path) -> None:
+    kernels, reports = recorded / "kernels" / "lightning_decode", recorded / "reports" / "lightning_decode"
+    source = kernels / "v4_shared_memory.cu"
+    source.write_text(source.read_text() + "\nint more;\n")
+    shutil.rmtree(reports / "v5_shared_padded")
+    answer = run("history")
+    assert answer.code == 0
+    said = " ".join(answer.out.split())
+    assert "v4_shared_memory: has changed since it was measured; the old run is lightning_decode/v4_shared" in said
+    assert "v5_shared_padded: not measured" in said
+    assert "v6_coalesced_store: compared with v3_global_memory" in said
+
+
+def test_damaged_samples_are_refused(run: Run, recorded: Path) -> None:
+    (path,) = (recorded / "reports" / "lightning_decode" / "v6_coalesced_store").glob("*/samples.parquet")
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    answer = run("history")
+    assert (answer.code, answer.out) == (7, "")
+    assert "samples.parquet was changed" in answer.err
+
+
+def test_imported_reports(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    plain_report(tmp_path)
+    for version in ("second", "first"):
+        assert run("import", "mine.ncu-rep", "--kernel", "train", "--version", version).code == 0
+    answer = run("history", "--json").json
+    assert (answer["kernel"], answer["workloads"], answer["source"]) == ("train", [], "imported")
+    (cell,) = answer["rows"][1]["cells"]
+    assert cell["ncu_duration_ns"] > 0
+    assert cell["verdict"] not in ("faster", "slower")
+    text = run("history", "train").out
+    assert "under ncu" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_nothing_was_measured(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer = run("history")
+    assert (answer.code, answer.out) == (2, "")
+    assert "nothing has been measured yet" in answer.err

@@ -1,0 +1,65 @@
+"""A project whose archive holds made-up runs of add_one, for tests of the gate."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from factories import BENCH_ID, WORKLOAD, launch, make_run, metrics_frame, samples_frame, times, timing
+
+from ncu_assist.project import Project
+from ncu_assist.record import Bench, Check
+from ncu_assist.store import Store, StoredRun, metrics_parquet, samples_parquet
+
+CONFLICTS = "derived__memory_l1_wavefronts_shared_excessive"
+SMALL, LARGE = "small", "large"
+LATER = {"run_id": "20261122T074500Z-2b3c4d", "created": "2026-11-22T07:45:00Z"}
+Metrics = Mapping[str, float | str | None]
+
+
+class Archive:
+    """Runs of one bench, each of a version of its own, on as many workloads as are named."""
+
+    def __init__(self, root: Path) -> None:
+        (root / "kernels").mkdir(parents=True)
+        self.project = Project(root)
+        self.store = Store(self.project.reports)
+        self.seed = 0
+
+    def save(
+        self, version: str, medians_ns: Mapping[str, float], metrics: Metrics | None = None, **changes: Any
+    ) -> StoredRun:
+        """Save a run that was timed, and with ``metrics`` profiled too, on each of the workloads.
+
+        A median of 0 stands for no samples; ``bench_id`` among the changes is that of another bench.
+        """
+        bench_id, names = changes.pop("bench_id", BENCH_ID), list(medians_ns)
+        samples = [self._samples(version, name, bench_id, ns) for name, ns in medians_ns.items() if ns]
+        contents, made = {}, _made(version, names)
+        if samples:
+            contents["samples.parquet"] = samples_parquet(pd.concat(samples))
+            timings = tuple(timing(one, str(one["workload"].iloc[0]), bench_id) for one in samples)
+            made["bench"] = Bench(bench_id, "read", 100, (40.0, 41.0), (), timings)
+        if metrics is None:
+            made |= {"launches": (), "profile": None}
+        else:
+            contents["metrics.parquet"] = metrics_parquet(metrics_frame(*[metrics] * len(names)))
+        return self.store.save(make_run(**{**made, **changes}), contents)
+
+    def _samples(self, version: str, workload: str, bench_id: str, median_ns: float) -> pd.DataFrame:
+        self.seed += 1
+        return samples_frame(times(median_ns, self.seed), version=version, workload=workload, bench_id=bench_id)
+
+
+def _made(version: str, workloads: Sequence[str]) -> dict[str, Any]:
+    return {
+        "version": version,
+        "source_sha256": hashlib.sha256(version.encode()).hexdigest(),
+        "workloads": tuple(replace(WORKLOAD, name=name) for name in workloads),
+        "checks": tuple(Check(name, True, "", (0,), 0.0, 0.0) for name in workloads),
+        "launches": tuple(launch(place, workload=name) for place, name in enumerate(workloads)),
+    }

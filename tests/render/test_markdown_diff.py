@@ -1,0 +1,66 @@
+"""A diff as the comment of a pull request: the verdict in the open, tables folded, text from outside harmless."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from factories import STALL, launch, make_run, metrics_frame, save_run
+from made import EVIL, saved
+
+from ncu_assist.diff import DiffOptions, diff_runs
+from ncu_assist.render.markdown import diff_markdown
+from ncu_assist.store import Store
+
+SM = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
+COMMENT_LIMIT = 65_536  # characters of a comment on GitHub
+
+
+def test_verdict_and_why_stand_in_the_open(tmp_path: Path) -> None:
+    slow, fast = saved(tmp_path, "v1_a", 2e5, {SM: 70.0}), saved(tmp_path, "v2_b", 1e5, {SM: 40.0})
+    text = diff_markdown(diff_runs(slow, fast))
+    before_fold = text.partition("<details>")[0]
+    assert before_fold.startswith("🟢 **v2 is 2.0")
+    assert "bound by DRAM" in before_fold
+    assert "**What got worse as a side effect**" in before_fold
+    assert "- Compute (SM) Throughput fell from 70.0 % to 40.0 %" in before_fold
+    assert text.count("<details>") == text.count("</details>") >= 2
+    assert "| Compute (SM) Throughput | 70.0 % | 40.0 % (▼ -30.0 pt) | regressed |" in text
+    assert "metrics did not change, or are missing" in text
+
+
+def test_ncus_notation_of_repeats(tmp_path: Path) -> None:
+    repeats = [{SM: 40.0 + i} for i in range(5)]
+    launches = tuple(launch(i, repeat=i) for i in range(5))
+    run = make_run(version="v1_a", launches=launches)
+    before = save_run(Store(tmp_path / "reports"), run, metrics_frame(*repeats))
+    text = diff_markdown(diff_runs(before, saved(tmp_path, "v2_b", None, {SM: 60.0})))
+    assert "| Compute (SM) Throughput | 42.0 % | 60.0 % (▲ +18.0 pt, +11.4@5) | improved |" in text
+
+
+def test_an_unclear_answer_names_the_next_command(tmp_path: Path) -> None:
+    slow = saved(tmp_path, "v1_a", None, launches=(launch(duration_ns=178_000.0),))
+    fast = saved(tmp_path, "v2_b", None, launches=(launch(duration_ns=100_000.0),))
+    text = diff_markdown(diff_runs(slow, fast))
+    assert text.startswith("🟡 **v2 against v1 on small: unclear, likely 1.78x faster (one sample a side)**")
+    assert "try: `ncu-assist bench add_one v1 v2`" in text
+
+
+def test_names_from_outside_do_nothing(tmp_path: Path) -> None:
+    launches = (
+        launch(0, EVIL, None, ranges=(), signature=EVIL),  # type: ignore[arg-type]
+        launch(1, "a|b`<img src=x>@team", None, ranges=(), signature="x"),  # type: ignore[arg-type]
+    )
+    run = make_run(kernel="k", version="v_all", source="imported", workloads=(), launches=launches)
+    stored = save_run(Store(tmp_path / "reports"), run, metrics_frame({}, {}))
+    text = diff_markdown(diff_runs(stored, stored))
+    assert not any(bad in text for bad in ("<img", "@team", "\x1b", "\u202e"))
+
+
+def test_all_metrics_still_fit_in_a_comment(tmp_path: Path) -> None:
+    many = {f"made__up_counter_with_a_rather_long_name_{i}.sum": float(i + 1) for i in range(2500)}
+    stalls = {STALL.format("barrier"): 3.0}
+    more = {name: 2 * value for name, value in many.items()}
+    slow, fast = saved(tmp_path, "v1_a", 2e5, many), saved(tmp_path, "v2_b", 1e5, more | stalls)
+    text = diff_markdown(diff_runs(slow, fast, options=DiffOptions(every=True)))
+    assert "more: `--all` in the terminal" in text
+    assert len(text) < COMMENT_LIMIT
