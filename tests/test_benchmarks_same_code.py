@@ -99,3 +99,16 @@ def test_the_judge_takes_the_first_name_for_the_baseline(judge_samples: Any) -> 
         ("small", "plus_2", "truth"): {"same": 1},
     }
     assert len(judge_samples.table(judged).splitlines()) == 3
+
+
+def test_recorded_slow_downs_of_two_percent_are_found(judge_samples: Any) -> None:
+    """The first 20 benches of each kernel of benchmarks/power.py on an H200; all 200 are in its results."""
+    judged = judge_samples.judge(pd.read_parquet(BENCHMARKS.parent / "tests" / "data" / "power_first20.parquet"))
+    words: dict[str, list[str]] = {}
+    for one in judged:
+        words.setdefault(f"{one.workload} {one.candidate}", []).append(one.verdict.verdict)
+    assert {len(found) for found in words.values()} == {20}
+    for name, found in words.items():
+        wanted = 0.75 if name.endswith("plus_1") else 1.0
+        assert found.count("slower") >= wanted * len(found), name
+        assert found.count("faster") == 0
