@@ -26,11 +26,10 @@ from ncu_assist import read_report
 from ncu_assist.frame import by_launch
 from ncu_assist.ncu.catalogue.derived import ALL_DERIVED
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
-from ncu_assist.ncu.catalogue.noise import DATA, SHORT_NS
+from ncu_assist.ncu.catalogue.noise import DATA, SHORT_NS, deviation_of
 from ncu_assist.record import Launch
 from ncu_assist.store import Store
 
-NEGLIGIBLE = 0.01  # of the largest median: a kernel below it hardly does what is counted, and strays without meaning
 GPU = "NVIDIA H200"  # on which all of these were recorded
 OURS = {**CATALOGUE, **ALL_DERIVED}
 
@@ -100,22 +99,12 @@ def learned(groups: Sequence[Group], units: Mapping[str, str]) -> dict[str, list
 def deviation(name: str, unit: str, groups: Sequence[Group]) -> list[float] | None:
     """Return [relative, absolute] of a metric, [points] of a percentage; None where no kernel exercised it."""
     columns = [[values[name] for values in group if name in values] for group in groups]
-    seen = [column for column, group in zip(columns, groups, strict=True) if len(column) == len(group) and any(column)]
-    if not seen:
+    whole = [column for column, group in zip(columns, groups, strict=True) if len(column) == len(group)]
+    found = deviation_of(whole, unit)
+    if found is None:
         return None
-    found = [(abs(statistics.median(column)), distance(column)) for column in seen]
-    if unit == "%":
-        return [rounded_up(max(strays for _, strays in found))]
-    floor = NEGLIGIBLE * max(middle for middle, _ in found)
-    relative = max((strays / middle for middle, strays in found if middle and middle >= floor), default=0.0)
-    absolute = max((strays for middle, strays in found if not middle or middle < floor), default=0.0)
-    return [rounded_up(relative), rounded_up(absolute)]
-
-
-def distance(values: Sequence[float]) -> float:
-    """Return the largest distance from the median."""
-    middle = statistics.median(values)
-    return max(abs(value - middle) for value in values)
+    parts = (found.absolute,) if found.in_points else (found.relative, found.absolute)
+    return [rounded_up(part) for part in parts]
 
 
 def rounded_up(value: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class Columns:
         self._columns: dict[str, dict[int, float]] = {}
         self.launches: list[int] = np.unique(launch).tolist()
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
         """Return the metrics that any launch has."""
         return [name for name, (end, start) in self._parts.items() if end > start]

@@ -11,6 +11,7 @@ from ncu_assist.diff.changes import changes, side_by_side
 from ncu_assist.diff.comparability import differences
 from ncu_assist.diff.flagging import flags, with_roles
 from ncu_assist.diff.launches import launch_diffs
+from ncu_assist.diff.learned_noise import LearnedNoise
 from ncu_assist.diff.noise import noise_model
 from ncu_assist.diff.records import Change, Diff, LaunchDiff, Side
 from ncu_assist.diff.scope import NOTHING_IN_COMMON, scope
@@ -34,12 +35,14 @@ class DiffOptions:
     Without ``workload`` it is the first that both were timed on, else the first that both have, else all launches.
     ``timed`` are runs of the same two sources to take the times from, where the two runs were not timed together.
     ``force`` compares what cannot be compared; ``every`` takes all metrics, not only those always looked at.
+    ``learned`` is how far metrics stray on this model of GPU, beside what the package knows.
     """
 
     workload: str | None = None
     timed: Pair | None = None
     force: bool = False
     every: bool = False
+    learned: LearnedNoise | None = None
 
 
 def diff_runs(
@@ -71,7 +74,7 @@ class _Comparison:
         self.forced = reason if asked.force else ""
         self.forbidden = not_comparable(reason) if reason and not asked.force else None
         self.totals = self.whole if reason else self.scope.totals
-        self.noise = noise_model(*self.runs)
+        self.noise = noise_model(*self.runs, learned=asked.learned)
 
     def diff(self) -> Diff:
         """Put the answer together."""
@@ -150,7 +153,7 @@ class _Comparison:
             timing=self._timing(place),
             duration_ns=whole.duration_ns,
             launches=len(whole.launches),
-            compared=len(compared.launches) * compared.repeats if name is None else len(compared.launches),
+            compared=self.scope.compared[place],
             indices=tuple(one.index for one in compared.launches),
             bottleneck=bottleneck(compared.values),
             notes=run.notes,

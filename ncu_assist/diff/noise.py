@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
 from typing import Literal
 
+from ncu_assist.diff.learned_noise import LearnedNoise
 from ncu_assist.ncu.catalogue.chips import chip_of
-from ncu_assist.ncu.catalogue.noise import SHORT_NS, Recording, recording
+from ncu_assist.ncu.catalogue.noise import SHORT_NS, Recording, recording, spread
 from ncu_assist.record import Run
 
 Distance = Literal["within", "near", "beyond"]
@@ -58,10 +58,14 @@ class Reading:
 
 @dataclass(frozen=True)
 class NoiseModel:
-    """What is known of how far metrics stray. ``rounded``: values were printed, and lost their last digits."""
+    """What is known of how far metrics stray: from the package, and from repeated runs of this model of GPU.
+
+    ``rounded``: values were printed, and lost their last digits.
+    """
 
     recording: Recording | None
     rounded: bool = False
+    learned: LearnedNoise | None = None
 
     def amount(self, reading: Reading) -> float:
         """Return how far one side may stray, in the unit of the metric; what is exact does not.
@@ -71,7 +75,7 @@ class NoiseModel:
         rounding = ROUNDED if self.rounded else 0.0
         if reading.exact:
             return max(rounding, EXACT * reading.larger) / WITHIN
-        own = [_spread(side) for side in reading.samples if len(side) >= OWN_REPEATS]
+        own = [spread(side) for side in reading.samples if len(side) >= OWN_REPEATS]
         if all(len(side) >= ENOUGH_REPEATS for side in reading.samples):
             return max(reading.floor, *own)
         return max(reading.floor, self._recorded(reading), rounding, *own)
@@ -84,20 +88,19 @@ class NoiseModel:
         return "near" if moved <= BEYOND * amount and not reading.exact else "beyond"
 
     def _recorded(self, reading: Reading) -> float:
-        long_ns = reading.duration_ns if reading.duration_ns is not None else SHORT_NS
-        known = self.recording.of(reading.key, long_ns) if self.recording else None
-        return UNKNOWN_FACTOR * reading.floor if known is None else known.of(reading.larger)
+        size = reading.duration_ns if reading.duration_ns is not None else SHORT_NS
+        known = [
+            self.recording.of(reading.key, size) if self.recording else None,
+            self.learned.of(reading.key, reading.unit, size) if self.learned else None,
+        ]
+        amounts = [one.of(reading.larger) for one in known if one is not None]
+        return max(amounts, default=UNKNOWN_FACTOR * reading.floor)
 
 
-def noise_model(*runs: Run) -> NoiseModel:
-    """Return what is known for the GPU of these runs."""
+def noise_model(*runs: Run, learned: LearnedNoise | None = None) -> NoiseModel:
+    """Return what is known for the GPU of these runs; H200's repeats stand in for a chip of which nothing is known."""
     capabilities = [run.device.compute_capability for run in runs if run.device]
     chip = chip_of(capabilities[-1]) if capabilities else None
     known = recording(chip.name) if chip else None
-    return NoiseModel(known or recording(KNOWN_CHIP), any(run.rounded for run in runs))
-
-
-def _spread(samples: Sequence[float]) -> float:
-    """Return the largest distance of a repeat from their median."""
-    middle = median(samples)
-    return max(abs(value - middle) for value in samples)
+    stand_in = None if learned else recording(KNOWN_CHIP)
+    return NoiseModel(known or stand_in, any(run.rounded for run in runs), learned)

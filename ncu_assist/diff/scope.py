@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ncu_assist.diff.pairing import Paired, pair_launches
 from ncu_assist.diff.repeats import with_repeats
-from ncu_assist.frame import Combined
+from ncu_assist.frame import Combined, combine_repeats
 from ncu_assist.record import Launch
 
 NOTHING_IN_COMMON = "no-common-launch"
@@ -19,6 +19,7 @@ class Scope:
 
     paired: Paired
     totals: tuple[Combined, Combined]
+    compared: tuple[int, int]  # launches of either side; of a call that was repeated, those of the first
     reason: str = ""
 
     @property
@@ -38,15 +39,25 @@ def scope(baseline: Combined, candidate: Combined) -> Scope:
     sides = baseline, candidate
     paired = pair_launches(baseline.launches, candidate.launches)
     if None not in (baseline.workload, candidate.workload) or not all(side.launches for side in sides):
-        return Scope(paired, sides)
+        return Scope(paired, sides, _counts(sides))
     if _is_by_place(paired) and (len(baseline.launches), len(candidate.launches)) != (1, 1):
-        return Scope(Paired((), baseline.launches, candidate.launches), sides, NOTHING_IN_COMMON)
+        return Scope(Paired((), baseline.launches, candidate.launches), sides, _counts(sides), NOTHING_IN_COMMON)
     repeated = with_repeats(paired)
-    if Scope(repeated, sides).is_one_kernel and repeated.pairs[0].repeats:
-        return Scope(repeated, (baseline.as_repeats(), candidate.as_repeats()))
+    whole = Scope(repeated, sides, _counts(sides))
+    if whole.is_one_kernel and repeated.pairs[0].repeats:
+        return replace(whole, totals=(_as_repeats(baseline), _as_repeats(candidate)))
     before = baseline.only(one for pair in _as_often(repeated) for one in pair[0])
     after = candidate.only(one for pair in _as_often(repeated) for one in pair[1])
-    return Scope(repeated, (before, after))
+    return Scope(repeated, (before, after), _counts((before, after)))
+
+
+def _counts(sides: tuple[Combined, Combined]) -> tuple[int, int]:
+    return len(sides[0].launches), len(sides[1].launches)
+
+
+def _as_repeats(combined: Combined) -> Combined:
+    tables = {one.index: table for one, table in zip(combined.launches, combined.tables, strict=True)}
+    return combine_repeats(combined.workload, [[one] for one in combined.launches], tables)
 
 
 def _as_often(paired: Paired) -> Iterator[tuple[tuple[Launch, ...], tuple[Launch, ...]]]:

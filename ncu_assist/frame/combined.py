@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from math import isnan
@@ -60,10 +60,9 @@ class Combined:
     @cached_property
     def stalls(self) -> dict[str, float]:
         """Return the share of each stall reason in the states of all warps, in percent, largest first."""
-        own = stall_shares(self.tables, self._times)
         if not self.further:
-            return own
-        every = [own, *(one.stalls for one in self.further)]
+            return self._own_stalls
+        every = [self._own_stalls, *(one.stalls for one in self.further)]
         middle = {reason: median(one.get(reason, 0.0) for one in every) for reason in dict.fromkeys(chain(*every))}
         return dict(sorted(middle.items(), key=lambda item: (-item[1], item[0])))
 
@@ -96,7 +95,7 @@ class Combined:
         if key in CATALOGUE or key in DERIVED:
             return self._value_of_first(key)
         if key.startswith(STALL_SHARE):
-            return stall_shares(self.tables, self._times).get(key.removeprefix(STALL_SHARE))
+            return self._own_stalls.get(key.removeprefix(STALL_SHARE))
         return added_up(how_to_combine(key), [number(table.get(key)) for table in self.tables], self._times)
 
     def named(self, name: str) -> float | None:
@@ -109,12 +108,6 @@ class Combined:
         kept = {one.index for one in launches}
         both = [(one, table) for one, table in zip(self.launches, self.tables, strict=True) if one.index in kept]
         return Combined(self.workload, tuple(one for one, _ in both), tuple(table for _, table in both))
-
-    def as_repeats(self) -> Combined:
-        """Return what these launches say as repeats of one of them."""
-        both = zip(self.launches, self.tables, strict=True)
-        each = [Combined(self.workload, (one,), (table,)) for one, table in both]
-        return replace(each[0], further=tuple(each[1:]))
 
     def coverage(self, key: str) -> Coverage | None:
         """Return of how many launches a value is; None where it is of all, or where there is none."""
@@ -130,6 +123,10 @@ class Combined:
         if metric.combine != "time-mean" or (isinstance(metric, Derived) and _is_of_sums(metric)):
             return False
         return len({own for own in self._own[key] if own is not None}) > 1
+
+    @cached_property
+    def _own_stalls(self) -> dict[str, float]:
+        return stall_shares(self.tables, self._times)
 
     @cached_property
     def _own(self) -> Mapping[str, list[float | None]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import ceil
 from typing import TYPE_CHECKING
 
 from ncu_assist.columns import Columns, Values
@@ -12,6 +13,9 @@ from ncu_assist.record import Launch, Run
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+MOST_REPEATS = 50  # more say no more of how far a counter strays, and take seconds where a program has thousands
 
 
 def by_launch(metrics: pd.DataFrame) -> dict[int, Values]:
@@ -39,8 +43,12 @@ def combine_tables(run: Run, tables: Mapping[int, Values], workload: str | None)
 
 
 def combine_repeats(workload: str | None, calls: Sequence[Sequence[Launch]], tables: Mapping[int, Values]) -> Combined:
-    """Return calls of the same work as one; what launched other kernels than the first call is no repeat of it."""
-    made = [combine_launches(workload, call, [tables.get(one.index, {}) for one in call]) for call in calls]
+    """Return calls of the same work as one; what launched other kernels than the first call is no repeat of it.
+
+    Of more than 50 calls 50 are taken, evenly spread.
+    """
+    some = calls[:: ceil(len(calls) / MOST_REPEATS)] if calls else calls
+    made = [combine_launches(workload, call, [tables.get(one.index, {}) for one in call]) for call in some]
     if not made:
         return Combined(workload, (), ())
     first, *others = made

@@ -19,7 +19,7 @@ class WorkloadGate:
     """Two runs on one workload, which each side may call by another name or not at all."""
 
     def __init__(self, sides: Sides, workloads: Workloads, limits: Sequence[Limit]) -> None:
-        self._force, self._limits = sides.force, limits
+        self._force, self._limits, self._learned = sides.force, limits, sides.learned
         self._wrong = sides.failed_check(0, workloads[0]), sides.failed_check(1, workloads[1])
         self._counters = Counters(sides, workloads)
         self._runs = self._counters.stored[0].run, self._counters.stored[1].run
@@ -67,4 +67,4 @@ class WorkloadGate:
         if forbidden and not self._force:
             check = GateCheck(self._place.workload, limit, "unclear", "", finite(row.baseline), finite(row.candidate))
             return not_compared(check, forbidden, self._place)
-        return judge_metric(limit, row, noise_model(*self._runs), self._place)
+        return judge_metric(limit, row, noise_model(*self._runs, learned=self._learned), self._place)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ncu_assist.columns import Values
+from ncu_assist.diff.learned_noise import LearnedNoise
 from ncu_assist.diff.timing import Samples
 from ncu_assist.frame import by_launch
 from ncu_assist.record import Run, WorkloadFacts
@@ -21,13 +22,14 @@ class Sides:
 
     The one that was named goes before them, unless it is not among them, as where it is of another GPU than the
     candidate and they are not. ``force`` compares what cannot be compared. ``every``: all metrics are read, not only
-    those that the catalogue knows.
+    those that the catalogue knows. ``learned`` is how far they stray on this model of GPU.
     """
 
     named: Pair
     runs: tuple[Sequence[StoredRun], Sequence[StoredRun]]
     force: bool = False
     every: bool = False
+    learned: LearnedNoise | None = None
     samples: Samples = field(default_factory=Samples)
     _read: dict[str, Mapping[int, Values]] = field(default_factory=dict)
 

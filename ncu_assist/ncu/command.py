@@ -32,6 +32,7 @@ class ProfileOptions:
     nvtx_include: str | None = "ncu-assist/"
     kernel_filter: str | None = None  # an exact name or 'regex:…'
     max_launches: int | None = None
+    metrics: tuple[str, ...] = ()  # these alone instead of the section set
 
 
 def find_ncu(env: Mapping[str, str] = os.environ, cuda_link: Path = CUDA_LINK, nsight_root: Path = NSIGHT_ROOT) -> Path:
@@ -77,7 +78,8 @@ def profile_argv(ncu: Path, options: ProfileOptions, report: Path, log: Path, co
     Each flag is there because its absence hurt somebody: ncu obeys a config file in the current folder, for example.
     """
     target = report if report.suffix == EXTENSION else report.with_name(report.name + EXTENSION)
-    argv = [str(ncu), "--config-file", "off", "--set", options.section_set, "--import-source", "yes"]
+    collected = ["--metrics", ",".join(options.metrics)] if options.metrics else ["--set", options.section_set]
+    argv = [str(ncu), "--config-file", "off", *collected, "--import-source", "yes"]
     argv += ["--target-processes", "all", "--check-exit-code", "yes", "--nvtx"]
     if options.nvtx_include is not None:
         argv += ["--nvtx-include", options.nvtx_include]

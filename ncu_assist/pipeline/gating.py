@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
+from ncu_assist.diff.learned_noise import LearnedNoise
 from ncu_assist.diff.workloads import common_workloads, compared_workloads
 from ncu_assist.errors import UsageProblem
 from ncu_assist.gate import Gate, parse_limit
@@ -11,8 +12,10 @@ from ncu_assist.gate.checking import WorkloadGate
 from ncu_assist.gate.judging import short
 from ncu_assist.gate.sides import Pair, Sides, Workloads
 from ncu_assist.pipeline.gate_sides import GateRequest, both_sides, runs_of_source, stale
+from ncu_assist.pipeline.repeated_runs import learned_noise
 from ncu_assist.project import Project
 from ncu_assist.record import Run
+from ncu_assist.store import Store
 
 ALL = "all"
 ANY_SLOWER = "time:0%"  # a verdict of slower on any workload: the limit where none is given
@@ -30,7 +33,8 @@ def gate(project: Project, asked: GateRequest) -> Gate:
     baseline, candidate = named = both_sides(project, asked)
     _check_kernels(baseline.run, candidate.run, asked)
     every = not all(limit.metric.is_known for limit in limits)
-    sides = Sides(named, runs_of_source(project, asked, named), asked.force, every)
+    learned = None if all(limit.is_on_time for limit in limits) else _learned(project, candidate.run)
+    sides = Sides(named, runs_of_source(project, asked, named), asked.force, every, learned)
     parts = [WorkloadGate(sides, workloads, limits) for workloads in _workloads(sides, asked.workload)]
     return Gate(
         baseline=baseline,
@@ -40,6 +44,10 @@ def gate(project: Project, asked: GateRequest) -> Gate:
         forced=tuple(dict.fromkeys(reason for one in parts for reason in one.forced)),
         notes=(*_notes(project, sides, asked), *_other_runs(parts, named)),
     )
+
+
+def _learned(project: Project, candidate: Run) -> LearnedNoise | None:
+    return learned_noise(Store(project.reports), candidate.device)
 
 
 def _limits(asked: GateRequest) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from ncu_assist.errors import UsageProblem
 from ncu_assist.outcome import KernelListing, VersionOutcome
 from ncu_assist.pipeline.bare_report import bare_reports
 from ncu_assist.pipeline.line_costs import read_line_changes
+from ncu_assist.pipeline.repeated_runs import learned_noise
 from ncu_assist.project import Project
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun
@@ -45,8 +46,10 @@ def compare(project: Project, references: tuple[str, str], kernel: str | None, o
     _check_two(project, references, kernel)
     baseline, candidate = named(project, references, kernel)
     free = not any("@" in text.lstrip("@") for text in references)
-    timed = _timed_together(Store(project.reports), (baseline, candidate), options.workload) if free else None
-    return _with_lines(diff_runs(baseline, candidate, options=replace(options, timed=timed)), (baseline, candidate))
+    store, runs = Store(project.reports), (baseline, candidate)
+    timed = _timed_together(store, runs, options.workload) if free else None
+    chosen = replace(options, timed=timed, learned=learned_noise(store, candidate.run.device))
+    return _with_lines(diff_runs(baseline, candidate, options=chosen), runs)
 
 
 def _timed_together(store: Store, runs: Pair, workload: str | None) -> Pair | None:

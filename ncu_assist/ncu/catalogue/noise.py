@@ -13,12 +13,14 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Literal
 
 NoiseClass = Literal["exact", "within 1 %", "within 5 %", "wanders", "unknown"]
 
 DATA = Path(__file__).parent / "data"
 SHORT_NS = 20_000.0  # untouched kernels of 11 to 13 us moved by 7 to 12 % in a public pair of reports, 2 us by 9 %
+NEGLIGIBLE = 0.01  # of the largest median: a kernel below it hardly does what is counted, and strays without meaning
 # Most metrics of a long kernel stay below 1 %; what strays by more than 5 % cannot carry a comparison on its own.
 LIMITS: tuple[tuple[float, NoiseClass], ...] = ((0.0, "exact"), (0.01, "within 1 %"), (0.05, "within 5 %"))
 
@@ -80,6 +82,26 @@ def _deviation(raw: list[float] | None) -> Deviation | None:
     if raw is None:
         return None
     return Deviation(0.0, raw[0], in_points=True) if len(raw) == 1 else Deviation(raw[0], raw[1])
+
+
+def deviation_of(kernels: Sequence[Sequence[float]], unit: str) -> Deviation | None:
+    """Return how far a metric strays, from what the repeats of each kernel had; None where none did what is counted."""
+    exercised = [values for values in kernels if any(values)]
+    if not exercised:
+        return None
+    found = [(abs(median(values)), spread(values)) for values in exercised]
+    if unit == "%":
+        return Deviation(0.0, max(strays for _, strays in found), in_points=True)
+    floor = NEGLIGIBLE * max(middle for middle, _ in found)
+    relative = max((strays / middle for middle, strays in found if middle and middle >= floor), default=0.0)
+    absolute = max((strays for middle, strays in found if not middle or middle < floor), default=0.0)
+    return Deviation(relative, absolute)
+
+
+def spread(values: Sequence[float]) -> float:
+    """Return the largest distance of a repeat from their median."""
+    middle = median(values)
+    return max(abs(value - middle) for value in values)
 
 
 def noise_class(key: str, chip: str, duration_ns: float) -> NoiseClass:
