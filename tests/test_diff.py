@@ -17,6 +17,8 @@ from ncu_assist.store import Store, StoredRun
 
 DRAM = "dram__cycles_active.avg.pct_of_peak_sustained_elapsed"
 SM = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
+INSTRUCTIONS = "smsp__inst_executed.sum"
+IDLE = {DRAM: 10.0, "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed": 10.0}
 Metrics = Mapping[str, float | str | None]
 
 
@@ -60,7 +62,11 @@ def test_time_decides_and_counters_follow(bench: Bench) -> None:
     assert {flag.metric for flag in diff.flags} == {"sm_throughput", "stall_barrier"}
     back = diff_runs(fast, slow)
     assert back.verdict.verdict == "slower"
-    assert {flag.metric: flag.role for flag in back.flags}["dram_throughput"] == "explains"
+    roles = {flag.metric: flag.role for flag in back.flags}
+    assert roles["dram_throughput"] == "side-effect"  # another part of memory binds, at 83 %
+    busy = bench.save(2e5, {SM: 90.0, INSTRUCTIONS: 4e6}), bench.save(4e5, {SM: 70.0, INSTRUCTIONS: 8e6, **IDLE})
+    roles = {flag.metric: flag.role for flag in diff_runs(*busy).flags}
+    assert (roles["instructions"], roles["sm_throughput"]) == ("explains", "explains")  # which binds
 
 
 def test_a_flag_says_what_got_worse_and_why_it_matters(bench: Bench) -> None:
@@ -279,3 +285,15 @@ def test_a_foreign_report_of_another_kernel_cannot_be_compared(bench: Bench) -> 
     theirs = bench.save(None, {DRAM: 50.0}, kernel="imported", source="imported", launches=(launch(kernel="other"),))
     verdict = diff_runs(ours, theirs).verdict
     assert (verdict.verdict, verdict.reason) == ("not-comparable", "other-kernel")
+
+
+def test_repeats_under_ncu_are_more_than_one_sample(bench: Bench) -> None:
+    def repeated(middle: float) -> StoredRun:
+        bench.count += 1
+        launches = tuple(launch(i, repeat=i, duration_ns=middle * (1 + 0.001 * (i % 5))) for i in range(30))
+        run = make_run(version=f"v{bench.count}_made", launches=launches)
+        return save_run(bench.store, run, metrics_frame(*[{}] * 30))
+
+    verdict = diff_runs(repeated(2e5), repeated(1e5)).verdict
+    assert (verdict.samples, verdict.likely) == ((30, 30), "faster")
+    assert verdict.verdict in ("faster", "unclear")

@@ -61,7 +61,7 @@ def _noise(row: Row, noise: NoiseModel) -> float | None:
     if row.exact and not noise.rounded:
         return 0.0
     amount = noise.amount(reading)
-    return amount if row.unit == "%" else amount / abs(reading.baseline) if reading.baseline else None
+    return amount if row.unit == "%" else amount / reading.larger if reading.larger else None
 
 
 def _score(row: Row) -> tuple[float | None, int]:

@@ -21,7 +21,7 @@ from ncu_assist.errors import UsageProblem
 from ncu_assist.frame import Combined, by_launch, combine_tables
 from ncu_assist.record import Run, Source, Timing, WorkloadFacts
 from ncu_assist.store import StoredRun, machine_hash, shown_source
-from ncu_assist.verdict import Verdict, compare, compare_durations, not_comparable, select
+from ncu_assist.verdict import Verdict, compare, compare_durations, compare_unpaired, not_comparable, select
 
 FARTHEST_FIRST: tuple[Source, ...] = ("imported", "recorded", "live")
 Pair = tuple[StoredRun, StoredRun]
@@ -106,7 +106,7 @@ class _Comparison:
         return run, run.workload(name) if name else None
 
     def _verdict(self, pairs: tuple[LaunchDiff, ...]) -> Verdict:
-        """Return the verdict by samples, else by the repeats of the only kernel, else by one duration a side."""
+        """Return the verdict by samples, else by repeats under ncu, else by one duration a side."""
         times = self.asked.timed or self.sides
         frames = [
             select(stored.samples(), run.version, name)
@@ -117,6 +117,9 @@ class _Comparison:
             return compare(frames[0], frames[1])
         if self.scope.is_one_kernel and pairs[0].pair.repeats:
             return pairs[0].verdict
+        repeats = [total.samples("duration") for total in self.totals]
+        if all(len(side) > 1 for side in repeats):
+            return compare_unpaired(*repeats)
         return compare_durations(*(total.duration_ns for total in self.totals))
 
     def _changes(self, verdict: Verdict) -> tuple[Change, ...]:
@@ -126,8 +129,12 @@ class _Comparison:
             return ()
         if verdict.verdict == "not-comparable":
             return side_by_side(before, after, self.asked.every)
-        told = changes(before, after, self.noise, self.asked.every)
-        return with_roles(told, verdict, bottleneck(after.values))
+        told = with_roles(changes(before, after, self.noise), verdict, bottleneck(after.values))
+        if not self.asked.every:
+            return told
+        known = {change.metric for change in told}  # the others say the same once more, in other units: no flags
+        others = changes(before, after, self.noise, every=True)
+        return (*told, *(change for change in others if change.metric not in known))
 
     def _why(self, verdict: Verdict) -> Why | None:
         """Return what the counters explain of the time, beside what the bench saw, if there was one."""
@@ -157,6 +164,7 @@ class _Comparison:
             indices=tuple(one.index for one in compared.launches),
             bottleneck=bottleneck(compared.values),
             notes=run.notes,
+            has_settings=run.profile is not None,
         )
 
 

@@ -13,12 +13,27 @@ DURATION = "duration"
 # Which metrics are work on a resource, or its rate, or what leads to them: if it binds, they can cost time.
 BINDING = {
     "DRAM": ("dram_bytes", "dram_bandwidth", "dram_throughput", "memory_throughput"),
-    "L2": ("l2_sectors_sm", "global_sectors_excessive", "sector_efficiency_load", "sector_efficiency_store"),
-    "L1": ("sector_efficiency_load", "sector_efficiency_store", "local_spilling_requests"),
-    "shared memory": ("shared_wavefronts_excessive",),
+    "L2": (
+        "l2_sectors_sm",
+        "global_sectors_excessive",
+        "sector_efficiency_load",
+        "sector_efficiency_store",
+        "memory_throughput",
+    ),
+    "L1": (
+        "sector_efficiency_load",
+        "sector_efficiency_store",
+        "shared_wavefronts_excessive",
+        "local_spilling_requests",
+        "memory_throughput",
+    ),
+    "shared memory": ("shared_wavefronts_excessive", "memory_throughput"),
+    "memory": ("dram_bytes", "l2_sectors_sm", "memory_throughput"),
     "SM": ("instructions", "sm_throughput"),
     "latency": ("achieved_occupancy", "local_spilling_requests", "instructions"),
 }
+# How busy a resource is follows from the time where another one binds: less of it a second explains nothing.
+RATES = ("dram_bandwidth", "dram_throughput", "memory_throughput", "sm_throughput")
 
 
 @dataclass(frozen=True)
@@ -37,6 +52,9 @@ EXPLAINS: dict[Word, Telling] = {
     ),
 }
 SIDE_EFFECT: dict[Word, Telling] = {
+    "slower": Telling(
+        "What got worse as a side effect (another resource binds)", "side effect, another resource binds"
+    ),
     "faster": Telling("What got worse as a side effect", "side effect, it is faster"),
     "same": Telling("What got worse as a side effect (the time stayed the same)", "side effect, it is as fast"),
     "unclear": Telling(
@@ -51,9 +69,9 @@ def with_roles(
 ) -> tuple[Change, ...]:
     """Return the changes with a role for each regressed one that is more than a trifle.
 
-    Time decides: in a slower version it explains, in a faster one or one that is as fast it is a side effect. Where
-    the time is not settled, only work on the candidate's ``bottleneck`` could explain a slowdown. Runs that cannot be
-    compared have no roles.
+    Time decides: in a slower version it explains, in a faster one or one that is as fast it is a side effect. The rate
+    of a resource that does not bind the candidate is a side effect everywhere; where the time is not settled, so is all
+    that is not work on its ``bottleneck``. Runs that cannot be compared have no roles.
     """
     if verdict.verdict == "not-comparable":
         return changes
@@ -61,8 +79,9 @@ def with_roles(
 
 
 def flags(changes: tuple[Change, ...], verdict: Verdict) -> tuple[Flag, ...]:
-    """Return a flag for each change that has a role; that the duration rose explains no slowdown."""
+    """Return a flag for each change that has a role, what explains first; that the duration rose explains nothing."""
     told = [change for change in changes if change.role != "none" and change.metric != DURATION]
+    told.sort(key=lambda change: change.role != "explains")
     return tuple(Flag(change.metric, change.role, _sentence(change, verdict)) for change in told)
 
 
@@ -77,9 +96,9 @@ def _got_worse(change: Change) -> bool:
 
 
 def _role(change: Change, verdict: Verdict, bottleneck: Bottleneck | None) -> Role:
-    if verdict.verdict == "slower":
-        return "explains"
     binds = bottleneck is not None and change.metric in BINDING.get(bottleneck.group, ())
+    if verdict.verdict == "slower":
+        return "explains" if binds or change.metric not in RATES else "side-effect"
     return "explains" if verdict.verdict == "unclear" and binds else "side-effect"
 
 

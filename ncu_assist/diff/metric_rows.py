@@ -45,6 +45,7 @@ WHOLE = {
     "dram_bytes_write": "dram_bytes",
 }
 IMMATERIAL = 0.01  # of the whole; up to 2 % of bank conflicts are arbitration between warps (diagnoses.md)
+TRIFLE, TRIFLE_POINTS = 0.01, 1.0  # a counter that is exact may move by less and explain nothing that anyone would see
 
 
 @dataclass(frozen=True)
@@ -66,9 +67,17 @@ class Row:
 
     @property
     def is_material(self) -> bool:
-        """Whether a part is more than a trifle of its whole, on either side; unless that is known, it is."""
+        """Whether a value moved by more than a trifle, and a part of a whole is more than a trifle of it, if known."""
         sides = zip((self.baseline, self.candidate), self.whole, strict=True)
-        return any(part is None or not whole or part > IMMATERIAL * whole for part, whole in sides)
+        counts = any(part is None or not whole or part > IMMATERIAL * whole for part, whole in sides)
+        return counts and not self._is_trifle()
+
+    def _is_trifle(self) -> bool:
+        if self.baseline is None or self.candidate is None:
+            return False
+        moved = abs(self.candidate - self.baseline)
+        larger = max(abs(self.baseline), abs(self.candidate))
+        return moved < (TRIFLE_POINTS if self.unit == "%" else TRIFLE * larger)
 
     def reading(self) -> Reading | None:
         """Return what the noise is told of; None where a side is missing."""

@@ -40,6 +40,7 @@ class Side:
     indices: tuple[int, ...]  # of the launches that were compared; of repeats those of the first
     bottleneck: Bottleneck | None  # over what was compared
     notes: tuple[str, ...]  # of the run: what is odd about it or not in it
+    has_settings: bool  # whether it is known with which clocks and caches the counters were taken
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,11 @@ class Change:
     z: float | None = None  # the candidate's distance from the mean of the baseline's repeats, in their deviations
     repeats: int = 0  # of the baseline, where it has several
     is_material: bool = True  # False for waste that is a trifle of the whole
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether it is a metric that only ncu's name says what it is."""
+        return self.label == self.metric
 
     @property
     def in_points(self) -> bool:
@@ -124,3 +130,8 @@ class Diff:
     why: Why | None = None  # None where the runs cannot be compared, or too little was counted
     lines: LineChanges | None = None  # None where the source lines were not read
     forced: str = ""  # the reason code of what forbids the comparison that was made all the same
+
+    @property
+    def is_one_run(self) -> bool:
+        """Whether a run was held against itself."""
+        return self.baseline.reference == self.candidate.reference

@@ -5,6 +5,8 @@ from __future__ import annotations
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.record import Run
 
+ALL = "all"  # which other commands take
+
 
 def compared_workloads(baseline: Run, candidate: Run, wanted: str | None) -> tuple[str | None, str | None]:
     """Return the workload of each side; None for a side that knows of none, as a foreign report does.
@@ -13,6 +15,8 @@ def compared_workloads(baseline: Run, candidate: Run, wanted: str | None) -> tup
     for one that a side lacks.
     """
     sides = [[w.name for w in run.workloads] for run in (baseline, candidate)]
+    if wanted == ALL and ALL not in (*sides[0], *sides[1]):
+        raise UsageProblem("a diff is of one workload", f"ncu-assist gate {candidate.kernel}/{candidate.version}")
     if wanted is not None and not any(sides):
         message = f"{baseline.version} and {candidate.version} know of no workloads, and so not of '{wanted}'"
         raise UsageProblem(message, "leave out --workload")

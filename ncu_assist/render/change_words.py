@@ -6,6 +6,7 @@ from ncu_assist.diff import Change, Diff
 from ncu_assist.frame import Coverage
 from ncu_assist.quantity import quantity
 
+MOST = 100  # standard deviations; of counters that hardly stray it may be thousands
 PART = "*"  # behind a value that is not of all launches
 
 
@@ -27,7 +28,10 @@ def delta_text(change: Change) -> str:
 
 def score_text(change: Change) -> str:
     """Return the standard score over the repeats of the baseline and their number, ``+3.1@5``, as ncu writes it."""
-    return f"{change.z:+.1f}@{change.repeats}" if change.z is not None else ""
+    if change.z is None:
+        return ""
+    score = f"{change.z:+.1f}" if abs(change.z) < MOST else f">{MOST}" if change.z > 0 else f"<-{MOST}"
+    return f"{score}@{change.repeats}"
 
 
 def has_scores(diff: Diff) -> bool:

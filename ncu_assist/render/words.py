@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import PurePath
 
 from ncu_assist.diff import Diff, Side
 from ncu_assist.frame import Coverage
@@ -12,7 +13,8 @@ from ncu_assist.store.naming import VERSION_NUMBER
 from ncu_assist.verdict import REASONS, Verdict
 
 # What settles reports of others' programs: nothing that is in them.
-FOREIGN = "ncu-assist bench KERNEL V1 V2, with both as versions in a kernel folder"
+FOREIGN = "ncu-assist bench KERNEL V1 V2"
+LINE = 80
 
 
 def verdict_line(diff: Diff) -> str:
@@ -21,7 +23,8 @@ def verdict_line(diff: Diff) -> str:
     where = f" on {one_line(diff.workload)}" if diff.workload else _on_pairs(diff)
     if diff.forced:
         where += " (forced)"
-    return _SENTENCES[diff.verdict.verdict](candidate, baseline, where, diff.verdict)
+    said = _SENTENCES[diff.verdict.verdict](candidate, baseline, where, diff.verdict)
+    return said if len(said) <= LINE else said.replace("99 % interval ", "99 %: ")
 
 
 def _on_pairs(diff: Diff) -> str:
@@ -36,10 +39,13 @@ def of_launches(coverage: Coverage | None) -> str:
 
 def names(diff: Diff) -> tuple[str, str]:
     """Return what to call the two sides: short versions, or full references where those are the same."""
-    short = [one_line(_short(side)) for side in (diff.baseline, diff.candidate)]
-    if short[0] == short[1]:
-        short = [one_line(side.reference) for side in (diff.baseline, diff.candidate)]
-    return short[0], short[1]
+    if diff.is_one_run:
+        return one_line(_short(diff.baseline)), one_line(_short(diff.candidate))
+    for name in (_short, _file, lambda side: side.reference):
+        both = one_line(name(diff.baseline)), one_line(name(diff.candidate))
+        if both[0] != both[1]:
+            return both
+    return both
 
 
 def next_command(diff: Diff) -> str:
@@ -50,7 +56,8 @@ def next_command(diff: Diff) -> str:
         return FOREIGN
     baseline, candidate = (one_line(_short(side)) for side in (diff.baseline, diff.candidate))
     command = REASONS[diff.verdict.reason].command
-    return command.format(kernel=one_line(diff.candidate.kernel), baseline=baseline, candidate=candidate)
+    where = f" --workload {one_line(diff.workload)}" if diff.workload and "--workload" not in command else ""
+    return command.format(kernel=one_line(diff.candidate.kernel), baseline=baseline, candidate=candidate) + where
 
 
 def origin(source: Source, run: Run | Side) -> str:
@@ -79,6 +86,11 @@ def factor(speedup: float) -> str:
 def _short(side: Side) -> str:
     match = VERSION_NUMBER.fullmatch(side.version)
     return f"v{match.group(1)}" if match else side.version
+
+
+def _file(side: Side) -> str:
+    """Return the name of a report's file; of a run its reference."""
+    return side.reference if side.run_id else PurePath(side.reference).name
 
 
 def _faster(candidate: str, baseline: str, where: str, verdict: Verdict) -> str:

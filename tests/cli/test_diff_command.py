@@ -197,8 +197,13 @@ def test_every_metric_is_shown_when_asked(run: Run, recorded: Path) -> None:
     names = {change["metric"] for change in every}
     assert {change["metric"] for change in few} <= names
     assert "smsp__inst_executed_pipe_lsu.sum" in names or any(name.startswith("smsp__") for name in names)
-    text = run("diff", "v6", "v7", "--all").out
-    assert max(map(len, text.splitlines())) <= 80
+    lines = run("diff", "v6", "v7", "--all").out.splitlines()
+    assert sum(" → " in line for line in lines) > 1500
+    table = lines[: lines.index("ncu's other metrics, v6 → v7")]
+    assert max(map(len, table)) <= 80
+    assert any(line.startswith("smsp__") for line in lines)
+    flags = run("diff", "v7", "v3", "--json").json["flags"]
+    assert run("diff", "v7", "v3", "--all", "--json").json["flags"] == flags
 
 
 def test_the_reason_is_spelled_out_when_asked(run: Run, recorded: Path) -> None:

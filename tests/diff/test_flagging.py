@@ -34,7 +34,7 @@ def verdict(word: Word) -> Verdict:
 
 @pytest.mark.parametrize(("word", "role"), ROLES.items())
 def test_the_role_follows_the_verdict(word: Word, role: Role) -> None:
-    (told,) = with_roles((WORSE,), verdict(word), DRAM)
+    (told,) = with_roles((WORSE,), verdict(word), Bottleneck("SM", 85.0) if word == "slower" else DRAM)
     assert told.role == role
     (flag,) = flags((told,), verdict(word))
     assert flag.role == role
@@ -48,6 +48,11 @@ def test_work_on_the_resource_that_binds_would_explain_a_slowdown_that_is_not_se
     roles = {word: [c.role for c in with_roles((WORSE, BYTES), verdict(word), DRAM)] for word in ROLES}
     assert roles["unclear"] == ["side-effect", "explains"]
     assert roles["same"] == roles["faster"] == ["side-effect", "side-effect"]
+
+
+def test_a_rate_of_what_does_not_bind_explains_no_slowdown() -> None:
+    assert [c.role for c in with_roles((WORSE, BYTES), verdict("slower"), DRAM)] == ["side-effect", "explains"]
+    assert [c.role for c in with_roles((WORSE, BYTES), verdict("slower"), None)] == ["side-effect", "explains"]
 
 
 def test_what_is_only_likely_is_not_settled() -> None:

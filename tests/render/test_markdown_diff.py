@@ -42,7 +42,7 @@ def test_an_unclear_answer_names_the_next_command(tmp_path: Path) -> None:
     fast = saved(tmp_path, "v2_b", None, launches=(launch(duration_ns=100_000.0),))
     text = diff_markdown(diff_runs(slow, fast))
     assert text.startswith("🟡 **v2 against v1 on small: unclear, likely 1.78x faster (one sample a side)**")
-    assert "try: `ncu-assist bench add_one v1 v2`" in text
+    assert "try: `ncu-assist bench add_one v1 v2 --workload small`" in text
 
 
 def test_names_from_outside_do_nothing(tmp_path: Path) -> None:

@@ -44,16 +44,21 @@ def test_a_diff_starts_with_the_verdict(tmp_path: Path) -> None:
 
 
 def test_a_slower_version_is_explained(tmp_path: Path) -> None:
-    slow, fast = saved(tmp_path, "v3_slow", 2e5, {SM: 50.0}), saved(tmp_path, "v7_quick", 1e5, {SM: 70.0})
+    inst = "smsp__inst_executed.sum"
+    slow, fast = (
+        saved(tmp_path, "v3_slow", 2e5, {SM: 50.0, inst: 9e6}),
+        saved(tmp_path, "v7_quick", 1e5, {SM: 70.0, inst: 3e6}),
+    )
     text = diff_text(diff_runs(fast, slow), Style())
-    assert "What got worse and explains the slowdown:\n  Compute (SM) Throughput fell" in text
+    assert "What got worse and explains the slowdown:\n  Executed Instructions rose" in text
+    assert "What got worse as a side effect (another resource binds):\n  Compute (SM) Throughput fell" in text
 
 
 def test_the_other_verdicts(tmp_path: Path) -> None:
     one = saved(tmp_path, "v1_a", 1e5)
-    assert diff_text(diff_runs(one, one), Style()).splitlines()[0] == (
-        "add_one/v1_a@20261121T074500Z-1a2b3c is as fast as"
-    )  # wrapped at 80: a run against itself is called by its reference
+    itself = diff_text(diff_runs(one, one), Style())
+    assert itself.startswith("v1 is as fast as v1 on small (99 % interval 1.000 to 1.000, 100 pairs)\n")
+    assert "note: both sides are the same run" in itself
     slow = saved(tmp_path, "v2_b", None, launches=(launch(duration_ns=178_000.0),))
     text = diff_text(diff_runs(slow, one), Style())
     assert text.startswith("v1 against v2 on small: unclear, likely 1.78x faster (one sample a side)\n")

@@ -30,9 +30,9 @@ def diff_markdown(diff: Diff) -> str:
     if len(diff.launches) > 1:
         lines += [*folded(f"{len(diff.launches)} launches, the largest change of time first", _launches(diff)), ""]
     if moved:
-        lines += [*folded(f"{len(moved)} metrics changed", _changes(diff, moved)), ""]
+        lines += [*folded(f"{_metrics(len(moved))} changed", _changes(diff, moved)), ""]
     if rest:
-        lines += [*folded(f"{len(rest)} metrics did not change, or are missing", _changes(diff, rest)), ""]
+        lines += [*folded(f"{_metrics(len(rest))} did not change, or are missing", _changes(diff, rest)), ""]
     if diff.differences:
         lines += folded(f"{len(diff.differences)} other differences", _differences(diff))
     return "\n".join(lines).rstrip() + "\n"
@@ -44,12 +44,25 @@ def _reason(diff: Diff) -> list[str]:
         lines.insert(0, f"**forced** in spite of: {escaped(REASONS[diff.forced].meaning)}")
     command, clocks = next_command(diff), clock_note(diff.verdict)
     lines += [f"try: {code(command)}"] if command else []
-    return ["  \n".join([*lines, *([clocks] if clocks else [])]), ""]
+    notes = dict.fromkeys(escaped(note) for side in (diff.baseline, diff.candidate) for note in side.notes)
+    return ["  \n".join([*lines, *([clocks] if clocks else []), *(f"note: {note}" for note in notes)]), ""]
 
 
 def _why(diff: Diff) -> list[str]:
     told = why_lines(diff.why, diff.lines, names(diff), WIDTH)
-    return [*(f"- {escaped(line, 2 * WIDTH)}" for line in told), ""] if told else []
+    return [*(f"- {_with_code(line)}" for line in told), ""] if told else []
+
+
+def _with_code(line: str) -> str:
+    """Return a line whose source text stands between backticks, as code."""
+    pieces = line.split("`")
+    if len(pieces) % 2 == 0:  # a backtick in the source itself
+        return escaped(line, 2 * WIDTH)
+    return "".join(code(piece) if place % 2 else escaped(piece, 2 * WIDTH) for place, piece in enumerate(pieces))
+
+
+def _metrics(count: int) -> str:
+    return "1 metric" if count == 1 else f"{count} metrics"
 
 
 def _flags(diff: Diff) -> list[str]:

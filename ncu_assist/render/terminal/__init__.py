@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ncu_assist.render.terminal.ceilings import ceilings_text
 from ncu_assist.render.terminal.comparison import diff_text
 from ncu_assist.render.terminal.doctor import doctor_text
 from ncu_assist.render.terminal.ladders import outcome_text
@@ -12,6 +13,7 @@ from ncu_assist.render.terminal.style import Style
 
 __all__ = [
     "Style",
+    "ceilings_text",
     "diff_text",
     "doctor_text",
     "explain_text",

@@ -39,16 +39,23 @@ def diff_text(diff: Diff, style: Style | None = None, explain: bool = False) -> 
     if diff.changes:
         parts += [Text(""), _changes(diff)]
     parts += [Text(line) for line in (*_parts(diff), *_flags(diff), *_differences(diff))]
-    return to_text(parts, style)
+    return to_text(parts, style) + _raw(diff)
 
 
 def _notes(diff: Diff) -> list[str]:
     """Return what is odd about either side; not what two versions have in common, which `show` tells of each."""
-    lines = []
+    lines = ["note: both sides are the same run"] if diff.is_one_run else []
     for name, one, other in zip(names(diff), *_both_ways(diff), strict=True):
+        if diff.is_one_run and one is diff.candidate:
+            continue
         told = [note for note in one.notes if None in (one.workload, other.workload) or note not in other.notes]
         lines += [f"note: {name}: {one_line(note)}" for note in told]
+        lines += [f"note: {name}: with which clocks and caches it was profiled is not known"] * _is_unsettled(one)
     return lines
+
+
+def _is_unsettled(side: Side) -> bool:
+    return bool(side.launches) and not side.has_settings
 
 
 def _both_ways(diff: Diff) -> tuple[tuple[Side, Side], tuple[Side, Side]]:
@@ -87,11 +94,20 @@ def _changes(diff: Diff) -> Table:
     heading = "change, z@n" if has_scores(diff) else "change"
     moved: list[tuple[str, Align]] = [(heading, "right"), ("", "left")] if _is_comparable(diff) else []
     made = table((_heading(diff), "left"), *((side, "right") for side in sides(diff)), *moved)
-    for change in diff.changes:
+    for change in (change for change in diff.changes if not change.is_raw):
         style = COLORS.get(change.verdict, "dim" if change.verdict not in SIGNIFICANT else "")
         told = [Text(delta_text(change), style), Text(change.verdict, style)] if moved else []
         made.add_row(Text(change.label), *map(Text, values_text(change)), *told)
     return made
+
+
+def _raw(diff: Diff) -> str:
+    """Return ncu's own metrics one a line, however long their names: they are there to be searched."""
+    lines = []
+    for change in (change for change in diff.changes if change.is_raw):
+        before, after = values_text(change)
+        lines.append(f"{one_line(change.metric)}  {before} → {after}  {delta_text(change)}  {change.verdict}".rstrip())
+    return "\n".join(["", f"ncu's other metrics, {' → '.join(names(diff))}", *lines, ""]) if lines else ""
 
 
 def _is_comparable(diff: Diff) -> bool:

@@ -1,0 +1,149 @@
+"""What GPUs can reach, on a terminal: curves side by side, rates below."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ncu_assist.ceilings import Ceilings, Point, Rate
+from ncu_assist.ceilings.interpolation import Curve, dram_curves
+from ncu_assist.ceilings.records import Under
+from ncu_assist.quantity import digits, quantity
+from ncu_assist.render.escape import one_line
+from ncu_assist.render.terminal.style import Style, table, to_text
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+NONE_STORED = "no ceilings are stored: `ncu-assist ceilings` measures them on a GPU"
+MEASURED: dict[Under, str] = {"ncu": "under ncu, as profile counts", "events": "by events, as bench times"}
+UNITS = {"inst": "inst", "byte": "B", "op": "op"}
+MIB = 1 << 20
+NOTE_LIMIT = 300  # characters
+
+
+def ceilings_text(found: Sequence[tuple[Ceilings, Path | None]], style: Style | None = None) -> str:
+    """Return one block a GPU: where and when, DRAM by mix and size, caches and links, pipes."""
+    from rich.text import Text
+
+    parts: list[RenderableType] = []
+    for ceilings, path in found:
+        parts += [Text("")] if parts else []
+        parts += [Text(line, style="bold" if index == 0 else "") for index, line in enumerate(_head(ceilings, path))]
+        for under in MEASURED:
+            parts += _dram(ceilings, under)
+        parts += _others(ceilings)
+        parts += _rates(ceilings)
+        parts += [Text(one_line(f"! {words}", NOTE_LIMIT), style="yellow") for words in _complaints(ceilings)]
+    return to_text(parts or [Text(NONE_STORED)], style)
+
+
+def _head(ceilings: Ceilings, path: Path | None) -> list[str]:
+    device, how = ceilings.device, ceilings.conditions
+    first = f"{device.name} · {ceilings.origin} · {ceilings.created[:10]}"
+    known = [
+        f"driver {device.driver}" if device.driver else "",
+        f"ncu {how.toolchain.ncu}" if how.toolchain.ncu else "",
+        f"SM {how.sm_clock_mhz:.0f} MHz" if how.sm_clock_mhz else "",
+        f"memory {how.memory_clock_mhz:.0f} MHz" if how.memory_clock_mhz else "",
+    ]
+    lines = [one_line(first), one_line(" · ".join(filter(None, known)))]
+    return [line for line in [*lines, str(path) if path else "came with the tool"] if line]
+
+
+def _dram(ceilings: Ceilings, under: Under) -> list[RenderableType]:
+    from rich.text import Text
+
+    curves = dram_curves(ceilings, under)
+    if not curves:
+        return []
+    return [Text(""), Text(f"DRAM in GB/s, reads : writes, {MEASURED[under]}"), _curves(curves)]
+
+
+def _curves(curves: Sequence[Curve]) -> Table:
+    made = table(("moved", "left"), *((_mix(curve), "right") for curve in curves))
+    sizes = sorted({_size(point) for curve in curves for point in curve.points})
+    for size in sizes:
+        made.add_row(_mebibytes(size), *(_at(curve, size) for curve in curves))
+    return made
+
+
+def _mix(curve: Curve) -> str:
+    point = curve.points[0]
+    if not point.write_bytes:
+        return "1:0 read"
+    return f"{round(point.read_bytes / point.write_bytes)}:1 {point.name.rstrip('3')}"
+
+
+def _size(point: Point) -> int:
+    """Return the bytes asked for: streams are cut to whole blocks, a little below a power of two."""
+    return 1 << round_log2(point.bytes)
+
+
+def round_log2(value: int) -> int:
+    """Return the exponent of the power of two that is nearest."""
+    lower = value.bit_length() - 1
+    return lower + (value > 1.4142135623730951 * (1 << lower))
+
+
+def _mebibytes(size: int) -> str:
+    return f"{size // MIB} MiB" if size < 1 << 30 else f"{size >> 30} GiB"
+
+
+def _at(curve: Curve, size: int) -> str:
+    found = [point for point in curve.points if _size(point) == size]
+    return f"{found[0].bytes_per_second / 1e9:.0f}" if found else "-"
+
+
+def _others(ceilings: Ceilings) -> list[RenderableType]:
+    from rich.text import Text
+
+    if not ceilings.l2 and not ceilings.link:
+        return []
+    made = table(("", "left"), ("GB/s", "right"), ("", "left"))
+    for point in ceilings.l2:
+        footprint = f" of {quantity(point.footprint_bytes, 'byte')}" if point.footprint_bytes else ""
+        made.add_row(f"L2 reads{footprint}", f"{point.bytes_per_second / 1e9:.0f}", point.source)
+    for point in ceilings.link:
+        made.add_row(one_line(point.name.replace("_", " ")), f"{point.bytes_per_second / 1e9:.1f}", point.source)
+    return [Text(""), made]
+
+
+def _rates(ceilings: Ceilings) -> list[RenderableType]:
+    """Return a row a pipe: what events timed, what ncu counted."""
+    from rich.text import Text
+
+    if not ceilings.rates:
+        return []
+    made = table(
+        ("a cycle and SM", "left"), ("ncu", "right"), ("of peak", "right"), ("events", "right"), ("a second", "right")
+    )
+    for kind, name in dict.fromkeys((rate.kind, rate.name) for rate in ceilings.rates):
+        counted, timed = ceilings.rate(kind, name, "ncu"), ceilings.rate(kind, name, "events")
+        made.add_row(_name(kind, name), _cycle(counted), _peak(counted), _cycle(timed), _second(timed or counted))
+    return [Text(""), made]
+
+
+def _name(kind: str, name: str) -> str:
+    return "shared memory" if kind == "shared" else one_line(name.replace("_", " "))
+
+
+def _cycle(rate: Rate | None) -> str:
+    if rate is None or rate.per_cycle_per_sm is None:
+        return "-"
+    return f"{digits(rate.per_cycle_per_sm)} {UNITS[rate.unit]}"
+
+
+def _peak(rate: Rate | None) -> str:
+    return f"{rate.pct_of_peak:.1f} %" if rate is not None and rate.pct_of_peak is not None else "-"
+
+
+def _second(rate: Rate | None) -> str:
+    return quantity(rate.per_second, f"{UNITS[rate.unit]}/s") if rate is not None else "-"
+
+
+def _complaints(ceilings: Ceilings) -> list[str]:
+    failed = [f"{stage.name}: {stage.problem}" for stage in ceilings.stages if stage.problem]
+    return [*failed, *ceilings.notes]
