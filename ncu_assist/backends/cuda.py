@@ -49,14 +49,15 @@ class Cuda:
 
 
 def compile_sources(
-    sources: Sequence[Source], out: Path, is_cancelled: Callable[[], bool] = never
+    sources: Sequence[Source], out: Path, is_cancelled: Callable[[], bool] = never, arch: str | None = None
 ) -> dict[str, BuildOutcome]:
     """Compile files of one root into ``out/<name>-<hash>.so`` and return the outcomes by name.
 
-    The hash is over the source with its local includes, the flags, nvcc's version and the architecture. What is there
-    is reused without starting ninja. Raises EnvironmentProblem if nvcc, ninja or write access is missing.
+    ``arch`` is that of the GPU here unless given. The hash is over the source with its local includes, the flags,
+    nvcc's version and the architecture. What is there is reused without starting ninja. Raises EnvironmentProblem if
+    nvcc, ninja or write access is missing.
     """
-    nvcc, arch = find_nvcc(), find_arch()
+    nvcc, arch = find_nvcc(), arch or find_arch()
     out = out.resolve()
     artifacts = {s.name: out / f"{s.name}-{_content_hash(s, nvcc, arch)}.so" for s in sources}
     missing = [s for s in sources if not artifacts[s.name].is_file()]

@@ -26,6 +26,7 @@ COMMANDS = {  # name -> what it does; the module <name>_command is imported when
     "export": "Write a table of a run or a report as CSV, Parquet or JSON.",
     "metrics": "List the metrics that the tool knows, and ncu's names on a chip.",
     "explain": "Explain one metric, warp stall reason or rule of ncu.",
+    "ceilings": "Measure what this GPU can reach, once, or show what is stored.",
     "verify": "Check the archive for damage.",
 }
 INTERRUPTED = 130

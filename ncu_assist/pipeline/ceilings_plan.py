@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ncu_assist.harness.ceilings.plan import DEFAULT_WAY, MIXES, Probe, Result
 from ncu_assist.ncu.catalogue.available_names import on_chip
@@ -15,7 +15,7 @@ QUICK_SIZES = tuple(MIB * n for n in (32, 256, 1024))
 MEMORY_SHARE = 0.35  # of the GPU's memory that the largest stream may move: it has a buffer to read and one to write
 LINK_BYTES, QUICK_LINK_BYTES = 256 * MIB, 64 * MIB
 L2_SHARES = (0.15, 0.25, 0.4)  # of L2's size: a chip of two partitions keeps some lines in both
-EVENT_SAMPLES, QUICK_EVENT_SAMPLES = 15, 7
+EVENT_SAMPLES, QUICK_EVENT_SAMPLES = 25, 7
 SHORT_SAMPLES, LONG_SAMPLES, SHORT_BYTES = 5, 3, 128 * MIB  # launches under ncu; short ones repeat less well
 # Rounds of a kernel's loop that take about 0.4 ms on an H200.
 PIPE_ROUNDS = {"fma": 350, "fp64": 175, "fp16": 350, "imad": 175, "alu": 90, "xu": 45, "lsu": 90}
@@ -49,28 +49,20 @@ SUM, SHARE, ELAPSED_SHARE = ".sum", ".avg.pct_of_peak_sustained_active", ".sum.p
 DRAM_METRICS = (DURATION, DRAM_READ, DRAM_WRITTEN, SM_CLOCK, MEMORY_CLOCK)
 
 
-@dataclass(frozen=True)
-class Gpu:
-    """What the plan depends on; sizes in bytes."""
-
-    memory_bytes: int
-    l2_bytes: int | None = None
-
-
-def event_probes(gpu: Gpu, quick: bool) -> tuple[Probe, ...]:
-    """Return what is timed by events: everything."""
+def event_probes(memory_bytes: int, quick: bool) -> tuple[Probe, ...]:
+    """Return what is timed by events: everything, the largest streams first, so that clocks are up for the small."""
     samples = QUICK_EVENT_SAMPLES if quick else EVENT_SAMPLES
-    streams = [Probe("dram", mix, samples, size) for size in _sizes(gpu, quick) for mix in MIXES]
-    link_bytes = min(QUICK_LINK_BYTES if quick else LINK_BYTES, max(_sizes(gpu, quick)))
+    streams = [Probe("dram", mix, samples, size) for size in reversed(_sizes(memory_bytes, quick)) for mix in MIXES]
+    link_bytes = min(QUICK_LINK_BYTES if quick else LINK_BYTES, max(_sizes(memory_bytes, quick)))
     links = [Probe("link", name, QUICK_EVENT_SAMPLES, link_bytes) for name in LINKS]
-    rest = _pipe_probes(gpu, QUICK_EVENT_SAMPLES)
-    return (Probe("empty", "empty", samples), *streams, *rest, Probe("tensor", MATMUL, samples), *links)
+    rest = _pipe_probes(QUICK_EVENT_SAMPLES)
+    return (*streams, Probe("empty", "empty", samples), *rest, Probe("tensor", MATMUL, samples), *links)
 
 
-def counted_streams(gpu: Gpu, quick: bool, timed: Mapping[str, Result]) -> tuple[Probe, ...]:
+def counted_streams(memory_bytes: int, quick: bool, timed: Mapping[str, Result]) -> tuple[Probe, ...]:
     """Return the streams that ncu counts, each moved in the way that events found fastest."""
     found = []
-    for size in _sizes(gpu, quick):
+    for size in _sizes(memory_bytes, quick):
         for mix in MIXES:
             probe = Probe("dram", mix, SHORT_SAMPLES if size <= SHORT_BYTES else LONG_SAMPLES, size)
             result = timed.get(probe.id)
@@ -78,9 +70,9 @@ def counted_streams(gpu: Gpu, quick: bool, timed: Mapping[str, Result]) -> tuple
     return tuple(found)
 
 
-def counted_pipes(gpu: Gpu, quick: bool) -> tuple[Probe, ...]:
+def counted_pipes(quick: bool) -> tuple[Probe, ...]:
     """Return what else ncu counts; links and torch's matrix product are left to events."""
-    return _pipe_probes(gpu, 1 if quick else 2)
+    return _pipe_probes(1 if quick else 2)
 
 
 def pipe_metrics(compute_capability: str) -> tuple[str, ...]:
@@ -102,13 +94,13 @@ def share_metric(name: str) -> str:
     return COUNTERS[name] + (ELAPSED_SHARE if COUNTERS[name] == WAVEFRONTS else SHARE)
 
 
-def _pipe_probes(gpu: Gpu, samples: int) -> tuple[Probe, ...]:
-    l2 = [Probe("l2", "hit", samples, int(share * gpu.l2_bytes)) for share in L2_SHARES] if gpu.l2_bytes else []
+def _pipe_probes(samples: int) -> tuple[Probe, ...]:
+    l2 = [Probe("l2", f"hit_{100 * share:.0f}_pct", samples, share=share) for share in L2_SHARES]
     pipes = [Probe("pipe", name, samples, rounds=rounds) for name, rounds in PIPE_ROUNDS.items()]
     tensor = [Probe("tensor", name, samples, rounds=rounds) for name, rounds in TENSOR_ROUNDS.items()]
     return (*l2, Probe("shared", "wavefronts", samples, rounds=SHARED_ROUNDS), *pipes, *tensor)
 
 
-def _sizes(gpu: Gpu, quick: bool) -> tuple[int, ...]:
-    fitting = tuple(size for size in (QUICK_SIZES if quick else SIZES) if size <= MEMORY_SHARE * gpu.memory_bytes)
+def _sizes(memory_bytes: int, quick: bool) -> tuple[int, ...]:
+    fitting = tuple(size for size in (QUICK_SIZES if quick else SIZES) if size <= MEMORY_SHARE * memory_bytes)
     return fitting or QUICK_SIZES[:1]

@@ -67,7 +67,7 @@ def test_an_unclear_diff_has_nulls_and_a_next_command(tmp_path: Path) -> None:
     found = printed(diff_json(diff_runs(slow, fast)))
     assert (found["verdict"], found["likely"], found["reason"]) == ("unclear", "faster", "one-sample")
     assert found["interval"] is None
-    assert found["next"] == "ncu-assist bench add_one v1 v2"
+    assert found["next"] == "ncu-assist bench add_one v1 v2 --workload small"
     assert found["baseline"]["timing"] is None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ncu_assist.render.json.ceilings import ceilings_json
 from ncu_assist.render.json.comparison import diff_json
 from ncu_assist.render.json.doctor import doctor_json
 from ncu_assist.render.json.ladders import outcome_json
@@ -10,6 +11,7 @@ from ncu_assist.render.json.metrics import explain_json, metrics_json
 from ncu_assist.render.json.run import show_json
 
 __all__ = [
+    "ceilings_json",
     "diff_json",
     "doctor_json",
     "explain_json",

@@ -1,0 +1,30 @@
+"""What a GPU can reach, measured by `ncu-assist ceilings` and stored; and what is known of its architecture."""
+
+from __future__ import annotations
+
+from ncu_assist.ceilings.chips import ChipFacts, bytes_in_flight, chip_facts
+from ncu_assist.ceilings.interpolation import dram_ceiling
+from ncu_assist.ceilings.lookup import ceilings_of
+from ncu_assist.ceilings.records import Ceiling, Ceilings, Conditions, Point, Rate, Spread, Stage
+from ncu_assist.ceilings.storage import decode, encode, path_of, save, shipped, stored
+
+__all__ = [
+    "Ceiling",
+    "Ceilings",
+    "ChipFacts",
+    "Conditions",
+    "Point",
+    "Rate",
+    "Spread",
+    "Stage",
+    "bytes_in_flight",
+    "ceilings_of",
+    "chip_facts",
+    "decode",
+    "dram_ceiling",
+    "encode",
+    "path_of",
+    "save",
+    "shipped",
+    "stored",
+]

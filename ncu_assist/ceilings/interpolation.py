@@ -1,0 +1,114 @@
+"""What DRAM can deliver for so many bytes read and written, between the points that were measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import log
+
+from ncu_assist.ceilings.records import Ceiling, Ceilings, Point, Under
+from ncu_assist.quantity import quantity
+
+SAME_SHARE = 1e-3  # of all bytes: streams are cut to whole blocks, which shifts size and mix by less
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The points of one mix by bytes moved."""
+
+    name: str
+    points: tuple[Point, ...]
+
+    @property
+    def first(self) -> int:
+        return self.points[0].bytes
+
+    @property
+    def last(self) -> int:
+        return self.points[-1].bytes
+
+
+@dataclass(frozen=True)
+class Place:
+    """A curve at one number of bytes: its share of reads there, its rate, and what had to be assumed."""
+
+    share: float
+    bytes_per_second: float
+    assumed: str
+
+
+def dram_ceiling(
+    ceilings: Ceilings, read_bytes: float, write_bytes: float, under: Under = "ncu", counted: bool = False
+) -> Ceiling | None:
+    """Return the bandwidth that a kernel can reach which moves so many bytes from and to DRAM.
+
+    Between sizes linear in the logarithm of bytes, between mixes linear in the share of reads. Outside what was
+    measured the nearest point answers, marked as assumed. None where nothing was measured so, or nothing is moved.
+    ``counted``: the bytes are those that ncu counted at DRAM, not those that the kernel asked for, and the answer is
+    too. What a small kernel wrote is still in L2 when it ends: fewer bytes reach DRAM than were written.
+    """
+    moved = read_bytes + write_bytes
+    curves = dram_curves(ceilings, under, counted)
+    if not curves or moved <= 0:
+        return None
+    share = read_bytes / moved
+    places = sorted((_place(curve, moved) for curve in curves), key=lambda place: place.share)
+    low = next((p for p in reversed(places) if p.share <= share + SAME_SHARE), places[0])
+    high = next((p for p in places if p.share >= share - SAME_SHARE), places[-1])
+    reasons = [f"measured on another GPU of this model, {ceilings.device.name}"] * (ceilings.origin == "recorded")
+    reasons += _outside_mixes(places, share)
+    reasons += [words for words in (low.assumed, high.assumed) if words][:1]
+    rate = _between(low, high, share)
+    return Ceiling(rate, bool(reasons), "; ".join(reasons) or f"measured on this GPU under {under}")
+
+
+def dram_curves(ceilings: Ceilings, under: Under, counted: bool = False) -> list[Curve]:
+    """Return the curves measured so, those with more reads last; ``counted`` as in ``dram_ceiling``."""
+    mixes: dict[str, list[Point]] = {}
+    points = [point for point in ceilings.dram if point.source == under and point.bytes > 0]
+    for point in _as_counted(points) if counted else points:
+        mixes.setdefault(point.name, []).append(point)
+    curves = [Curve(name, tuple(sorted(points, key=lambda p: p.bytes))) for name, points in mixes.items()]
+    return sorted(curves, key=lambda curve: _share(curve.points[-1]))
+
+
+def _as_counted(points: Iterable[Point]) -> Iterable[Point]:
+    for point in points:
+        read, written = point.counted_read_bytes, point.counted_write_bytes
+        if read is not None and written is not None and read + written > 0:
+            moved = read + written
+            rate = moved / point.seconds.median
+            yield replace(
+                point, read_bytes=int(read), write_bytes=int(written), bytes=int(moved), bytes_per_second=rate
+            )
+
+
+def _share(point: Point) -> float:
+    return point.read_bytes / point.bytes
+
+
+def _place(curve: Curve, moved: float) -> Place:
+    """Return a curve at so many bytes; beyond either end that end. The blocks of streams make ends a little uneven."""
+    first, last = curve.first, curve.last
+    words = ""
+    if moved < first * (1 - SAME_SHARE):
+        words = f"fewer than {quantity(first, 'byte')} were not measured: the rate at that size, which is higher"
+    if moved > last * (1 + SAME_SHARE):
+        words = f"more than {quantity(last, 'byte')} were not measured: the rate at that size"
+    left = next((p for p in reversed(curve.points) if p.bytes <= moved), curve.points[0])
+    right = next((p for p in curve.points if p.bytes >= moved), curve.points[-1])
+    weight = log(moved / left.bytes) / log(right.bytes / left.bytes) if left.bytes < right.bytes else 0.0
+    rate = left.bytes_per_second + (right.bytes_per_second - left.bytes_per_second) * weight
+    return Place(_share(left) + (_share(right) - _share(left)) * weight, rate, words)
+
+
+def _between(low: Place, high: Place, share: float) -> float:
+    width = high.share - low.share
+    weight = min(1.0, max(0.0, (share - low.share) / width)) if width > SAME_SHARE else 0.0
+    return low.bytes_per_second + (high.bytes_per_second - low.bytes_per_second) * weight
+
+
+def _outside_mixes(places: Sequence[Place], share: float) -> list[str]:
+    if places[0].share - SAME_SHARE <= share <= places[-1].share + SAME_SHARE:
+        return []
+    return [f"no mix with {100 * share:.0f} % reads was measured: that of the nearest mix"]

@@ -1,0 +1,64 @@
+"""The child process: ``python -m ncu_assist.harness.ceilings REQUEST.json``; progress on stdout, results in files."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+
+from ncu_assist.errors import NcuAssistError
+from ncu_assist.harness import accelerator, events, results
+from ncu_assist.harness.ceilings import plan
+from ncu_assist.harness.events import Event
+
+CONTEXT_LOST = 5
+STAGE = "ceilings"
+
+
+def main(path: Path) -> int:
+    """Measure what the request asks for and return the exit code: 0, or the one of the error that was reported."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a call that hangs in C never gets back to Python to be interrupted
+    try:
+        return _run(plan.read(path))
+    except NcuAssistError as error:
+        events.emit(Event("problem", text=error.message, hint=error.hint, exit_code=error.exit_code))
+        return error.exit_code
+
+
+def _run(request: plan.Request) -> int:
+    accelerator.open_device("cuda")
+    from ncu_assist.harness.ceilings.workbench import Workbench
+    from ncu_assist.harness.facts import device_facts, gpu_uuid, toolchain
+    from ncu_assist.harness.nvml import Nvml
+
+    events.emit(Event("ready"))
+    out, nvml = Path(request.out), Nvml(gpu_uuid("cuda"))
+    before = nvml.temperature_c()
+    facts = results.Facts(toolchain(request.nvcc), device_facts("cuda", nvml))
+    results.write_facts(out, facts)
+    bench = Workbench(request)
+    for index, probe in enumerate(request.probes, 1):
+        events.emit(Event("begin", STAGE, probe.id, index=index, total=len(request.probes)))
+        plan.append(out, _measured(bench, probe))
+        if accelerator.is_dead("cuda"):
+            return CONTEXT_LOST
+    after = nvml.temperature_c()
+    heat = None if before is None or after is None else (before, after)
+    results.write_facts(out, results.Facts(facts.toolchain, facts.device, heat, nvml.throttle_reasons()))
+    return 0
+
+
+def _measured(bench: object, probe: plan.Probe) -> plan.Result:
+    from ncu_assist.harness.ceilings.workbench import Workbench
+
+    assert isinstance(bench, Workbench)
+    try:
+        return bench.measure(probe)
+    except Exception as error:
+        words = accelerator.describe(error)
+        error.__traceback__ = None  # its frames hold tensors
+        return plan.Result(probe, problem=words)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,22 @@
+"""What GPUs can reach, as JSON: schema ncu-assist.ceilings/1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ncu_assist.ceilings import Ceilings
+from ncu_assist.render.json.values import answer, device
+
+
+def ceilings_json(found: Sequence[tuple[Ceilings, Path | None]]) -> dict[str, Any]:
+    """Return ceilings as they are stored, each with the file it lies in (null if it came with the tool)."""
+    return answer("ceilings", {"gpus": [_gpu(one, path) for one, path in found]})
+
+
+def _gpu(ceilings: Ceilings, path: Path | None) -> dict[str, Any]:
+    content = {name: value for name, value in asdict(ceilings).items() if name not in ("schema", "digest", "origin")}
+    place = {"source": ceilings.origin, "path": str(path) if path else None}
+    return {**place, **content, "device": device(ceilings.device)}
