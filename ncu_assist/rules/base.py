@@ -1,0 +1,51 @@
+"""What a rule is, and what it finds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from ncu_assist.rules.facts import Facts
+
+Severity = Literal["high", "medium", "low", "info"]
+Waste = Literal["samples", "sectors_excessive", "wavefronts_excessive", "divergence"]
+# Of the run time that could be won (diagnoses.md): below 2 % a remark.
+LIMITS: tuple[tuple[float, Severity], ...] = ((0.30, "high"), (0.10, "medium"), (0.02, "low"))
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one rule says of one launch.
+
+    ``saved_ns`` is the time that fixing it could save, by the rule's own model; what other limits leave of it is worked
+    out for all findings together. ``relieves`` are the resources (names of diff.resources) that the fix takes work off:
+    their limits do not bound it. ``evidence`` are keys of the catalogue. ``waste`` says which cost of source lines
+    shows where it happens, ``stalls`` which stall reasons. ``detail`` as diagnoses.md has it: pipe, limiter.
+    ``assumed``: rests on a ceiling that was not measured on this GPU.
+    """
+
+    rule: str
+    message: str
+    saved_ns: float
+    evidence: tuple[str, ...]
+    relieves: tuple[str, ...] = ()
+    waste: Waste = "samples"
+    stalls: tuple[str, ...] = ()
+    detail: dict[str, str] = field(default_factory=dict)
+    assumed: bool = False
+
+
+class Rule(Protocol):
+    """A module that looks for one thing. Its docstring is what the user reads: hardware, cost, what to try, sources."""
+
+    ID: str
+    NEEDS: tuple[str, ...]  # keys without which it cannot answer
+
+    def find(self, facts: Facts) -> Finding | None:
+        """Return what is wrong; None where nothing is. Every key of NEEDS has a value."""
+        ...
+
+
+def severity(saved_share: float) -> Severity:
+    """Return how much a finding matters, by the part of the run time that it could save."""
+    return next((word for limit, word in LIMITS if saved_share >= limit), "info")

@@ -1,0 +1,63 @@
+"""What rules look at: the counters of one launch or of launches together, the chip, the workload."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ncu_assist.ceilings import Ceilings, ChipFacts, bytes_in_flight, chip_facts
+from ncu_assist.diff.resources import PARTS, SM_PARTS, Resource
+from ncu_assist.frame import Combined
+from ncu_assist.ncu.catalogue.noise import SHORT_NS
+from ncu_assist.record import Device
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The counters of launches that are judged together. ``algorithmic_bytes`` and ``flops`` are None if unknown."""
+
+    combined: Combined
+    device: Device | None = None
+    ceilings: Ceilings | None = None
+    algorithmic_bytes: int | None = None
+    flops: int | None = None
+
+    def get(self, key: str) -> float | None:
+        """Return a metric by its key; None where it is absent, or says nothing of this kernel."""
+        return self.combined.values[key]
+
+    def value(self, key: str) -> float:
+        """Return a metric that the rule declared to need, or 0 for one that there is none of."""
+        found = self.get(key)
+        return 0.0 if found is None else found
+
+    def stall(self, reason: str) -> float:
+        """Return the share of a stall reason in the states of all warps, in percent."""
+        return self.combined.stalls.get(reason, 0.0)
+
+    @property
+    def duration_ns(self) -> float:
+        return self.combined.duration_ns or 0.0
+
+    @property
+    def is_short(self) -> bool:
+        """Whether ratios are put together from short passes (warning ``short-kernel``)."""
+        return (self.combined.typical_ns or 0.0) < SHORT_NS
+
+    @property
+    def chip(self) -> ChipFacts | None:
+        return chip_facts(self.device.compute_capability) if self.device else None
+
+    @property
+    def bytes_needed_in_flight(self) -> int | None:
+        """Bytes that each multiprocessor must have under way to fill DRAM."""
+        return bytes_in_flight(self.device.name, self.device.compute_capability) if self.device else None
+
+    def busy(self, resource: Resource) -> float:
+        """Return how busy a resource was from start to end, 0 to 1; 0 where that was not counted."""
+        share = resource.share(self.combined.values)
+        return 0.0 if share is None else share / 100.0
+
+    def busiest(self, without: tuple[str, ...] = ()) -> tuple[Resource, float] | None:
+        """Return the busiest resource but some, and how busy it was, 0 to 1."""
+        shares = [(one, self.busy(one)) for one in (*PARTS, *SM_PARTS) if one.name not in without]
+        return max(shares, key=lambda pair: pair[1], default=None)
