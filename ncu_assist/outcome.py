@@ -86,10 +86,16 @@ class History:
 
 @dataclass(frozen=True)
 class BaselineInForce:
-    """What ``@baseline`` means: the run that was set, or that of v0; ``run`` is None where v0 has no run."""
+    """What ``@baseline`` means: the run that was set, or that of v0.
+
+    ``run`` is None where none was set and v0 has no run either; ``missing`` says then why, and ``to_set`` is the
+    command that changes it.
+    """
 
     kernel: str
     is_set: bool
     since: str | None  # when it was set
     run: StoredRun | None
     cleared: bool = False  # just now
+    missing: str = ""
+    to_set: str = ""

@@ -150,6 +150,7 @@ def save_run(
     if samples is not None:
         contents["samples.parquet"] = samples_parquet(samples)
         own = samples[samples["version"] == run.version]
-        made = tuple(timing(own[own["workload"] == name], str(name)) for name in own["workload"].unique())
-        run = replace(run, bench=record.Bench(BENCH_ID, "read", 100, (40.0, 41.0), (), made))
+        bench_id = str(own["bench_id"].iloc[0]) if len(own) else BENCH_ID
+        made = tuple(timing(own[own["workload"] == name], str(name), bench_id) for name in own["workload"].unique())
+        run = replace(run, bench=record.Bench(bench_id, "read", 100, (40.0, 41.0), (), made))
     return store.save(run, contents)

@@ -45,9 +45,9 @@ def show(kernel: str | None, as_json: bool) -> int:
 
     Without KERNEL it is the folder you stand in, else the only kernel with runs, else the one profiled last.
     """
-    from ncu_assist.pipeline.baselines import in_force
+    from ncu_assist.pipeline.baselines import standing
 
-    return _show(in_force(options.current_project(), kernel), as_json)
+    return _show(standing(options.current_project(), kernel), as_json)
 
 
 @command.command("clear")

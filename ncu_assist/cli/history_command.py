@@ -10,7 +10,7 @@ from ncu_assist.cli.console import write, write_json
 
 @click.command("history")
 @click.argument("kernel", required=False)
-@click.option("--workload", metavar="NAME", help="One workload; all that were measured unless given.")
+@click.option("--workload", metavar="NAME|all", help="One workload; all that were measured unless given.")
 @options.text_format
 @options.as_json
 def command(kernel: str | None, workload: str | None, text_format: str, as_json: bool) -> int:

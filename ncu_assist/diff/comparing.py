@@ -15,13 +15,14 @@ from ncu_assist.diff.learned_noise import LearnedNoise
 from ncu_assist.diff.noise import noise_model
 from ncu_assist.diff.records import Change, Diff, LaunchDiff, Side
 from ncu_assist.diff.scope import NOTHING_IN_COMMON, scope
+from ncu_assist.diff.timing import Samples, best_verdict
 from ncu_assist.diff.why import Why, why
 from ncu_assist.diff.workloads import compared_workloads
 from ncu_assist.errors import UsageProblem
 from ncu_assist.frame import Combined, by_launch, combine_tables
 from ncu_assist.record import Run, Source, Timing, WorkloadFacts
 from ncu_assist.store import StoredRun, machine_hash, shown_source
-from ncu_assist.verdict import Verdict, compare, compare_durations, compare_unpaired, not_comparable, select
+from ncu_assist.verdict import Verdict, not_comparable
 
 FARTHEST_FIRST: tuple[Source, ...] = ("imported", "recorded", "live")
 Pair = tuple[StoredRun, StoredRun]
@@ -108,19 +109,8 @@ class _Comparison:
     def _verdict(self, pairs: tuple[LaunchDiff, ...]) -> Verdict:
         """Return the verdict by samples, else by repeats under ncu, else by one duration a side."""
         times = self.asked.timed or self.sides
-        frames = [
-            select(stored.samples(), run.version, name)
-            for stored, run, name in zip(times, self.runs, self.names, strict=True)
-            if name is not None
-        ]
-        if len(frames) == 2 and not any(frame.empty for frame in frames):
-            return compare(frames[0], frames[1])
-        if self.scope.is_one_kernel and pairs[0].pair.repeats:
-            return pairs[0].verdict
-        repeats = [total.samples("duration") for total in self.totals]
-        if all(len(side) > 1 for side in repeats):
-            return compare_unpaired(*repeats)
-        return compare_durations(*(total.duration_ns for total in self.totals))
+        of_kernel = pairs[0].verdict if self.scope.is_one_kernel and pairs[0].pair.repeats else None
+        return best_verdict(times, self.names, Samples(), lambda: self.totals, of_kernel)
 
     def _changes(self, verdict: Verdict) -> tuple[Change, ...]:
         """Return the changes; none where neither side has counters, or they are of other kernels."""
@@ -139,7 +129,7 @@ class _Comparison:
     def _why(self, verdict: Verdict) -> Why | None:
         """Return what the counters explain of the time, beside what the bench saw, if there was one."""
         benched = all(self._timing(place) for place in (0, 1))
-        return why(*self.totals, verdict.speedup if benched else None)
+        return why(*self.totals, verdict if benched else None, self.noise)
 
     def _timing(self, place: int) -> Timing | None:
         timed, name = (self.asked.timed or self.sides)[place].run, self.names[place]

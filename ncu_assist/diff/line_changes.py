@@ -25,14 +25,16 @@ DURATION_NOISE = 0.01
 class LineChange:
     """A line whose cost changed; ``moved`` is a line of both sides, a side is None where the line is not in its text.
 
-    ``waste_ns`` is the time that its excess sectors and wavefronts gained (negative: lost) take at least in a kernel
-    that they bind; what went from one line to another is not in it. ``is_material`` where that is no trifle.
+    ``pipe_ns`` is how long the L1 caches of all SMs, at their peak, pass the excess sectors and wavefronts that it
+    gained (negative: lost); what went from one line to another is not in it. It is no part of the time of the line, and
+    often above it: samples fall on the line that waits, which is another one for a store, and L1 works beside what
+    binds. It is at most the time of all code on the side that has the excess. ``is_material`` where it is no trifle.
     """
 
     kind: Kind
     baseline: LineCost | None
     candidate: LineCost | None
-    waste_ns: float
+    pipe_ns: float
     is_material: bool
 
     @property
@@ -42,8 +44,8 @@ class LineChange:
 
     @property
     def direction(self) -> int:
-        """Return 1 for a line that got worse, -1 for one that got better: by its waste, else by its time."""
-        return int(copysign(1, self.waste_ns if self.is_material else self.delta_ns))
+        """Return 1 for a line that got worse, -1 for one that got better: by its excess, else by its time."""
+        return int(copysign(1, self.pipe_ns if self.is_material else self.delta_ns))
 
     @property
     def text(self) -> str | None:
@@ -93,9 +95,9 @@ def _changes(baseline: SideLines, candidate: SideLines) -> Iterator[LineChange]:
             kind = "appeared"
         elif after is None or (not after.ns and not after.excess):
             kind = "vanished"
-        waste_ns = wastes.of(before, after)
+        pipe_ns = wastes.of(before, after)
         longest = max(baseline.duration_ns, candidate.duration_ns)
-        yield LineChange(kind, before, after, waste_ns, abs(waste_ns) > MATERIAL * longest)
+        yield LineChange(kind, before, after, pipe_ns, abs(pipe_ns) > MATERIAL * longest)
 
 
 def _pairs(baseline: SideLines, candidate: SideLines) -> Iterator[tuple[LineCost | None, LineCost | None]]:
@@ -120,18 +122,20 @@ def _free(side: SideLines, place: Place) -> LineCost:
 
 
 class _Wastes:
-    """The time of an excess that a line gained, as far as all lines together gained it."""
+    """The time in L1 of an excess that a line gained, as far as all lines together gained it."""
 
     def __init__(self, baseline: SideLines, candidate: SideLines) -> None:
         self._pass_ns = max((side.pass_ns for side in (baseline, candidate) if side.pass_ns), default=0.0)
         lines = candidate.lines, baseline.lines
         sectors, wavefronts = ([sum(map(of, some)) for some in lines] for of in (_sectors, _wavefronts))
         self._totals = sectors[0] - sectors[1], wavefronts[0] - wavefronts[1]
+        self._most = baseline.duration_ns, candidate.duration_ns  # no pipe is busy for longer
 
     def of(self, before: LineCost | None, after: LineCost | None) -> float:
         sectors = (_sectors(after) if after else 0.0) - (_sectors(before) if before else 0.0)
         wavefronts = (_wavefronts(after) if after else 0.0) - (_wavefronts(before) if before else 0.0)
-        return self._pass_ns * (_within(sectors, self._totals[0]) + _within(wavefronts, self._totals[1]))
+        found = self._pass_ns * (_within(sectors, self._totals[0]) + _within(wavefronts, self._totals[1]))
+        return max(-self._most[0], min(found, self._most[1]))
 
 
 def _sectors(line: LineCost) -> float:
@@ -148,7 +152,7 @@ def _within(change: float, total: float) -> float:
 
 
 def _weight(change: LineChange) -> float:
-    return abs(change.delta_ns) + (abs(change.waste_ns) if change.is_material else 0.0)
+    return abs(change.delta_ns) + (abs(change.pipe_ns) if change.is_material else 0.0)
 
 
 def _is_known(change: LineChange, baseline: SideLines, candidate: SideLines) -> bool:

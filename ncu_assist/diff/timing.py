@@ -1,22 +1,25 @@
-"""The verdict by time alone of two stored runs on one workload; where there are samples, no counter is read for it."""
+"""What two stored runs know of time on one workload, and the verdict by the best of it that both sides have."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ncu_assist.diff.comparability import differences
-from ncu_assist.diff.comparing import diff_runs
-from ncu_assist.diff.scope import scope
-from ncu_assist.frame import combine_tables
+from ncu_assist.errors import DamagedData
+from ncu_assist.frame import Combined
 from ncu_assist.record import Run
 from ncu_assist.store import StoredRun
-from ncu_assist.verdict import Verdict, compare, compare_durations, not_comparable, select
+from ncu_assist.store.sample_counts import samples_problem
+from ncu_assist.verdict import Verdict, compare, compare_durations, compare_unpaired, select
 
 if TYPE_CHECKING:
     import pandas as pd
+
+ONLY_LATE = "only-late-samples"
+Pair = tuple[StoredRun, StoredRun]
+Totals = Callable[[], tuple[Combined, Combined]]
 
 
 @dataclass(frozen=True)
@@ -26,10 +29,17 @@ class Samples:
     _read: dict[Path, pd.DataFrame] = field(default_factory=dict)
 
     def of(self, stored: StoredRun, workload: str) -> pd.DataFrame:
-        """Return the samples of a run's own version; no rows where there are none. Raises as ``samples`` does."""
+        """Return the samples of a run's own version; no rows where there are none.
+
+        Raises DamagedData for a file that was changed, and for one that is not what the timing of the run is of.
+        """
         if stored.folder not in self._read:
             self._read[stored.folder] = stored.samples()
-        return select(self._read[stored.folder], stored.run.version, workload)
+        found = select(self._read[stored.folder], stored.run.version, workload)
+        problem = samples_problem(stored.run, found, workload)
+        if problem:
+            raise DamagedData(f"{stored.reference}: {problem}", "ncu-assist verify")
+        return found
 
 
 def is_timed(run: Run, workload: str | None) -> bool:
@@ -49,34 +59,30 @@ def common_bench(
     return None
 
 
-def verdict_by_time(baseline: StoredRun, candidate: StoredRun, workload: str | None, samples: Samples) -> Verdict:
-    """Return which of two runs is faster on ``workload``, from their samples.
+def best_verdict(
+    sides: Pair,
+    workloads: tuple[str | None, str | None],
+    samples: Samples,
+    totals: Totals,
+    of_kernel: Verdict | None = None,
+) -> Verdict:
+    """Return the verdict by the best that both sides have.
 
-    Foreign programs, which have no workload (None) and no samples, have one duration a side under ncu, over the
-    launches of both: unclear at best. Raises DamagedData for files that were changed.
+    Samples of one bench are paired, those of two are not; then come repeats under ncu, then one duration a side there.
+    ``totals`` returns what ncu counted, and is called only where samples do not decide; ``of_kernel`` is the verdict
+    over the repeats of the only kernel of foreign programs, which have no samples. Raises as ``Samples.of`` does.
     """
-    if workload is None:
-        return _by_durations(baseline, candidate)
-    sides = [(_unprofiled(stored.run), stored.run.workload(workload)) for stored in (baseline, candidate)]
-    _, forbidden = differences(sides[0], sides[1])
-    if forbidden:
-        return not_comparable(forbidden)
-    return compare(samples.of(baseline, workload), samples.of(candidate, workload))
+    named = [(one, name) for one, name in zip(sides, workloads, strict=True) if name is not None]
+    taken = [samples.of(stored, name) for stored, name in named]
+    only_late = any(len(frame) > 0 and bool(frame["late"].all()) for frame in taken)
+    if len(taken) == 2 and not any(frame.empty for frame in taken) and not only_late:
+        return compare(taken[0], taken[1])
+    verdict = of_kernel or _under_ncu(*totals())
+    return replace(verdict, reason=ONLY_LATE) if only_late and verdict.verdict == "unclear" else verdict
 
 
-def _unprofiled(run: Run) -> Run:
-    """Return a run without how its counters were taken: a bench runs apart from ncu, whose clocks are not its own."""
-    return replace(run, profile=None)
-
-
-def _by_durations(baseline: StoredRun, candidate: StoredRun) -> Verdict:
-    """Return the verdict that `diff` gives; what it would read of many launches is not read, as it changes nothing."""
-    _, forbidden = differences((baseline.run, None), (candidate.run, None))
-    if forbidden:
-        return not_comparable(forbidden)
-    chosen = scope(combine_tables(baseline.run, {}, None), combine_tables(candidate.run, {}, None))
-    if chosen.reason:
-        return not_comparable(chosen.reason)
-    if chosen.is_one_kernel:  # whose launches may be repeats, with a clock each
-        return diff_runs(baseline, candidate).verdict
-    return compare_durations(*(total.duration_ns for total in chosen.totals))
+def _under_ncu(baseline: Combined, candidate: Combined) -> Verdict:
+    """Return the verdict over the durations of repeats, else over one a side: without clocks it is likely at best."""
+    if min(baseline.repeats, candidate.repeats) > 1:
+        return compare_unpaired(baseline.samples("duration"), candidate.samples("duration"))
+    return compare_durations(baseline.duration_ns, candidate.duration_ns)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 
 from ncu_assist.diff.bottleneck import Bottleneck, bottleneck
 from ncu_assist.diff.factors import Factors, factors
+from ncu_assist.diff.noise import NoiseModel, Reading
 from ncu_assist.diff.resources import LATENCY, RESOURCES
 from ncu_assist.frame import Combined
+from ncu_assist.verdict import Verdict
 
-# Under ncu caches are flushed and clocks may be locked, and a launch has one duration: within this the ratio of times
-# there is taken to be what the bench saw. Durations of short kernels wander by 5 % (ncu_facts.md, Measuring), both do.
-AGREES_WITHIN = 0.10
+UNKNOWN_NOISE = NoiseModel(None)
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,8 @@ class Why:
     ``time_ratio`` is the baseline's duration over the candidate's, all launches together. ``factors`` has the product
     on what binds the candidate, then on what bound the baseline where that is another resource; each is of the whole
     change, for resources work at the same time and shares of them do not add up. Either may be absent: where counters
-    are, or where a side does nothing on the resource. ``speedup`` is the bench's, None without one.
+    are, or where a side does nothing on the resource. ``speedup`` is the bench's, None without one; ``expected`` its
+    interval, widened by ``noise``: how far a ratio of two durations of such kernels strays under ncu, as a share.
     """
 
     baseline: Limit | None
@@ -38,6 +40,8 @@ class Why:
     launches: tuple[int, int]
     factors: tuple[Factors, ...]
     speedup: float | None = None
+    expected: tuple[float, float] | None = None
+    noise: float = 0.0
 
     @property
     def bound_changed(self) -> bool:
@@ -47,10 +51,16 @@ class Why:
 
     @property
     def agrees(self) -> bool | None:
-        """Return whether the times under ncu tell the ratio that the bench saw; None without a bench."""
-        if self.speedup is None:
+        """Return whether the times under ncu tell the ratio that the bench saw.
+
+        None without a bench, and where they do not contradict it, but no change at all would not have done so either.
+        """
+        if self.expected is None:
             return None
-        return abs(self.speedup / self.time_ratio - 1) <= AGREES_WITHIN
+        low, high = self.expected
+        if not low <= self.time_ratio <= high:
+            return False
+        return None if low <= 1 <= high else True
 
     @property
     def main(self) -> Factors | None:
@@ -63,10 +73,12 @@ class Why:
         return next((one for one in self.factors if one.resource == name), None)
 
 
-def why(baseline: Combined, candidate: Combined, speedup: float | None = None) -> Why | None:
+def why(
+    baseline: Combined, candidate: Combined, bench: Verdict | None = None, noise: NoiseModel = UNKNOWN_NOISE
+) -> Why | None:
     """Return what explains the time of the candidate; None where a duration or both bottlenecks are not known.
 
-    ``speedup`` is the baseline's time over the candidate's as a bench saw it, without a profiler.
+    ``bench`` is the verdict on times without a profiler, ``noise`` what is known of how far those under ncu stray.
     """
     before, after = baseline.duration_ns, candidate.duration_ns
     limits = _limit(baseline), _limit(candidate)
@@ -76,7 +88,25 @@ def why(baseline: Combined, candidate: Combined, speedup: float | None = None) -
     resources = [RESOURCES[name] for name in names if not RESOURCES[name].is_coarse]
     found = [made for one in resources if (made := factors(one, baseline, candidate)) is not None]
     launches = len(baseline.launches), len(candidate.launches)
-    return Why(*limits, before / after, launches, tuple(found), speedup)
+    strays = _strays(baseline, candidate, noise)
+    speedup = bench.speedup if bench else None
+    return Why(*limits, before / after, launches, tuple(found), speedup, _expected(bench, strays), strays)
+
+
+def _strays(baseline: Combined, candidate: Combined, noise: NoiseModel) -> float:
+    """Return how far the ratio of two durations of such kernels strays: each by itself, so their squares add up."""
+    before, after = baseline.duration_ns or 0.0, candidate.duration_ns or 0.0
+    typical = [ns for side in (baseline, candidate) if (ns := side.typical_ns) is not None]
+    samples = baseline.samples("duration"), candidate.samples("duration")
+    reading = Reading("duration", "ns", False, before, after, samples, min(typical, default=None))
+    return sqrt(2) * noise.amount(reading) / reading.larger
+
+
+def _expected(bench: Verdict | None, strays: float) -> tuple[float, float] | None:
+    """Return between what the ratio under ncu is where it tells what the bench saw; None without a bench."""
+    if bench is None or bench.speedup is None:
+        return None
+    return (bench.low or bench.speedup) / (1 + strays), (bench.high or bench.speedup) * (1 + strays)
 
 
 def _limit(combined: Combined) -> Limit | None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from ncu_assist.diff import Difference
 from ncu_assist.diff.noise import noise_model
 from ncu_assist.gate.counters import Counters
 from ncu_assist.gate.judging import Place, finite, judge_metric, judge_time, not_compared
 from ncu_assist.gate.limits import Limit
-from ncu_assist.gate.records import GateCheck
+from ncu_assist.gate.metric_names import nearest
+from ncu_assist.gate.records import CHECK_FAILED, NOT_COUNTED, Detail, GateCheck, GateWord
 from ncu_assist.gate.sides import Sides, Workloads
 from ncu_assist.gate.times import Times
 from ncu_assist.store import StoredRun
@@ -56,8 +59,9 @@ class WorkloadGate:
 
     def _by_check(self, limit: Limit) -> GateCheck:
         side = 1 if self._wrong[1] else 0
-        reason = f"the check of {self._place.names[side]} failed there: {self._wrong[side]}"
-        return GateCheck(self._place.workload, limit, "regression" if side else "unclear", "wrong", reason=reason)
+        outcome: GateWord = "regression" if side else "unclear"
+        detail = Detail(self._wrong[side], self._place.names[side])
+        return GateCheck(self._place.workload, limit, outcome, "wrong", reason=CHECK_FAILED, detail=detail)
 
     def _by_time(self, limit: Limit) -> GateCheck:
         return judge_time(limit, self._times.timed, self._place)
@@ -67,4 +71,13 @@ class WorkloadGate:
         if forbidden and not self._force:
             check = GateCheck(self._place.workload, limit, "unclear", "", finite(row.baseline), finite(row.candidate))
             return not_compared(check, forbidden, self._place)
-        return judge_metric(limit, row, noise_model(*self._runs, learned=self._learned), self._place)
+        check = judge_metric(limit, row, noise_model(*self._runs, learned=self._learned), self._place)
+        return self._with_nearest(check) if check.reason == NOT_COUNTED and not limit.metric.is_known else check
+
+    def _with_nearest(self, check: GateCheck) -> GateCheck:
+        """Return a check of a name of ncu that the runs lack with what they have that it may stand for."""
+        near = nearest(check.limit.metric.key, self._counters.names)
+        if not near:
+            return check
+        detail = replace(check.detail, nearest=near)
+        return replace(check, detail=detail, next=f"ncu-assist explain {shlex.quote(near)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from ncu_assist.columns import names_in
 from ncu_assist.diff import Diff, Difference, DiffOptions, diff_runs
 from ncu_assist.diff.comparability import differences
 from ncu_assist.diff.metric_rows import Row, catalogue_row, raw_row, stall_row
@@ -46,18 +47,25 @@ class Counters:
     def row(self, metric: Gated) -> Row:
         """Return a metric on both sides, over all launches; of foreign programs over those that both have."""
         if metric.key in CATALOGUE or metric.key in DERIVED:
-            return catalogue_row(metric.key, *self._totals)
+            return catalogue_row(metric.key, *self.totals)
         if metric.key in STALL_SHARES:
-            return stall_row(metric.key.removeprefix(STALL_SHARE), *self._totals)
-        return raw_row(metric.key, metric.unit, *self._totals)
+            return stall_row(metric.key.removeprefix(STALL_SHARE), *self.totals)
+        return raw_row(metric.key, metric.unit, *self.totals)
+
+    @property
+    def names(self) -> set[str]:
+        """Ncu's names of what both sides counted."""
+        both = [names_in(total.tables) for total in self.totals]
+        return both[0] & both[1]
 
     @property
     def durations_ns(self) -> tuple[float | None, float | None]:
         """The time of each side under ncu, all launches together."""
-        return self._totals[0].duration_ns, self._totals[1].duration_ns
+        return self.totals[0].duration_ns, self.totals[1].duration_ns
 
     @cached_property
-    def _totals(self) -> tuple[Combined, Combined]:
+    def totals(self) -> tuple[Combined, Combined]:
+        """What each side counted over all launches; of foreign programs over those that both have."""
         baseline, candidate = (
             combine_tables(one.run, self._sides.tables(one), name)
             for one, name in zip(self.stored, self._workloads, strict=True)

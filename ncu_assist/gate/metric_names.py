@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from ncu_assist.errors import NcuAssistError, UsageProblem
-from ncu_assist.ncu.catalogue.available_names import on_chip
+from ncu_assist.ncu.catalogue.available_names import in_report, on_chip
 from ncu_assist.ncu.catalogue.derived import ALL_DERIVED, Derived
 from ncu_assist.ncu.catalogue.lookup import NamedRollup, explain
 from ncu_assist.ncu.catalogue.metric import LOWER, Better, Metric
@@ -17,6 +17,7 @@ from ncu_assist.ncu.catalogue.metric_units import recorded_units
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.mistaken_names import MISTAKEN
 from ncu_assist.ncu.catalogue.spelling import NEAR, split
+from ncu_assist.ncu.catalogue.spelling import nearest as nearest_of
 from ncu_assist.ncu.catalogue.stalls import StallReason
 
 Names = Callable[[], Collection[str]]
@@ -89,8 +90,27 @@ def meant(name: str) -> str:
         found = [key for subject in explain(name) if (key := _key(subject, name))]
     except UsageProblem:
         found = []
-    near = found[0] if found else suggestion(name, on_chip(None))
+    near = found[0] if found else _near_key(name) or suggestion(name, on_chip(None))
     return _BY_NAME.get(near, near)
+
+
+def nearest(name: str, in_runs: Collection[str]) -> str:
+    """Return the METRIC that a name of ncu may stand for, of those that runs have; empty where none is near.
+
+    Keys of the same rollup go first: another unit's count of the same is nearer than its share of the peak.
+    """
+    base, rollup = split(name)
+    alike = {split(one)[0]: one for one in in_runs if one in _BY_NAME and split(one)[1] == rollup}
+    found = nearest_of(base, sorted(alike))
+    near = alike[found[0]] if found else suggestion(name, in_report(in_runs))
+    return _BY_NAME.get(near, near)
+
+
+def _near_key(name: str) -> str:
+    """Return the key that is spelled like a name that is no one's: keys go before names of ncu that are as near."""
+    if "__" in name or name.lower() in MISTAKEN:
+        return ""
+    return next(iter(nearest_of(name.lower(), [*CATALOGUE, *ALL_DERIVED])), "")
 
 
 def _key(subject: object, name: str) -> str:

@@ -11,10 +11,40 @@ from ncu_assist.diff.comparing import FARTHEST_FIRST
 from ncu_assist.gate.limits import Limit
 from ncu_assist.record import Source
 from ncu_assist.store import StoredRun, machine_hash, shown_source
+from ncu_assist.verdict import Likely
 
 GateWord = Literal["pass", "regression", "unclear"]
 WORST_FIRST: tuple[GateWord, ...] = ("regression", "unclear", "pass")
 EXIT_CODES: dict[GateWord, int] = {"pass": 0, "regression": 3, "unclear": 4}
+
+
+# Why a check is not kept, beside the codes of REASONS of the verdict. The words for each are in render.
+ACROSS_LIMIT, ACROSS_MARGIN, MAY_BE_NOISE = "across-limit", "across-margin", "may-be-noise"
+NOT_COUNTED, CHECK_FAILED = "not-counted", "check-failed"
+GATE_REASONS = (ACROSS_LIMIT, ACROSS_MARGIN, MAY_BE_NOISE, NOT_COUNTED, CHECK_FAILED)
+
+
+@dataclass(frozen=True)
+class Lacking:
+    """A side without a metric: its version and the section set it was profiled with, None where it was not."""
+
+    version: str
+    is_profiled: bool
+    section_set: str
+
+
+@dataclass(frozen=True)
+class Detail:
+    """What a reason is about: ``text`` from outside, e.g. how a check failed, the sides that lack a metric.
+
+    ``nearest`` is the metric they have that is spelled most like it; ``likely`` is what one duration a side says.
+    """
+
+    text: str = ""
+    version: str = ""
+    likely: Likely | None = None
+    lacking: tuple[Lacking, ...] = ()
+    nearest: str = ""
 
 
 @dataclass(frozen=True)
@@ -23,9 +53,11 @@ class GateCheck:
 
     Values are in the unit of the metric, medians of a bench for ``time``; None where a side has none. ``delta`` is in
     points for percentages, else relative: 0.1 is 10 % more, of time 10 % slower; ``low`` and ``high`` are its 99 %
-    interval, of time only. ``verdict`` is the word of the verdict by time, or of the change of a counter. ``reason`` is
-    a sentence, empty for a check that passed and where the numbers say it all; ``next`` the command that would settle
-    it, or empty.
+    interval, of time only. ``noise`` is by how much a counter may be beyond its limit and kept, in its unit, and by
+    twice that unclear; 0 for what repeats exactly, None for time. ``verdict`` is the word of the verdict by time, or of
+    the change of a counter. ``reason`` is a code of REASONS or GATE_REASONS, empty for a check that passed and where
+    the numbers say it all; ``next`` the command that would settle it, or empty. ``clocks_mhz`` are the SM clocks of
+    both sides where they differ so much that the reader must know.
     """
 
     workload: str | None
@@ -38,7 +70,17 @@ class GateCheck:
     low: float | None = None
     high: float | None = None
     reason: str = ""
+    detail: Detail = Detail()
     next: str = ""
+    noise: float | None = None
+    clocks_mhz: tuple[float, float] | None = None
+
+    @property
+    def excess(self) -> float | None:
+        """By how much a counter is beyond its limit, in its unit; None for time and where a side lacks it."""
+        if self.limit.is_on_time or self.baseline is None or self.candidate is None:
+            return None
+        return self.limit.excess(self.baseline, self.candidate)
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from ncu_assist.diff.timing import common_bench, is_timed, verdict_by_time
+from ncu_assist.diff.by_time import forbidden_by_time
+from ncu_assist.diff.timing import best_verdict, common_bench, is_timed
 from ncu_assist.gate.counters import Counters
 from ncu_assist.gate.judging import Timed
 from ncu_assist.gate.sides import Pair, Sides, Workloads
-from ncu_assist.verdict import Verdict, compare, compare_durations, not_comparable
+from ncu_assist.verdict import Verdict, not_comparable
 
 
 class Times:
-    """The times of both sides: of a bench, else one duration a side under ncu, which settles nothing."""
+    """The times of both sides: of a bench, else those under ncu, by the same rules as `diff` takes them."""
 
     def __init__(self, sides: Sides, workloads: Workloads, counters: Counters) -> None:
         self._sides, self._workloads, self._counters = sides, workloads, counters
@@ -31,36 +32,23 @@ class Times:
     @property
     def timed(self) -> Timed:
         """The verdict and the medians."""
-        return Timed(self._forced if self._sides.force and self.forbidden else self._verdict, *self._times)
+        return Timed(self._verdict, *self._times)
 
-    @property
+    @cached_property
     def forbidden(self) -> str:
-        """The reason code of what forbids to compare the times, or empty."""
-        if self._counters.foreign is not None:
-            return self._counters.differing[1]
-        return self._verdict.reason if self._verdict.verdict == "not-comparable" else ""
+        """The reason code of what forbids to compare the times, or empty; how ncu ran is none for a bench."""
+        baseline, candidate = self._workloads
+        if self._is_benched and candidate is not None and baseline == candidate:
+            return forbidden_by_time(*self.runs, candidate)
+        return self._counters.differing[1]
 
     @cached_property
     def _verdict(self) -> Verdict:
         if self._counters.foreign is not None:
             return self._counters.foreign.verdict
-        forbidden = self._counters.differing[1]
-        baseline, candidate = self._workloads
-        if forbidden and (baseline != candidate or not self._is_benched):
-            return not_comparable(forbidden)
-        if not self._is_benched:
-            return compare_durations(*self._counters.durations_ns)
-        return verdict_by_time(*self.runs, str(candidate), self._sides.samples)
-
-    @property
-    def _forced(self) -> Verdict:
-        """The verdict all the same."""
-        if self._counters.foreign is not None:
-            return self._counters.foreign.verdict
-        if not self._is_benched:
-            return compare_durations(*self._counters.durations_ns)
-        samples = [self._sides.samples.of(one, str(name)) for one, name in zip(self.runs, self._workloads, strict=True)]
-        return compare(samples[0], samples[1])
+        if self.forbidden and not self._sides.force:
+            return not_comparable(self.forbidden)
+        return best_verdict(self.runs, self._workloads, self._sides.samples, lambda: self._counters.totals)
 
     @property
     def _is_benched(self) -> bool:

@@ -21,7 +21,7 @@ EXCESSES = ("sectors_excessive", "wavefronts_excessive")
 ISSUED = f"{STALL_COLUMN}selected"  # the state of a warp that issues: sampled, but no stall
 COST, NS = "cost", "ns"
 NO_SAMPLES = "no warp states were sampled: ncu-assist profile samples them, as ncu --set full does"
-NO_LINES = "the code has no line numbers: compile with -lineinfo, and profile again"
+NO_LINES = "the code has no line numbers: compile with -lineinfo"
 CSV = "a CSV export holds no source lines"
 
 

@@ -32,9 +32,17 @@ def pin(project: Project, reference: str, kernel: str | None) -> BaselineInForce
 
 
 def in_force(project: Project, kernel: str | None) -> BaselineInForce:
-    """Return what ``@baseline`` means: the run that was set, else the one of v0. No kernel is chosen as for `show`.
+    """Return what ``@baseline`` means, as ``standing`` does; raises UsageProblem also where it means nothing."""
+    found = standing(project, kernel)
+    if found.run is None:
+        raise UsageProblem(f"no baseline is set: {found.missing}", found.to_set or "ncu-assist list")
+    return found
 
-    Raises UsageProblem where there is neither, or where the run that was set is gone.
+
+def standing(project: Project, kernel: str | None) -> BaselineInForce:
+    """Return what ``@baseline`` means: the run that was set, else the one of v0, else none. No kernel: as for `show`.
+
+    Raises UsageProblem where the run that was set is gone.
     """
     store, context = Store(project.reports), Context(project, Path.cwd(), kernel)
     name = choose_kernel(store, context, kernel, None)
@@ -43,7 +51,8 @@ def in_force(project: Project, kernel: str | None) -> BaselineInForce:
         stored = resolve(f"{name}/@baseline", store, context)
     except UsageProblem as error:
         if pinned is None:
-            raise UsageProblem(f"no baseline is set: {error.message}", _to_set(store, name) or error.hint) from error
+            to_set = _to_set(store, name) or error.hint
+            return BaselineInForce(name, False, None, None, missing=error.message, to_set=to_set)
         raise UsageProblem(f"the baseline is gone: {error.message}", f"ncu-assist baseline clear {name}") from error
     assert isinstance(stored, StoredRun)
     return BaselineInForce(name, pinned is not None, pinned.since if pinned else None, stored)
@@ -57,11 +66,7 @@ def unpin(project: Project, kernel: str) -> BaselineInForce:
     store = Store(project.reports)
     name = choose_kernel(store, Context(project, Path.cwd()), kernel, None)
     was_set = clear_baseline(store, name)
-    try:
-        found = in_force(project, name)
-    except UsageProblem:
-        found = BaselineInForce(name, False, None, None)
-    return replace(found, cleared=was_set)
+    return replace(standing(project, name), cleared=was_set)
 
 
 def _to_set(store: Store, kernel: str) -> str:

@@ -15,11 +15,14 @@ from ncu_assist.pipeline.reading import named
 from ncu_assist.project import Project
 from ncu_assist.spec import source_sha256
 from ncu_assist.store import Store, StoredRun
-from ncu_assist.store.choosing import Context, known_kernels, sources_of
+from ncu_assist.store.choosing import Context, known_kernels, sources_of, versions_of
 from ncu_assist.store.matching import live_first
-from ncu_assist.store.references import resolve
+from ncu_assist.store.naming import version_order, with_short_names
+from ncu_assist.store.references import REPORT_ENDINGS, resolve
 
 BASELINE = "@baseline"
+MOST_OFFERED, MOST_LISTED = 3, 5  # names that are near, names where none is
+NEAR = 0.5  # of difflib's ratio, as for other names that are typed
 Timed = tuple[Sequence[StoredRun], Sequence[StoredRun]]
 
 
@@ -92,11 +95,28 @@ def _resolved(typed: str, reference: str, store: Store, context: Context) -> Sto
     try:
         return resolve(reference, store, context)
     except UsageProblem:
-        near = difflib.get_close_matches(typed, known_kernels(store, context), n=1)
-        if near and typed == reference and not set("/@") & set(typed):
-            message = f"there is no kernel or version '{typed}'; did you mean '{near[0]}'?"
-            raise UsageProblem(message, f"ncu-assist gate {near[0]}") from None
+        if typed == reference and not set("/@") & set(typed) and not typed.endswith(REPORT_ENDINGS):
+            _refuse_unknown(typed, store, context)
         raise
+
+
+def _refuse_unknown(typed: str, store: Store, context: Context) -> None:
+    """Raise UsageProblem, with what is near, for a word that is the name of no kernel and of no version."""
+    kernels = known_kernels(store, context)
+    searched = [context.kernel] if context.kernel else kernels
+    versions = with_short_names(dict.fromkeys(name for one in searched for name in versions_of(store, context, one)))
+    if not kernels or typed in versions or context.kernel not in (None, *kernels):
+        return
+    near = difflib.get_close_matches(typed, [*kernels, *versions], n=MOST_OFFERED, cutoff=NEAR)
+    offered = " or ".join(f"'{name}'" for name in near)
+    known = f"kernels: {_some(kernels)}; versions: {_some(sorted(versions, key=version_order))}"
+    help_ = f"did you mean {offered}?" if near else known
+    hint = f"ncu-assist gate {shlex.quote(near[0])}" if near else "ncu-assist list"
+    raise UsageProblem(f"there is no kernel or reference '{typed}'; {help_}", hint) from None
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:MOST_LISTED]) + (", …" if len(names) > MOST_LISTED else "")
 
 
 def _is_exact(text: str) -> bool:

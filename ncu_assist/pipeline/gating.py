@@ -9,13 +9,13 @@ from ncu_assist.diff.workloads import common_workloads, compared_workloads
 from ncu_assist.errors import UsageProblem
 from ncu_assist.gate import Gate, parse_limit
 from ncu_assist.gate.checking import WorkloadGate
-from ncu_assist.gate.judging import short
 from ncu_assist.gate.sides import Pair, Sides, Workloads
 from ncu_assist.pipeline.gate_sides import GateRequest, both_sides, runs_of_source, stale
 from ncu_assist.pipeline.repeated_runs import learned_noise
 from ncu_assist.project import Project
 from ncu_assist.record import Run
 from ncu_assist.store import Store
+from ncu_assist.store.naming import short_name
 
 ALL = "all"
 ANY_SLOWER = "time:0%"  # a verdict of slower on any workload: the limit where none is given
@@ -62,9 +62,10 @@ def _metric_names(project: Project, asked: GateRequest) -> Collection[str]:
 def _check_kernels(baseline: Run, candidate: Run, asked: GateRequest) -> None:
     foreign = "imported" in (baseline.source, candidate.source)
     if baseline.kernel != candidate.kernel and not foreign and not asked.force:
+        kernel = candidate.kernel
         raise UsageProblem(
-            f"{baseline.kernel}/{baseline.version} and {candidate.kernel}/{candidate.version} are different kernels",
-            f"ncu-assist gate {candidate.kernel}/{short(candidate.version)} --against {candidate.kernel}/@baseline",
+            f"{baseline.kernel}/{baseline.version} and {kernel}/{candidate.version} are different kernels",
+            f"ncu-assist gate {kernel}/{short_name(candidate.version)} --against {kernel}/@baseline",
         )
 
 
@@ -85,14 +86,14 @@ def _notes(project: Project, sides: Sides, asked: GateRequest) -> Iterator[str]:
     if asked.workload in (None, ALL):
         yield from _left_out(sides.merged(0), sides.merged(1))
     if stale(project, candidate):
-        yield f"{short(candidate.run.version)} has changed since it was measured"
+        yield f"{short_name(candidate.run.version)} has changed since it was measured"
 
 
 def _left_out(baseline: Run, candidate: Run) -> Iterator[str]:
     for one, other in ((baseline, candidate), (candidate, baseline)):
         missing = [facts.name for facts in one.workloads if other.workload(facts.name) is None]
         if missing and other.workloads:
-            yield f"not looked at, as {short(other.version)} was not run on it: {', '.join(missing)}"
+            yield f"not looked at, as {short_name(other.version)} was not run on it: {', '.join(missing)}"
 
 
 def _other_runs(parts: Sequence[WorkloadGate], named: Pair) -> Iterator[str]:

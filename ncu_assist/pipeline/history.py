@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ncu_assist.diff.timing import Samples, common_bench, is_timed, verdict_by_time
+from ncu_assist.diff.by_time import verdict_by_time
+from ncu_assist.diff.timing import Samples, common_bench, is_timed
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.outcome import History, Standing, Step
 from ncu_assist.project import Project

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 from collections.abc import Collection, Sequence
 from functools import partial
@@ -16,9 +17,10 @@ from ncu_assist.ncu.source.metrics import SAMPLES
 from ncu_assist.pipeline.bare_report import BareReport
 from ncu_assist.pipeline.close_look import launch_numbers
 from ncu_assist.pipeline.together import Stopped, together
+from ncu_assist.record import Run
 from ncu_assist.store import StoredRun
 
-MOST_OF_TIME = 0.95  # launches beyond it are not read: the lines of a short helper explain nothing
+MOST_OF_TIME = 0.9  # launches beyond it are not read, 40 to 100 ms each: lines of short helpers explain nothing
 MOST_UNLINED = 0.2  # of the time in code without line numbers goes without a word: a call into a library
 MOST_IN_REPORT = 250  # launches of an archived report: 1.5 s; 2,000 take 13 s (benchmarks/large_import.py)
 NO_REPORT = "the run keeps no report, and so no source lines"
@@ -53,9 +55,18 @@ def side_lines(stored: StoredRun, wanted: Collection[int], stopped: Stopped | No
         numbers = launch_numbers(stored.run, report)
         places = [place for place, number in enumerate(numbers) if number in wanted]
         if not places:
-            names = {one.workload for one in stored.run.launches if one.index in wanted and one.workload}
-            return SideLines(note=f"the report holds no launch of {', '.join(sorted(names)) or 'those compared'}")
+            return SideLines(note=_none_of(stored.run, wanted, numbers))
         return _lines(stored, report, places)
+
+
+def _none_of(run: Run, wanted: Collection[int], kept: Collection[int]) -> str:
+    """Return that the report has no launch of these; where it has those of another workload, how to see their lines."""
+    names, others = (
+        sorted({one.workload for one in run.launches if one.index in some and one.workload}) for some in (wanted, kept)
+    )
+    if not names or not others:
+        return f"the report holds no launch of {', '.join(names) or 'those compared'}"
+    return f"kept of {others[0]}, not of {', '.join(names)}: --workload {shlex.quote(others[0])}"
 
 
 def _report(stored: StoredRun, folder: Path, stopped: Stopped | None) -> Report | str:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ncu_assist.gate import Gate, GateCheck, GateWord
-from ncu_assist.gate.judging import percent
-from ncu_assist.render.gate_words import limit_words, moved, values, workload_words
+from ncu_assist.render.gate_reasons import reason_words
+from ncu_assist.render.gate_words import limit_words, moved, noise_words, percent, values, with_noise, workload_words
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def _alike(gate: Gate) -> Iterator[Sequence[GateCheck]]:
     groups: dict[tuple[str, ...], list[GateCheck]] = {}
     for check in gate.checks:
         if _is_alike(check) and check.outcome != "pass":
-            groups.setdefault((check.outcome, *_about(check), check.reason), []).append(check)
+            groups.setdefault((check.outcome, *_about(check), reason_words(check)), []).append(check)
     yield from groups.values()
 
 
@@ -45,14 +45,17 @@ def _about(check: GateCheck) -> tuple[str, str]:
 
 
 def _together(checks: Sequence[GateCheck]) -> Complaint:
-    limit = checks[0].limit
-    where = ", ".join(_where(check) for check in checks)
-    message = f"{where} ({limit.metric.key}, limit {limit_words(limit)}): {checks[0].reason}"
+    noises = {noise_words(check) for check in checks}
+    where = ", ".join(_where(check, len(noises) > 1) for check in checks)
+    limit = with_noise(checks[0]) if len(noises) == 1 else f"{limit_words(checks[0].limit)} + noise"
+    message = f"{where} ({checks[0].limit.metric.key}, limit {limit}): {reason_words(checks[0])}"
     return Complaint(checks[0].outcome, message, _for_all(checks))
 
 
-def _where(check: GateCheck) -> str:
+def _where(check: GateCheck, tell_noise: bool) -> str:
     """Return a workload and how its metric moved; of a time the ends of its interval."""
+    if tell_noise:
+        return f"{workload_words(check)} {moved(check)} ({noise_words(check)} noise)"
     if check.low is not None and check.high is not None:
         return f"{workload_words(check)} {percent(check.low)} to {percent(check.high)}"
     return f"{workload_words(check)} {moved(check)}" if check.delta is not None else workload_words(check)
@@ -66,9 +69,9 @@ def _for_all(checks: Sequence[GateCheck]) -> str:
 
 def _failed(check: GateCheck) -> Complaint:
     """Return what is said of a limit that was broken; of a counter, with its values."""
-    limit, both = limit_words(check.limit), values(check)
+    limit, both, why = with_noise(check), values(check), reason_words(check)
     shown = moved(check)
     detail = "" if check.limit.is_on_time or shown == both else f"{both}, "
-    reason = f": {check.reason}" if check.reason else ""
+    reason = f": {why}" if why else ""
     message = f"{workload_words(check)} {check.limit.metric.key} {shown} ({detail}limit {limit}){reason}"
     return Complaint("regression", message, "")

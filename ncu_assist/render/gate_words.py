@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ncu_assist.gate import Gate, GateCheck, GateWord, Limit
-from ncu_assist.gate.judging import percent, short
 from ncu_assist.gate.records import worst
 from ncu_assist.quantity import quantity
+from ncu_assist.record import Source
 from ncu_assist.render.words import origin
 from ncu_assist.store import StoredRun, machine_hash, shown_source
+from ncu_assist.store.naming import short_name
 from ncu_assist.verdict import REASONS
 
 SHORT: dict[GateWord, str] = {"pass": "ok", "regression": "FAIL", "unclear": "UNCLEAR"}
 THREE_DIGITS = 0.01  # of a value: with three digits a smaller change may not be seen
+NOT_LIVE: dict[Source, str] = {"recorded": "a recorded run", "imported": "an imported report"}
 UNNAMED = "all launches"  # of a program that knows of no workload
 
 
@@ -27,15 +29,14 @@ def title(gate: Gate) -> str:
 def sides(gate: Gate) -> tuple[str, str]:
     """Return what to call baseline and candidate: ``v6`` and ``v7``, or references where those do not tell."""
     if _is_short(gate):
-        return short(gate.baseline.run.version), short(gate.candidate.run.version)
+        return short_name(gate.baseline.run.version), short_name(gate.candidate.run.version)
     return gate.baseline.reference, gate.candidate.reference
 
 
 def _is_short(gate: Gate) -> bool:
     one, other = gate.baseline.run, gate.candidate.run
-    return (
-        one.kernel == other.kernel and short(one.version) != short(other.version) and bool(one.run_id and other.run_id)
-    )
+    archived = bool(one.run_id and other.run_id)
+    return archived and one.kernel == other.kernel and short_name(one.version) != short_name(other.version)
 
 
 def provenance(gate: Gate) -> str:
@@ -65,6 +66,29 @@ def limit_words(limit: Limit) -> str:
     return (
         f"{sign}{limit.amount:g} pt" if limit.kind == "points" else f"{sign}{quantity(limit.amount, limit.metric.unit)}"
     )
+
+
+def percent(part: float) -> str:
+    """Return a relative change, e.g. ``+3.1 %``."""
+    text = f"{100 * part:+.1f} %"
+    return text if text[1:] != "0.0 %" else "0.0 %"
+
+
+def noise_words(check: GateCheck) -> str:
+    """Return how much further than its limit a counter may go and be kept, e.g. ``2.6 pt``; empty for what is exact."""
+    if not check.noise:
+        return ""
+    if check.limit.kind == "points":
+        return f"{check.noise:.1f} pt"
+    if check.limit.kind == "relative" and check.baseline:
+        return f"{100 * check.noise / abs(check.baseline):.1f} %"
+    return quantity(check.noise, check.limit.metric.unit)
+
+
+def with_noise(check: GateCheck) -> str:
+    """Return a limit and the noise on top of it, e.g. ``1 pt + 2.6 pt noise``."""
+    noise = noise_words(check)
+    return f"{limit_words(check.limit)} + {noise} noise" if noise else limit_words(check.limit)
 
 
 def moved(check: GateCheck) -> str:
@@ -109,10 +133,34 @@ def caveats(gate: Gate) -> Iterator[str]:
     """Yield what has to be known beside the checks: what was forced, what differs, what was left out."""
     for reason in gate.forced:
         yield f"forced: compared although {REASONS[reason].meaning}"
+    source = shown_source(gate.candidate.run, machine_hash())
+    if source in NOT_LIVE:
+        yield f"nothing was measured on this machine: {sides(gate)[1]} is {NOT_LIVE[source]}"
     if gate.differences:
         told = "; ".join(f"{one.what}: {one.baseline} against {one.candidate}" for one in gate.differences)
         yield f"besides the version these differ: {told}"
     yield from (f"note: {note}" for note in gate.notes)
+    yield from _clocks(gate)
+    yield from _kept_as_noise(gate)
+
+
+def _clocks(gate: Gate) -> Iterator[str]:
+    """Yield the SM clocks of both sides on the workloads where they differ: that is no merit of either version."""
+    apart = {workload_words(check): check.clocks_mhz for check in gate.checks if check.clocks_mhz}
+    if apart:
+        told = ", ".join(f"{before:.0f} and {after:.0f} MHz on {name}" for name, (before, after) in apart.items())
+        yield f"note: SM clocks of {' and '.join(sides(gate))} differ: {told}"
+
+
+def _kept_as_noise(gate: Gate) -> Iterator[str]:
+    """Yield for each limit the checks that were kept although they are beyond it."""
+    kept: dict[str, list[str]] = {}
+    for check in gate.checks:
+        if check.outcome == "pass" and check.noise and (check.excess or 0.0) > 0:
+            limit = f"{check.limit.metric.key} (limit {with_noise(check)})"
+            kept.setdefault(limit, []).append(f"{workload_words(check)} {moved(check)}")
+    for limit, every in kept.items():
+        yield f"note: kept as noise: {', '.join(every)}, {limit}"
 
 
 def by_workload(gate: Gate) -> dict[str, list[GateCheck]]:

@@ -15,6 +15,8 @@ from ncu_assist.record import Check, Run, Source, Timing
 from ncu_assist.store import StoredRun, machine_hash, shown_source
 from ncu_assist.verdict import Verdict
 
+TOO_LITTLE = ("one-sample", "only-late-samples")  # what is known of time then are durations under ncu
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -51,7 +53,7 @@ class Cell:
     @property
     def speedup(self) -> float | None:
         """Over the version before, from samples of both: one duration a side is too little to average."""
-        if self.verdict is None or self.verdict.verdict == "not-comparable" or self.verdict.reason == "one-sample":
+        if self.verdict is None or self.verdict.verdict == "not-comparable" or self.verdict.reason in TOO_LITTLE:
             return None
         return self.verdict.speedup
 

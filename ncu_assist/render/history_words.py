@@ -9,7 +9,7 @@ from ncu_assist.record import Run, Source
 from ncu_assist.render.history import Cell, Climb, Rung
 from ncu_assist.render.words import factor, origin
 from ncu_assist.store import machine_hash, shown_source
-from ncu_assist.store.naming import VERSION_NUMBER
+from ncu_assist.store.naming import short_name
 from ncu_assist.verdict import REASONS, Verdict
 
 SIGNS = {"faster": "▲", "slower": "▼", "same": "=", "unclear": "?", "not-comparable": "≠"}
@@ -81,16 +81,10 @@ def to_settle(shown: Climb) -> str:
             continue
         reason = REASONS[verdict.reason]
         if reason.command and shown.shown is not None:
-            names = {"kernel": shown.kernel, "baseline": short(rung.before), "candidate": short(rung.version)}
+            names = {"kernel": shown.kernel, "baseline": short_name(rung.before), "candidate": short_name(rung.version)}
             command = f"{reason.command.format(**names)} --workload {shown.shown}"
             return f"unclear: {reason.meaning}\ntry: {command}"
     return ""
-
-
-def short(version: str) -> str:
-    """Return ``v3`` for ``v3_global_memory``; a name without a number stays as it is."""
-    match = VERSION_NUMBER.fullmatch(version)
-    return f"v{match.group(1)}" if match else version
 
 
 def _notes(rung: Rung, shown: Climb) -> Iterator[str]:

@@ -15,6 +15,8 @@ NAME_IN_NOTE = 24
 CODE_WIDTH = 12  # the least of a line's text that is worth showing
 # A line that lost much more time than all code together lost it to other lines: it explains nothing.
 MOST_OF_CHANGE = 2.0
+BARRIER = "barrier"
+WAITS = ("sync", "barrier", "bar.")  # in a line's text, as CUDA, cooperative groups and PTX write it
 LEAST_CHANGE = 0.02  # of the time; below it no single line is named for it
 
 
@@ -88,8 +90,17 @@ def _left(line: LineCost, lines: LineChanges, names: tuple[str, str], width: int
     facts = [f"{duration(line.ns)} ({100 * line.share:.0f} %)"]
     excess = [("sectors", line.sectors_excessive), ("wavefronts", line.wavefronts_excessive)]
     facts += [f"{quantity(amount, '')} excess {what}" for what, amount in excess if amount and line.is_wasteful]
-    facts += [one_line(line.stall.replace("_", " "), 20)] if line.stall else []
+    facts += [_stall(line.stall, line.text)] if line.stall else []
     return _fitted(f"left: {_place(line, lines.own[1], names[1])}", line.text, facts, width)
+
+
+def _stall(stall: str, text: str | None) -> str:
+    """Return what warps at a line waited for.
+
+    One held by a barrier is sampled at the instruction behind it, which is often of another line than the barrier.
+    """
+    elsewhere = stall == BARRIER and text is not None and not any(word in text.lower() for word in WAITS)
+    return f"{BARRIER} before it" if elsewhere else one_line(stall.replace("_", " "), 20)
 
 
 def _place(line: LineCost, own: str | None, name: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from ncu_assist.diff.factors import Factor, Factors, Kind
 from ncu_assist.diff.line_changes import LineChanges
 from ncu_assist.diff.resources import LATENCY, SHARED
@@ -9,10 +11,11 @@ from ncu_assist.diff.why import Limit, Why
 from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.line_words import line_lines
+from ncu_assist.render.words import factor
 
 MOST_LINES = 5
 WIDTH = 80
-NEUTRAL = 0.005  # a factor as near to 1 is 1.00x
+NEUTRAL = "1.00x"  # a factor that rounds to it: no word says which way it went
 PHRASES = {SHARED: "shared-memory wavefronts"}  # what it is to be bound by a resource, where its name does not say it
 # The word for more and for less of each kind of factor; a rate or a clock without a word is higher.
 WORDS: dict[Kind, tuple[str, str]] = {
@@ -27,7 +30,7 @@ WORDS: dict[Kind, tuple[str, str]] = {
 
 def why_lines(why: Why | None, lines: LineChanges | None, names: tuple[str, str], width: int = WIDTH) -> list[str]:
     """Return at most five lines of at most ``width`` columns; ``names`` are what the two sides are called."""
-    told = [] if why is None else [*_bound(why, names, width), *_product(why, width), *_third(why)]
+    told = [] if why is None else [*_bound(why, names, width), *_product(why, width), *_third(why, width)]
     return told if lines is None else [*told, *line_lines(lines, names, MOST_LINES - len(told), width)]
 
 
@@ -37,12 +40,16 @@ def _bound(why: Why, names: tuple[str, str], width: int) -> list[str]:
     if before is None or after is None:
         known, lacking = (after, names[0]) if after else (before, names[1])
         return [f"bound by {_limit(known)}; of {one_line(lacking, 30)} too little was counted"] if known else []
-    launches = "; {} launches → {}".format(*why.launches) if why.launches[0] != why.launches[1] else ""
+    launches = _launches(*why.launches) if why.launches[0] != why.launches[1] else ""
     said = [f"was bound by {_limit(before, words)}, now by {_limit(after, words)}" for words in (2, 1, 0)]
     if not why.bound_changed:
         percents = f"{before.bottleneck.percent:.0f} %, now {after.bottleneck.percent:.0f} %"
         said = [f"both bound by {_limit(after, words, percents)}" for words in (2, 1, 0)]
     return [next((text for text in said if len(text + launches) <= width), said[-1]) + launches]
+
+
+def _launches(before: int, after: int) -> str:
+    return f"; {before} launch{'es' * (before != 1)} → {after}"
 
 
 def _limit(limit: Limit, words: int = 2, percents: str = "") -> str:
@@ -54,42 +61,55 @@ def _limit(limit: Limit, words: int = 2, percents: str = "") -> str:
 
 
 def _product(why: Why, width: int) -> list[str]:
-    """Return the product on what binds, the shorter the narrower."""
+    """Return the product on what binds: in a narrow line with shorter words, never with fewer factors."""
     made = why.main
     if made is None:
         return []
-    start = f"{'' if _is_said(why) else 'ncu: '}{_times(why.time_ratio)} = "
-    drafts = [start + _terms(made, why, rate, clock) for rate, clock in ((True, True), (True, False), (False, False))]
+    shown = [part for part in made.in_short if part.kind != "clock" or not _is_neutral(part)]
+    start = f"ncu: {_times(why.time_ratio)} {_sign(shown, why)} "
+    drafts = [start + _product_of(shown, made, why, words) for words in (3, 2, 1, 0)]
     return [next((draft for draft in drafts if len(draft) <= width), drafts[-1])]
 
 
-def _is_said(why: Why) -> bool:
-    """Tell whether nobody but ncu measured a ratio, the bench saw the same, or a line of its own tells what it saw."""
-    return why.speedup is None or not why.agrees or _times(why.speedup) == _times(why.time_ratio)
+def _sign(shown: list[Factor], why: Why) -> str:
+    """Return = where the factors multiply to the ratio as they are shown, else ≈: each is rounded on its own."""
+    product = prod(float(_gain(part).removesuffix("x")) ** (1 if _helps(part, why) else -1) for part in shown)
+    return "=" if factor(product) == factor(max(why.time_ratio, 1 / why.time_ratio)) else "≈"
 
 
 def _times(ratio: float) -> str:
-    shown = times(max(ratio, 1 / ratio), 3)
+    shown = factor(max(ratio, 1 / ratio))
     return "the same time" if shown == "1.000x" else f"{shown} {'less' if ratio > 1 else 'more'} time"
 
 
-def _terms(made: Factors, why: Why, with_rate: bool, with_clock: bool) -> str:
+def _product_of(shown: list[Factor], made: Factors, why: Why, words: int) -> str:
     """Return the factors that made the time what it is, and behind a slash those that worked against it."""
     helping: list[str] = []
     against: list[str] = []
-    for part in made.in_short:
-        gain = part.gain if why.time_ratio >= 1 else 1 / part.gain
-        if part.kind == "clock" and not with_clock and _is_neutral(part):
-            continue
-        rates = _rates(part, made, why) if with_rate and part.kind == "rate" else ""
-        (helping if gain >= 1 or _is_neutral(part) else against).append(_term(part) + rates)
-    return " x ".join(helping) + "".join(f" / {term}" for term in against)
+    for part in shown:
+        rates = _rates(part, made, why) if words > 2 and part.kind == "rate" else ""
+        (helping if _helps(part, why) else against).append(_term(part, words) + rates)
+    return " x ".join(helping or ["1"]) + "".join(f" / {term}" for term in against)
 
 
-def _term(part: Factor) -> str:
-    word = "" if _is_neutral(part) else WORDS[part.kind][part.candidate < part.baseline]
+def _helps(part: Factor, why: Why) -> bool:
+    """Tell whether a factor has the direction of the whole; what is neutral is told with those that have."""
+    return _is_neutral(part) or (part.gain > 1) == (why.time_ratio >= 1)
+
+
+def _term(part: Factor, words: int = 2) -> str:
+    """Return a factor and what it is of; below two ``words`` the last of its label, below one not which way it went."""
+    way = "" if _is_neutral(part) or not words else WORDS[part.kind][part.candidate < part.baseline]
     label = "latency" if part.kind == "latency" else part.label.removesuffix(" in flight")
-    return f"{times(max(part.gain, 1 / part.gain))} {word}{label}"
+    return f"{_gain(part)} {way}{label if words > 1 else label.split()[-1]}"
+
+
+def _gain(part: Factor) -> str:
+    return NEUTRAL if _is_neutral(part) else factor(max(part.gain, 1 / part.gain))
+
+
+def _is_neutral(part: Factor) -> bool:
+    return f"{max(part.gain, 1 / part.gain):.2f}x" == NEUTRAL
 
 
 def _rates(rate: Factor, made: Factors, why: Why) -> str:
@@ -102,7 +122,7 @@ def _rates(rate: Factor, made: Factors, why: Why) -> str:
     return f" ({busy})" if busy else ""
 
 
-def _third(why: Why) -> list[str]:
+def _third(why: Why, width: int) -> list[str]:
     """Return that the bench saw another ratio, else what the latency is, or what became of what bound the baseline."""
     if why.agrees is False and why.speedup:
         return [f"the bench saw {_times(why.speedup)}: under ncu, clocks and caches are not the same"]
@@ -116,8 +136,10 @@ def _third(why: Why) -> list[str]:
     if made is why.main:
         return []
     work = made.in_short[0]
-    busy = f", {_busy(made)}" if _busy(made) else ""
-    return [f"{made.resource}: {_term(work)} ({_from_to((work.baseline, work.candidate), work.unit)}){busy}"]
+    amounts = f" ({_from_to((work.baseline, work.candidate), work.unit)})"
+    ends = [f"{amounts}, {_busy(made)}" if _busy(made) else amounts, amounts]
+    drafts = [f"{made.resource}: {_term(work, words)}{end}" for end in ends for words in (2, 1)]
+    return [next((draft for draft in drafts if len(draft) <= width), drafts[-1])]
 
 
 def _busy(made: Factors) -> str:
@@ -126,18 +148,11 @@ def _busy(made: Factors) -> str:
 
 
 def _from_to(both: tuple[float, float], unit: str) -> str:
-    """Return two quantities with an arrow between, the unit once where it is the same: ``1.27 → 3.89 TB/s``."""
+    """Return two quantities with an arrow between, the unit once where it is the same: ``1.27 → 3.89 TB/s``.
+
+    A prefix alone is no unit and stays: ``872 → 60.6 k`` would be more, not less.
+    """
+    bare = quantity(0, "" if unit == "cycle" else unit).partition(" ")[2]
     before, after = (quantity(each, "" if unit == "cycle" else unit) for each in both)
     number, _, shown = before.partition(" ")
-    return f"{number if shown and after.endswith(f' {shown}') else before} → {after}"
-
-
-def _is_neutral(part: Factor) -> bool:
-    return abs(part.gain - 1) < NEUTRAL
-
-
-def times(ratio: float, digits: int = 2) -> str:
-    """Return a ratio with the digits that matter, 3.42x and 11.0x; of one near 1 as many as asked for, 1.008x."""
-    if abs(ratio - 1) < 0.1:
-        return f"{ratio:.{digits}f}x"
-    return f"{ratio:.2f}x" if ratio < 10 else f"{ratio:.3g}x"
+    return f"{number if bare and after.endswith(f' {shown}') else before} → {after}"

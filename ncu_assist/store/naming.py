@@ -41,6 +41,12 @@ def is_called(version: str, name: str) -> bool:
     return name == version or (VERSION_NUMBER.fullmatch(name) is not None and version.startswith(f"{name}_"))
 
 
+def short_name(version: str) -> str:
+    """Return ``v3`` for ``v3_global_memory``; a name without a number stays as it is."""
+    match = VERSION_NUMBER.fullmatch(version)
+    return f"v{match.group(1)}" if match else version
+
+
 def with_short_names(versions: Iterable[str]) -> list[str]:
     """Return full names and, of numbered versions, their short ones, to offer the nearest of both."""
     full = list(versions)

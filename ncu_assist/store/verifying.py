@@ -8,6 +8,7 @@ from pathlib import Path
 from ncu_assist.errors import DamagedData
 from ncu_assist.store.naming import RUN_JSON
 from ncu_assist.store.reading import METRICS, SAMPLES, StoredRun, open_run
+from ncu_assist.store.sample_counts import samples_problem
 
 DERIVED_FILES = ("report.html", "findings.json")  # made from a run later on, and made again at will: no hash
 
@@ -72,10 +73,8 @@ def _wrong_samples(stored: StoredRun) -> Iterator[str]:
         return
     samples = stored.samples()
     own = samples[samples["version"] == stored.run.version]
-    taken = set(zip(own["bench_id"], own["workload"], strict=True))
-    for timing in stored.run.bench.timings:
-        if (timing.bench_id, timing.workload) not in taken:
-            yield f"{SAMPLES} has no samples of workload {timing.workload}"
+    workloads = dict.fromkeys([*(timing.workload for timing in stored.run.bench.timings), *map(str, own["workload"])])
+    yield from filter(None, (samples_problem(stored.run, own, workload) for workload in workloads))
 
 
 def _without_reference(stored: StoredRun, error: DamagedData) -> str:

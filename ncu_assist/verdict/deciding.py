@@ -24,8 +24,10 @@ def compare(baseline: pd.DataFrame, candidate: pd.DataFrame) -> Verdict:
     Samples of one bench are paired by round: see ``decide``. Where no bench is common: see ``compare_unpaired``.
     """
     kept = [frame.loc[~frame["late"].astype(bool)] for frame in (baseline, candidate)]
-    if any(frame.empty for frame in kept):
+    if any(frame.empty for frame in (baseline, candidate)):
         return unclear("no-samples")
+    if any(frame.empty for frame in kept):
+        return unclear("only-late-samples")
     times = [as_numbers(frame["time_ns"].to_numpy()) for frame in kept]
     if not all(are_times(side) for side in times):
         return unclear("bad-samples")

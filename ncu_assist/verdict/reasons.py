@@ -56,6 +56,9 @@ REASONS: dict[str, Reason] = {
     ),
     "too-few-samples": Reason("the samples are not paired, and a side has fewer than 20", BENCH),
     "no-samples": Reason("at least one of the two has neither timings nor a duration", PROFILE),
+    "only-late-samples": Reason(
+        "every sample of one of the two was late: its call was not enqueued before the stream ran on", BENCH
+    ),
     "bad-samples": Reason("a sample is no time: zero, negative, infinite or no number", BENCH),
     "one-sample": Reason(
         "there is one duration a side, taken under ncu; identical binaries have been seen 50 % apart in that", BENCH

@@ -63,14 +63,20 @@ def test_an_imported_run_can_be_one(run: Run, tmp_path: Path, monkeypatch: pytes
     plain_report(tmp_path)
     assert run("import", "mine.ncu-rep", "--kernel", "train", "--version", "first").code == 0
     none = run("baseline", "show", "train")
-    assert (none.code, none.out) == (2, "")
-    assert "no baseline is set: train has no version 'v0'" in none.err
-    assert "try: ncu-assist baseline set train/first" in none.err
+    assert (none.code, none.err) == (0, "")
+    assert "train has no baseline: none is set, and train has no version 'v0'" in none.out
+    assert "try: ncu-assist baseline set train/first" in none.out
+    nothing = run("baseline", "show", "train", "--json").json
+    assert (nothing["set"], nothing["run"], nothing["missing"][:21]) == (False, None, "train has no version ")
     assert run("baseline", "set", "train/first").out.startswith("train/first@")
     assert "imported" in run("baseline", "show", "train").out
     cleared = run("baseline", "clear", "train")
     assert cleared.code == 0
-    assert cleared.out.startswith("no run: v0 has not been measured")
+    assert "train has no baseline: the one that was set is cleared, and train has no" in cleared.out
+    again = run("baseline", "clear", "train")
+    assert (again.code, again.out) == (0, none.out)
+    gate = run("gate", "train")
+    assert (gate.code, "no baseline is set: train has no version 'v0'" in gate.err) == (2, True)
 
 
 @pytest.mark.parametrize(

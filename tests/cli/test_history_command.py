@@ -131,3 +131,9 @@ def test_nothing_was_measured(run: Run, tmp_path: Path, monkeypatch: pytest.Monk
     answer = run("history")
     assert (answer.code, answer.out) == (2, "")
     assert "nothing has been measured yet" in answer.err
+
+
+def test_the_help_names_all_as_the_error_does(run: Run, recorded: Path) -> None:
+    assert "--workload NAME|all" in run("history", "--help").out
+    assert "all" in run("history", "--workload", "zz").err
+    assert run("history", "--workload", "all").out == run("history").out

@@ -10,7 +10,8 @@ import pytest
 from factories import DEVICE, PROFILE, WORKLOAD, launch, make_run, metrics_frame, samples_frame, save_run, times
 
 from ncu_assist.diff import diff_runs
-from ncu_assist.diff.timing import Samples, common_bench, is_timed, verdict_by_time
+from ncu_assist.diff.by_time import verdict_by_time
+from ncu_assist.diff.timing import Samples, common_bench, is_timed
 from ncu_assist.errors import DamagedData
 from ncu_assist.store import Store, StoredRun
 

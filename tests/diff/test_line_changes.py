@@ -84,7 +84,7 @@ def test_what_lost_its_waste_comes_before_what_lost_more_time() -> None:
     found = line_changes(before, after)
     assert shown(found)[:2] == [("moved", 2, 2), ("moved", 1, 1)]
     assert [one.is_material for one in found.changes[:2]] == [True, False]
-    assert found.changes[0].waste_ns == pytest.approx(-30_000.0)
+    assert found.changes[0].pipe_ns == pytest.approx(-30_000.0)
     assert found.changes[0].direction == -1
 
 
@@ -97,9 +97,17 @@ def test_a_trifle_of_waste_ranks_by_its_time() -> None:
 def test_waste_that_only_went_to_another_line_is_none_that_vanished() -> None:
     before = side(1, TEXT, cost(1, 50_000.0, sectors_excessive=6e7))
     after = side(2, TEXT, cost(1, 40_000.0, sectors_excessive=3e7), cost(2, 10_000.0, sectors_excessive=3e7))
-    assert [one.waste_ns for one in line_changes(before, after).changes] == [0.0, 0.0]
+    assert [one.pipe_ns for one in line_changes(before, after).changes] == [0.0, 0.0]
     half = replace(after, lines=after.lines[:1])
-    assert line_changes(before, half).changes[0].waste_ns == pytest.approx(-30_000.0)
+    assert line_changes(before, half).changes[0].pipe_ns == pytest.approx(-30_000.0)
+
+
+def test_no_pipe_is_busy_for_longer_than_its_side_took() -> None:
+    """An excess says what was asked of L1, and a line that waits elsewhere may have no time; the launch has."""
+    before = side(1, TEXT, cost(1, 90_000.0, sectors_excessive=9e8), duration_ns=100_000.0)
+    after = side(2, TEXT, cost(1, 20_000.0, sectors_excessive=0.0), duration_ns=30_000.0)
+    assert line_changes(before, after).changes[0].pipe_ns == -100_000.0
+    assert line_changes(after, before).changes[0].pipe_ns == 100_000.0
 
 
 def test_what_samples_and_durations_wander_by_is_no_change() -> None:

@@ -3,37 +3,21 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 import pytest
-from factories import STALL, launch
+from factories import STALL
 from hypothesis import given
 from hypothesis import strategies as st
 from ladder import counters
+from made_counters import MADE, every, side
 
 from ncu_assist.diff.bottleneck import Bottleneck, bottleneck, bottleneck_of_launch
 from ncu_assist.diff.factors import factors
 from ncu_assist.diff.resources import RESOURCES
 from ncu_assist.diff.why import Why, why
-from ncu_assist.frame import Combined, combine_launches
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 
 LONG = STALL.format("long_scoreboard")
-MADE = [resource for resource in RESOURCES.values() if not resource.is_coarse]
-
-
-def side(*launches: dict[str, float], duration_ns: float | None = 100_000.0, by_name: Any = ()) -> Combined:
-    """Counters by key of the catalogue, a mapping a launch."""
-    tables = [{CATALOGUE[key].names[0]: value for key, value in one.items()} | dict(by_name) for one in launches]
-    records = [launch(index, duration_ns=duration_ns) for index in range(len(tables))]
-    return combine_launches("small", records, tables)
-
-
-def every(number: float, share: float) -> dict[str, float]:
-    """A launch with everything counted; ``share`` is how busy each unit was."""
-    keys = {key for one in MADE for key in (one.busy, one.work, one.clock, one.units) if key in CATALOGUE}
-    keys |= {"dram_bytes_read", "dram_bytes_write", "achieved_warps", "sm_cycles_active", "sm_cycles_elapsed"}
-    return {key: share if CATALOGUE[key].unit == "%" else number for key in keys}
 
 
 sizes = st.floats(1.0, 1e12)
@@ -161,7 +145,7 @@ BASIC = {"dram_throughput": 75.0, "memory_throughput": 80.0, "sm_throughput": 20
 
 def test_what_was_not_counted_is_not_said() -> None:
     basic = side(BASIC)
-    found = why(basic, basic, 1.0)
+    found = why(basic, basic)
     assert found is not None
     assert found.candidate is not None
     assert (found.candidate.bottleneck.name, found.factors) == ("DRAM", ())  # its clock and its bytes are not there
@@ -201,14 +185,6 @@ def test_launches_are_a_factor_where_their_number_changed() -> None:
     assert made.parts[0].kind == "launches"
     assert made.parts[0].gain == 4.0
     assert found.factors[0].of("work").gain == pytest.approx(1.0)  # type: ignore[union-attr]
-
-
-@pytest.mark.parametrize(("speedup", "agrees"), [(None, None), (2.0, True), (1.85, True), (1.7, False), (2.3, False)])
-def test_a_bench_that_saw_another_ratio_is_told(speedup: float | None, agrees: bool | None) -> None:
-    made = every(1e6, 80.0)
-    found = why(side(made, duration_ns=2e5), side(made, duration_ns=1e5), speedup)
-    assert found is not None
-    assert found.agrees is agrees
 
 
 def test_latency_says_what_warps_wait_for() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from factories import make_run
 
@@ -9,7 +11,9 @@ from ncu_assist.diff.metric_rows import Row
 from ncu_assist.diff.noise import BEYOND, WITHIN, NoiseModel
 from ncu_assist.gate import GateCheck, parse_limit
 from ncu_assist.gate.judging import Place, Timed, judge_metric, judge_time
-from ncu_assist.verdict import Verdict, not_comparable
+from ncu_assist.gate.records import GATE_REASONS
+from ncu_assist.render.gate_reasons import reason_words
+from ncu_assist.verdict import REASONS, Verdict, not_comparable
 
 PLACE = Place(make_run(version="v6_old"), make_run(version="v7_new"), "small")
 NOISE = NoiseModel(None)
@@ -65,10 +69,10 @@ def test_the_whole_interval_has_to_be_on_one_side_of_the_limit(
 
 def test_what_is_unclear_says_how_to_settle_it() -> None:
     check = timed("time:2%", slower_by(0.015, 0.025))
-    assert check.reason == "the 99 % interval reaches across the limit"
+    assert reason_words(check) == "the 99 % interval reaches across the limit"
     assert check.next == "ncu-assist bench add_one v6 v7 --rounds 400 --workload small"
     assert timed("time:2%", slower_by(0.015, 0.025, 400)).next.endswith("--rounds 1600 --workload small")
-    assert "0.5 %, the least that is told apart" in timed("time:0%", slower_by(0.004, 0.006)).reason
+    assert "0.5 %, the least that is told apart" in reason_words(timed("time:0%", slower_by(0.004, 0.006)))
 
 
 @pytest.mark.parametrize(
@@ -89,14 +93,14 @@ def test_without_an_interval_the_word_decides(word: str, slowdown: float | None,
 
 def test_one_sample_is_likely_and_no_more() -> None:
     check = timed("time:2%", unpaired("unclear", 0.5, "slower"))
-    assert check.reason.startswith("likely slower, but there is one duration a side")
+    assert reason_words(check).startswith("likely slower, but there is one duration a side")
     assert check.next.startswith("ncu-assist bench add_one v6 v7")
 
 
 def test_runs_that_cannot_be_compared_are_unclear() -> None:
     check = timed("time:2%", not_comparable("other-device"))
     assert (check.outcome, check.verdict, check.delta) == ("unclear", "not-comparable", None)
-    assert "different GPUs" in check.reason
+    assert "different GPUs" in reason_words(check)
 
 
 def test_nothing_is_proposed_that_cannot_be_run() -> None:
@@ -156,16 +160,16 @@ def test_points_are_of_a_percentage() -> None:
 
 def test_noise_is_settled_by_repeats() -> None:
     check = counted("dram_bytes:0%", 100.0, 103.0)
-    assert check.reason.startswith("it may be noise")
+    assert reason_words(check).startswith("it may be noise")
     assert check.next == "ncu-assist profile add_one v6 v7 --repeats 5 --workload small"
 
 
 def test_a_metric_that_a_side_lacks_is_unclear() -> None:
     check = counted("dram_bytes:0%", 100.0, None)
     assert (check.outcome, check.verdict, check.baseline, check.candidate) == ("unclear", "missing", 100.0, None)
-    assert check.reason == "not counted in v7 (section set full)"
+    assert reason_words(check) == "not counted in v7 (section set full)"
     assert check.next == ""
-    assert "v6 (section set full) or v7 (section set full)" in counted("dram_bytes:0%", None, None).reason
+    assert "v6 (section set full) or v7 (section set full)" in reason_words(counted("dram_bytes:0%", None, None))
 
 
 @pytest.mark.parametrize("odd", [float("inf"), float("-inf"), float("nan")])
@@ -174,3 +178,47 @@ def test_what_is_no_number_is_not_counted(odd: float) -> None:
     assert (check.outcome, check.candidate, check.delta) == ("unclear", None, None)
     time = judge_time(parse_limit("time:2%", list), Timed(unpaired("unclear", None), odd, 100.0), PLACE)
     assert (time.outcome, time.baseline) == ("unclear", None)
+
+
+def ticks(low: float, high: float) -> Verdict:
+    """The verdict of a short kernel whose slow-down is less than the timer resolves."""
+    return replace(slower_by(low, high), verdict="unclear", reason="not-resolved")
+
+
+@pytest.mark.parametrize(
+    ("limit", "low", "high", "outcome"),
+    [
+        ("time:0%", 0.006, 0.018, "unclear"),
+        ("time:1%", 0.011, 0.018, "unclear"),
+        ("time:1%", 0.006, 0.018, "unclear"),
+        ("time:2%", 0.006, 0.018, "pass"),
+        ("time:0%", -0.018, -0.006, "pass"),
+    ],
+)
+def test_what_the_timer_does_not_resolve_is_never_broken(limit: str, low: float, high: float, outcome: str) -> None:
+    check = timed(limit, ticks(low, high))
+    assert check.outcome == outcome
+    if outcome == "unclear":
+        assert check.reason == "not-resolved"
+        assert check.next == "ncu-assist bench add_one v6 v7 --workload all"
+
+
+def test_at_zero_percent_the_word_of_the_verdict_decides() -> None:
+    edge = slower_by(0.005, 0.006)
+    assert timed("time:0%", replace(edge, verdict="slower")).outcome == "regression"
+    assert timed("time:0%", replace(edge, verdict="unclear")).outcome == "unclear"
+    assert timed("time:0%", replace(edge, verdict="same")).outcome == "pass"
+
+
+def test_noise_is_told_in_the_unit_of_the_metric() -> None:
+    points = counted("dram_throughput:3pt", 80.0, 74.0)
+    assert points.noise == pytest.approx(WITHIN * 1.0)  # twice the floor of 0.5 points, as no recording knows of it
+    assert points.excess == pytest.approx(3.0)
+    assert counted("registers:+8", 30.0, 39.0, exact=True).noise == 0.0
+    assert timed("time:2%", slower_by(0.021, 0.04)).noise is None
+
+
+def test_every_reason_of_a_gate_has_words() -> None:
+    check = timed("time:2%", slower_by(0.015, 0.025))
+    for code in (*GATE_REASONS, *REASONS):
+        assert reason_words(replace(check, reason=code))

@@ -154,6 +154,7 @@ def test_other_names_of_ncu_stand_for_themselves_and_need_a_sign() -> None:
         ("Time", "time"),
         ("tme", "time"),
         ("duraton", "duration"),
+        ("dram_throughpt", "dram_throughput"),
     ],
 )
 def test_a_name_that_nothing_has_gets_the_nearest(name: str, near: str) -> None:

@@ -8,18 +8,35 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
-from factories import DEVICE, PROFILE, WORKLOAD, launch, make_run, samples_frame, save_run
+from factories import (
+    BENCH_ID,
+    DEVICE,
+    PROFILE,
+    WORKLOAD,
+    launch,
+    make_run,
+    metrics_frame,
+    samples_frame,
+    save_run,
+    times,
+    timing,
+)
 from gated import CONFLICTS, LARGE, LATER, SMALL, Archive
 
+from ncu_assist.diff import diff_runs
 from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.gate import Gate
 from ncu_assist.pipeline.gating import GateRequest, gate
-from ncu_assist.record import Check
+from ncu_assist.pipeline.history import history
+from ncu_assist.record import Bench, Check
+from ncu_assist.render.gate_reasons import reason_words
 from ncu_assist.render.json.gate import gate_json
 from ncu_assist.render.markdown.gate import gate_markdown
 from ncu_assist.render.terminal.gate import gate_text
 from ncu_assist.spec import source_sha256
+from ncu_assist.store import StoredRun, metrics_parquet, samples_parquet
 from ncu_assist.store.baselines import set_baseline
 
 BOTH = {SMALL: 1e5, LARGE: 1e6}
@@ -97,7 +114,7 @@ def test_a_name_that_only_the_runs_have(archive: Archive) -> None:
     archive.save("v0_torch", BOTH, {"sm__quantum_flux.sum": 7.0})
     archive.save("v1_own", BOTH, {})
     result = judged(archive, "add_one", "sm__quantum_flux.sum:+0")
-    assert (result.outcome, result.checks[0].reason) == ("unclear", "not counted in v1 (section set full)")
+    assert (result.outcome, reason_words(result.checks[0])) == ("unclear", "not counted in v1 (section set full)")
     with pytest.raises(UsageProblem, match="no metric is called"):
         judged(archive, "add_one", "sm__quantum_fluxes.sum:+0")
 
@@ -114,12 +131,12 @@ def test_a_metric_that_a_side_lacks_is_unclear_and_says_why(archive: Archive) ->
     archive.save("v2_unprofiled", BOTH)
     archive.save("v3_tma", BOTH, {STORES: 0.0, "smsp__inst_executed_op_utmaldg.sum": 9.0})
     check = judged(archive, "v1", NO_CONFLICTS).checks[0]
-    assert (check.outcome, check.reason) == ("unclear", "not counted in v1 (section set basic)")
+    assert (check.outcome, reason_words(check)) == ("unclear", "not counted in v1 (section set basic)")
     assert check.next == "ncu-assist profile add_one v0 v1 --workload small"
     check = judged(archive, "v2", NO_CONFLICTS).checks[0]
-    assert (check.outcome, check.reason) == ("unclear", "not counted in v2 (it was not profiled there)")
+    assert (check.outcome, reason_words(check)) == ("unclear", "not counted in v2 (it was not profiled there)")
     check = judged(archive, "v3", "sectors_per_request_store:+0").checks[0]
-    assert check.reason.startswith("not counted in v3 (section set full): n/a")
+    assert reason_words(check).startswith("not counted in v3 (section set full): n/a")
     assert check.next == ""
 
 
@@ -129,7 +146,7 @@ def test_without_a_bench_nothing_is_settled(archive: Archive) -> None:
     check = judged(archive).checks[0]
     assert (check.outcome, check.verdict, check.delta) == ("unclear", "unclear", 0.0)
     assert (check.baseline, check.candidate) == (100_000.0, 100_000.0)
-    assert "one duration a side" in check.reason
+    assert "one duration a side" in reason_words(check)
     assert check.next == "ncu-assist bench add_one v0 v1 --workload small"
 
 
@@ -148,7 +165,7 @@ def test_runs_of_different_gpus_are_unclear_unless_forced(archive: Archive) -> N
     result = judged(archive, "add_one", "time:2%", NO_CONFLICTS)
     assert (result.outcome, result.exit_code) == ("unclear", 4)
     assert {check.verdict for check in result.checks} == {"not-comparable"}
-    assert {check.reason for check in result.checks} == {"the two were measured on different GPUs"}
+    assert {reason_words(check) for check in result.checks} == {"the two were measured on different GPUs"}
     assert "GPU model" in {one.what for one in result.differences}
     forced = judged(archive, "add_one", "time:2%", NO_CONFLICTS, force=True)
     assert (forced.outcome, forced.forced) == ("pass", ("other-device",))
@@ -173,7 +190,7 @@ def test_a_wrong_version_keeps_no_limit(archive: Archive) -> None:
     archive.save("v1_own", BOTH, checks=failed)
     result = judged(archive, "add_one", "time:50%")
     assert outcomes(result) == {(SMALL, "time"): "pass", (LARGE, "time"): "regression"}
-    assert result.checks[1].reason == "the check of v1 failed there: norm error 2"
+    assert reason_words(result.checks[1]) == "the check of v1 failed there: norm error 2"
     assert outcomes(judged(archive, "v0", "time:50%", against="v1")) == {
         (SMALL, "time"): "pass",
         (LARGE, "time"): "unclear",
@@ -235,7 +252,13 @@ def test_without_a_baseline_the_way_to_one_is_shown(archive: Archive) -> None:
 
 @pytest.mark.parametrize(
     ("candidate", "words"),
-    [("add_on", "did you mean 'add_one'"), ("add_one/v9", "has no version 'v9'"), ("v9", "no kernel has a version")],
+    [
+        ("add_on", "did you mean 'add_one'"),
+        ("add_one/v9", "has no version 'v9'"),
+        ("v9", "no kernel or reference 'v9'; did you mean 'v0'"),
+        ("nope", "no kernel or reference 'nope'; kernels: add_one; versions: v0, v0_torch"),
+        ("v0_torh", "did you mean 'v0_torch'"),
+    ],
 )
 def test_a_candidate_that_is_not_there(archive: Archive, candidate: str, words: str) -> None:
     archive.save("v0_torch", BOTH)
@@ -316,7 +339,10 @@ def test_the_newest_check_counts(archive: Archive) -> None:
     failed = (Check(SMALL, False, "an output was not written", (0,), None, None),)
     archive.save("v1_own", {SMALL: 0}, checks=failed, **LATER)
     check = judged(archive).checks[0]
-    assert (check.outcome, check.reason) == ("regression", "the check of v1 failed there: an output was not written")
+    assert (check.outcome, reason_words(check)) == (
+        "regression",
+        "the check of v1 failed there: an output was not written",
+    )
 
 
 @pytest.mark.parametrize("odd", [float("nan"), float("inf"), 0.0, -1.0])
@@ -327,7 +353,7 @@ def test_samples_that_are_no_times_are_unclear(archive: Archive, odd: float) -> 
     save_run(archive.store, saved, None, frame)
     result = judged(archive, "v1", "time:2%")
     assert (result.exit_code, result.checks[0].delta) == (4, None)
-    assert "is no time" in result.checks[0].reason
+    assert "is no time" in reason_words(result.checks[0])
     for shown in (gate_text(result), gate_markdown(result)):
         assert "unclear" in shown
     json.dumps(gate_json(result), allow_nan=False)
@@ -368,3 +394,108 @@ def test_a_later_bench_hides_no_counters_and_unpairs_no_times(archive: Archive) 
     times = [check for check in result.checks if check.limit.is_on_time]
     assert all(check.low is not None for check in times)
     assert [check.candidate for check in result.checks if not check.limit.is_on_time] == [3.0, 3.0]
+
+
+DATA = Path(__file__).parents[1] / "data"
+
+
+def test_the_same_code_is_no_regression(archive: Archive) -> None:
+    """A recorded bench of one kernel built twice: 0.6 to 1.8 % apart, which is less than two ticks of the timer."""
+    recorded = pd.read_parquet(DATA / "same_code_small_scale_v1.parquet")
+    recorded = recorded[recorded["bench_id"] == "aa68e633b8fc"].drop(columns=["pair", "kind"])
+    (workload,) = recorded["workload"].unique()
+    for name, version in (("v1_thread_an_element", "v1_one"), ("v1_thread_an_element (again)", "v2_again")):
+        samples = recorded[recorded["version"] == name].assign(version=version)
+        run = make_run(version=version, launches=(), profile=None, workloads=(replace(WORKLOAD, name=workload),))
+        save_run(archive.store, run, None, samples)
+    runs = [archive.store.runs("add_one", version)[0] for version in ("v1_one", "v2_again")]
+    told = diff_runs(runs[0], runs[1]).verdict
+    assert (told.verdict, told.reason) == ("unclear", "not-resolved")
+    result = judged(archive, "v2", against="v1")
+    assert [(check.outcome, check.reason) for check in result.checks] == [("unclear", "not-resolved")]
+    assert (result.exit_code, judged(archive, "v1", against="v2").exit_code) == (4, 0)
+    assert judged(archive, "v2", "time:1%", against="v1").exit_code == 4
+
+
+def test_other_clocks_are_named_in_every_format(archive: Archive) -> None:
+    for version, seed, mhz in (("v0_torch", 1, 1980.0), ("v1_own", 2, 1755.0)):
+        samples = samples_frame(times(1e5, seed), version=version, sm_clock_mhz=mhz)
+        save_run(archive.store, make_run(version=version, launches=(), profile=None), None, samples)
+    result = judged(archive, "v1")
+    assert result.checks[0].clocks_mhz == (1980.0, 1755.0)
+    for shown in (gate_text(result), gate_markdown(result)):
+        assert "SM clocks of v0 and v1 differ: 1980 and 1755 MHz on small" in " ".join(shown.split())
+    assert gate_json(result)["checks"][0]["sm_clocks_mhz"] == [1980.0, 1755.0]
+
+
+def test_repeats_under_ncu_count_as_in_a_diff(archive: Archive) -> None:
+    def repeated(version: str, middle: float) -> StoredRun:
+        launches = tuple(launch(i, repeat=i, duration_ns=middle * (1 + 0.001 * (i % 5))) for i in range(30))
+        return save_run(archive.store, make_run(version=version, launches=launches), metrics_frame(*[{}] * 30))
+
+    pair = repeated("v0_torch", 1e5), repeated("v1_own", 2e5)
+    verdict = diff_runs(*pair).verdict
+    assert verdict.reason == "clocks-unknown"
+    check = judged(archive, "v1").checks[0]
+    assert (check.outcome, check.reason, check.detail.likely) == ("unclear", verdict.reason, "slower")
+
+
+def late_only(archive: Archive, version: str, metrics: dict[str, float] | None) -> StoredRun:
+    """Save a run whose samples were all late, as a bench does: it has no timing."""
+    contents = {"samples.parquet": samples_parquet(samples_frame([1e5] * 30, version=version, late=range(30)))}
+    if metrics is not None:
+        contents["metrics.parquet"] = metrics_parquet(metrics_frame(metrics))
+    launches = () if metrics is None else (launch(),)
+    bench = Bench(BENCH_ID, "read", 30, (40.0, 41.0), (), ())
+    run = make_run(version=version, launches=launches, profile=PROFILE if launches else None, bench=bench)
+    return archive.store.save(run, contents)
+
+
+@pytest.mark.parametrize("metrics", [None, {}])
+def test_samples_that_were_all_late_are_a_reason_of_their_own(
+    archive: Archive, metrics: dict[str, float] | None
+) -> None:
+    before = archive.save("v0_torch", {SMALL: 1e5}, metrics)
+    after = late_only(archive, "v1_own", metrics)
+    told = diff_runs(before, after).verdict
+    assert (told.verdict, told.reason) == ("unclear", "only-late-samples")
+    assert told.speedup == (None if metrics is None else 1.0)  # what ncu says of it
+    check = judged(archive, "v1").checks[0]
+    assert (check.outcome, check.reason) == ("unclear", "only-late-samples")
+    assert check.next == "ncu-assist bench add_one v0 v1 --workload small"
+    assert "was late" in gate_text(judged(archive, "v1"))
+    assert archive.store.verify() == []
+
+
+@pytest.mark.parametrize("kept", [0, 60])
+def test_fewer_samples_than_the_record_says_are_damage(archive: Archive, kept: int) -> None:
+    before = archive.save("v0_torch", {SMALL: 1e5}, {})
+    whole = samples_frame(times(1e5, 1), version="v1_own")
+    bench = Bench(BENCH_ID, "read", 100, (40.0, 41.0), (), (timing(whole),))
+    contents = {"samples.parquet": samples_parquet(whole[:kept]), "metrics.parquet": metrics_parquet(metrics_frame({}))}
+    after = archive.store.save(make_run(version="v1_own", bench=bench), contents)
+    for compare in (lambda: diff_runs(before, after), lambda: judged(archive, "v1"), lambda: history(archive.project)):
+        with pytest.raises(DamagedData, match="samples of workload small"):
+            compare()
+    assert ["samples of workload small" in damage.problem for damage in archive.store.verify()] == [True]
+
+
+def test_a_name_that_the_runs_lack_gets_the_key_that_has_the_number(archive: Archive) -> None:
+    archive.save("v0_torch", {SMALL: 1e5}, {})
+    archive.save("v1_own", {SMALL: 1e5}, {})
+    check = judged(archive, "v1", "sm__inst_executed.sum:+0").checks[0]
+    assert (check.outcome, check.detail.nearest) == ("unclear", "instructions")
+    assert reason_words(check).endswith("did you mean 'instructions'?")
+    assert check.next == "ncu-assist explain instructions"
+    assert judged(archive, "v1", "launch__occupancy_cluster_pct:+0pt").checks[0].detail.nearest == ""
+
+
+def test_a_candidate_that_was_not_measured_here_is_said(archive: Archive) -> None:
+    archive.save("v0_torch", {SMALL: 1e5}, machine="other")
+    archive.save("v1_own", {SMALL: 9e4}, machine="other", source="recorded")
+    recorded = judged(archive, "v1")
+    assert (recorded.exit_code, recorded.source) == (0, "recorded")
+    for shown in (gate_text(recorded), gate_markdown(recorded)):
+        assert "nothing was measured on this machine: v1 is a recorded run" in shown
+    archive.save("v2_live", {SMALL: 9e4})
+    assert "nothing was measured" not in gate_text(judged(archive, "v2"))

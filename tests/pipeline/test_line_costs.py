@@ -138,7 +138,14 @@ def test_a_report_without_lines_says_why(name: str, reason: str) -> None:
 
 
 def test_a_recorded_run_keeps_the_lines_of_one_workload() -> None:
-    assert changed(6, 7, "b1_d96").notes == ("the report holds no launch of b1_d96",) * 2
+    assert changed(6, 7, "b1_d96").notes == ("kept of b64_d96, not of b1_d96: --workload b64_d96",) * 2
+
+
+def test_a_run_that_knows_no_workloads_has_no_command_for_them() -> None:
+    stored = step(6)
+    unnamed = tuple(replace(one, workload=None) for one in stored.run.launches if one.workload == WORKLOAD)
+    run = StoredRun(replace(stored.run, launches=unnamed), stored.folder)
+    assert side_lines(run, [-1]).note == "the report holds no launch of those compared"
 
 
 def test_most_of_the_time_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,6 +110,26 @@ def test_names_from_outside_do_not_steer_the_terminal(archive: Archive) -> None:
     assert "\\|" in markdown
 
 
+def test_the_noise_on_top_of_a_limit_is_shown(archive: Archive) -> None:
+    name = "dram__cycles_active.avg.pct_of_peak_sustained_elapsed"
+    keys = ("dram_throughput:1pt", "dram_bytes:1%")
+    bytes_ = "dram__bytes_read.sum"
+    archive.save("v1_own", {SMALL: 1e5}, {name: 81.5, bytes_: 2.1e8})
+    told = judged(archive, *keys)
+    noise = told.checks[0].noise or 0.0
+    shown = f"dram_throughput (limit 1 pt + {noise:.1f} pt noise)"
+    assert noise > 0.5
+    for text in (gate_text(told, Style(300)), gate_markdown(told)):
+        assert f"kept as noise: small -1.5 pt, {shown}" in text.replace("\\", "")
+    assert "limits: dram_throughput 1 pt + noise, dram_bytes 1 % + noise" in gate_text(told, Style(300))
+    assert gate_json(told)["checks"][0]["noise"] == noise
+    archive.save("v2_own", {SMALL: 1e5}, {name: 83.0 - 1.0 - 1.5 * noise, bytes_: 2.0e9})
+    worse = gate(archive.project, GateRequest("v2", fail_on=keys))
+    (unclear, failed) = (one.message for one in complaints(worse))
+    assert f"(dram_throughput, limit 1 pt + {noise:.1f} pt noise): it may be noise" in unclear
+    assert " % noise)" in failed
+
+
 def test_markdown_folds_the_details(archive: Archive) -> None:
     archive.save("v1_own", {SMALL: 1.02e5, "medium": 1e5, LARGE: 1.2e6}, {})
     lines = gate_markdown(judged(archive)).splitlines()

@@ -20,6 +20,7 @@ def baseline_json(shown: BaselineInForce) -> dict[str, Any]:
             "set": shown.is_set,
             "since": shown.since,
             "cleared": shown.cleared,
+            "missing": shown.missing or None,
             "version": run.version if run else None,
             "run_id": run.run_id if run else None,
             "run": _facts(stored) if stored else None,

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ncu_assist.gate import Gate, GateCheck
+from ncu_assist.render.gate_reasons import reason_words
 from ncu_assist.render.json.values import answer
 
 
@@ -15,7 +16,8 @@ def gate_json(gate: Gate) -> dict[str, Any]:
     Values are in the unit of the metric, of ``time`` medians in ns. ``delta`` is in points for percentages, else
     relative, as are ``delta_low`` and ``delta_high``, the 99 % interval of a time; ``limit`` is as it was typed, its
     ``limit_amount`` of the kind ``relative`` (0.02 is 2 %), ``points`` or ``absolute``, in the ``direction`` rise or
-    fall.
+    fall. ``noise``, in the unit of the metric, is how much further a counter may go and be kept, and twice that before
+    it is broken; 0 for what repeats exactly, null for a time. ``sm_clocks_mhz``, baseline first, where they differ.
     """
     return answer(
         "gate",
@@ -51,6 +53,8 @@ def _check(check: GateCheck) -> dict[str, Any]:
         "delta_high": check.high,
         "verdict": check.verdict,
         "outcome": check.outcome,
-        "reason": check.reason or None,
+        "noise": check.noise,
+        "sm_clocks_mhz": list(check.clocks_mhz) if check.clocks_mhz else None,
+        "reason": reason_words(check) or None,
         "next": check.next or None,
     }

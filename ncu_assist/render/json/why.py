@@ -15,7 +15,9 @@ def why_json(why: Why | None) -> dict[str, Any] | None:
     """Return what binds each side and the product of factors on it; null where the counters do not say.
 
     ``gain`` of a factor is what it makes of baseline time over candidate time: the gains of one ``product`` multiply to
-    ``time_ratio``, that of the durations under ncu. ``agrees`` says whether ``speedup``, the bench's, is about that.
+    ``time_ratio``, that of the durations under ncu. ``agrees`` says whether that is ``within`` what the bench's
+    interval makes likely: wider by ``noise``, how far a ratio of durations under ncu strays. Null without a bench, and
+    where a ratio of 1 would be within it as well.
     """
     if why is None:
         return None
@@ -23,6 +25,8 @@ def why_json(why: Why | None) -> dict[str, Any] | None:
         "time_ratio": why.time_ratio,
         "speedup": why.speedup,
         "agrees": why.agrees,
+        "within": {"low": why.expected[0], "high": why.expected[1]} if why.expected else None,
+        "noise": why.noise,
         "launches": {"baseline": why.launches[0], "candidate": why.launches[1]},
         "bound_changed": why.bound_changed,
         "bound_by": {"baseline": _limit(why.baseline), "candidate": _limit(why.candidate)},
@@ -31,7 +35,11 @@ def why_json(why: Why | None) -> dict[str, Any] | None:
 
 
 def lines_json(lines: LineChanges | None) -> list[dict[str, Any]]:
-    """Return the lines whose cost changed, what explains most first; a side is null where the line is not in it."""
+    """Return the lines whose cost changed, what explains most first; a side is null where the line is not in it.
+
+    ``delta_ns`` is of the sampled time at the line. ``pipe_ns`` is the time in the pipes of L1 at their peak of the
+    excess accesses that the line gained or lost: no part of the line's time, for other lines wait for them too.
+    """
     return [_change(change) for change in lines.changes] if lines else []
 
 
@@ -67,7 +75,7 @@ def _change(change: LineChange) -> dict[str, Any]:
         "kind": change.kind,
         "text": change.text,
         "delta_ns": change.delta_ns,
-        "waste_ns": change.waste_ns,
+        "pipe_ns": change.pipe_ns,
         "is_material": change.is_material,
         "baseline": _cost(change.baseline) if change.baseline else None,
         "candidate": _cost(change.candidate) if change.candidate else None,

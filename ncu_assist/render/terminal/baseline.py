@@ -9,18 +9,24 @@ from ncu_assist.render.terminal.style import Style, to_text
 from ncu_assist.render.words import origin
 from ncu_assist.store import StoredRun, machine_hash, shown_source
 
-UNMEASURED = "no run: v0 has not been measured"
-
 
 def baseline_text(shown: BaselineInForce, style: Style | None = None) -> str:
     """Return which run ``@baseline`` names, since when, and what is known of it."""
     from rich.text import Text
 
-    lines = [Text(one_line(shown.run.reference) if shown.run else UNMEASURED, style="bold"), Text(_standing(shown))]
-    if shown.run is not None:
-        lines += [Text(_facts(shown.run), style="dim")]
-        lines += [Text(f"note: {one_line(text)}", style="red") for text in _failed_checks(shown.run)]
+    if shown.run is None:
+        return to_text([Text(line) for line in _none(shown)], style)
+    lines = [Text(one_line(shown.run.reference), style="bold"), Text(_standing(shown))]
+    lines += [Text(_facts(shown.run), style="dim")]
+    lines += [Text(f"note: {one_line(text)}", style="red") for text in _failed_checks(shown.run)]
     return to_text(lines, style)
+
+
+def _none(shown: BaselineInForce) -> list[str]:
+    """Return that a kernel has no baseline, why, and how it gets one."""
+    set_ = "the one that was set is cleared" if shown.cleared else "none is set"
+    lines = [f"{one_line(shown.kernel)} has no baseline: {set_}, and {one_line(shown.missing)}"]
+    return [*lines, *([f"try: {one_line(shown.to_set)}"] if shown.to_set else [])]
 
 
 def _standing(shown: BaselineInForce) -> str:

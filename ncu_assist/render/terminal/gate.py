@@ -52,7 +52,11 @@ def gate_text(gate: Gate, style: Style | None = None) -> str:
 
 
 def _limits(gate: Gate) -> str:
-    return ", ".join(dict.fromkeys(f"{one.limit.metric.key} {limit_words(one.limit)}" for one in gate.checks))
+    noisy = {one.limit.metric.key for one in gate.checks if one.noise}
+    limits = dict.fromkeys(one.limit for one in gate.checks)
+    return ", ".join(
+        f"{one.metric.key} {limit_words(one)}{' + noise' if one.metric.key in noisy else ''}" for one in limits
+    )
 
 
 def _checks(gate: Gate, width: int) -> Table:

@@ -1,0 +1,27 @@
+"""Counters that somebody made up, as one side of a diff has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from factories import launch
+
+from ncu_assist.diff.resources import RESOURCES
+from ncu_assist.frame import Combined, combine_launches
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+
+MADE = [resource for resource in RESOURCES.values() if not resource.is_coarse]
+
+
+def side(*launches: dict[str, float], duration_ns: float | None = 100_000.0, by_name: Any = ()) -> Combined:
+    """Counters by key of the catalogue, a mapping a launch."""
+    tables = [{CATALOGUE[key].names[0]: value for key, value in one.items()} | dict(by_name) for one in launches]
+    records = [launch(index, duration_ns=duration_ns) for index in range(len(tables))]
+    return combine_launches("small", records, tables)
+
+
+def every(number: float, share: float) -> dict[str, float]:
+    """A launch with everything counted; ``share`` is how busy each unit was."""
+    keys = {key for one in MADE for key in (one.busy, one.work, one.clock, one.units) if key in CATALOGUE}
+    keys |= {"dram_bytes_read", "dram_bytes_write", "achieved_warps", "sm_cycles_active", "sm_cycles_elapsed"}
+    return {key: share if CATALOGUE[key].unit == "%" else number for key in keys}
