@@ -22,23 +22,13 @@ def diff_json(diff: Diff) -> dict[str, Any]:
     says by what launches were paired, ``pairing`` is ``sum`` where a side has several that add up; where they are
     ``repeats`` of one launch, times and values are medians.
     """
-    verdict = diff.verdict
     return answer(
         "diff",
         {
             "baseline": _side(diff.baseline),
             "candidate": _side(diff.candidate),
             "workload": diff.workload,
-            "verdict": verdict.verdict,
-            "likely": verdict.likely,
-            "reason": verdict.reason,
-            "explanation": REASONS[verdict.reason].meaning,
-            "next": next_command(diff) or None,
-            "speedup": verdict.speedup,
-            "interval": None if verdict.low is None else {"low": verdict.low, "high": verdict.high, "confidence": 0.99},
-            "pairs": verdict.pairs,
-            "samples": list(verdict.samples) if verdict.samples else None,
-            "sm_clocks_mhz": list(verdict.clocks_mhz) if verdict.clocks_mhz else None,
+            **_verdict(diff),
             "forced": diff.forced or None,
             "summary": verdict_line(diff),
             "source": diff.source,
@@ -54,6 +44,22 @@ def diff_json(diff: Diff) -> dict[str, Any]:
             "line_notes": line_notes_json(diff.lines),
         },
     )
+
+
+def _verdict(diff: Diff) -> dict[str, Any]:
+    verdict = diff.verdict
+    return {
+        "verdict": verdict.verdict,
+        "likely": verdict.likely,
+        "reason": verdict.reason,
+        "explanation": REASONS[verdict.reason].meaning,
+        "next": next_command(diff) or None,
+        "speedup": verdict.speedup,
+        "interval": None if verdict.low is None else {"low": verdict.low, "high": verdict.high, "confidence": 0.99},
+        "pairs": verdict.pairs,
+        "samples": list(verdict.samples) if verdict.samples else None,
+        "sm_clocks_mhz": list(verdict.clocks_mhz) if verdict.clocks_mhz else None,
+    }
 
 
 def _side(side: Side) -> dict[str, Any]:
