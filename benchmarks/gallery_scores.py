@@ -90,7 +90,9 @@ def main() -> int:
     found = [one for one in judged(asked.half) if asked.case in (None, one.case.name)]
     for one in found:
         mark = "wolf" if one.cries_wolf else "ok" if one.first_is_right else "among" if one.is_among_three else "WRONG"
-        told = ", ".join(f"{r.finding.rule} {r.estimated_speedup:.2f}x {r.severity}" for r in one.diagnosis.findings[:4])
+        told = ", ".join(
+            f"{r.finding.rule} {r.estimated_speedup:.2f}x {r.severity}" for r in one.diagnosis.findings[:4]
+        )
         say(f"{mark:6}{one.case.kind:10}{one.case.name:34}{'/'.join(one.wanted) or '-':30} | {told}")
         if asked.case:
             show(one)
