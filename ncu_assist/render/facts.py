@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ncu_assist.columns import Values
 from ncu_assist.diff import Bottleneck, bottleneck, bottleneck_of_launch
 from ncu_assist.errors import UsageProblem, did_you_mean
-from ncu_assist.frame import Combined, combine_tables
+from ncu_assist.frame import Combined, combine_launches, combine_tables
 from ncu_assist.record import Check, Launch, Run, Source, Timing, WorkloadFacts
+from ncu_assist.rules.of_run import Told, told_of
 from ncu_assist.store import StoredRun, machine_hash, shown_source
+
+DIAGNOSED = 20  # launches that the rules look at one by one, the longest: a program has thousands
 
 
 @dataclass(frozen=True)
@@ -29,10 +34,11 @@ class WorkloadRow:
 
 @dataclass(frozen=True)
 class LaunchRow:
-    """One launch and the resource it keeps busiest."""
+    """One launch, the resource it keeps busiest, and what the rules say of it alone; None of many short ones."""
 
     launch: Launch
     bottleneck: Bottleneck | None
+    told: Told | None = None
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,7 @@ class Shown:
     bottleneck: Bottleneck | None
     launches: tuple[LaunchRow, ...]
     keeps_report: bool  # with source lines and NVIDIA's findings in it
+    told: Told | None  # what the rules say of the launches that ``combined`` is about
 
     @property
     def launches_shown(self) -> tuple[LaunchRow, ...]:
@@ -69,9 +76,27 @@ def gather(stored: StoredRun, workload: str | None = None) -> Shown:
         rows=tuple(workload_row(run, facts) for facts in run.workloads),
         combined=combined,
         bottleneck=bottleneck(combined.values),
-        launches=tuple(LaunchRow(one, bottleneck_of_launch(tables.get(one.index, {}))) for one in run.launches),
+        launches=_launches(run, tables),
         keeps_report=stored.keeps_report,
+        told=told_of(run, combined),
     )
+
+
+def _launches(run: Run, tables: Mapping[int, Values]) -> tuple[LaunchRow, ...]:
+    longest = sorted(run.launches, key=lambda one: -(one.duration_ns or 0.0))[:DIAGNOSED]
+    told = {one.index: told_of(run, _alone(one, tables), _is_whole(one, run)) for one in longest}
+    return tuple(
+        LaunchRow(one, bottleneck_of_launch(tables.get(one.index, {})), told.get(one.index)) for one in run.launches
+    )
+
+
+def _alone(launch: Launch, tables: Mapping[int, Values]) -> Combined:
+    return combine_launches(launch.workload, [launch], [tables.get(launch.index, {})])
+
+
+def _is_whole(launch: Launch, run: Run) -> bool:
+    """Return whether a launch is all that its call launches."""
+    return sum((one.workload, one.repeat) == (launch.workload, launch.repeat) for one in run.launches) == 1
 
 
 def workload_row(run: Run, facts: WorkloadFacts) -> WorkloadRow:

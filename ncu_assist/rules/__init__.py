@@ -2,10 +2,63 @@
 
 from __future__ import annotations
 
+from ncu_assist.rules import (
+    at_compute_roofline,
+    at_dram_roofline,
+    atomic_contention,
+    barrier_stall,
+    constant_divergence,
+    grid_underfill,
+    host_link_bound,
+    l1_bound,
+    l2_bound,
+    launch_bound,
+    local_array,
+    low_bytes_in_flight,
+    low_occupancy,
+    no_tensor_core,
+    pipe_bound,
+    redundant_traffic,
+    register_spill,
+    shared_bank_conflict,
+    tail_effect,
+    tensor_underfed,
+    uncoalesced_global_load,
+    uncoalesced_global_store,
+    unexplained,
+    warp_divergence,
+    workload_imbalance,
+)
 from ncu_assist.rules.base import Finding, Rule, Severity, severity
 from ncu_assist.rules.diagnosis import Diagnosis, Ranked, Unanswered, diagnose
 from ncu_assist.rules.facts import Facts
 
-RULES: dict[str, Rule] = {}
+RULES: dict[str, Rule] = {
+    at_compute_roofline.ID: at_compute_roofline,
+    at_dram_roofline.ID: at_dram_roofline,
+    atomic_contention.ID: atomic_contention,
+    barrier_stall.ID: barrier_stall,
+    constant_divergence.ID: constant_divergence,
+    grid_underfill.ID: grid_underfill,
+    host_link_bound.ID: host_link_bound,
+    l1_bound.ID: l1_bound,
+    l2_bound.ID: l2_bound,
+    launch_bound.ID: launch_bound,
+    local_array.ID: local_array,
+    low_bytes_in_flight.ID: low_bytes_in_flight,
+    low_occupancy.ID: low_occupancy,
+    no_tensor_core.ID: no_tensor_core,
+    pipe_bound.ID: pipe_bound,
+    redundant_traffic.ID: redundant_traffic,
+    register_spill.ID: register_spill,
+    shared_bank_conflict.ID: shared_bank_conflict,
+    tail_effect.ID: tail_effect,
+    tensor_underfed.ID: tensor_underfed,
+    uncoalesced_global_load.ID: uncoalesced_global_load,
+    uncoalesced_global_store.ID: uncoalesced_global_store,
+    warp_divergence.ID: warp_divergence,
+    workload_imbalance.ID: workload_imbalance,
+    unexplained.ID: unexplained,  # behind all others that save nothing
+}
 
 __all__ = ["RULES", "Diagnosis", "Facts", "Finding", "Ranked", "Rule", "Severity", "Unanswered", "diagnose", "severity"]

@@ -25,6 +25,9 @@ LAUNCH_KEYS = {
     "kernel", "pairing", "confidence", "range", "baseline", "candidate", "baseline_ns", "candidate_ns", "verdict",
     "likely", "reason", "changes", "repeats",
 }  # fmt: skip
+FINDING_KEYS = {
+    "rule", "severity", "message", "estimated_speedup", "evidence", "lines", "detail", "assumed",
+}  # fmt: skip
 CHANGE_KEYS = {"metric", "label", "unit", "baseline", "candidate", "delta", "verdict", "role"}
 
 
@@ -77,7 +80,14 @@ def test_show_keeps_its_contract(tmp_path: Path) -> None:
     assert found["device"]["sm_count"] == 132
     first = found["launches"][0]
     assert (first["kernel"], first["duration_ns"], first["bound_by"]) == (EVIL, 30_000.0, "DRAM")
-    assert first["findings"] == first["warnings"] == first["unanswered"] == []
+    finding = first["findings"][
+        0
+    ]  # one of the first three launches that share the work: its bytes are not theirs alone
+    assert set(finding) == FINDING_KEYS
+    assert (finding["rule"], finding["severity"]) == ("at-dram-roofline", "info")
+    assert all(set(one) == {"metric", "value", "unit"} for one in finding["evidence"])
+    assert found["diagnosis"]["findings"][0]["rule"] == "redundant-traffic"  # together they have the workload's bytes
+    assert all(one["missing"] for one in first["unanswered"])
     assert found["launches"][2]["duration_ns"] is None
     small, odd = found["workloads"]
     assert small["timing"]["median_ns"] == pytest.approx(5e4, rel=0.01)

@@ -10,6 +10,7 @@ from ncu_assist.ncu.catalogue.metric import Metric
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.hot_spots import HotSpots
 from ncu_assist.render.facts import LaunchRow, Shown, gather
+from ncu_assist.render.json.diagnosis import diagnosis_json
 from ncu_assist.render.json.values import answer, run_facts, workload
 from ncu_assist.store import StoredRun
 
@@ -34,6 +35,7 @@ def show_json(
             "launches": [_launch(row) for row in shown.launches],
             "workload": shown.combined.workload,
             "bound_by": shown.bottleneck.name if shown.bottleneck else None,
+            "diagnosis": diagnosis_json(shown.told),
             "metrics": _metrics(shown),
             "stalls": shown.combined.stalls,
             "hot_lines": None if spots is None else [asdict(line) for line in spots.lines],
@@ -53,9 +55,7 @@ def _launch(row: LaunchRow) -> dict[str, Any]:
         "block": launch.block,
         "duration_ns": launch.duration_ns,
         "bound_by": row.bottleneck.name if row.bottleneck else None,
-        "findings": [],
-        "warnings": [],
-        "unanswered": [],
+        **diagnosis_json(row.told),
     }
 
 

@@ -11,6 +11,7 @@ from ncu_assist.ncu.hot_spots import HotSpots
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.facts import LaunchRow, Shown, WorkloadRow, gather
+from ncu_assist.render.terminal.diagnosis import diagnosis_lines
 from ncu_assist.render.terminal.hot_spots import hot_spots_text
 from ncu_assist.render.terminal.style import Style, detected, table, to_text
 from ncu_assist.render.words import of_launches, origin
@@ -64,6 +65,8 @@ def show_text(
         parts += [Text(""), _times(shown.rows)]
         parts += [Text(line, style="red") for line in _failed_checks(shown.rows)]
     if shown.combined.launches:
+        told = diagnosis_lines(shown.told) if shown.told else []
+        parts += [Text(""), *(Text(line, "" if place else "bold") for place, line in enumerate(told))] if told else []
         parts += [Text(""), Text(_counters_title(shown), style="bold"), _metrics(shown)]
         parts += [Text(""), Text("Warp states", style="bold"), _stalls(shown)] if shown.combined.stalls else []
     if spots is not None:

@@ -1,0 +1,42 @@
+"""What the rules say as JSON: findings, warnings, and what could not be answered."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ncu_assist.ncu.catalogue.derived import ALL_DERIVED, Derived
+from ncu_assist.ncu.catalogue.metric import Metric
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.rules.diagnosis import Ranked
+from ncu_assist.rules.of_run import Told
+
+UNITS: dict[str, Metric | Derived] = {**CATALOGUE, **ALL_DERIVED}
+
+
+def diagnosis_json(told: Told | None) -> dict[str, Any]:
+    """Return ``findings`` with the diagnosis first, ``warnings`` and ``unanswered``; empty lists without counters."""
+    if told is None:
+        return {"findings": [], "warnings": [], "unanswered": []}
+    return {
+        "findings": [_finding(one, told) for one in told.diagnosis.findings],
+        "warnings": [{"id": one.id, "message": one.sentence} for one in told.warnings],
+        "unanswered": [{"rule": one.rule, "missing": list(one.missing)} for one in told.diagnosis.unanswered],
+    }
+
+
+def _finding(ranked: Ranked, told: Told) -> dict[str, Any]:
+    finding = ranked.finding
+    speedup = ranked.estimated_speedup
+    return {
+        "rule": finding.rule,
+        "severity": ranked.severity,
+        "message": finding.message,
+        "estimated_speedup": speedup if math.isfinite(speedup) else None,
+        "evidence": [
+            {"metric": key, "value": told.facts.get(key), "unit": UNITS[key].unit} for key in finding.evidence
+        ],
+        "lines": [],
+        "detail": finding.detail,
+        "assumed": finding.assumed,
+    }

@@ -1,0 +1,41 @@
+"""What is wrong with a kernel on a terminal: the first finding with its evidence, the others in a line each."""
+
+from __future__ import annotations
+
+from ncu_assist.ncu.catalogue.derived import ALL_DERIVED, Derived
+from ncu_assist.ncu.catalogue.metric import Metric
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.quantity import quantity
+from ncu_assist.render.escape import one_line
+from ncu_assist.render.words import factor
+from ncu_assist.rules.diagnosis import Ranked
+from ncu_assist.rules.of_run import Told
+
+MOST = 4  # further findings
+LABELS: dict[str, Metric | Derived] = {**CATALOGUE, **ALL_DERIVED}
+
+
+def diagnosis_lines(told: Told) -> list[str]:
+    """Return the diagnosis, further findings, what could not be answered and what misleads."""
+    findings = told.diagnosis.findings
+    if not findings:
+        return []
+    first, *others = (one for one in findings if one.finding.rule != "unexplained" or len(findings) == 1)
+    lines = [f"Diagnosis: {_heading(first)}", f"  {one_line(first.finding.message, 300)}"]
+    lines += [f"  {text}" for text in _evidence(first, told)]
+    lines += [f"also {_heading(one)}: {one_line(one.finding.message, 300)}" for one in others[:MOST]]
+    lines += [f"warning {one.id}: {one.sentence}" for one in told.warnings]
+    silent = ", ".join(one.rule for one in told.diagnosis.unanswered)
+    return [*lines, *([f"not answered for lack of counters, which --set full has: {silent}"] if silent else [])]
+
+
+def _heading(ranked: Ranked) -> str:
+    detail = "".join(f" ({value})" for value in ranked.finding.detail.values())
+    assumed = ", assumed" if ranked.finding.assumed else ""
+    gain = f", up to {factor(ranked.estimated_speedup)}" if ranked.severity != "info" else ""
+    return f"{ranked.finding.rule}{detail}, {ranked.severity}{gain}{assumed}"
+
+
+def _evidence(ranked: Ranked, told: Told) -> list[str]:
+    known = [(key, value) for key in ranked.finding.evidence if (value := told.facts.get(key)) is not None]
+    return [f"{LABELS[key].label} {quantity(value, LABELS[key].unit)}" for key, value in known]

@@ -1,0 +1,62 @@
+"""What rules on compute share: how busy a pipe was, what a loop of nothing else reaches, what tensor cores can do."""
+
+from __future__ import annotations
+
+from ncu_assist.diff.resources import SM_PARTS
+from ncu_assist.rules.facts import Facts
+
+# A loop of nothing but FMA shows 85 to 95 % of the pipe (diagnoses.md, at-compute-roofline): the lower end where this
+# GPU was not measured. Done is what reaches 0.95 of it.
+LOOP_REACHES = 0.85
+DONE = 0.95
+# Nsight Compute calls a pipe a bottleneck from 80 % on (its rule HighPipeUtilization); of all time, of which no pipe
+# gets more than bounds.REACHABLE, 0.9.
+BINDS = 0.72
+# A bf16 product of 8192^3 in a library: 705 of 989 TFLOP/s on an H200 (ncu_facts.md).
+PRODUCT_REACHES = 0.7
+WARP = 32
+TENSOR_HALVES = ("tensor_ops_fp16", "tensor_ops_bf16")
+TENSOR_OTHERS = ("tensor_ops_tf32", "tensor_ops_fp64", "tensor_ops_fp8", "tensor_ops_int8")
+# What multiplies matrices best: mma.sync, but wgmma on 9.0. What 10.0 has (tcgen05) no counter of ours tells.
+WGMMA = "9.0"
+MMA_IS_BEST = ("7.5", "8.0", "8.6", "8.9", "12.0")
+ISSUE, FMA, ALU, FP64, XU = "instruction issue", "FMA pipe", "ALU pipe", "FP64 pipe", "XU pipe"
+LSU, TENSOR, ADU = "LSU pipe", "tensor cores", "ADU pipe"
+L1_PARTS = ("L1 data pipe", "L1 input", "L1 writeback", "L1 output", "L1 fill")
+L2_PARTS = ("L2 input", "L2 tags", "L2 data", "L2 lookups", "L2 output")
+
+
+def busy(facts: Facts, name: str) -> float:
+    """Return how busy a part of the SM was from start to end, 0 to 1; where two counters tell, the larger."""
+    return max(facts.busy(one) for one in SM_PARTS if one.name == name)
+
+
+def fma_ceiling(facts: Facts) -> tuple[float, bool]:
+    """Return how busy an FMA pipe that is done must be, 0 to 1, and whether that is assumed, not measured."""
+    rate = facts.ceilings.rate("pipe", "fma", "ncu") if facts.ceilings else None
+    measured = rate.pct_of_peak if rate else None
+    return (DONE * LOOP_REACHES, True) if measured is None else (DONE * measured / 100.0, False)
+
+
+def is_best_instruction(facts: Facts) -> bool | None:
+    """Return whether the tensor cores are given this chip's best instruction; None where nobody can tell."""
+    chip = facts.device.compute_capability if facts.device else ""
+    return bool(facts.get("pipe_tensor_gmma")) if chip == WGMMA else True if chip in MMA_IS_BEST else None
+
+
+def operations(facts: Facts, *keys: str) -> float:
+    """Return how many instructions of threads there were of kinds that are counted a cycle."""
+    return sum(facts.get(key) or 0.0 for key in keys) * facts.value("sm_cycles_elapsed")
+
+
+def tensor_operations(facts: Facts, types: tuple[str, ...] = TENSOR_HALVES) -> float:
+    """Return the operations of the tensor cores, on halves unless said; a multiply-add is two."""
+    return sum(facts.get(key) or 0.0 for key in types)
+
+
+def tensor_ns(facts: Facts, operations: float) -> float | None:
+    """Return how long the tensor cores take at the rate of a good product; None where their rate is not known."""
+    chip, clock, count = facts.chip, facts.get("sm_clock"), facts.get("sm_count")
+    if chip is None or chip.tensor_fp16 is None or not clock or not count:
+        return None
+    return 1e9 * operations / (2 * chip.tensor_fp16 * count * clock * PRODUCT_REACHES)

@@ -1,0 +1,80 @@
+"""Is done: the pipe that the work needs is at its ceiling.
+
+Hardware: each scheduler issues one instruction a cycle. A loop of nothing but multiply-adds keeps the FMA pipe 85 to
+95 % busy, one of wgmma the tensor cores 99 %. A kernel of sums of products that is there has no time to give.
+
+Cost: none. Faster is only less work: a better algorithm, a smaller type, or tensor cores where rounding allows them.
+
+Thresholds: 0.95 of what `ncu-assist ceilings` measured for the pipe on this GPU; without that 0.95 of 85 %, *assumed*.
+Three of four instructions must be multiply-adds in floats, or the tensor cores' best instruction of the chip (wgmma
+on 9.0): loop counters, addresses and loads of a tiled product take less than the fourth. Then issuing at that rate is
+as good as the pipe itself. Anything else that fills a pipe is `pipe-bound`.
+"""
+
+from __future__ import annotations
+
+from ncu_assist.rules.arithmetic import (
+    DONE,
+    FMA,
+    ISSUE,
+    LOOP_REACHES,
+    TENSOR,
+    WARP,
+    busy,
+    fma_ceiling,
+    is_best_instruction,
+    operations,
+    tensor_operations,
+)
+from ncu_assist.rules.base import Finding
+from ncu_assist.rules.facts import Facts
+
+ID = "at-compute-roofline"
+NEEDS: tuple[str, ...] = (
+    "issue_slots_busy",
+    "pipe_fma",
+    "sm_active_share",
+    "sm_cycles_elapsed",
+    "instructions",
+    "fp32_fma_per_cycle",
+)
+NEEDED = 0.75  # of all instructions are the work itself
+
+
+def find(facts: Facts) -> Finding | None:
+    """Return that the kernel is at the ceiling of its pipe; None where it is not, or could do with fewer cycles."""
+    return _tensor(facts) or _fma(facts)
+
+
+def _tensor(facts: Facts) -> Finding | None:
+    reached, assumed = _tensor_reached(facts)
+    if not is_best_instruction(facts) or reached < (DONE * LOOP_REACHES if assumed else DONE):
+        return None
+    return _finding("tensor", "the tensor cores", reached, ("pipe_tensor_cycles", "pipe_tensor_gmma"), assumed)
+
+
+def _tensor_reached(facts: Facts) -> tuple[float, bool]:
+    """Return the part of the rate on halves that was measured here, else of the pipe's cycles (assumed)."""
+    probe = "wgmma_bf16" if facts.get("pipe_tensor_gmma") else "mma_fp16"
+    rate = facts.ceilings.rate("tensor", probe, "ncu") if facts.ceilings else None
+    done = tensor_operations(facts)
+    cycles = facts.value("sm_cycles_elapsed") * (facts.get("sm_count") or 0.0)
+    if rate is None or not rate.per_cycle_per_sm or not done or not cycles:
+        return busy(facts, TENSOR), True
+    return done / cycles / rate.per_cycle_per_sm, False
+
+
+def _fma(facts: Facts) -> Finding | None:
+    done = operations(facts, "fp32_fma_per_cycle")
+    every = WARP * facts.value("instructions")
+    reached, issued = busy(facts, FMA), busy(facts, ISSUE)
+    limit, assumed = fma_ceiling(facts)
+    if not every or done < NEEDED * every or max(reached, issued) < limit:
+        return None
+    words = "the FMA pipe" if reached >= limit else "the issue slots of multiply-adds"
+    return _finding("fma", words, max(reached, issued), ("pipe_fma", "issue_slots_busy", "fp32_fma_per_cycle"), assumed)
+
+
+def _finding(pipe: str, words: str, reached: float, evidence: tuple[str, ...], assumed: bool) -> Finding:
+    message = f"is at the ceiling of {words}: {100 * reached:.0f} % busy from start to end"
+    return Finding(rule=ID, message=message, saved_ns=0.0, evidence=evidence, detail={"pipe": pipe}, assumed=assumed)

@@ -1,0 +1,41 @@
+"""Warps wait for other warps of their block at a barrier.
+
+At `__syncthreads` (or another barrier of the block) every warp waits for the slowest. The wait is long where one warp
+does more than the others, where the data of one arrives later, or where there is a barrier after every small step; and
+it is not covered where few blocks share the multiprocessor, or all of them wait at the same time.
+
+What it could save: the share of warp states at barriers, as far as no other warp kept the busiest resource at work
+meanwhile. The issue slots are not counted as such a resource, because the steps between barriers go with them. Behind
+DRAM at its ceiling barriers cost nothing.
+
+What to try: fewer barriers (two buffers in turn, several steps between two), `__syncwarp` and shuffles within a warp,
+even work between barriers, smaller blocks so that fewer warps wait and other blocks fill in, `cuda::barrier` with
+arrive and wait apart, a producer warp that runs ahead.
+"""
+
+from __future__ import annotations
+
+from ncu_assist.rules.base import Finding
+from ncu_assist.rules.facts import Facts
+from ncu_assist.rules.shape import LEAST_WORTH, room_beside, working_share
+
+ID = "barrier-stall"
+NEEDS: tuple[str, ...] = ("duration", "warps_barrier", "warps_selected", "dram_throughput")
+RELIEVES = ("instruction issue",)
+
+
+def find(facts: Facts) -> Finding | None:
+    """Return that barriers cost time; None where they do not, or others work meanwhile."""
+    waiting = facts.stall("barrier") / 100.0
+    saved = waiting * room_beside(facts, RELIEVES) * working_share(facts)
+    if saved < LEAST_WORTH:
+        return None
+    return Finding(
+        ID,
+        f"warps spend {waiting:.0%} of their time waiting for other warps at barriers: use fewer of them, even out the "
+        "work between them, or smaller blocks",
+        saved * facts.duration_ns,
+        ("warps_barrier", "barriers", "block_size", "achieved_warps", "issue_slots_busy"),
+        relieves=RELIEVES,
+        stalls=("barrier",),
+    )

@@ -1,0 +1,44 @@
+"""Reads constant memory at diverging addresses.
+
+Hardware: the constant cache hands out one address a cycle to all lanes of a warp. An instruction whose lanes ask for n
+different addresses is carried out n times, one after the other, by the address divergence unit (ADU).
+
+Cost: the unit is busy n times as long; other warps wait for their turn (`mio_throttle`) and for the value
+(`short_scoreboard`). A table that misses the small cache of an SM waits for the next one at each address as well.
+
+What to try: read the table from shared memory (fill it once a block) or through plain global loads; sort the work so
+that lanes of a warp want the same entry; keep a few entries in registers and choose by comparison.
+
+Thresholds: at most every other instruction is a load of a constant (something must use the value), so requests beyond
+half of the instructions are repeats. The time is the share of warps' waits for such units, times the repeats' part of
+the requests, times the constants' part of what the units do.
+"""
+
+from __future__ import annotations
+
+from ncu_assist.rules.arithmetic import ADU, ISSUE
+from ncu_assist.rules.base import Finding
+from ncu_assist.rules.facts import Facts
+
+ID = "constant-divergence"
+NEEDS: tuple[str, ...] = ("constant_requests", "instructions", "shared_wavefronts_all")
+MOST_LOADS = 0.5  # of all instructions
+WAITS = ("mio_throttle", "short_scoreboard", "imc_miss")
+
+
+def find(facts: Facts) -> Finding | None:
+    """Return what repeated reads of constants cost; None where lanes agree on the address."""
+    requests, instructions = facts.value("constant_requests"), facts.value("instructions")
+    repeats = requests - MOST_LOADS * instructions
+    if repeats <= 0.0 or not instructions:
+        return None
+    waits = min(1.0, sum(facts.stall(reason) for reason in WAITS) / 100.0)
+    among = requests / (requests + facts.value("shared_wavefronts_all"))
+    return Finding(
+        rule=ID,
+        message=f"reads constants at diverging addresses: {requests / instructions:.1f} reads an instruction executed",
+        saved_ns=facts.duration_ns * waits * among * repeats / requests,
+        evidence=("constant_requests", "instructions", "constant_hit_rate", "pipe_adu"),
+        relieves=(ADU, ISSUE),
+        stalls=WAITS,
+    )

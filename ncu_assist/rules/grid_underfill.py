@@ -1,0 +1,69 @@
+"""The launch has fewer blocks than the chip can hold at once.
+
+A multiprocessor works on the blocks that it is given. With fewer blocks than multiprocessors some have nothing to do;
+with fewer than fit (less than one wave), those that work have fewer warps than they could to cover their waits.
+
+What it could save: blocks spread over all multiprocessors take the time down to blocks over multiprocessors. Beyond
+that, where waiting is the problem (no resource busy for 60 % of the time that a multiprocessor had work, Nsight
+Compute's SOLBottleneck), the waits that other warps could cover shrink by the warps now over those that fit. A launch
+with a block on every multiprocessor that keeps DRAM or a pipe busy has enough: half a wave may do.
+
+What to try: split the work finer, so that each block does less (a part of a row, fewer elements a thread), split sums
+into parts that a second step or an atomic adds up, take batch and heads into the grid, run other kernels beside it.
+"""
+
+from __future__ import annotations
+
+from ncu_assist.rules.base import Finding
+from ncu_assist.rules.facts import Facts
+from ncu_assist.rules.shape import (
+    LEAST_WORTH,
+    coverable_share,
+    latency_bound,
+    of_each_shape,
+    room_beside,
+    warps_a_block,
+    working_share,
+)
+
+ID = "grid-underfill"
+NEEDS: tuple[str, ...] = (
+    "duration",
+    "grid_size",
+    "block_size",
+    "sm_count",
+    "waves_per_sm",
+    "theoretical_warps",
+    "dram_throughput",
+)
+
+
+def find(facts: Facts) -> Finding | None:
+    """Return that there are too few blocks; None from one wave on, or where fewer are enough."""
+    return of_each_shape(_find, facts)
+
+
+def _find(facts: Facts) -> Finding | None:
+    blocks, count, waves = (facts.value(key) for key in ("grid_size", "sm_count", "waves_per_sm"))
+    if not 0 < waves < 1 or not count or not blocks:
+        return None
+    used = min(1.0, blocks / count)
+    faster = 1.0 - used * (1.0 - _waits_saved(facts, blocks / (used * count)))
+    saved = min(working_share(facts) * faster, room_beside(facts))
+    if saved < LEAST_WORTH:
+        return None
+    idle = f"{count - blocks:.0f} of {count:.0f} multiprocessors get none" if blocks < count else "each gets few"
+    return Finding(
+        ID,
+        f"{blocks:.0f} blocks fill {waves:.0%} of what the chip holds at once, {idle}: split the work into more blocks",
+        saved * facts.duration_ns,
+        ("grid_size", "sm_count", "waves_per_sm", "sm_idle_share", "achieved_warps"),
+    )
+
+
+def _waits_saved(facts: Facts, blocks_each: float) -> float:
+    """Return the part of a multiprocessor's time that a full set of warps would cover, 0 to 1."""
+    now, fit = blocks_each * warps_a_block(facts), facts.value("theoretical_warps")
+    if now >= fit or not latency_bound(facts):
+        return 0.0
+    return coverable_share(facts) * (1.0 - now / fit)

@@ -1,0 +1,55 @@
+"""The kernel reads or writes memory of the host, across PCIe or C2C.
+
+What the hardware does: pinned host memory can be used from a kernel as if it were the GPU's. Each access that misses
+the caches crosses the link to the host: about 55 GB/s over PCIe 5.0 x16, where DRAM delivers thousands.
+
+Why it costs time: DRAM and the SMs are idle while the link works.
+
+What to try: copy the data to the GPU first, with the copy engine and beside other work; leave on the GPU what is used
+again; read what must come from the host once, side by side, into shared memory. Managed memory: prefetch it.
+
+How the time is worked out: the larger of the bytes read and written over what the link can deliver. That is the link's
+measured rate; without one, of the generation of PCIe that GPUs of this compute capability have, 16 lanes, 85 % of the
+nominal rate (the copy engine reaches 55.5 of 63 GB/s on an H200), *assumed*. Over a faster link, such as C2C, it is
+too long; it is never more than the launch took.
+"""
+
+from __future__ import annotations
+
+from ncu_assist.ceilings.chips import SECTOR_BYTES
+from ncu_assist.quantity import quantity
+from ncu_assist.rules.base import Finding
+from ncu_assist.rules.facts import Facts
+from ncu_assist.rules.savings import START_NS, filled, is_worth_saying
+
+ID = "host-link-bound"
+NEEDS: tuple[str, ...] = ("host_sectors_read", "host_sectors_write")
+EVIDENCE = ("host_bytes", "host_sectors_read", "host_sectors_write", "pcie_read_bandwidth", "pcie_write_bandwidth")
+# Bytes a second of 16 lanes, by the first digits of the compute capability: PCIe 3.0, 4.0, 5.0 (PCI-SIG: 8, 16 and 32
+# GT/s a lane, 128 of 130 bits are data).
+LANES = {"7": 15.75e9, "8": 31.5e9, "9": 63e9, "10": 63e9, "12": 63e9}
+SLOWEST, REACHED = "7", 0.85
+NS = 1e9
+
+
+def find(facts: Facts) -> Finding | None:
+    """Return what traffic with the host costs."""
+    sectors = {verb: facts.value(f"host_sectors_{verb}") for verb in ("read", "write")}
+    rate, assumed = _link(facts)
+    time = facts.duration_ns
+    taken = min(time, SECTOR_BYTES * max(sectors.values()) / rate * NS)
+    rest = max(time * max(filled(facts).values(), default=0.0), min(time, START_NS))
+    saved = min(taken, max(0.0, time - rest))
+    if not is_worth_saying(saved, facts):
+        return None
+    words = [f"{verb}s {quantity(SECTOR_BYTES * count, 'byte')}" for verb, count in sectors.items() if count]
+    message = f"the kernel {' and '.join(words)} of host memory across the link"
+    return Finding(ID, message, saved, EVIDENCE, (), "samples", ("long_scoreboard", "lg_throttle"), {}, assumed)
+
+
+def _link(facts: Facts) -> tuple[float, bool]:
+    """Return what the link delivers in bytes a second, and whether that is assumed."""
+    if facts.ceilings and facts.ceilings.link:
+        return max(point.bytes_per_second for point in facts.ceilings.link), facts.ceilings.origin != "live"
+    capability = facts.device.compute_capability if facts.device else ""
+    return REACHED * LANES.get(capability.partition(".")[0], LANES[SLOWEST]), True

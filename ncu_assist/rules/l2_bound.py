@@ -1,0 +1,53 @@
+"""L2 is at its limit: it has what is asked for, but cannot hand it out faster.
+
+What the hardware does: L2 lies between all SMs and DRAM and hands out about twice what DRAM can. What does not fit
+in an SM's L1 but fits in L2 comes at that rate, however often it is asked for.
+
+Why it costs time: where L2 is the busiest unit and DRAM is nearly idle, the time follows the sectors that the SMs ask
+L2 for, not the size of the data.
+
+What to try: use what was fetched more often before it is dropped. Let a block keep its part in shared memory or in
+registers and do all work on it there; bigger tiles, so that fewer blocks read the same data; merge sweeps over a
+table into one; thread-block clusters that share through distributed shared memory; smaller types.
+
+How it is told: a part of L2 is the busiest unit, at 60 % or more (below that NVIDIA's own speed-of-light rule calls a
+kernel bound by latency), at least half of what it is asked for hits, and coalesced global loads and stores are most of
+it: spills, atomics and wasted sectors have names of their own. The time saved is that of the sectors that hit: each
+was there already, so somebody has had it. L1, which would serve them instead, bounds it.
+"""
+
+from __future__ import annotations
+
+from ncu_assist.rules.base import Finding
+from ncu_assist.rules.facts import Facts
+from ncu_assist.rules.savings import is_worth_saying, saved_ns
+from ncu_assist.rules.traffic import L2_UNITS, wasted_by_loads, wasted_by_stores
+
+ID = "l2-bound"
+NEEDS: tuple[str, ...] = (
+    "l2_busy", "l2_hit_rate", "l2_sectors_sm", "l1_hit_rate_load", "global_load_sectors", "dram_throughput",
+)  # fmt: skip
+EVIDENCE = ("l2_busy", "l2_hit_rate", "l2_rate", "dram_throughput", "l1_hit_rate_load")
+BUSY = 0.60
+MOST = 0.5
+
+
+def find(facts: Facts) -> Finding | None:
+    """Return what it costs to ask L2 for the same data again."""
+    busiest, own, hits = facts.busiest(), _share_of_accesses(facts), facts.value("l2_hit_rate") / 100.0
+    if busiest is None or busiest[0].name not in L2_UNITS or busiest[1] < BUSY or min(own, hits) < MOST:
+        return None
+    saved = saved_ns(facts, dict.fromkeys(L2_UNITS, 1.0 - own * hits))
+    if not is_worth_saying(saved, facts):
+        return None
+    message = f"L2 is {100 * busiest[1]:.0f} % busy with what it has already: {100 * hits:.0f} % of the sectors hit"
+    return Finding(ID, message, saved, EVIDENCE, L2_UNITS, "samples", ("long_scoreboard", "lg_throttle"))
+
+
+def _share_of_accesses(facts: Facts) -> float:
+    """Return the share of global loads and stores, without waste, in what SMs asked L2 for."""
+    missed = facts.value("global_load_sectors") * (1.0 - facts.value("l1_hit_rate_load") / 100.0)
+    stored = facts.value("global_store_sectors")
+    wasted = wasted_by_loads(facts).l2 + wasted_by_stores(facts).l2
+    asked = facts.value("l2_sectors_sm")
+    return min(1.0, max(0.0, missed + stored - wasted) / asked) if asked else 0.0

@@ -1,0 +1,43 @@
+"""Keeps an array in local memory because it is indexed at run time.
+
+Hardware: registers have no addresses. An array of a thread that is indexed by a value known only at run time lies in
+local memory: in DRAM behind L1 and L2, a sector for eight lanes if all lanes read the same index.
+
+Cost: each access is a memory instruction; stores go through to L2. Arrays of many threads together soon exceed L1.
+
+What to try: unroll the loops so that every index is a constant; choose by comparisons where there are few elements;
+keep the array in shared memory, one column a thread so that lanes meet no bank conflicts; pack small counters.
+
+Thresholds: counted are local requests that are no spills.
+
+The time is the larger of two: that in which schedulers issue nothing since warps wait on memory, by local memory's part
+of all sectors; and that of local memory's part of the work of L1 or L2, where one of them is 72 % busy. Below 1 % of
+the time nothing is said, since a repeated launch varies by that much.
+"""
+
+from __future__ import annotations
+
+from ncu_assist.rules import local_traffic
+from ncu_assist.rules.base import Finding
+from ncu_assist.rules.facts import Facts
+
+ID = "local-array"
+NEEDS: tuple[str, ...] = local_traffic.NEEDS
+
+
+def find(facts: Facts) -> Finding | None:
+    """Return what an array in local memory costs; None where there is none, or nobody waits for it."""
+    requests = facts.value("local_load_requests") + facts.value("local_store_requests")
+    unspilled = max(0.0, requests - facts.value("local_spilling_requests"))
+    saved = local_traffic.cost_ns(facts, unspilled)
+    if saved <= 0.0:
+        return None
+    share = 100.0 * local_traffic.local_share(facts)
+    return Finding(
+        rule=ID,
+        message=f"keeps an array in local memory, indexed at run time: {share:.0f} % of all sectors, no spills",
+        saved_ns=saved,
+        evidence=("local_requests_unspilled", "local_load_sectors", "local_store_sectors", "local_hit_rate_load"),
+        relieves=local_traffic.relieved(facts),
+        stalls=local_traffic.WAITS,
+    )

@@ -1,0 +1,73 @@
+"""What local memory costs: its part of warps' waits, or of the work of the busiest memory unit."""
+
+from __future__ import annotations
+
+from ncu_assist.ceilings.chips import SECTOR_BYTES, WAVEFRONT_BYTES
+from ncu_assist.rules.arithmetic import BINDS, L1_PARTS, L2_PARTS, LSU
+from ncu_assist.rules.facts import Facts
+
+NEEDS: tuple[str, ...] = (
+    "local_load_requests",
+    "local_store_requests",
+    "local_spilling_requests",
+    "local_load_sectors",
+    "local_store_sectors",
+    "global_load_sectors",
+    "global_store_sectors",
+    "no_eligible",
+)
+WAITS = ("long_scoreboard", "lg_throttle")  # for local and global memory alike: they go through one queue
+READY = "not_selected"  # could issue, another warp did
+NOTICEABLE = 0.01  # of the time: a repeated launch of 124 µs varies by 0.8 % (ncu_facts.md)
+MOST = 0.5  # of all sectors: then what L2 and DRAM do is done for local memory
+
+
+def local_share(facts: Facts) -> float:
+    """Return the part of all sectors of local and global memory that is local memory's, 0 to 1."""
+    local = facts.value("local_load_sectors") + facts.value("local_store_sectors")
+    every = local + facts.value("global_load_sectors") + facts.value("global_store_sectors")
+    return local / every if every else 0.0
+
+
+def cost_ns(facts: Facts, requests: float) -> float:
+    """Return the time that so many local requests cost; 0 if less than could be noticed.
+
+    Warps that wait on memory wait on local memory as often as its sectors are among all; that is lost only while no
+    other warp has anything to issue. A unit at its limit takes as long as its work, and that falls by local memory's
+    part. The larger of both counts.
+    """
+    every = facts.value("local_load_requests") + facts.value("local_store_requests")
+    part = min(1.0, requests / every) if every else 0.0
+    share = max(_wait_share(facts) * local_share(facts), _l1_share(facts), _l2_share(facts)) * part
+    return share * facts.duration_ns if share >= NOTICEABLE else 0.0
+
+
+def _wait_share(facts: Facts) -> float:
+    """Return the part of the time in which schedulers issue nothing because warps wait on local or global memory."""
+    waiting = {reason: share for reason, share in facts.combined.stalls.items() if reason != READY}
+    every = sum(waiting.values())
+    idle = facts.value("no_eligible") / 100.0
+    return idle * sum(waiting.get(reason, 0.0) for reason in WAITS) / every if every else 0.0
+
+
+def _l1_share(facts: Facts) -> float:
+    """Return the part of the time in which the data pipe of L1 handles local memory: four sectors a cycle at best."""
+    count, cycles = facts.get("sm_count"), facts.get("sm_cycles_elapsed")
+    if (facts.get("l1_data_pipe") or 0.0) < 100.0 * BINDS:
+        return 0.0
+    sectors = facts.value("local_load_sectors") + facts.value("local_store_sectors")
+    wavefronts = sectors * SECTOR_BYTES / WAVEFRONT_BYTES
+    return min(1.0, wavefronts / (count * cycles)) if count and cycles else 0.0
+
+
+def _l2_share(facts: Facts) -> float:
+    """Return the part of the time in which L2 handles local memory: all stores, and the loads that L1 has not."""
+    missed = 1.0 - (facts.get("local_hit_rate_load") or 0.0) / 100.0
+    sectors = facts.value("local_load_sectors") * missed + facts.value("local_store_sectors")
+    every, busy = facts.get("l2_sectors_sm"), (facts.get("l2_busy") or 0.0) / 100.0
+    return min(1.0, sectors / every) * busy if every and busy >= BINDS else 0.0
+
+
+def relieved(facts: Facts) -> tuple[str, ...]:
+    """Return the resources that do less without local memory."""
+    return (*L1_PARTS, LSU, *((*L2_PARTS, "DRAM") if local_share(facts) > MOST else ()))

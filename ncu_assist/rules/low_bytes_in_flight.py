@@ -1,0 +1,75 @@
+"""The kernel waits for DRAM, but asks it for too little at a time.
+
+What the hardware does: a load from DRAM takes the better part of a microsecond. To be busy all that time, DRAM must
+have enough requests under way: about 32 KiB an SM on an H100, 48 KiB on an H200 (NVIDIA's own tuning constant in
+CCCL). With fewer, it waits between requests, while the warps wait for it.
+
+Why it costs time: by Little's law the rate is the bytes under way over the latency. Half the bytes, half the rate.
+
+What to try: more bytes a thread before the first is used: vector loads of 16 bytes, several independent loads in an
+unrolled loop, cp.async or TMA into shared memory a few stages ahead. More warps help as well where the SM has room.
+
+How it is told: waits for loads are the first stall reason, nearly all that is loaded comes from DRAM, DRAM is the
+busiest unit and yet below what it can reach, loads are coalesced, and a warp brings less of its share of the bytes
+needed than the SM has of its warps: otherwise warps are what is missing, and `low-occupancy` says so. The time saved
+is the waiting, by what DRAM lacks to its ceiling. Several loads of a warp under way at once are not counted by the
+hardware: the bytes shown are a lower bound.
+"""
+
+from __future__ import annotations
+
+from ncu_assist.ceilings.chips import SECTOR_BYTES
+from ncu_assist.quantity import quantity
+from ncu_assist.rules.base import Finding
+from ncu_assist.rules.dram import fill, reach
+from ncu_assist.rules.facts import Facts
+from ncu_assist.rules.savings import is_worth_saying
+from ncu_assist.rules.traffic import is_coalesced
+
+ID = "low-bytes-in-flight"
+NEEDS: tuple[str, ...] = (
+    "bytes_in_flight", "dram_throughput", "dram_bytes_read", "dram_bytes_write", "achieved_occupancy", "max_warps",
+    "sectors_per_request_load", "sectors_per_request_load_ideal", "sm_active_share", "global_load_requests",
+)  # fmt: skip
+EVIDENCE = ("bytes_in_flight", "dram_throughput", "sectors_per_request_load", "achieved_occupancy")
+WAIT = "long_scoreboard"
+# What is read once comes wholly from DRAM; below three quarters a cache answers the rest, and latency is another one.
+FROM_DRAM = 0.75
+SCHEDULERS = 4  # an SM, of every chip since Volta (CUDA Programming Guide)
+
+
+def find(facts: Facts) -> Finding | None:
+    """Return what it costs that DRAM is asked for too little at a time."""
+    needed = facts.bytes_needed_in_flight
+    if not _waits_for_dram(facts) or (needed is not None and not _warps_ask_too_little(facts, needed)):
+        return None
+    lacking = max(0.0, 1.0 - fill(facts))
+    waiting = facts.stall(WAIT) / 100.0 * facts.value("sm_active_share") / 100.0
+    saved = facts.duration_ns * lacking * waiting
+    if not is_worth_saying(saved, facts):
+        return None
+    under_way = quantity(facts.value("bytes_in_flight"), "byte")
+    wanted = f", where DRAM needs {quantity(needed, 'byte')}" if needed else ""
+    message = f"warps wait for DRAM with {under_way} of loads under way an SM{wanted}"
+    assumed = reach(facts).assumed or needed is None
+    return Finding(ID, message, saved, EVIDENCE, (), "samples", (WAIT,), {}, assumed)
+
+
+def _waits_for_dram(facts: Facts) -> bool:
+    loaded = SECTOR_BYTES * facts.value("global_load_requests") * facts.value("sectors_per_request_load")
+    busiest = facts.busiest()
+    return (
+        next(iter(facts.combined.stalls), "") == WAIT
+        and busiest is not None
+        and busiest[0].name == "DRAM"
+        and facts.value("dram_bytes_read") >= FROM_DRAM * loaded
+        and is_coalesced(facts)
+    )
+
+
+def _warps_ask_too_little(facts: Facts, needed: int) -> bool:
+    """Return whether a warp's request lacks more of its part of the bytes needed than the SM lacks of its warps."""
+    part = needed / (SCHEDULERS * max(1.0, facts.value("max_warps")))
+    request = SECTOR_BYTES * facts.value("sectors_per_request_load")
+    occupancy = facts.value("achieved_occupancy") / 100.0
+    return facts.value("bytes_in_flight") < needed and request / part < occupancy

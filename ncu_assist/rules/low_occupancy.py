@@ -1,0 +1,110 @@
+"""Too few warps fit on a multiprocessor to cover its waits.
+
+A scheduler issues from whichever of its warps is ready. While one waits for memory or for an earlier result, another
+can issue; with few warps, nobody is ready and the cycle is lost. How many blocks fit is decided by what each takes:
+registers, shared memory, barriers of the hardware, places for blocks and for warps. The scarcest is the limiter. The
+limit by shared memory of a kernel that uses none is only what the driver set aside, and does not count.
+
+Reported only where waiting is the problem, that is where no resource is busy for 60 % of the time in which
+multiprocessors had work (the threshold of Nsight Compute's own rule SOLBottleneck): a kernel at the limit of DRAM or of
+a pipe is not sped up by more warps, at any occupancy. A launch that has too few blocks to fill even the places that
+there are is `grid-underfill`.
+
+What it could save: in a kernel that waits, time goes with one over the warps that share the wait. The part of warp
+states that others could cover shrinks by the warps now over the warps that fit once the limiter is gone, which is where
+the next limit is, or the blocks of the launch run out.
+
+What to try, by limiter. Registers: `__launch_bounds__` with a number of blocks, smaller tiles a thread, load where
+used; beware of spills. Shared memory: smaller or fewer buffers, smaller types, a larger carve-out. Blocks: larger
+blocks. Warps: a block size that divides the places for warps. Barriers: numbers of named barriers that the compiler
+knows; one known only at run time reserves all sixteen.
+"""
+
+from __future__ import annotations
+
+from ncu_assist.rules.base import Finding
+from ncu_assist.rules.facts import Facts
+from ncu_assist.rules.shape import (
+    LEAST_WORTH,
+    coverable_share,
+    latency_bound,
+    of_each_shape,
+    room_beside,
+    warps_a_block,
+    working_share,
+)
+
+ID = "low-occupancy"
+# Of equal limits the first is named: what the block takes before the places that there are. Shared memory comes last,
+# because the driver sets aside as little of L1 as the others need.
+LIMITS = {
+    "registers": "block_limit_registers",
+    "blocks": "block_limit_blocks",
+    "barriers": "block_limit_barriers",
+    "warps": "block_limit_warps",
+    "shared": "block_limit_shared_memory",
+}
+NEEDS: tuple[str, ...] = (
+    "duration", "theoretical_warps", "max_warps", "block_size", "grid_size", "sm_count", "warps_long_scoreboard",
+    "dram_throughput", "issue_slots_busy",
+    "block_limit_registers", "block_limit_shared_memory", "block_limit_blocks", "block_limit_warps",
+)  # fmt: skip
+SCHEDULERS = 4  # of a multiprocessor where the chip is not known (CUDA Programming Guide, every one since 5.0)
+TRY = {
+    "registers": "give it __launch_bounds__ with more blocks or keep fewer values a thread",
+    "shared": "use less shared memory a block",
+    "barriers": "use fewer barriers, with numbers that the compiler knows",
+    "blocks": "use larger blocks",
+    "warps": "use blocks whose warps divide the places evenly",
+}
+
+
+def find(facts: Facts) -> Finding | None:
+    """Return that too few warps fit, and what limits them; None where more would not help or cannot be had."""
+    return of_each_shape(_find, facts)
+
+
+def _find(facts: Facts) -> Finding | None:
+    limiter = limited_by(facts)
+    now, then = facts.value("theoretical_warps"), warps_without(limiter, facts)
+    if now <= 0 or then <= now or not latency_bound(facts):
+        return None
+    saved = min(working_share(facts) * coverable_share(facts) * (1.0 - now / then), room_beside(facts))
+    if saved < LEAST_WORTH:
+        return None
+    return Finding(
+        ID,
+        f"{now:.0f} warps fit on a multiprocessor of {places(facts):.0f}, limited by {limiter}, and they wait for "
+        f"{coverable_share(facts):.0%} of their time; without that limit {then:.0f} would run: {TRY[limiter]}",
+        saved * facts.duration_ns,
+        ("theoretical_warps", "achieved_warps", LIMITS[limiter], "warps_long_scoreboard", "issue_slots_busy"),
+        stalls=("long_scoreboard", "short_scoreboard", "wait"),
+        detail={"limiter": limiter},
+    )
+
+
+def places(facts: Facts) -> float:
+    """Return the warps that a multiprocessor of this chip can hold."""
+    return facts.value("max_warps") * (facts.chip.schedulers if facts.chip else SCHEDULERS)
+
+
+def limited_by(facts: Facts) -> str:
+    """Return what allows the fewest blocks; of equals the first of LIMITS."""
+    allowed = allowed_blocks(facts)
+    return min(allowed, key=lambda word: allowed[word])
+
+
+def allowed_blocks(facts: Facts) -> dict[str, float]:
+    """Return how many blocks a multiprocessor could hold by each limit that was counted, in the order of LIMITS."""
+    known = {word: facts.get(key) for word, key in LIMITS.items()}
+    if facts.get("shared_memory_static") == 0 and facts.get("shared_memory_dynamic") == 0:
+        known["shared"] = None
+    return {word: blocks for word, blocks in known.items() if blocks is not None}
+
+
+def warps_without(limiter: str, facts: Facts) -> float:
+    """Return the warps that would run on a multiprocessor if this limit, and what is as tight, were gone."""
+    each, allowed = warps_a_block(facts), allowed_blocks(facts)
+    further = [blocks * each for blocks in allowed.values() if blocks > allowed[limiter]]
+    at_once = facts.value("grid_size") * each / max(1.0, facts.value("sm_count"))
+    return min([places(facts), at_once, *further])

@@ -1,0 +1,81 @@
+"""Does matrix work on halves without tensor cores.
+
+Hardware: a tensor core multiplies small matrices in one instruction. On an H200 that is 16 times as many sums of
+products a cycle as on floats in the FMA pipe, and 8 times as many as with HFMA2.
+
+Cost: the FMA pipe, the issue slots and shared memory do in many instructions what one would.
+
+What to try: a library product (cuBLAS, CUTLASS); `nvcuda::wmma` or `mma.sync` in kernels of one's own, `wgmma` on 9.0;
+tiles whose sides are multiples of 16. Sums may stay floats.
+
+Thresholds: half of all instructions are multiply-adds, on halves, or on floats beside conversions from halves (one in
+500: a tile of 256 converts one value for 128 sums); an operand load for 32 of them at least, from shared memory or
+global memory, which no polynomial has; and 64 operations a byte of DRAM, which nothing has that uses each value once.
+Products of floats are left alone: tensor cores would round them. The time after is that of a product which reaches 70 %
+of the tensor cores' peak, as a library's does; bounds of L2 and DRAM stay.
+"""
+
+from __future__ import annotations
+
+from ncu_assist.rules.arithmetic import (
+    ALU,
+    FMA,
+    ISSUE,
+    L1_PARTS,
+    LSU,
+    TENSOR,
+    WARP,
+    operations,
+    tensor_ns,
+    tensor_operations,
+)
+from ncu_assist.rules.base import Finding
+from ncu_assist.rules.facts import Facts
+
+ID = "no-tensor-core"
+NEEDS: tuple[str, ...] = (
+    "fp32_fma_per_cycle",
+    "fp16_fma_per_cycle",
+    "fp16_add_per_cycle",
+    "sm_cycles_elapsed",
+    "instructions",
+    "shared_load_instructions",
+    "global_load_instructions",
+    "dram_bytes",
+)
+MOST_OF_ALL = 0.5
+CONVERTED = 1 / 500
+FMA_A_LOAD = 32
+FLOPS_A_BYTE = 64.0
+SPEED_UP = 8.0  # where the chip's rate is not known: HFMA2 against tensor cores on 8.0 and 9.0, the lesser ratio
+
+
+def find(facts: Facts) -> Finding | None:
+    """Return what tensor cores would save; None where they work already, or the work is no product of halves."""
+    halves = operations(facts, "fp16_fma_per_cycle")
+    floats = operations(facts, "fp32_fma_per_cycle")
+    packed = halves >= floats
+    done = halves if packed else floats
+    flops = (4 if packed else 2) * done
+    if not _is_product(facts, done, flops) or tensor_operations(facts) > flops:
+        return None
+    if not packed and operations(facts, "fp16_add_per_cycle") < CONVERTED * done:
+        return None
+    after = tensor_ns(facts, flops)
+    with_tensor = facts.duration_ns / SPEED_UP if after is None else after
+    words = "HFMA2" if packed else "FMA on floats that were converted"
+    return Finding(
+        rule=ID,
+        message=f"multiplies matrices of halves with {words}, not on tensor cores",
+        saved_ns=max(0.0, facts.duration_ns - with_tensor),
+        evidence=("fp16_fma_per_cycle" if packed else "fp32_fma_per_cycle", "pipe_tensor_cycles", "pipe_fma"),
+        relieves=(FMA, ALU, ISSUE, LSU, TENSOR, *L1_PARTS),
+        assumed=after is None,
+    )
+
+
+def _is_product(facts: Facts, done: float, flops: float) -> bool:
+    """Return whether multiply-adds are most of the work, on operands that are loaded often and used often."""
+    loads = WARP * (facts.value("shared_load_instructions") + facts.value("global_load_instructions"))
+    most = done >= MOST_OF_ALL * WARP * facts.value("instructions") > 0
+    return most and loads * FMA_A_LOAD >= done and flops >= FLOPS_A_BYTE * facts.value("dram_bytes")

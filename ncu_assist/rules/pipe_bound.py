@@ -1,0 +1,136 @@
+"""Saturates one pipe with work that another could do, or that need not be done.
+
+Hardware: an SM carries out in each cycle, by kind of instruction, 128 sums or products of floats (FMA), 64 integer
+operations (ALU) or integer multiplications (half of the FMA pipe), 64 or only 2 in double precision (FP64), 16 special
+functions and conversions (XU), and 32 lanes of loads, stores or shuffles (LSU); the table of arithmetic throughput in
+the CUDA C++ Programming Guide has it for each chip.
+
+Cost: at its limit the slowest of these decides, while the others wait.
+
+What to try, by `detail.pipe`:
+`fma`: let products and sums be one instruction (`fmaf`, no `__fadd_rn`/`__fmul_rn`, no `-fmad=false`); move integer
+multiplications out of loops. `alu`: merge logic, work on packed values, leave part of it to the FMA pipe.
+`fp64`: floats, if their precision does; look for constants without `f` and for `double` between.
+`xu`: multiply by reciprocals that were worked out once instead of dividing; a polynomial for part of the functions.
+`lsu`: exchange fewer values between lanes: add up in each thread first, use `__reduce_add_sync` for integers.
+
+Thresholds: a pipe binds from 72 % of all time on: 80 %, where Nsight Compute calls it a bottleneck, of the 90 % that
+any unit reaches; XU and FP64 from 60 % on, where it says that they might become one, since they take an instruction
+for several cycles and are asked in bursts.
+
+What the fix is worth: of products and sums the smaller half; of doubles what the ratio of the two rates leaves; of
+special functions half (a polynomial of eight steps on the FMA pipe takes as long as one function, so sharing them
+halves the time), of conversions for integer division all; between ALU and FMA pipe half of what one has more than the
+other; of shuffles all but what the issue of the rest takes.
+"""
+
+from __future__ import annotations
+
+from ncu_assist.rules.arithmetic import ALU, BINDS, FMA, FP64, ISSUE, L1_PARTS, LSU, WARP, XU, busy, operations
+from ncu_assist.rules.base import Finding
+from ncu_assist.rules.facts import Facts
+
+ID = "pipe-bound"
+NEEDS: tuple[str, ...] = (
+    "sm_active_share",
+    "issue_slots_busy",
+    "pipe_fma",
+    "pipe_alu",
+    "pipe_xu",
+    "pipe_lsu",
+    "sm_cycles_elapsed",
+)
+UNFUSED_LEAST = 0.1  # of what the FMA pipe does: a tenth is within what the pipe itself varies by (85 to 95 %)
+SHUFFLES_LEAST = 0.5  # of what the LSU does: else it is bound by memory instructions
+SLOW_BINDS = 0.6
+FUNCTIONS_SAVED = 0.5
+FP64_TO_FMA = 0.5  # where the chip is not known: the best ratio that any has
+PIPES = {"fma": FMA, "alu": ALU, "fp64": FP64, "xu": XU, "lsu": LSU}
+LOADS = (
+    "global_load_instructions", "global_store_instructions", "shared_load_instructions", "shared_store_instructions",
+    "local_load_instructions", "local_store_instructions", "shared_atomics", "global_reductions", "global_atomics",
+)  # fmt: skip
+
+
+def find(facts: Facts) -> Finding | None:
+    """Return the saturated pipe that could be left most; None where none is, or it does what the work needs."""
+    found = [one for pipe in (_unfused, _integers, _fp64, _xu, _shuffles) if (one := pipe(facts)) is not None]
+    return max(found, key=lambda one: one.saved_ns, default=None)
+
+
+def _unfused(facts: Facts) -> Finding | None:
+    """Products and sums of their own, where both could be one instruction."""
+    add, mul, fma = (operations(facts, f"fp32_{op}_per_cycle") for op in ("add", "mul", "fma"))
+    part = min(add, mul) / (add + mul + fma) if add + mul + fma else 0.0
+    share = busy(facts, FMA)
+    if max(share, busy(facts, ISSUE)) < BINDS or part < UNFUSED_LEAST:
+        return None
+    words = f"{100 * part:.0f} % of its work are sums that could be one instruction with a product"
+    keys = ("fp32_add_per_cycle", "fp32_mul_per_cycle", "fp32_fma_per_cycle")
+    return _finding(facts, "fma", share * part, words, keys, (ISSUE,))
+
+
+def _integers(facts: Facts) -> Finding | None:
+    """Integers and logic on one of the two pipes that can do much of them."""
+    alu, fma = busy(facts, ALU), busy(facts, FMA)
+    if max(alu, fma) < BINDS:
+        return None
+    if alu >= fma:
+        return _finding(facts, "alu", (alu - fma) / 2, "integers and logic", ("pipe_fma",))
+    floats = operations(facts, *(f"{kind}_{op}_per_cycle" for kind in ("fp32", "fp16") for op in ("add", "mul", "fma")))
+    if floats > _lanes(facts, fma) / 2:
+        return None
+    return _finding(facts, "fma", (fma - alu) / 2, "mostly integer multiplications", ("fp32_fma_per_cycle",))
+
+
+def _lanes(facts: Facts, share: float) -> float:
+    """Return how many instructions of threads keep the FMA pipe so busy."""
+    rate = facts.chip.fma if facts.chip else 0
+    return share * rate * (facts.get("sm_count") or 0.0) * facts.value("sm_cycles_elapsed")
+
+
+def _fp64(facts: Facts) -> Finding | None:
+    share = busy(facts, FP64)
+    if share < SLOW_BINDS:
+        return None
+    ratio = facts.chip.fp64 / facts.chip.fma if facts.chip else FP64_TO_FMA
+    words = f"in floats it would take {ratio:.2f} of the time, if their precision does"
+    return _finding(facts, "fp64", share * (1.0 - ratio), words, ("fp64_fma_per_cycle",))
+
+
+def _xu(facts: Facts) -> Finding | None:
+    share = busy(facts, XU)
+    if share < SLOW_BINDS:
+        return None
+    functions = share * (facts.chip.xu if facts.chip else WARP / 2) * (facts.get("sm_count") or 0.0)
+    floats = sum(facts.get(f"fp32_{op}_per_cycle") or 0.0 for op in ("add", "mul", "fma"))
+    divides = floats < functions / 3  # a division in integers: to float, the reciprocal, and back
+    words = "conversions and reciprocals of integer division" if divides else "special functions"
+    return _finding(facts, "xu", share * (1.0 if divides else FUNCTIONS_SAVED), words, ("fp32_mul_per_cycle",))
+
+
+def _shuffles(facts: Facts) -> Finding | None:
+    """Shuffles, or whatever else the LSU does that is neither load, store nor atomic."""
+    share, count = busy(facts, LSU), facts.get("sm_count")
+    done = share * facts.value("sm_cycles_elapsed") * (count or 0.0)  # an instruction a cycle
+    loads = sum(facts.get(key) or 0.0 for key in LOADS)
+    if share < BINDS or not count or loads > (1.0 - SHUFFLES_LEAST) * done:
+        return None
+    part = 1.0 - loads / done
+    issue = busy(facts, ISSUE) * max(0.0, 1.0 - part * done / (facts.get("instructions") or done))
+    words = f"{100 * part:.0f} % of its instructions are shuffles"
+    return _finding(facts, "lsu", max(0.0, share * part - issue), words, ("shared_load_instructions",),
+                    (ISSUE, *L1_PARTS))  # fmt: skip
+
+
+def _finding(
+    facts: Facts, pipe: str, saved: float, words: str, keys: tuple[str, ...], relieves: tuple[str, ...] = ()
+) -> Finding:
+    return Finding(
+        rule=ID,
+        message=f"keeps the {PIPES[pipe]} {100 * busy(facts, PIPES[pipe]):.0f} % busy: {words}",
+        saved_ns=facts.duration_ns * saved,
+        evidence=(f"pipe_{pipe}", *keys),
+        relieves=(PIPES[pipe], *relieves),
+        detail={"pipe": pipe},
+    )

@@ -1,0 +1,64 @@
+"""DRAM moves more bytes than the work needs.
+
+What the hardware does: what does not stay in registers, shared memory or L2 between two uses is read again from DRAM,
+and what a kernel hands to the next through memory is written and read again.
+
+Why it costs time: a kernel at DRAM's limit takes as long as its bytes do. Three launches that each read and write an
+array take three times as long as one that does all three steps.
+
+What to try: fuse launches that work on the same elements; finish all work on a tile while it is on the chip; change
+the order of blocks so that those that share data run at the same time; keep intermediate results in smaller types.
+
+How the time is worked out: DRAM bytes beyond `bytes` of kernel.toml, less what uncoalesced accesses and local memory
+explain, over all DRAM bytes, times how busy DRAM was. Up to 5 % are left alone: halos, and what the flush of the
+caches left behind. Before every launch of a chain the caches are flushed, so what one leaves in L2 for the next counts
+as moved: where the surplus is below three times L2 that is an upper bound, *assumed*.
+"""
+
+from __future__ import annotations
+
+from ncu_assist.ceilings.chips import SECTOR_BYTES
+from ncu_assist.quantity import quantity
+from ncu_assist.rules.base import Finding
+from ncu_assist.rules.facts import Facts
+from ncu_assist.rules.savings import is_worth_saying, saved_ns
+from ncu_assist.rules.traffic import L2_UNITS, wasted_dram_bytes
+
+ID = "redundant-traffic"
+NEEDS: tuple[str, ...] = ("dram_bytes_read", "dram_bytes_write", "dram_throughput")
+EVIDENCE = ("dram_bytes", "dram_bytes_read", "dram_bytes_write", "dram_throughput")
+MARGIN = 0.05  # of the bytes needed; what at-dram-roofline leaves to its ceiling as well
+UNITS = ("DRAM", *L2_UNITS, "L1 fill", "L1 output")  # what DRAM moves passes them as well
+TIMES_L2 = 3.0  # below it what one launch leaves for the next may be in L2 still: as buffers are rotated for a cold L2
+
+
+def find(facts: Facts) -> Finding | None:
+    """Return what bytes cost that the work does not need; None where ``bytes`` is not known."""
+    needed = facts.algorithmic_bytes
+    surplus = redundant_bytes(facts)
+    if needed is None or surplus <= 0:
+        return None
+    moved = facts.value("dram_bytes_read") + facts.value("dram_bytes_write")
+    saved = saved_ns(facts, dict.fromkeys(UNITS, 1.0 - surplus / moved))
+    if not is_worth_saying(saved, facts):
+        return None
+    message = f"DRAM moves {quantity(moved, 'byte')} where the work needs {quantity(needed, 'byte')}"
+    bound = _may_have_stayed_in_l2(facts, surplus)
+    if bound:
+        message += "; an upper bound, as the caches are flushed between the launches"
+    return Finding(ID, message, saved, EVIDENCE, UNITS, "samples", ("long_scoreboard",), {}, bound)
+
+
+def redundant_bytes(facts: Facts) -> float:
+    """Return the DRAM bytes beyond the need that no other fault explains; 0 within the margin or if not known."""
+    if facts.algorithmic_bytes is None:
+        return 0.0
+    moved = facts.value("dram_bytes_read") + facts.value("dram_bytes_write")
+    local = SECTOR_BYTES * (facts.value("local_load_sectors") + facts.value("local_store_sectors"))
+    surplus = moved - facts.algorithmic_bytes - wasted_dram_bytes(facts) - local
+    return surplus if surplus > MARGIN * facts.algorithmic_bytes else 0.0
+
+
+def _may_have_stayed_in_l2(facts: Facts, surplus: float) -> bool:
+    l2 = facts.device.l2_bytes if facts.device else None
+    return len(facts.combined.launches) > 1 and (l2 is None or surplus < TIMES_L2 * l2)

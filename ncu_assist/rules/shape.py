@@ -1,0 +1,97 @@
+"""What rules on the shape of a launch share: idle multiprocessors, uncovered waits, room that other limits leave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ncu_assist.diff.resources import PARTS, SHARED, SM_PARTS
+from ncu_assist.record import Launch
+from ncu_assist.rules.base import Finding
+from ncu_assist.rules.facts import Facts
+from ncu_assist.rules.savings import filled
+
+LANES = 32  # of a warp, on every GPU so far (CUDA Programming Guide)
+# Below 2 % of the run time a finding is a remark (diagnoses.md). Multiprocessors never end in the same cycle and a last
+# wave is never full, so remarks on them would stand beside every kernel.
+LEAST_WORTH = 0.02
+# "Below 60 % of both compute throughput and memory bandwidth typically indicates latency issues": Nsight Compute's rule
+# SOLBottleneck.
+LATENCY_BELOW = 0.6
+# States in which a warp waits for its own earlier instruction, so that another warp could issue meanwhile. Not among
+# them: queues and pipes that are full (throttles, not_selected), and waits for other warps or fences.
+COVERABLE = ("long_scoreboard", "short_scoreboard", "wait", "branch_resolving", "no_instruction", "imc_miss")
+ON_EACH_SM = ("L1", "SM", SHARED)  # groups of resources that rest while their multiprocessor has no warp
+CHIP_WIDE = tuple(one.name for one in PARTS if one.group in ("DRAM", "L2"))
+
+
+def of_each_shape(find: Callable[[Facts], Finding | None], facts: Facts) -> Finding | None:
+    """Return what a rule finds of launches of one shape; of several shapes what costs most, with the time of all.
+
+    Grids and limits of different kernels must not be mixed: the blocks of one and the idle time of another say nothing.
+    """
+    groups: dict[tuple[object, ...], list[Launch]] = {}
+    for one in facts.combined.launches:
+        groups.setdefault((one.signature, one.grid, one.block), []).append(one)
+    if len(groups) < 2:
+        return find(facts)
+    parts = (find(replace(facts, combined=facts.combined.only(own))) for own in groups.values())
+    found = [one for one in parts if one]
+    total = sum(one.saved_ns for one in found)
+    return replace(max(found, key=lambda one: one.saved_ns), saved_ns=total) if found else None
+
+
+def warps_a_block(facts: Facts) -> float:
+    """Return the warps of a block; one that is not full counts."""
+    return -(-facts.value("block_size") // LANES)
+
+
+def working_share(facts: Facts) -> float:
+    """Return the part of the time in which at least one multiprocessor had a warp, 0 to 1; 1 where not counted."""
+    longest, elapsed = facts.get("sm_cycles_active_max"), facts.get("sm_cycles_elapsed")
+    return min(1.0, longest / elapsed) if longest and elapsed else 1.0
+
+
+def latency_bound(facts: Facts) -> bool:
+    """Tell whether no resource is busy enough to be the limit, looked at while multiprocessors had a warp."""
+    active = (facts.get("sm_active_share") or 100.0) / 100.0
+    shares = [facts.busy(one) / (active if one.group in ON_EACH_SM else 1.0) for one in (*PARTS, *SM_PARTS)]
+    return max(shares) < LATENCY_BELOW
+
+
+def coverable_share(facts: Facts) -> float:
+    """Return the part of warp states in which another warp could have issued, 0 to 1."""
+    return sum(facts.stall(reason) for reason in COVERABLE) / 100.0
+
+
+def chip_room(facts: Facts) -> float:
+    """Return what DRAM and L2 could still take, 0 to 1 of what they can reach.
+
+    They serve all multiprocessors: while they are busy, one that has no warp costs nothing, the others get its share.
+    """
+    taken = filled(facts)
+    return max(0.0, 1.0 - max(taken[name] for name in CHIP_WIDE))
+
+
+def room_beside(facts: Facts, relieved: tuple[str, ...] = ()) -> float:
+    """Return the part of the time that the resources but some do not need, at the rate that they can reach, 0 to 1."""
+    return max(0.0, 1.0 - max(share for name, share in filled(facts).items() if name not in relieved))
+
+
+def uneven_share(facts: Facts) -> float:
+    """Return the part of the time that the mean multiprocessor rests while the longest works, 0 to 1."""
+    longest, mean, elapsed = (
+        facts.value(key) for key in ("sm_cycles_active_max", "sm_cycles_active", "sm_cycles_elapsed")
+    )
+    return max(0.0, (longest - mean) / elapsed) if elapsed else 0.0
+
+
+def uneven_by_grid(facts: Facts) -> float:
+    """Return the part of the time that multiprocessors rest because the blocks do not divide evenly, 0 to 1.
+
+    Within one wave every block runs at once: the fullest multiprocessor has ceil(blocks / multiprocessors) of them.
+    """
+    waves, blocks, count = (facts.value(key) for key in ("waves_per_sm", "grid_size", "sm_count"))
+    if waves > 1 or not count:
+        return 1.0 - waves / -(-waves // 1) if waves > 0 else 0.0
+    return 1.0 - blocks / (count * -(-blocks // count)) if blocks else 0.0

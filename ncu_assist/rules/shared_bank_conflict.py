@@ -1,0 +1,53 @@
+"""Lanes of a warp want different words of the same bank of shared memory.
+
+What the hardware does: shared memory has 32 banks of 4 bytes; successive words lie in successive banks. A pass (a
+wavefront) serves each bank once. Lanes that want different words of one bank wait for further passes: up to 32 of
+them for one instruction. Lanes that want the same word share it, which costs nothing.
+
+Why it costs time: L1 and shared memory have one data pipe an SM, a wavefront a cycle. Where the pipe is busy, the
+time shrinks with the wavefronts; where it is mostly idle, the conflicts hide behind something else.
+
+What to try: pad the rows of a tile by one element (33 instead of 32); mix bits of the row into the column (a swizzle);
+let lanes walk the banks in another order; store an array of structures as separate arrays.
+
+How the time is worked out: excessive wavefronts over all of the data pipe, times how busy it was; DRAM and the other
+units bound it. Up to 2 % of wavefronts are left alone: arbitration between warps looks like that. Conflicts of atomics
+are not counted here, padding does not help against them.
+"""
+
+from __future__ import annotations
+
+from ncu_assist.diff.resources import L1_DATA
+from ncu_assist.rules.base import Finding
+from ncu_assist.rules.facts import Facts
+from ncu_assist.rules.savings import is_worth_saying, saved_ns
+from ncu_assist.rules.traffic import l1_wavefronts
+
+ID = "shared-bank-conflict"
+NEEDS: tuple[str, ...] = (
+    "shared_wavefronts", "shared_wavefronts_excessive", "l1_data_pipe", "sm_cycles_elapsed", "sm_count",
+)  # fmt: skip
+EVIDENCE = ("bank_conflict_ways", "shared_wavefronts_excessive", "shared_wavefronts", "l1_data_pipe")
+IGNORED = 0.02  # of all wavefronts (diagnoses; ncu_facts.md: up to 2 % of raw conflicts are arbitration)
+
+
+def find(facts: Facts) -> Finding | None:
+    """Return what bank conflicts of loads and stores cost."""
+    excessive, every = _excessive(facts), l1_wavefronts(facts)
+    if every <= 0 or excessive <= IGNORED * facts.value("shared_wavefronts"):
+        return None
+    saved = saved_ns(facts, {L1_DATA: 1.0 - min(1.0, excessive / every)})
+    if not is_worth_saying(saved, facts):
+        return None
+    share = 100.0 * excessive / facts.value("shared_wavefronts")
+    message = f"{share:.0f} % of the passes through shared memory are there because of bank conflicts"
+    stalls = ("mio_throttle", "short_scoreboard")
+    return Finding(ID, message, saved, EVIDENCE, (L1_DATA,), "wavefronts_excessive", stalls)
+
+
+def _excessive(facts: Facts) -> float:
+    """Return the excessive wavefronts of loads and stores: hardware's conflicts say how many are the atomics'."""
+    plain = facts.value("bank_conflicts_load") + facts.value("bank_conflicts_store")
+    atomic = facts.value("bank_conflicts_atomic")
+    part = plain / (plain + atomic) if atomic > 0 else 1.0
+    return part * facts.value("shared_wavefronts_excessive")

@@ -1,0 +1,49 @@
+"""The last wave of blocks is nearly empty.
+
+Blocks start in waves: as many as the chip holds, then one more whenever one ends. If all take the same time, a launch
+of 1.06 waves takes as long as one of 2, and during the second nearly all multiprocessors have nothing to do.
+
+What it could save: the part of the last wave that is empty, over all waves, but no more than the multiprocessors
+really rested (the mean against the one that worked longest): blocks of unequal length or many waves even it out. While
+DRAM or L2 is busy a resting multiprocessor costs nothing, so only the room that they had counts. Below 2 % of the time
+nothing is said, because no last wave is full.
+
+What to try: choose block or tile size so that the blocks are just below a whole number of waves; smaller blocks, which
+make more and finer waves; a persistent kernel of one wave whose blocks take pieces of work in turn; stream-K or split-K
+for matrix products; let the next kernel start early (programmatic dependent launch).
+"""
+
+from __future__ import annotations
+
+from math import ceil
+
+from ncu_assist.rules.base import Finding
+from ncu_assist.rules.facts import Facts
+from ncu_assist.rules.shape import LEAST_WORTH, chip_room, of_each_shape, uneven_by_grid, uneven_share
+
+ID = "tail-effect"
+NEEDS: tuple[str, ...] = (
+    "duration", "waves_per_sm", "grid_size", "sm_count", "dram_throughput",
+    "sm_cycles_active", "sm_cycles_active_max", "sm_cycles_elapsed",
+)  # fmt: skip
+
+
+def find(facts: Facts) -> Finding | None:
+    """Return that the last wave leaves the chip empty; None up to one wave, or where it hardly costs anything."""
+    return of_each_shape(_find, facts)
+
+
+def _find(facts: Facts) -> Finding | None:
+    waves = facts.value("waves_per_sm")
+    if waves <= 1:
+        return None
+    saved = min(uneven_by_grid(facts), uneven_share(facts)) * chip_room(facts)
+    if saved < LEAST_WORTH:
+        return None
+    return Finding(
+        ID,
+        f"{waves:.2f} waves of blocks take as long as {ceil(waves)}: in the last one multiprocessors rest, "
+        f"{uneven_share(facts):.0%} of the time on average; try other block sizes, or one wave that shares it all",
+        saved * facts.duration_ns,
+        ("waves_per_sm", "last_wave_fill", "sm_imbalance", "sm_idle_share", "grid_size"),
+    )

@@ -1,0 +1,62 @@
+"""Has tensor cores that wait for operands, or uses their older instruction.
+
+Hardware: tensor cores take operands from registers (`mma.sync`, `nvcuda::wmma`) or, on 9.0, straight from shared memory
+(`wgmma`), which alone reaches their full rate there. Each cycle without operands is lost.
+
+Cost: loads from global memory by every warp, one buffer that is filled and then used, a barrier between, and too small
+tiles leave the tensor cores idle most of the time.
+
+What to try: stage tiles in shared memory, two or more buffers, filled with `cp.async` or TMA while the last ones are
+multiplied; larger tiles a warp; `ldmatrix` and layouts without bank conflicts; on 9.0 `wgmma`, through CUTLASS or a
+library.
+
+Thresholds: tensor cores do most of the operations. The time after is that of a product which reaches 70 % of their peak
+for the chip, as a library's does; where that rate is not known, or most of the work is on other types than halves, that
+of the cycles in which they worked, over 0.9. Loads within the SM are relieved; L2, DRAM and other pipes stay.
+"""
+
+from __future__ import annotations
+
+from ncu_assist.rules.arithmetic import (
+    ISSUE,
+    L1_PARTS,
+    LSU,
+    TENSOR,
+    TENSOR_OTHERS,
+    busy,
+    is_best_instruction,
+    tensor_ns,
+    tensor_operations,
+)
+from ncu_assist.rules.base import Finding
+from ncu_assist.rules.bounds import REACHABLE
+from ncu_assist.rules.facts import Facts
+
+ID = "tensor-underfed"
+NEEDS: tuple[str, ...] = ("tensor_ops_fp16", "pipe_tensor_cycles", "sm_active_share")
+MOST_OF_ALL = 0.5  # of all operations
+WAITS = ("long_scoreboard", "short_scoreboard", "mio_throttle", "lg_throttle", "barrier", "wait")
+
+
+def find(facts: Facts) -> Finding | None:
+    """Return what fed tensor cores would save; None where they do little of the work, or are at their rate."""
+    halves = tensor_operations(facts)
+    done = halves + tensor_operations(facts, TENSOR_OTHERS)
+    others = (facts.get("fp32_flops") or 0.0) + (facts.get("fp16_flops") or 0.0)
+    if done <= 0.0 or done < MOST_OF_ALL * (done + others):
+        return None
+    share = busy(facts, TENSOR)
+    after = tensor_ns(facts, done) if halves > MOST_OF_ALL * done else None
+    fed = facts.duration_ns * share / REACHABLE if after is None else after
+    if fed >= facts.duration_ns:
+        return None
+    older = ", with mma.sync where the chip has wgmma" if is_best_instruction(facts) is False else ""
+    return Finding(
+        rule=ID,
+        message=f"feeds tensor cores too little: {100 * share:.0f} % busy{older}",
+        saved_ns=facts.duration_ns - fed,
+        evidence=("pipe_tensor_cycles", "tensor_ops_fp16", "pipe_tensor_hmma", "pipe_tensor_gmma"),
+        relieves=(TENSOR, ISSUE, LSU, *L1_PARTS),
+        stalls=WAITS,
+        detail={"pipe": "tensor"},
+    )

@@ -1,0 +1,93 @@
+"""Sectors that uncoalesced accesses waste, by the level of the memory system that they reach."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ncu_assist.ceilings.chips import SECTOR_BYTES
+from ncu_assist.diff.resources import L1_DATA
+from ncu_assist.rules.facts import Facts
+
+L2_UNITS = ("L2 input", "L2 tags", "L2 data", "L2 lookups", "L2 output")
+COALESCED = 0.75  # of the bytes in touched sectors are used: a copy shifted by one element still uses 80 %
+
+
+@dataclass(frozen=True)
+class Wasted:
+    """Sectors beyond those that the bytes need: looked up in L1, asked of L2, moved at DRAM."""
+
+    l1: float
+    l2: float
+    dram: float
+
+
+def wasted_by_loads(facts: Facts) -> Wasted:
+    """Return what global loads waste. What L1 hits of it costs L1 only; DRAM wastes what it read beyond the need."""
+    sectors, ideal = facts.value("global_load_sectors"), _ideal(facts, "load")
+    asked = max(0.0, _missed(facts) - ideal)
+    read = facts.value("dram_bytes_read") / SECTOR_BYTES
+    return Wasted(max(0.0, sectors - ideal), asked, _within(read - ideal, asked))
+
+
+def wasted_by_stores(facts: Facts) -> Wasted:
+    """Return what global stores waste: DRAM also reads the sectors that are written in part."""
+    sectors, ideal = facts.value("global_store_sectors"), _ideal(facts, "store")
+    asked = max(0.0, sectors - ideal)
+    read, written = (facts.value(f"dram_bytes_{what}") / SECTOR_BYTES for what in ("read", "write"))
+    return Wasted(asked, asked, _within(read - _missed(facts), asked) + _within(written - ideal, asked))
+
+
+def wasted_dram_bytes(facts: Facts) -> float:
+    """Return the bytes that DRAM moved because of uncoalesced loads and stores."""
+    return SECTOR_BYTES * (wasted_by_loads(facts).dram + wasted_by_stores(facts).dram)
+
+
+def left_without(wasted: Wasted, facts: Facts) -> dict[str, float]:
+    """Return for the units that the waste went through the part of their work that is left without it."""
+    at_l2 = _share(wasted.l2, facts.value("l2_sectors_sm"))
+    shares = dict.fromkeys((*L2_UNITS, "L1 output"), at_l2)
+    shares[L1_DATA] = _share(wasted.l1, l1_sectors(facts)) * global_share_of_l1(facts)
+    shares["L1 fill"] = _share(wasted.l2, facts.value("l2_sectors_read"))
+    moved = facts.value("dram_bytes_read") + facts.value("dram_bytes_write")
+    shares["DRAM"] = _share(SECTOR_BYTES * wasted.dram, moved)
+    return {name: 1.0 - share for name, share in shares.items() if share > 0}
+
+
+def l1_sectors(facts: Facts) -> float:
+    """Return the sectors of global and local memory that were looked up in L1."""
+    kinds = ("global_load", "global_store", "local_load", "local_store")
+    return sum(facts.value(f"{kind}_sectors") for kind in kinds)
+
+
+def global_share_of_l1(facts: Facts) -> float:
+    """Return the share of the wavefronts of L1's data pipe that are not shared memory's, 0 to 1."""
+    every = l1_wavefronts(facts)
+    return 1.0 - _share(facts.value("shared_wavefronts"), every) if every else 0.0
+
+
+def l1_wavefronts(facts: Facts) -> float:
+    """Return all wavefronts of L1's data pipes, which take one a cycle each."""
+    cycles = facts.value("sm_cycles_elapsed") * facts.value("sm_count")
+    return facts.value("l1_data_pipe") / 100.0 * cycles
+
+
+def is_coalesced(facts: Facts) -> bool:
+    """Return whether global loads touch hardly more sectors than their bytes need."""
+    sectors = facts.value("global_load_sectors")
+    return sectors > 0 and _ideal(facts, "load") >= COALESCED * sectors
+
+
+def _ideal(facts: Facts, verb: str) -> float:
+    return facts.value(f"sectors_per_request_{verb}_ideal") * facts.value(f"global_{verb}_requests")
+
+
+def _missed(facts: Facts) -> float:
+    return facts.value("global_load_sectors") * (1.0 - facts.value("l1_hit_rate_load") / 100.0)
+
+
+def _within(value: float, most: float) -> float:
+    return min(max(0.0, value), most)
+
+
+def _share(part: float, whole: float) -> float:
+    return min(1.0, part / whole) if whole > 0 else 0.0

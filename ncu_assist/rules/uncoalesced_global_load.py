@@ -1,0 +1,48 @@
+"""Global loads move more sectors than their bytes need.
+
+What the hardware does: memory moves in sectors of 32 bytes. The 32 lanes of a warp ask together, and each sector that
+one of them touches is fetched whole. Lanes that read side by side need 4 sectors for 4 bytes each; lanes that are 32
+bytes or more apart need 32 of them, and 28 bytes of each are thrown away.
+
+Why it costs time: the wasted sectors take room in L1, in L2 and, unless they are found there, at DRAM. Where one of
+these is at its limit, the time shrinks with the sectors. What L1 finds again costs L1 only.
+
+What to try: let neighbouring lanes read neighbouring addresses. Turn an array of structures into a structure of
+arrays; exchange the loops so that the innermost index runs along the lanes; fetch a tile side by side into shared
+memory and turn it there; read the whole structure as one or two vectors of 16 bytes.
+
+How the time is worked out: sectors beyond the ideal for the bytes used, at least one a request, over what each unit
+handled, times how busy the unit was; what the others need stays. Nothing is said of a saving below 0.8 % of the time,
+by which repeats of one launch differ.
+"""
+
+from __future__ import annotations
+
+from ncu_assist.rules.base import Finding
+from ncu_assist.rules.facts import Facts
+from ncu_assist.rules.savings import is_worth_saying, saved_ns
+from ncu_assist.rules.traffic import left_without, wasted_by_loads
+
+ID = "uncoalesced-global-load"
+EVIDENCE = (
+    "sector_efficiency_load",
+    "sectors_per_request_load",
+    "sectors_per_request_load_ideal",
+    "l1_hit_rate_load",
+    "dram_throughput",
+)
+NEEDS: tuple[str, ...] = (
+    "sectors_per_request_load_ideal", "global_load_requests", "global_load_sectors", "l1_hit_rate_load",
+    "l2_sectors_sm", "dram_throughput", "dram_bytes_read", "dram_bytes_write",
+)  # fmt: skip
+
+
+def find(facts: Facts) -> Finding | None:
+    """Return what wasted sectors of loads cost."""
+    left = left_without(wasted_by_loads(facts), facts)
+    saved = saved_ns(facts, left)
+    if not left or not is_worth_saying(saved, facts):
+        return None
+    touched, ideal = facts.value("sectors_per_request_load"), facts.value("sectors_per_request_load_ideal")
+    message = f"a global load touches {touched:.1f} sectors where its bytes need {ideal:.1f}"
+    return Finding(ID, message, saved, EVIDENCE, tuple(left), "sectors_excessive", ("long_scoreboard", "lg_throttle"))

@@ -1,0 +1,43 @@
+"""No rule explains the time: the nearest ceiling, its distance, and what warps wait for.
+
+Stands behind every diagnosis, so that a kernel that no rule knows is told plainly instead of being given a wrong cause.
+It estimates no gain. The nearest ceiling is the resource that was busiest from start to end. If it is far away, warps
+wait: the most frequent stall reason says for what, and the lines with most samples say where.
+
+What to try: look at the lines with most samples of that stall reason; profile with `--set full` if counters are
+missing.
+"""
+
+from __future__ import annotations
+
+from ncu_assist.ncu.catalogue.stalls import STALL_REASONS
+from ncu_assist.rules.base import Finding
+from ncu_assist.rules.facts import Facts
+
+ID = "unexplained"
+NEEDS: tuple[str, ...] = ()
+
+
+def find(facts: Facts) -> Finding | None:
+    """Return how far the nearest ceiling is and what warps wait for most; says something of every launch."""
+    busiest, top = facts.busiest(), next(iter(facts.combined.stalls.items()), None)
+    nearest, evidence = "no resource was counted", list[str]()
+    if busiest and busiest[1] > 0:
+        resource, share = busiest
+        nearest = (
+            f"the nearest ceiling is {resource.name}, busy {share:.0%} of the time, {1 - share:.0%} short of its peak"
+        )
+        evidence = [resource.busy]
+    if top and top[0] in STALL_REASONS:
+        evidence.append(f"warps_{top[0]}")
+    stalls = (top[0],) if top else ()
+    return Finding(ID, f"{nearest}; {_waits(top)}", 0.0, tuple(evidence), stalls=stalls)
+
+
+def _waits(top: tuple[str, float] | None) -> str:
+    if top is None:
+        return "what warps wait for was not counted"
+    reason, share = top
+    known = STALL_REASONS.get(reason)
+    what = f"waits for {known.waits_for}" if known else "a reason that this version does not know"
+    return f"the first stall reason, {share:.0f} % of all warp states, is {reason} ({what})"

@@ -1,0 +1,56 @@
+"""Warps run with idle lanes, or with a single one.
+
+The 32 lanes of a warp share one instruction at a time. Where they take different branches, the warp runs each branch in
+turn with the other lanes idle; where one lane does something alone, 31 wait for it. An instruction costs the same for
+one lane as for 32. Blocks whose threads are no multiple of 32 leave lanes idle throughout.
+
+What it could save: idle lanes times issue time. With full warps the same work is fewer instructions, by the part of the
+lanes that were idle. Issue time is the share of issue slots used, or the share of warp states that are about
+instructions and not about memory, whichever is more. What waits for memory is not sped up,
+and what memory needs remains.
+
+What to try: arrange the work so that the lanes of a warp do the same (sort or bin by kind, give whole warps one kind),
+compute both sides and select, let all lanes take part in sums (shuffles, `__reduce_add_sync`), blocks of whole warps.
+"""
+
+from __future__ import annotations
+
+from ncu_assist.diff.resources import SM_PARTS
+from ncu_assist.rules.base import Finding
+from ncu_assist.rules.facts import Facts
+from ncu_assist.rules.shape import LANES, LEAST_WORTH, room_beside
+
+ID = "warp-divergence"
+NEEDS: tuple[str, ...] = ("duration", "threads_per_instruction", "issue_slots_busy")
+# States of a warp that end with fewer instructions: it issues, competes for a slot or a pipe, waits for its own result.
+OF_INSTRUCTIONS = ("not_selected", "math_pipe_throttle", "dispatch_stall", "wait", "branch_resolving", "no_instruction")
+RELIEVES = tuple(dict.fromkeys(one.name for one in SM_PARTS))
+
+
+def find(facts: Facts) -> Finding | None:
+    """Return that lanes are idle; None where nearly all work, or where instructions are not what takes the time."""
+    lanes = facts.value("threads_per_instruction")
+    idle = max(0.0, 1.0 - lanes / LANES)
+    saved = min(idle * _issue_time(facts), room_beside(facts, RELIEVES))
+    if saved < LEAST_WORTH:
+        return None
+    divergent = facts.get("divergent_branches")
+    cause = "its branches part them" if divergent else "though no branch parts them: blocks of part-filled warps?"
+    return Finding(
+        ID,
+        f"{lanes:.1f} of {LANES} lanes take part in an instruction on average, {cause}: give the lanes of a warp the "
+        "same work, or share what one lane does alone",
+        saved * facts.duration_ns,
+        ("threads_per_instruction", "divergent_branches", "branch_efficiency", "issue_slots_busy"),
+        relieves=RELIEVES,
+        stalls=(),
+        waste="divergence",
+    )
+
+
+def _issue_time(facts: Facts) -> float:
+    """Return the part of the time that goes with the number of instructions, 0 to 1."""
+    stalls = facts.combined.stalls
+    issuing = 100.0 - sum(stalls.values()) if stalls else 0.0  # is no stall: what they leave of 100 %
+    states = (issuing + sum(facts.stall(reason) for reason in OF_INSTRUCTIONS)) / 100.0
+    return max(facts.value("issue_slots_busy") / 100.0, states)

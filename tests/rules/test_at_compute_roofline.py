@@ -1,0 +1,77 @@
+"""Kernels that are done: the right pipe at its ceiling."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from made_ceilings import ceilings
+from made_facts import gallery, told
+
+from ncu_assist.rules import at_compute_roofline
+
+
+@pytest.mark.parametrize(
+    ("case", "pipe"),
+    [
+        ("healthy_tensor_rate", "tensor"),
+        ("pipe_fma_unfused_fix", "fma"),
+        ("tail_after_many_waves", "fma"),
+        ("spill_outside_the_loop", "fma"),
+    ],
+)
+def test_says_that_it_is_done(case: str, pipe: str) -> None:
+    (ranked,) = told(at_compute_roofline, gallery(case)).findings
+    assert ranked.finding.detail == {"pipe": pipe}
+    assert ranked.severity == "info"
+    assert ranked.finding.assumed, "no ceiling was measured"
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "pipe_fma_unfused",  # full, but of products and sums apart
+        "barrier_every_step",  # issues much, of something else
+        "tail_one_wave_and_eight",  # 78 % while active, half the time
+        "tensor_straight_from_global",
+    ],
+)
+def test_is_not_done(case: str) -> None:
+    assert at_compute_roofline.find(gallery(case)) is None
+
+
+def test_the_older_tensor_instruction_is_not_the_right_pipe() -> None:
+    facts = gallery("healthy_tensor_rate", pipe_tensor_gmma=0.0)
+    assert at_compute_roofline.find(facts) is None
+    ampere = replace(facts, device=replace(facts.device, compute_capability="8.0"))
+    assert at_compute_roofline.find(ampere) is not None, "which has no newer one"
+
+
+def test_without_the_counts_it_cannot_answer() -> None:
+    (silent,) = told(at_compute_roofline, gallery("pipe_fma_unfused_fix", without=("instructions",))).unanswered
+    assert silent.missing == ("instructions",)
+
+
+def test_a_measured_ceiling_is_not_assumed() -> None:
+    facts = replace(gallery("tail_after_many_waves"), ceilings=ceilings())
+    found = at_compute_roofline.find(facts)
+    assert found is not None
+    assert not found.assumed
+    below = replace(gallery("spill_outside_the_loop"), ceilings=ceilings())
+    assert at_compute_roofline.find(below) is None, "87 % of all issue slots, where the loop of FMA reached 97.5"
+
+
+def test_tensor_cores_are_held_against_the_rate_that_was_measured() -> None:
+    known = ceilings()
+    facts = gallery("healthy_tensor_rate")
+    done = facts.value("tensor_ops_fp16") / facts.value("sm_cycles_elapsed") / facts.value("sm_count")
+    for rate, is_done in ((done, True), (done / 0.9, False)):
+        made = replace(known.rates[0], kind="tensor", name="wgmma_bf16", unit="op", per_cycle_per_sm=rate)
+        measured = replace(facts, ceilings=replace(known, rates=(made,)))
+        assert (at_compute_roofline.find(measured) is not None) == is_done
+
+
+def test_a_chip_whose_best_instruction_has_no_counter_is_not_called_done() -> None:
+    facts = gallery("healthy_tensor_rate")
+    newer = replace(facts, device=replace(facts.device, compute_capability="10.0"))
+    assert at_compute_roofline.find(newer) is None

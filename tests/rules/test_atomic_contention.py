@@ -1,0 +1,47 @@
+"""Atomics that wait for each other, in global and in shared memory."""
+
+from __future__ import annotations
+
+import pytest
+from made_facts import gallery, told
+
+from ncu_assist.rules import atomic_contention
+
+
+@pytest.mark.parametrize(
+    ("case", "where"), [("atomic_global_tickets", "global memory"), ("atomic_shared_bins", "shared memory")]
+)
+def test_fires(case: str, where: str) -> None:
+    (ranked,) = told(atomic_contention, gallery(case)).findings
+    assert where in ranked.finding.message
+    assert ranked.severity == "high"
+
+
+def test_the_estimate_of_shared_bins_is_near_what_the_fix_won() -> None:
+    (ranked,) = told(atomic_contention, gallery("atomic_shared_bins")).findings
+    assert ranked.estimated_speedup == pytest.approx(30.3 / 21.15, rel=0.2)
+
+
+@pytest.mark.parametrize("case", ["atomic_shared_bins_fix", "healthy_sum", "occupancy_low_at_ceiling", "host_read"])
+def test_does_not_fire(case: str) -> None:
+    assert atomic_contention.find(gallery(case)) is None
+
+
+def test_few_atomics_cannot_cost_more_than_one_by_one() -> None:
+    found = atomic_contention.find(gallery("atomic_global_tickets", l2_sectors_atomic=20_000.0))
+    assert found is not None
+    assert found.saved_ns < 40_000
+    assert atomic_contention.find(gallery("atomic_global_tickets", l2_sectors_atomic=1_000.0)) is None
+
+
+def test_a_loop_of_compare_and_swap_counts_its_loads() -> None:
+    waits = {"warps_short_scoreboard": 60.0, "warps_mio_throttle": 20.0}
+    facts = gallery("atomic_shared_bins_fix", **waits, shared_atomics=1e6, shared_load_instructions=1e6)
+    assert atomic_contention.find(facts) is not None
+    loads = gallery("atomic_shared_bins_fix", **waits, shared_atomics=1e4, shared_load_instructions=1e6)
+    assert atomic_contention.find(loads) is None
+
+
+def test_without_its_metrics_it_cannot_answer() -> None:
+    (silent,) = told(atomic_contention, gallery("atomic_shared_bins", without=("shared_atomics",))).unanswered
+    assert silent.missing == ("shared_atomics",)

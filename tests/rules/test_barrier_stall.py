@@ -1,0 +1,39 @@
+"""barrier-stall: waits at barriers that no other work covers."""
+
+from __future__ import annotations
+
+import pytest
+from shape_facts import Counters, found, made, missing, of_case, saved_share, without
+
+from ncu_assist.rules import barrier_stall
+
+BARRIERS: Counters = {"warps_barrier": 60, "warps_selected": 1, "barriers": 1, "block_size": 1024, "dram_throughput": 0}
+
+
+def test_recorded_barriers_at_every_step() -> None:
+    finding = found(barrier_stall, of_case("barrier_every_step"))
+    assert finding
+    assert finding.stalls == ("barrier",)
+
+
+def test_saves_the_waits_as_far_as_nothing_else_is_busy() -> None:
+    assert saved_share(barrier_stall, made(BARRIERS, barrier=60)) == pytest.approx(0.6)
+    assert saved_share(barrier_stall, made(BARRIERS | {"l1_data_pipe": 45}, barrier=60)) == pytest.approx(0.3)
+
+
+def test_issue_slots_do_not_bound_it() -> None:
+    assert saved_share(barrier_stall, made(BARRIERS | {"issue_slots_busy": 80}, barrier=60)) == pytest.approx(0.6)
+
+
+@pytest.mark.parametrize("changes", [{"dram_throughput": 91}, {"l1_data_pipe": 90}])
+def test_silent_behind_a_resource_at_its_limit(changes: Counters) -> None:
+    assert found(barrier_stall, made(BARRIERS | changes, barrier=30)) is None
+
+
+@pytest.mark.parametrize("case", ["healthy_tensor_rate", "healthy_softmax", "healthy_float_product", "healthy_sum"])
+def test_silent_on_recorded_kernels_with_barriers_that_cost_nothing(case: str) -> None:
+    assert found(barrier_stall, of_case(case)) is None
+
+
+def test_says_what_it_lacks() -> None:
+    assert missing(barrier_stall, without(of_case("barrier_every_step"), "warps_barrier")) == ("warps_barrier",)

@@ -1,0 +1,49 @@
+"""grid-underfill: idle multiprocessors, warps that could be more, and half a wave that is enough."""
+
+from __future__ import annotations
+
+import pytest
+from shape_facts import Counters, found, made, missing, of_case, saved_share, without
+
+from ncu_assist.rules import grid_underfill
+
+FEW: Counters = {
+    "grid_size": 33, "block_size": 1024, "sm_count": 132, "waves_per_sm": 0.25, "theoretical_warps": 32,
+    "dram_throughput": 0, "issue_slots_busy": 20, "sm_cycles_active": 25, "sm_cycles_elapsed": 100,
+}  # fmt: skip
+
+
+def test_a_block_a_row_of_few_rows() -> None:
+    finding = found(grid_underfill, of_case("underfill_block_a_row"))
+    assert finding
+    assert "116 of 132" in finding.message
+    assert 1 / (1 - saved_share(grid_underfill, of_case("underfill_block_a_row"))) == pytest.approx(2.03, rel=0.25)
+
+
+def test_blocks_spread_over_all_multiprocessors() -> None:
+    assert saved_share(grid_underfill, made(FEW, long_scoreboard=90)) == pytest.approx(0.75)
+
+
+def test_waiting_warps_get_company_as_well() -> None:
+    few = FEW | {"theoretical_warps": 64, "waves_per_sm": 0.125, "issue_slots_busy": 5}
+    assert saved_share(grid_underfill, made(few, long_scoreboard=80)) == pytest.approx(1 - 0.25 * (1 - 0.8 * 0.5))
+
+
+def test_a_block_everywhere_and_no_waiting_is_enough() -> None:
+    enough = FEW | {"grid_size": 132, "waves_per_sm": 0.5, "theoretical_warps": 64, "sm_cycles_active": 98}
+    assert found(grid_underfill, made(enough | {"issue_slots_busy": 80}, long_scoreboard=80)) is None
+    assert found(grid_underfill, made(enough | {"issue_slots_busy": 20}, long_scoreboard=80)) is not None
+
+
+def test_dram_at_its_ceiling_leaves_nothing_to_win() -> None:
+    enough = FEW | {"grid_size": 132, "waves_per_sm": 0.5, "theoretical_warps": 64, "dram_throughput": 91}
+    assert saved_share(grid_underfill, made(enough, long_scoreboard=95)) == 0
+
+
+@pytest.mark.parametrize("case", ["occupancy_low_at_ceiling", "tail_one_wave_and_eight", "healthy_float_product"])
+def test_silent_on_recorded_kernels_that_fill_the_chip(case: str) -> None:
+    assert found(grid_underfill, of_case(case)) is None
+
+
+def test_says_what_it_lacks() -> None:
+    assert missing(grid_underfill, without(made(FEW), "waves_per_sm")) == ("waves_per_sm",)

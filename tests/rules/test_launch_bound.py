@@ -1,0 +1,42 @@
+"""launch-bound: launches that cost more than what they do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from shape_facts import found, made, of_case, saved_share
+
+from ncu_assist.rules import Facts, diagnose, launch_bound
+
+
+def test_a_recorded_launch_of_two_microseconds() -> None:
+    diagnosis = diagnose(of_case("launch_small_norm"), {launch_bound.ID: launch_bound})
+    assert diagnosis.findings[0].severity == "high"
+
+
+def test_one_launch_of_a_chain_stays() -> None:
+    chain = made({}, {}, {}, {}, duration_ns=2_000.0)
+    assert saved_share(launch_bound, chain) == pytest.approx(0.75)
+
+
+def test_a_longer_launch_saves_what_starting_costs() -> None:
+    finding = found(launch_bound, made({}, duration_ns=8_000.0))
+    assert finding
+    assert finding.saved_ns == 2_500
+
+
+def test_what_the_busiest_resource_needs_remains() -> None:
+    assert saved_share(launch_bound, made({"dram_throughput": 45}, duration_ns=2_500.0)) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("duration_ns", [10_000.0, 40_000.0])
+def test_silent_on_launches_that_do_something(duration_ns: float) -> None:
+    assert found(launch_bound, made({}, duration_ns=duration_ns)) is None
+
+
+def test_says_what_it_lacks() -> None:
+    facts = made({})
+    timeless = replace(facts.combined.launches[0], duration_ns=None)
+    bare = Facts(replace(facts.combined, launches=(timeless,)))
+    assert diagnose(bare, {launch_bound.ID: launch_bound}).unanswered[0].missing == ("duration",)

@@ -1,0 +1,106 @@
+"""low-occupancy: which limit is named, what more warps would save, and where more warps would not help."""
+
+from __future__ import annotations
+
+import pytest
+from shape_facts import Counters, found, made, missing, of_case, saved_share, without
+
+from ncu_assist.rules import low_occupancy
+
+WAITS: Counters = {
+    "theoretical_warps": 16, "max_warps": 16, "block_size": 256, "grid_size": 1320, "sm_count": 132,
+    "block_limit_registers": 2, "block_limit_shared_memory": 20, "block_limit_blocks": 32, "block_limit_warps": 8,
+    "block_limit_barriers": 16, "shared_memory_dynamic": 4096, "shared_memory_static": 0, "dram_throughput": 10,
+    "warps_long_scoreboard": 0, "issue_slots_busy": 5,
+}  # fmt: skip
+LIMITS = {
+    "registers": "block_limit_registers",
+    "shared": "block_limit_shared_memory",
+    "blocks": "block_limit_blocks",
+    "warps": "block_limit_warps",
+    "barriers": "block_limit_barriers",
+}
+
+
+@pytest.mark.parametrize(("case", "limiter"), [("occupancy_registers", "registers"), ("occupancy_shared", "shared")])
+def test_recorded_kernels_that_few_warps_fit(case: str, limiter: str) -> None:
+    finding = found(low_occupancy, of_case(case))
+    assert finding
+    assert finding.detail == {"limiter": limiter}
+
+
+def test_estimate_is_near_what_the_recorded_fix_achieved() -> None:
+    assert 1 / (1 - saved_share(low_occupancy, of_case("occupancy_registers"))) == pytest.approx(5.59, rel=0.2)
+
+
+@pytest.mark.parametrize("limiter", LIMITS)
+def test_the_scarcest_is_the_limiter(limiter: str) -> None:
+    finding = found(low_occupancy, made(WAITS | {"block_limit_registers": 8, LIMITS[limiter]: 2}, long_scoreboard=90))
+    assert finding
+    assert finding.detail == {"limiter": limiter}
+
+
+def test_waits_shrink_by_the_warps_that_fit_then() -> None:
+    share = saved_share(low_occupancy, made(WAITS, long_scoreboard=80))
+    assert share == pytest.approx(0.8 * (1 - 16 / 64))
+
+
+def test_the_next_limit_and_the_blocks_of_the_launch_end_the_gain() -> None:
+    next_limit = saved_share(low_occupancy, made(WAITS | {"block_limit_shared_memory": 4}, long_scoreboard=80))
+    few_blocks = saved_share(low_occupancy, made(WAITS | {"grid_size": 396}, long_scoreboard=80))
+    assert next_limit == pytest.approx(0.8 * (1 - 16 / 32))
+    assert few_blocks == pytest.approx(0.8 * (1 - 16 / 24))
+
+
+def test_shared_memory_set_aside_for_nobody_is_no_limit() -> None:
+    unused = WAITS | {"shared_memory_dynamic": 0, "block_limit_shared_memory": 2}
+    finding = found(low_occupancy, made(unused, long_scoreboard=80))
+    assert finding
+    assert finding.detail == {"limiter": "registers"}
+    assert finding.saved_ns == pytest.approx(80_000 * (1 - 16 / 64))
+
+
+def test_equal_limits_of_one_warp_blocks_are_the_places_for_blocks() -> None:
+    small = WAITS | {"block_size": 32, "theoretical_warps": 32, "grid_size": 8448, "shared_memory_dynamic": 0}
+    small |= {"block_limit_registers": 64, "block_limit_warps": 64, "block_limit_barriers": 32}
+    finding = found(low_occupancy, made(small | {"block_limit_shared_memory": 32}, long_scoreboard=90))
+    assert finding
+    assert finding.detail == {"limiter": "blocks"}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"theoretical_warps": 64, "block_limit_registers": 8},  # full
+        {"grid_size": 264},  # no blocks for more: grid-underfill
+        {"dram_throughput": 62},  # something is busy: no latency problem
+        {"issue_slots_busy": 50, "sm_cycles_active": 70, "sm_cycles_elapsed": 100},  # busy while SMs had work
+    ],
+)
+def test_silent_where_more_warps_would_not_help(changes: Counters) -> None:
+    assert found(low_occupancy, made(WAITS | changes, long_scoreboard=90)) is None
+
+
+def test_silent_where_warps_do_not_wait_for_what_others_could_cover() -> None:
+    assert found(low_occupancy, made(WAITS, mio_throttle=60, barrier=35)) is None
+
+
+def test_silent_at_the_ceiling_of_dram() -> None:
+    assert found(low_occupancy, of_case("occupancy_low_at_ceiling")) is None
+
+
+def test_launches_of_several_shapes_are_not_mixed() -> None:
+    from dataclasses import replace
+
+    full = WAITS | {"theoretical_warps": 64, "block_limit_registers": 8}
+    facts = made(full, WAITS, long_scoreboard=80)
+    first, second = facts.combined.launches
+    apart = replace(facts, combined=replace(facts.combined, launches=(first, replace(second, grid=(9, 1, 1)))))
+    finding = found(low_occupancy, apart)
+    assert finding
+    assert finding.saved_ns == pytest.approx(80_000 * (1 - 16 / 64))
+
+
+def test_says_what_it_lacks() -> None:
+    facts = without(made(WAITS, long_scoreboard=80), "block_limit_registers")
+    assert missing(low_occupancy, facts) == ("block_limit_registers",)

@@ -1,0 +1,89 @@
+"""Pipes at their limit: which, and what leaving it could win."""
+
+from __future__ import annotations
+
+import pytest
+from factories import DEVICE
+from made_facts import gallery, made, told
+
+from ncu_assist.rules import Facts, pipe_bound
+
+H200 = DEVICE
+IDLE = {
+    "sm_active_share": 100.0,
+    "sm_cycles_elapsed": 200_000.0,
+    "sm_count": 132.0,
+    "issue_slots_busy": 30.0,
+    "pipe_fma": 5.0,
+    "pipe_alu": 5.0,
+    "pipe_xu": 0.0,
+    "pipe_lsu": 1.0,
+}
+
+
+def busy(**values: float) -> Facts:
+    """Return an SM that is active all the time, otherwise idle, on an H200."""
+    kept = {**IDLE, **values}
+    active = {"sm_cycles_active": 200_000.0}
+    facts = made(**{key: value for key, value in kept.items() if key != "sm_active_share"}, **active)
+    return Facts(facts.combined, H200)
+
+
+@pytest.mark.parametrize(("case", "pipe"), [("pipe_fma_unfused", "fma"), ("pipe_lsu_shuffles", "lsu")])
+def test_names_the_pipe(case: str, pipe: str) -> None:
+    found = pipe_bound.find(gallery(case))
+    assert found is not None
+    assert found.detail == {"pipe": pipe}
+
+
+def test_fusing_saves_the_sums_that_have_a_product() -> None:
+    # the repaired kernel took 81.25 µs instead of 141.4: the estimate must be near
+    (ranked,) = told(pipe_bound, gallery("pipe_fma_unfused")).findings
+    assert ranked.estimated_speedup == pytest.approx(141.4 / 81.25, rel=0.15)
+
+
+def test_doubles_cost_the_ratio_of_the_rates() -> None:
+    found = pipe_bound.find(busy(pipe_fp64=90.0))
+    assert found is not None
+    assert found.detail == {"pipe": "fp64"}
+    assert found.saved_ns == pytest.approx(0.9 * 0.5 * 100_000)
+
+
+def test_integer_division_goes_by_conversions_without_floats() -> None:
+    found = pipe_bound.find(busy(pipe_xu=90.0))
+    assert found is not None
+    assert "division" in found.message
+    sines = pipe_bound.find(busy(pipe_xu=90.0, fp32_mul_per_cycle=132 * 16 * 0.9))
+    assert sines is not None
+    assert "special functions" in sines.message
+    assert sines.saved_ns < found.saved_ns
+
+
+def test_the_alu_could_share_with_the_fma_pipe() -> None:
+    found = pipe_bound.find(busy(pipe_alu=95.0, pipe_fma=15.0))
+    assert found is not None
+    assert found.detail == {"pipe": "alu"}
+    assert found.saved_ns == pytest.approx(0.4 * 100_000)
+
+
+def test_integer_multiplications_fill_the_fma_pipe() -> None:
+    found = pipe_bound.find(busy(pipe_fma=90.0))
+    assert found is not None
+    assert found.detail == {"pipe": "fma"}
+    floats = busy(pipe_fma=90.0, fp32_fma_per_cycle=132 * 128 * 0.9)
+    assert pipe_bound.find(floats) is None
+
+
+@pytest.mark.parametrize("case", ["pipe_half_busy_beside_dram", "pipe_fma_unfused_fix", "healthy_float_product"])
+def test_says_nothing_of_pipes_that_do_not_bind_or_do_the_work(case: str) -> None:
+    assert pipe_bound.find(gallery(case)) is None
+
+
+def test_a_busy_lsu_that_loads_is_not_its_business() -> None:
+    loads = 0.9 * 200_000 * 132
+    assert pipe_bound.find(busy(pipe_lsu=90.0, shared_load_instructions=loads)) is None
+
+
+def test_without_pipes_it_cannot_answer() -> None:
+    (silent,) = told(pipe_bound, gallery("pipe_fma_unfused", without=("pipe_xu",))).unanswered
+    assert silent.missing == ("pipe_xu",)

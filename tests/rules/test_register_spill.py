@@ -1,0 +1,29 @@
+"""Rule `register-spill`: where it fires, where not, and what it needs."""
+
+from __future__ import annotations
+
+import pytest
+from made_facts import gallery, told
+
+from ncu_assist.rules import register_spill
+
+
+def test_fires() -> None:
+    (ranked,) = told(register_spill, gallery("spill_asked_occupancy")).findings
+    assert ranked.finding.rule == "register-spill"
+    assert ranked.severity == "high"
+
+
+@pytest.mark.parametrize("case", ["spill_outside_the_loop", "local_stack"])
+def test_does_not_fire(case: str) -> None:
+    assert register_spill.find(gallery(case)) is None
+
+
+def test_without_its_metrics_it_cannot_answer() -> None:
+    (silent,) = told(register_spill, gallery("spill_asked_occupancy", without=("local_spilling_requests",))).unanswered
+    assert silent.missing == ("local_spilling_requests",)
+
+
+def test_spills_that_nobody_waits_for_cost_nothing() -> None:
+    few = gallery("spill_asked_occupancy", local_load_sectors=1e4, local_store_sectors=1e4, l2_sectors_sm=1e7)
+    assert register_spill.find(few) is None

@@ -1,0 +1,41 @@
+"""Bank conflicts: where the data pipe is busy with them, and where they hide, are few, or belong to atomics."""
+
+from __future__ import annotations
+
+import pytest
+from made_facts import gallery, made, told
+
+from ncu_assist.rules import shared_bank_conflict as rule
+
+
+@pytest.mark.parametrize("name", ["shared_stride_of_16", "compound_conflicts_and_divergence"])
+def test_sixteen_passes_for_one_cost_most_of_the_time(name: str) -> None:
+    (found,) = told(rule, gallery(name)).findings
+    assert found.severity == "high"
+    assert found.finding.waste == "wavefronts_excessive"
+
+
+def test_the_estimate_is_near_the_time_that_the_repair_took() -> None:
+    (found,) = told(rule, gallery("shared_stride_of_16")).findings
+    assert found.estimated_speedup == pytest.approx(9.47, rel=0.28)  # measured; the logarithm within 0.25
+
+
+def test_conflicts_hide_behind_dram() -> None:
+    assert told(rule, gallery("shared_stride_of_16", l1_data_pipe=40.0, dram_throughput=86.0)).findings == ()
+    assert told(rule, gallery("compound_strided_and_conflicts")).findings == ()
+
+
+def test_conflicts_of_atomics_are_not_padded_away() -> None:
+    assert gallery("atomic_shared_bins").value("shared_wavefronts_excessive") > 5e6
+    assert told(rule, gallery("atomic_shared_bins")).findings == ()
+
+
+def test_two_percent_are_arbitration() -> None:
+    wavefronts = gallery("shared_stride_of_16").value("shared_wavefronts")
+    few, more = ({"shared_wavefronts_excessive": share * wavefronts} for share in (0.019, 0.1))
+    assert told(rule, gallery("shared_stride_of_16", **few)).findings == ()
+    assert told(rule, gallery("shared_stride_of_16", **more)).findings
+
+
+def test_without_counters_it_says_what_it_lacks() -> None:
+    assert told(rule, made()).unanswered[0].missing == rule.NEEDS

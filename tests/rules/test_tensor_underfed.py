@@ -1,0 +1,42 @@
+"""Rule `tensor-underfed`: where it fires, where not, and what it needs."""
+
+from __future__ import annotations
+
+import pytest
+from made_facts import gallery, told
+
+from ncu_assist.rules import tensor_underfed
+
+
+def test_fires() -> None:
+    (ranked,) = told(tensor_underfed, gallery("tensor_straight_from_global")).findings
+    assert ranked.finding.rule == "tensor-underfed"
+    assert ranked.severity == "high"
+
+
+@pytest.mark.parametrize("case", ["healthy_tensor_rate", "matrix_pairs_of_halves"])
+def test_does_not_fire(case: str) -> None:
+    assert tensor_underfed.find(gallery(case)) is None
+
+
+def test_without_its_metrics_it_cannot_answer() -> None:
+    (silent,) = told(tensor_underfed, gallery("tensor_straight_from_global", without=("tensor_ops_fp16",))).unanswered
+    assert silent.missing == ("tensor_ops_fp16",)
+
+
+def test_names_the_older_instruction() -> None:
+    found = tensor_underfed.find(gallery("tensor_straight_from_global"))
+    assert found is not None
+    assert "wgmma" in found.message
+
+
+def test_a_few_products_beside_other_work_are_not_its_business() -> None:
+    assert tensor_underfed.find(gallery("tensor_straight_from_global", fp32_fma_per_cycle=15_000.0)) is None
+
+
+def test_other_types_go_by_the_cycles_of_the_pipe() -> None:
+    facts = gallery("tensor_straight_from_global", tensor_ops_fp16=0.0, tensor_ops_fp8=1e10)
+    found = tensor_underfed.find(facts)
+    assert found is not None
+    busy = facts.value("pipe_tensor_cycles") / 100 * facts.value("sm_active_share") / 100
+    assert found.saved_ns == pytest.approx(facts.duration_ns * (1 - busy / 0.9))

@@ -1,0 +1,49 @@
+"""Wasted sectors of loads: where they cost time, where L1 or a broadcast makes them harmless, and what is missing."""
+
+from __future__ import annotations
+
+import pytest
+from made_facts import gallery, made, told
+
+from ncu_assist.rules import uncoalesced_global_load as rule
+from ncu_assist.rules.traffic import wasted_by_loads
+
+
+@pytest.mark.parametrize("name", ["load_struct_member", "compound_strided_and_conflicts"])
+def test_a_member_of_every_struct_costs_most_of_the_time(name: str) -> None:
+    (found,) = told(rule, gallery(name)).findings
+    assert found.severity == "high"
+    assert found.finding.waste == "sectors_excessive"
+    assert "32.0 sectors where its bytes need 4.0" in found.finding.message
+
+
+def test_the_estimate_is_near_the_time_that_the_repair_took() -> None:
+    (found,) = told(rule, gallery("load_struct_member")).findings
+    assert found.estimated_speedup == pytest.approx(2.8, rel=0.28)  # measured; the logarithm within 0.25
+
+
+@pytest.mark.parametrize("name", ["healthy_add", "healthy_stencil", "store_struct_member", "traffic_small_halo"])
+def test_loads_side_by_side_are_no_fault(name: str) -> None:
+    assert told(rule, gallery(name)).findings == ()
+
+
+def test_what_l1_finds_again_costs_nothing_beside_dram() -> None:
+    facts = gallery("load_struct_member", l1_hit_rate_load=87.5)
+    assert wasted_by_loads(facts).l1 > 0
+    assert wasted_by_loads(facts).l2 == 0
+    assert told(rule, facts).findings == ()
+
+
+def test_one_word_for_all_lanes_needs_one_sector() -> None:
+    facts = gallery("load_struct_member", global_load_sectors=262144.0, bytes_per_sector_load=4.0)
+    assert told(rule, facts).findings == ()
+
+
+def test_waste_that_binds_nothing_is_hardly_worth_saying() -> None:
+    assert all(one.severity in ("info", "low") for one in told(rule, gallery("matrix_pairs_of_halves")).findings)
+
+
+def test_without_counters_it_says_what_it_lacks() -> None:
+    assert told(rule, made()).unanswered[0].missing == rule.NEEDS
+    silent = told(rule, gallery("load_struct_member", without=("l1_hit_rate_load",)))
+    assert [one.missing for one in silent.unanswered] == [("l1_hit_rate_load",)]

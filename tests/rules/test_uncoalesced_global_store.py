@@ -1,0 +1,38 @@
+"""Wasted sectors of stores: twice at DRAM where L2 must fill them in; a few of them are no fault."""
+
+from __future__ import annotations
+
+import pytest
+from made_facts import gallery, made, told
+
+from ncu_assist.rules import uncoalesced_global_store as rule
+from ncu_assist.rules.traffic import wasted_by_stores
+
+
+def test_a_member_of_every_struct_costs_most_of_the_time() -> None:
+    (found,) = told(rule, gallery("store_struct_member")).findings
+    assert found.severity == "high"
+    assert "32.0 sectors where its bytes need 4.0" in found.finding.message
+    assert found.estimated_speedup == pytest.approx(5.25, rel=0.28)  # measured; the logarithm within 0.25
+
+
+def test_sectors_written_in_part_are_read_as_well() -> None:
+    facts = gallery("store_struct_member")
+    unread = gallery("store_struct_member", dram_bytes_read=32.0 * 1048576)  # what the loads need
+    assert wasted_by_stores(facts).dram > 2 * wasted_by_stores(unread).dram > 0
+
+
+@pytest.mark.parametrize("name", ["store_strided_rarely", "load_struct_member", "healthy_softmax", "traffic_chain"])
+def test_few_strided_stores_or_none_are_no_fault(name: str) -> None:
+    assert told(rule, gallery(name)).findings == ()
+
+
+def test_without_counters_it_says_what_it_lacks() -> None:
+    assert told(rule, made()).unanswered[0].missing == rule.NEEDS
+    silent = told(rule, gallery("store_struct_member", without=("l2_sectors_sm",)))
+    assert [one.missing for one in silent.unanswered] == [("l2_sectors_sm",)]
+
+
+def test_a_kernel_that_stores_nothing_has_no_question_open() -> None:
+    said = told(rule, gallery("healthy_sum"))
+    assert (said.findings, said.unanswered) == ((), ())

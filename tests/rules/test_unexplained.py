@@ -1,0 +1,44 @@
+"""unexplained: always there, last, and worth nothing; the nearest ceiling and what warps wait for."""
+
+from __future__ import annotations
+
+from shape_facts import found, made, of_case
+
+from ncu_assist.rules import RULES, diagnose, unexplained
+
+
+def test_alone_and_first_where_no_rule_knows_the_stall() -> None:
+    diagnosis = diagnose(of_case("unexplained_polling"), RULES)
+    assert diagnosis.findings[0].finding.rule == unexplained.ID
+    assert "sleeping" in diagnosis.findings[0].finding.message
+
+
+def test_tells_the_nearest_ceiling_and_its_distance() -> None:
+    finding = found(unexplained, made({"dram_throughput": 31, "l2_data_busy": 44}, membar=70, wait=20))
+    assert finding
+    assert "L2 data" in finding.message
+    assert "56%" in finding.message
+    assert "membar" in finding.message
+    assert finding.saved_ns == 0
+    assert finding.evidence == ("l2_data_busy", "warps_membar")
+
+
+def test_behind_all_others() -> None:
+    assert list(RULES)[-1] == unexplained.ID
+    diagnosis = diagnose(of_case("healthy_add"), RULES)
+    assert diagnosis.findings[-1].finding.rule == unexplained.ID
+    assert diagnosis.findings[-1].severity == "info"
+
+
+def test_without_any_counter_it_says_so() -> None:
+    finding = found(unexplained, made({}))
+    assert finding
+    assert "no resource was counted" in finding.message
+    assert "not counted" in finding.message
+
+
+def test_a_stall_reason_of_a_later_chip_does_not_break_it() -> None:
+    finding = found(unexplained, made({}, made_up_reason=90.0))
+    assert finding
+    assert "made_up_reason" in finding.message
+    assert finding.evidence == ()

@@ -1,0 +1,58 @@
+"""warp-divergence: idle lanes where instructions take the time."""
+
+from __future__ import annotations
+
+import pytest
+from shape_facts import Counters, found, made, missing, of_case, saved_share, without
+
+from ncu_assist.rules import warp_divergence
+
+APART: Counters = {"threads_per_instruction": 8, "issue_slots_busy": 60, "divergent_branches": 1000}
+
+
+def test_recorded_work_of_the_first_lane() -> None:
+    finding = found(warp_divergence, of_case("divergence_first_lane"))
+    assert finding
+    assert finding.waste == "divergence"
+    assert 1 / (1 - saved_share(warp_divergence, of_case("divergence_first_lane"))) == pytest.approx(1.81, rel=0.2)
+
+
+def test_saves_idle_lanes_times_issue_time() -> None:
+    assert saved_share(warp_divergence, made(APART, long_scoreboard=95)) == pytest.approx(0.75 * 0.6)
+
+
+def test_states_about_instructions_count_where_slots_are_free() -> None:
+    slow = APART | {"issue_slots_busy": 10}
+    assert saved_share(warp_divergence, made(slow, wait=50, branch_resolving=30, long_scoreboard=15)) == pytest.approx(
+        0.75 * 0.85
+    )
+
+
+def test_part_filled_warps_are_told_apart() -> None:
+    finding = found(warp_divergence, made(APART | {"divergent_branches": 0}))
+    assert finding
+    assert "part-filled" in finding.message
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"threads_per_instruction": 31.9},
+        {"issue_slots_busy": 2},  # memory takes the time
+    ],
+)
+def test_silent_where_lanes_cost_nothing(changes: Counters) -> None:
+    assert found(warp_divergence, made(APART | changes, long_scoreboard=99)) is None
+
+
+def test_dram_at_its_ceiling_leaves_nothing_to_win() -> None:
+    assert saved_share(warp_divergence, made(APART | {"dram_throughput": 91})) == 0
+
+
+def test_conflicts_cost_more_than_a_short_branch() -> None:
+    assert found(warp_divergence, of_case("compound_conflicts_and_divergence")) is None
+
+
+def test_says_what_it_lacks() -> None:
+    facts = without(made(APART), "threads_per_instruction")
+    assert missing(warp_divergence, facts) == ("threads_per_instruction",)
