@@ -3,13 +3,15 @@
     python benchmarks/gallery_scores.py [--half tuned|held-out] [--case NAME] [--nvidia]
 
 Reads tests/gallery/reports. ``--case`` prints everything of one case. The held-out half is for counting only.
+``--nvidia`` puts what Nsight Compute's own rules say of the same reports beside it: nvidia_rules.py says how they are
+ranked and read as ids.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,7 +24,10 @@ from ncu_assist.rules import RULES, Diagnosis, Facts, diagnose
 GALLERY = Path(__file__).resolve().parents[1] / "tests" / "gallery"
 sys.path.insert(0, str(GALLERY))
 
+from nvidia_rules import Theirs, advice_of, says_high  # noqa: E402
 from table import Case, cases  # noqa: E402
+
+HALVES = ("tuned", "held-out")
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,7 @@ class Judged:
     case: Case
     facts: Facts
     diagnosis: Diagnosis
+    report: Report
 
     @property
     def ids(self) -> list[str]:
@@ -58,6 +64,32 @@ class Judged:
         return self.case.kind == "healthy" and bool(loud)
 
 
+def theirs(one: Judged) -> Theirs:
+    """Return what NVIDIA's rules say of a judged case."""
+    return Theirs(one.case, advice_of(one.report, one.facts.combined.launches))
+
+
+def score_rows(found: Sequence[Judged]) -> list[tuple[str, int, int, int]]:
+    """Return the counts over cases as rows: what, of how many, this project's, NVIDIA's."""
+    both = [(one, theirs(one)) for one in found]
+    kinds = {kind: [two for two in both if two[0].case.kind == kind] for kind in ("healthy", "near-miss")}
+    faults = [two for two in both if two[0].case.kind in ("fault", "compound")]
+    done = kinds["healthy"] + kinds["near-miss"]
+    rows = [("fault named first", faults, [(a.first_is_right, b.right_within(1)) for a, b in faults])]
+    rows += [("fault among the first three", faults, [(a.is_among_three, b.right_within(3)) for a, b in faults])]
+    rows += [("kernel at its limit, said first", done, [(a.first_is_right, b.right_within(1)) for a, b in done])]
+    for kind, what in (("healthy", "healthy kernel given advice"), ("near-miss", "near miss taken for the fault")):
+        rows += [(what, kinds[kind], [(a.cries_wolf, b.cries_wolf) for a, b in kinds[kind]])]
+    return [(what, len(some), sum(a for a, _ in held), sum(b for _, b in held)) for what, some, held in rows]
+
+
+def remarks(found: Sequence[Judged]) -> tuple[int, int]:
+    """Return of how many kernels at their limit, and of how many with a fault, NVIDIA remarks "High Throughput"."""
+    kinds = [one.case.kind for one in found if says_high(one.report, one.facts.combined.launches)]
+    done, faults = ("healthy", "near-miss"), ("fault", "compound")
+    return sum(kind in done for kind in kinds), sum(kind in faults for kind in kinds)
+
+
 @cache
 def reports() -> tuple[Report, ...]:
     return tuple(read_report(path) for path in sorted((GALLERY / "reports").glob("*.ncu-rep.zst")))
@@ -79,13 +111,14 @@ def judged(half: str | None = None) -> Iterator[Judged]:
         found = combined_of(case) if case.profile and half in (None, case.half) else None
         if found:
             facts = Facts(found[0], found[1].device, None, case.bytes, case.flops)
-            yield Judged(case, facts, diagnose(facts, RULES))
+            yield Judged(case, facts, diagnose(facts, RULES), found[1])
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--half", choices=["tuned", "held-out"])
+    parser.add_argument("--half", choices=HALVES)
     parser.add_argument("--case")
+    parser.add_argument("--nvidia", action="store_true")
     asked = parser.parse_args()
     found = [one for one in judged(asked.half) if asked.case in (None, one.case.name)]
     for one in found:
@@ -94,13 +127,35 @@ def main() -> int:
             f"{r.finding.rule} {r.estimated_speedup:.2f}x {r.severity}" for r in one.diagnosis.findings[:4]
         )
         say(f"{mark:6}{one.case.kind:10}{one.case.name:34}{'/'.join(one.wanted) or '-':30} | {told}")
+        if asked.nvidia:
+            say_theirs(theirs(one))
         if asked.case:
             show(one)
     named = [one for one in found if one.wanted]
     right, three = sum(one.first_is_right for one in named), sum(one.is_among_three for one in named)
     wolves = sum(one.cries_wolf for one in found)
     say(f"{len(named)} named: first right {right}, among three {three}; of {len(found)} cases {wolves} cry wolf")
+    if asked.nvidia:
+        say_scores(found)
     return 0
+
+
+def say_theirs(one: Theirs) -> None:
+    mark = "wolf" if one.cries_wolf else "ok" if one.right_within(1) else "among" if one.right_within(3) else "WRONG"
+    told = ", ".join(f"{a.title} {a.estimated_speedup:.2f}x" for a in one.advice[:4])
+    mark = "" if one.case.kind == "fix" else mark
+    say(f"{mark:6}{'':10}{'':34}{'NVIDIA':30} | {told}")
+
+
+def say_scores(found: Sequence[Judged]) -> None:
+    for half in HALVES:
+        own = [one for one in found if one.case.half == half]
+        if own:
+            say(f"\n{half:34}{'of':>5}{'ours':>7}{'NVIDIA':>8}")
+            for what, count, ours, nvidia in score_rows(own):
+                say(f"{what:34}{count:5}{ours:7}{nvidia:8}")
+    done, faults = remarks(found)
+    say(f'\nNVIDIA remarks "High Throughput" of {done} kernels at their limit and of {faults} with a fault')
 
 
 def show(one: Judged) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import pytest
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+README = Path(__file__).parents[1] / "README.md"
 FIRST = 0.95  # of the cases of each half; and the right id is among the first three in all
 
 
@@ -39,3 +42,60 @@ def test_the_judge_can_tell(judged: Any) -> None:
     seen = Counter(one.ids[0] for one in judged)
     assert len(seen) >= 20
     assert all(one.diagnosis.findings for one in judged)
+
+
+def test_the_scores_are_those_of_the_readme(judged: Any) -> None:
+    import gallery_scores
+
+    halves = [[one for one in judged if one.case.half == half] for half in gallery_scores.HALVES]
+    for (what, *ours), (_, *others) in zip(*map(gallery_scores.score_rows, halves), strict=True):
+        assert row_of_readme(what) == [str(count) for count in (*ours, *others)], what
+    done, faults = gallery_scores.remarks(judged)
+    assert f"stands at {done} of the 28 kernels at their limit, and at {faults} of the 56" in README.read_text()
+
+
+def test_the_speedups_are_those_of_the_readme_and_meet_the_target(judged: Any) -> None:
+    import gallery_speedups
+
+    used, left_out = gallery_speedups.speedups(judged)
+    assert len(used) >= 10
+    assert left_out == ()
+    for half, some in gallery_speedups.by_half(used).items():
+        errors = [gallery_speedups.median_error(some, column) for column in gallery_speedups.COLUMNS]
+        assert row_of_readme(half) == [str(len(some)), *(f"{error:.2f}" for error in errors)], half
+        assert errors[0] <= gallery_speedups.TARGET
+        assert errors[0] < min(errors[1:])
+    worst = math.exp(max(one.error("estimated") for one in used))
+    assert f"off by a factor of {worst:.1f}." in README.read_text()
+
+
+def test_an_error_is_the_same_both_ways(judged: Any) -> None:
+    import gallery_speedups
+
+    low, high = (gallery_speedups.Pair("", "", "", "", 2.0, estimate, 2.0, 2.0) for estimate in (1.0, 4.0))
+    assert low.error("estimated") == high.error("estimated") == pytest.approx(math.log(2))
+    assert low.error("nvidia_largest") == 0
+
+
+@pytest.mark.parametrize(
+    ("rule", "title", "message", "ids"),
+    [
+        ("ThreadDivergence", "Thread Divergence", "", ("warp-divergence",)),
+        ("SOLBottleneck", "High Memory Throughput", "to identify the L2 bottleneck", ("l2-bound", "redundant-traffic")),
+        ("MemoryL2Compression", "Low Compression Rate", "", ()),
+        ("NewRule", "", "", ()),
+    ],
+)
+def test_a_rule_of_nvidia_is_read_as_ids(
+    judged: Any, rule: str, title: str, message: str, ids: tuple[str, ...]
+) -> None:
+    import nvidia_rules
+
+    assert nvidia_rules.translated(rule, title, message) == ids
+
+
+def row_of_readme(name: str) -> list[str]:
+    """Return the cells of the row of a table in the README that begins with this name."""
+    found = re.findall(rf"^\| {re.escape(name)} \| (.+) \|$", README.read_text(), re.MULTILINE)
+    assert len(found) == 1, name
+    return [str(cell).strip() for cell in found[0].split("|")]

@@ -1,4 +1,4 @@
-"""``ncu-assist explain``: what one metric, warp stall reason or rule of ncu means."""
+"""``ncu-assist explain``: what one metric, warp stall reason, rule of ours or of ncu means."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from ncu_assist.cli.console import write, write_json
 @click.argument("name")
 @options.as_json
 def command(name: str, as_json: bool) -> int:
-    """Explain NAME: a metric by key, by ncu's name with or without rollup, or by label; a warp stall reason; or a
-    rule of ncu, such as SOLBottleneck.
+    """Explain NAME: a metric by key, by ncu's name with or without rollup, or by label; a warp stall reason; a
+    diagnosis, such as shared-bank-conflict; or a rule of ncu, such as SOLBottleneck.
 
     Exit code 2 with the command for the nearest name where nothing is called so.
     """
-    from ncu_assist.ncu.catalogue.lookup import explain
+    from ncu_assist.pipeline.explaining import explain_any
     from ncu_assist.render.json import explain_json
     from ncu_assist.render.terminal import explain_text
 
-    subjects = explain(name)
+    subjects = explain_any(name)
     if as_json:
         write_json(explain_json(subjects))
     else:

@@ -60,7 +60,7 @@ def line_sums(report: Report, launches: Sequence[int]) -> LineSums | str:
     source = report.source_lines(launches)
     frame = source.lines
     stalls = [c for c in map(str, frame) if c.startswith(STALL_COLUMN) and not c.endswith(NOT_ISSUED) and c != ISSUED]
-    weights = frame["launch"].map(_cycles(report, launches))
+    weights = frame["launch"].map(sample_cycles(report, launches))
     own = frame.groupby("launch")[SAMPLES].transform("sum")
     times = frame["launch"].map({launch: report.records[launch].duration_ns for launch in launches}).astype(float)
     costs = {COST: frame[SAMPLES] * weights, NS: frame[SAMPLES] / own * times}
@@ -90,7 +90,7 @@ def known(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
 
 
-def _cycles(report: Report, launches: Sequence[int]) -> dict[int, float]:
+def sample_cycles(report: Report, launches: Sequence[int]) -> dict[int, float]:
     """Return what a sample of each launch counts for: the cycles between two of them, 1 where a report has it not."""
     values = Launches(report.contents)
     cycles = {launch: values.number(launch, INTERVAL) for launch in launches}

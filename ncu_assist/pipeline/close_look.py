@@ -8,7 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from ncu_assist.errors import DamagedData
+from ncu_assist.ncu.code import Code, read_code
 from ncu_assist.ncu.hot_spots import HotSpots, hot_spots
+from ncu_assist.ncu.line_sums import longest
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.pipeline.bare_report import BareReport
 from ncu_assist.record import Launch, Run
@@ -18,8 +20,8 @@ from ncu_assist.store import StoredRun
 NO_REPORT = "the run keeps no report: it has no source lines and none of NVIDIA's findings"
 
 
-def look_closer(stored: StoredRun, workload: str | None) -> HotSpots:
-    """Return the top lines and findings of the launches that ``show`` shows of a run.
+def look_closer(stored: StoredRun, workload: str | None) -> tuple[HotSpots, Code | None]:
+    """Return the top lines and findings of the launches that ``show`` shows of a run, and their code, if it is known.
 
     Raises UsageProblem for a workload that the run lacks, DamagedData where its report cannot be read.
     """
@@ -28,13 +30,15 @@ def look_closer(stored: StoredRun, workload: str | None) -> HotSpots:
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
         path = stored.report_file(Path(folder))
         if path is None:
-            return HotSpots((), (), len(wanted), 0, NO_REPORT)
+            return HotSpots((), (), len(wanted), 0, NO_REPORT), None
         report = stored.report if isinstance(stored, BareReport) else read_report(path)
         numbers = launch_numbers(stored.run, report)
-        found = hot_spots(report, [place for place, number in enumerate(numbers) if number in wanted])
+        places = [place for place, number in enumerate(numbers) if number in wanted]
+        found = hot_spots(report, places)
+        code = read_code(report, longest(report, places), numbers)
     if wanted and not found.launches:
-        return replace(found, note=f"the report that the run keeps has no launch of workload {chosen}")
-    return found
+        return replace(found, note=f"the report that the run keeps has no launch of workload {chosen}"), None
+    return found, code
 
 
 def launch_numbers(run: Run, report: Report) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ from commandline import Run
 
 from ncu_assist.ncu.catalogue.nvidia_rules import NVIDIA_RULES
 from ncu_assist.ncu.catalogue.stalls import STALL_REASONS
+from ncu_assist.rules import RULES
 
 
 def test_a_metric_by_key_name_and_label(run: Run) -> None:
@@ -108,3 +109,28 @@ def test_wrongly_typed(run: Run, name: str, said: str) -> None:
 
 def test_without_a_name(run: Run) -> None:
     assert run("explain").code == 2
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_every_diagnosis(run: Run, rule: str) -> None:
+    answer = run("explain", rule)
+    assert answer.code == 0
+    assert answer.out.startswith(f"{rule}: ")
+    text = " ".join(answer.out.split())
+    assert " ".join((RULES[rule].__doc__ or "").split()) in text
+    assert all(key in text for key in RULES[rule].NEEDS)
+    assert max(map(len, answer.out.splitlines())) <= 80
+
+
+def test_a_diagnosis_as_json(run: Run) -> None:
+    (subject,) = run("explain", "shared-bank-conflict", "--json").json["subjects"]
+    assert (subject["type"], subject["name"]) == ("diagnosis", "shared-bank-conflict")
+    assert "pad the rows" in subject["text"]
+    assert "shared_wavefronts" in subject["needs"]
+
+
+@pytest.mark.parametrize("typed", ["shared-bank-conflicts", "shared_bank_conflict"])
+def test_a_diagnosis_misspelt(run: Run, typed: str) -> None:
+    answer = run("explain", typed)
+    assert answer.code == 2
+    assert "ncu-assist explain shared-bank-conflict" in answer.err

@@ -103,6 +103,21 @@ def test_hot_lines_and_findings(run: Run, tmp_path: Path, monkeypatch: pytest.Mo
     assert (plain["hot_lines"], plain["nvidia_findings"]) == (None, None)
 
 
+def test_the_lines_of_a_diagnosis(run: Run, recorded: Path) -> None:
+    answer = run("show", "v5", "--lines")
+    assert "  v5_shared_padded.cu:41  100 %  new_s[tid * D + col] = value;\nalso uncoalesced" in answer.out
+    assert "v5_shared_padded.cu:41" not in run("show", "v5").out
+    shown = run("show", "v5", "--lines", "--json").json
+    (line,) = shown["diagnosis"]["findings"][0]["lines"]
+    assert (Path(line["file"]).name, line["line"], line["share"]) == ("v5_shared_padded.cu", 41, 1.0)
+    assert line["text"].strip() == "new_s[tid * D + col] = value;"
+    own = [one["findings"][0]["lines"] for one in shown["launches"] if one["workload"] == "b64_d96"]
+    assert own
+    assert own == [[line]] * len(own)
+    plain = run("show", "v5", "--json").json
+    assert all(one["lines"] == [] for one in plain["diagnosis"]["findings"])
+
+
 def test_lines_of_a_recorded_run_are_of_the_workload_whose_report_it_keeps(run: Run, recorded: Path) -> None:
     answer = run("show", "v7", "--lines")
     assert "26.1 %  v7_registers_128bit.cu:38, barrier" in answer.out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from ncu_assist.ncu.catalogue.spelling import ROLLUPS, rollup_words
 from ncu_assist.ncu.catalogue.stalls import StallReason
 from ncu_assist.render.json.values import answer
 from ncu_assist.render.metric_words import LONG_NS, NOISE_CHIP
+from ncu_assist.rules import Rule
 
 
 def metrics_json(found: Found) -> dict[str, Any]:
@@ -28,9 +30,15 @@ def metrics_json(found: Found) -> dict[str, Any]:
     return answer("metrics", {"chip": found.chip, "metrics": rows, "lacking": found.lacking, "names": names})
 
 
-def explain_json(subjects: Sequence[Subject]) -> dict[str, Any]:
+def explain_json(subjects: Sequence[Subject | Rule]) -> dict[str, Any]:
     """Return what each subject is; ``type`` says which fields it has."""
-    return answer("explain", {"subjects": [_subject(subject) for subject in subjects]})
+    return answer(
+        "explain", {"subjects": [_subject(one) if isinstance(one, Subject) else _diagnosis(one) for one in subjects]}
+    )
+
+
+def _diagnosis(rule: Rule) -> dict[str, Any]:
+    return {"type": "diagnosis", "name": rule.ID, "text": inspect.cleandoc(rule.__doc__ or ""), "needs": rule.NEEDS}
 
 
 def _subject(subject: Subject) -> dict[str, Any]:

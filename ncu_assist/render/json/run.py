@@ -8,6 +8,7 @@ from typing import Any
 from ncu_assist.ncu.catalogue.derived import DERIVED, Derived
 from ncu_assist.ncu.catalogue.metric import Metric
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.ncu.code import Code
 from ncu_assist.ncu.hot_spots import HotSpots
 from ncu_assist.render.facts import LaunchRow, Shown, gather
 from ncu_assist.render.json.diagnosis import diagnosis_json
@@ -16,10 +17,15 @@ from ncu_assist.store import StoredRun
 
 
 def show_json(
-    stored: StoredRun, chosen: str | None = None, spots: HotSpots | None = None, command: str = "show"
+    stored: StoredRun,
+    chosen: str | None = None,
+    spots: HotSpots | None = None,
+    command: str = "show",
+    code: Code | None = None,
 ) -> dict[str, Any]:
     """Return a run; ``chosen`` is the workload whose ``metrics`` and ``stalls`` stand in it. Raises as gather does.
 
+    ``code`` gives findings their lines.
     ``hot_lines`` and ``nvidia_findings`` are null where ``spots`` were not asked for; ``command`` prints the answer.
     """
     shown = gather(stored, chosen)
@@ -32,10 +38,10 @@ def show_json(
             "profile": asdict(profile) if profile else None,
             "notes": shown.run.notes,
             "workloads": [workload(row) for row in shown.rows],
-            "launches": [_launch(row) for row in shown.launches],
+            "launches": [_launch(row, code) for row in shown.launches],
             "workload": shown.combined.workload,
             "bound_by": shown.bottleneck.name if shown.bottleneck else None,
-            "diagnosis": diagnosis_json(shown.told),
+            "diagnosis": diagnosis_json(shown.told, code),
             "metrics": _metrics(shown),
             "stalls": shown.combined.stalls,
             "hot_lines": None if spots is None else [asdict(line) for line in spots.lines],
@@ -45,7 +51,7 @@ def show_json(
     )
 
 
-def _launch(row: LaunchRow) -> dict[str, Any]:
+def _launch(row: LaunchRow, code: Code | None) -> dict[str, Any]:
     launch = row.launch
     return {
         "kernel": launch.kernel,
@@ -55,7 +61,7 @@ def _launch(row: LaunchRow) -> dict[str, Any]:
         "block": launch.block,
         "duration_ns": launch.duration_ns,
         "bound_by": row.bottleneck.name if row.bottleneck else None,
-        **diagnosis_json(row.told),
+        **diagnosis_json(row.told, code),
     }
 
 

@@ -18,7 +18,9 @@ from ncu_assist.ncu.catalogue.recorded_names import RecordedName
 from ncu_assist.ncu.catalogue.spelling import ROLLUPS, USUAL, join, rollup_words
 from ncu_assist.ncu.catalogue.stalls import ISSUED, STALL_PREFIX, StallReason
 from ncu_assist.render.metric_words import COMBINE_WORDS, better_words, chip_words, noise_words, unit_words
+from ncu_assist.render.terminal.rule_entry import rule_text
 from ncu_assist.render.terminal.style import NARROWEST, Style, to_text
+from ncu_assist.rules import Rule
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -63,11 +65,12 @@ def _names(names: Sequence[RecordedName]) -> list[Text]:
     return [*lines, *([_plain(f"and {rest} more; --json has all")] if rest > 0 else [])]
 
 
-def explain_text(subjects: Sequence[Subject], style: Style | None = None) -> str:
+def explain_text(subjects: Sequence[Subject | Rule], style: Style | None = None) -> str:
     """Return what each subject is, one below the other."""
     lines: list[Text] = []
     for subject in subjects:
-        lines += [*([_plain("")] if lines else []), *_explained(subject)]
+        told = _explained(subject) if isinstance(subject, Subject) else [_plain(rule_text(subject))]
+        lines += [*([_plain("")] if lines else []), *told]
     return to_text(lines, style)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ncu_assist.ncu.catalogue.derived import DERIVED
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.ncu.code import Code
 from ncu_assist.ncu.hot_spots import HotSpots
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
@@ -48,10 +49,15 @@ BAR = 24
 
 
 def show_text(
-    stored: StoredRun, workload: str | None = None, style: Style | None = None, spots: HotSpots | None = None
+    stored: StoredRun,
+    workload: str | None = None,
+    style: Style | None = None,
+    spots: HotSpots | None = None,
+    code: Code | None = None,
 ) -> str:
     """Return a run as text; ``workload`` chooses whose counters are shown. Raises as ``gather`` does.
 
+    ``code`` says where the diagnosis happens.
     Without ``spots``, the lines and findings that cost most, one line says how to get them.
     """
     from rich.text import Text
@@ -65,7 +71,7 @@ def show_text(
         parts += [Text(""), _times(shown.rows)]
         parts += [Text(line, style="red") for line in _failed_checks(shown.rows)]
     if shown.combined.launches:
-        told = diagnosis_lines(shown.told) if shown.told else []
+        told = diagnosis_lines(shown.told, code, style.width) if shown.told else []
         parts += [Text(""), *(Text(line, "" if place else "bold") for place, line in enumerate(told))] if told else []
         parts += [Text(""), Text(_counters_title(shown), style="bold"), _metrics(shown)]
         parts += [Text(""), Text("Warp states", style="bold"), _stalls(shown)] if shown.combined.stalls else []

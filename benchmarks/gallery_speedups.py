@@ -1,0 +1,159 @@
+"""Hold estimated speed-ups against achieved ones, over the pairs of the gallery: a fault, and the same work without it.
+
+    python benchmarks/gallery_speedups.py [--out benchmarks/results/gallery_h200.json]
+
+Achieved: the fault's time over the fix's, both with CUDA events in one process (tests/gallery/reports/times.json).
+Estimated: of the finding that the case must have, else of the first one; NVIDIA's: its largest global estimate, and
+beside it the largest of the advice that can be read as the right id (nvidia_rules.py), where there is such. The error
+is the absolute natural logarithm of estimated over achieved. No pair is left out for its fit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+
+from gallery_scores import GALLERY, HALVES, Judged, judged, say, score_rows, theirs
+from table import pairs
+
+TIMES = GALLERY / "reports" / "times.json"
+TARGET = 0.25  # of the median absolute error
+COLUMNS = ("estimated", "nvidia_largest", "nvidia_fitting")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A fault and its fix: speed-ups, time before over time after."""
+
+    fault: str
+    fix: str
+    half: str
+    rule: str
+    achieved: float
+    estimated: float
+    nvidia_largest: float
+    nvidia_fitting: float
+
+    def error(self, column: str) -> float:
+        """Return the absolute natural logarithm of an estimate over what was achieved."""
+        return abs(math.log(getattr(self, column) / self.achieved))
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A pair that has no figures, and why."""
+
+    fault: str
+    fix: str
+    reason: str
+
+
+def speedups(found: Sequence[Judged]) -> tuple[tuple[Pair, ...], tuple[LeftOut, ...]]:
+    """Return the pairs whose fault is among these judged cases, and those that cannot be used."""
+    rows = {row["name"]: row for row in json.loads(TIMES.read_text())}
+    known = {one.case.name: one for one in found}
+    used, out = [], []
+    for fault, fix in pairs():
+        reason = _why_not(fault, fix, known, rows)
+        if reason:
+            out.append(LeftOut(fault, fix, reason))
+        else:
+            used.append(_pair(known[fault], fix, rows[fault]["median_us"] / rows[fix]["median_us"]))
+    return tuple(used), tuple(out)
+
+
+def median_error(some: Sequence[Pair], column: str) -> float:
+    """Return the median absolute error of the natural logarithm over some pairs."""
+    return median(one.error(column) for one in some)
+
+
+def by_half(some: Sequence[Pair]) -> dict[str, tuple[Pair, ...]]:
+    """Return the pairs of each half (that of the fault), and all together."""
+    halves = {half: tuple(one for one in some if one.half == half) for half in HALVES}
+    return {**halves, "together": tuple(some)}
+
+
+def _why_not(fault: str, fix: str, known: dict[str, Judged], rows: dict[str, dict[str, object]]) -> str | None:
+    if fault not in known:
+        return "the fault was not profiled"
+    absent = [name for name in (fault, fix) if name not in rows]
+    if absent:
+        return f"not timed: {', '.join(absent)}"
+    wrong = [name for name in (fault, fix) if not rows[name]["sound"] or rows[name]["agrees"] is False]
+    return f"results differ: {', '.join(wrong)}" if wrong else None
+
+
+def _pair(one: Judged, fix: str, achieved: float) -> Pair:
+    findings = one.diagnosis.findings
+    chosen = next((f for f in findings if f.finding.rule == one.case.expect), findings[0])
+    advice = theirs(one).advice
+    largest = max((a.estimated_speedup for a in advice), default=1.0)
+    fitting = [a.estimated_speedup for a in advice if a.global_pct is not None and one.case.expect in a.ids]
+    return Pair(
+        fault=one.case.name,
+        fix=fix,
+        half=one.case.half,
+        rule=chosen.finding.rule,
+        achieved=round(achieved, 4),
+        estimated=round(chosen.estimated_speedup, 4),
+        nvidia_largest=round(largest, 4),
+        nvidia_fitting=round(max(fitting, default=largest), 4),
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path)
+    asked = parser.parse_args()
+    found = tuple(judged())
+    used, out = speedups(found)
+    _say_pairs(used, out)
+    errors = _errors(used)
+    for half, row in errors.items():
+        say(f"{half:34}{row['pairs']:8}" + "".join(f"{row[column]:10.3f}" for column in COLUMNS))
+    if asked.out:
+        record = {
+            "gpu": "NVIDIA H200",
+            "scores": {half: _scores(found, half) for half in HALVES},
+            "target_median_abs_log_error": TARGET,
+            "median_abs_log_error": errors,
+            "pairs": [asdict(one) for one in used],
+            "left_out": [asdict(one) for one in out],
+        }
+        asked.out.write_text(json.dumps(record, indent=1) + "\n")
+    return 0
+
+
+def _errors(used: Sequence[Pair]) -> dict[str, dict[str, float]]:
+    return {
+        half: {"pairs": len(some), **{column: round(median_error(some, column), 4) for column in COLUMNS}}
+        for half, some in by_half(used).items()
+    }
+
+
+def _scores(found: Sequence[Judged], half: str) -> dict[str, dict[str, int]]:
+    rows = score_rows([one for one in found if one.case.half == half])
+    return {what: {"of": count, "ours": ours, "nvidia": nvidia} for what, count, ours, nvidia in rows}
+
+
+def _say_pairs(used: Sequence[Pair], out: Sequence[LeftOut]) -> None:
+    say(f"{'fault':30}{'rule':26}{'achieved':>9}{'ours':>8}{'error':>7}{'NVIDIA':>8}{'error':>7}{'fitting':>9}  half")
+    for one in sorted(used, key=lambda one: -one.error("estimated")):
+        ours, theirs_ = one.error("estimated"), one.error("nvidia_largest")
+        say(
+            f"{one.fault:30}{one.rule:26}{one.achieved:9.2f}{one.estimated:8.2f}{ours:7.2f}"
+            f"{one.nvidia_largest:8.2f}{theirs_:7.2f}{one.nvidia_fitting:9.2f}  {one.half}"
+        )
+    for left in out:
+        say(f"left out: {left.fault} -> {left.fix}: {left.reason}")
+    say(f"\n{'median |ln(estimated/achieved)|':34}{'pairs':>8}{'ours':>10}{'NVIDIA':>10}{'fitting':>10}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

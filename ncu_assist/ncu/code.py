@@ -1,0 +1,49 @@
+"""The instructions of some launches of a report, with what each cost and the text of its source line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from ncu_assist.ncu.line_sums import sample_cycles
+from ncu_assist.ncu.report import Report
+from ncu_assist.ncu.source.metrics import SAMPLES, STALL_COLUMN
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Code:
+    """``sass`` as Report.sass has it, samples in cycles; ``texts``: source lines by file and number, where imported."""
+
+    sass: pd.DataFrame = field(repr=False)
+    texts: Mapping[tuple[str, int], str] = field(repr=False)
+
+    def of(self, launches: Sequence[int]) -> Code:
+        """Return the code of some launches alone."""
+        return replace(self, sass=self.sass[self.sass["launch"].isin(launches)])
+
+
+def read_code(report: Report, launches: Sequence[int], numbers: Sequence[int] | None = None) -> Code | None:
+    """Return the code of these launches; None where the report has none.
+
+    ``numbers`` are what the launches of the report are called, their place by default. Raises DamagedData as
+    ``Report.source`` does.
+    """
+    if report.lossy or not launches:
+        return None
+    tables = report.source(launches)
+    sass, lines = tables.sass, tables.lines
+    weights = sass["launch"].map(sample_cycles(report, launches))
+    sampled = [name for name in map(str, sass) if name == SAMPLES or name.startswith(STALL_COLUMN)]
+    sass = sass.assign(**{name: sass[name] * weights for name in sampled})
+    if numbers is not None:
+        sass = sass.assign(launch=sass["launch"].map(dict(enumerate(numbers))))
+    known = lines[lines["source"].notna()]
+    texts = {
+        (str(file), int(line)): str(text)
+        for file, line, text in zip(known["file"], known["line"], known["source"], strict=True)
+    }
+    return Code(sass, texts) if len(sass) else None

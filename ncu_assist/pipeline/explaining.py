@@ -1,0 +1,26 @@
+"""What a name stands for: one of our rules, or anything that ncu has."""
+
+from __future__ import annotations
+
+import difflib
+
+from ncu_assist.errors import UsageProblem
+from ncu_assist.ncu.catalogue.lookup import Subject, explain
+from ncu_assist.rules import RULES, Rule
+
+NEAR = 0.8  # of the letters: a typing error, and not a metric of similar words
+
+
+def explain_any(name: str) -> tuple[Rule | Subject, ...]:
+    """Return the rule of this id, else what ``explain`` of the catalogue knows.
+
+    Raises UsageProblem with the command for the nearest name where nothing is called so.
+    """
+    typed = name.strip().lower()
+    if typed in RULES:
+        return (RULES[typed],)
+    try:
+        return explain(name)
+    except UsageProblem as problem:
+        near = difflib.get_close_matches(typed.replace("_", "-").replace(" ", "-"), RULES, n=1, cutoff=NEAR)
+        raise UsageProblem(str(problem), f"ncu-assist explain {near[0]}") if near else problem from None

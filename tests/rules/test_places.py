@@ -1,0 +1,85 @@
+"""The source lines of a finding."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from ncu_assist.ncu.code import Code
+from ncu_assist.rules.base import Finding
+from ncu_assist.rules.places import MOST, places
+
+FINDING = Finding("l2-bound", "", 0.0, (), stalls=("long_scoreboard",))
+HEADER = "/usr/local/cuda/include/x.hpp"
+
+
+def code(*rows: tuple[str, str | None, int | None, float], imported: bool = True, **columns: list[float]) -> Code:
+    made: dict[str, Any] = {
+        "launch": 0,
+        "kernel": "k",
+        "offset": [16 * place for place in range(len(rows))],
+        "sass": [row[0] for row in rows],
+        "opcode": [row[0].split()[0] for row in rows],
+        "file": pd.Categorical([row[1] for row in rows]),
+        "line": pd.array([row[2] for row in rows], dtype="Int32"),
+        "samples": [row[3] for row in rows],
+        "stall_long_scoreboard": [row[3] for row in rows],
+        "instructions": 10.0,
+        "thread_instructions": 320.0,
+        "sectors_excessive": 0.0,
+        "wavefronts_excessive": 0.0,
+    }
+    texts = {("a.cu", row[2]): f"line {row[2]}" for row in rows if row[1] == "a.cu" and row[2]} if imported else {}
+    return Code(pd.DataFrame({**made, **columns}), texts)
+
+
+WAITING = (("LDG.E R4, [R2.64]", "a.cu", 3, 10.0), ("FADD R5, R4, 1", "a.cu", 4, 90.0))
+
+
+def test_a_wait_is_shown_at_the_load() -> None:
+    (first,) = places(FINDING, code(*WAITING))
+    assert (first.file, first.line, first.text, first.share) == ("a.cu", 3, "line 3", 1.0)
+
+
+def test_excess_is_shown_where_it_was_counted_and_of_the_right_kind() -> None:
+    rows = (*WAITING, ("STG.E [R2.64], R5", "a.cu", 5, 1.0))
+    made = code(*rows, sectors_excessive=[30.0, 0.0, 70.0])
+    store = Finding("uncoalesced-global-store", "", 0.0, (), waste="sectors_excessive")
+    assert [(one.line, one.share) for one in places(store, made)] == [(5, 1.0)]
+    assert [one.line for one in places(replace(store, rule="uncoalesced-global-load"), made)] == [3]
+    assert [(one.line, one.share) for one in places(replace(store, rule="l2-bound"), made)] == [(5, 0.7), (3, 0.3)]
+
+
+def test_idle_lanes() -> None:
+    made = code(*WAITING, thread_instructions=[320.0, 10.0])
+    assert [one.line for one in places(Finding("warp-divergence", "", 0.0, (), waste="divergence"), made)] == [4]
+
+
+@pytest.mark.parametrize("imported", [True, False])
+def test_a_header_of_others_is_shown_at_the_line_that_calls_it(imported: bool) -> None:
+    rows = (("MOV R1, R2", "a.cu", 7, 0.0), ("LDG.E R4, [R2.64]", HEADER, 99, 50.0))
+    (first,) = places(FINDING, code(*rows, imported=imported))
+    assert (first.file, first.line) == ("a.cu", 7)
+
+
+def test_at_most_five_and_none_of_next_to_nothing() -> None:
+    rows = [(f"MOV R{n}, R2", "a.cu", n, 100.0 - n) for n in range(1, 9)]
+    assert [one.line for one in places(FINDING, code(*rows))] == [1, 2, 3, 4, 5]
+    assert MOST == 5
+    few = code(("MOV R1, R2", "a.cu", 1, 1000.0), ("MOV R1, R2", "a.cu", 2, 1.0))
+    assert [one.line for one in places(FINDING, few)] == [1]
+
+
+def test_without_line_numbers_the_instruction_is_named() -> None:
+    made = code(("LDG.E R4, [R2.64]", None, None, 0.0), ("FADD R5, R4, 1", None, None, 9.0))
+    (first,) = places(FINDING, made)
+    assert (first.file, first.line, first.text) == (None, None, "LDG.E R4, [R2.64]")
+
+
+def test_nothing_sampled_leads_nowhere() -> None:
+    silent = code(("MOV R1, R2", "a.cu", 1, float("nan")))
+    assert places(FINDING, silent) == ()
+    assert places(FINDING, silent.of([7])) == ()

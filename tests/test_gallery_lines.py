@@ -1,0 +1,54 @@
+"""The source line of the expected finding against the lines that the gallery marks as at fault."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gallery.table import marked_lines
+
+from ncu_assist import read_report
+from ncu_assist.ncu.code import Code, read_code
+from ncu_assist.rules.places import places
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+# The multiply-adds of halves stand in a header of CUDA's; the own line next to them is the one that loads.
+MISSED = ["matrix_pairs_of_halves"]
+LEAST_HELD_OUT = 18  # of 21
+
+
+@cache
+def whole(path: Path) -> Code | None:
+    report = read_report(path)
+    return read_code(report, range(len(report.records)))
+
+
+def first_is_marked(one: Any, reports: Any) -> bool:
+    report = next(some for some in reports if any(one.case.name in launch.ranges for launch in some.records))
+    launches = [place for place, launch in enumerate(report.records) if one.case.name in launch.ranges]
+    finding = next((r.finding for r in one.diagnosis.findings if r.finding.rule in one.wanted), None)
+    code = whole(report.path)
+    found = places(finding, code.of(launches)) if finding and code else ()
+    return bool(found) and found[0].line in marked_lines(one.case) and Path(found[0].file or "").name == one.case.source
+
+
+@pytest.fixture(scope="module")
+def marked() -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(BENCHMARKS))
+        import gallery_scores
+
+        faulty = [one for one in gallery_scores.judged() if one.case.line]
+        yield {one.case.name: (one.case.half, first_is_marked(one, gallery_scores.reports())) for one in faulty}
+
+
+def test_the_line_at_fault_comes_first_in_the_tuned_half(marked: Any) -> None:
+    tuned = {name: right for name, (half, right) in marked.items() if half == "tuned"}
+    assert len(tuned) == 20
+    assert [name for name, right in tuned.items() if not right] == MISSED
+
+
+def test_the_held_out_half_is_counted(marked: Any) -> None:
+    assert sum(right for half, right in marked.values() if half == "held-out") >= LEAST_HELD_OUT
