@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 
 from ncu_assist import read_report
+from ncu_assist.ceilings import Ceilings, ceilings_of
 from ncu_assist.frame import Combined, by_launch, combine_launches
 from ncu_assist.ncu.report import Report
 from ncu_assist.rules import RULES, Diagnosis, Facts, diagnose
@@ -105,12 +106,16 @@ def combined_of(case: Case) -> tuple[Combined, Report] | None:
     return None
 
 
+def _ceilings(report: Report) -> Ceilings | None:
+    return ceilings_of(report.device) if report.device else None
+
+
 def judged(half: str | None = None) -> Iterator[Judged]:
     """Yield every profiled case of a half with its diagnosis."""
     for case in cases():
         found = combined_of(case) if case.profile and half in (None, case.half) else None
         if found:
-            facts = Facts(found[0], found[1].device, None, case.bytes, case.flops)
+            facts = Facts(found[0], found[1].device, _ceilings(found[1]), case.bytes, case.flops)
             yield Judged(case, facts, diagnose(facts, RULES), found[1])
 
 

@@ -24,14 +24,12 @@ import zstandard
 
 from ncu_assist import read_report
 from ncu_assist.frame import by_launch
-from ncu_assist.ncu.catalogue.derived import ALL_DERIVED
-from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.noise import DATA, SHORT_NS, deviation_of
+from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.record import Launch
 from ncu_assist.store import Store
 
 GPU = "NVIDIA H200"  # on which all of these were recorded
-OURS = {**CATALOGUE, **ALL_DERIVED}
 
 Values = Mapping[str, float]
 Kernel = tuple[object, ...]
@@ -59,7 +57,7 @@ def main() -> None:
 def repeats(paths: Sequence[Path]) -> tuple[dict[Kernel, Group], dict[str, str]]:
     """Return the launches that were made at least twice, each by our keys and ncu's names; and the unit of each."""
     groups: dict[Kernel, Group] = defaultdict(list)
-    units = {key: metric.unit for key, metric in OURS.items()}
+    units = {key: metric.unit for key, metric in ROWS.items()}
     for path in paths:
         for launches, metrics in measured(path):
             units |= dict(zip(metrics["metric"].astype(str), metrics["unit"].astype(str), strict=True))
@@ -81,7 +79,7 @@ def measured(path: Path) -> Iterator[tuple[Sequence[Launch], pd.DataFrame]]:
 
 def numbers(values: Values) -> dict[str, float]:
     """Return the numbers of a launch by ncu's name and by our key."""
-    ours = {key: metric.value(values) for key, metric in OURS.items()}
+    ours = {key: metric.value(values) for key, metric in ROWS.items()}
     return {name: value for name, value in {**values, **ours}.items() if value is not None and not math.isnan(value)}
 
 

@@ -13,8 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import tempfile
-import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,9 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 from judge_samples import Judged, judge, table
-from sampling import Job, Subject, build, conditions, copy_kernel, joined, new_job, run_workers, say, write_samples
-
-from ncu_assist.harness.request import Settings
+from sampling import Job, Subject, build, conditions, copy_kernel, joined, say, write_samples
+from sampling_script import Script, options, run
 
 if TYPE_CHECKING:
     import random
@@ -43,28 +40,17 @@ ASKED, LEAST_FOUND = "plus_2", 0.95
 
 def main() -> int:
     """Sample, write the files, print the counts, and return the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("out", type=Path, nargs="?", default=Path("power"))
+    parser = options(__doc__, "power")
     parser.add_argument("--benches", "--pairs", type=int, default=100)
-    parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--truth-rounds", type=int, default=10_000)
-    parser.add_argument("--processes", type=int, default=4)
-    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
-    parser.add_argument("--worker", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.worker:
-        from sampling_worker import work
+    return run(Script(__file__, subjects, jobs, arrange, finish), parser.parse_args())
 
-        return work(arguments.worker, arrange)
-    started = time.monotonic()
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder:
-        settings = Settings(stages=("bench",), rounds=arguments.rounds, device=arguments.device)
-        job = new_job(subjects(arguments.device, Path(folder)), settings, Path(folder))
-        long = replace(settings, rounds=arguments.truth_rounds)
-        truth = replace(job, numbers=(0,), kind=TRUTH, settings=long, check=True)
-        run_workers(__file__, [truth, *split(job, arguments.benches, arguments.processes)])
-        return finish(job, arguments.out, started)
+
+def jobs(job: Job, arguments: argparse.Namespace) -> list[Job]:
+    """Return the job of the long bench, then those of the short ones."""
+    long = replace(job.settings, rounds=arguments.truth_rounds)
+    truth = replace(job, numbers=(0,), kind=TRUTH, settings=long, check=True)
+    return [truth, *split(job, arguments.benches, arguments.processes)]
 
 
 def subjects(device: str, work: Path) -> list[Subject]:

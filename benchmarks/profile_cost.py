@@ -15,7 +15,8 @@ from pathlib import Path
 from ncu_assist import process
 from ncu_assist.backends import build_versions
 from ncu_assist.harness.client import only, profile_command
-from ncu_assist.harness.request import Request, new_request, write
+from ncu_assist.harness.request import Request, new_request
+from ncu_assist.harness.request_file import write
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.measuring import measure, ncu_stage
 from ncu_assist.pipeline.planning import Wish, plan

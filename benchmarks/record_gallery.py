@@ -1,14 +1,16 @@
 """Build the fault gallery, time every case, and record its reports under ncu, small and blanked.
 
-usage: python benchmarks/record_gallery.py OUT
+usage: python benchmarks/record_gallery.py OUT [--half blind]
 
 OUT gets ``times.json`` first, then one report a source file, each as soon as it is done; a run that is cut keeps what
 it has, and a second one with the same OUT goes on with the rest. It needs nvcc, ncu and the GPU that the table's sizes
-were chosen for, and takes about five minutes.
+were chosen for, and takes about five minutes. ``--half blind`` builds and records the blind part instead, which has
+files of its own: ``times_blind.json`` and reports whose names begin with ``gallery_blind``.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
@@ -31,7 +33,7 @@ from ncu_assist.ncu.log import read_log
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
-from gallery.table import FOLDER, Case, cases  # noqa: E402
+from gallery.table import FOLDER, Case, Part, cases  # noqa: E402
 
 FLAGS = ("-O3", "-lineinfo", "-arch=sm_90a", "-std=c++17")
 OPTIONS = ProfileOptions(nvtx_include="gallery/")
@@ -41,27 +43,28 @@ SECONDS_A_LAUNCH, START_SECONDS = 8.0, 120.0  # measured 1.7 s a launch; a limit
 LAUNCHES_A_REPORT = 26  # a report is lost as a whole when time runs out
 
 
-def main(out: Path) -> int:
+def main(out: Path, part: Part = "main") -> int:
     out.mkdir(parents=True, exist_ok=True)
-    program = build(Path(tempfile.mkdtemp(prefix="gallery-")))
-    failed = time_cases(program, out / "times.json")
+    table = cases(part)
+    program = build(Path(tempfile.mkdtemp(prefix="gallery-")), part)
+    failed = time_cases(program, out / ("times.json" if part == "main" else f"times_{part}.json"), table)
     good = [not failed]
     with ThreadPoolExecutor(max_workers=2) as packers:  # blanking and packing one report while ncu writes the next
         packed = []
-        for name, part in parts([case for case in cases() if case.name not in failed]):
+        for name, some in parts([case for case in table if case.name not in failed]):
             target = out / f"gallery_{name}_full_h200.ncu-rep.zst"
             if not target.exists():
-                report, whole = profile(program, part, target.name)
+                report, whole = profile(program, some, target.name)
                 good.append(whole)
                 packed += [packers.submit(keep, report, target)] if report else []
         good += [one.result() for one in packed]
     return 0 if all(good) else 1
 
 
-def build(folder: Path) -> Path:
-    """Translate the sources side by side and return the program. Raises RuntimeError with the compiler's words."""
+def build(folder: Path, part: Part = "main") -> Path:
+    """Translate a part's sources side by side; return the program. Raises RuntimeError with the compiler's words."""
     nvcc = find_nvcc()
-    sources = sorted(FOLDER.glob("*.cu"))
+    sources = [FOLDER / "main.cu", *sorted({FOLDER / case.source for case in cases(part)})]
     objects = [folder / f"{source.stem}.o" for source in sources]
     argvs = [[str(nvcc.path), *FLAGS, "-c", str(s), "-o", str(o)] for s, o in zip(sources, objects, strict=True)]
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as workers:
@@ -72,14 +75,14 @@ def build(folder: Path) -> Path:
     return program
 
 
-def time_cases(program: Path, target: Path) -> frozenset[str]:
+def time_cases(program: Path, target: Path, table: Sequence[Case]) -> frozenset[str]:
     """Write what ``gallery --time`` prints, and return the cases that failed; wrong results are told.
 
     A case that ends the program is left out and the others are timed again.
     """
     failed: set[str] = set()
     while True:
-        names = [case.name for case in cases() if case.name not in failed]
+        names = [case.name for case in table if case.name not in failed]
         done = process.run([str(program), "--time", *names], timeout_s=180)
         culprit = CULPRIT.search(done.stderr)
         if done.exit_code in (0, 3) or culprit is None or culprit.group(1) not in names:
@@ -170,4 +173,8 @@ def _must(argv: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]).resolve()))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--half", choices=("blind",))
+    asked = parser.parse_args()
+    sys.exit(main(asked.out.resolve(), asked.half or "main"))

@@ -13,8 +13,6 @@ import argparse
 import json
 import random
 import sys
-import tempfile
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,14 +27,12 @@ from sampling import (
     conditions,
     copy_kernel,
     joined,
-    new_job,
-    run_workers,
     say,
     write_samples,
 )
+from sampling_script import Script, options, run
 
 from ncu_assist.harness.names import COPY, EMPTY
-from ncu_assist.harness.request import Settings
 
 if TYPE_CHECKING:
     from sampling_worker import Loaded, Runs
@@ -55,25 +51,14 @@ SUFFIX = " (again)"  # sorts after the version itself, which is the baseline
 
 def main() -> int:
     """Sample all pairs, write the files, print the counts, and return the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("out", type=Path, nargs="?", default=Path("same_code"))
+    parser = options(__doc__, "same_code")
     parser.add_argument("--pairs", type=int, default=100, help="of all kernels together")
-    parser.add_argument("--rounds", type=int, default=100)
-    parser.add_argument("--processes", type=int, default=4)
-    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
-    parser.add_argument("--worker", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.worker:
-        from sampling_worker import work
+    return run(Script(__file__, subjects, jobs, arrange, finish), parser.parse_args())
 
-        return work(arguments.worker, arrange)
-    started = time.monotonic()
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder:
-        settings = Settings(stages=("bench",), rounds=arguments.rounds, device=arguments.device)
-        job = new_job(subjects(arguments.device, Path(folder)), settings, Path(folder))
-        run_workers(__file__, split(job, arguments.pairs, arguments.processes))
-        return finish(job, arguments.out, started)
+
+def jobs(job: Job, arguments: argparse.Namespace) -> list[Job]:
+    """Return a job a process."""
+    return split(job, arguments.pairs, arguments.processes)
 
 
 def subjects(device: str, work: Path) -> list[Subject]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ncu_assist.diff import Diff
 from ncu_assist.errors import StageFailed
 from ncu_assist.record import Source
-from ncu_assist.store import StoredRun
+from ncu_assist.store import Damage, StoredRun
 from ncu_assist.verdict import Verdict
 
 
@@ -53,12 +53,14 @@ class Standing:
     """One version on one workload: the run that has its time, and the verdict by time against the version before.
 
     ``workload`` is None for a program that knows of none. ``run`` is None where the version was not measured on it,
-    ``verdict`` where one of the two versions has no time.
+    ``verdict`` where one of the two versions has no time. ``predicted`` is the run of the version before whose findings
+    were stored last before this version was first measured, None where there is none.
     """
 
     workload: str | None
     run: StoredRun | None
     verdict: Verdict | None
+    predicted: StoredRun | None = None
 
 
 @dataclass(frozen=True)
@@ -99,3 +101,34 @@ class BaselineInForce:
     cleared: bool = False  # just now
     missing: str = ""
     to_set: str = ""
+
+
+@dataclass(frozen=True)
+class KernelState:
+    """What the archive knows of a kernel: its best version, against the baseline by time on one workload.
+
+    ``best`` is None where no version is checked and timed as its source is now; ``shown`` is then the newest run, for a
+    foreign program too. ``verdict`` is None where best and baseline are one, or one of them has no time.
+    """
+
+    kernel: str
+    summary: str  # empty for a foreign program
+    workload: str | None
+    best: StoredRun | None
+    baseline: StoredRun | None
+    verdict: Verdict | None
+    shown: StoredRun
+    source: Source
+    versions: int
+    runs: int
+    changed: str  # when its newest run was made
+    problem: str = ""  # why the kernel's folder or one of these runs could not be read
+
+
+@dataclass(frozen=True)
+class ArchiveState:
+    """All kernels with at least one readable run, all those runs, and what is damaged."""
+
+    kernels: tuple[KernelState, ...]
+    runs: tuple[StoredRun, ...]
+    damaged: tuple[Damage, ...]

@@ -10,6 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from browser import browser as browser
 from requirements import promised
 
 ROOT = Path(__file__).parent.parent

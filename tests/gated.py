@@ -11,12 +11,16 @@ from typing import Any
 import pandas as pd
 from factories import BENCH_ID, WORKLOAD, launch, make_run, metrics_frame, samples_frame, times, timing
 
+from ncu_assist.gate import Gate
+from ncu_assist.pipeline.gating import GateRequest, gate
 from ncu_assist.project import Project
 from ncu_assist.record import Bench, Check
 from ncu_assist.store import Store, StoredRun, metrics_parquet, samples_parquet
 
 CONFLICTS = "derived__memory_l1_wavefronts_shared_excessive"
 SMALL, LARGE = "small", "large"
+BOTH = {SMALL: 1e5, LARGE: 1e6}  # workloads and their medians in ns
+NO_CONFLICTS = f"{CONFLICTS}:+0"
 LATER = {"run_id": "20261122T074500Z-2b3c4d", "created": "2026-11-22T07:45:00Z"}
 Metrics = Mapping[str, float | str | None]
 
@@ -63,3 +67,13 @@ def _made(version: str, workloads: Sequence[str]) -> dict[str, Any]:
         "checks": tuple(Check(name, True, "", (0,), 0.0, 0.0) for name in workloads),
         "launches": tuple(launch(place, workload=name) for place, name in enumerate(workloads)),
     }
+
+
+def judged(archive: Archive, candidate: str = "add_one", *fail_on: str, **asked: Any) -> Gate:
+    """Return the gate over a candidate of the archive; ``asked`` are further fields of the request."""
+    return gate(archive.project, GateRequest(candidate, fail_on=fail_on, **asked))
+
+
+def outcomes(result: Gate) -> dict[tuple[str | None, str], str]:
+    """Return the word of each check, by workload and key of its metric."""
+    return {(check.workload, check.limit.metric.key): check.outcome for check in result.checks}

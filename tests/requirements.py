@@ -46,6 +46,9 @@ NEEDS: dict[str, Callable[[], bool]] = {
     "nvcc": _nvcc,
     "g++": _program("g++"),
     "cuda-bench": _module("cuda.bench"),
+    "chromium": lambda: bool(shutil.which("chromium") or shutil.which("chromium-browser")),
+    "playwright": _module("playwright"),
+    "axe": _module("axe_playwright_python"),
 }
 
 

@@ -6,8 +6,7 @@ import pytest
 from factories import STALL, launch, make_run, metrics_frame
 
 from ncu_assist.frame import Combined, Coverage, by_launch, combine
-from ncu_assist.ncu.catalogue.derived import DERIVED
-from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES
 
 DRAM = "dram__cycles_active.avg.pct_of_peak_sustained_elapsed"
 LOADS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
@@ -34,7 +33,7 @@ def test_one_launch_is_itself() -> None:
     assert found.values["dram_bytes"] == 4e8
     assert found.values["registers"] == 32.0
     assert found.duration_ns == 100_000.0
-    assert set(found.values) == {*CATALOGUE, *DERIVED}
+    assert set(found.values) == set(OVER_LAUNCHES)
 
 
 def test_bytes_and_durations_add_and_percentages_are_weighted_by_time() -> None:

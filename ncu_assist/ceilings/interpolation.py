@@ -55,11 +55,10 @@ def dram_ceiling(
     places = sorted((_place(curve, moved) for curve in curves), key=lambda place: place.share)
     low = next((p for p in reversed(places) if p.share <= share + SAME_SHARE), places[0])
     high = next((p for p in places if p.share >= share - SAME_SHARE), places[-1])
-    reasons = [f"measured on another GPU of this model, {ceilings.device.name}"] * (ceilings.origin == "recorded")
-    reasons += _outside_mixes(places, share)
-    reasons += [words for words in (low.assumed, high.assumed) if words][:1]
+    reasons = [*_outside_mixes(places, share), *[words for words in (low.assumed, high.assumed) if words][:1]]
+    where = "this GPU" if ceilings.origin == "live" else f"another {ceilings.device.name}"
     rate = _between(low, high, share)
-    return Ceiling(rate, bool(reasons), "; ".join(reasons) or f"measured on this GPU under {under}")
+    return Ceiling(rate, bool(reasons), "; ".join([f"measured on {where} under {under}", *reasons]))
 
 
 def dram_curves(ceilings: Ceilings, under: Under, counted: bool = False) -> list[Curve]:
@@ -92,7 +91,7 @@ def _place(curve: Curve, moved: float) -> Place:
     first, last = curve.first, curve.last
     words = ""
     if moved < first * (1 - SAME_SHARE):
-        words = f"fewer than {quantity(first, 'byte')} were not measured: the rate at that size, which is higher"
+        return _below(curve, moved)
     if moved > last * (1 + SAME_SHARE):
         words = f"more than {quantity(last, 'byte')} were not measured: the rate at that size"
     left = next((p for p in reversed(curve.points) if p.bytes <= moved), curve.points[0])
@@ -100,6 +99,17 @@ def _place(curve: Curve, moved: float) -> Place:
     weight = log(moved / left.bytes) / log(right.bytes / left.bytes) if left.bytes < right.bytes else 0.0
     rate = left.bytes_per_second + (right.bytes_per_second - left.bytes_per_second) * weight
     return Place(_share(left) + (_share(right) - _share(left)) * weight, rate, words)
+
+
+def _below(curve: Curve, moved: float) -> Place:
+    """Return a curve below its first point: a start and then a time for each byte, as the first two points have it."""
+    first, second = curve.points[0], curve.points[min(1, len(curve.points) - 1)]
+    words = f"fewer than {quantity(curve.first, 'byte')} were not measured"
+    seconds, further = (point.bytes / point.bytes_per_second for point in (first, second))
+    each = (further - seconds) / (second.bytes - first.bytes) if second.bytes > first.bytes else 0.0
+    start = max(0.0, seconds - each * first.bytes) if each > 0 else 0.0
+    rate = moved / (start + (seconds - start) * moved / first.bytes)
+    return Place(_share(first), rate, f"{words}: the start of the first two sizes, then their rate")
 
 
 def _between(low: Place, high: Place, share: float) -> float:

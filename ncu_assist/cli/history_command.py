@@ -19,7 +19,8 @@ def command(kernel: str | None, workload: str | None, text_format: str, as_json:
     Each version stands against the one before it, from samples, paired where both were timed in one bench. The first
     table is of the default workload: median of the bench, verdict, the time of a device copy of the same bytes over
     the median, and what binds the version under ncu. The second is over all workloads: the geometric mean of the
-    speed-ups beside the worst of them, and on how many workloads the version is slower.
+    speed-ups beside the worst of them, and on how many workloads the version is slower. The third holds the tool to its
+    word: which faults went away from one version to the next, what the run before promised for them, and what came.
 
     Without KERNEL it is the folder you stand in, else the only kernel with runs, else the one profiled last.
     """

@@ -25,14 +25,18 @@ def command(report: Path, kernel: str | None, version: str | None, as_json: bool
     """
     from ncu_assist.pipeline.foreign_run import default_names
     from ncu_assist.pipeline.importing import import_report
+    from ncu_assist.pipeline.showing import gather
     from ncu_assist.render.json import show_json
     from ncu_assist.render.terminal import show_text
+    from ncu_assist.store import Store
 
+    project = options.current_project()
     with progress() as reporter:
         reporter.status(f"reading {report.name}")
-        stored = import_report(options.current_project(), report, default_names(report, kernel, version))
+        stored = import_report(project, report, default_names(report, kernel, version))
+    shown = gather(stored, store=Store(project.reports))
     if as_json:
-        write_json(show_json(stored, command="import"))
+        write_json(show_json(shown, command="import"))
     else:
-        write(show_text(stored))
+        write(show_text(shown))
     return 0

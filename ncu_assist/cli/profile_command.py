@@ -119,8 +119,10 @@ def _program(asked: Asked) -> int:
     from ncu_assist.ncu.command import ProfileOptions
     from ncu_assist.pipeline.foreign import dry_run, profile_program
     from ncu_assist.pipeline.foreign_run import Names
+    from ncu_assist.pipeline.showing import gather
     from ncu_assist.render.json import show_json
     from ncu_assist.render.terminal import show_text
+    from ncu_assist.store import Store
 
     ncu = ProfileOptions(
         asked.chosen_set, nvtx_include=None, kernel_filter=asked.kernel_filter, max_launches=asked.max_launches
@@ -131,8 +133,9 @@ def _program(asked: Asked) -> int:
         return 0
     with progress() as reporter:
         stored = profile_program(project, names, asked.words, ncu, reporter)
+    shown = gather(stored, store=Store(project.reports))
     if asked.as_json:
-        write_json(show_json(stored))
+        write_json(show_json(shown))
     else:
-        write(show_text(stored))
+        write(show_text(shown))
     return 0

@@ -12,30 +12,31 @@ from ncu_assist.cli.console import write, write_json
 @click.argument("reference", default="@last")
 @options.one_workload
 @options.kernel_name
-@click.option("--lines", is_flag=True, help="Add source lines, of each finding and the hottest, and NVIDIA's findings.")
+@click.option("--lines", is_flag=True, help="Add source lines, of each finding and the hottest.")
+@click.option("--ncu-rules", is_flag=True, help="Add what Nsight Compute's own rules say.")
 @options.as_json
-def command(reference: str, workload: str | None, kernel: str | None, lines: bool, as_json: bool) -> int:
-    """Show the run that REFERENCE names: times, counters, launches, stalls.
+def command(
+    reference: str, workload: str | None, kernel: str | None, lines: bool, ncu_rules: bool, as_json: bool
+) -> int:
+    """Show the run that REFERENCE names: verdict, what binds it, diagnosis, warp states, counters, launches.
 
     REFERENCE is [KERNEL/]VERSION[@RUN], @last, @best, @baseline, or the path of a report:
     .ncu-rep, .ncu-repz, or an export of `ncu --csv --page raw`, compressed or not.
 
-    --lines reads the archived report again, which takes a second, or ten for 2 GB: it adds the source
-    lines where the diagnosis happens, the three with most samples, and the three findings of NVIDIA's with the
-    largest estimated speed-up.
+    The verdict is against the version before; the floor is a device copy of the same bytes. --lines and
+    --ncu-rules read the archived report again, which takes seconds, or ten for 2 GB.
     """
     from ncu_assist.pipeline.reading import named
+    from ncu_assist.pipeline.showing import gather
     from ncu_assist.render.json import show_json
     from ncu_assist.render.terminal import show_text
+    from ncu_assist.store import Store
 
-    (stored,) = named(options.current_project(), (reference,), kernel)
-    spots = code = None
-    if lines:
-        from ncu_assist.pipeline.close_look import look_closer
-
-        spots, code = look_closer(stored, workload)
+    project = options.current_project()
+    (stored,) = named(project, (reference,), kernel)
+    shown = gather(stored, workload, Store(project.reports), lines=lines, ncu_rules=ncu_rules)
     if as_json:
-        write_json(show_json(stored, workload, spots, code=code))
+        write_json(show_json(shown))
     else:
-        write(show_text(stored, workload, spots=spots, code=code))
+        write(show_text(shown))
     return 0

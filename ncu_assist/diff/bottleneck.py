@@ -17,9 +17,7 @@ from ncu_assist.diff.resources import (
     Values,
     refined,
 )
-from ncu_assist.ncu.catalogue.derived import DERIVED, Derived
-from ncu_assist.ncu.catalogue.metric import Metric
-from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.ncu.catalogue.rows import ROWS
 
 BUSY_PERCENT = 60.0  # NVIDIA's SpeedOfLight rule: below it on all units, latency is the likely limit
 # A throughput of ncu's is the largest of its parts, of which we know most. A part this near to it is what it is of,
@@ -65,13 +63,13 @@ class _OfLaunch(Mapping[str, float | None]):
         self._values = values
 
     def __getitem__(self, key: str) -> float | None:
-        return _rows[key].value(self._values)
+        return ROWS[key].value(self._values)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_rows)
+        return iter(ROWS)
 
     def __len__(self) -> int:
-        return len(_rows)
+        return len(ROWS)
 
 
 def _memory(values: Values) -> tuple[Resource, float] | None:
@@ -96,6 +94,3 @@ def _finer(resource: Resource, percent: float, values: Values) -> Resource:
 def _busiest(resources: tuple[Resource, ...], values: Values) -> tuple[Resource, float] | None:
     shares = [(one, share) for one in resources if (share := one.share(values)) is not None]
     return max(shares, key=lambda found: found[1]) if shares else None
-
-
-_rows: dict[str, Metric | Derived] = {**CATALOGUE, **DERIVED}

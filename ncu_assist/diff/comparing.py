@@ -46,16 +46,13 @@ class DiffOptions:
     learned: LearnedNoise | None = None
 
 
-def diff_runs(
-    baseline: StoredRun, candidate: StoredRun, workload: str | None = None, options: DiffOptions | None = None
-) -> Diff:
-    """Return what differs between two runs on one workload, that of ``options`` unless it is given.
+def diff_runs(baseline: StoredRun, candidate: StoredRun, options: DiffOptions | None = None) -> Diff:
+    """Return what differs between two runs on one workload.
 
     Raises UsageProblem for runs of different kernels and for a workload that a side lacks or that neither knows of,
     DamagedData for a run whose files were changed.
     """
     asked = options or DiffOptions()
-    asked = replace(asked, workload=workload or asked.workload)
     _check_kernels(baseline.run, candidate.run, asked.force)
     return _Comparison((baseline, candidate), asked).diff()
 

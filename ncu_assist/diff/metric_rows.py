@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from ncu_assist.columns import names_in
 from ncu_assist.diff.noise import Reading
 from ncu_assist.frame import Combined, Coverage
-from ncu_assist.ncu.catalogue.derived import DERIVED, STALL_SHARES
+from ncu_assist.ncu.catalogue.derived import STALL_SHARES
 from ncu_assist.ncu.catalogue.metric import Better
 from ncu_assist.ncu.catalogue.metric_units import recorded_units
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES
 
 SHOWN = (
     "duration",
@@ -97,15 +98,15 @@ def rows(baseline: Combined, candidate: Combined, every: bool = False) -> list[R
     if not every:
         return found
     known = {row.key for row in found}
-    others = (catalogue_row(key, baseline, candidate) for key in (*CATALOGUE, *DERIVED) if key not in known)
+    others = (catalogue_row(key, baseline, candidate) for key in OVER_LAUNCHES if key not in known)
     shares = (stall_row(key.removeprefix("stall_"), baseline, candidate) for key in STALL_SHARES if key not in known)
     seen = [row for row in (*others, *shares) if row.baseline is not None or row.candidate is not None]
     return [*found, *seen, *_raw_rows(baseline, candidate)]
 
 
 def catalogue_row(key: str, baseline: Combined, candidate: Combined) -> Row:
-    """Return the row of a key of CATALOGUE or DERIVED."""
-    metric = CATALOGUE[key] if key in CATALOGUE else DERIVED[key]
+    """Return the row of a key of OVER_LAUNCHES."""
+    metric = OVER_LAUNCHES[key]
     exact = metric.exact and not (baseline.is_weighted(key) or candidate.is_weighted(key))  # times are never exact
     return Row(
         key,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ncu_assist.diff.learned_noise import LearnedNoise
+from ncu_assist.diff.learned_noise import LEAST_REPEATS, LearnedNoise
 from ncu_assist.ncu.catalogue.chips import chip_of
 from ncu_assist.ncu.catalogue.noise import SHORT_NS, Recording, recording, spread
 from ncu_assist.record import Run
@@ -20,8 +20,7 @@ FLOOR, SHORT_FLOOR, SHORT_POINTS = 0.005, 0.05, 10.0
 UNKNOWN_FACTOR = 2.0  # times the floor, where no recorded kernel did what is counted
 WITHIN, BEYOND = 2.0, 4.0  # both sides stray, each as far as any repeat that was recorded; twice that is a change
 KNOWN_CHIP = "gh100"  # whose repeats stand in for a chip that has none
-OWN_REPEATS = 3  # of a side: how far they stray counts too
-ENOUGH_REPEATS = 5  # of both sides: how far they stray counts alone
+ENOUGH_REPEATS = 5  # of both sides: how far they stray counts alone, from LEAST_REPEATS of a side on too
 EXACT = 1e-9  # of a value: what is left of a ratio of two exact counts in float64
 # A printed page has two decimals, so bytes per sector are right to 0.005 of 32 and an efficiency to 0.016 points.
 ROUNDED = 0.02
@@ -75,7 +74,7 @@ class NoiseModel:
         rounding = ROUNDED if self.rounded else 0.0
         if reading.exact:
             return max(rounding, EXACT * reading.larger) / WITHIN
-        own = [spread(side) for side in reading.samples if len(side) >= OWN_REPEATS]
+        own = [spread(side) for side in reading.samples if len(side) >= LEAST_REPEATS]
         if all(len(side) >= ENOUGH_REPEATS for side in reading.samples):
             return max(reading.floor, *own)
         return max(reading.floor, self._recorded(reading), rounding, *own)

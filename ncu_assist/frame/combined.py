@@ -13,8 +13,8 @@ from ncu_assist.columns import Values
 from ncu_assist.frame.adding_up import added_up, how_to_combine, number, stall_shares, total
 from ncu_assist.frame.lazy import Lazy
 from ncu_assist.ncu.catalogue.derived import DERIVED, Derived, why_not_applicable
-from ncu_assist.ncu.catalogue.metric import Metric
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES, ROWS
 from ncu_assist.record import Launch
 
 ABSENT = "absent"  # from the report
@@ -46,11 +46,11 @@ class Combined:
 
     @cached_property
     def values(self) -> Mapping[str, float | None]:
-        """Return every key of CATALOGUE and DERIVED.
+        """Return every key of OVER_LAUNCHES.
 
         None where the report lacks it or the launches cannot be added up, never 0.
         """
-        return Lazy([*CATALOGUE, *DERIVED], self._value)
+        return Lazy(list(OVER_LAUNCHES), self._value)
 
     @cached_property
     def not_applicable(self) -> Mapping[str, str]:
@@ -92,7 +92,7 @@ class Combined:
 
     def of_first(self, key: str) -> float | None:
         """Return a metric (a key, a stall share or a name of ncu) of the first of the repeats alone."""
-        if key in CATALOGUE or key in DERIVED:
+        if key in OVER_LAUNCHES:
             return self._value_of_first(key)
         if key.startswith(STALL_SHARE):
             return self._own_stalls.get(key.removeprefix(STALL_SHARE))
@@ -119,7 +119,7 @@ class Combined:
 
     def is_weighted(self, key: str) -> bool:
         """Tell whether a value hangs on the times of the launches: their weighted mean, and not all have the same."""
-        metric = CATALOGUE[key] if key in CATALOGUE else DERIVED[key]
+        metric = ROWS[key]
         if metric.combine != "time-mean" or (isinstance(metric, Derived) and _is_of_sums(metric)):
             return False
         return len({own for own in self._own[key] if own is not None}) > 1
@@ -130,15 +130,16 @@ class Combined:
 
     @cached_property
     def _own(self) -> Mapping[str, list[float | None]]:
-        """Every key of CATALOGUE and DERIVED to the value of each launch."""
-        return Lazy([*CATALOGUE, *DERIVED], self._of_each)
+        """Every key of OVER_LAUNCHES to the value of each launch."""
+        return Lazy(list(OVER_LAUNCHES), self._of_each)
 
     def _of_each(self, key: str) -> list[float | None]:
         if key == "duration":
             return self._times
-        if key in DERIVED:
-            return [number(DERIVED[key].value(table)) for table in self.tables]
-        return [CATALOGUE[key].value(table) for table in self.tables]
+        metric = ROWS[key]
+        if isinstance(metric, Derived):
+            return [number(metric.value(table)) for table in self.tables]
+        return [metric.value(table) for table in self.tables]
 
     @cached_property
     def _times(self) -> list[float | None]:
@@ -153,9 +154,9 @@ class Combined:
     def _value_of_first(self, key: str) -> float | None:
         if key == "duration":
             return total(self._times)
-        if key in DERIVED and _is_of_sums(DERIVED[key]):
-            return _of_sums(DERIVED[key], self.values)
-        metric = DERIVED[key] if key in DERIVED else CATALOGUE[key]
+        metric = ROWS[key]
+        if isinstance(metric, Derived) and _is_of_sums(metric):
+            return _of_sums(metric, self.values)
         return added_up(metric.combine, self._own[key], self._times)
 
     def _why_not(self, key: str) -> str:
@@ -174,12 +175,8 @@ def _is_of_sums(derived: Derived) -> bool:
 
 
 def _of_sums(derived: Derived, values: Mapping[str, float | None]) -> float | None:
-    named = {_name(CATALOGUE[key]): value for key in derived.needs if (value := values[key]) is not None}
+    named = {CATALOGUE[key].names[0]: value for key in derived.needs if (value := values[key]) is not None}
     return number(derived.value(named))
-
-
-def _name(metric: Metric) -> str:
-    return metric.names[0]
 
 
 def _without_traffic(derived: Derived, tables: Sequence[Values]) -> bool:
@@ -190,7 +187,9 @@ def _without_traffic(derived: Derived, tables: Sequence[Values]) -> bool:
 
 def _why_without(key: str, table: Values) -> str:
     """Return why one launch has no value."""
-    return ABSENT if key not in DERIVED or DERIVED[key].value(table) is None else why_not_applicable(table)
+    metric = ROWS[key]
+    is_absent = not isinstance(metric, Derived) or metric.value(table) is None
+    return ABSENT if is_absent else why_not_applicable(table)
 
 
 def _why(tables: Sequence[Values]) -> str:

@@ -12,8 +12,8 @@ from ncu_assist.diff.scope import scope
 from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.gate.metric_names import Gated
 from ncu_assist.gate.sides import Sides, Workloads
-from ncu_assist.ncu.catalogue.derived import DERIVED, STALL_SHARES
-from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.ncu.catalogue.derived import STALL_SHARES
+from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES
 
 STALL_SHARE = "stall_"
 
@@ -31,7 +31,7 @@ class Counters:
         if None not in self._workloads:
             return None
         known = next((name for name in self._workloads if name is not None), None)
-        return diff_runs(*self.stored, options=DiffOptions(known, force=self._sides.force))
+        return diff_runs(*self.stored, DiffOptions(known, force=self._sides.force))
 
     @cached_property
     def differing(self) -> tuple[tuple[Difference, ...], str]:
@@ -46,7 +46,7 @@ class Counters:
 
     def row(self, metric: Gated) -> Row:
         """Return a metric on both sides, over all launches; of foreign programs over those that both have."""
-        if metric.key in CATALOGUE or metric.key in DERIVED:
+        if metric.key in OVER_LAUNCHES:
             return catalogue_row(metric.key, *self.totals)
         if metric.key in STALL_SHARES:
             return stall_row(metric.key.removeprefix(STALL_SHARE), *self.totals)

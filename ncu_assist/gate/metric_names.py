@@ -9,13 +9,14 @@ from dataclasses import dataclass
 
 from ncu_assist.errors import NcuAssistError, UsageProblem
 from ncu_assist.ncu.catalogue.available_names import in_report, on_chip
-from ncu_assist.ncu.catalogue.derived import ALL_DERIVED, Derived
+from ncu_assist.ncu.catalogue.derived import Derived
 from ncu_assist.ncu.catalogue.lookup import NamedRollup, explain
 from ncu_assist.ncu.catalogue.metric import LOWER, Better, Metric
 from ncu_assist.ncu.catalogue.metric_doctor import suggestion
 from ncu_assist.ncu.catalogue.metric_units import recorded_units
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.mistaken_names import MISTAKEN
+from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.ncu.catalogue.spelling import NEAR, split
 from ncu_assist.ncu.catalogue.spelling import nearest as nearest_of
 from ncu_assist.ncu.catalogue.stalls import StallReason
@@ -35,7 +36,7 @@ class Gated:
     @property
     def is_known(self) -> bool:
         """Tell whether the catalogue knows it; any other has to be read by ncu's name, among all that a run has."""
-        return self == TIME or self.key in CATALOGUE or self.key in ALL_DERIVED
+        return self == TIME or self.key in ROWS
 
 
 TIME_EXAMPLE = "ncu-assist gate KERNEL --fail-on time:2%"
@@ -51,8 +52,8 @@ def gated(name: str, in_runs: Names) -> Gated:
     key = _BY_NAME.get(name, name)
     if key == TIME.key:
         return TIME
-    if key in CATALOGUE or key in ALL_DERIVED:
-        row = CATALOGUE[key] if key in CATALOGUE else ALL_DERIVED[key]
+    if key in ROWS:
+        row = ROWS[key]
         return Gated(key, row.label, row.unit, row.better)
     if on_chip(None).has(name) or _is_in(name, in_runs):
         return Gated(name, name, _unit(name), None)
@@ -110,14 +111,14 @@ def _near_key(name: str) -> str:
     """Return the key that is spelled like a name that is no one's: keys go before names of ncu that are as near."""
     if "__" in name or name.lower() in MISTAKEN:
         return ""
-    return next(iter(nearest_of(name.lower(), [*CATALOGUE, *ALL_DERIVED])), "")
+    return next(iter(nearest_of(name.lower(), ROWS)), "")
 
 
 def _key(subject: object, name: str) -> str:
     """Return the key of what a label or the name of a stall reason stands for; empty for a rule."""
     if isinstance(subject, StallReason):
         share = f"stall_{subject.name}"
-        return share if share in ALL_DERIVED else ""
+        return share if share in ROWS else ""
     if isinstance(subject, NamedRollup):  # a name without its rollup
         return suggestion(name, on_chip(None))
     return subject.key if isinstance(subject, Metric | Derived) else ""

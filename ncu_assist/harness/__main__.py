@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from pathlib import Path
 
-from ncu_assist.errors import NcuAssistError, StageFailed
-from ncu_assist.harness import accelerator, events, request
+from ncu_assist.errors import StageFailed
+from ncu_assist.harness import accelerator, events
+from ncu_assist.harness.child import CONTEXT_LOST, exit_code_of
 from ncu_assist.harness.events import Event
-
-CONTEXT_LOST = 5
+from ncu_assist.harness.request import Request
+from ncu_assist.harness.request_file import read
 
 
 def main(path: Path) -> int:
     """Do what the request says and return the exit code: 0, or the one of the error that was reported."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a call that hangs in C never gets back to Python to be interrupted
-    try:
-        return _run(request.read(path))
-    except NcuAssistError as error:
-        events.emit(Event("problem", text=error.message, hint=error.hint, exit_code=error.exit_code))
-        return error.exit_code
+    return exit_code_of(lambda: _run(read(path, Request)))
 
 
-def _run(job: request.Request) -> int:
+def _run(job: Request) -> int:
     accelerator.open_device(job.settings.device)
     from ncu_assist.harness import results, session
 

@@ -15,7 +15,8 @@ from ncu_assist.errors import EnvironmentProblem, NcuAssistError, StageFailed, U
 from ncu_assist.executors.base import Executor
 from ncu_assist.harness import results
 from ncu_assist.harness.events import Event, parse
-from ncu_assist.harness.request import Request, write
+from ncu_assist.harness.request import Request
+from ncu_assist.harness.request_file import write
 from ncu_assist.process import Completed
 from ncu_assist.record import Check, Device, Toolchain
 

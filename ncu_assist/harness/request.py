@@ -8,17 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import msgspec
-
 from ncu_assist.backends import backend_of
 from ncu_assist.backends.base import BuildOutcome
 from ncu_assist.backends.cuda import compile_library
 from ncu_assist.backends.nvcc import find_nvcc
+from ncu_assist.harness.request_file import FILE, write
 from ncu_assist.spec import Kernel, Workload
 
 Stage = Literal["check", "bench", "profile"]
 Flush = Literal["read", "memset", "none"]
-FILE = "request.json"
 DEVICE_SOURCE = Path(__file__).with_name("device.cu")
 SEED_LIMIT = 2**31
 
@@ -98,15 +96,3 @@ def new_request(
     )
     write(request)
     return request
-
-
-def write(request: Request) -> Path:
-    """Write a request into its folder and return the file."""
-    request.path.parent.mkdir(parents=True, exist_ok=True)
-    request.path.write_bytes(msgspec.json.encode(request))
-    return request.path
-
-
-def read(path: Path) -> Request:
-    """Return the request in a file."""
-    return msgspec.json.decode(path.read_bytes(), type=Request)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ncu_assist.ncu.line_sums import sample_cycles
 from ncu_assist.ncu.report import Report
 from ncu_assist.ncu.source.metrics import SAMPLES, STALL_COLUMN
+from ncu_assist.ncu.source.reading import SourceTables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,15 +27,18 @@ class Code:
         return replace(self, sass=self.sass[self.sass["launch"].isin(launches)])
 
 
-def read_code(report: Report, launches: Sequence[int], numbers: Sequence[int] | None = None) -> Code | None:
-    """Return the code of these launches; None where the report has none.
+def read_code(report: Report, launches: Sequence[int]) -> Code | None:
+    """Return the code of these launches; None where the report has none. Raises DamagedData as ``Report.source``."""
+    return None if report.lossy or not launches else code_of(report, launches, report.source(launches))
 
-    ``numbers`` are what the launches of the report are called, their place by default. Raises DamagedData as
-    ``Report.source`` does.
+
+def code_of(
+    report: Report, launches: Sequence[int], tables: SourceTables, numbers: Sequence[int] | None = None
+) -> Code | None:
+    """Return the code of launches whose source was read; None where the report has none.
+
+    ``numbers`` are what the launches of the report are called, their place by default.
     """
-    if report.lossy or not launches:
-        return None
-    tables = report.source(launches)
     sass, lines = tables.sass, tables.lines
     weights = sass["launch"].map(sample_cycles(report, launches))
     sampled = [name for name in map(str, sass) if name == SAMPLES or name.startswith(STALL_COLUMN)]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.report import Report
 from ncu_assist.ncu.source.metrics import NOT_ISSUED, SAMPLES, STALL_COLUMN
+from ncu_assist.ncu.source.reading import SourceLines, SourceTables
 from ncu_assist.ncu.tables import Launches
 
 if TYPE_CHECKING:
@@ -50,14 +51,16 @@ def longest(report: Report, launches: Sequence[int]) -> list[int]:
     return sorted(launches, key=lambda i: -(report.records[i].duration_ns or 0.0))[:MOST_LAUNCHES]
 
 
-def line_sums(report: Report, launches: Sequence[int]) -> LineSums | str:
+def line_sums(
+    report: Report, launches: Sequence[int], source: SourceTables | SourceLines | None = None
+) -> LineSums | str:
     """Return the lines of these launches together, or why there are none.
 
-    Raises DamagedData as ``Report.source`` does.
+    ``source`` is what was read of them already. Raises DamagedData as ``Report.source`` does.
     """
     if report.lossy:
         return CSV
-    source = report.source_lines(launches)
+    source = source or report.source_lines(launches)
     frame = source.lines
     stalls = [c for c in map(str, frame) if c.startswith(STALL_COLUMN) and not c.endswith(NOT_ISSUED) and c != ISSUED]
     weights = frame["launch"].map(sample_cycles(report, launches))

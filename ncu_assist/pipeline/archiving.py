@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ncu_assist import __version__
 from ncu_assist.ncu import compressed
 from ncu_assist.ncu.command import ProfileOptions
+from ncu_assist.pipeline.judging import save_judged
 from ncu_assist.pipeline.profiling import VersionCapture
 from ncu_assist.pipeline.timings import samples_of, timings_of
 from ncu_assist.record import Bench, Check, Device, Profile, Run, Toolchain, WorkloadFacts
@@ -72,7 +73,7 @@ def save(store: Store, shared: Measurement, result: VersionResult) -> StoredRun:
         launches=capture.launches if capture else (),
         notes=result.notes,
     )
-    return store.save(run, _files(shared, result))
+    return save_judged(store, run, _files(shared, result))
 
 
 def _served(shared: Measurement, version: Version) -> list[Workload]:

@@ -18,7 +18,7 @@ L2_SHARES = (0.15, 0.25, 0.4)  # of L2's size: a chip of two partitions keeps so
 EVENT_SAMPLES, QUICK_EVENT_SAMPLES = 25, 7
 SHORT_SAMPLES, LONG_SAMPLES, SHORT_BYTES = 5, 3, 128 * MIB  # launches under ncu; short ones repeat less well
 # Rounds of a kernel's loop that take about 0.4 ms on an H200.
-PIPE_ROUNDS = {"fma": 350, "fp64": 175, "fp16": 350, "imad": 175, "alu": 90, "xu": 45, "lsu": 90}
+PIPE_ROUNDS = {"fma": 350, "fp64": 175, "fp16": 350, "imad": 175, "alu": 175, "xu": 45, "lsu": 90}
 SHARED_ROUNDS = 350
 TENSOR_ROUNDS = {"mma_bf16": 3500, "mma_fp16": 3500, "mma_tf32": 3500, "mma_int8": 3500, "wgmma_bf16": 1500}
 MATMUL = "matmul_bf16"
@@ -30,7 +30,8 @@ DRAM_READ, DRAM_WRITTEN = "dram__bytes_read.sum", "dram__bytes_write.sum"
 CYCLES, L2_SECTORS = "sm__cycles_active.avg", "lts__t_sectors_op_read.sum"
 WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared"
 PIPE = "sm__inst_executed_pipe_"
-COUNTERS = {  # probe -> what ncu calls its pipe
+TENSOR = "sm__pipe_tensor_cycles_active"
+COUNTERS = {  # probe -> what says how busy its pipe was
     "fma": f"{PIPE}fma",
     "fp64": f"{PIPE}fp64",
     "fp16": f"{PIPE}fma_type_fp16",
@@ -38,14 +39,10 @@ COUNTERS = {  # probe -> what ncu calls its pipe
     "alu": f"{PIPE}alu",
     "xu": f"{PIPE}xu",
     "lsu": f"{PIPE}lsu",
-    "mma_bf16": f"{PIPE}tensor_op_hmma",
-    "mma_fp16": f"{PIPE}tensor_op_hmma",
-    "mma_tf32": f"{PIPE}tensor_op_hmma",
-    "mma_int8": f"{PIPE}tensor_op_imma",
-    "wgmma_bf16": f"{PIPE}tensor_op_gmma",
+    **dict.fromkeys(("mma_bf16", "mma_fp16", "mma_tf32", "mma_int8", "wgmma_bf16"), TENSOR),
     "wavefronts": WAVEFRONTS,
 }
-SUM, SHARE, ELAPSED_SHARE = ".sum", ".avg.pct_of_peak_sustained_active", ".sum.pct_of_peak_sustained_elapsed"
+SHARE, ELAPSED_SHARE = ".avg.pct_of_peak_sustained_active", ".sum.pct_of_peak_sustained_elapsed"
 DRAM_METRICS = (DURATION, DRAM_READ, DRAM_WRITTEN, SM_CLOCK, MEMORY_CLOCK)
 
 
@@ -79,7 +76,7 @@ def pipe_metrics(compute_capability: str) -> tuple[str, ...]:
     """Return the metrics for pipes that this chip has; all of them for a chip whose names were not recorded."""
     counters = tuple(dict.fromkeys(COUNTERS.values()))
     shares = [name + (ELAPSED_SHARE if name == WAVEFRONTS else SHARE) for name in counters]
-    wanted = (DURATION, CYCLES, SM_CLOCK, L2_SECTORS, *(name + SUM for name in counters), *shares)
+    wanted = (DURATION, CYCLES, SM_CLOCK, L2_SECTORS, *shares)
     return known_metrics(wanted, compute_capability)
 
 

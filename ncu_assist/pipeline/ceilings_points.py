@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NS_PER_S, HZ_PER_MHZ = 1e9, 1e6
-SECTOR_BYTES, WAVEFRONT_BYTES = 32, 128
+SECTOR_BYTES = 32
 UNITS: dict[str, Literal["inst", "byte", "op"]] = {"pipe": "inst", "shared": "byte", "tensor": "op"}
 RATE_KINDS: dict[str, Literal["pipe", "shared", "tensor"]] = {"pipe": "pipe", "shared": "shared", "tensor": "tensor"}
 
@@ -112,7 +112,10 @@ def timed_rates(results: Iterable[Result], sms: int | None) -> tuple[Rate, ...]:
 
 
 def counted_rates(results: Iterable[Result], counted: Mapping[str, Counted], sms: int | None) -> tuple[Rate, ...]:
-    """Return the rates that ncu counted; a cycle is one in which a multiprocessor was active."""
+    """Return the rates under ncu; a cycle is one in which a multiprocessor was active.
+
+    Work is known, not counted: assemblers spread half-precision pairs over two pipes, and each counts its own.
+    """
     found = []
     for result in results:
         launches = counted.get(result.probe.id)
@@ -134,7 +137,6 @@ def _rate(
     counted: Counted | None = None,
 ) -> Rate:
     probe, metric = result.probe, None
-    work = (_counted_work(probe.kind, probe.name, counted) if counted else None) or result.work
     if counted:
         metric = plan.share_metric(probe.name)
     return Rate(
@@ -143,20 +145,12 @@ def _rate(
         unit=UNITS[probe.kind],
         source=source,
         seconds=seconds,
-        per_second=work / seconds.median,
-        per_cycle_per_sm=work / cycles if cycles else None,
+        per_second=result.work / seconds.median,
+        per_cycle_per_sm=result.work / cycles if cycles else None,
         pct_of_peak=counted.median(metric) if counted and metric else None,
         metric=metric,
         sm_clock_mhz=clock,
     )
-
-
-def _counted_work(kind: str, name: str, counted: Counted) -> float | None:
-    """Return what the pipe's own counter says was done; operations of tensor instructions are known, not counted."""
-    if kind == "tensor":
-        return None
-    total = counted.median(plan.COUNTERS[name] + plan.SUM)
-    return total * WAVEFRONT_BYTES if total and kind == "shared" else total
 
 
 def _clock(result: Result) -> float | None:

@@ -17,6 +17,7 @@ from ncu_assist.harness import client
 from ncu_assist.harness.ceilings import plan
 from ncu_assist.harness.events import Event, parse
 from ncu_assist.harness.request import DEVICE_SOURCE
+from ncu_assist.harness.request_file import write
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.ncu.log import ProfiledLaunch
 from ncu_assist.pipeline.measuring import ncu_stage
@@ -69,7 +70,7 @@ class Workshop:
     def request(self, name: str, mode: plan.Mode, probes: tuple[plan.Probe, ...], built: Built) -> plan.Request:
         """Return a request of this name, written into a folder of its own."""
         made = plan.Request(mode, probes, built.libraries, built.nvcc, str((self.folder / name).resolve()))
-        plan.write(made)
+        write(made)
         return made
 
     def time(self, request: plan.Request) -> None:

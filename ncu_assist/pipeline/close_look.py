@@ -1,4 +1,4 @@
-"""A closer look at a run than its archived tables allow: its report is read again for lines and findings."""
+"""A closer look at a run than its archived tables allow: its report is read again for lines and NVIDIA's findings."""
 
 from __future__ import annotations
 
@@ -8,37 +8,51 @@ from dataclasses import replace
 from pathlib import Path
 
 from ncu_assist.errors import DamagedData
-from ncu_assist.ncu.code import Code, read_code
+from ncu_assist.ncu.code import code_of
 from ncu_assist.ncu.hot_spots import HotSpots, hot_spots
 from ncu_assist.ncu.line_sums import longest
+from ncu_assist.ncu.nvidia_findings import nvidia_findings
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.pipeline.bare_report import BareReport
 from ncu_assist.record import Launch, Run
-from ncu_assist.render.facts import shown_workload
+from ncu_assist.render.facts import CloseLook
 from ncu_assist.store import StoredRun
 
 NO_REPORT = "the run keeps no report: it has no source lines and none of NVIDIA's findings"
+CSV = "a CSV export holds neither source lines nor NVIDIA's findings"
 
 
-def look_closer(stored: StoredRun, workload: str | None) -> tuple[HotSpots, Code | None]:
-    """Return the top lines and findings of the launches that ``show`` shows of a run, and their code, if it is known.
+def look_closer(stored: StoredRun, workload: str | None, lines: bool = True, rules: bool = True) -> CloseLook:
+    """Return the lines and findings of the launches of one workload of a run, None for all.
 
-    Raises UsageProblem for a workload that the run lacks, DamagedData where its report cannot be read.
+    Raises DamagedData where its report cannot be read.
     """
-    chosen = shown_workload(stored.run, workload)
-    wanted = {one.index for one in stored.run.launches if chosen in (None, one.workload)}
+    wanted = {one.index for one in stored.run.launches if workload in (None, one.workload)}
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
         path = stored.report_file(Path(folder))
         if path is None:
-            return HotSpots((), (), len(wanted), 0, NO_REPORT), None
+            return _nothing(wanted, lines, NO_REPORT)
         report = stored.report if isinstance(stored, BareReport) else read_report(path)
+        if report.lossy:
+            return _nothing(wanted, lines, CSV)
         numbers = launch_numbers(stored.run, report)
         places = [place for place, number in enumerate(numbers) if number in wanted]
-        found = hot_spots(report, places)
-        code = read_code(report, longest(report, places), numbers)
-    if wanted and not found.launches:
-        return replace(found, note=f"the report that the run keeps has no launch of workload {chosen}"), None
-    return found, code
+        if wanted and not places:
+            return _nothing(wanted, lines, f"the report that the run keeps has no launch of workload {workload}")
+        found = nvidia_findings(report, places) if rules else None
+        return replace(_read(report, places, numbers) if lines else CloseLook(), nvidia=found)
+
+
+def _nothing(wanted: set[int], lines: bool, why: str) -> CloseLook:
+    return CloseLook(HotSpots((), len(wanted), 0) if lines else None, note=why)
+
+
+def _read(report: Report, places: Sequence[int], numbers: Sequence[int]) -> CloseLook:
+    """Return lines and code of the longest launches, read once for both."""
+    read = longest(report, places)
+    source = report.source(read) if read else None
+    code = code_of(report, read, source, numbers) if source else None
+    return CloseLook(hot_spots(report, len(places), read, source), code)
 
 
 def launch_numbers(run: Run, report: Report) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ from ncu_assist.ncu.command import ProfileOptions, check_set, find_ncu
 from ncu_assist.ncu.log import ProfiledLaunch
 from ncu_assist.pipeline.archiving import capture_files, profile_facts
 from ncu_assist.pipeline.foreign_run import Names, check_names, foreign_run, toolchain_of
+from ncu_assist.pipeline.judging import save_judged
 from ncu_assist.pipeline.ncu_stage import Capture, Limits, NcuStage
 from ncu_assist.pipeline.profiling import VersionCapture
 from ncu_assist.pipeline.reporter import Reporter
@@ -73,7 +74,7 @@ def _save(
     shared = VersionCapture(
         report.records, report.metrics, capture.data, capture.log, report.device, toolchain_of(report)
     )
-    return Store(project.reports).save(run, capture_files(shared))
+    return save_judged(Store(project.reports), run, capture_files(shared))
 
 
 def dry_run(project: Project, command: Sequence[str], options: ProfileOptions) -> str:

@@ -16,6 +16,7 @@ from ncu_assist.spec import Version, source_sha256
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
 from ncu_assist.store.choosing import Context, choose_kernel
+from ncu_assist.store.findings import FINDINGS
 from ncu_assist.store.matching import live_first
 from ncu_assist.store.naming import version_order
 
@@ -129,10 +130,36 @@ def _steps(versions: tuple[_Known, ...], workloads: tuple[str | None, ...]) -> I
 def _standing(before: _Known | None, known: _Known, workload: str | None, samples: Samples) -> Standing:
     run, other = _run_on(known, workload), _run_on(before, workload) if before else None
     sides = [side for side in (other, run) if side and is_timed(side.run, workload)]
-    if before is None or len(sides) < 2:
+    if before is None or other is None or run is None:
         return Standing(workload, run, None)
+    predicted = _predicted(before.runs, known.runs, other, workload)
+    if len(sides) < 2:
+        return Standing(workload, run, None, predicted)
     pair = common_bench(before.runs, known.runs, workload) or (sides[0], sides[1])
-    return Standing(workload, run, verdict_by_time(*pair, workload, samples))
+    return Standing(workload, run, verdict_by_time(*pair, workload, samples), predicted)
+
+
+def _predicted(
+    before: Sequence[StoredRun], after: Sequence[StoredRun], shown: StoredRun, workload: str | None
+) -> StoredRun | None:
+    """Return the run whose findings stood when a version was first measured: a rule changed since predicts nothing.
+
+    It is of the GPU model that the version before is ``shown`` of.
+    """
+    first = min(stored.run.created for stored in after)
+    earlier = [
+        stored
+        for stored in before
+        if FINDINGS in stored.run.files
+        and stored.run.created <= first
+        and _model(stored.run) == _model(shown.run)
+        and any(launch.workload == workload for launch in stored.run.launches)
+    ]
+    return max(earlier, key=lambda stored: stored.run.created, default=None)
+
+
+def _model(run: Run) -> str | None:
+    return run.device.name if run.device else None
 
 
 def _run_on(known: _Known, workload: str | None) -> StoredRun | None:

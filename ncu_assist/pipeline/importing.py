@@ -10,6 +10,7 @@ from ncu_assist.ncu import compressed
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.ncu.second_opinion import second_opinion
 from ncu_assist.pipeline.foreign_run import Names, check_names, foreign_run
+from ncu_assist.pipeline.judging import save_judged
 from ncu_assist.project import Project
 from ncu_assist.record import ROUNDED
 from ncu_assist.store import Store, StoredRun, metrics_parquet
@@ -38,7 +39,7 @@ def import_report(project: Project, path: Path, names: Names) -> StoredRun:
         files[EXPORT if report.lossy else REPORTS[0]] = compressed.compress_file(plain, Path(folder) / "packed")
         notes = (*report_notes(report), *([opinion] if opinion else []))
         run = foreign_run(names, report, "imported", verified=False, notes=notes)
-        return Store(project.reports).save(run, files)
+        return save_judged(Store(project.reports), run, files)
 
 
 def report_notes(report: Report) -> tuple[str, ...]:

@@ -6,10 +6,11 @@ import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ncu_assist.diff import diff_runs
+from ncu_assist.diff import DiffOptions, diff_runs
 from ncu_assist.executors import EXECUTORS
 from ncu_assist.harness.client import profile_command
-from ncu_assist.harness.request import FILE, Flush, Settings, Stage
+from ncu_assist.harness.request import Flush, Settings, Stage
+from ncu_assist.harness.request_file import FILE
 from ncu_assist.ncu.command import ProfileOptions, check_set, find_ncu
 from ncu_assist.outcome import Outcome
 from ncu_assist.pipeline.measuring import Job, measure, ncu_stage
@@ -68,8 +69,8 @@ def bench(project: Project, wish: Wish, reporter: Reporter) -> Outcome:
     if not wish.versions:
         return outcome
     runs = [version.run for version in outcome.versions if version.run and version.run.run.bench]
-    pairs = [(runs[0], other, name) for other in runs[1:] for name in outcome.workloads]
-    return replace(outcome, diffs=tuple(diff_runs(one, other, name) for one, other, name in pairs))
+    asked = [(other, DiffOptions(name)) for other in runs[1:] for name in outcome.workloads]
+    return replace(outcome, diffs=tuple(diff_runs(runs[0], other, options) for other, options in asked))
 
 
 def dry_run(project: Project, wish: Wish, options: ProfileOptions) -> str:

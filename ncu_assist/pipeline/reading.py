@@ -49,7 +49,7 @@ def compare(project: Project, references: tuple[str, str], kernel: str | None, o
     store, runs = Store(project.reports), (baseline, candidate)
     timed = _timed_together(store, runs, options.workload) if free else None
     chosen = replace(options, timed=timed, learned=learned_noise(store, candidate.run.device))
-    return _with_lines(diff_runs(baseline, candidate, options=chosen), runs)
+    return _with_lines(diff_runs(baseline, candidate, chosen), runs)
 
 
 def _timed_together(store: Store, runs: Pair, workload: str | None) -> Pair | None:

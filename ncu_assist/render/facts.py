@@ -1,20 +1,20 @@
-"""What is shown of a run: its record, its times and its counters, gathered once for every format."""
+"""What is shown of a run: its record, its times, its counters and what the rules say, gathered for every format."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from ncu_assist.columns import Values
-from ncu_assist.diff import Bottleneck, bottleneck, bottleneck_of_launch
+from ncu_assist.ceilings import Ceilings
+from ncu_assist.diff import Bottleneck
 from ncu_assist.errors import UsageProblem, did_you_mean
-from ncu_assist.frame import Combined, combine_launches, combine_tables
+from ncu_assist.frame import Combined
+from ncu_assist.ncu.code import Code
+from ncu_assist.ncu.hot_spots import HotSpots
+from ncu_assist.ncu.nvidia_findings import NvidiaFinding
 from ncu_assist.record import Check, Launch, Run, Source, Timing, WorkloadFacts
-from ncu_assist.rules.of_run import Told, told_of
-from ncu_assist.store import StoredRun, machine_hash, shown_source
-
-DIAGNOSED = 20  # launches that the rules look at one by one, the longest: a program has thousands
+from ncu_assist.rules.of_run import Told
+from ncu_assist.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,27 @@ class LaunchRow:
 
 
 @dataclass(frozen=True)
+class Before:
+    """The version before the one shown, by number, that was timed on the workload, and the verdict against it."""
+
+    version: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class CloseLook:
+    """What only the report of a run says: the hot lines, the code behind findings, NVIDIA's findings.
+
+    None for what was not asked for, or is not there: ``spots.note`` and ``note`` say why.
+    """
+
+    spots: HotSpots | None = None
+    code: Code | None = field(default=None, repr=False)
+    nvidia: tuple[NvidiaFinding, ...] | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
 class Shown:
     """A run ready to be shown; ``combined`` holds the counters of one workload, ``launches`` all of the run."""
 
@@ -54,49 +75,20 @@ class Shown:
     launches: tuple[LaunchRow, ...]
     keeps_report: bool  # with source lines and NVIDIA's findings in it
     told: Told | None  # what the rules say of the launches that ``combined`` is about
+    before: Before | None = None
+    ceilings: Ceilings | None = None
+    close: CloseLook = CloseLook()
 
     @property
     def launches_shown(self) -> tuple[LaunchRow, ...]:
-        """The launches of the workload that ``combined`` is about."""
-        return tuple(row for row in self.launches if self.combined.workload in (None, row.launch.workload))
+        """The launches of the workload that ``combined`` is about, the longest first."""
+        own = (row for row in self.launches if self.combined.workload in (None, row.launch.workload))
+        return tuple(sorted(own, key=lambda row: -(row.launch.duration_ns or 0.0)))
 
-
-def gather(stored: StoredRun, workload: str | None = None) -> Shown:
-    """Return what is shown of a run; ``workload`` names the one whose counters are shown, None the first timed.
-
-    Raises UsageProblem for a workload that the run lacks, DamagedData when its metrics were changed.
-    """
-    run = stored.run
-    tables = stored.by_launch()
-    combined = combine_tables(run, tables, shown_workload(run, workload))
-    return Shown(
-        run=run,
-        reference=stored.reference,
-        source=shown_source(run, machine_hash()),
-        rows=tuple(workload_row(run, facts) for facts in run.workloads),
-        combined=combined,
-        bottleneck=bottleneck(combined.values),
-        launches=_launches(run, tables),
-        keeps_report=stored.keeps_report,
-        told=told_of(run, combined),
-    )
-
-
-def _launches(run: Run, tables: Mapping[int, Values]) -> tuple[LaunchRow, ...]:
-    longest = sorted(run.launches, key=lambda one: -(one.duration_ns or 0.0))[:DIAGNOSED]
-    told = {one.index: told_of(run, _alone(one, tables), _is_whole(one, run)) for one in longest}
-    return tuple(
-        LaunchRow(one, bottleneck_of_launch(tables.get(one.index, {})), told.get(one.index)) for one in run.launches
-    )
-
-
-def _alone(launch: Launch, tables: Mapping[int, Values]) -> Combined:
-    return combine_launches(launch.workload, [launch], [tables.get(launch.index, {})])
-
-
-def _is_whole(launch: Launch, run: Run) -> bool:
-    """Return whether a launch is all that its call launches."""
-    return sum((one.workload, one.repeat) == (launch.workload, launch.repeat) for one in run.launches) == 1
+    @property
+    def row(self) -> WorkloadRow | None:
+        """The times of the workload that ``combined`` is about; None for a program that knows of no workloads."""
+        return next((row for row in self.rows if row.workload.name == self.combined.workload), None)
 
 
 def workload_row(run: Run, facts: WorkloadFacts) -> WorkloadRow:

@@ -13,6 +13,7 @@ from ncu_assist.store import StoredRun, machine_hash, shown_source
 from ncu_assist.store.naming import short_name
 from ncu_assist.verdict import REASONS
 
+MOST_SAID = 1000  # letters of one line
 SHORT: dict[GateWord, str] = {"pass": "ok", "regression": "FAIL", "unclear": "UNCLEAR"}
 THREE_DIGITS = 0.01  # of a value: with three digits a smaller change may not be seen
 NOT_LIVE: dict[Source, str] = {"recorded": "a recorded run", "imported": "an imported report"}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ncu_assist.columns import Values
 from ncu_assist.diff import Bottleneck, bottleneck
-from ncu_assist.frame import combine_tables
+from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.outcome import History, Standing, Step
 from ncu_assist.record import Check, Run, Source, Timing
 from ncu_assist.store import StoredRun, machine_hash, shown_source
@@ -32,6 +32,8 @@ class Cell:
     duration_ns: float | None
     bottleneck: Bottleneck | None
     verdict: Verdict | None
+    combined: Combined | None = field(default=None, repr=False)
+    predicted: StoredRun | None = None  # the run of the version before that holds what was predicted of this one
 
     @property
     def share_of_copy(self) -> float | None:
@@ -169,6 +171,8 @@ def _cell(standing: Standing, counters: _Counters) -> Cell:
         duration_ns=combined.duration_ns,
         bottleneck=bottleneck(combined.values),
         verdict=standing.verdict,
+        combined=combined,
+        predicted=standing.predicted,
     )
 
 

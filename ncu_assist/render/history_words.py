@@ -12,6 +12,7 @@ from ncu_assist.store import machine_hash, shown_source
 from ncu_assist.store.naming import short_name
 from ncu_assist.verdict import REASONS, Verdict
 
+MOST_SAID = 500  # letters of one note
 SIGNS = {"faster": "▲", "slower": "▼", "same": "=", "unclear": "?", "not-comparable": "≠"}
 OF_COPY = "of copy: time of a device copy of the same bytes over the median, 100 % as fast"
 UNDER_NCU = "under ncu: all launches together; verdicts are over the launches of both"

@@ -9,7 +9,7 @@ from ncu_assist.diff import Diff, Side
 from ncu_assist.frame import Coverage
 from ncu_assist.record import Run, Source
 from ncu_assist.render.escape import one_line
-from ncu_assist.store.naming import VERSION_NUMBER
+from ncu_assist.store.naming import short_name
 from ncu_assist.verdict import REASONS, Verdict
 
 # What settles reports of others' programs: nothing that is in them.
@@ -23,8 +23,17 @@ def verdict_line(diff: Diff) -> str:
     where = f" on {one_line(diff.workload)}" if diff.workload else _on_pairs(diff)
     if diff.forced:
         where += " (forced)"
-    said = _SENTENCES[diff.verdict.verdict](candidate, baseline, where, diff.verdict)
-    return said if len(said) <= LINE else said.replace("99 % interval ", "99 %: ")
+    return _fitted(_SENTENCES[diff.verdict.verdict](candidate, baseline, where, diff.verdict))
+
+
+def verdict_sentence(candidate: str, baseline: str, workload: str | None, verdict: Verdict) -> str:
+    """Return the verdict on two versions in one line, as ``verdict_line`` has it."""
+    names = one_line(short_name(candidate)), one_line(short_name(baseline))
+    return _fitted(_SENTENCES[verdict.verdict](*names, f" on {one_line(workload)}" if workload else "", verdict))
+
+
+def _fitted(sentence: str) -> str:
+    return sentence if len(sentence) <= LINE else sentence.replace("99 % interval ", "99 %: ")
 
 
 def _on_pairs(diff: Diff) -> str:
@@ -39,9 +48,10 @@ def of_launches(coverage: Coverage | None) -> str:
 
 def names(diff: Diff) -> tuple[str, str]:
     """Return what to call the two sides: short versions, or full references where those are the same."""
-    if diff.is_one_run:
-        return one_line(_short(diff.baseline)), one_line(_short(diff.candidate))
-    for name in (_short, _file, lambda side: side.reference):
+    short = _short_names(diff)
+    if diff.is_one_run or short[0] != short[1]:
+        return short
+    for name in (_file, lambda side: side.reference):
         both = one_line(name(diff.baseline)), one_line(name(diff.candidate))
         if both[0] != both[1]:
             return both
@@ -54,7 +64,7 @@ def next_command(diff: Diff) -> str:
         return ""
     if diff.source == "imported":
         return FOREIGN
-    baseline, candidate = (one_line(_short(side)) for side in (diff.baseline, diff.candidate))
+    baseline, candidate = _short_names(diff)
     command = REASONS[diff.verdict.reason].command
     where = f" --workload {one_line(diff.workload)}" if diff.workload and "--workload" not in command else ""
     return command.format(kernel=one_line(diff.candidate.kernel), baseline=baseline, candidate=candidate) + where
@@ -83,9 +93,8 @@ def factor(speedup: float) -> str:
     return f"{speedup:.2f}x" if abs(speedup - 1) >= 0.1 else f"{speedup:.3f}x"
 
 
-def _short(side: Side) -> str:
-    match = VERSION_NUMBER.fullmatch(side.version)
-    return f"v{match.group(1)}" if match else side.version
+def _short_names(diff: Diff) -> tuple[str, str]:
+    return one_line(short_name(diff.baseline.version)), one_line(short_name(diff.candidate.version))
 
 
 def _file(side: Side) -> str:

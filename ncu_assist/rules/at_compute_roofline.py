@@ -67,14 +67,17 @@ def _tensor_reached(facts: Facts) -> tuple[float, bool]:
 def _fma(facts: Facts) -> Finding | None:
     done = operations(facts, "fp32_fma_per_cycle")
     every = WARP * facts.value("instructions")
-    reached, issued = busy(facts, FMA), busy(facts, ISSUE)
+    active = facts.value("sm_active_share") / 100.0
+    if not every or done < NEEDED * every or active < DONE:
+        return None
+    reached, issued = busy(facts, FMA) / active, busy(facts, ISSUE) / active
     limit, assumed = fma_ceiling(facts)
-    if not every or done < NEEDED * every or max(reached, issued) < limit:
+    if max(reached, issued) < limit:
         return None
     words = "the FMA pipe" if reached >= limit else "the issue slots of multiply-adds"
     return _finding("fma", words, max(reached, issued), ("pipe_fma", "issue_slots_busy", "fp32_fma_per_cycle"), assumed)
 
 
 def _finding(pipe: str, words: str, reached: float, evidence: tuple[str, ...], assumed: bool) -> Finding:
-    message = f"is at the ceiling of {words}: {100 * reached:.0f} % busy from start to end"
+    message = f"is at the ceiling of {words}: {100 * reached:.0f} % busy while SMs are active"
     return Finding(rule=ID, message=message, saved_ns=0.0, evidence=evidence, detail={"pipe": pipe}, assumed=assumed)

@@ -9,6 +9,8 @@ from ncu_assist.rules.base import Finding, Rule, Severity, severity
 from ncu_assist.rules.bounds import bounded_ns
 from ncu_assist.rules.facts import Facts
 
+DONE, UNEXPLAINED = "at-", "unexplained"  # ids of rules that say that a kernel is done, or that none knows
+
 
 @dataclass(frozen=True)
 class Ranked:
@@ -37,7 +39,10 @@ class Diagnosis:
 
 
 def diagnose(facts: Facts, rules: Mapping[str, Rule]) -> Diagnosis:
-    """Return what all rules say, what could win most first."""
+    """Return what all rules say: what could win most first; where nothing is worth it, which ceiling is reached.
+
+    A remark (`info`) explains no kernel's time, so it does not stand before a ceiling, nor before `unexplained`.
+    """
     found: list[Finding] = []
     silent: list[Unanswered] = []
     for rule in rules.values():
@@ -47,8 +52,19 @@ def diagnose(facts: Facts, rules: Mapping[str, Rule]) -> Diagnosis:
             silent.append(Unanswered(rule.ID, missing))
         elif not absent and (finding := rule.find(facts)):
             found.append(finding)
-    ranked = sorted((_ranked(one, facts) for one in found), key=lambda one: -one.saved_ns)
+    ranked = sorted((_ranked(one, facts) for one in found), key=_order)
+    if ranked and ranked[0].severity == "info" and not _is_done(ranked[0]):
+        ranked.sort(key=lambda one: one.finding.rule != UNEXPLAINED)
     return Diagnosis(tuple(ranked), tuple(silent))
+
+
+def _order(one: Ranked) -> tuple[bool, bool, bool, float]:
+    is_remark = one.severity == "info"
+    return is_remark, is_remark and not _is_done(one), one.finding.rule == UNEXPLAINED, -one.saved_ns
+
+
+def _is_done(one: Ranked) -> bool:
+    return one.finding.rule.startswith(DONE)
 
 
 def _ranked(finding: Finding, facts: Facts) -> Ranked:

@@ -1,4 +1,4 @@
-"""How much of its peak DRAM can reach for the bytes that a launch moved, measured or assumed."""
+"""How fast DRAM can be for the bytes that a launch moved, measured or assumed."""
 
 from __future__ import annotations
 
@@ -12,51 +12,77 @@ OF_CEILING = 0.95  # diagnoses: at or above it of the measured ceiling a kernel 
 OF_PEAK = 0.85  # without a curve, of the peak; a copy of 512 MB reaches 86 %, one of 4 GB 89 % on an H200
 OF_PEAK_SMALL = 0.75  # and where less is moved: a copy of 128 MB reaches 76 %
 SMALL_BYTES = 1 << 30  # 1 GB; buffers come in powers of two, so it is counted as 1,073,741,824
+# A rate so close to its limit has reached it: repeats of one launch of 124 µs differ by 0.8 % (ncu_facts.md). The same
+# streams on two H200 differed by 0.4 % at 1 GiB and by up to 3.3 % below (benchmarks/results/ceilings_of_two_h200.json).
+STRAYS, STRAYS_SMALL = 0.01, 0.033
 
 
 @dataclass(frozen=True)
 class Reach:
-    """The share of DRAM's peak, 0 to 1, from which a kernel is done; ``assumed`` where no curve says so."""
+    """The share of DRAM's peak, 0 to 1, from which a kernel is done, and by how much such a share strays.
+
+    ``assumed`` where no curve says so.
+    """
 
     share: float
     assumed: bool
     why: str
+    strays: float = STRAYS
 
 
 def reach(facts: Facts) -> Reach:
-    """Return what share of its peak DRAM can be asked for, by bytes a launch moved.
+    """Return what share of its peak DRAM can be asked for, by the bytes that one launch moves.
 
     95 % of the ceiling measured for this mix and size. Without a curve 85 % of the peak, and 75 % where less than 1 GB
-    was moved (diagnoses).
+    is moved (diagnoses).
     """
     return _measured(facts) or _assumed(facts)
 
 
-def moved_bytes(facts: Facts) -> float:
-    """Return the bytes that one launch moved, the mean of a chain: each launch fills DRAM anew."""
-    return (facts.value("dram_bytes_read") + facts.value("dram_bytes_write")) / max(1, len(facts.combined.launches))
+def asked_bytes(facts: Facts) -> tuple[float, float]:
+    """Return the bytes that launches together asked DRAM to read and to write.
+
+    What they wrote and L2 still held at their ends counts too: DRAM did not see it yet. Ceilings count the same way.
+    """
+    return facts.value("dram_bytes_read"), facts.value("dram_bytes_write") + _still_in_l2(facts)
+
+
+def asked_share(facts: Facts) -> float:
+    """Return the share of DRAM's peak that those bytes come to, 0 to 1."""
+    busy, counted = facts.value("dram_throughput") / 100.0, _counted(facts)
+    return busy * sum(asked_bytes(facts)) / counted if counted else busy
 
 
 def fill(facts: Facts) -> float:
-    """Return how far DRAM was from what it can be asked for; 1 is at its limit.
+    """Return how far DRAM was from what it can be asked for; 1 is at its limit."""
+    return asked_share(facts) / reach(facts).share
 
-    Measured ceilings are in bytes counted at DRAM. Those without a curve are in bytes that a kernel asked for: what it
-    wrote and L2 still held at its end counts as well.
-    """
-    busy, limit = facts.value("dram_throughput") / 100.0, reach(facts)
-    moved = facts.value("dram_bytes_read") + facts.value("dram_bytes_write")
-    if moved <= 0 or _measured(facts):
-        return busy / limit.share
-    return busy * (1.0 + _still_in_l2(facts) / moved) / limit.share
+
+def is_full(facts: Facts) -> bool:
+    """Return whether DRAM is at its limit, as far as that can be told."""
+    return fill(facts) >= 1.0 - reach(facts).strays
+
+
+def _counted(facts: Facts) -> float:
+    return facts.value("dram_bytes_read") + facts.value("dram_bytes_write")
+
+
+def _bytes_each(facts: Facts) -> float:
+    """Return the bytes that one launch asked for, the mean of a chain: each launch fills DRAM anew."""
+    return sum(asked_bytes(facts)) / max(1, len(facts.combined.launches))
 
 
 def _still_in_l2(facts: Facts) -> float:
-    """Return the bytes that were written and did not reach DRAM: no more than fit in L2, nor than the work needs."""
+    """Return the bytes that were written and did not reach DRAM: no more than fit in L2, nor than the work needs.
+
+    What the work needs only says so where DRAM saw less than half of the stores: then some may have gone to the same
+    address again. Else they went to addresses of their own, and a kernel that reads too much wrote them all the same.
+    """
     written = facts.value("dram_bytes_write")
-    requests, ideal = facts.value("global_store_requests"), facts.value("sectors_per_request_store_ideal")
+    stored = SECTOR_BYTES * facts.value("global_store_requests") * facts.value("sectors_per_request_store_ideal")
     most = len(facts.combined.launches) * ((facts.device.l2_bytes if facts.device else None) or 0)
-    held = min(max(0.0, SECTOR_BYTES * requests * ideal - written), most)
-    if facts.algorithmic_bytes is None:
+    held = min(max(0.0, stored - written), most)
+    if facts.algorithmic_bytes is None or written >= stored / 2:
         return held
     return min(held, max(0.0, facts.algorithmic_bytes - facts.value("dram_bytes_read") - written))
 
@@ -65,12 +91,14 @@ def _measured(facts: Facts) -> Reach | None:
     peak = facts.get("dram_peak_bandwidth")
     if facts.ceilings is None or not peak:
         return None
-    launches = max(1, len(facts.combined.launches))
-    read, written = (facts.value(f"dram_bytes_{what}") / launches for what in ("read", "write"))
-    ceiling = dram_ceiling(facts.ceilings, read, written, counted=True)
-    return Reach(OF_CEILING * ceiling.bytes_per_second / peak, ceiling.assumed, ceiling.why) if ceiling else None
+    read, written = (asked / max(1, len(facts.combined.launches)) for asked in asked_bytes(facts))
+    ceiling = dram_ceiling(facts.ceilings, read, written)
+    if ceiling is None:
+        return None
+    strays = STRAYS_SMALL if _bytes_each(facts) < SMALL_BYTES else STRAYS
+    return Reach(OF_CEILING * ceiling.bytes_per_second / peak, ceiling.assumed, ceiling.why, strays)
 
 
 def _assumed(facts: Facts) -> Reach:
-    share = OF_PEAK_SMALL if moved_bytes(facts) < SMALL_BYTES else OF_PEAK
-    return Reach(share, True, "no ceiling was measured on this GPU")
+    share = OF_PEAK_SMALL if _bytes_each(facts) < SMALL_BYTES else OF_PEAK
+    return Reach(share, True, "no ceiling was measured on such a GPU")

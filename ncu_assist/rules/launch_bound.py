@@ -15,6 +15,7 @@ the chain into a CUDA graph, overlap launches (programmatic dependent launch, st
 from __future__ import annotations
 
 from ncu_assist.rules.base import Finding
+from ncu_assist.rules.bounds import START
 from ncu_assist.rules.facts import Facts
 
 ID = "launch-bound"
@@ -39,4 +40,5 @@ def find(facts: Facts) -> Finding | None:
         "or put the chain into a CUDA graph",
         avoidable * each,
         ("duration", "grid_size", "threads", "sm_active_share"),
+        relieves=(START,),
     )

@@ -12,7 +12,7 @@ unrolled loop, cp.async or TMA into shared memory a few stages ahead. More warps
 How it is told: waits for loads are the first stall reason, nearly all that is loaded comes from DRAM, DRAM is the
 busiest unit and yet below what it can reach, loads are coalesced, and a warp brings less of its share of the bytes
 needed than the SM has of its warps: otherwise warps are what is missing, and `low-occupancy` says so. The time saved
-is the waiting, by what DRAM lacks to its ceiling. Several loads of a warp under way at once are not counted by the
+is the waiting, by what DRAM lacks to its ceiling; less than a tenth is not said. Several loads of a warp under way at once are not counted by the
 hardware: the bytes shown are a lower bound.
 """
 
@@ -35,6 +35,9 @@ EVIDENCE = ("bytes_in_flight", "dram_throughput", "sectors_per_request_load", "a
 WAIT = "long_scoreboard"
 # What is read once comes wholly from DRAM; below three quarters a cache answers the rest, and latency is another one.
 FROM_DRAM = 0.75
+# Of DRAM's limit. What arrives in a second is what is under way over the latency: so close to its limit DRAM has nearly
+# enough under way, and counters that give a lower bound cannot tell what little is missing.
+CLOSE = 0.1
 SCHEDULERS = 4  # an SM, of every chip since Volta (CUDA Programming Guide)
 
 
@@ -43,10 +46,10 @@ def find(facts: Facts) -> Finding | None:
     needed = facts.bytes_needed_in_flight
     if not _waits_for_dram(facts) or (needed is not None and not _warps_ask_too_little(facts, needed)):
         return None
-    lacking = max(0.0, 1.0 - fill(facts))
+    lacking = 1.0 - fill(facts)
     waiting = facts.stall(WAIT) / 100.0 * facts.value("sm_active_share") / 100.0
     saved = facts.duration_ns * lacking * waiting
-    if not is_worth_saying(saved, facts):
+    if lacking < CLOSE or not is_worth_saying(saved, facts):
         return None
     under_way = quantity(facts.value("bytes_in_flight"), "byte")
     wanted = f", where DRAM needs {quantity(needed, 'byte')}" if needed else ""

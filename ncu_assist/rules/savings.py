@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ncu_assist.diff.resources import PARTS, SM_PARTS
-from ncu_assist.rules.bounds import REACHABLE
-from ncu_assist.rules.dram import fill
+from ncu_assist.rules.bounds import loads
 from ncu_assist.rules.facts import Facts
 
 # What a kernel takes besides moving its bytes: copies of 128 and 512 MB take 35 and 123 µs, so 30 and 120 µs at the
@@ -21,7 +19,7 @@ def saved_ns(facts: Facts, left: Mapping[str, float]) -> float:
     The least of three: the time that the busiest of them spends on what goes away; what the busiest of the others
     leaves; what the busiest of them still needs for the rest, at the rate that it can reach.
     """
-    time, limits = facts.duration_ns, _loads(facts)
+    time, limits = facts.duration_ns, loads(facts)
     others = max((load for name, load in limits.items() if name not in left), default=0.0)
     gone = max((min(1.0, limits.get(name, 0.0)) * (1.0 - part) for name, part in left.items()), default=0.0)
     rest = max((_rest(limits.get(name, 0.0), part) for name, part in left.items()), default=0.0)
@@ -30,15 +28,7 @@ def saved_ns(facts: Facts, left: Mapping[str, float]) -> float:
 
 def filled(facts: Facts) -> dict[str, float]:
     """Return for each unit how busy it was, of what it can reach, 0 to 1; one busier than that is at its limit."""
-    return {name: min(1.0, load) for name, load in _loads(facts).items()}
-
-
-def _loads(facts: Facts) -> dict[str, float]:
-    loads: dict[str, float] = {}
-    for one in (*PARTS, *SM_PARTS):
-        load = fill(facts) if one.name == "DRAM" else facts.busy(one) / REACHABLE
-        loads[one.name] = max(load, loads.get(one.name, 0.0))
-    return loads
+    return {name: min(1.0, load) for name, load in loads(facts).items()}
 
 
 def _rest(load: float, part: float) -> float:

@@ -22,6 +22,10 @@ LATENCY_BELOW = 0.6
 # them: queues and pipes that are full (throttles, not_selected), and waits for other warps or fences.
 COVERABLE = ("long_scoreboard", "short_scoreboard", "wait", "branch_resolving", "no_instruction", "imc_miss")
 ON_EACH_SM = ("L1", "SM", SHARED)  # groups of resources that rest while their multiprocessor has no warp
+UNEVEN_NEEDS = (  # of a rule that holds uneven_share against uneven_by_grid and chip_room
+    "duration", "waves_per_sm", "grid_size", "sm_count", "dram_throughput",
+    "sm_cycles_active", "sm_cycles_active_max", "sm_cycles_elapsed",
+)  # fmt: skip
 CHIP_WIDE = tuple(one.name for one in PARTS if one.group in ("DRAM", "L2"))
 
 

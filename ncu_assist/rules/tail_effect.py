@@ -19,13 +19,10 @@ from math import ceil
 
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.facts import Facts
-from ncu_assist.rules.shape import LEAST_WORTH, chip_room, of_each_shape, uneven_by_grid, uneven_share
+from ncu_assist.rules.shape import LEAST_WORTH, UNEVEN_NEEDS, chip_room, of_each_shape, uneven_by_grid, uneven_share
 
 ID = "tail-effect"
-NEEDS: tuple[str, ...] = (
-    "duration", "waves_per_sm", "grid_size", "sm_count", "dram_throughput",
-    "sm_cycles_active", "sm_cycles_active_max", "sm_cycles_elapsed",
-)  # fmt: skip
+NEEDS: tuple[str, ...] = UNEVEN_NEEDS
 
 
 def find(facts: Facts) -> Finding | None:

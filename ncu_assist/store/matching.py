@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ncu_assist.record import Run
 from ncu_assist.spec import Kernel, Version, source_sha256
 from ncu_assist.store.archive import Store
@@ -19,9 +21,13 @@ def recorded_runs_matching(store: Store, kernel: Kernel) -> dict[str, StoredRun 
 
 def newest_matching(store: Store, kernel: str, version: Version) -> StoredRun | None:
     """Return the run that shows ``version`` as its source is now, or None: one with counters if there is one."""
-    now = source_sha256(version.path)
-    runs = [r for r in store.runs(kernel, version.name) if r.run.source_sha256 == now]
-    return next(iter(live_first(sorted(runs, key=lambda r: r.run.profile is None))), None)
+    return newest_of_source(store.runs(kernel, version.name), source_sha256(version.path))
+
+
+def newest_of_source(runs: Iterable[StoredRun], sha256: str | None) -> StoredRun | None:
+    """Return which of a version's runs, newest first, shows it where its source has this hash; None where none does."""
+    matching = [stored for stored in runs if stored.run.source_sha256 == sha256]
+    return next(iter(live_first(sorted(matching, key=lambda stored: stored.run.profile is None))), None)
 
 
 def same_source(store: Store, stored: StoredRun) -> list[StoredRun]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 from collections.abc import Iterator
 from itertools import accumulate
@@ -48,6 +49,7 @@ def samples_parquet(samples: pd.DataFrame) -> bytes:
     return _encode([samples], samples_schema())
 
 
+@functools.cache
 def metrics_schema() -> pa.Schema:
     """Return the Arrow types of the metrics table."""
     import pyarrow as pa
@@ -57,6 +59,7 @@ def metrics_schema() -> pa.Schema:
     return pa.schema(list(zip(METRIC_COLUMNS, types, strict=True)))
 
 
+@functools.cache
 def samples_schema() -> pa.Schema:
     """Return the Arrow types of the samples table."""
     import pyarrow as pa

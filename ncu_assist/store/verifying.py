@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ncu_assist.errors import DamagedData
+from ncu_assist.store.findings import FINDINGS
 from ncu_assist.store.naming import RUN_JSON
 from ncu_assist.store.reading import METRICS, SAMPLES, StoredRun, open_run
 from ncu_assist.store.sample_counts import samples_problem
 
-DERIVED_FILES = ("report.html", "findings.json")  # made from a run later on, and made again at will: no hash
+DERIVED_FILES = ("report.html",)  # made from a run later on, and made again at will: no hash
 
 
 def problems_of(folder: Path, deep: bool) -> Iterator[str]:
@@ -45,6 +46,7 @@ def _wrong_counts(stored: StoredRun) -> Iterator[str]:
     try:
         yield from _wrong_launches(stored)
         yield from _wrong_samples(stored)
+        yield from _wrong_findings(stored)
         stored.report_bytes()
     except DamagedData as error:
         yield _without_reference(stored, error)
@@ -75,6 +77,16 @@ def _wrong_samples(stored: StoredRun) -> Iterator[str]:
     own = samples[samples["version"] == stored.run.version]
     workloads = dict.fromkeys([*(timing.workload for timing in stored.run.bench.timings), *map(str, own["workload"])])
     yield from filter(None, (samples_problem(stored.run, own, workload) for workload in workloads))
+
+
+def _wrong_findings(stored: StoredRun) -> Iterator[str]:
+    found = stored.findings()
+    known = {(launch.index, launch.kernel) for launch in stored.run.launches}
+    workloads = {launch.workload for launch in stored.run.launches}
+    for one in found.judged if found else ():
+        if one.workload not in workloads or (one.launch is not None and (one.launch, one.kernel) not in known):
+            yield f"{FINDINGS} speaks of launches that {RUN_JSON} does not list"
+            return
 
 
 def _without_reference(stored: StoredRun, error: DamagedData) -> str:

@@ -137,3 +137,40 @@ def test_the_help_names_all_as_the_error_does(run: Run, recorded: Path) -> None:
     assert "--workload NAME|all" in run("history", "--help").out
     assert "all" in run("history", "--workload", "zz").err
     assert run("history", "--workload", "all").out == run("history").out
+
+
+def test_estimated_against_achieved_on_the_recorded_ladder(run: Run, recorded: Path) -> None:
+    text = run("history", "lightning_decode").out
+    start = text.index("faults gone since the version before")
+    v6 = next(line for line in text[start:].splitlines() if line.startswith("v6_coalesced_store"))
+    name, fault, estimated, achieved = v6.split()
+    assert (name, fault, achieved) == ("v6_coalesced_store", "uncoalesced-global-store", "2.76x")
+    assert float(estimated.removesuffix("x")) == pytest.approx(2.8, abs=0.05)
+    assert "computed now, as the run of the version before keeps no findings" in text
+    assert "achieved: in one bench, paired" in text
+    rows = {row["version"]: row["prediction"] for row in run("history", "--json").json["rows"]}
+    one = rows["v6_coalesced_store"]
+    assert (one["source"], one["achieved_by"]) == ("computed now", "bench")
+    assert one["estimated"]["low"] == pytest.approx(2.8, abs=0.05)
+    assert one["achieved"] == pytest.approx(2.76, abs=0.005)
+    assert rows["v0_torch_eager"] is None
+    markdown = run("history", "--format", "markdown").out
+    assert f"| v6_coalesced_store | uncoalesced-global-store | {estimated} | 2.76x |" in markdown
+
+
+def test_what_was_said_at_the_import_is_what_history_shows(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plain_report(tmp_path)
+    for version in ("second", "first"):
+        assert run("import", "mine.ncu-rep", "--kernel", "train", "--version", version).code == 0
+    assert run("verify").code == 0
+    (_, row) = run("history", "--json").json["rows"]
+    assert (row["prediction"]["source"], row["prediction"]["gone"]) == ("stored", [])
+    (path,) = (tmp_path / "reports" / "train" / "second").glob("*/findings.json")
+    path.write_bytes(path.read_bytes().replace(b"saved_ns", b"saved_nz", 1))
+    answer = run("history")
+    assert (answer.code, answer.out) == (7, "")
+    assert "findings.json was changed" in answer.err
+    assert run("verify").code == 7

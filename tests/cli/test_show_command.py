@@ -69,7 +69,7 @@ def test_a_bare_report_is_called_by_its_path(run: Run, tmp_path: Path, monkeypat
     answer = run("show", name)
     assert answer.out.splitlines()[0] == name
     assert "not archived, measured on NVIDIA H200, unverified" in answer.out
-    assert answer.out.splitlines()[-1] == f"source lines, NVIDIA's findings: ncu-assist show --lines '{name}'"
+    assert answer.out.splitlines()[-1] == f"more: ncu-assist show --lines --ncu-rules '{name}'"
     shown = run("show", name, "--json").json
     assert (shown["reference"], shown["version"], shown["run_id"]) == (name, "kernel ü", None)
     assert shown == run("show", name, "--json").json, "nothing is invented anew"
@@ -89,16 +89,20 @@ def test_hot_lines_and_findings(run: Run, tmp_path: Path, monkeypatch: pytest.Mo
     plain_report(tmp_path)
     monkeypatch.chdir(tmp_path)
     reference = run("import", "mine.ncu-rep", "--json").json["reference"] if archived else "mine.ncu-rep"
-    answer = run("show", reference, "--lines")
+    answer = run("show", reference, "--lines", "--ncu-rules")
     assert answer.code == 0
     assert " 25.4 %  transpose.cu:14, long scoreboard, 1.84 M excess sectors\n    out[x * N + y] =" in answer.out
-    assert re.search(r"Shared Load Bank Conflicts +78 % +global +transpose_shared \(1 of 3\)", answer.out)
+    said = " ".join(answer.out.split())
+    assert re.search(r"Shared Load Bank Conflicts \(\w+\): 78 % global, transpose_shared \(1 of 3 launches\)", said)
+    assert "@url" not in answer.out
     assert "--lines" not in answer.out
     assert max(map(len, answer.out.splitlines())) <= 80
-    shown = run("show", reference, "--lines", "--json").json
+    shown = run("show", reference, "--lines", "--ncu-rules", "--json").json
     assert [line["line"] for line in shown["hot_lines"]] == [15, 14, 20]
     assert sum(line["share"] for line in shown["hot_lines"]) == pytest.approx(0.832, abs=1e-3)
-    assert [round(finding["speedup_pct"]) for finding in shown["nvidia_findings"]] == [99, 78, 71]
+    by_type = [(one["speedup_type"], round(one["speedup_pct"] or 0)) for one in shown["nvidia_findings"]]
+    assert by_type[:3] == [("global", 78), ("global", 71), ("global", 67)]
+    assert by_type == sorted(by_type, key=lambda one: (one[0] != "global", -one[1]))
     plain = run("show", reference, "--json").json
     assert (plain["hot_lines"], plain["nvidia_findings"]) == (None, None)
 
@@ -119,19 +123,19 @@ def test_the_lines_of_a_diagnosis(run: Run, recorded: Path) -> None:
 
 
 def test_lines_of_a_recorded_run_are_of_the_workload_whose_report_it_keeps(run: Run, recorded: Path) -> None:
-    answer = run("show", "v7", "--lines")
+    answer = run("show", "v7", "--lines", "--ncu-rules")
     assert "26.1 %  v7_registers_128bit.cu:38, barrier" in answer.out
-    assert re.search(r"Low Compression Rate +30 % +global +decode_registers", answer.out)
+    assert re.search(r"Low Compression Rate \(\w+\): 30 % global", answer.out)
     other = run("show", "v7", "--lines", "--workload", "b256_d128")
     assert "note: the report that the run keeps has no launch of workload b256_d128" in " ".join(other.out.split())
     assert "Hottest" not in other.out
-    assert run("show", "v7").out.splitlines()[-1] == "source lines, NVIDIA's findings: ncu-assist show --lines"
+    assert run("show", "v7").out.splitlines()[-1] == "more: ncu-assist show --lines --ncu-rules"
 
 
 def test_lines_where_there_are_none(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert "note: no warp states were sampled" in run("show", str(SMALL_REPORT), "--lines").out
-    torch = run("show", str(DATA / "torch_full_h200_2025.3.1.ncu-rep.zst"), "--lines").out
+    torch = run("show", str(DATA / "torch_full_h200_2025.3.1.ncu-rep.zst"), "--lines", "--ncu-rules").out
     assert "note: the code has no line numbers: compile with -lineinfo" in torch
     assert "Long Scoreboard Stalls" in torch
     export = DATA / "transpose_full_h200_2025.3.1.raw.csv.zst"

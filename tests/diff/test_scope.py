@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from factories import DEVICE, launch, make_run, metrics_frame, save_run
 
-from ncu_assist.diff import Change, Diff, diff_runs
+from ncu_assist.diff import Change, Diff, DiffOptions, diff_runs
 from ncu_assist.errors import UsageProblem
 from ncu_assist.record import ROUNDED
 from ncu_assist.store import Store, StoredRun
@@ -146,4 +146,4 @@ def test_rounded_values_are_named_and_no_change(tmp_path: Path) -> None:
 def test_a_workload_that_neither_side_knows_is_a_usage_problem(tmp_path: Path) -> None:
     one, two = foreign(tmp_path, "one", ("a", 1e5, {})), foreign(tmp_path, "two", ("a", 1e5, {}))
     with pytest.raises(UsageProblem, match="one and two know of no workloads, and so not of 'foo'"):
-        diff_runs(one, two, "foo")
+        diff_runs(one, two, DiffOptions("foo"))

@@ -16,7 +16,8 @@ KERNEL = re.compile(r'^extern "C" __global__ void (?:__\w+__\([^)]*\) )*(\w+)\('
 INLINED = re.compile(r"^__device__ .*?(\w+)\(", re.MULTILINE)
 
 Kind = Literal["fault", "near-miss", "healthy", "compound", "fix"]
-Half = Literal["tuned", "held-out"]
+Half = Literal["tuned", "held-out", "blind"]
+Part = Literal["main", "blind"]
 
 
 @dataclass(frozen=True)
@@ -36,10 +37,11 @@ class Case:
     bytes: int | None = None
     flops: int | None = None
     detail: dict[str, str] = field(default_factory=dict)
+    part: Part = "main"
 
     @property
     def half(self) -> Half:
-        return half(self.name)
+        return "blind" if self.part == "blind" else half(self.name)
 
     @property
     def id(self) -> str | None:
@@ -48,19 +50,19 @@ class Case:
 
 
 def half(name: str) -> Half:
-    """Return the half that a case belongs to: the lowest bit of the sha256 of its name, 0 for tuned."""
+    """Return the half of a case of the main part: the lowest bit of the sha256 of its name, 0 for tuned."""
     return "held-out" if hashlib.sha256(name.encode()).digest()[-1] & 1 else "tuned"
 
 
-def cases() -> tuple[Case, ...]:
-    """Return all cases in the order of the table."""
+def cases(part: Part = "main") -> tuple[Case, ...]:
+    """Return all cases of a part in the order of the table."""
     rows = tomllib.loads(TABLE.read_text())
-    return tuple(_case(name, row) for name, row in rows.items())
+    return tuple(case for case in (_case(name, row) for name, row in rows.items()) if case.part == part)
 
 
-def pairs() -> tuple[tuple[str, str], ...]:
-    """Return (case with a fault, case that does the same work without it)."""
-    table = cases()
+def pairs(part: Part = "main") -> tuple[tuple[str, str], ...]:
+    """Return (case with a fault, case of the same part that does the same work without it)."""
+    table = cases(part)
     own = [(case.of, case.name) for case in table if case.kind == "fix" and case.of]
     return tuple(own + [(fault, case.name) for case in table for fault in case.fixes])
 

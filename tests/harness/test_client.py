@@ -15,7 +15,8 @@ from ncu_assist.backends.base import BuildOutcome
 from ncu_assist.errors import EnvironmentProblem, StageFailed
 from ncu_assist.harness import client, results
 from ncu_assist.harness.events import Event, emit, parse
-from ncu_assist.harness.request import Request, Settings, new_request, read
+from ncu_assist.harness.request import Request, Settings, new_request
+from ncu_assist.harness.request_file import read
 from ncu_assist.process import Completed
 from ncu_assist.record import Check, Toolchain
 from ncu_assist.spec_file import read_kernel
@@ -61,7 +62,7 @@ def _measure(request: Request, *children: tuple[list[str], Completed]) -> tuple[
 
 
 def test_a_request_survives_its_file(request_: Request) -> None:
-    assert read(request_.path) == request_
+    assert read(request_.path, Request) == request_
     assert len(set(request_.seeds)) == 3
     assert request_.versions == ("v0_a", "v1_b")
 
@@ -161,7 +162,7 @@ def test_what_is_finished_can_be_collected_at_any_time(request_: Request) -> Non
 def test_a_part_of_a_request_has_a_folder_of_its_own(request_: Request) -> None:
     part = client.only(request_, ("v1_b",))
     assert part.versions == ("v1_b",)
-    assert read(part.path) == part
+    assert read(part.path, Request) == part
     assert part.out != request_.out
 
 

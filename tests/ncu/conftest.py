@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,24 @@ from ncu_assist.ncu.compressed import read_plain
 
 DATA = Path(__file__).parent.parent / "data"
 SHARED = Path(__file__).parent.parent.parent.parent / "shared" / "reports"  # beside the repository, not part of it
+
+
+BROKEN_READERS = {  # what stands in for the child's program -> what is said of it, with 0.5 s to read
+    "import os; os.abort()": "exit code -6",
+    "raise TypeError('no such action')": "no such action",
+    "import sys; sys.exit(3)": "exit code 3",
+    "import time; time.sleep(60)": "could not be read within 0.5 s",
+}
+
+
+@pytest.fixture(params=BROKEN_READERS)
+def words_of_broken_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
+    """A child that dies or hangs whatever it is to read; the words of the error."""
+    program = tmp_path / "python"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{request.param}"\n')
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    return BROKEN_READERS[request.param]
 
 
 @pytest.fixture

@@ -7,13 +7,13 @@ import shlex
 import pytest
 
 from ncu_assist.errors import UsageProblem
-from ncu_assist.ncu.catalogue.derived import ALL_DERIVED
 from ncu_assist.ncu.catalogue.lookup import NamedRollup, explain, search
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.mistaken_names import MISTAKEN
 from ncu_assist.ncu.catalogue.name_parts import PARTS, UNITS, read_name
 from ncu_assist.ncu.catalogue.nvidia_rules import NVIDIA_RULES
 from ncu_assist.ncu.catalogue.recorded_names import recorded_names
+from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.ncu.catalogue.stalls import STALL_REASONS
 
 
@@ -21,10 +21,9 @@ def keys(patterns: list[str], chip: str | None = None) -> list[str]:
     return [row.key for rows in search(patterns, chip).groups.values() for row in rows]
 
 
-@pytest.mark.parametrize("key", [*CATALOGUE, *ALL_DERIVED])
+@pytest.mark.parametrize("key", [*ROWS])
 def test_every_key_is_found(key: str) -> None:
-    row = CATALOGUE[key] if key in CATALOGUE else ALL_DERIVED[key]
-    wanted = STALL_REASONS[key.removeprefix("stall_")] if key.startswith("stall_") else row
+    wanted = STALL_REASONS[key.removeprefix("stall_")] if key.startswith("stall_") else ROWS[key]
     assert explain(key) == (wanted,)
 
 
@@ -134,7 +133,7 @@ def test_a_wrong_name_gets_the_nearest(name: str, words: str) -> None:
 
 def test_a_pattern_matches_keys_names_and_labels() -> None:
     assert keys([]) == keys(["*"])
-    assert len(keys([])) == len(CATALOGUE) + len(ALL_DERIVED)
+    assert len(keys([])) == len(ROWS)
     assert "l2_hit_rate" in keys(["lts__t_sector_hit"])
     assert "l2_hit_rate" in keys(["L2 Hit Rate"])
     assert keys(["*_hit_rate"]) == ["l2_hit_rate", "l1_hit_rate", "constant_hit_rate"]

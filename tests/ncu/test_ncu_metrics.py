@@ -11,10 +11,11 @@ from recorded_values import launches, values_of
 
 from ncu_assist.ncu.catalogue.available_names import on_chip
 from ncu_assist.ncu.catalogue.chips import CHIPS, chip_of
-from ncu_assist.ncu.catalogue.derived import ALL_DERIVED, DERIVED_GROUPS
+from ncu_assist.ncu.catalogue.derived import DERIVED_GROUPS
 from ncu_assist.ncu.catalogue.metric_doctor import missing_keys
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE, GROUPS, STALL, stall_reasons
 from ncu_assist.ncu.catalogue.recorded_names import UNLISTED, recorded_names
+from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.ncu.catalogue.spelling import split
 from ncu_assist.ncu.catalogue.stalls import SAMPLED, SAMPLED_AS, STALL_REASONS
 from ncu_assist.ncu.report import read_report
@@ -56,20 +57,19 @@ def test_a_unit_of_ncu_that_is_not_true_is_known_and_seldom() -> None:
 
 def test_better_is_said_only_where_it_is_true_of_the_number_alone() -> None:
     """A sector count has an ideal, a busy unit may be busy with waste, a waiting warp may wait at a limit."""
-    rows = {**CATALOGUE, **ALL_DERIVED}
-    neither = {key for key, row in rows.items() if row.better is None}
+    neither = {key for key, row in ROWS.items() if row.better is None}
     assert {"sectors_per_request_load", "sectors_per_request_store"} <= neither
     assert {"stall_not_selected", "stall_math_pipe_throttle", "stall_wait", "stall_gmma"} <= neither
-    assert {key for key in rows if key.endswith("_busy")} <= neither
+    assert {key for key in ROWS if key.endswith("_busy")} <= neither
     assert {"ipc", "achieved_occupancy", "l1_hit_rate", "l2_hit_rate", "registers"} <= neither
     assert STALL_REASONS["not_selected"].better is STALL_REASONS["selected"].better is None
     excess = ("sectors_per_request_load_excess", "sectors_per_request_store_excess")
-    assert {rows[key].better for key in (*excess, "stall_barrier", "duration", "sm_idle_share")} == {"lower"}
-    assert {rows[key].better for key in ("sector_efficiency_load", "dram_throughput", "sm_active_share")} == {"higher"}
+    assert {ROWS[key].better for key in (*excess, "stall_barrier", "duration", "sm_idle_share")} == {"lower"}
+    assert {ROWS[key].better for key in ("sector_efficiency_load", "dram_throughput", "sm_active_share")} == {"higher"}
 
 
 def test_only_what_tma_can_touch_speaks_of_it() -> None:
-    for row in [*CATALOGUE.values(), *ALL_DERIVED.values()]:
+    for row in ROWS.values():
         if "TMA" in row.meaning:
             assert not {"local", "shared"} & set(row.key.split("_")), row.key
     assert "request" in CATALOGUE["local_spilling_requests"].meaning
@@ -124,14 +124,14 @@ def test_nothing_is_there_twice() -> None:
 
 
 def test_rows_say_how_launches_combine() -> None:
-    for metric in [*CATALOGUE.values(), *ALL_DERIVED.values()]:
+    for metric in ROWS.values():
         if metric.unit == "%":
             assert metric.combine == "time-mean", f"{metric.key}: percentages must never be added"
     assert CATALOGUE["duration"].combine == CATALOGUE["dram_bytes_read"].combine == "sum"
 
 
 def test_a_meaning_is_one_line_that_stands_alone() -> None:
-    for row in [*CATALOGUE.values(), *ALL_DERIVED.values()]:
+    for row in ROWS.values():
         assert len(row.meaning) <= 140, row.key
         assert row.meaning[-1] not in ".;,", row.key
         assert not row.meaning.startswith(("the same", "of those")), row.key

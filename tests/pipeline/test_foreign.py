@@ -44,6 +44,9 @@ def test_a_program_becomes_a_run(project: Project, notes: Notes, monkeypatch: py
     assert run.device is not None
     assert run.device.name == "NVIDIA H200"
     assert set(stored.metrics()["launch"]) == {0, 1, 2}
+    said = stored.findings()
+    assert said is not None
+    assert {one.launch for one in said.judged} == {None, 0, 1, 2}
     assert Store(project.reports).verify() == []
     assert any("transpose_naive" in line for line in notes.lines)
     assert notes.notes == []
@@ -116,7 +119,7 @@ def test_a_report_is_archived_as_unverified(tmp_path: Path) -> None:
     stored = import_report(project, REPORT, Names("transpose", "v1"))
     assert (stored.run.source, stored.run.verified, stored.run.profile) == ("imported", False, None)
     assert stored.run.toolchain.ncu is not None
-    assert set(stored.run.files) == {"metrics.parquet", "report.ncu-rep.zst"}
+    assert set(stored.run.files) == {"findings.json", "metrics.parquet", "report.ncu-rep.zst"}
     assert Store(project.reports).verify() == []
     again = stored.report_bytes()
     assert again is not None

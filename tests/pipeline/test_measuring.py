@@ -38,6 +38,9 @@ def test_every_version_gets_a_run_with_checks_times_and_counters(job: Job, notes
     assert {t.workload for t in naive.run.bench.timings} == {"w0", "w1"}  # type: ignore[union-attr]
     assert all(c.passed for c in naive.run.checks)
     assert naive.source_texts()["v0_naive.py"] == RIGHT
+    said = naive.findings()
+    assert said is not None
+    assert [(one.workload, one.launch) for one in said.judged] == [("w0", 0), ("w1", 1)]
     assert naive.run.profile is not None
     assert naive.run.profile.command == "ncu-assist profile add_one --workload all --set full"
 

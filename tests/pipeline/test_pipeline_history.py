@@ -15,9 +15,10 @@ from ncu_assist.errors import UsageProblem
 from ncu_assist.outcome import History, Standing, Step
 from ncu_assist.pipeline.history import history
 from ncu_assist.project import Project
-from ncu_assist.record import Check, Timing, WorkloadFacts, encode
+from ncu_assist.record import Check, FileFact, Timing, WorkloadFacts, encode
 from ncu_assist.spec import source_sha256
 from ncu_assist.store import Store, StoredRun
+from ncu_assist.store.findings import FINDINGS
 
 ODD = WorkloadFacts("odd", "float32", {"n": 1000}, 8000, 1000)
 VERSIONS = ("v0_torch", "v1_fused", "v2_wide", "v10_last")
@@ -206,3 +207,47 @@ def test_nothing_was_measured(archive: Archive) -> None:
         archive.history(kernel=None)
     with pytest.raises(UsageProblem, match="there is no kernel 'ad_one'; did you mean 'add_one'"):
         archive.history(kernel="ad_one")
+
+
+def said(stored: StoredRun) -> StoredRun:
+    """Give a run findings, as it would have been archived."""
+    (stored.folder / FINDINGS).write_bytes(b"{}\n")
+    files = {**stored.run.files, FINDINGS: FileFact(3, "0" * 64)}
+    (stored.folder / "run.json").write_bytes(encode(replace(stored.run, files=files, digest="")))
+    return stored
+
+
+def predicted(archive: Archive, workload: str = "small") -> Path | None:
+    run = on(archive.steps()["v1_fused"], workload).predicted
+    return run.folder if run else None
+
+
+def test_what_was_predicted_is_what_stood_when_the_version_was_first_measured(archive: Archive) -> None:
+    said(archive.save("v0_torch", {"small": 4e5}))
+    second = said(archive.save("v0_torch", {"small": 4e5}))
+    archive.save("v1_fused", {"small": 2e5})
+    said(archive.save("v0_torch", {"small": 4e5}))  # by rules that may know the outcome
+    archive.save("v1_fused", {"small": 2e5})
+    assert predicted(archive) == second.folder
+
+
+def test_versions_measured_together_predict_each_other(archive: Archive) -> None:
+    first = said(archive.save("v0_torch", {"small": 4e5}))
+    archive.save("v1_fused", {"small": 2e5}, created=first.run.created)
+    assert predicted(archive) == first.folder
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"device": replace(DEVICE, name="NVIDIA H100")},
+        {"source_sha256": "ef" * 32},
+        {"launches": (launch(workload="odd"),)},
+        {"created": "2026-11-22T00:00:00Z"},
+    ],
+)
+def test_what_predicts_nothing(archive: Archive, changes: dict[str, Any]) -> None:
+    said(archive.save("v0_torch", {"small": 4e5}, **changes))
+    archive.save("v0_torch", {"small": 4e5})  # which keeps no findings
+    archive.save("v1_fused", {"small": 2e5})
+    assert predicted(archive) is None

@@ -53,7 +53,7 @@ def test_what_strays_is_no_change(tmp_path: Path) -> None:
     one, two = repeated(store, "v2_one", 1e8), repeated(store, "v3_two", 1.5e8)
     words = {}
     for name, learned in (("nothing", None), ("learned", learned_noise(store, OTHER))):
-        changes = diff_runs(one, two, options=DiffOptions(every=True, learned=learned)).changes
+        changes = diff_runs(one, two, DiffOptions(every=True, learned=learned)).changes
         words[name] = next(change.verdict for change in changes if change.metric == "dram_bytes_read")
     assert words == {"nothing": "regressed", "learned": "unchanged"}
 

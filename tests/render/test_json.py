@@ -12,6 +12,7 @@ from made import EVIL, chain, outcome, saved
 
 from ncu_assist.diff import diff_runs
 from ncu_assist.outcome import KernelListing, VersionOutcome
+from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.json import diff_json, list_json, outcome_json, show_json, verify_json
 from ncu_assist.render.json.values import clean
 from ncu_assist.store import Damage
@@ -75,7 +76,7 @@ def test_an_unclear_diff_has_nulls_and_a_next_command(tmp_path: Path) -> None:
 
 
 def test_show_keeps_its_contract(tmp_path: Path) -> None:
-    found = printed(show_json(chain(tmp_path)))
+    found = printed(show_json(gather(chain(tmp_path))))
     assert (found["schema"], found["source"], found["workload"]) == ("ncu-assist.show/1", "live", "small")
     assert found["device"]["sm_count"] == 132
     first = found["launches"][0]

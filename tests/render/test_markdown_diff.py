@@ -61,6 +61,6 @@ def test_all_metrics_still_fit_in_a_comment(tmp_path: Path) -> None:
     stalls = {STALL.format("barrier"): 3.0}
     more = {name: 2 * value for name, value in many.items()}
     slow, fast = saved(tmp_path, "v1_a", 2e5, many), saved(tmp_path, "v2_b", 1e5, more | stalls)
-    text = diff_markdown(diff_runs(slow, fast, options=DiffOptions(every=True)))
+    text = diff_markdown(diff_runs(slow, fast, DiffOptions(every=True)))
     assert "more: `--all` in the terminal" in text
     assert len(text) < COMMENT_LIMIT

@@ -11,6 +11,7 @@ from made import chain, outcome, saved, wrong
 
 from ncu_assist.diff import diff_runs
 from ncu_assist.outcome import KernelListing, Outcome, VersionOutcome
+from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.terminal import Style, diff_text, list_text, outcome_text, show_text, verify_text
 from ncu_assist.store import Damage
 
@@ -103,7 +104,7 @@ def test_a_terminal_decides_width_and_colour(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_show_has_times_counters_launches_and_stalls(tmp_path: Path) -> None:
-    text = show_text(chain(tmp_path), style=Style())
+    text = show_text(gather(chain(tmp_path)), Style())
     check_layout(text)
     assert text.startswith("add_one/v2_chain@20261121T074500Z-1a2b3c\nmeasured on NVIDIA H200, 2026-11-21; --set full")
     times = next(line for line in text.splitlines() if line.startswith("small"))
@@ -111,7 +112,8 @@ def test_show_has_times_counters_launches_and_stalls(tmp_path: Path) -> None:
     assert times.split()[-1] == "passed"
     assert next(line for line in text.splitlines() if line.startswith("odd")).split()[-1] == "FAILED"
     assert "odd: element 999 is nan [bold]" in text
-    assert "Counters of small, 3 launches together: bound by DRAM (83 % at the busiest unit)" in text
+    title = "Speed of light of small, 3 launches together: bound by DRAM (83 %)"
+    assert title in " ".join(text.split())
     assert "long scoreboard  87.0 %" in text
     assert "note: a note \\x1b[2J" in text
     assert "second" in text
@@ -119,20 +121,20 @@ def test_show_has_times_counters_launches_and_stalls(tmp_path: Path) -> None:
 
 
 def test_hostile_names_are_spelled_out(tmp_path: Path) -> None:
-    text = show_text(chain(tmp_path), style=Style())
+    text = show_text(gather(chain(tmp_path)), Style())
     assert "evil[red]\\x1b[31m\\x07\\u202ekernel" in text.replace("\n", "")
 
 
 def test_show_chooses_a_workload(tmp_path: Path) -> None:
     stored = chain(tmp_path)
-    assert "Counters of odd: bound by" in show_text(stored, "odd", Style())
+    assert "Speed of light of odd: bound by" in show_text(gather(stored, "odd"), Style())
     with pytest.raises(Exception, match="was not measured on workload 'od'"):
-        show_text(stored, "od")
+        show_text(gather(stored, "od"))
 
 
 def test_show_of_a_bare_report(tmp_path: Path) -> None:
     stored = saved(tmp_path, "report", None, source="imported", verified=False, workloads=(), checks=(), profile=None)
-    text = show_text(stored, style=Style())
+    text = show_text(gather(stored), Style())
     check_layout(text)
     assert "imported 2026-11-21, measured on NVIDIA H200, unverified" in text.replace("\n", " ")
 

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from pathlib import Path
 
-from ncu_assist.errors import NcuAssistError
 from ncu_assist.harness import accelerator, events, results
 from ncu_assist.harness.ceilings import plan
+from ncu_assist.harness.child import CONTEXT_LOST, exit_code_of
 from ncu_assist.harness.events import Event
+from ncu_assist.harness.request_file import read
 
-CONTEXT_LOST = 5
 STAGE = "ceilings"
 
 
 def main(path: Path) -> int:
     """Measure what the request asks for and return the exit code: 0, or the one of the error that was reported."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a call that hangs in C never gets back to Python to be interrupted
-    try:
-        return _run(plan.read(path))
-    except NcuAssistError as error:
-        events.emit(Event("problem", text=error.message, hint=error.hint, exit_code=error.exit_code))
-        return error.exit_code
+    return exit_code_of(lambda: _run(read(path, plan.Request)))
 
 
 def _run(request: plan.Request) -> int:

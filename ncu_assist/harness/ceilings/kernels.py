@@ -21,14 +21,6 @@ MATMUL = 8192  # rows and columns of torch's matrix product
 
 
 @dataclass(frozen=True)
-class Pipe:
-    """A kernel of pipes.cu: its number there, and the instructions a warp makes in one round."""
-
-    number: int
-    instructions: int = 128
-
-
-@dataclass(frozen=True)
 class Product:
     """A kernel of tensor.cu: its number there, and the depth of one product, which is what a sum counts."""
 
@@ -36,15 +28,8 @@ class Product:
     depth: int
 
 
-PIPES = {
-    "fma": Pipe(0),
-    "fp64": Pipe(1),
-    "fp16": Pipe(2),
-    "imad": Pipe(3),
-    "alu": Pipe(4, 256),
-    "xu": Pipe(5),
-    "lsu": Pipe(6),
-}
+PIPES = ("fma", "fp64", "fp16", "imad", "alu", "xu", "lsu")  # numbered so in pipes.cu
+PIPE_STEPS = 128  # instructions that a warp makes there in one round
 PRODUCTS = {
     "mma_bf16": Product(0, 16),
     "mma_fp16": Product(1, 16),
@@ -107,9 +92,8 @@ class Kernels:
         return self._move(mix, DEFAULT_WAY, host.data_ptr(), host.data_ptr())
 
     def _pipe(self, probe: Probe, way: int) -> Work:
-        pipe = PIPES[probe.name]
-        call = self._call("pipes", "pipe", pipe.number, probe.rounds, self._p_sink, self._sms)
-        return Work(call, self._sms * WARPS_PER_SM * pipe.instructions * probe.rounds)
+        call = self._call("pipes", "pipe", PIPES.index(probe.name), probe.rounds, self._p_sink, self._sms)
+        return Work(call, self._sms * WARPS_PER_SM * PIPE_STEPS * probe.rounds)
 
     def _tensor(self, probe: Probe, way: int) -> Work:
         if probe.name.startswith("matmul"):

@@ -19,11 +19,9 @@ struct Imad {
     typedef unsigned Value;
     static __device__ void step(unsigned& a, unsigned b, unsigned c) { asm volatile("mad.lo.u32 %0, %0, %1, %2;" : "+r"(a) : "r"(b), "r"(c)); }
 };
-struct Alu {  // an addition and a logic operation in turn, which the assembler cannot fuse into one of three operands
+struct Alu {  // picks bytes: additions go to the FMA pipe as well, and two logic operations become one
     typedef unsigned Value;
-    static __device__ void step(unsigned& a, unsigned b, unsigned c) {
-        asm volatile("add.u32 %0, %0, %1; xor.b32 %0, %0, %2;" : "+r"(a) : "r"(b), "r"(c));
-    }
+    static __device__ void step(unsigned& a, unsigned b, unsigned c) { asm volatile("prmt.b32 %0, %0, %1, %2;" : "+r"(a) : "r"(b), "r"(c)); }
 };
 struct Xu {
     typedef float Value;
@@ -78,7 +76,7 @@ static cudaError_t start(long long rounds, unsigned* sink, long long sms, cudaSt
     return cudaGetLastError();
 }
 
-// `which`: 0 fma, 1 fp64, 2 fp16 pairs, 3 imad, 4 alu (two instructions a step), 5 xu, 6 lsu. A thread makes
+// `which`: 0 fma, 1 fp64, 2 fp16 pairs, 3 imad, 4 alu, 5 xu, 6 lsu. A thread makes
 // 128 steps a round; eight blocks of 256 threads a multiprocessor.
 extern "C" cudaError_t ceilings_pipe(long long which, long long rounds, unsigned* sink, long long sms, cudaStream_t stream) {
     switch (which) {

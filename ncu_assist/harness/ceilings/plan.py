@@ -9,9 +9,11 @@ from typing import Literal
 
 import msgspec
 
+from ncu_assist.harness.request_file import FILE
+
 Kind = Literal["empty", "dram", "l2", "shared", "link", "pipe", "tensor"]
 Mode = Literal["events", "ncu"]
-FILE, RESULTS = "request.json", "results.jsonl"
+RESULTS = "results.jsonl"
 GRAIN = 256 * 8 * 16  # bytes of an array that a block of memory.cu takes in its widest way: every array is a multiple
 MIXES = {"fill": (0, 1), "copy": (1, 1), "add": (2, 1), "add3": (3, 1), "read": (1, 0)}  # arrays read, written
 WAYS = 8  # of moving, in memory.cu: 1, 2, 4 or 8 vectors a thread, plain or with streaming hints
@@ -82,18 +84,6 @@ class Result:
     write_bytes: int = 0
     footprint_bytes: int = 0
     problem: str = ""
-
-
-def write(request: Request) -> Path:
-    """Write a request into its folder and return the file."""
-    request.path.parent.mkdir(parents=True, exist_ok=True)
-    request.path.write_bytes(msgspec.json.encode(request))
-    return request.path
-
-
-def read(path: Path) -> Request:
-    """Return the request in a file."""
-    return msgspec.json.decode(path.read_bytes(), type=Request)
 
 
 def append(out: Path, result: Result) -> None:

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from ncu_assist.errors import UsageProblem
 from ncu_assist.ncu.catalogue.available_names import on_chip
 from ncu_assist.ncu.catalogue.chips import CHIPS
-from ncu_assist.ncu.catalogue.derived import ALL_DERIVED, DERIVED_GROUPS, Derived
+from ncu_assist.ncu.catalogue.derived import DERIVED_GROUPS
 from ncu_assist.ncu.catalogue.metric import Metric
 from ncu_assist.ncu.catalogue.metric_doctor import check_names, spelled, suggestion
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE, GROUPS, STALL
 from ncu_assist.ncu.catalogue.mistaken_names import MISTAKEN
 from ncu_assist.ncu.catalogue.nvidia_rules import NVIDIA_RULES, NvidiaRule
 from ncu_assist.ncu.catalogue.recorded_names import RecordedName, recorded_names
+from ncu_assist.ncu.catalogue.rows import ROWS, Row
 from ncu_assist.ncu.catalogue.spelling import nearest, split
 from ncu_assist.ncu.catalogue.stalls import SAMPLED, SAMPLED_AS, STALL_REASONS, StallReason
 
@@ -32,7 +33,6 @@ class NamedRollup:
     keys: tuple[str, ...]
 
 
-Row = Metric | Derived
 Subject = Row | StallReason | NvidiaRule | NamedRollup
 
 CHIP = "gh100"  # an example, where none is near
@@ -87,7 +87,7 @@ def _near(name: str) -> str:
     typed = name.lower().replace(" ", "_").replace("-", "_")
     if "__" in name:
         return suggestion(name, on_chip(None))
-    keys = (*CATALOGUE, *ALL_DERIVED, *STALL_REASONS, *SAMPLED_AS)
+    keys = (*ROWS, *STALL_REASONS, *SAMPLED_AS)
     kinds = {one.lower(): one for one in (*MISTAKEN, *keys, *NVIDIA_RULES)}
     near = typed if typed in kinds else next(iter(nearest(typed, kinds)), "")
     if near in MISTAKEN:
@@ -126,8 +126,8 @@ def _subjects(name: str) -> Iterator[Subject]:
     if name.lower() in rules:
         yield rules[name.lower()]
         return
-    if name in CATALOGUE or name in ALL_DERIVED:
-        yield CATALOGUE[name] if name in CATALOGUE else ALL_DERIVED[name]
+    if name in ROWS:
+        yield ROWS[name]
         return
     exact = [metric for metric in CATALOGUE.values() if name in metric.names]
     yield from exact or _labelled(name)
@@ -141,14 +141,13 @@ def _subjects(name: str) -> Iterator[Subject]:
 
 def _named(recorded: RecordedName, rollup: str) -> NamedRollup:
     keys = [key for key, metric in CATALOGUE.items() if recorded.name in {split(name)[0] for name in metric.names}]
-    answers = [one for one in MISTAKEN.get(recorded.name, ()) if one in CATALOGUE or one in ALL_DERIVED]
+    answers = [one for one in MISTAKEN.get(recorded.name, ()) if one in ROWS]
     return NamedRollup(recorded, rollup, (*keys, *answers))
 
 
 def _labelled(label: str) -> Iterator[Row]:
     wanted = label.lower()
-    rows: list[Row] = [*CATALOGUE.values(), *ALL_DERIVED.values()]
-    for row in rows:
+    for row in ROWS.values():
         labels = {row.label.lower(), row.shown_as.lower()} if isinstance(row, Metric) else {row.label.lower()}
         if wanted and wanted in labels:
             yield row

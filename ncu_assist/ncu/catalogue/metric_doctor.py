@@ -10,6 +10,7 @@ from ncu_assist.ncu.catalogue.derived import ALL_DERIVED
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.mistaken_names import MISTAKEN
 from ncu_assist.ncu.catalogue.recorded_names import recorded_names
+from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.ncu.catalogue.spelling import ROLLUPS, USUAL, join, nearest, split
 
 NAMES = frozenset(name for metric in CATALOGUE.values() for name in metric.names)
@@ -98,7 +99,7 @@ def _candidates(name: str, available: Available) -> Iterator[str]:
         yield from (join(base, one) for one in _rollups(base, rollup, available))
     for other in nearest(base, available.rollups, 3):
         yield from (join(other, one) for one in (rollup, *_rollups(other, rollup, available)))
-    for one in nearest(name.lower(), [*CATALOGUE, *ALL_DERIVED, *MISTAKEN]):
+    for one in nearest(name.lower(), [*ROWS, *MISTAKEN]):
         yield from _answers(one, available) if one in MISTAKEN else (one,)
 
 
@@ -128,7 +129,7 @@ def _reason(name: str, available: Available) -> str:
     recorded = recorded_names().get(base)
     if base in available.rollups:
         return f"has no rollup .{rollup}" if rollup else "needs a rollup"
-    if name in CATALOGUE or name in ALL_DERIVED:
+    if name in ROWS:
         return f"is not what {available.where} has the counters for"
     if recorded is None:
         return "is a name that no recorded chip has"
@@ -140,7 +141,7 @@ def _reason(name: str, available: Available) -> str:
 
 
 def _question(name: str) -> str:
-    known = CATALOGUE.get(name) or ALL_DERIVED.get(name)
+    known = ROWS.get(name)
     by_name = next((metric for metric in CATALOGUE.values() if name in metric.names), None)
     meaning = known.meaning if known else by_name.meaning if by_name else ""
     return f"{name}, {meaning}" if meaning else name

@@ -33,11 +33,13 @@ BATCH_BYTES = 48 << 20  # of launches in one child process, which then takes abo
 class SourceTables:
     """Where time and traffic went: ``sass`` has a row for each instruction, ``lines`` for each source line.
 
-    ``source_tables.sass_frame`` and ``source_tables.lines_frame`` say which columns they have.
+    ``source_tables.sass_frame`` and ``source_tables.lines_frame`` say which columns they have. ``texts`` are the
+    imported files whole, by the names in ``lines``.
     """
 
     sass: pd.DataFrame
     lines: pd.DataFrame
+    texts: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ def read_source(
     """
     found = _found(_Work(path, name or path.name, timeout_s, memory_bytes, time.monotonic() + timeout_s), launches)
     sass = sass_frame(found)
-    return SourceTables(sass, lines_frame(sass, found))
+    return SourceTables(sass, lines_frame(sass, found), _texts(found))
 
 
 def read_lines(
@@ -84,8 +86,13 @@ def read_lines(
     """
     deadline = time.monotonic() + timeout_s
     found = _found(_Work(path, name, timeout_s, memory_bytes, deadline, stopped, with_sass=False), launches)
+    return SourceLines(lines_frame(sass_frame(found), found), _texts(found))
+
+
+def _texts(found: Sequence[LaunchSource]) -> dict[str, str]:
+    """Return the imported files whole, by name; of one name that of the first launch."""
     files = [file for one in reversed(found) for file in one.sources()]
-    return SourceLines(lines_frame(sass_frame(found), found), {file.name: file.content or "" for file in files})
+    return {file.name: file.content or "" for file in files}
 
 
 def _found(work: _Work, launches: Collection[int] | None) -> list[LaunchSource]:

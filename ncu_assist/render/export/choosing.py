@@ -12,7 +12,7 @@ from ncu_assist.frame import by_launch
 from ncu_assist.ncu.catalogue.available_names import Available, in_report
 from ncu_assist.ncu.catalogue.derived import ALL_DERIVED
 from ncu_assist.ncu.catalogue.metric_doctor import check_names, spelled
-from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.ncu.catalogue.rows import ROWS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,7 +85,7 @@ def _is_pattern(asked: str, names: Collection[str]) -> bool:
 
 def _matching(pattern: str, names: Iterable[str], available: Available) -> list[str]:
     found = sorted(name for name in names if fnmatch.fnmatchcase(name, pattern))
-    keys = (key for key in (*CATALOGUE, *ALL_DERIVED) if fnmatch.fnmatchcase(key, pattern))
+    keys = (key for key in ROWS if fnmatch.fnmatchcase(key, pattern))
     return found or [key for key in keys if spelled(key, available)]
 
 

@@ -6,15 +6,11 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from ncu_assist.ncu.catalogue.derived import ALL_DERIVED, Derived
-from ncu_assist.ncu.catalogue.metric import Metric
-from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.ncu.code import Code
 from ncu_assist.rules.diagnosis import Ranked
 from ncu_assist.rules.of_run import Told
 from ncu_assist.rules.places import places
-
-UNITS: dict[str, Metric | Derived] = {**CATALOGUE, **ALL_DERIVED}
 
 
 def diagnosis_json(told: Told | None, code: Code | None = None) -> dict[str, Any]:
@@ -40,9 +36,7 @@ def _finding(ranked: Ranked, told: Told, code: Code | None) -> dict[str, Any]:
         "severity": ranked.severity,
         "message": finding.message,
         "estimated_speedup": speedup if math.isfinite(speedup) else None,
-        "evidence": [
-            {"metric": key, "value": told.facts.get(key), "unit": UNITS[key].unit} for key in finding.evidence
-        ],
+        "evidence": [{"metric": key, "value": told.facts.get(key), "unit": ROWS[key].unit} for key in finding.evidence],
         "lines": [asdict(place) for place in places(finding, code)] if code else [],
         "detail": finding.detail,
         "assumed": finding.assumed,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from ncu_assist.outcome import History
 from ncu_assist.render.history import Cell, Climb, Rung, climb
 from ncu_assist.render.history_words import notes
 from ncu_assist.render.json.values import answer, run_facts
+from ncu_assist.render.predictions import Prediction, predictions
 from ncu_assist.store import machine_hash, shown_source
 
 
@@ -16,10 +18,13 @@ def history_json(history: History) -> dict[str, Any]:
 
     ``share_of_copy`` is 1 where a version is as fast as a device copy of the same bytes. ``percent`` is the share of
     peak of the busiest unit. ``geomean`` is over the ``compared`` workloads and may hide a slower one, which ``worst``
-    and ``slower`` do not. Times in nanoseconds; ``ncu_duration_ns`` is of all launches together. Raises DamagedData for
-    counters that were changed.
+    and ``slower`` do not. ``prediction`` is of the workload shown: the faults of the version before that are ``gone``,
+    with what they were estimated to win, beside the speed-up ``achieved``; null where that cannot be told. Times in
+    nanoseconds; ``ncu_duration_ns`` is of all launches together. Raises DamagedData for counters or findings that were
+    changed.
     """
     shown = climb(history)
+    told = predictions(shown)
     return answer(
         "history",
         {
@@ -27,7 +32,7 @@ def history_json(history: History) -> dict[str, Any]:
             "source": shown.source if shown.newest else None,
             "workloads": [name for name in shown.workloads if name is not None],
             "shown_workload": shown.shown,
-            "rows": [_row(rung, shown) for rung in shown.rungs],
+            "rows": [_row(rung, shown) | {"prediction": _prediction(told.get(rung.version))} for rung in shown.rungs],
             "notes": list(notes(shown)),
         },
     )
@@ -69,6 +74,22 @@ def _cell(cell: Cell) -> dict[str, Any]:
         "clocks_mhz": verdict.clocks_mhz if verdict else None,
         "bottleneck": cell.bottleneck.name if cell.bottleneck else None,
         "percent": cell.bottleneck.percent if cell.bottleneck else None,
+    }
+
+
+def _prediction(one: Prediction | None) -> dict[str, Any] | None:
+    """``low`` is of the largest fault alone, ``high`` of all savings added up, null beyond the whole time."""
+    if one is None:
+        return None
+    achieved = one.achieved
+    return {
+        "source": one.source,
+        "tool": one.tool,
+        "gone": [asdict(fault) for fault in one.gone],
+        "appeared": [asdict(fault) for fault in one.appeared],
+        "estimated": {"low": one.low, "high": one.high} if one.gone else None,
+        "achieved": achieved.speedup if achieved else None,
+        "achieved_by": achieved.by if achieved else None,
     }
 
 

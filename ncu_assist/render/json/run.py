@@ -5,31 +5,23 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from ncu_assist.ncu.catalogue.derived import DERIVED, Derived
-from ncu_assist.ncu.catalogue.metric import Metric
-from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.ncu.code import Code
-from ncu_assist.ncu.hot_spots import HotSpots
-from ncu_assist.render.facts import LaunchRow, Shown, gather
+from ncu_assist.render.facts import LaunchRow, Shown
 from ncu_assist.render.json.diagnosis import diagnosis_json
 from ncu_assist.render.json.values import answer, run_facts, workload
-from ncu_assist.store import StoredRun
 
 
-def show_json(
-    stored: StoredRun,
-    chosen: str | None = None,
-    spots: HotSpots | None = None,
-    command: str = "show",
-    code: Code | None = None,
-) -> dict[str, Any]:
-    """Return a run; ``chosen`` is the workload whose ``metrics`` and ``stalls`` stand in it. Raises as gather does.
+def show_json(shown: Shown, command: str = "show") -> dict[str, Any]:
+    """Return a run; ``command`` prints the answer. ``launches`` are by workload, the longest first.
 
-    ``code`` gives findings their lines.
-    ``hot_lines`` and ``nvidia_findings`` are null where ``spots`` were not asked for; ``command`` prints the answer.
+    ``hot_lines`` and ``nvidia_findings`` are null, and lines of findings empty, where they were not asked for.
     """
-    shown = gather(stored, chosen)
-    profile = shown.run.profile
+    profile, close = shown.run.profile, shown.close
+    order = list(dict.fromkeys(row.launch.workload for row in shown.launches))
+    ranked = sorted(
+        shown.launches, key=lambda row: (order.index(row.launch.workload), -(row.launch.duration_ns or 0.0))
+    )
     return answer(
         command,
         {
@@ -38,22 +30,40 @@ def show_json(
             "profile": asdict(profile) if profile else None,
             "notes": shown.run.notes,
             "workloads": [workload(row) for row in shown.rows],
-            "launches": [_launch(row, code) for row in shown.launches],
+            "launches": [_launch(row, close.code) for row in ranked],
             "workload": shown.combined.workload,
+            "before": _before(shown),
             "bound_by": shown.bottleneck.name if shown.bottleneck else None,
-            "diagnosis": diagnosis_json(shown.told, code),
+            "diagnosis": diagnosis_json(shown.told, close.code),
             "metrics": _metrics(shown),
             "stalls": shown.combined.stalls,
-            "hot_lines": None if spots is None else [asdict(line) for line in spots.lines],
-            "nvidia_findings": None if spots is None else [asdict(finding) for finding in spots.findings],
-            "hot_lines_note": spots.note or None if spots else None,
+            "hot_lines": None if close.spots is None else [asdict(line) for line in close.spots.lines],
+            "nvidia_findings": None if close.nvidia is None else [asdict(finding) for finding in close.nvidia],
+            "hot_lines_note": close.note or (close.spots.note if close.spots else "") or None,
         },
     )
+
+
+def _before(shown: Shown) -> dict[str, Any] | None:
+    """Return the verdict against the version before; None where none was timed."""
+    if shown.before is None:
+        return None
+    verdict = shown.before.verdict
+    return {
+        "version": shown.before.version,
+        "verdict": verdict.verdict,
+        "reason": verdict.reason,
+        "speedup": verdict.speedup,
+        "low": verdict.low,
+        "high": verdict.high,
+        "pairs": verdict.pairs,
+    }
 
 
 def _launch(row: LaunchRow, code: Code | None) -> dict[str, Any]:
     launch = row.launch
     return {
+        "index": launch.index,
         "kernel": launch.kernel,
         "signature": launch.signature,
         "workload": launch.workload,
@@ -66,11 +76,10 @@ def _launch(row: LaunchRow, code: Code | None) -> dict[str, Any]:
 
 
 def _metrics(shown: Shown) -> dict[str, Any]:
-    catalogue: dict[str, Metric | Derived] = {**CATALOGUE, **DERIVED}
     return {
         key: {
-            "label": catalogue[key].label,
-            "unit": catalogue[key].unit,
+            "label": ROWS[key].label,
+            "unit": ROWS[key].unit,
             "value": value,
             "note": shown.combined.not_applicable.get(key),
             "coverage": asdict(part) if (part := shown.combined.coverage(key)) else None,

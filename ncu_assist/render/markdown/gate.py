@@ -8,6 +8,7 @@ from ncu_assist.gate import Gate, GateCheck
 from ncu_assist.quantity import quantity
 from ncu_assist.render.gate_complaints import Complaint, complaints
 from ncu_assist.render.gate_words import (
+    MOST_SAID,
     SHORT,
     caveats,
     limit_words,
@@ -20,8 +21,6 @@ from ncu_assist.render.gate_words import (
 )
 from ncu_assist.render.markdown.escape import escaped, paragraph
 from ncu_assist.render.markdown.table import folded, table
-
-MOST_SAID = 1000  # letters of one line
 
 
 def gate_markdown(gate: Gate) -> str:

@@ -6,6 +6,7 @@ from ncu_assist.outcome import History
 from ncu_assist.render.history import Cell, Climb, Rung, climb
 from ncu_assist.render.history_words import (
     ALL_WORKLOADS,
+    MOST_SAID,
     OF_COPY,
     UNDER_NCU,
     against,
@@ -18,9 +19,9 @@ from ncu_assist.render.history_words import (
 )
 from ncu_assist.render.markdown.escape import escaped, paragraph
 from ncu_assist.render.markdown.table import folded, table
+from ncu_assist.render.prediction_words import COLUMNS, HEADING, legend, rows, with_faults_gone
+from ncu_assist.render.predictions import predictions
 from ncu_assist.render.words import factor
-
-MOST_SAID = 500  # letters of one note
 
 
 def history_markdown(history: History) -> str:
@@ -32,8 +33,19 @@ def history_markdown(history: History) -> str:
     if len(shown.workloads) > 1:
         heading = f"Each version against the one before, on all {len(shown.workloads)} workloads"
         lines += ["", paragraph(ALL_WORKLOADS), "", *folded(heading, _all_workloads(shown))]
+    lines += _predictions(shown)
     told = [f"- {paragraph(note, MOST_SAID)}" for note in notes(shown)]
     return "\n".join([*lines, *(["", *told] if told else [])]) + "\n"
+
+
+def _predictions(shown: Climb) -> list[str]:
+    """Return what was promised of the faults that went away beside what was achieved; empty where none did."""
+    steps = with_faults_gone(predictions(shown).values())
+    if not steps:
+        return []
+    columns = list(zip(COLUMNS, ("left", "left", "right", "right"), strict=True))
+    body = [list(row) for step in steps for row in rows(step)]
+    return ["", paragraph(HEADING), "", *table(columns, body), "", *(f"- {paragraph(line)}" for line in legend(steps))]
 
 
 def _columns(shown: Climb) -> list[tuple[str, str]]:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from ncu_assist.ncu.catalogue.derived import ALL_DERIVED, Derived
-from ncu_assist.ncu.catalogue.metric import Metric
-from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.ncu.code import Code
 from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line
@@ -18,7 +16,6 @@ from ncu_assist.rules.places import Place, places
 
 MOST = 4  # further findings
 PLACE_WIDTH = 30  # columns for the name of a file
-LABELS: dict[str, Metric | Derived] = {**CATALOGUE, **ALL_DERIVED}
 
 
 def diagnosis_lines(told: Told, code: Code | None = None, width: int = NARROWEST) -> list[str]:
@@ -56,4 +53,4 @@ def _where(place: Place, width: int) -> str:
 
 def _evidence(ranked: Ranked, told: Told) -> list[str]:
     known = [(key, value) for key in ranked.finding.evidence if (value := told.facts.get(key)) is not None]
-    return [f"{LABELS[key].label} {quantity(value, LABELS[key].unit)}" for key, value in known]
+    return [f"{ROWS[key].label} {quantity(value, ROWS[key].unit)}" for key, value in known]

@@ -8,6 +8,7 @@ from ncu_assist.gate import Gate, GateCheck, GateWord
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.gate_complaints import complaints
 from ncu_assist.render.gate_words import (
+    MOST_SAID,
     SHORT,
     by_workload,
     caveats,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 COLORS: dict[GateWord, str] = {"pass": "green", "regression": "bold red", "unclear": "bold yellow"}
 MARKS: dict[GateWord, str] = {"pass": "", "regression": "✗ ", "unclear": "? "}
 MARGINS = 4  # between three columns
-MOST_SAID = 1000  # letters of one line
 
 
 def gate_text(gate: Gate, style: Style | None = None) -> str:

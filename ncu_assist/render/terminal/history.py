@@ -9,6 +9,7 @@ from ncu_assist.render.escape import one_line
 from ncu_assist.render.history import Cell, Climb, Rung, climb
 from ncu_assist.render.history_words import (
     ALL_WORKLOADS,
+    MOST_SAID,
     OF_COPY,
     UNDER_NCU,
     against,
@@ -20,6 +21,7 @@ from ncu_assist.render.history_words import (
     title,
     to_settle,
 )
+from ncu_assist.render.terminal.predictions import prediction_parts
 from ncu_assist.render.terminal.run import percent
 from ncu_assist.render.terminal.style import Align, Style, table, to_text
 from ncu_assist.render.words import factor
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 COLORS = {"faster": "green", "slower": "bold red", "unclear": "yellow", "not-comparable": "yellow"}
-MOST_SAID = 500  # letters of one note
 LONGEST_NAME = 24  # letters of a version that leave room for the rest of a line
 Column = tuple[str, Align]
 
@@ -45,6 +46,7 @@ def history_text(history: History, style: Style | None = None) -> str:
     parts += [Text(""), _times(shown)]
     parts += [Text(""), *_over_all(shown)] if len(shown.workloads) > 1 else []
     parts += [Text(line, style="dim") for line in ("", *_legend(shown))]
+    parts += prediction_parts(shown)
     told = [one_line(note, MOST_SAID) for note in notes(shown)]
     parts += [Text(line) for line in ("", *told)] if told else []
     settle = to_settle(shown)

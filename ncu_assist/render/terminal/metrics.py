@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from ncu_assist.ncu.catalogue.available_names import on_chip
 from ncu_assist.ncu.catalogue.chips import CHIPS
 from ncu_assist.ncu.catalogue.derived import Derived
-from ncu_assist.ncu.catalogue.lookup import Found, NamedRollup, Row, Subject
+from ncu_assist.ncu.catalogue.lookup import Found, NamedRollup, Subject
 from ncu_assist.ncu.catalogue.metric import Metric
 from ncu_assist.ncu.catalogue.metric_doctor import spelled
 from ncu_assist.ncu.catalogue.name_parts import read_name
 from ncu_assist.ncu.catalogue.nvidia_rules import NvidiaRule
 from ncu_assist.ncu.catalogue.recorded_names import RecordedName
+from ncu_assist.ncu.catalogue.rows import Row
 from ncu_assist.ncu.catalogue.spelling import ROLLUPS, USUAL, join, rollup_words
 from ncu_assist.ncu.catalogue.stalls import ISSUED, STALL_PREFIX, StallReason
 from ncu_assist.render.metric_words import COMBINE_WORDS, better_words, chip_words, noise_words, unit_words

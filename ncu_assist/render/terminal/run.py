@@ -1,22 +1,21 @@
-"""One run on a terminal: what it is, its times, its counters, its launches, its stalls."""
+"""One run on a terminal: what it is, verdict, times, what binds it, diagnosis, counters, launches."""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ncu_assist.ncu.catalogue.derived import DERIVED
-from ncu_assist.ncu.catalogue.metrics import CATALOGUE
-from ncu_assist.ncu.code import Code
-from ncu_assist.ncu.hot_spots import HotSpots
+from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.facts import LaunchRow, Shown, WorkloadRow, gather
+from ncu_assist.render.facts import LaunchRow, Shown, WorkloadRow
 from ncu_assist.render.terminal.diagnosis import diagnosis_lines
-from ncu_assist.render.terminal.hot_spots import hot_spots_text
+from ncu_assist.render.terminal.hot_spots import hot_lines_text
+from ncu_assist.render.terminal.nvidia_findings import nvidia_text
+from ncu_assist.render.terminal.speed_of_light import speed_of_light, warp_states
 from ncu_assist.render.terminal.style import Style, detected, table, to_text
-from ncu_assist.render.words import of_launches, origin
-from ncu_assist.store import StoredRun
+from ncu_assist.render.words import factor, of_launches, origin, verdict_sentence
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -24,9 +23,6 @@ if TYPE_CHECKING:
 
 KEY_METRICS = (
     "duration",
-    "sm_throughput",
-    "memory_throughput",
-    "dram_throughput",
     "dram_bandwidth",
     "dram_bytes",
     "l2_hit_rate",
@@ -37,62 +33,76 @@ KEY_METRICS = (
     "shared_wavefronts_excessive",
     "global_sectors_excessive",
     "local_spilling_requests",
-    "theoretical_occupancy",
-    "achieved_occupancy",
     "registers",
     "shared_memory",
     "instructions",
 )
-TOP_STALLS = 5
 MOST_LAUNCHES = 20
-BAR = 24
 
 
-def show_text(
-    stored: StoredRun,
-    workload: str | None = None,
-    style: Style | None = None,
-    spots: HotSpots | None = None,
-    code: Code | None = None,
-) -> str:
-    """Return a run as text; ``workload`` chooses whose counters are shown. Raises as ``gather`` does.
-
-    ``code`` says where the diagnosis happens.
-    Without ``spots``, the lines and findings that cost most, one line says how to get them.
-    """
+def show_text(shown: Shown, style: Style | None = None) -> str:
+    """Return a run as text. One line at the end says how to get what only its report holds."""
     from rich.text import Text
 
     style = style or detected()
-
-    shown = gather(stored, workload)
-    parts: list[RenderableType] = [Text(_title(shown), style="bold"), Text(_origin(shown), style="dim")]
+    parts: list[RenderableType] = [Text(one_line(shown.reference), style="bold"), Text(_origin(shown), style="dim")]
     parts += [Text(f"note: {one_line(note)}") for note in shown.run.notes]
+    parts += _verdict(shown)
     if shown.rows:
         parts += [Text(""), _times(shown.rows)]
         parts += [Text(line, style="red") for line in _failed_checks(shown.rows)]
     if shown.combined.launches:
-        told = diagnosis_lines(shown.told, code, style.width) if shown.told else []
-        parts += [Text(""), *(Text(line, "" if place else "bold") for place, line in enumerate(told))] if told else []
-        parts += [Text(""), Text(_counters_title(shown), style="bold"), _metrics(shown)]
-        parts += [Text(""), Text("Warp states", style="bold"), _stalls(shown)] if shown.combined.stalls else []
-    if spots is not None:
-        parts += hot_spots_text(spots, style.width)
+        parts += speed_of_light(shown)
+        parts += _diagnosis(shown, style.width)
+        parts += warp_states(shown)
+    if shown.close.spots is not None:
+        parts += hot_lines_text(shown.close.spots, style.width)
+    if shown.close.nvidia is not None:
+        parts += nvidia_text(shown.close.nvidia, len(shown.launches_shown), style.width)
+    if shown.combined.launches:
+        parts += [Text(""), Text("Counters", style="bold"), _metrics(shown)]
     if len(shown.launches_shown) > 1:
         parts += [Text(""), *_launches(shown.launches_shown)]
-    if spots is None and shown.keeps_report:
-        parts += [Text(""), Text(_offer(shown, style.width), style="dim")]
-    return to_text(parts, style)
+    return to_text([*parts, *_last(shown, style.width)], style)
 
 
-def _title(shown: Shown) -> str:
-    return one_line(shown.reference)
+def _verdict(shown: Shown) -> list[RenderableType]:
+    """Return the verdict against the version before, and how far the floor is; nothing of what was not timed."""
+    from rich.text import Text
+
+    lines: list[RenderableType] = []
+    if shown.before is not None:
+        name, verdict = shown.before.version, shown.before.verdict
+        said = verdict_sentence(shown.run.version, name, shown.combined.workload, verdict)
+        lines.append(Text(said, style="bold"))
+    copy = shown.row.timing.copy_ns if shown.row and shown.row.timing else None
+    if copy and shown.row and shown.row.share_of_copy:
+        share = shown.row.share_of_copy
+        far = f", {factor(1 / share)} away" if share < 1 else ": reached"
+        lines.append(Text(f"floor: {duration(copy)}, a device copy of the same bytes{far}"))
+    return [Text(""), *lines] if lines else []
 
 
-def _offer(shown: Shown, width: int) -> str:
-    """Return how to see source lines and findings, with a command to paste where that fits on the line."""
-    what = "source lines, NVIDIA's findings:"
-    command = f"{what} ncu-assist show --lines {shlex.quote(one_line(shown.reference))}"
-    return command if len(command) <= width else f"{what} ncu-assist show --lines"
+def _diagnosis(shown: Shown, width: int) -> list[RenderableType]:
+    from rich.text import Text
+
+    told = diagnosis_lines(shown.told, shown.close.code, width) if shown.told else []
+    return [Text(""), *(Text(line, "" if place else "bold") for place, line in enumerate(told))] if told else []
+
+
+def _last(shown: Shown, width: int) -> list[RenderableType]:
+    """Return what the report would add and how to see it, or why it adds nothing."""
+    from rich.text import Text
+
+    close = shown.close
+    if close.note:
+        return [Text(""), Text(f"note: {close.note}")]
+    options = ["--lines"] * (close.spots is None) + ["--ncu-rules"] * (close.nvidia is None)
+    if not options or not shown.keeps_report:
+        return []
+    short = f"more: ncu-assist show {' '.join(options)}"
+    whole = f"{short} {shlex.quote(one_line(shown.reference))}"
+    return [Text(""), Text(whole if len(whole) <= width else short, style="dim")]
 
 
 def _origin(shown: Shown) -> str:
@@ -149,43 +159,36 @@ def _failed_checks(rows: tuple[WorkloadRow, ...]) -> list[str]:
     return [f"{one_line(row.workload.name)}: {one_line(row.check.reason)}" for row in failed if row.check]
 
 
-def _counters_title(shown: Shown) -> str:
-    where = f" of {one_line(shown.combined.workload)}" if shown.combined.workload else ""
-    count = len(shown.combined.launches)
-    title = f"Counters{where}" + (f", {count} launches together" if count > 1 else "")
-    bound = shown.bottleneck
-    return f"{title}: bound by {bound.name} ({bound.percent:.0f} % at the busiest unit)" if bound else title
-
-
 def _metrics(shown: Shown) -> Table:
     made = table(("metric (under ncu)", "left"), ("value", "right"), ("", "left"))
     for key in KEY_METRICS:
-        metric = CATALOGUE[key] if key in CATALOGUE else DERIVED[key]
+        metric = ROWS[key]
         value = shown.combined.values[key]
         text = quantity(value, metric.unit) if value is not None else shown.combined.not_applicable.get(key, "-")
         made.add_row(metric.label, text, of_launches(shown.combined.coverage(key)))
     return made
 
 
-def _stalls(shown: Shown) -> Table:
-    made = table(("stalled for", "left"), ("share", "right"), ("", "left"))
-    for reason, share in list(shown.combined.stalls.items())[:TOP_STALLS]:
-        made.add_row(one_line(reason.replace("_", " ")), f"{share:.1f} %", "█" * round(share / 100 * BAR))
-    return made
-
-
-def _launches(rows: tuple[LaunchRow, ...]) -> list[RenderableType]:
+def _launches(rows: Sequence[LaunchRow]) -> list[RenderableType]:
+    """Return the launches, the longest first, each with what the rules say of it alone."""
     from rich.text import Text
 
-    made = table(("launch", "left"), ("duration", "right"), ("grid", "right"), ("block", "right"), ("bound by", "left"))
+    made = table(
+        ("launch", "left"), ("duration", "right"), ("grid", "right"), ("block", "right"), ("diagnosis", "left")
+    )
     for row in rows[:MOST_LAUNCHES]:
         launch = row.launch
         made.add_row(
-            Text(one_line(launch.kernel)),
+            Text(one_line(launch.kernel, 40)),
             duration(launch.duration_ns) if launch.duration_ns is not None else "-",
             "x".join(map(str, launch.grid)),
             "x".join(map(str, launch.block)),
-            row.bottleneck.name if row.bottleneck else "-",
+            _said(row),
         )
     rest = len(rows) - MOST_LAUNCHES
     return [made, Text(f"and {rest} more")] if rest > 0 else [made]
+
+
+def _said(row: LaunchRow) -> str:
+    findings = row.told.diagnosis.findings if row.told else ()
+    return findings[0].finding.rule if findings else row.bottleneck.name if row.bottleneck else "-"

@@ -1,0 +1,30 @@
+"""The file in which a parent leaves a request for its child, whatever it asks to be measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+import msgspec
+
+FILE = "request.json"
+T = TypeVar("T")
+
+
+class Filed(Protocol):
+    """A request that knows the file it belongs into, which is called ``FILE``."""
+
+    @property
+    def path(self) -> Path: ...
+
+
+def write(request: Filed) -> Path:
+    """Write a request into its folder and return the file."""
+    request.path.parent.mkdir(parents=True, exist_ok=True)
+    request.path.write_bytes(msgspec.json.encode(request))
+    return request.path
+
+
+def read(path: Path, kind: type[T]) -> T:
+    """Return the request in a file, of the kind that was written there."""
+    return msgspec.json.decode(path.read_bytes(), type=kind)

@@ -1,0 +1,148 @@
+"""What the tool promised of the faults that a version got rid of, beside what that version achieved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ncu_assist import __version__
+from ncu_assist.ceilings import ceilings_of
+from ncu_assist.diff.comparability import differences
+from ncu_assist.frame import Combined
+from ncu_assist.render.history import Cell, Climb, Rung
+from ncu_assist.rules import RULES
+from ncu_assist.rules.kept import judged
+from ncu_assist.store import StoredRun
+from ncu_assist.store.findings import Judged, StoredFinding
+
+Source = Literal["stored", "computed now"]
+By = Literal["bench", "unpaired samples", "launches under ncu", "ncu"]
+
+
+@dataclass(frozen=True)
+class Achieved:
+    """The speed-up over the version before, and what it was taken from: best a bench that timed both, paired."""
+
+    speedup: float
+    by: By
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The faults of ``before`` that ``version`` no longer has, and those that it has anew, the largest first.
+
+    ``source`` says of what the estimates are: stored when ``before`` was archived, by version ``tool``, or computed now
+    for a run that keeps none. A fault is gone where its rule answers and finds nothing above ``info``.
+    """
+
+    version: str
+    before: str
+    source: Source
+    tool: str
+    duration_ns: float | None  # of ``before``, that savings are of
+    gone: tuple[StoredFinding, ...]
+    appeared: tuple[StoredFinding, ...]
+    achieved: Achieved | None
+
+    @property
+    def low(self) -> float | None:
+        """What the largest fault alone was to win: all of it, if the others waste the same time once more."""
+        return max((one.estimated_speedup for one in self.gone if one.estimated_speedup), default=None)
+
+    @property
+    def high(self) -> float | None:
+        """What the faults were to win if each wastes time of its own; None where that is more time than there was."""
+        saved = [one.saved_ns for one in self.gone]
+        left = (self.duration_ns or 0.0) - sum(one or 0.0 for one in saved)
+        return (self.duration_ns or 0.0) / left if left > 0.0 and None not in saved else None
+
+
+@dataclass(frozen=True)
+class _Opinion:
+    """What was said of a version on one workload, by rules of which all are known."""
+
+    judged: Judged
+    rules: tuple[str, ...]
+    tool: str
+    source: Source
+
+    @property
+    def faults(self) -> dict[tuple[str, str], StoredFinding]:
+        """Findings above ``info``; one pipe at its limit is another fault than the next."""
+        return {(one.rule, one.detail.get("pipe", "")): one for one in self.judged.findings if one.severity != "info"}
+
+    def answers(self, rule: str) -> bool:
+        return rule in self.rules and rule not in self.judged.unanswered
+
+
+def predictions(shown: Climb) -> dict[str, Prediction]:
+    """Return by version what became of the faults of the version before it, on the workload shown.
+
+    A version is left out where nothing was judged of one of the two or they cannot be compared. Raises DamagedData for
+    findings that were changed.
+    """
+    rungs = {rung.version: rung for rung in shown.rungs}
+    opinions = {name: _opinion(shown.cell(rung)) for name, rung in rungs.items()}
+    found = (_prediction(rung, rungs.get(rung.before or ""), shown, opinions) for rung in shown.rungs)
+    return {one.version: one for one in found if one is not None}
+
+
+def _prediction(
+    rung: Rung, before: Rung | None, shown: Climb, opinions: dict[str, _Opinion | None]
+) -> Prediction | None:
+    cell, now = shown.cell(rung), opinions[rung.version]
+    then = _stored(cell.predicted, cell.workload) if cell.predicted else opinions.get(rung.before or "")
+    if before is None or then is None or now is None or _forbidden(shown.cell(before), cell):
+        return None
+    return Prediction(
+        version=rung.version,
+        before=before.version,
+        source=then.source,
+        tool=then.tool,
+        duration_ns=then.judged.duration_ns,
+        gone=_only_in(then, now),
+        appeared=_only_in(now, then),
+        achieved=_achieved(shown.cell(before), cell),
+    )
+
+
+def _only_in(one: _Opinion, other: _Opinion) -> tuple[StoredFinding, ...]:
+    """Return the faults of one side that the other can answer for and does not have."""
+    return tuple(fault for key, fault in one.faults.items() if key not in other.faults and other.answers(fault.rule))
+
+
+def _opinion(cell: Cell) -> _Opinion | None:
+    if cell.stored is None or cell.combined is None:
+        return None
+    return _stored(cell.stored, cell.workload) or _computed_now(cell.stored, cell.combined)
+
+
+def _stored(stored: StoredRun, workload: str | None) -> _Opinion | None:
+    findings = stored.findings()
+    found = findings.of_workload(workload) if findings else None
+    return _Opinion(found, findings.rules, findings.tool, "stored") if found and findings else None
+
+
+def _computed_now(stored: StoredRun, combined: Combined) -> _Opinion | None:
+    device, reports = stored.run.device, stored.folder.parent.parent.parent
+    found = judged(stored.run, combined, ceilings_of(device, reports) if device else None)
+    return _Opinion(found, tuple(RULES), __version__, "computed now") if found else None
+
+
+def _forbidden(before: Cell, after: Cell) -> bool:
+    if after.verdict is not None:
+        return after.verdict.verdict == "not-comparable"
+    runs = [one.stored.run for one in (before, after) if one.stored]
+    sides = [(run, run.workload(after.workload or "")) for run in runs]
+    return len(sides) < 2 or bool(differences(sides[0], sides[1])[1])
+
+
+def _achieved(before: Cell, after: Cell) -> Achieved | None:
+    """Return the ratio of times: of the verdict where there are samples, else of the durations under ncu."""
+    verdict = after.verdict
+    if verdict is not None and after.speedup is not None:
+        many: By = "unpaired samples" if after.workload is not None and after.timing else "launches under ncu"
+        return Achieved(after.speedup, "bench" if verdict.pairs else many)
+    if before.duration_ns and after.duration_ns:
+        return Achieved(before.duration_ns / after.duration_ns, "ncu")
+    return None

@@ -1,0 +1,79 @@
+"""How near a run came to what its GPU can do, on a terminal: bars of throughput, warp states, occupancy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ncu_assist.ncu.catalogue.rows import ROWS
+from ncu_assist.quantity import digits, quantity
+from ncu_assist.render.escape import one_line
+from ncu_assist.render.facts import Shown
+from ncu_assist.render.terminal.style import table
+from ncu_assist.rules.low_occupancy import allowed_blocks
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+BARS = ("sm_throughput", "memory_throughput", "l1_cache_throughput", "l2_cache_throughput", "dram_throughput")
+LIMITS = {"shared": "shared memory", "blocks": "places for blocks"}  # in words
+TOP_STALLS = 5
+BAR = 24
+
+
+def speed_of_light(shown: Shown) -> list[RenderableType]:
+    """Return a bar for each unit, in percent of its peak; none without such counters."""
+    from rich.text import Text
+
+    values = shown.combined.values
+    known = [(key, value) for key in BARS if (value := values[key]) is not None]
+    if not known:
+        return []
+    made = table(("of its peak", "left"), ("", "right"), ("", "left"), ("", "left"))
+    for key, value in known:
+        rate = values["dram_bandwidth"] if key == "dram_throughput" else None
+        made.add_row(ROWS[key].label, f"{value:.1f} %", _bar(value), quantity(rate, "byte/s") if rate else "")
+    return [Text(""), Text(_title(shown), style="bold"), made]
+
+
+def warp_states(shown: Shown) -> list[RenderableType]:
+    """Return where warps spent their time and how many there were; nothing where that was not sampled."""
+    from rich.text import Text
+
+    occupancy = [Text(line) for line in _occupancy(shown)]
+    if not shown.combined.stalls:
+        return [Text(""), *occupancy] if occupancy else []
+    return [Text(""), Text("Warp states", style="bold"), _stalls(shown), *occupancy]
+
+
+def _title(shown: Shown) -> str:
+    where = f" of {one_line(shown.combined.workload)}" if shown.combined.workload else ""
+    count = len(shown.combined.launches)
+    title = f"Speed of light{where}" + (f", {count} launches together" if count > 1 else "")
+    bound = shown.bottleneck
+    return f"{title}: bound by {bound.name} ({bound.percent:.0f} %)" if bound else title
+
+
+def _bar(percent: float) -> str:
+    return "█" * min(BAR, max(0, round(percent / 100 * BAR)))
+
+
+def _stalls(shown: Shown) -> Table:
+    made = table(("stalled for", "left"), ("share", "right"), ("", "left"))
+    for reason, share in list(shown.combined.stalls.items())[:TOP_STALLS]:
+        made.add_row(one_line(reason.replace("_", " ")), f"{share:.1f} %", _bar(share))
+    return made
+
+
+def _occupancy(shown: Shown) -> list[str]:
+    """Return the occupancy and what limits it, with the blocks that each limit allows; empty without counters."""
+    values = shown.combined.values
+    shares = [f"{v:.0f} % {word}" for word in ("achieved", "theoretical") if (v := values[f"{word}_occupancy"])]
+    allowed = allowed_blocks(shown.told.facts) if shown.told and len(shown.combined.launches) == 1 else {}
+    if not shares or not allowed:
+        return [f"Occupancy: {', '.join(shares)}"] if shares else []
+    fewest = min(allowed.values())
+    names = " and ".join(LIMITS.get(word, word) for word, count in allowed.items() if count == fewest)
+    ranked = sorted(allowed.items(), key=lambda one: one[1])
+    counts = ", ".join(f"{LIMITS.get(word, word)} {digits(count)}" for word, count in ranked)
+    return [f"Occupancy: {', '.join(shares)}, limited by {names}", f"  blocks that fit an SM: {counts}"]

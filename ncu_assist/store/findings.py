@@ -1,0 +1,74 @@
+"""The findings of a run as they were when it was archived: ``findings.json``, which is read and never recomputed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import msgspec
+
+from ncu_assist.errors import DamagedData
+
+FINDINGS = "findings.json"
+SCHEMA = "ncu-assist.findings/1"
+
+
+@dataclass(frozen=True)
+class StoredFinding:
+    """What one rule said, and what it promised: the time that a fix could save, and what it would come to.
+
+    ``estimated_speedup`` is None where nothing would be left of the time. ``detail`` names the pipe or the limiter.
+    """
+
+    rule: str
+    severity: str  # high, medium, low, info
+    saved_ns: float | None
+    estimated_speedup: float | None
+    detail: dict[str, str] = field(default_factory=dict)
+    assumed: bool = False  # rests on a ceiling that was not measured on this GPU
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Launches that were judged together, what could win most first.
+
+    ``whole``: they are all launches of a workload. ``launch`` and ``kernel`` are None where they are several.
+    ``unanswered`` are the rules that lacked counters.
+    """
+
+    workload: str | None
+    whole: bool
+    launch: int | None
+    kernel: str | None
+    duration_ns: float | None
+    findings: tuple[StoredFinding, ...]
+    unanswered: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a version of the tool said of a run; ``rules`` are all that it knew, so that silence is an answer."""
+
+    tool: str
+    rules: tuple[str, ...]
+    judged: tuple[Judged, ...]
+    schema: str = SCHEMA
+
+    def of_workload(self, workload: str | None) -> Judged | None:
+        """Return what was said of all launches of a workload together; None where there was nothing to judge."""
+        return next((one for one in self.judged if one.whole and one.workload == workload), None)
+
+
+def findings_json(findings: Findings) -> bytes:
+    """Return findings as the archive keeps them."""
+    return msgspec.json.format(msgspec.json.encode(findings), indent=1) + b"\n"
+
+
+def decode_findings(data: bytes, name: str) -> Findings:
+    """Return what ``findings_json`` wrote; raises DamagedData, which names the file, for anything else."""
+    try:
+        findings = msgspec.json.decode(data, type=Findings)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DamagedData(f"{name} cannot be read: {error}", "ncu-assist verify") from error
+    if findings.schema != SCHEMA:
+        raise DamagedData(f"{name} has schema '{findings.schema}', this version reads '{SCHEMA}'")
+    return findings

@@ -1,0 +1,102 @@
+"""Which runs a gate holds against each other: candidates and baselines by name, and what is said of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from factories import DEVICE, launch
+from gated import BOTH, CONFLICTS, LARGE, LATER, NO_CONFLICTS, SMALL, Archive, judged
+from kernel_folder import write_kernel
+
+from ncu_assist.errors import UsageProblem
+from ncu_assist.render.markdown.gate import gate_markdown
+from ncu_assist.render.terminal.gate import gate_text
+from ncu_assist.spec import source_sha256
+from ncu_assist.store.baselines import set_baseline
+
+
+def test_the_baseline_is_of_the_candidates_kernel(archive: Archive) -> None:
+    archive.save("v0_torch", BOTH)
+    archive.save("v1_own", BOTH)
+    archive.save("v0_other", {SMALL: 1.0}, kernel="other", created="2027-01-01T00:00:00Z")
+    result = judged(archive, "add_one/v1", "time:5%")
+    assert result.baseline.run.kernel == "add_one"
+    set_baseline(archive.store, archive.store.runs("add_one", "v1_own")[0])
+    itself = judged(archive, "add_one/v1", "time:5%")
+    assert (itself.exit_code, itself.notes) == (0, ("the candidate is the baseline itself",))
+    with pytest.raises(UsageProblem, match="are different kernels"):
+        judged(archive, "add_one/v1", against="other/v0")
+
+
+def test_without_a_baseline_the_way_to_one_is_shown(archive: Archive) -> None:
+    archive.save("v1_own", BOTH)
+    with pytest.raises(UsageProblem, match="no baseline is set") as error:
+        judged(archive)
+    assert error.value.hint == "ncu-assist baseline set add_one/v1_own"
+
+
+@pytest.mark.parametrize(
+    ("candidate", "words"),
+    [
+        ("add_on", "did you mean 'add_one'"),
+        ("add_one/v9", "has no version 'v9'"),
+        ("v9", "no kernel or reference 'v9'; did you mean 'v0'"),
+        ("nope", "no kernel or reference 'nope'; kernels: add_one; versions: v0, v0_torch"),
+        ("v0_torh", "did you mean 'v0_torch'"),
+    ],
+)
+def test_a_candidate_that_is_not_there(archive: Archive, candidate: str, words: str) -> None:
+    archive.save("v0_torch", BOTH)
+    with pytest.raises(UsageProblem, match=words):
+        judged(archive, candidate)
+
+
+def test_nothing_measured_yet(archive: Archive) -> None:
+    with pytest.raises(UsageProblem):
+        judged(archive, "add_one")
+
+
+def test_a_program_without_a_version_0(archive: Archive) -> None:
+    foreign = {"kernel": "train", "source_sha256": None, "workloads": (), "checks": ()}
+    for version in ("before", "after"):
+        archive.save(version, {SMALL: 0}, {}, launches=(launch(workload=None),), **foreign)
+    with pytest.raises(UsageProblem, match="no baseline is set") as error:
+        judged(archive, "train")
+    assert error.value.hint.startswith("ncu-assist baseline set train/")
+    check = judged(archive, "train/after", "instructions:+0", against="before").checks[0]
+    assert (check.workload, check.outcome) == (None, "pass")
+    assert judged(archive, "train/after", against="before").exit_code == 4
+
+
+def test_runs_of_the_candidates_gpu_stand_in_for_a_baseline_of_another(archive: Archive) -> None:
+    elsewhere = {"device": replace(DEVICE, name="NVIDIA H100"), "bench_id": "bench-0"}
+    archive.save("v0_torch", BOTH, {})
+    pinned = archive.save("v0_torch", BOTH, {CONFLICTS: 9.0}, **LATER, **elsewhere)
+    set_baseline(archive.store, pinned)
+    archive.save("v1_own", {SMALL: 9e4, LARGE: 9e5}, {})
+    result = judged(archive, "v1", "time:2%", NO_CONFLICTS)
+    assert result.outcome == "pass"
+    assert {check.baseline for check in result.checks if not check.limit.is_on_time} == {0.0}
+
+
+def test_a_source_that_was_edited_since_is_said(archive: Archive) -> None:
+    names = ("v0_torch.py", "v1_own.py")
+    folder = write_kernel(archive.project.root, dict.fromkeys(names, "import torch\n"))
+    paths = [folder / name for name in names]
+    for path in paths:
+        archive.save(path.stem, BOTH, source_sha256=source_sha256(path))
+    assert judged(archive, "add_one", "time:5%").notes == ()
+    paths[1].write_text("import torch, math\n")
+    assert judged(archive, "add_one", "time:5%").notes == ("v1 has changed since it was measured",)
+
+
+def test_a_candidate_that_was_not_measured_here_is_said(archive: Archive) -> None:
+    archive.save("v0_torch", {SMALL: 1e5}, machine="other")
+    archive.save("v1_own", {SMALL: 9e4}, machine="other", source="recorded")
+    recorded = judged(archive, "v1")
+    assert (recorded.exit_code, recorded.source) == (0, "recorded")
+    for shown in (gate_text(recorded), gate_markdown(recorded)):
+        assert "nothing was measured on this machine: v1 is a recorded run" in shown
+    archive.save("v2_live", {SMALL: 9e4})
+    assert "nothing was measured" not in gate_text(judged(archive, "v2"))
