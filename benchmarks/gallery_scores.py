@@ -1,8 +1,9 @@
 """Hold the diagnoses against the fault gallery: which finding stands first, beside the one that must.
 
-    python benchmarks/gallery_scores.py [--half tuned|held-out] [--case NAME] [--nvidia]
+    python benchmarks/gallery_scores.py [--half tuned|held-out|blind] [--case NAME] [--nvidia] [--reports FOLDER]
 
-Reads tests/gallery/reports. ``--case`` prints everything of one case. The held-out half is for counting only.
+Reads tests/gallery/reports, of an H200, or the reports of another GPU. ``--case`` prints everything of one case. The
+held-out half is for counting only.
 ``--nvidia`` puts what Nsight Compute's own rules say of the same reports beside it: nvidia_rules.py says how they are
 ranked and read as ids.
 """
@@ -23,12 +24,13 @@ from ncu_assist.ncu.report import Report
 from ncu_assist.rules import RULES, Diagnosis, Facts, diagnose
 
 GALLERY = Path(__file__).resolve().parents[1] / "tests" / "gallery"
+REPORTS = GALLERY / "reports"
 sys.path.insert(0, str(GALLERY))
 
 from nvidia_rules import Theirs, advice_of, says_high  # noqa: E402
 from table import Case, cases  # noqa: E402
 
-HALVES = ("tuned", "held-out")
+HALVES = ("tuned", "held-out", "blind")
 
 
 @dataclass(frozen=True)
@@ -92,13 +94,13 @@ def remarks(found: Sequence[Judged]) -> tuple[int, int]:
 
 
 @cache
-def reports() -> tuple[Report, ...]:
-    return tuple(read_report(path) for path in sorted((GALLERY / "reports").glob("*.ncu-rep.zst")))
+def reports(folder: Path = REPORTS) -> tuple[Report, ...]:
+    return tuple(read_report(path) for path in sorted(folder.glob("*.ncu-rep.zst")))
 
 
-def combined_of(case: Case) -> tuple[Combined, Report] | None:
-    """Return the launches of a case together; None for one that was only timed."""
-    for report in reports():
+def combined_of(case: Case, folder: Path = REPORTS) -> tuple[Combined, Report] | None:
+    """Return the launches of a case together; None for one that was only timed, or not recorded in this folder."""
+    for report in reports(folder):
         own = [one for one in report.records if case.name in one.ranges]
         if own:
             tables = by_launch(report.metrics)
@@ -110,10 +112,10 @@ def _ceilings(report: Report) -> Ceilings | None:
     return ceilings_of(report.device) if report.device else None
 
 
-def judged(half: str | None = None) -> Iterator[Judged]:
-    """Yield every profiled case of a half with its diagnosis."""
-    for case in cases():
-        found = combined_of(case) if case.profile and half in (None, case.half) else None
+def judged(half: str | None = None, folder: Path = REPORTS) -> Iterator[Judged]:
+    """Yield every profiled case of a half, or of all, with its diagnosis."""
+    for case in (*cases(), *cases("blind")):
+        found = combined_of(case, folder) if case.profile and half in (None, case.half) else None
         if found:
             facts = Facts(found[0], found[1].device, _ceilings(found[1]), case.bytes, case.flops)
             yield Judged(case, facts, diagnose(facts, RULES), found[1])
@@ -124,8 +126,9 @@ def main() -> int:
     parser.add_argument("--half", choices=HALVES)
     parser.add_argument("--case")
     parser.add_argument("--nvidia", action="store_true")
+    parser.add_argument("--reports", type=Path, default=REPORTS)
     asked = parser.parse_args()
-    found = [one for one in judged(asked.half) if asked.case in (None, one.case.name)]
+    found = [one for one in judged(asked.half, asked.reports) if asked.case in (None, one.case.name)]
     for one in found:
         mark = "wolf" if one.cries_wolf else "ok" if one.first_is_right else "among" if one.is_among_three else "WRONG"
         told = ", ".join(

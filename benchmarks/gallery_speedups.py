@@ -1,8 +1,8 @@
 """Hold estimated speed-ups against achieved ones, over the pairs of the gallery: a fault, and the same work without it.
 
-    python benchmarks/gallery_speedups.py [--out benchmarks/results/gallery_h200.json]
+    python benchmarks/gallery_speedups.py [--reports FOLDER] [--out benchmarks/results/gallery_h200.json]
 
-Achieved: the fault's time over the fix's, both with CUDA events in one process (tests/gallery/reports/times.json).
+Achieved: the fault's time over the fix's, both with CUDA events in one process (times*.json in tests/gallery/reports).
 Estimated: of the finding that the case must have, else of the first one; NVIDIA's: its largest global estimate, and
 beside it the largest of the advice that can be read as the right id (nvidia_rules.py), where there is such. The error
 is the absolute natural logarithm of estimated over achieved. No pair is left out for its fit.
@@ -19,10 +19,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 
-from gallery_scores import GALLERY, HALVES, Judged, judged, say, score_rows, theirs
+from gallery_scores import HALVES, REPORTS, Judged, judged, say, score_rows, theirs
 from table import pairs
 
-TIMES = GALLERY / "reports" / "times.json"
+TIMES = ("times.json", "times_blind.json")
 TARGET = 0.25  # of the median absolute error
 COLUMNS = ("estimated", "nvidia_largest", "nvidia_fitting")
 
@@ -54,18 +54,23 @@ class LeftOut:
     reason: str
 
 
-def speedups(found: Sequence[Judged]) -> tuple[tuple[Pair, ...], tuple[LeftOut, ...]]:
+def speedups(found: Sequence[Judged], folder: Path = REPORTS) -> tuple[tuple[Pair, ...], tuple[LeftOut, ...]]:
     """Return the pairs whose fault is among these judged cases, and those that cannot be used."""
-    rows = {row["name"]: row for row in json.loads(TIMES.read_text())}
+    rows = {row["name"]: row for name in TIMES for row in _times(folder / name)}
     known = {one.case.name: one for one in found}
     used, out = [], []
-    for fault, fix in pairs():
+    for fault, fix in (*pairs(), *pairs("blind")):
         reason = _why_not(fault, fix, known, rows)
         if reason:
             out.append(LeftOut(fault, fix, reason))
         else:
             used.append(_pair(known[fault], fix, rows[fault]["median_us"] / rows[fix]["median_us"]))
     return tuple(used), tuple(out)
+
+
+def _times(path: Path) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = json.loads(path.read_text()) if path.exists() else []
+    return rows
 
 
 def median_error(some: Sequence[Pair], column: str) -> float:
@@ -110,16 +115,17 @@ def _pair(one: Judged, fix: str, achieved: float) -> Pair:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--reports", type=Path, default=REPORTS)
     asked = parser.parse_args()
-    found = tuple(judged())
-    used, out = speedups(found)
+    found = tuple(judged(folder=asked.reports))
+    used, out = speedups(found, asked.reports)
     _say_pairs(used, out)
     errors = _errors(used)
     for half, row in errors.items():
         say(f"{half:34}{row['pairs']:8}" + "".join(f"{row[column]:10.3f}" for column in COLUMNS))
     if asked.out:
         record = {
-            "gpu": "NVIDIA H200",
+            "gpu": found[0].report.device.name if found[0].report.device else None,
             "scores": {half: _scores(found, half) for half in HALVES},
             "target_median_abs_log_error": TARGET,
             "median_abs_log_error": errors,

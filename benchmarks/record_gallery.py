@@ -30,6 +30,7 @@ from ncu_assist.errors import NcuAssistError
 from ncu_assist.ncu import blanking, compressed, report_file
 from ncu_assist.ncu.command import ProfileOptions, child_environment, find_ncu, profile_argv
 from ncu_assist.ncu.log import read_log
+from ncu_assist.pipeline.gpus import query_gpus
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
@@ -45,14 +46,14 @@ LAUNCHES_A_REPORT = 26  # a report is lost as a whole when time runs out
 
 def main(out: Path, part: Part = "main") -> int:
     out.mkdir(parents=True, exist_ok=True)
-    table = cases(part)
+    table, model = cases(part), query_gpus().gpus[0].name.split()[1].lower()  # NVIDIA H200 -> h200
     program = build(Path(tempfile.mkdtemp(prefix="gallery-")), part)
     failed = time_cases(program, out / ("times.json" if part == "main" else f"times_{part}.json"), table)
     good = [not failed]
     with ThreadPoolExecutor(max_workers=2) as packers:  # blanking and packing one report while ncu writes the next
         packed = []
         for name, some in parts([case for case in table if case.name not in failed]):
-            target = out / f"gallery_{name}_full_h200.ncu-rep.zst"
+            target = out / f"gallery_{name}_full_{model}.ncu-rep.zst"
             if not target.exists():
                 report, whole = profile(program, some, target.name)
                 good.append(whole)

@@ -6,6 +6,8 @@ Hardware: each scheduler issues one instruction a cycle. A loop of nothing but m
 Cost: none. Faster is only less work: a better algorithm, a smaller type, or tensor cores where rounding allows them.
 
 Thresholds: 0.95 of what `ncu-assist ceilings` measured for the pipe on this GPU; without that 0.95 of 85 %, *assumed*.
+That was measured with operands that are used again; with three others a multiply-add waits for its registers, and such
+a loop reaches 85 % (diagnoses). So where warps wait most for their turn, the dispatcher or the pipe, that is enough.
 Three of four instructions must be multiply-adds in floats, or the tensor cores' best instruction of the chip (wgmma
 on 9.0): loop counters, addresses and loads of a tiled product take less than the fourth. Then issuing at that rate is
 as good as the pipe itself. Anything else that fills a pipe is `pipe-bound`.
@@ -39,6 +41,7 @@ NEEDS: tuple[str, ...] = (
     "fp32_fma_per_cycle",
 )
 NEEDED = 0.75  # of all instructions are the work itself
+ONLY_THE_PIPE = ("not_selected", "dispatch_stall", "math_pipe_throttle")  # a warp could issue, had it the place
 
 
 def find(facts: Facts) -> Finding | None:
@@ -72,6 +75,8 @@ def _fma(facts: Facts) -> Finding | None:
         return None
     reached, issued = busy(facts, FMA) / active, busy(facts, ISSUE) / active
     limit, assumed = fma_ceiling(facts)
+    if next(iter(facts.combined.stalls), "") in ONLY_THE_PIPE:
+        limit = min(limit, DONE * LOOP_REACHES)
     if max(reached, issued) < limit:
         return None
     words = "the FMA pipe" if reached >= limit else "the issue slots of multiply-adds"

@@ -12,7 +12,7 @@ that stays in L2 from the launch before.
 How it is told: 95 % of the bandwidth that a plain kernel reached on a GPU of this model for this mix of reads and
 writes and this number of bytes (`ncu-assist ceilings`; curves of known GPUs come with the tool). Without a measured
 curve 85 % of the peak, and from 75 % *assumed* where a launch moved less than 1 GB. What L2 still holds of its results
-at the end counts as moved. A rate within 1 % of that limit has reached it, below 1 GB within 3.3 %: repeats and GPUs of
+at the end counts as moved. A rate within 1 % of that limit has reached it, below 1 GB within 3.7 %: repeats and GPUs of
 one model differ by so much. DRAM bytes that uncoalesced accesses or repeated traffic waste, above 5 %, make it their
 fault instead.
 """

@@ -12,8 +12,8 @@ unrolled loop, cp.async or TMA into shared memory a few stages ahead. More warps
 How it is told: waits for loads are the first stall reason, nearly all that is loaded comes from DRAM, DRAM is the
 busiest unit and yet below what it can reach, loads are coalesced, and a warp brings less of its share of the bytes
 needed than the SM has of its warps: otherwise warps are what is missing, and `low-occupancy` says so. The time saved
-is the waiting, by what DRAM lacks to its ceiling; less than a tenth is not said. Several loads of a warp under way at once are not counted by the
-hardware: the bytes shown are a lower bound.
+is the waiting, by what DRAM lacks to its ceiling; less than a tenth is not said. Several loads of a warp under way at
+once are not counted by the hardware: the bytes shown are a lower bound.
 """
 
 from __future__ import annotations

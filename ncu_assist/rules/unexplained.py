@@ -10,8 +10,10 @@ missing.
 
 from __future__ import annotations
 
+from ncu_assist.diff.resources import Resource
 from ncu_assist.ncu.catalogue.stalls import STALL_REASONS
 from ncu_assist.rules.base import Finding
+from ncu_assist.rules.dram import OF_CEILING, fill, reach
 from ncu_assist.rules.facts import Facts
 
 ID = "unexplained"
@@ -23,15 +25,21 @@ def find(facts: Facts) -> Finding | None:
     busiest, top = facts.busiest(), next(iter(facts.combined.stalls.items()), None)
     nearest, evidence = "no resource was counted", list[str]()
     if busiest and busiest[1] > 0:
-        resource, share = busiest
-        nearest = (
-            f"the nearest ceiling is {resource.name}, busy {share:.0%} of the time, {1 - share:.0%} short of its peak"
-        )
-        evidence = [resource.busy]
+        nearest = f"the nearest ceiling is {busiest[0].name}, {_distance(facts, *busiest)}"
+        evidence = [busiest[0].busy]
     if top and top[0] in STALL_REASONS:
         evidence.append(f"warps_{top[0]}")
     stalls = (top[0],) if top else ()
     return Finding(ID, f"{nearest}; {_waits(top)}", 0.0, tuple(evidence), stalls=stalls)
+
+
+def _distance(facts: Facts, resource: Resource, share: float) -> str:
+    """Return how far a resource is from its ceiling: of DRAM the one measured for such a kernel, where there is one."""
+    limit = reach(facts)
+    if resource.name != "DRAM" or facts.ceilings is None or limit.assumed:
+        return f"busy {share:.0%} of the time, {1 - share:.0%} short of its peak"
+    reached = fill(facts) * OF_CEILING
+    return f"at {reached:.0%} of what a plain kernel of this mix and size gets ({limit.why})"
 
 
 def _waits(top: tuple[str, float] | None) -> str:
