@@ -79,9 +79,9 @@ def median_error(some: Sequence[Pair], column: str) -> float:
 
 
 def by_half(some: Sequence[Pair]) -> dict[str, tuple[Pair, ...]]:
-    """Return the pairs of each half (that of the fault), and all together."""
+    """Return the pairs of each half (that of the fault) that has any, and all together."""
     halves = {half: tuple(one for one in some if one.half == half) for half in HALVES}
-    return {**halves, "together": tuple(some)}
+    return {**{half: own for half, own in halves.items() if own}, "together": tuple(some)}
 
 
 def _why_not(fault: str, fix: str, known: dict[str, Judged], rows: dict[str, dict[str, object]]) -> str | None:
@@ -120,7 +120,7 @@ def main() -> int:
     found = tuple(judged(folder=asked.reports))
     used, out = speedups(found, asked.reports)
     _say_pairs(used, out)
-    errors = _errors(used)
+    errors = _errors(used) if used else {}
     for half, row in errors.items():
         say(f"{half:34}{row['pairs']:8}" + "".join(f"{row[column]:10.3f}" for column in COLUMNS))
     if asked.out:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
 
 from ncu_assist.diff import Diff
 from ncu_assist.errors import StageFailed
 from ncu_assist.record import Source
 from ncu_assist.store import Damage, StoredRun
+from ncu_assist.store.findings import Judged
 from ncu_assist.verdict import Verdict
 
 
@@ -54,13 +58,15 @@ class Standing:
 
     ``workload`` is None for a program that knows of none. ``run`` is None where the version was not measured on it,
     ``verdict`` where one of the two versions has no time. ``predicted`` is the run of the version before whose findings
-    were stored last before this version was first measured, None where there is none.
+    were stored last before this version was first measured, None where there is none. ``judged`` is what the rules say
+    now of a run that keeps no findings, on the workload whose times are shown.
     """
 
     workload: str | None
     run: StoredRun | None
     verdict: Verdict | None
     predicted: StoredRun | None = None
+    judged: Judged | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -132,3 +138,45 @@ class ArchiveState:
     kernels: tuple[KernelState, ...]
     runs: tuple[StoredRun, ...]
     damaged: tuple[Damage, ...]
+
+
+# the ladder page
+@dataclass(frozen=True)
+class KernelLadder:
+    """The history of a kernel with what its page says besides: what each version tried, every run, what is damaged.
+
+    ``tried`` is the comment at the top of a version's archived source, by version. ``state`` is None where no run can
+    be read.
+    """
+
+    history: History
+    state: KernelState | None
+    tried: Mapping[str, str]
+    runs: tuple[StoredRun, ...]  # newest first
+    damaged: tuple[Damage, ...]
+
+
+# what writing pages came to
+PageKind = Literal["run", "diff", "ladder", "index"]
+
+
+@dataclass(frozen=True)
+class WrittenPage:
+    """A page that was written; ``of`` is the reference, the two references or the kernel that it is of."""
+
+    kind: PageKind
+    of: str
+    path: Path
+
+
+@dataclass(frozen=True)
+class Written:
+    """All pages, in the order in which they were written; ``asked`` is the one that was asked for.
+
+    ``problems`` say why others could not be made, ``exit_code`` is the highest of theirs.
+    """
+
+    pages: tuple[WrittenPage, ...]
+    asked: WrittenPage
+    problems: tuple[str, ...] = ()
+    exit_code: int = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 DURATIONS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 SCALES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
-BYTES = {"byte": "B", "byte/s": "B/s", "byte/block": "B/block"}
+SHORT = {"byte": "B", "byte/s": "B/s", "byte/block": "B/block", "hz": "Hz"}
 DIGITS = 3
 PLAIN_UNITS = ("", "inst", "sector", "sectors", "register/thread", "warp")  # the label says what is counted
 
@@ -16,7 +16,7 @@ def quantity(value: float, unit: str) -> str:
     if unit == "ns":
         return duration(value)
     scale, prefix = next(((s, p) for s, p in SCALES if abs(value) >= s), (1.0, ""))
-    shown = "" if unit in PLAIN_UNITS else BYTES.get(unit, unit)
+    shown = "" if unit in PLAIN_UNITS else SHORT.get(unit, unit)
     return f"{digits(value / scale)} {prefix}{shown}".rstrip()
 
 
@@ -24,6 +24,11 @@ def duration(nanoseconds: float) -> str:
     """Return a time in the largest unit that leaves at least 1."""
     scale, unit = next(((s, u) for s, u in DURATIONS if abs(nanoseconds) >= s), (1.0, "ns"))
     return f"{digits(nanoseconds / scale)} {unit}"
+
+
+def percent(share: float) -> str:
+    """Return a share, 1 for all, as messages have it: ``92 %``."""
+    return f"{100 * share:.0f} %"
 
 
 def digits(value: float) -> str:

@@ -188,10 +188,7 @@ def decode(data: bytes) -> Run:
 
 
 def _is_untouched(data: bytes, digest: str) -> bool:
-    """Tell whether these are, but for the indentation, the very bytes that were hashed: half the time of reading a run.
-
-    False says nothing: the same record may have been written with other spaces or escapes.
-    """
+    """Tell whether these are the bytes that were hashed, in half the time; False says nothing: spaces may differ."""
     sealed, plain = (f',"digest":"{text}"}}'.encode() for text in (digest, ""))
     compact = msgspec.json.format(data, indent=-1)
     return compact.endswith(sealed) and hashlib.sha256(compact.removesuffix(sealed) + plain).hexdigest() == digest

@@ -143,6 +143,18 @@ def source_sha256(path: Path) -> str:
     return digest.hexdigest()
 
 
+def header_comment(code: bytes, suffix: str) -> str:
+    """Return what the comment at the top of a source says, without its signs; empty where it has none.
+
+    ``suffix`` is that of the file. It is the same comment that ``source_sha256`` leaves out.
+    """
+    found = HEADER_COMMENT[suffix].match(code) if suffix in HEADER_COMMENT else None
+    lines = found[0].decode("utf-8", "replace").splitlines() if found else []
+    sign = "//" if suffix == ".cu" else "#"
+    said = [line.strip().removeprefix(sign).rstrip() for line in lines if not line.startswith("#!")]
+    return "\n".join(line.removeprefix(" ") for line in said).strip("\n")
+
+
 def source_files(path: Path) -> tuple[Path, ...]:
     """Return a version's file followed by the local files it includes, directly or through another, sorted by name."""
     found: dict[Path, None] = {path: None}

@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from ncu_assist.errors import DamagedData
@@ -32,3 +34,12 @@ def test_a_run_survives_its_file() -> None:
 def test_a_changed_file_is_damaged(old: bytes, new: bytes, words: str) -> None:
     with pytest.raises(DamagedData, match=words):
         decode(encode(run()).replace(old, new, 1))
+
+
+def test_other_spaces_and_escapes_are_the_same_record() -> None:
+    run = Run("r", "k", "v", "live", "2026", "0", None, None, True, None, Toolchain(), (), notes=("µs",))
+    written = decode(encode(run))
+    for data in (json.dumps(json.loads(encode(run)), indent=3), json.dumps(json.loads(encode(run)))):
+        assert decode(data.encode()) == written
+    with pytest.raises(DamagedData):
+        decode(encode(run).replace("µs".encode(), b"ms"))

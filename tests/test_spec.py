@@ -5,7 +5,7 @@ from kernel_folder import PYTHON_VERSION, TOML, write_kernel
 
 from ncu_assist.errors import UsageProblem
 from ncu_assist.project import Project, find_project
-from ncu_assist.spec import Kernel, source_files, source_sha256
+from ncu_assist.spec import Kernel, header_comment, source_files, source_sha256
 from ncu_assist.spec_file import kernel_names, load_kernel, read_kernel
 
 
@@ -121,3 +121,17 @@ def test_what_the_header_comment_says_does_not_change_the_source(tmp_path: Path)
     python.write_text("import y\n")
     assert source_sha256(cuda) != before[0]
     assert source_sha256(python) != before[1]
+
+
+@pytest.mark.parametrize(
+    ("code", "suffix", "said"),
+    [
+        ("// Changes: a\n//\n//   b\r\n#include <x>\n// later\n", ".cu", "Changes: a\n\n  b"),
+        ("#!/usr/bin/python\n# Baseline.\nimport torch\n", ".py", "Baseline."),
+        ("import torch\n# later\n", ".py", ""),
+        ("# c++ knows no such comment\n", ".cu", ""),
+        ("# anything\n", ".txt", ""),
+    ],
+)
+def test_the_header_comment_without_its_signs(code: str, suffix: str, said: str) -> None:
+    assert header_comment(code.encode(), suffix) == said

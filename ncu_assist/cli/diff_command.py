@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from ncu_assist.cli import options
 from ncu_assist.cli.console import write, write_json
+from ncu_assist.cli.output import check_output, write_bytes
+from ncu_assist.errors import UsageProblem
+
+if TYPE_CHECKING:
+    from ncu_assist.diff import Diff, DiffOptions
+
+PAGE_ENDINGS = (".html", ".htm")
 
 
 @click.command("diff")
@@ -19,7 +27,13 @@ from ncu_assist.cli.console import write, write_json
 @click.option("--all", "every", is_flag=True, help="Every metric that a side has, not only those always looked at.")
 @click.option("--force", is_flag=True, help="Compare in spite of what forbids it; the answer says so.")
 @click.option("--explain", is_flag=True, help="Spell out the reason of the verdict, and by which rule it was found.")
-@options.text_format
+@click.option(
+    "--format",
+    "chosen_format",
+    type=click.Choice(["text", "markdown", "html"]),
+    help="Text unless --output names a page. Markdown fits the comment of a pull request, html is a page of its own.",
+)
+@click.option("--output", "-o", type=click.Path(path_type=Path), help="File for the page; stdout unless given.")
 @options.as_json
 def command(**given: Any) -> int:
     """Say which of two versions is faster, by how much and how sure that is; then why; then what changed.
@@ -33,7 +47,45 @@ def command(**given: Any) -> int:
     asked = Asked(**given)
     options.check_format(asked.as_json, asked.text_format)
     wish = DiffOptions(asked.workload, None, asked.force, asked.every)
-    result = compare(options.current_project(), (asked.baseline, asked.candidate), asked.kernel, wish)
+    if asked.text_format == "html":
+        return _write_page(asked, wish)
+    if asked.output is not None:
+        raise UsageProblem("--output is for a page", "--format html, or send the text to a file with >")
+    _write(compare(options.current_project(), (asked.baseline, asked.candidate), asked.kernel, wish), asked)
+    return 0
+
+
+def _write_page(asked: Asked, wish: DiffOptions) -> int:
+    from ncu_assist.pipeline.pages.diff import diff_page
+    from ncu_assist.pipeline.pages.files import write_page
+    from ncu_assist.pipeline.reading import two_named
+    from ncu_assist.store import Store
+
+    _check_place(asked.output)
+    project = options.current_project()
+    runs, informed = two_named(project, (asked.baseline, asked.candidate), asked.kernel, wish)
+    text = diff_page(runs, Store(project.reports), informed)
+    if asked.output is None:
+        write_bytes([text.encode("utf-8", "replace")], None)
+    else:
+        write_page(asked.output, text)
+    return 0
+
+
+def _check_place(path: Path | None) -> None:
+    """Raise UsageProblem, before the work, where no page may go: to a terminal, or over what is no page of ours."""
+    from ncu_assist.pipeline.pages.files import check_place
+
+    if path is None:
+        check_output(None, False, binary=True)
+        return
+    try:
+        check_place(path, force=False)
+    except UsageProblem as problem:  # --force is for runs that cannot be compared, not for files
+        raise UsageProblem(problem.message, "name another file with --output") from None
+
+
+def _write(result: Diff, asked: Asked) -> None:
     if asked.as_json:
         from ncu_assist.render.json import diff_json
 
@@ -46,7 +98,6 @@ def command(**given: Any) -> int:
         from ncu_assist.render.terminal import diff_text
 
         write(diff_text(result, explain=asked.explain))
-    return 0
 
 
 @dataclass(frozen=True)
@@ -60,5 +111,12 @@ class Asked:
     every: bool
     force: bool
     explain: bool
-    text_format: Literal["text", "markdown"]
+    chosen_format: Literal["text", "markdown", "html"] | None
+    output: Path | None
     as_json: bool
+
+    @property
+    def text_format(self) -> Literal["text", "markdown", "html"]:
+        """Return the format: html where nothing else was said and the file is called so."""
+        is_page = self.output is not None and self.output.suffix.lower() in PAGE_ENDINGS
+        return self.chosen_format or ("html" if is_page and not self.as_json else "text")

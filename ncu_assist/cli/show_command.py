@@ -34,7 +34,8 @@ def command(
 
     project = options.current_project()
     (stored,) = named(project, (reference,), kernel)
-    shown = gather(stored, workload, Store(project.reports), lines=lines, ncu_rules=ncu_rules)
+    store = Store(project.reports)
+    shown = gather(stored, workload, store, lines=lines, ncu_rules=ncu_rules, every=as_json)
     if as_json:
         write_json(show_json(shown))
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from ncu_assist.columns import Values
 from ncu_assist.diff.bottleneck import bottleneck
@@ -46,6 +46,15 @@ class DiffOptions:
     learned: LearnedNoise | None = None
 
 
+@dataclass(frozen=True)
+class FullDiff:
+    """A diff with what it was made of: the counters of the compared launches of each side, and every metric."""
+
+    diff: Diff
+    totals: tuple[Combined, Combined] = field(repr=False)
+    every: tuple[Change, ...] = field(repr=False)
+
+
 def diff_runs(baseline: StoredRun, candidate: StoredRun, options: DiffOptions | None = None) -> Diff:
     """Return what differs between two runs on one workload.
 
@@ -54,7 +63,15 @@ def diff_runs(baseline: StoredRun, candidate: StoredRun, options: DiffOptions | 
     """
     asked = options or DiffOptions()
     _check_kernels(baseline.run, candidate.run, asked.force)
-    return _Comparison((baseline, candidate), asked).diff()
+    return _Comparison((baseline, candidate), asked).diff(asked.every)
+
+
+def diff_in_full(baseline: StoredRun, candidate: StoredRun, options: DiffOptions | None = None) -> FullDiff:
+    """Return the same with all metrics beside it, which are read anyway: ``every`` of the options is of no account."""
+    asked = options or DiffOptions()
+    _check_kernels(baseline.run, candidate.run, asked.force)
+    made = _Comparison((baseline, candidate), replace(asked, every=True))
+    return made.in_full()
 
 
 class _Comparison:
@@ -74,11 +91,17 @@ class _Comparison:
         self.totals = self.whole if reason else self.scope.totals
         self.noise = noise_model(*self.runs, learned=asked.learned)
 
-    def diff(self) -> Diff:
+    def in_full(self) -> FullDiff:
+        """Put the answer together from what is always looked at, and all metrics beside it."""
+        made = self.diff(every=False)
+        every = side_by_side(*self.totals, True) if self.forbidden else changes(*self.totals, self.noise, every=True)
+        return FullDiff(made, self.totals, every if made.changes else ())
+
+    def diff(self, every: bool) -> Diff:
         """Put the answer together."""
         pairs = launch_diffs(self.scope.paired.pairs, self.tables, self.forbidden, self.noise)
         verdict = self.forbidden or self._verdict(pairs)
-        told = self._changes(verdict)
+        told = self._changes(verdict, every)
         sides = self._side(0), self._side(1)
         return Diff(
             baseline=sides[0],
@@ -109,15 +132,15 @@ class _Comparison:
         of_kernel = pairs[0].verdict if self.scope.is_one_kernel and pairs[0].pair.repeats else None
         return best_verdict(times, self.names, Samples(), lambda: self.totals, of_kernel)
 
-    def _changes(self, verdict: Verdict) -> tuple[Change, ...]:
+    def _changes(self, verdict: Verdict, every: bool) -> tuple[Change, ...]:
         """Return the changes; none where neither side has counters, or they are of other kernels."""
         before, after = self.totals
         if not (before.launches or after.launches) or verdict.reason == NOTHING_IN_COMMON:
             return ()
         if verdict.verdict == "not-comparable":
-            return side_by_side(before, after, self.asked.every)
+            return side_by_side(before, after, every)
         told = with_roles(changes(before, after, self.noise), verdict, bottleneck(after.values))
-        if not self.asked.every:
+        if not every:
             return told
         known = {change.metric for change in told}  # the others say the same once more, in other units: no flags
         others = changes(before, after, self.noise, every=True)

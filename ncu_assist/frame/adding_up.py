@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isnan
+from math import isfinite
 
 from ncu_assist.columns import Values, names_in
 from ncu_assist.ncu.catalogue.metric import Combine
@@ -21,7 +21,8 @@ def how_to_combine(name: str) -> Combine:
 
 
 def number(value: float | None) -> float | None:
-    return None if value is None or isnan(value) else value
+    """Return a value; None for one that says nothing: NaN, or infinite, as a ratio over nothing is."""
+    return None if value is None or not isfinite(value) else value
 
 
 def added_up(how: Combine, values: Sequence[float | None], times: Sequence[float | None]) -> float | None:

@@ -166,7 +166,8 @@ class Combined:
 
 
 def _duration_ns(launch: Launch, table: Values) -> float | None:
-    return launch.duration_ns if launch.duration_ns is not None else CATALOGUE["duration"].value(table)
+    known = number(launch.duration_ns)
+    return known if known is not None else CATALOGUE["duration"].value(table)
 
 
 def _is_of_sums(derived: Derived) -> bool:

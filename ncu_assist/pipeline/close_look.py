@@ -7,16 +7,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from ncu_assist.diff.line_costs import base_name
 from ncu_assist.errors import DamagedData
 from ncu_assist.ncu.code import code_of
 from ncu_assist.ncu.hot_spots import HotSpots, hot_spots
 from ncu_assist.ncu.line_sums import longest
 from ncu_assist.ncu.nvidia_findings import nvidia_findings
 from ncu_assist.ncu.report import Report, read_report
+from ncu_assist.ncu.source.reading import SourceTables
 from ncu_assist.pipeline.bare_report import BareReport
 from ncu_assist.record import Launch, Run
 from ncu_assist.render.facts import CloseLook
 from ncu_assist.store import StoredRun
+from ncu_assist.store.reading import SOURCE_FOLDER
 
 NO_REPORT = "the run keeps no report: it has no source lines and none of NVIDIA's findings"
 CSV = "a CSV export holds neither source lines nor NVIDIA's findings"
@@ -40,19 +43,37 @@ def look_closer(stored: StoredRun, workload: str | None, lines: bool = True, rul
         if wanted and not places:
             return _nothing(wanted, lines, f"the report that the run keeps has no launch of workload {workload}")
         found = nvidia_findings(report, places) if rules else None
-        return replace(_read(report, places, numbers) if lines else CloseLook(), nvidia=found)
+        return replace(_read(stored, report, places, numbers) if lines else CloseLook(), nvidia=found)
 
 
 def _nothing(wanted: set[int], lines: bool, why: str) -> CloseLook:
     return CloseLook(HotSpots((), len(wanted), 0) if lines else None, note=why)
 
 
-def _read(report: Report, places: Sequence[int], numbers: Sequence[int]) -> CloseLook:
-    """Return lines and code of the longest launches, read once for both."""
+def _read(stored: StoredRun, report: Report, places: Sequence[int], numbers: Sequence[int]) -> CloseLook:
+    """Return lines, code and texts of the longest launches, read once for all of them."""
     read = longest(report, places)
-    source = report.source(read) if read else None
-    code = code_of(report, read, source, numbers) if source else None
-    return CloseLook(hot_spots(report, len(places), read, source), code)
+    if not read:
+        return CloseLook(hot_spots(report, len(places), read, None))
+    source = report.source(read)
+    own = _own_texts(stored, source)
+    return CloseLook(
+        spots=hot_spots(report, len(places), read, source),
+        code=code_of(report, read, source, numbers),
+        texts={**own, **source.texts},
+        kept=frozenset(own),
+    )
+
+
+def _own_texts(stored: StoredRun, source: SourceTables) -> dict[str, str]:
+    """Return the sources in the run's folder that lines stand in and the report does not hold, by the names in it."""
+    last = source.lines.groupby("file", observed=True)["line"].max()
+    lacking = {str(name): int(line) for name, line in last.items() if name not in source.texts}
+    if not any(f"{SOURCE_FOLDER}{base_name(name)}" in stored.run.files for name in lacking):
+        return {}
+    kept = stored.source_texts()
+    texts = {name: kept[base_name(name)] for name in lacking if base_name(name) in kept}
+    return {name: text for name, text in texts.items() if text.count("\n") + 1 >= lacking[name]}
 
 
 def launch_numbers(run: Run, report: Report) -> tuple[int, ...]:

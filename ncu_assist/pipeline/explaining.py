@@ -1,4 +1,4 @@
-"""What a name stands for: one of our rules, or anything that ncu has."""
+"""What a name stands for: one of our rules or warnings, or anything that ncu has."""
 
 from __future__ import annotations
 
@@ -7,20 +7,25 @@ import difflib
 from ncu_assist.errors import UsageProblem
 from ncu_assist.ncu.catalogue.lookup import Subject, explain
 from ncu_assist.rules import RULES, Rule
+from ncu_assist.rules.warning_entries import WARNINGS, WarningEntry
 
 NEAR = 0.8  # of the letters: a typing error, and not a metric of similar words
 
 
-def explain_any(name: str) -> tuple[Rule | Subject, ...]:
-    """Return the rule of this id, else what ``explain`` of the catalogue knows.
+def explain_any(name: str) -> tuple[Rule | WarningEntry | Subject, ...]:
+    """Return the rule or warning of this id, else what ``explain`` of the catalogue knows.
 
     Raises UsageProblem with the command for the nearest name where nothing is called so.
     """
     typed = name.strip().lower()
     if typed in RULES:
         return (RULES[typed],)
+    if typed in WARNINGS:
+        return (WARNINGS[typed],)
     try:
         return explain(name)
     except UsageProblem as problem:
-        near = difflib.get_close_matches(typed.replace("_", "-").replace(" ", "-"), RULES, n=1, cutoff=NEAR)
+        near = difflib.get_close_matches(
+            typed.replace("_", "-").replace(" ", "-"), [*RULES, *WARNINGS], n=1, cutoff=NEAR
+        )
         raise UsageProblem(str(problem), f"ncu-assist explain {near[0]}") if near else problem from None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ncu_assist.diff.by_time import verdict_by_time
 from ncu_assist.diff.timing import Samples, common_bench, is_timed
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.outcome import History, Standing, Step
+from ncu_assist.pipeline.judging import judged_now
 from ncu_assist.project import Project
 from ncu_assist.record import Run
 from ncu_assist.spec import Version, source_sha256
@@ -48,11 +49,16 @@ def history(project: Project, kernel: str | None = None, workload: str | None = 
     kernel or workload that does not exist, DamagedData for a run whose files were changed.
     """
     store, context = Store(project.reports), Context(project, Path.cwd())
-    name = choose_kernel(store, context, kernel, None)
+    return history_of(project, store, choose_kernel(store, context, kernel, None), workload)
+
+
+def history_of(project: Project, store: Store, name: str, workload: str | None = None) -> History:
+    """Return what ``history`` does, of a kernel that exists, from the runs that ``store`` lists."""
     plan = _of_folder(project, store, name) if name in kernel_names(project) else _of_archive(store, name)
     measured = _measured(plan)
     chosen = measured if workload in (None, ALL) else (_named(name, workload, plan, measured),)
-    return History(name, chosen, _shown(plan, chosen), tuple(_steps(plan.versions, chosen)))
+    shown = _shown(plan, chosen)
+    return History(name, chosen, shown, tuple(_judged(step, shown, store) for step in _steps(plan.versions, chosen)))
 
 
 def _of_folder(project: Project, store: Store, name: str) -> _Plan:
@@ -137,6 +143,15 @@ def _standing(before: _Known | None, known: _Known, workload: str | None, sample
         return Standing(workload, run, None, predicted)
     pair = common_bench(before.runs, known.runs, workload) or (sides[0], sides[1])
     return Standing(workload, run, verdict_by_time(*pair, workload, samples), predicted)
+
+
+def _judged(step: Step, shown: str | None, store: Store) -> Step:
+    """Return a step with what the rules say now of the run shown, where it keeps no findings of that workload."""
+    standings = tuple(
+        replace(one, judged=judged_now(one.run, shown, store.reports)) if one.run and one.workload == shown else one
+        for one in step.standings
+    )
+    return replace(step, standings=standings)
 
 
 def _predicted(

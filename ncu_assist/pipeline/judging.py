@@ -1,4 +1,4 @@
-"""Save a run together with what the rules say of it now: later that is what they said then."""
+"""What the rules say of a run now: saved together with it, later that is what they said then."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from ncu_assist.ceilings import ceilings_of
+from ncu_assist.frame import combine_tables
 from ncu_assist.record import Run
-from ncu_assist.rules.kept import findings_of
+from ncu_assist.rules.kept import findings_of, judged
 from ncu_assist.store import Store, StoredRun
-from ncu_assist.store.findings import FINDINGS, findings_json
+from ncu_assist.store.findings import FINDINGS, Judged, findings_json
 from ncu_assist.store.parquet import used_columns
 from ncu_assist.store.reading import METRICS
 
@@ -30,3 +31,15 @@ def save_judged(store: Store, run: Run, files: Mapping[str, bytes | Path]) -> St
         note = f"its findings could not be worked out and are not stored: {type(error).__name__}: {error}"
         return store.save(replace(run, notes=(*run.notes, note)), files)
     return store.save(run, {**files, FINDINGS: findings_json(found)})
+
+
+def judged_now(stored: StoredRun, workload: str | None, reports: Path) -> Judged | None:
+    """Return what the rules of this version say of a workload of a run that keeps no findings; None where it does.
+
+    ``reports`` is its archive, for the ceilings of its GPU. Raises DamagedData for files that were changed.
+    """
+    run = stored.run
+    if FINDINGS in run.files or not run.launches:
+        return None
+    ceilings = ceilings_of(run.device, reports) if run.device else None
+    return judged(run, combine_tables(run, stored.by_launch(), workload), ceilings)

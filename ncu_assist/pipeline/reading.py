@@ -43,13 +43,24 @@ def compare(project: Project, references: tuple[str, str], kernel: str | None, o
 
     References that name no run take their times from the newest bench of both sources. Raises as ``named`` does.
     """
+    runs, chosen = two_named(project, references, kernel, options)
+    return _with_lines(diff_runs(*runs, chosen), runs)
+
+
+def two_named(
+    project: Project, references: tuple[str, str], kernel: str | None, options: DiffOptions
+) -> tuple[Pair, DiffOptions]:
+    """Return the runs that two references name, and the options with what the archive knows of their times."""
     _check_two(project, references, kernel)
     baseline, candidate = named(project, references, kernel)
     free = not any("@" in text.lstrip("@") for text in references)
-    store, runs = Store(project.reports), (baseline, candidate)
+    return (baseline, candidate), informed(Store(project.reports), (baseline, candidate), options, free)
+
+
+def informed(store: Store, runs: Pair, options: DiffOptions, free: bool = True) -> DiffOptions:
+    """Return options with how far metrics stray on this GPU and, if ``free``, the newest bench of both sources."""
     timed = _timed_together(store, runs, options.workload) if free else None
-    chosen = replace(options, timed=timed, learned=learned_noise(store, candidate.run.device))
-    return _with_lines(diff_runs(baseline, candidate, chosen), runs)
+    return replace(options, timed=timed, learned=learned_noise(store, runs[1].run.device))
 
 
 def _timed_together(store: Store, runs: Pair, workload: str | None) -> Pair | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ncu_assist.ceilings import Ceilings, ceilings_of
 from ncu_assist.columns import Values
@@ -14,12 +15,12 @@ from ncu_assist.pipeline.bare_report import BareReport
 from ncu_assist.pipeline.close_look import look_closer
 from ncu_assist.record import Launch, Run
 from ncu_assist.render.facts import Before, CloseLook, LaunchRow, Shown, shown_workload, workload_row
-from ncu_assist.rules.of_run import Told, told_of
+from ncu_assist.rules.kept import judged_alone
+from ncu_assist.rules.located import located
+from ncu_assist.rules.of_run import Told, told_of, told_of_shown
 from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
 from ncu_assist.store.matching import live_first, same_source
 from ncu_assist.store.naming import version_order
-
-DIAGNOSED = 20  # launches that the rules look at one by one, the longest: a program has thousands
 
 
 def gather(
@@ -29,38 +30,58 @@ def gather(
     *,
     lines: bool = False,
     ncu_rules: bool = False,
+    every: bool = False,
 ) -> Shown:
     """Return what is shown of a run; ``workload`` names the one whose counters are shown, None the first timed.
 
     ``store`` is its archive, for the version before and the ceilings of its GPU. ``lines`` and ``ncu_rules`` read its
-    report again. Raises UsageProblem for a workload that the run lacks, DamagedData when its files were changed.
+    report again. Of each workload its longest launches are judged one by one: of the one shown, or of ``every`` one.
+    Raises UsageProblem for a workload that the run lacks, DamagedData when its files were changed.
     """
     run = stored.run
     chosen = shown_workload(run, workload)
     tables = stored.by_launch()
     combined = combine_tables(run, tables, chosen)
     ceilings = ceilings_of(run.device, store.reports if store else None) if run.device else None
-    return Shown(
+    close = look_closer(stored, chosen, lines, ncu_rules) if lines or ncu_rules else CloseLook()
+    shown = Shown(
         run=run,
         reference=stored.reference,
         source=shown_source(run, machine_hash()),
         rows=tuple(workload_row(run, facts) for facts in run.workloads),
         combined=combined,
         bottleneck=bottleneck(combined.values),
-        launches=_launches(run, tables, ceilings),
+        launches=_launches(run, tables, ceilings, None if every else chosen),
         keeps_report=stored.keeps_report,
-        told=told_of(run, combined, ceilings),
+        told=told_of_shown(run, combined, ceilings),
         before=_before(store, stored, chosen) if store and not isinstance(stored, BareReport) else None,
         ceilings=ceilings,
-        close=look_closer(stored, chosen, lines, ncu_rules) if lines or ncu_rules else CloseLook(),
+        close=close,
     )
+    return with_places(shown)
 
 
-def _launches(run: Run, tables: Mapping[int, Values], ceilings: Ceilings | None) -> tuple[LaunchRow, ...]:
-    longest = sorted(run.launches, key=lambda one: -(one.duration_ns or 0.0))[:DIAGNOSED]
-    told = {one.index: _told(run, one, tables, ceilings) for one in longest}
+def with_places(shown: Shown) -> Shown:
+    """Return what is shown with the source lines of its findings, where its code was read."""
+    code = shown.close.code
+    if code is None:
+        return shown
+    launches = tuple(replace(row, told=located(row.told, code)) for row in shown.launches)
+    return replace(shown, told=located(shown.told, code), launches=launches)
+
+
+def _launches(
+    run: Run, tables: Mapping[int, Values], ceilings: Ceilings | None, only: str | None
+) -> tuple[LaunchRow, ...]:
+    """Return all launches, judged alone those of a workload, or of each workload, that take longest."""
+    groups: dict[str | None, list[Launch]] = {}
+    for one in run.launches:
+        groups.setdefault(one.workload, []).append(one)
+    chosen = [one for name, own in groups.items() if only in (None, name) for one in judged_alone(own)]
+    told = {one.index: _told(run, one, tables, ceilings) for one in chosen}
     return tuple(
-        LaunchRow(one, bottleneck_of_launch(tables.get(one.index, {})), told.get(one.index)) for one in run.launches
+        LaunchRow(one, bottleneck_of_launch(tables.get(one.index, {})), told.get(one.index), one.index in told)
+        for one in run.launches
     )
 
 
@@ -82,5 +103,5 @@ def _before(store: Store, stored: StoredRun, workload: str | None) -> Before | N
         timed = [one for one in live_first(store.runs(run.kernel, name)) if is_timed(one.run, workload)]
         if timed:
             pair = common_bench(timed, same_source(store, stored), workload) or (timed[0], stored)
-            return Before(name, verdict_by_time(*pair, workload, Samples()))
+            return Before(name, verdict_by_time(*pair, workload, Samples()), pair)
     return None

@@ -10,6 +10,8 @@ INVISIBLE = ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")  # controls, direction override
 
 def plain(text: str) -> str:
     """Return ``text`` with every character that steers a terminal or cannot be seen spelled out, as ``\\x1b``."""
+    if text.replace("\n", "").replace("\t", "").isprintable():  # nearly every text, and some are long
+        return text
     return "".join(c if c in HARMLESS or unicodedata.category(c) not in INVISIBLE else _spelled(c) for c in text)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ncu_assist.ceilings import Ceilings
@@ -14,7 +15,10 @@ from ncu_assist.ncu.hot_spots import HotSpots
 from ncu_assist.ncu.nvidia_findings import NvidiaFinding
 from ncu_assist.record import Check, Launch, Run, Source, Timing, WorkloadFacts
 from ncu_assist.rules.of_run import Told
+from ncu_assist.store import StoredRun
 from ncu_assist.verdict import Verdict
+
+ALL = "all"  # what history calls every workload
 
 
 @dataclass(frozen=True)
@@ -34,32 +38,43 @@ class WorkloadRow:
 
 @dataclass(frozen=True)
 class LaunchRow:
-    """One launch, the resource it keeps busiest, and what the rules say of it alone; None of many short ones."""
+    """One launch, the resource it keeps busiest, and what the rules say of it alone.
+
+    ``told`` is None where it has no counters, or where it was not ``judged`` as one of many short ones.
+    """
 
     launch: Launch
     bottleneck: Bottleneck | None
     told: Told | None = None
+    judged: bool = False
 
 
 @dataclass(frozen=True)
 class Before:
-    """The version before the one shown, by number, that was timed on the workload, and the verdict against it."""
+    """The version before the one shown, by number, that was timed on the workload, and the verdict against it.
+
+    ``runs`` are the two that the verdict is of, the version before first.
+    """
 
     version: str
     verdict: Verdict
+    runs: tuple[StoredRun, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True)
 class CloseLook:
     """What only the report of a run says: the hot lines, the code behind findings, NVIDIA's findings.
 
-    None for what was not asked for, or is not there: ``spots.note`` and ``note`` say why.
+    None for what was not asked for, or is not there: ``spots.note`` and ``note`` say why. ``texts`` are files whole, by
+    the names that lines have: those that ncu imported, else the run's own; ``kept`` names the latter.
     """
 
     spots: HotSpots | None = None
     code: Code | None = field(default=None, repr=False)
     nvidia: tuple[NvidiaFinding, ...] | None = None
     note: str = ""
+    texts: Mapping[str, str] = field(default_factory=dict, repr=False)
+    kept: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -74,7 +89,7 @@ class Shown:
     bottleneck: Bottleneck | None
     launches: tuple[LaunchRow, ...]
     keeps_report: bool  # with source lines and NVIDIA's findings in it
-    told: Told | None  # what the rules say of the launches that ``combined`` is about
+    told: Told | None  # what the rules say of the launches that ``combined`` is about, or of one kernel of them
     before: Before | None = None
     ceilings: Ceilings | None = None
     close: CloseLook = CloseLook()
@@ -84,6 +99,11 @@ class Shown:
         """The launches of the workload that ``combined`` is about, the longest first."""
         own = (row for row in self.launches if self.combined.workload in (None, row.launch.workload))
         return tuple(sorted(own, key=lambda row: -(row.launch.duration_ns or 0.0)))
+
+    @property
+    def is_of_kernels(self) -> bool:
+        """Whether ``combined`` sums up kernels that have nothing to do with each other; the diagnosis is of one."""
+        return self.told is not None and self.told.part is not None
 
     @property
     def row(self) -> WorkloadRow | None:
@@ -115,7 +135,8 @@ def shown_workload(run: Run, wanted: str | None) -> str | None:
     if wanted is not None and not names:
         raise UsageProblem(f"{run.version} knows of no workloads, and so not of '{wanted}'", "leave out --workload")
     if wanted is not None and wanted not in names:
-        message = f"{run.version} was not measured on workload '{wanted}'; {did_you_mean(wanted, names)}"
+        about = "one workload is shown at a time" if wanted == ALL else did_you_mean(wanted, names)
+        message = f"{run.version} was not measured on workload '{wanted}'; {about}"
         near = next(iter(difflib.get_close_matches(wanted, names, n=1)), names[0])
         raise UsageProblem(message, f"ncu-assist show {run.kernel}/{run.version}@{run.run_id} --workload {near}")
     profiled = {launch.workload for launch in run.launches}

@@ -13,6 +13,7 @@ from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.outcome import History, Standing, Step
 from ncu_assist.record import Check, Run, Source, Timing
 from ncu_assist.store import StoredRun, machine_hash, shown_source
+from ncu_assist.store.findings import Judged
 from ncu_assist.verdict import Verdict
 
 TOO_LITTLE = ("one-sample", "only-late-samples")  # what is known of time then are durations under ncu
@@ -33,6 +34,7 @@ class Cell:
     bottleneck: Bottleneck | None
     verdict: Verdict | None
     combined: Combined | None = field(default=None, repr=False)
+    judged: Judged | None = field(default=None, repr=False)  # now, of a run that keeps no findings
     predicted: StoredRun | None = None  # the run of the version before that holds what was predicted of this one
 
     @property
@@ -172,6 +174,7 @@ def _cell(standing: Standing, counters: _Counters) -> Cell:
         bottleneck=bottleneck(combined.values),
         verdict=standing.verdict,
         combined=combined,
+        judged=standing.judged,
         predicted=standing.predicted,
     )
 

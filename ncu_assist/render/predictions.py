@@ -6,12 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ncu_assist import __version__
-from ncu_assist.ceilings import ceilings_of
 from ncu_assist.diff.comparability import differences
-from ncu_assist.frame import Combined
 from ncu_assist.render.history import Cell, Climb, Rung
 from ncu_assist.rules import RULES
-from ncu_assist.rules.kept import judged
 from ncu_assist.store import StoredRun
 from ncu_assist.store.findings import Judged, StoredFinding
 
@@ -112,21 +109,16 @@ def _only_in(one: _Opinion, other: _Opinion) -> tuple[StoredFinding, ...]:
 
 
 def _opinion(cell: Cell) -> _Opinion | None:
-    if cell.stored is None or cell.combined is None:
+    if cell.stored is None:
         return None
-    return _stored(cell.stored, cell.workload) or _computed_now(cell.stored, cell.combined)
+    now = _Opinion(cell.judged, tuple(RULES), __version__, "computed now") if cell.judged else None
+    return _stored(cell.stored, cell.workload) or now
 
 
 def _stored(stored: StoredRun, workload: str | None) -> _Opinion | None:
     findings = stored.findings()
     found = findings.of_workload(workload) if findings else None
     return _Opinion(found, findings.rules, findings.tool, "stored") if found and findings else None
-
-
-def _computed_now(stored: StoredRun, combined: Combined) -> _Opinion | None:
-    device, reports = stored.run.device, stored.folder.parent.parent.parent
-    found = judged(stored.run, combined, ceilings_of(device, reports) if device else None)
-    return _Opinion(found, tuple(RULES), __version__, "computed now") if found else None
 
 
 def _forbidden(before: Cell, after: Cell) -> bool:

@@ -14,26 +14,33 @@ from ncu_assist.verdict import REASONS, Verdict
 
 # What settles reports of others' programs: nothing that is in them.
 FOREIGN = "ncu-assist bench KERNEL V1 V2"
-LINE = 80
+LINE = 80  # letters, of a terminal
+UNCUT = 10_000  # for a page, where a sentence wraps
 
 
-def verdict_line(diff: Diff) -> str:
-    """Return the verdict in one line, e.g. ``v7 is 3.42x faster than v3 on b64 (99 % interval 3.40 to 3.44, …)``."""
+def verdict_line(diff: Diff, width: int = LINE) -> str:
+    """Return the verdict in one line, e.g. ``v7 is 3.42x faster than v3 on b64 (99 % interval 3.40 to 3.44, …)``.
+
+    Where it is wider than ``width`` it is told in fewer words.
+    """
     baseline, candidate = names(diff)
     where = f" on {one_line(diff.workload)}" if diff.workload else _on_pairs(diff)
     if diff.forced:
         where += " (forced)"
-    return _fitted(_SENTENCES[diff.verdict.verdict](candidate, baseline, where, diff.verdict))
+    return _fitted(_SENTENCES[diff.verdict.verdict](candidate, baseline, where, diff.verdict), width)
 
 
-def verdict_sentence(candidate: str, baseline: str, workload: str | None, verdict: Verdict) -> str:
+def verdict_sentence(
+    candidate: str, baseline: str, workload: str | None, verdict: Verdict, width: int = LINE
+) -> str:
     """Return the verdict on two versions in one line, as ``verdict_line`` has it."""
     names = one_line(short_name(candidate)), one_line(short_name(baseline))
-    return _fitted(_SENTENCES[verdict.verdict](*names, f" on {one_line(workload)}" if workload else "", verdict))
+    where = f" on {one_line(workload)}" if workload else ""
+    return _fitted(_SENTENCES[verdict.verdict](*names, where, verdict), width)
 
 
-def _fitted(sentence: str) -> str:
-    return sentence if len(sentence) <= LINE else sentence.replace("99 % interval ", "99 %: ")
+def _fitted(sentence: str, width: int) -> str:
+    return sentence if len(sentence) <= width else sentence.replace("99 % interval ", "99 %: ")
 
 
 def _on_pairs(diff: Diff) -> str:

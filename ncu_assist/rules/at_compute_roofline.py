@@ -40,6 +40,7 @@ NEEDS: tuple[str, ...] = (
     "instructions",
     "fp32_fma_per_cycle",
 )
+ADVICE = "stop here, or do less work: a better algorithm, a smaller type"
 NEEDED = 0.75  # of all instructions are the work itself
 ONLY_THE_PIPE = ("not_selected", "dispatch_stall", "math_pipe_throttle")  # a warp could issue, had it the place
 
@@ -85,4 +86,5 @@ def _fma(facts: Facts) -> Finding | None:
 
 def _finding(pipe: str, words: str, reached: float, evidence: tuple[str, ...], assumed: bool) -> Finding:
     message = f"is at the ceiling of {words}: {100 * reached:.0f} % busy while SMs are active"
-    return Finding(rule=ID, message=message, saved_ns=0.0, evidence=evidence, detail={"pipe": pipe}, assumed=assumed)
+    detail = {"pipe": pipe}
+    return Finding(ID, message, 0.0, evidence, detail=detail, assumed=assumed, advice=ADVICE)

@@ -12,11 +12,11 @@ What to try: add up first, in registers, over a warp (`__reduce_add_sync`, shuff
 places in a list for a whole warp at once.
 
 Thresholds: a wait counts beyond 1.5 µs a request, which is what warps of coalesced kernels at DRAM's ceiling wait on an
-H200 (0.7 to 1.5 µs; up to 0.5 µs below it); and only as much as all atomics would take on one address, at 2.5 cycles
-of L2 each (four counters of the fault gallery on an H200). In shared memory the time is that of the wavefronts which
-atomics repeat in the data pipe, or, for a loop of compare-and-swap, the share of warps' waits for shared memory that
-atomics and the loads before them stand for: such a loop has a load for each atomic (between half and twice as many
-count). DRAM at its rate for so many bytes is the limit then.
+H200 (0.7 to 1.5 µs; up to 0.5 µs below it); and only as much as all atomics would take on one address, at 2.5 cycles of
+L2 each (four counters of the fault gallery on an H200; on a GPU that was not measured both are *assumed*). In shared
+memory the time is that of the wavefronts which atomics repeat in the data pipe, or, for a loop of compare-and-swap, the
+share of warps' waits for shared memory that atomics and the loads before them stand for: such a loop has a load for
+each atomic (between half and twice as many count). DRAM at its rate for so many bytes is the limit then.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ NEEDS: tuple[str, ...] = (
     "global_reduction_requests",
     "global_load_requests",
 )
+ADVICE = "add up first in registers, over a warp and over the block, then do one atomic"
 NORMAL_WAIT_NS = 1500.0
 CYCLES_EACH = 2.5  # of L2, for atomics on one address
 NOTICEABLE = 0.01  # of the time: a repeated launch of 124 µs varies by 0.8 % (ncu_facts.md)
@@ -59,6 +60,8 @@ def _global(facts: Facts) -> Finding:
         evidence=("global_atomic_requests", "global_reduction_requests", "l2_sectors_atomic", "l2_sectors_reduction"),
         relieves=(*L1_PARTS, *L2_PARTS, LSU),
         stalls=GLOBAL_WAITS,
+        assumed=facts.ceilings is None,
+        advice=ADVICE,
     )
 
 
@@ -87,6 +90,7 @@ def _shared(facts: Facts) -> Finding:
         relieves=(*L1_PARTS, LSU, ISSUE),
         waste="wavefronts_excessive",
         stalls=SHARED_WAITS,
+        advice=ADVICE,
     )
 
 

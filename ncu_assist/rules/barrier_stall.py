@@ -32,10 +32,10 @@ def find(facts: Facts) -> Finding | None:
         return None
     return Finding(
         ID,
-        f"warps spend {waiting:.0%} of their time waiting for other warps at barriers: use fewer of them, even out the "
-        "work between them, or smaller blocks",
+        f"warps spend {100 * waiting:.0f} % of their time waiting for other warps at barriers",
         saved * facts.duration_ns,
         ("warps_barrier", "barriers", "block_size", "achieved_warps", "issue_slots_busy"),
         relieves=RELIEVES,
         stalls=("barrier",),
+        advice="use fewer barriers, even out the work between them, or use smaller blocks",
     )

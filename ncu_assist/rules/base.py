@@ -21,7 +21,9 @@ class Finding:
     out for all findings together. ``relieves`` are the resources (names of diff.resources) that the fix takes work off:
     their limits do not bound it. ``evidence`` are keys of the catalogue. ``waste`` says which cost of source lines
     shows where it happens, ``stalls`` which stall reasons. ``detail`` as diagnoses.md has it: pipe, limiter.
-    ``assumed``: rests on a ceiling that was not measured on this GPU.
+    ``assumed``: rests on a ceiling that was not measured on this GPU. ``advice`` is what to try first, a short clause
+    in the imperative without a full stop; empty where there is nothing to try. ``launches`` are the indices of those
+    that message and evidence are of, empty for all that were judged; ``elsewhere``: how many others have it less.
     """
 
     rule: str
@@ -33,6 +35,9 @@ class Finding:
     stalls: tuple[str, ...] = ()
     detail: dict[str, str] = field(default_factory=dict)
     assumed: bool = False
+    advice: str = ""
+    launches: tuple[int, ...] = ()
+    elsewhere: int = 0
 
 
 class Rule(Protocol):

@@ -54,12 +54,16 @@ class Function:
 
     code: Sequence[Instruction]
     writers: dict[int, list[int]] = field(default_factory=dict)
+    readers: dict[int, set[int]] = field(default_factory=dict)  # by the instruction whose result they use
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> Function:
         """Return the function of these lines of SASS."""
         made = cls([read_instruction(text) for text in texts])
         for place, one in enumerate(made.code):
+            for register in one.named:
+                before = made.writers.get(register)
+                made.readers.setdefault(before[-1], set()).add(place) if before else None
             for register in one.written:
                 made.writers.setdefault(register, []).append(place)
         return made
@@ -74,6 +78,10 @@ class Function:
         makers = [one for one in found if one is not None and self.code[one].head in PRODUCERS[reason]]
         # Of several the last one issued; one below the reader is of the round before.
         return max(makers, key=lambda one: (one < place, one)) if makers else self._above(place, PRODUCERS[reason])
+
+    def users(self, place: int) -> set[int]:
+        """Return the instructions below that use the result of one, by address: loops are not followed."""
+        return self.readers.get(place, set())
 
     def _writer(self, register: int, place: int) -> int | None:
         places = self.writers.get(register, [])

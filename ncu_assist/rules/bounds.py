@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from ncu_assist.ceilings.chips import SECTOR_BYTES
 from ncu_assist.diff.resources import PARTS, SM_PARTS
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.dram import asked_share, fill
 from ncu_assist.rules.facts import Facts
 
 # No kernel keeps a unit busy all the time: a loop of nothing but FMA its pipe 85 to 95 % (diagnoses.md,
-# at-compute-roofline). What DRAM can be asked for depends on mix and size: rules.dram.
+# at-compute-roofline). It stands for what `ceilings` did not measure as a share: units of L2 (whose reads are held
+# against the measured rate as well), of L1 but the data pipe, issue slots, and all of a GPU that nobody measured. Also
+# for the FMA pipe and the tensor cores, whose measured loops use operands again as no product can (with three others a
+# multiply-add reaches 85 %, a library's product 91 %). What DRAM can be asked for depends on mix and size: rules.dram.
 REACHABLE = 0.9
+# By unit: the loop of nothing else that `ceilings` runs on it, and whose share of the peak ncu counted.
+PROBES = {
+    "ALU pipe": ("pipe", "alu"), "FP64 pipe": ("pipe", "fp64"), "XU pipe": ("pipe", "xu"), "LSU pipe": ("pipe", "lsu"),
+    "L1 data pipe": ("shared", "wavefronts"),
+}  # fmt: skip
+L2_READS = "L2 output"  # where what SMs read leaves L2
 START = "start"  # of a kernel: what relieves it of that is fused with its neighbours
 LEAST_SHARE = 0.02  # of the time that anything takes: launching, the first loads, the last stores
 
@@ -26,10 +36,27 @@ def bounded_ns(finding: Finding, facts: Facts) -> float:
     return max(0.0, facts.duration_ns * (1.0 - max([LEAST_SHARE, *others])))
 
 
+def reachable(facts: Facts, name: str) -> float:
+    """Return how busy a unit can be, 0 to 1: as it was in a loop of nothing else on such a GPU, else REACHABLE."""
+    rate = facts.ceilings.rate(*PROBES[name], "ncu") if facts.ceilings and name in PROBES else None
+    measured = rate.pct_of_peak if rate else None
+    return measured / 100.0 if measured else REACHABLE
+
+
 def loads(facts: Facts) -> dict[str, float]:
     """Return how busy each unit (names of diff.resources) was, of what a kernel can ask of it; 1 is at its limit."""
     found: dict[str, float] = {}
     for one in (*PARTS, *SM_PARTS):
-        load = fill(facts) if one.name == "DRAM" else facts.busy(one) / REACHABLE
+        load = fill(facts) if one.name == "DRAM" else facts.busy(one) / reachable(facts, one.name)
         found[one.name] = max(load, found.get(one.name, 0.0))
+    found[L2_READS] = max(found[L2_READS], _l2_reads(facts))
     return found
+
+
+def _l2_reads(facts: Facts) -> float:
+    """Return what SMs read from L2 a second, of the most that was measured on such a GPU; 0 where that is not known."""
+    measured = [one.bytes_per_second for one in facts.ceilings.l2 if one.source == "ncu"] if facts.ceilings else []
+    sectors = facts.get("l2_sectors_read")
+    if not measured or sectors is None or not facts.duration_ns:
+        return 0.0
+    return 1e9 * SECTOR_BYTES * sectors / facts.duration_ns / max(measured)

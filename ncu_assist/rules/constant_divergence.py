@@ -41,4 +41,5 @@ def find(facts: Facts) -> Finding | None:
         evidence=("constant_requests", "instructions", "constant_hit_rate", "pipe_adu"),
         relieves=(ADU, ISSUE),
         stalls=WAITS,
+        advice="read the table from shared memory or through plain global loads",
     )

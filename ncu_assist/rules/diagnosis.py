@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ncu_assist.rules.base import Finding, Rule, Severity, severity
 from ncu_assist.rules.bounds import bounded_ns
 from ncu_assist.rules.facts import Facts
+from ncu_assist.rules.places import Place
 
 DONE, UNEXPLAINED = "at-", "unexplained"  # ids of rules that say that a kernel is done, or that none knows
+TOO_FEW, COLLECT = "not enough counters for a diagnosis", "collect `--set full`"
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """A finding with what it could win: ``estimated_speedup`` is the time now over the time without it."""
+    """A finding with what it could win: ``estimated_speedup`` is the time now over the time without it.
+
+    ``places`` are its source lines, none before `located` found them.
+    """
 
     finding: Finding
     saved_ns: float
     estimated_speedup: float
     severity: Severity
+    places: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -32,10 +38,35 @@ class Unanswered:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What is wrong with a launch, the first finding first; ``findings`` is never empty where there are counters."""
+    """What is wrong with a launch, the first finding first; ``findings`` is never empty where there are counters.
+
+    ``asked`` is the number of rules, of which some may be ``unanswered``.
+    """
 
     findings: tuple[Ranked, ...]
     unanswered: tuple[Unanswered, ...]
+    asked: int = 0
+
+    @property
+    def first(self) -> Ranked | None:
+        """The diagnosis, which every format shows first."""
+        return self.findings[0] if self.findings else None
+
+    @property
+    def further(self) -> tuple[Ranked, ...]:
+        """The other findings that are worth a change."""
+        return tuple(one for one in self.findings[1:] if one.severity != "info")
+
+    @property
+    def remarks(self) -> tuple[Ranked, ...]:
+        """The other findings that are worth next to nothing; that nothing is explained is none."""
+        return tuple(one for one in self.findings[1:] if one.severity == "info" and one.finding.rule != UNEXPLAINED)
+
+    @property
+    def lacks_counters(self) -> bool:
+        """Tell whether nothing is known because most rules could not be asked, and not because none explains it."""
+        unknown = self.first is not None and self.first.finding.rule == UNEXPLAINED
+        return unknown and 2 * len(self.unanswered) > self.asked
 
 
 def diagnose(facts: Facts, rules: Mapping[str, Rule]) -> Diagnosis:
@@ -55,7 +86,15 @@ def diagnose(facts: Facts, rules: Mapping[str, Rule]) -> Diagnosis:
     ranked = sorted((_ranked(one, facts) for one in found), key=_order)
     if ranked and ranked[0].severity == "info" and not _is_done(ranked[0]):
         ranked.sort(key=lambda one: one.finding.rule != UNEXPLAINED)
-    return Diagnosis(tuple(ranked), tuple(silent))
+    diagnosis = Diagnosis(tuple(ranked), tuple(silent), len(rules))
+    return replace(diagnosis, findings=_unasked(diagnosis)) if diagnosis.lacks_counters else diagnosis
+
+
+def _unasked(diagnosis: Diagnosis) -> tuple[Ranked, ...]:
+    """Return the findings, the first of which says that there are too few counters instead of that none explains it."""
+    first, *others = diagnosis.findings
+    said = f"{TOO_FEW}: {len(diagnosis.unanswered)} of {diagnosis.asked} rules could not be asked"
+    return replace(first, finding=replace(first.finding, message=said, advice=COLLECT)), *others
 
 
 def _order(one: Ranked) -> tuple[bool, bool, bool, float]:

@@ -9,12 +9,15 @@ from ncu_assist.ceilings.chips import SECTOR_BYTES
 from ncu_assist.rules.facts import Facts
 
 OF_CEILING = 0.95  # diagnoses: at or above it of the measured ceiling a kernel is done
-OF_PEAK = 0.85  # without a curve, of the peak; a copy of 512 MB reaches 86 %, one of 4 GB 89 % on an H200
-OF_PEAK_SMALL = 0.75  # and where less is moved: a copy of 128 MB reaches 76 %
+# Without a curve, of the peak. Both are of the bytes that were asked for, as the shipped curves under ncu have them:
+# from 128 MiB on streams of any mix reach 87 to 100 % on an H200 and an H100, of 32 MiB 72 to 93 %.
+OF_PEAK = 0.85
+OF_PEAK_SMALL = 0.75
+MEDIUM_BYTES = 128 << 20  # from here on OF_PEAK
 SMALL_BYTES = 1 << 30  # 1 GB; buffers come in powers of two, so it is counted as 1,073,741,824
 # A rate so close to its limit has reached it: the same streams on two H200 differed by at most 0.8 % from 1 GiB on, as
-# repeats of one launch do (ncu_facts.md), and by at most 3.7 % below (benchmarks/ceilings_spread.py).
-STRAYS, STRAYS_SMALL = 0.01, 0.037
+# repeats of one launch do (ncu_facts.md), and below it nine in ten by at most 2.2 % (benchmarks/ceilings_spread.py).
+STRAYS, STRAYS_SMALL = 0.01, 0.022
 
 
 @dataclass(frozen=True)
@@ -33,8 +36,8 @@ class Reach:
 def reach(facts: Facts) -> Reach:
     """Return what share of its peak DRAM can be asked for, by the bytes that one launch moves.
 
-    95 % of the ceiling measured for this mix and size. Without a curve 85 % of the peak, and 75 % where less than 1 GB
-    is moved (diagnoses).
+    95 % of the ceiling measured for this mix and size. Without a curve 85 % of the peak, and 75 % where less than
+    128 MiB are moved.
     """
     return _measured(facts) or _assumed(facts)
 
@@ -47,14 +50,19 @@ def asked_bytes(facts: Facts) -> tuple[float, float]:
     return facts.value("dram_bytes_read"), facts.value("dram_bytes_write") + _still_in_l2(facts)
 
 
+def counted_share(facts: Facts) -> float:
+    """Return the share of DRAM's peak that it moved while the kernel ran, 0 to 1."""
+    return facts.value("dram_throughput") / 100.0
+
+
 def asked_share(facts: Facts) -> float:
     """Return the share of DRAM's peak that those bytes come to, 0 to 1."""
-    busy, counted = facts.value("dram_throughput") / 100.0, _counted(facts)
+    busy, counted = counted_share(facts), _counted(facts)
     return busy * sum(asked_bytes(facts)) / counted if counted else busy
 
 
 def fill(facts: Facts) -> float:
-    """Return how far DRAM was from what it can be asked for; 1 is at its limit."""
+    """Return how far DRAM was from what it can be asked for; 1 is at its limit. Both count what L2 still holds."""
     return asked_share(facts) / reach(facts).share
 
 
@@ -95,10 +103,15 @@ def _measured(facts: Facts) -> Reach | None:
     ceiling = dram_ceiling(facts.ceilings, read, written)
     if ceiling is None:
         return None
-    strays = STRAYS_SMALL if _bytes_each(facts) < SMALL_BYTES else STRAYS
+    strays = _strays(_bytes_each(facts))
     return Reach(OF_CEILING * ceiling.bytes_per_second / peak, ceiling.assumed, ceiling.why, strays)
 
 
 def _assumed(facts: Facts) -> Reach:
-    share = OF_PEAK_SMALL if _bytes_each(facts) < SMALL_BYTES else OF_PEAK
-    return Reach(share, True, "no ceiling was measured on such a GPU")
+    moved = _bytes_each(facts)
+    share = OF_PEAK_SMALL if moved < MEDIUM_BYTES else OF_PEAK
+    return Reach(share, True, "no ceiling was measured on such a GPU", _strays(moved))
+
+
+def _strays(moved: float) -> float:
+    return STRAYS_SMALL if moved < SMALL_BYTES else STRAYS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ncu_assist.ceilings import Ceilings, ChipFacts, bytes_in_flight, chip_facts
 from ncu_assist.diff.resources import PARTS, SM_PARTS, Resource
@@ -33,6 +33,11 @@ class Facts:
     def stall(self, reason: str) -> float:
         """Return the share of a stall reason in the states of all warps, in percent."""
         return self.combined.stalls.get(reason, 0.0)
+
+    def only(self, launches: tuple[int, ...]) -> Facts:
+        """Return the facts of some of the launches, by index; without any the facts as they are."""
+        chosen = [one for one in self.combined.launches if one.index in launches]
+        return replace(self, combined=self.combined.only(chosen)) if chosen else self
 
     @property
     def duration_ns(self) -> float:

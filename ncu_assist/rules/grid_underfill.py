@@ -55,9 +55,10 @@ def _find(facts: Facts) -> Finding | None:
     idle = f"{count - blocks:.0f} of {count:.0f} multiprocessors get none" if blocks < count else "each gets few"
     return Finding(
         ID,
-        f"{blocks:.0f} blocks fill {waves:.0%} of what the chip holds at once, {idle}: split the work into more blocks",
+        f"{blocks:.0f} blocks fill {100 * waves:.0f} % of what the chip holds at once, {idle}",
         saved * facts.duration_ns,
         ("grid_size", "sm_count", "waves_per_sm", "sm_idle_share", "achieved_warps"),
+        advice="split the work into more blocks",
     )
 
 

@@ -44,7 +44,9 @@ def find(facts: Facts) -> Finding | None:
         return None
     words = [f"{verb}s {quantity(SECTOR_BYTES * count, 'byte')}" for verb, count in sectors.items() if count]
     message = f"the kernel {' and '.join(words)} of host memory across the link"
-    return Finding(ID, message, saved, EVIDENCE, (), "samples", ("long_scoreboard", "lg_throttle"), {}, assumed)
+    advice = "copy the data to the GPU first, beside other work, and keep there what is used again"
+    stalls = ("long_scoreboard", "lg_throttle")
+    return Finding(ID, message, saved, EVIDENCE, (), "samples", stalls, {}, assumed, advice)
 
 
 def _link(facts: Facts) -> tuple[float, bool]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from ncu_assist import __version__
 from ncu_assist.ceilings import Ceilings
 from ncu_assist.columns import Values
 from ncu_assist.frame import Combined, combine_tables
-from ncu_assist.record import Run
+from ncu_assist.record import Launch, Run
 from ncu_assist.rules import RULES
 from ncu_assist.rules.diagnosis import Ranked
 from ncu_assist.rules.of_run import told_of
@@ -45,10 +45,14 @@ def judged(run: Run, combined: Combined, ceilings: Ceilings | None, whole: bool 
     )
 
 
+def judged_alone(launches: Sequence[Launch]) -> list[Launch]:
+    """Return the launches of one workload that are judged one by one, the longest first."""
+    return sorted(launches, key=lambda one: -(one.duration_ns or 0.0))[:MOST_LAUNCHES]
+
+
 def _of_workload(run: Run, combined: Combined, ceilings: Ceilings | None) -> Iterator[Judged]:
     """Yield what is said of a workload as a whole, then of each of its launches where it has several."""
-    longest = sorted(combined.launches, key=lambda one: -(one.duration_ns or 0.0))[:MOST_LAUNCHES]
-    single = longest if len(combined.launches) > 1 else []
+    single = judged_alone(combined.launches) if len(combined.launches) > 1 else []
     alone = (judged(run, combined.only([one]), ceilings, whole=False) for one in single)
     yield from (one for one in (judged(run, combined, ceilings), *alone) if one is not None)
 

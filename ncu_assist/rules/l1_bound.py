@@ -21,7 +21,7 @@ from __future__ import annotations
 from ncu_assist.diff.resources import L1_DATA
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.facts import Facts
-from ncu_assist.rules.savings import is_worth_saying, saved_ns
+from ncu_assist.rules.savings import assumes_start, is_worth_saying, saved_ns
 from ncu_assist.rules.traffic import global_share_of_l1, is_coalesced, l1_wavefronts
 
 ID = "l1-bound"
@@ -31,6 +31,7 @@ NEEDS: tuple[str, ...] = (
 )  # fmt: skip
 EVIDENCE = ("l1_busy", "pipe_lsu", "l1_hit_rate_load", "global_load_requests", "sectors_per_request_load")
 UNITS = (L1_DATA, "L1 input", "L1 writeback", "LSU pipe")
+ADVICE = "keep in registers what is used again: several results a thread, so that one load serves all of them"
 BUSY = 0.60
 MOST = 0.5
 SECTORS_A_WAVEFRONT = 4  # 128 bytes a cycle
@@ -49,7 +50,8 @@ def find(facts: Facts) -> Finding | None:
         return None
     message = f"L1 is {100 * busiest[1]:.0f} % busy, mostly with loads of what it has already: {100 * hits:.0f} % hit"
     stalls = ("lg_throttle", "long_scoreboard", "mio_throttle")
-    return Finding(ID, message, saved, EVIDENCE, UNITS, "samples", stalls, {"pipe": "lsu"})
+    detail = {"pipe": "lsu"}
+    return Finding(ID, message, saved, EVIDENCE, UNITS, "samples", stalls, detail, assumes_start(facts), ADVICE)
 
 
 def _share_of_loads(facts: Facts) -> float:

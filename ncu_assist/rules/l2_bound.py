@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.facts import Facts
-from ncu_assist.rules.savings import is_worth_saying, saved_ns
+from ncu_assist.rules.savings import assumes_start, is_worth_saying, saved_ns
 from ncu_assist.rules.traffic import L2_UNITS, wasted_by_loads, wasted_by_stores
 
 ID = "l2-bound"
@@ -41,7 +41,9 @@ def find(facts: Facts) -> Finding | None:
     if not is_worth_saying(saved, facts):
         return None
     message = f"L2 is {100 * busiest[1]:.0f} % busy with what it has already: {100 * hits:.0f} % of the sectors hit"
-    return Finding(ID, message, saved, EVIDENCE, L2_UNITS, "samples", ("long_scoreboard", "lg_throttle"))
+    advice = "let a block keep its part in shared memory or registers, or use bigger tiles"
+    stalls = ("long_scoreboard", "lg_throttle")
+    return Finding(ID, message, saved, EVIDENCE, L2_UNITS, "samples", stalls, {}, assumes_start(facts), advice)
 
 
 def _share_of_accesses(facts: Facts) -> float:

@@ -40,4 +40,5 @@ def find(facts: Facts) -> Finding | None:
         evidence=("local_requests_unspilled", "local_load_sectors", "local_store_sectors", "local_hit_rate_load"),
         relieves=local_traffic.relieved(facts),
         stalls=local_traffic.WAITS,
+        advice="unroll the loops so that every index is a constant, or keep the array in shared memory",
     )

@@ -75,11 +75,12 @@ def _find(facts: Facts) -> Finding | None:
     return Finding(
         ID,
         f"{now:.0f} warps fit on a multiprocessor of {places(facts):.0f}, limited by {limiter}, and they wait for "
-        f"{coverable_share(facts):.0%} of their time; without that limit {then:.0f} would run: {TRY[limiter]}",
+        f"{100 * coverable_share(facts):.0f} % of their time; without that limit {then:.0f} would run",
         saved * facts.duration_ns,
         ("theoretical_warps", "achieved_warps", LIMITS[limiter], "warps_long_scoreboard", "issue_slots_busy"),
         stalls=("long_scoreboard", "short_scoreboard", "wait"),
         detail={"limiter": limiter},
+        advice=TRY[limiter],
     )
 
 

@@ -11,8 +11,8 @@ tiles whose sides are multiples of 16. Sums may stay floats.
 Thresholds: half of all instructions are multiply-adds, on halves, or on floats beside conversions from halves (one in
 500: a tile of 256 converts one value for 128 sums); an operand load for 32 of them at least, from shared memory or
 global memory, which no polynomial has; and 64 operations a byte of DRAM, which nothing has that uses each value once.
-Products of floats are left alone: tensor cores would round them. The time after is that of a product which reaches 70 %
-of the tensor cores' peak, as a library's does; bounds of L2 and DRAM stay.
+Products of floats are left alone: tensor cores would round them. The time after is that of a product at the rate a
+cycle that a library's reached on such a GPU, else at 70 % of the tensor cores' peak; bounds of L2 and DRAM stay.
 """
 
 from __future__ import annotations
@@ -71,6 +71,7 @@ def find(facts: Facts) -> Finding | None:
         evidence=("fp16_fma_per_cycle" if packed else "fp32_fma_per_cycle", "pipe_tensor_cycles", "pipe_fma"),
         relieves=(FMA, ALU, ISSUE, LSU, TENSOR, *L1_PARTS),
         assumed=after is None,
+        advice="call a library product, or use mma.sync or wgmma",
     )
 
 

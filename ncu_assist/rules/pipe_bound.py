@@ -46,6 +46,13 @@ SLOW_BINDS = 0.6
 FUNCTIONS_SAVED = 0.5
 FP64_TO_FMA = 0.5  # where the chip is not known: the best ratio that any has
 PIPES = {"fma": FMA, "alu": ALU, "fp64": FP64, "xu": XU, "lsu": LSU}
+ADVICE = {
+    "fma": "let products and sums be one instruction, and move integer multiplications out of loops",
+    "alu": "work on packed values, or leave part of the integer work to the FMA pipe",
+    "fp64": "use floats where their precision does, and write constants with an f",
+    "xu": "multiply by reciprocals worked out once, or use a polynomial for part of the functions",
+    "lsu": "add up in each thread before lanes exchange values",
+}
 LOADS = (
     "global_load_instructions", "global_store_instructions", "shared_load_instructions", "shared_store_instructions",
     "local_load_instructions", "local_store_instructions", "shared_atomics", "global_reductions", "global_atomics",
@@ -126,11 +133,14 @@ def _shuffles(facts: Facts) -> Finding | None:
 def _finding(
     facts: Facts, pipe: str, saved: float, words: str, keys: tuple[str, ...], relieves: tuple[str, ...] = ()
 ) -> Finding:
+    active = facts.value("sm_active_share") / 100.0 or 1.0
+    share = 100 * busy(facts, PIPES[pipe]) / active
     return Finding(
         rule=ID,
-        message=f"keeps the {PIPES[pipe]} {100 * busy(facts, PIPES[pipe]):.0f} % busy: {words}",
+        message=f"keeps the {PIPES[pipe]} {share:.0f} % busy while SMs are active: {words}",
         saved_ns=facts.duration_ns * saved,
         evidence=(f"pipe_{pipe}", *keys),
         relieves=(PIPES[pipe], *relieves),
         detail={"pipe": pipe},
+        advice=ADVICE[pipe],
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from ncu_assist.ncu.code import Code
 from ncu_assist.ncu.source.metrics import SAMPLES, STALL_COLUMN
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.blame import Function
+from ncu_assist.rules.inlined import own_lines
 from ncu_assist.rules.shape import LANES
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 MOST = 5
 LEAST_SHARE = 0.01  # of the waste; a line below it leads nowhere
+ADDRESS = re.compile(r"\b0x[0-9a-f]{8,}\b")  # where code was loaded in one run: it leads nowhere
 LOCAL = frozenset({"LDL", "STL"})
 # The instructions that a finding is about, by opcode without modifiers; where none of them wastes anything, all are.
 ABOUT = {
@@ -48,8 +51,8 @@ class Place:
 def places(finding: Finding, code: Code) -> tuple[Place, ...]:
     """Return up to five lines with most of what a finding wastes, the first line first.
 
-    Waits are put down to the instruction that was waited for, and code from headers of others to the own line next to
-    it, which calls it. Empty where the report does not say what instructions cost.
+    Waits are put down to the instruction that was waited for, and code of libraries to the own line that most likely
+    calls it. Empty where the report does not say what instructions cost.
     """
     waste = _waste(finding, code.sass)
     total = float(waste.sum())
@@ -60,7 +63,7 @@ def places(finding: Finding, code: Code) -> tuple[Place, ...]:
         heads = code.sass["opcode"].astype(str).str.split(".").str[0]
         only = waste * heads.isin(about).to_numpy()
         waste = only if only.sum() > 0 else waste
-    frame = _owned(code).assign(waste=waste)
+    frame = own_lines(code).assign(waste=waste)
     lined = bool(frame["line"].notna().any())
     keys = ["file", "line"] if lined else ["kernel", "offset"]
     sums = frame.groupby(keys, observed=True, sort=True).agg(waste=("waste", "sum"), sass=("sass", "first"))
@@ -72,7 +75,7 @@ def places(finding: Finding, code: Code) -> tuple[Place, ...]:
 def _place(key: object, sass: object, share: float, code: Code, lined: bool) -> Place:
     assert isinstance(key, tuple)
     if not lined:
-        return Place(None, None, str(sass) if sass else None, share)
+        return Place(None, None, ADDRESS.sub("…", str(sass)) if sass else None, share)
     file, line = str(key[0]), int(key[1])
     return Place(file, line, code.texts.get((file, line)), share)
 
@@ -108,18 +111,3 @@ def _waits(finding: Finding, sass: pd.DataFrame) -> Floats:
             for own in np.flatnonzero(column):
                 waits[own_rows[function.blamed(int(own), reason)]] += column[own]
     return waits
-
-
-def _owned(code: Code) -> pd.DataFrame:
-    """Return the instructions with their own line, or the nearest own one where they come from a header of others."""
-    sass = code.sass
-    imported = {file for file, _ in code.texts}
-    files = sass["file"].astype(object)
-    own = files.isin(imported) if imported else ~files.astype(str).str.contains("/include/")
-    own &= sass["line"].notna()
-    if not own.any():
-        return sass.assign(file=files)
-    lines = sass[["launch"]].assign(file=files.where(own), line=sass["line"].where(own))
-    filled = lines.groupby("launch", sort=False)[["file", "line"]]
-    near = filled.ffill().fillna(filled.bfill())
-    return sass.assign(file=near["file"], line=near["line"])

@@ -10,9 +10,10 @@ What to try: fuse launches that work on the same elements; finish all work on a 
 the order of blocks so that those that share data run at the same time; keep intermediate results in smaller types.
 
 How the time is worked out: DRAM bytes beyond `bytes` of kernel.toml, less what uncoalesced accesses and local memory
-explain, over all DRAM bytes, times how busy DRAM was. Up to 5 % are left alone: halos, and what the flush of the
-caches left behind. Before every launch of a chain the caches are flushed, so what one leaves in L2 for the next counts
-as moved: where the surplus is below three times L2 that is an upper bound, *assumed*.
+explain. They take of each unit the part that they are of its own work: of the bytes at DRAM, of the sectors that SMs
+ask of L2, of those that L1 gets from there and sends there; times how busy that unit was. Up to 5 % are left alone:
+halos, and what the flush of the caches left behind. Before every launch of a chain the caches are flushed, so what one
+leaves in L2 for the next counts as moved: where the surplus is below three times L2 that is an upper bound, *assumed*.
 """
 
 from __future__ import annotations
@@ -21,14 +22,13 @@ from ncu_assist.ceilings.chips import SECTOR_BYTES
 from ncu_assist.quantity import quantity
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.facts import Facts
-from ncu_assist.rules.savings import is_worth_saying, saved_ns
-from ncu_assist.rules.traffic import L2_UNITS, wasted_dram_bytes
+from ncu_assist.rules.savings import assumes_start, is_worth_saying, saved_ns
+from ncu_assist.rules.traffic import Wasted, left_without, wasted_dram_bytes
 
 ID = "redundant-traffic"
 NEEDS: tuple[str, ...] = ("dram_bytes_read", "dram_bytes_write", "dram_throughput")
 EVIDENCE = ("dram_bytes", "dram_bytes_read", "dram_bytes_write", "dram_throughput")
 MARGIN = 0.05  # of the bytes needed; what at-dram-roofline leaves to its ceiling as well
-UNITS = ("DRAM", *L2_UNITS, "L1 fill", "L1 output")  # what DRAM moves passes them as well
 TIMES_L2 = 3.0  # below it what one launch leaves for the next may be in L2 still: as buffers are rotated for a cold L2
 
 
@@ -39,14 +39,18 @@ def find(facts: Facts) -> Finding | None:
     if needed is None or surplus <= 0:
         return None
     moved = facts.value("dram_bytes_read") + facts.value("dram_bytes_write")
-    saved = saved_ns(facts, dict.fromkeys(UNITS, 1.0 - surplus / moved))
+    left = left_by_unit(surplus, facts)
+    saved = saved_ns(facts, left)
     if not is_worth_saying(saved, facts):
         return None
     message = f"DRAM moves {quantity(moved, 'byte')} where the work needs {quantity(needed, 'byte')}"
     bound = _may_have_stayed_in_l2(facts, surplus)
     if bound:
         message += "; an upper bound, as the caches are flushed between the launches"
-    return Finding(ID, message, saved, EVIDENCE, UNITS, "samples", ("long_scoreboard",), {}, bound)
+    return Finding(
+        ID, message, saved, EVIDENCE, tuple(left), "samples", ("long_scoreboard",), {}, bound or assumes_start(facts),
+        advice="fuse launches, or finish all work on a tile while it is on the chip",
+    )  # fmt: skip
 
 
 def redundant_bytes(facts: Facts) -> float:
@@ -57,6 +61,15 @@ def redundant_bytes(facts: Facts) -> float:
     local = SECTOR_BYTES * (facts.value("local_load_sectors") + facts.value("local_store_sectors"))
     surplus = moved - facts.algorithmic_bytes - wasted_dram_bytes(facts) - local
     return surplus if surplus > MARGIN * facts.algorithmic_bytes else 0.0
+
+
+def left_by_unit(surplus: float, facts: Facts) -> dict[str, float]:
+    """Return what part of their work is left without so many bytes to units that they passed on the way to DRAM."""
+    read, sectors = facts.value("dram_bytes_read"), surplus / SECTOR_BYTES
+    part = read / (read + facts.value("dram_bytes_write"))
+    left = left_without(Wasted(0.0, sectors, sectors), facts)
+    filled = facts.value("l2_sectors_read")  # what L1 gets: of the surplus what was read
+    return {**left, "L1 fill": 1.0 - min(1.0, part * sectors / filled)} if filled else left
 
 
 def _may_have_stayed_in_l2(facts: Facts, surplus: float) -> bool:

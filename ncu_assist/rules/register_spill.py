@@ -42,4 +42,5 @@ def find(facts: Facts) -> Finding | None:
         evidence=("local_spilling_requests", "local_load_sectors", "local_store_sectors", "registers_allocated"),
         relieves=local_traffic.relieved(facts),
         stalls=local_traffic.WAITS,
+        advice="give the kernel more registers, unroll less, or hold a smaller tile a thread",
     )

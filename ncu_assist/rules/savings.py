@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from ncu_assist.rules.bounds import loads
 from ncu_assist.rules.facts import Facts
 
-# What a kernel takes besides moving its bytes: copies of 128 and 512 MB take 35 and 123 µs, so 30 and 120 µs at the
-# rate of large ones, 4268 GB/s, and 3 to 5 µs besides (ncu_facts.md, "Ceilings measured on that H200").
-START_NS = 4_000.0
+# What a kernel takes besides moving its bytes: streams of 32 and 64 MiB take 9.1 to 9.7 and 16.1 to 17.0 us on an H200,
+# so 1.9 to 3.0 us besides their bytes; 0.7 to 3.1 us on an H100 (the first two sizes of each mix in ceilings/data).
+START_NS = 2_500.0
+SHARE = 0.02  # of the time, below which a finding is a remark (diagnoses.md): a start that is less changes no advice
 NOISE = 0.008  # of the time: what repeats of one launch of 124 µs stray by (ncu_facts.md, "Measuring")
 
 
@@ -24,6 +25,11 @@ def saved_ns(facts: Facts, left: Mapping[str, float]) -> float:
     gone = max((min(1.0, limits.get(name, 0.0)) * (1.0 - part) for name, part in left.items()), default=0.0)
     rest = max((_rest(limits.get(name, 0.0), part) for name, part in left.items()), default=0.0)
     return max(0.0, min(time * gone, time * (1.0 - others), time * (1.0 - rest) - START_NS))
+
+
+def assumes_start(facts: Facts) -> bool:
+    """Return whether a saving rests on START_NS of other GPUs: nobody measured such a one, and the launch is short."""
+    return facts.ceilings is None and facts.duration_ns * SHARE < START_NS * len(facts.combined.launches)
 
 
 def filled(facts: Facts) -> dict[str, float]:

@@ -32,6 +32,7 @@ CHIP_WIDE = tuple(one.name for one in PARTS if one.group in ("DRAM", "L2"))
 def of_each_shape(find: Callable[[Facts], Finding | None], facts: Facts) -> Finding | None:
     """Return what a rule finds of launches of one shape; of several shapes what costs most, with the time of all.
 
+    The finding names the launches of that shape, which its message and evidence are of.
     Grids and limits of different kernels must not be mixed: the blocks of one and the idle time of another say nothing.
     """
     groups: dict[tuple[object, ...], list[Launch]] = {}
@@ -39,10 +40,13 @@ def of_each_shape(find: Callable[[Facts], Finding | None], facts: Facts) -> Find
         groups.setdefault((one.signature, one.grid, one.block), []).append(one)
     if len(groups) < 2:
         return find(facts)
-    parts = (find(replace(facts, combined=facts.combined.only(own))) for own in groups.values())
-    found = [one for one in parts if one]
-    total = sum(one.saved_ns for one in found)
-    return replace(max(found, key=lambda one: one.saved_ns), saved_ns=total) if found else None
+    parts = ((own, find(replace(facts, combined=facts.combined.only(own)))) for own in groups.values())
+    found = [(own, one) for own, one in parts if one]
+    if not found:
+        return None
+    own, worst = max(found, key=lambda pair: pair[1].saved_ns)
+    total, launches = sum(one.saved_ns for _, one in found), tuple(one.index for one in own)
+    return replace(worst, saved_ns=total, launches=launches, elsewhere=sum(len(some) for some, _ in found) - len(own))
 
 
 def warps_a_block(facts: Facts) -> float:

@@ -20,7 +20,7 @@ from __future__ import annotations
 from ncu_assist.diff.resources import L1_DATA
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.facts import Facts
-from ncu_assist.rules.savings import is_worth_saying, saved_ns
+from ncu_assist.rules.savings import assumes_start, is_worth_saying, saved_ns
 from ncu_assist.rules.traffic import l1_wavefronts
 
 ID = "shared-bank-conflict"
@@ -29,6 +29,8 @@ NEEDS: tuple[str, ...] = (
 )  # fmt: skip
 EVIDENCE = ("bank_conflict_ways", "shared_wavefronts_excessive", "shared_wavefronts", "l1_data_pipe")
 IGNORED = 0.02  # of all wavefronts (diagnoses; ncu_facts.md: up to 2 % of raw conflicts are arbitration)
+
+ADVICE = "pad the rows of the tile by one element, or swizzle its columns"
 
 
 def find(facts: Facts) -> Finding | None:
@@ -42,7 +44,8 @@ def find(facts: Facts) -> Finding | None:
     share = 100.0 * excessive / facts.value("shared_wavefronts")
     message = f"{share:.0f} % of the passes through shared memory are there because of bank conflicts"
     stalls = ("mio_throttle", "short_scoreboard")
-    return Finding(ID, message, saved, EVIDENCE, (L1_DATA,), "wavefronts_excessive", stalls)
+    assumed = assumes_start(facts)
+    return Finding(ID, message, saved, EVIDENCE, (L1_DATA,), "wavefronts_excessive", stalls, {}, assumed, ADVICE)
 
 
 def _excessive(facts: Facts) -> float:

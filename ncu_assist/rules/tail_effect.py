@@ -40,7 +40,8 @@ def _find(facts: Facts) -> Finding | None:
     return Finding(
         ID,
         f"{waves:.2f} waves of blocks take as long as {ceil(waves)}: in the last one multiprocessors rest, "
-        f"{uneven_share(facts):.0%} of the time on average; try other block sizes, or one wave that shares it all",
+        f"{100 * uneven_share(facts):.0f} % of the time on average",
         saved * facts.duration_ns,
         ("waves_per_sm", "last_wave_fill", "sm_imbalance", "sm_idle_share", "grid_size"),
+        advice="try other block sizes, or one wave that shares it all",
     )

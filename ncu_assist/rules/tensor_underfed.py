@@ -10,9 +10,10 @@ What to try: stage tiles in shared memory, two or more buffers, filled with `cp.
 multiplied; larger tiles a warp; `ldmatrix` and layouts without bank conflicts; on 9.0 `wgmma`, through CUTLASS or a
 library.
 
-Thresholds: tensor cores do most of the operations. The time after is that of a product which reaches 70 % of their peak
-for the chip, as a library's does; where that rate is not known, or most of the work is on other types than halves, that
-of the cycles in which they worked, over 0.9. Loads within the SM are relieved; L2, DRAM and other pipes stay.
+Thresholds: tensor cores do most of the operations. The time after is that of a product at the rate a cycle that a
+library's reached on such a GPU (`ncu-assist ceilings`), else at 70 % of the chip's peak; where that is not known, or
+most of the work is on other types than halves, that of the cycles in which they worked, over 0.9. Loads within the SM
+are relieved; L2, DRAM and other pipes stay.
 """
 
 from __future__ import annotations
@@ -50,13 +51,15 @@ def find(facts: Facts) -> Finding | None:
     fed = facts.duration_ns * share / REACHABLE if after is None else after
     if fed >= facts.duration_ns:
         return None
+    active = facts.value("sm_active_share") / 100.0 or 1.0
     older = ", with mma.sync where the chip has wgmma" if is_best_instruction(facts) is False else ""
     return Finding(
         rule=ID,
-        message=f"feeds tensor cores too little: {100 * share:.0f} % busy{older}",
+        message=f"feeds tensor cores too little: {100 * share / active:.0f} % busy while SMs are active{older}",
         saved_ns=facts.duration_ns - fed,
         evidence=("pipe_tensor_cycles", "tensor_ops_fp16", "pipe_tensor_hmma", "pipe_tensor_gmma"),
         relieves=(TENSOR, ISSUE, LSU, *L1_PARTS),
         stalls=WAITS,
         detail={"pipe": "tensor"},
+        advice="stage tiles in shared memory with two or more buffers, and multiply one while the next arrives",
     )

@@ -12,15 +12,16 @@ arrays; exchange the loops so that the innermost index runs along the lanes; fet
 memory and turn it there; read the whole structure as one or two vectors of 16 bytes.
 
 How the time is worked out: sectors beyond the ideal for the bytes used, at least one a request, over what each unit
-handled, times how busy the unit was; what the others need stays. Nothing is said of a saving below 0.8 % of the time,
-by which repeats of one launch differ.
+handled, times how busy the unit was; what the others need stays. DRAM hands out 64 bytes, so a sector that stands alone
+comes with a neighbour. Nothing is said of a saving below 0.8 % of the time, by which repeats of one launch differ, nor
+where the addresses touch no more sectors than their bytes need (`Excessive L2 sectors, global`).
 """
 
 from __future__ import annotations
 
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.facts import Facts
-from ncu_assist.rules.savings import is_worth_saying, saved_ns
+from ncu_assist.rules.savings import assumes_start, is_worth_saying, saved_ns
 from ncu_assist.rules.traffic import left_without, wasted_by_loads
 
 ID = "uncoalesced-global-load"
@@ -45,4 +46,7 @@ def find(facts: Facts) -> Finding | None:
         return None
     touched, ideal = facts.value("sectors_per_request_load"), facts.value("sectors_per_request_load_ideal")
     message = f"a global load touches {touched:.1f} sectors where its bytes need {ideal:.1f}"
-    return Finding(ID, message, saved, EVIDENCE, tuple(left), "sectors_excessive", ("long_scoreboard", "lg_throttle"))
+    stalls = ("long_scoreboard", "lg_throttle")
+    advice = "let neighbouring lanes read neighbouring addresses, or fetch a tile side by side into shared memory"
+    assumed = assumes_start(facts)
+    return Finding(ID, message, saved, EVIDENCE, tuple(left), "sectors_excessive", stalls, {}, assumed, advice)

@@ -13,14 +13,15 @@ side, with a padded tile.
 
 How the time is worked out: sectors beyond the ideal for the bytes written, at least one a request, over what each
 unit handled, times how busy the unit was; what the others need stays. At DRAM, reads beyond those of the loads count
-as well. Nothing is said of a saving below 0.8 % of the time, by which repeats of one launch differ.
+as well. Nothing is said of a saving below 0.8 % of the time, by which repeats of one launch differ, nor where addresses
+touch no more sectors than their bytes need (`Excessive L2 sectors, global`).
 """
 
 from __future__ import annotations
 
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.facts import Facts
-from ncu_assist.rules.savings import is_worth_saying, saved_ns
+from ncu_assist.rules.savings import assumes_start, is_worth_saying, saved_ns
 from ncu_assist.rules.traffic import left_without, wasted_by_stores
 
 ID = "uncoalesced-global-store"
@@ -45,4 +46,7 @@ def find(facts: Facts) -> Finding | None:
         return None
     touched, ideal = facts.value("sectors_per_request_store"), facts.value("sectors_per_request_store_ideal")
     message = f"a global store touches {touched:.1f} sectors where its bytes need {ideal:.1f}"
-    return Finding(ID, message, saved, EVIDENCE, tuple(left), "sectors_excessive", ("lg_throttle", "long_scoreboard"))
+    stalls = ("lg_throttle", "long_scoreboard")
+    advice = "let neighbouring lanes write neighbouring addresses, or collect a tile in shared memory first"
+    assumed = assumes_start(facts)
+    return Finding(ID, message, saved, EVIDENCE, tuple(left), "sectors_excessive", stalls, {}, assumed, advice)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from ncu_assist.diff.resources import Resource
 from ncu_assist.ncu.catalogue.stalls import STALL_REASONS
+from ncu_assist.quantity import percent
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.dram import OF_CEILING, fill, reach
 from ncu_assist.rules.facts import Facts
@@ -37,9 +38,9 @@ def _distance(facts: Facts, resource: Resource, share: float) -> str:
     """Return how far a resource is from its ceiling: of DRAM the one measured for such a kernel, where there is one."""
     limit = reach(facts)
     if resource.name != "DRAM" or facts.ceilings is None or limit.assumed:
-        return f"busy {share:.0%} of the time, {1 - share:.0%} short of its peak"
+        return f"busy {percent(share)} of the time, {percent(1 - share)} short of its peak"
     reached = fill(facts) * OF_CEILING
-    return f"at {reached:.0%} of what a plain kernel of this mix and size gets ({limit.why})"
+    return f"at {percent(reached)} of what a plain kernel of this mix and size gets ({limit.why})"
 
 
 def _waits(top: tuple[str, float] | None) -> str:

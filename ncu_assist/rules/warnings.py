@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from ncu_assist.ceilings.chips import SECTOR_BYTES
 from ncu_assist.frame import Combined
 from ncu_assist.ncu.catalogue.noise import SHORT_NS
+from ncu_assist.ncu.catalogue.rows import ROWS
+from ncu_assist.rules.diagnosis import Diagnosis
 from ncu_assist.rules.facts import Facts
 
 # Less than half of what must have come from or gone to DRAM: no rounding, and no estimate of the bytes that is a little
@@ -16,8 +18,13 @@ RESIDENT_BELOW = 0.5
 # 3.5 % of its traffic and 5 MB; a zeroing flush leaves up to 60 MB (ncu_facts.md, "Measuring"). Between the two.
 DIRTY_SHARE = 0.1
 DIRTY_BYTES = 10 << 20
+FEW = 4  # metrics that are named one by one
 # Where a launch writes more than three times the L2, little of it is still there when the next one reads it.
 OUTGROWN = 3
+# Of the DRAM bytes of a chain: what could have stayed in L2 is worth a warning from here on, as it is from here on that
+# redundant-traffic counts a surplus.
+STAYED = 0.05
+KEPT = "none"  # ncu's --cache-control under which what a launch leaves in L2 is there for the next
 
 
 @dataclass(frozen=True)
@@ -28,10 +35,27 @@ class Warned:
     sentence: str
 
 
-def warnings(facts: Facts) -> tuple[Warned, ...]:
-    """Return what misleads about a measurement; what cannot be told from these counters is left out."""
-    told = (_short(facts), _resident(facts), _dirty(facts), _chain(facts), _counts(facts))
+def warnings(facts: Facts, cache_control: str | None = None) -> tuple[Warned, ...]:
+    """Return what misleads about a measurement; what cannot be told from these counters is left out.
+
+    ``cache_control`` is what ncu did with the caches before each launch, None where nobody knows.
+    """
+    chain = None if cache_control == KEPT else _chain(facts)
+    told = (_short(facts), _resident(facts), _dirty(facts), chain, _counts(facts))
     return tuple(one for one in told if one)
+
+
+def metric_missing(diagnosis: Diagnosis) -> tuple[Warned, ...]:
+    """Return which questions the report has too few counters for, and the sections of ncu that have them."""
+    silent = diagnosis.unanswered
+    if not silent:
+        return ()
+    keys = dict.fromkeys(key for one in silent for key in one.missing)
+    sections = dict.fromkeys(section for key in keys if (section := getattr(ROWS[key], "section", "")))
+    named = ", ".join(list(keys)[:FEW]) if len(keys) <= FEW else f"{len(keys)} metrics"
+    where = f" of the sections {', '.join(sections)}" if len(keys) > FEW and sections else ""
+    rules = ", ".join(one.rule for one in silent) if len(silent) <= FEW else f"{len(silent)} of {diagnosis.asked} rules"
+    return (Warned("metric-missing", f"the report lacks {named}{where}: collect `--set full` to ask {rules}"),)
 
 
 def _short(facts: Facts) -> Warned | None:
@@ -89,21 +113,30 @@ def _dirty(facts: Facts) -> Warned | None:
 
 
 def _chain(facts: Facts) -> Warned | None:
-    launches = facts.combined.launches
-    if len(launches) < 2 or not _fits_l2(facts):
+    launches, moved = facts.combined.launches, facts.get("dram_bytes")
+    if len(launches) < 2 or facts.combined.workload is None or moved is None:
+        return None
+    stayed = _could_have_stayed(facts, moved)
+    if stayed < STAYED * moved:
         return None
     return Warned(
         "chain-upper-bound",
         f"the DRAM bytes of {len(launches)} launches are a sum: where ncu flushed the caches before each, as by "
-        "default, what one leaves in L2 for the next is counted as DRAM traffic; take them as an upper bound",
+        f"default, what one leaves in L2 for the next is counted as DRAM traffic, up to {_mb(stayed)} of {_mb(moved)}; "
+        "take them as an upper bound",
     )
 
 
-def _fits_l2(facts: Facts) -> bool:
-    """Tell whether what any launch but the last leaves behind could be read from L2; True if that is not known."""
+def _could_have_stayed(facts: Facts, moved: float) -> float:
+    """Return the DRAM bytes of a chain that without a flush might have stayed in L2, no more than the surplus.
+
+    What each launch but the last wrote, as far as L2 holds it: written back and read again, so twice.
+    """
     l2 = facts.device.l2_bytes if facts.device else None
-    written = [_bytes_written(Facts(facts.combined.only([one]))) for one in facts.combined.launches[:-1]]
-    return l2 is None or any(one is None or one < OUTGROWN * l2 for one in written)
+    written = [_bytes_written(Facts(facts.combined.only([one]))) or 0.0 for one in facts.combined.launches[:-1]]
+    fitting = sum(one if l2 is None else min(one, l2) for one in written if l2 is None or one < OUTGROWN * l2)
+    surplus = moved if facts.algorithmic_bytes is None else max(0.0, moved - facts.algorithmic_bytes)
+    return min(2 * fitting, surplus)
 
 
 def _counts(facts: Facts) -> Warned | None:

@@ -38,13 +38,13 @@ def find(facts: Facts) -> Finding | None:
     cause = "its branches part them" if divergent else "though no branch parts them: blocks of part-filled warps?"
     return Finding(
         ID,
-        f"{lanes:.1f} of {LANES} lanes take part in an instruction on average, {cause}: give the lanes of a warp the "
-        "same work, or share what one lane does alone",
+        f"{lanes:.1f} of {LANES} lanes take part in an instruction on average, {cause}",
         saved * facts.duration_ns,
         ("threads_per_instruction", "divergent_branches", "branch_efficiency", "issue_slots_busy"),
         relieves=RELIEVES,
         stalls=(),
         waste="divergence",
+        advice="give the lanes of a warp the same work, or share what one lane does alone",
     )
 
 

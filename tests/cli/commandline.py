@@ -68,9 +68,9 @@ def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def recorded(tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch, no_gpu: None) -> Path:
-    """A copy of this repository's kernels and archive, without a GPU; the current folder."""
+    """A copy of this repository's kernels and archive, without pages and without a GPU; the current folder."""
     for name in ("kernels", "reports"):
-        shutil.copytree(repository / name, tmp_path / name)
+        shutil.copytree(repository / name, tmp_path / name, ignore=shutil.ignore_patterns("*.html"))
     for stored in Store(tmp_path / "reports").runs():
         if stored.run.machine == machine_hash():  # measured here, not shipped
             shutil.rmtree(stored.folder)

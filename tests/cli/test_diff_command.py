@@ -227,3 +227,40 @@ def test_a_forced_comparison_says_so(run: Run, recorded: Path, tmp_path: Path) -
     assert answer["verdict"] == "unclear"
     assert answer["forced"] == plain["reason"]
     assert "(forced)" in run("diff", "v7", report, "--force").out.replace("\n", " ")
+
+
+def test_a_page_to_a_file_and_again(run: Run, recorded: Path) -> None:
+    path = recorded / "page.html"
+    for words in (("--output", "page.html"), ("--format", "html", "-o", "page.html")):
+        answer = run("diff", "v5", "v6", *words)
+        assert (answer.code, answer.out) == (0, "")
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>")
+    assert "v6 is 2.76x faster than v5 on b64_d96" in text
+
+
+def test_a_page_to_stdout(run: Run, recorded: Path) -> None:
+    answer = run("diff", "v5", "v6", "--format", "html")
+    assert answer.code == 0
+    assert answer.out.startswith("<!doctype html>")
+    assert answer.out.rstrip().endswith("</html>")
+
+
+def test_a_page_replaces_nothing_but_pages(run: Run, recorded: Path) -> None:
+    (recorded / "mine.html").write_text("<!doctype html>my notes")
+    answer = run("diff", "v5", "v6", "--output", "mine.html")
+    assert answer.code == 2
+    assert "no page of ncu-assist" in answer.err
+    assert (recorded / "mine.html").read_text() == "<!doctype html>my notes"
+
+
+def test_what_output_is_for(run: Run, recorded: Path) -> None:
+    for words, why in (
+        (("--output", "x.txt"), "--output is for a page"),
+        (("--json", "--output", "x.html"), "--output is for a page"),
+        (("--json", "--format", "html"), "two answers"),
+        (("--output", "nowhere/x.html"), "does not exist"),
+    ):
+        answer = run("diff", "v5", "v6", *words)
+        assert answer.code == 2
+        assert why in answer.err

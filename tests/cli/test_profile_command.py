@@ -180,11 +180,21 @@ class TestProgram:
         assert answer.out.startswith("train/v1@")
         assert run("show", "train/v1", "--json").json["profile"]["command"] == "./train --epochs 3"
         assert run("verify").code == 0
+        assert {"reports/index.html", "reports/train/index.html"} < files(folder)
+        assert "pages: reports/train/index.html" in answer.err
         argv = json.loads((folder / "argv").read_text())["argv"]
         assert argv[argv.index("--") + 1 :] == ["./train", "--epochs", "3"]
         assert argv[argv.index("--kernel-name") + 1] == "regex:trans.*"
         assert argv[argv.index("--launch-count") + 1] == "20"
         assert "--nvtx-include" not in argv
+
+    def test_a_page_that_fails_loses_no_measurement(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("ncu_assist.pipeline.pages.writing.ladder_html", lambda *_: 1 / 0)
+        answer = run("profile", "--json", *PROGRAM)
+        assert (answer.code, answer.json["kernel"]) == (0, "train")
+        assert "the runs are stored, but not all of their pages are: ZeroDivisionError" in answer.err
+        assert "try: ncu-assist report train" in answer.err
+        assert run("verify").code == 0
 
     def test_json_and_the_limit_on_launches(self, run: Run) -> None:
         answer = run("profile", "--max-launches", "3", "--json", *PROGRAM)

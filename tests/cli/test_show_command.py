@@ -42,6 +42,56 @@ def test_the_counters_of_another_workload(run: Run, recorded: Path) -> None:
     answer = run("show", "v7", "--workload", "b256_d127")
     assert answer.code == 2
     assert "did you mean 'b256_d128'?" in answer.err
+    assert "one workload is shown at a time" in run("show", "v7", "--workload", "all").err
+
+
+def test_the_launches_of_every_workload_are_judged(run: Run, recorded: Path) -> None:
+    shown = run("show", "v0", "--workload", "b1_d96", "--json").json
+    own = [one for one in shown["launches"] if one["workload"] == "b1_d96"]
+    assert len(own) == 10
+    assert all(one["findings"] for one in shown["launches"])
+    assert shown["launches_not_judged"] == 0
+    assert "latency\n" not in run("show", "v0", "--workload", "b1_d96").out.partition("\nlaunch ")[2]
+
+
+def test_evidence_is_of_the_launches_that_the_message_is_of(run: Run, recorded: Path) -> None:
+    shown = run("show", "v0", "--workload", "b1_d96", "--json").json
+    underfill = next(one for one in shown["diagnosis"]["findings"] if one["rule"] == "grid-underfill")
+    blocks = next(one["value"] for one in underfill["evidence"] if one["metric"] == "grid_size")
+    assert underfill["message"].startswith(f"{blocks:.0f} blocks")
+    grids = {one["index"]: one["grid"] for one in shown["launches"]}
+    assert {grids[index][0] for index in underfill["launches"]} == {blocks}
+    said = " ".join(run("show", "v0", "--workload", "b1_d96").out.split())
+    assert "(in unrolled_elementwise_kernel, 3 of 10 launches, less so in 1 more)" in said
+
+
+def test_kernels_that_no_workload_holds_together_are_ranked_by_time(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain_report(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    text = " ".join(run("show", "mine.ncu-rep").out.split())
+    assert "Diagnosis of transpose_naive (2 of 3 launches, 82 % of the time): uncoalesced-global-store, high" in text
+    assert "Speed of light of all 3 launches, of several kernels, together unit" in text
+    assert "bound by" not in text
+    found = run("show", "mine.ncu-rep", "--json").json["diagnosis"]
+    assert (found["kernel"], found["launches"]) == ("transpose_naive", [0, 2])
+    assert found["time_share"] == pytest.approx(0.818, abs=0.01)
+    assert found["findings"][0]["launches"] == [0, 2]
+
+
+def test_too_few_counters_are_no_diagnosis(run: Run) -> None:
+    report = DATA / "transpose_basic_h200_2025.3.1.ncu-rep.zst"
+    text = " ".join(run("show", str(report)).out.split())
+    assert "(2 of 3 launches, 82 % of the time): none, for lack of counters not enough counters" in text
+    assert "try: collect `--set full`" in text
+    assert "warning metric-missing: the report lacks" in text
+    assert "Warp State Statistics" in text
+    assert "workload-imbalance, info" not in text
+    found = run("show", str(report), "--json").json["diagnosis"]
+    assert found["lacks_counters"] is True
+    assert found["findings"][0]["message"].startswith("not enough counters for a diagnosis")
+    assert "metric-missing" in [one["id"] for one in found["warnings"]]
 
 
 def test_a_bare_report(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +159,10 @@ def test_hot_lines_and_findings(run: Run, tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_the_lines_of_a_diagnosis(run: Run, recorded: Path) -> None:
     answer = run("show", "v5", "--lines")
-    assert "  v5_shared_padded.cu:41  100 %  new_s[tid * D + col] = value;\nalso uncoalesced" in answer.out
+    assert "  v5_shared_padded.cu:41  100 %  new_s[tid * D + col] = value;\n" in answer.out
+    assert "ncu-assist explain uncoalesced-global-store" in answer.out
+    also = answer.out.partition("also uncoalesced-global-load")[2].partition("\n  v5_shared_padded.cu:")[2]
+    assert also[:2].isdigit(), "a further finding has its line as well"
     assert "v5_shared_padded.cu:41" not in run("show", "v5").out
     shown = run("show", "v5", "--lines", "--json").json
     (line,) = shown["diagnosis"]["findings"][0]["lines"]

@@ -28,6 +28,7 @@ LAUNCH_KEYS = {
 }  # fmt: skip
 FINDING_KEYS = {
     "rule", "severity", "message", "estimated_speedup", "evidence", "lines", "detail", "assumed",
+    "advice", "launches",
 }  # fmt: skip
 CHANGE_KEYS = {"metric", "label", "unit", "baseline", "candidate", "delta", "verdict", "role"}
 
@@ -76,7 +77,8 @@ def test_an_unclear_diff_has_nulls_and_a_next_command(tmp_path: Path) -> None:
 
 
 def test_show_keeps_its_contract(tmp_path: Path) -> None:
-    found = printed(show_json(gather(chain(tmp_path))))
+    stored = chain(tmp_path)
+    found = printed(show_json(gather(stored)))
     assert (found["schema"], found["source"], found["workload"]) == ("ncu-assist.show/1", "live", "small")
     assert found["device"]["sm_count"] == 132
     first = found["launches"][0]
@@ -85,10 +87,15 @@ def test_show_keeps_its_contract(tmp_path: Path) -> None:
         0
     ]  # one of the first three launches that share the work: its bytes are not theirs alone
     assert set(finding) == FINDING_KEYS
-    assert (finding["rule"], finding["severity"]) == ("at-dram-roofline", "info")
+    assert finding["severity"] == "info"
     assert all(set(one) == {"metric", "value", "unit"} for one in finding["evidence"])
     assert found["diagnosis"]["findings"][0]["rule"] == "redundant-traffic"  # together they have the workload's bytes
     assert all(one["missing"] for one in first["unanswered"])
+    assert (found["diagnosis"]["kernel"], found["diagnosis"]["launches"]) == (None, [0, 1, 2])
+    assert (found["launches_not_judged"], [one["judged"] for one in found["launches"]]) == (1, [True] * 3 + [False])
+    every = printed(show_json(gather(stored, every=True)))
+    assert every["launches_not_judged"] == 0
+    assert all(one["findings"] for one in every["launches"])
     assert found["launches"][2]["duration_ns"] is None
     small, odd = found["workloads"]
     assert small["timing"]["median_ns"] == pytest.approx(5e4, rel=0.01)

@@ -14,6 +14,7 @@ from made import EVIL
 
 from ncu_assist.errors import DamagedData
 from ncu_assist.outcome import History, Standing, Step
+from ncu_assist.pipeline.history import _judged
 from ncu_assist.render import prediction_words as words
 from ncu_assist.render.history import climb
 from ncu_assist.render.json.history import history_json
@@ -59,8 +60,19 @@ def history_of(before: StoredRun, after: StoredRun, verdict: Verdict | None = FA
     return History("add_one", ("small",), "small", steps)
 
 
+def judged(history: History) -> History:
+    """Return a history with what the rules say now, as the pipeline gives it."""
+    return replace(history, steps=tuple(_judged(step, "small", _store(step)) for step in history.steps))
+
+
+def _store(step: Step) -> Store:
+    run = step.standings[0].run
+    assert run is not None
+    return Store(run.folder.parent.parent.parent)
+
+
 def told(history: History) -> Prediction:
-    (one,) = predictions(climb(history)).values()
+    (one,) = predictions(climb(judged(history))).values()
     return one
 
 
@@ -91,7 +103,7 @@ def test_the_run_that_predicted_goes_before_the_one_that_is_shown(tmp_path: Path
 
 
 def test_a_run_without_findings_is_judged_now_and_says_so(tmp_path: Path) -> None:
-    history = history_of(run_of(tmp_path, "v0_torch", STORE, older=True), run_of(tmp_path, "v1_fused"))
+    history = judged(history_of(run_of(tmp_path, "v0_torch", STORE, older=True), run_of(tmp_path, "v1_fused")))
     one = told(history)
     assert (one.source, one.gone) == ("computed now", ())  # the rules find no uncoalesced store in these counters
     assert "fault gone" not in history_text(history, Style())

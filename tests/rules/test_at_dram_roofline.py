@@ -25,8 +25,11 @@ def test_wasted_bytes_are_not_the_roofline(name: str) -> None:
     assert told(rule, gallery(name)).findings == ()
 
 
-@pytest.mark.parametrize(("busy", "gigabytes", "expected"), [(80, 0.5, [True]), (80, 1.2, []), (74, 0.5, [])])
-def test_three_quarters_may_do_for_less_than_a_gigabyte(busy: float, gigabytes: float, expected: list[bool]) -> None:
+@pytest.mark.parametrize(
+    ("busy", "gigabytes", "expected"),
+    [(80, 0.12, [True]), (80, 0.5, []), (84, 0.5, [True]), (84, 1.2, []), (72, 0.12, [])],
+)
+def test_three_quarters_may_do_for_small_launches(busy: float, gigabytes: float, expected: list[bool]) -> None:
     facts = gallery("healthy_sum", dram_throughput=busy, dram_bytes_read=gigabytes * 1e9)
     said = told(rule, replace(facts, algorithmic_bytes=None))
     assert [one.finding.assumed for one in said.findings] == expected
@@ -43,6 +46,20 @@ def test_a_measured_ceiling_decides(reached: float, done: bool) -> None:
     facts = gallery("healthy_sum")
     rate = facts.value("dram_throughput") / 100 * facts.value("dram_peak_bandwidth") * reached / 0.95
     assert bool(told(rule, replace(facts, ceilings=_reads(rate))).findings) is done
+
+
+@pytest.mark.parametrize(("duration_ns", "done"), [(2_200.0, False), (19_000.0, False), (21_000.0, True)])
+def test_a_short_launch_is_not_done_at_half_of_the_peak(duration_ns: float, done: bool) -> None:
+    """A curve ends at 32 MiB; carried on to tiny kernels it would call most of them done."""
+    peak = {"dram_peak_bytes_per_cycle": 1000.0, "dram_clock": 4e9}
+    facts = made(duration_ns, dram_throughput=51.0, dram_bytes_read=2e6, dram_bytes_write=0.0, **peak)
+    assert bool(told(rule, replace(facts, ceilings=_reads(2.0e12))).findings) is done
+
+
+def test_the_message_tells_what_was_counted_from_what_l2_holds() -> None:
+    facts = gallery("healthy_softmax")
+    (found,) = told(rule, replace(facts, ceilings=_reads(0.9 * facts.value("dram_peak_bandwidth")))).findings
+    assert "DRAM is at 85 % of its peak (87 % with what L2 still holds of the results)" in found.finding.message
 
 
 def test_without_counters_it_says_what_it_lacks() -> None:

@@ -24,7 +24,7 @@ def test_hits_beside_dram_cost_nothing() -> None:
 
 
 def test_wasted_sectors_are_not_the_limit_of_l2() -> None:
-    assert told(rule, gallery("l2_sweep_a_sum", bytes_per_sector_load=8.0)).findings == ()
+    assert told(rule, gallery("l2_sweep_a_sum", bytes_per_sector_load=8.0, global_sectors_excessive=1e6)).findings == ()
 
 
 def test_without_counters_it_says_what_it_lacks() -> None:

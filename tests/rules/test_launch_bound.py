@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from made_ceilings import ceilings
 from shape_facts import found, made, of_case, saved_share
 
 from ncu_assist.rules import Facts, diagnose, launch_bound
@@ -28,6 +29,22 @@ def test_a_longer_launch_saves_what_starting_costs() -> None:
 
 def test_what_the_busiest_resource_needs_remains() -> None:
     assert saved_share(launch_bound, made({"dram_throughput": 45}, duration_ns=2_500.0)) == pytest.approx(0.5)
+
+
+def test_a_single_launch_keeps_its_work_and_says_so() -> None:
+    tiny = made({}, duration_ns=2_200.0)
+    (told,) = diagnose(tiny, {launch_bound.ID: launch_bound}).findings
+    assert told.estimated_speedup == pytest.approx(2_200 / launch_bound.WORK_NS)
+    assert "only if it is fused" in told.finding.message
+    chain = found(launch_bound, made({}, {}, duration_ns=2_200.0))
+    assert chain
+    assert "only if" not in chain.message
+
+
+def test_figures_of_an_h200_are_assumed_on_a_gpu_that_nobody_measured() -> None:
+    facts = made({}, duration_ns=2_200.0)
+    told = [found(launch_bound, replace(facts, ceilings=one)) for one in (None, ceilings())]
+    assert [one.assumed for one in told if one] == [True, False]
 
 
 @pytest.mark.parametrize("duration_ns", [10_000.0, 40_000.0])

@@ -34,6 +34,20 @@ def test_a_warp_that_asks_for_its_part_is_not_what_is_missing() -> None:
     assert told(rule, gallery(CASE, achieved_occupancy=9.0)).findings
 
 
+def test_a_counter_below_what_the_rate_needs_cannot_tell() -> None:
+    """716 B an SM at more than a terabyte a second would be loads of a few nanoseconds."""
+    facts = gallery(CASE)
+    rate = facts.value("dram_bytes_read") / facts.duration_ns * rule.LATENCY_NS / facts.value("sm_count")
+    assert rate < facts.value("bytes_in_flight")
+    seen = facts.value("warps_long_scoreboard") * 0.9 * rate / facts.value("bytes_in_flight")
+    assert told(rule, gallery(CASE, warps_long_scoreboard=seen)).findings == ()
+
+
+def test_it_says_that_the_bytes_are_a_lower_bound() -> None:
+    (found,) = told(rule, gallery(CASE)).findings
+    assert "at least" in found.finding.message
+
+
 def test_loads_that_a_cache_answers_do_not_wait_for_dram() -> None:
     assert told(rule, gallery(CASE, dram_bytes_read=0.7 * 134e6)).findings == ()
 

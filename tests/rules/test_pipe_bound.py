@@ -36,6 +36,12 @@ def test_names_the_pipe(case: str, pipe: str) -> None:
     assert found.detail == {"pipe": pipe}
 
 
+def test_the_message_has_the_share_that_the_evidence_has() -> None:
+    found = pipe_bound.find(busy(pipe_xu=95.0, sm_cycles_elapsed=250_000.0))  # SMs are active for 80 % of the time
+    assert found is not None
+    assert "95 % busy while SMs are active" in found.message
+
+
 def test_fusing_saves_the_sums_that_have_a_product() -> None:
     # the repaired kernel took 81.25 µs instead of 141.4: the estimate must be near
     (ranked,) = told(pipe_bound, gallery("pipe_fma_unfused")).findings

@@ -16,7 +16,7 @@ FINDING = Finding("l2-bound", "", 0.0, (), stalls=("long_scoreboard",))
 HEADER = "/usr/local/cuda/include/x.hpp"
 
 
-def code(*rows: tuple[str, str | None, int | None, float], imported: bool = True, **columns: list[float]) -> Code:
+def code(*rows: tuple[str, str | None, int | None, float], imported: bool = True, **columns: Any) -> Code:
     made: dict[str, Any] = {
         "launch": 0,
         "kernel": "k",
@@ -58,6 +58,13 @@ def test_idle_lanes() -> None:
     assert [one.line for one in places(Finding("warp-divergence", "", 0.0, (), waste="divergence"), made)] == [4]
 
 
+def test_an_imported_library_is_not_the_users_own() -> None:
+    rows = (("LDG.E R4, [R2.64]", "/venv/site-packages/triton/language/standard.py", 293, 9.0), *WAITING)
+    made = code(*rows)
+    texts = {**made.texts, ("/venv/site-packages/triton/language/standard.py", 293): "return core.reduce("}
+    assert {one.file for one in places(FINDING, replace(made, texts=texts))} == {"a.cu"}
+
+
 @pytest.mark.parametrize("imported", [True, False])
 def test_a_header_of_others_is_shown_at_the_line_that_calls_it(imported: bool) -> None:
     rows = (("MOV R1, R2", "a.cu", 7, 0.0), ("LDG.E R4, [R2.64]", HEADER, 99, 50.0))
@@ -83,3 +90,32 @@ def test_nothing_sampled_leads_nowhere() -> None:
     silent = code(("MOV R1, R2", "a.cu", 1, float("nan")))
     assert places(FINDING, silent) == ()
     assert places(FINDING, silent.of([7])) == ()
+
+
+def test_where_code_was_loaded_is_not_shown() -> None:
+    made = code(("BRA P2, 0x7f50337aa9c0", None, None, 9.0))
+    assert places(FINDING, made)[0].text == "BRA P2, …"
+
+
+def test_a_conversion_is_shown_at_the_line_that_calls_it_and_not_above() -> None:
+    """As in a recorded kernel: the compiler put another line's multiplication just before it."""
+    header = "/usr/local/cuda/include/cuda_bf16.hpp"
+    rows = (
+        ("LDG.E R62, [R64.64]", "a.cu", 44, 0.0),
+        ("MUFU.EX2 R4, R59", "a.cu", 43, 0.0),
+        ("PRMT R64, R62, 0x7632, R64", header, 266, 90.0),
+        ("FMUL R7, R7, R4", "a.cu", 43, 0.0),
+        ("FFMA R55, R64, R3, R55", "a.cu", 47, 10.0),
+    )
+    made = code(*rows)
+    texts = {**made.texts, ("a.cu", 45): "const float2 v = __bfloat1622float2(pairs[0]);", ("a.cu", 46): "// bfloat()"}
+    finding = Finding("pipe-bound", "", 0.0, ())
+    assert [one.line for one in places(finding, replace(made, texts=texts))] == [45, 47]
+    assert [one.line for one in places(finding, made)] == [47], "without such a call: the line that uses the result"
+
+
+def test_some_launches_of_many_keep_their_own_lines() -> None:
+    rows = (*WAITING, ("LDG.E R4, [R2.64]", HEADER, 99, 50.0))
+    made = code(*rows, *rows, launch=[0, 0, 0, 1, 1, 1])
+    sass = made.sass.assign(line=made.sass["line"] + 10 * made.sass["launch"])
+    assert {one.line for one in places(Finding("x", "", 0.0, ()), replace(made, sass=sass).of([1]))} == {13, 14}

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import pytest
 from made_facts import gallery, made, told
+from shape_facts import made as chain
 
+from ncu_assist.ceilings.chips import SECTOR_BYTES
 from ncu_assist.rules import redundant_traffic as rule
 
 
@@ -29,6 +31,31 @@ def test_what_may_have_stayed_in_l2_is_an_upper_bound() -> None:
 @pytest.mark.parametrize("name", ["load_struct_member", "store_struct_member", "traffic_small_halo", "healthy_stencil"])
 def test_wasted_sectors_and_halos_are_not_redundant(name: str) -> None:
     assert [one.severity for one in told(rule, gallery(name)).findings if one.severity != "info"] == []
+
+
+def test_a_unit_is_spared_only_its_own_part_of_the_surplus() -> None:
+    """Twenty times the sectors at L2 for other reasons: the surplus at an idle DRAM is not why L2 is busy."""
+    usual = gallery("traffic_chain")
+    many = {key: 20 * usual.value(key) for key in ("l2_sectors_sm", "l2_sectors_read")}
+    facts = gallery("traffic_chain", dram_throughput=15.0, l2_tags_busy=85.0, **many)
+    (found,) = told(rule, facts).findings
+    assert 1.0 < found.estimated_speedup < 1.15
+    assert rule.left_by_unit(rule.redundant_bytes(facts), facts)["L2 tags"] > 0.95
+
+
+def test_the_neighbours_of_scattered_sectors_are_not_redundant() -> None:
+    """As in a permutation: L2 is asked for 16.8 million sectors that stand alone, DRAM reads twice as many."""
+    reads, requests = 16_777_216, 524_288
+    scattered = {
+        "dram_bytes_read": 2.0 * reads * SECTOR_BYTES, "dram_bytes_write": 67e6, "dram_throughput": 60.0,
+        "global_load_requests": requests, "global_load_sectors": reads, "bytes_per_sector_load": 4.0,
+        "global_store_requests": requests, "global_store_sectors": 4 * requests, "bytes_per_sector_store": 32.0,
+        "l1_hit_rate_load": 0.0, "global_sectors_excessive": 28 * requests, "l2_sectors_sm": reads + 4 * requests,
+    }  # fmt: skip
+    facts = replace(chain(scattered), algorithmic_bytes=134_217_728)
+    assert facts.value("sectors_per_request_load_ideal") == 4.0
+    assert rule.redundant_bytes(facts) == 0
+    assert told(rule, facts).findings == ()
 
 
 def test_without_the_bytes_of_the_work_nothing_is_said() -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+from made_ceilings import ceilings
 from made_facts import gallery, told
 
+from ncu_assist.ceilings import Rate, Spread
 from ncu_assist.rules import tensor_underfed
 
 
@@ -22,6 +26,24 @@ def test_does_not_fire(case: str) -> None:
 def test_without_its_metrics_it_cannot_answer() -> None:
     (silent,) = told(tensor_underfed, gallery("tensor_straight_from_global", without=("tensor_ops_fp16",))).unanswered
     assert silent.missing == ("tensor_ops_fp16",)
+
+
+def test_the_message_has_the_share_that_the_evidence_has() -> None:
+    facts = gallery("tensor_straight_from_global", sm_cycles_active=1e5, sm_cycles_elapsed=2e5)
+    found = tensor_underfed.find(facts)
+    assert found is not None
+    assert f"{facts.value('pipe_tensor_cycles'):.0f} % busy while SMs are active" in found.message
+
+
+def test_a_library_that_was_measured_says_what_a_product_reaches() -> None:
+    facts = gallery("tensor_straight_from_global")
+    rate = Rate("tensor", "matmul_bf16", "op", "events", Spread(1e-3, 1e-3, 1e-3, 2), 1e15, 0.91 * 4096)
+    with_rate = tensor_underfed.find(replace(facts, ceilings=replace(ceilings(), rates=(rate,))))
+    without = tensor_underfed.find(facts)
+    assert with_rate
+    assert without
+    left = [facts.duration_ns - one.saved_ns for one in (with_rate, without)]
+    assert left[0] / left[1] == pytest.approx(0.7 / 0.91)
 
 
 def test_names_the_older_instruction() -> None:

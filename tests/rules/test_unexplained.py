@@ -17,7 +17,7 @@ def test_tells_the_nearest_ceiling_and_its_distance() -> None:
     finding = found(unexplained, made({"dram_throughput": 31, "l2_data_busy": 44}, membar=70, wait=20))
     assert finding
     assert "L2 data" in finding.message
-    assert "56%" in finding.message
+    assert "56 %" in finding.message
     assert "membar" in finding.message
     assert finding.saved_ns == 0
     assert finding.evidence == ("l2_data_busy", "warps_membar")

@@ -56,6 +56,22 @@ def test_a_chain_whose_intermediates_fit_in_l2() -> None:
     assert ids(made(COPY, small)) == []  # 200 MB are more than three times 63
 
 
+def test_a_chain_whose_surplus_could_not_have_stayed() -> None:
+    small = COPY | {"dram_bytes_write": 80 * MB, "l2_sectors_write": 100 * MB / 32}
+    assert ids(made(small, small), 560 * MB) == []  # moved 560 MB: there is no surplus
+    assert ids(made(small, small), 500 * MB) == ["chain-upper-bound"]
+    little = COPY | {"l2_sectors_write": 5 * MB / 32, "dram_bytes_write": 4 * MB}
+    assert ids(made(little, little)) == []  # 10 of 408 MB
+
+
+def test_a_chain_profiled_without_flushes_and_launches_of_nothing_in_common() -> None:
+    small = COPY | {"dram_bytes_write": 80 * MB, "l2_sectors_write": 100 * MB / 32}
+    facts = made(small, small)
+    assert [one.id for one in warnings(facts, "none")] == []
+    assert [one.id for one in warnings(facts, "all")] == ["chain-upper-bound"]
+    assert ids(replace(facts, combined=replace(facts.combined, workload=None))) == []
+
+
 def test_a_chain_on_an_unknown_chip_may_fit() -> None:
     assert ids(made(COPY, COPY, device=None)) == ["chain-upper-bound"]
 

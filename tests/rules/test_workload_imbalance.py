@@ -20,18 +20,24 @@ def test_rows_of_very_different_length() -> None:
 
 
 def test_saves_the_rest_of_the_mean_multiprocessor() -> None:
-    assert saved_share(workload_imbalance, made(UNEVEN)) == pytest.approx(0.65)
+    assert saved_share(workload_imbalance, made(UNEVEN)) == pytest.approx(0.65 - 0.1)
 
 
 def test_counts_only_the_room_that_dram_has() -> None:
     half = saved_share(workload_imbalance, made(UNEVEN | {"l2_data_busy": 45}))
-    assert half == pytest.approx(0.65 / 2)
+    assert half == pytest.approx((0.65 - 0.1) / 2)
 
 
 def test_blocks_that_follow_one_another_end_apart() -> None:
-    waves = UNEVEN | {"waves_per_sm": 10.0, "sm_cycles_active": 85}
-    assert saved_share(workload_imbalance, made(waves)) == pytest.approx(0.1 - 0.05)
-    assert found(workload_imbalance, made(waves | {"sm_cycles_active": 90})) is None
+    waves = UNEVEN | {"waves_per_sm": 2.0, "sm_cycles_active": 60}
+    assert saved_share(workload_imbalance, made(waves)) == pytest.approx(0.35 - 0.25)
+    assert found(workload_imbalance, made(waves | {"sm_cycles_active": 70})) is None
+
+
+def test_silent_on_what_even_kernels_show_too() -> None:
+    """Equal blocks rest by up to 9.2 % on average, because they neither start nor are served in step."""
+    assert found(workload_imbalance, made(UNEVEN | {"sm_cycles_active": 86})) is None
+    assert saved_share(workload_imbalance, made(UNEVEN | {"sm_cycles_active": 80})) == pytest.approx(0.15 - 0.1)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +53,7 @@ def test_silent_where_the_blocks_explain_it(changes: Counters) -> None:
 
 
 @pytest.mark.parametrize(
-    "case", ["underfill_block_a_row", "tail_one_wave_and_eight", "healthy_sum", "healthy_float_product"]
+    "case", ["underfill_block_a_row", "tail_one_wave_and_eight", "healthy_sum", "occupancy_registers_fix"]
 )
 def test_silent_on_recorded_kernels_of_other_kinds(case: str) -> None:
     assert found(workload_imbalance, of_case(case)) is None

@@ -54,6 +54,13 @@ def test_pairs_are_made_within_one_bench_only() -> None:
     assert compare(two, samples_frame(times(1e5, 3), bench_id="bench-2")).pairs == 100
 
 
+def test_a_round_with_several_samples_counts_once_by_their_median() -> None:
+    flat = np.full(100, 1e5)
+    thrice = pd.concat([samples_frame(flat * factor) for factor in (1.0, 1.1, 9.0)])
+    verdict = compare(thrice, samples_frame(flat))
+    assert (verdict.pairs, verdict.speedup) == (100, pytest.approx(1.1))
+
+
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), 0.0, -1.0, 1e-300, 1e300])
 def test_a_sample_that_is_no_time_is_a_reason(bad: float) -> None:
     broken = times(1e5, 1)

@@ -67,9 +67,9 @@ class Metric:
     ncu_unit: str | None = None
 
     def value(self, values: Mapping[str, float]) -> float | None:
-        """Return this metric from values by ncu's name; None where it is absent or has no number."""
+        """Return this metric from values by ncu's name; None where it is absent or no finite number."""
         for name in self.names:  # a loop, not a generator: a report of 2,000 launches asks half a million times
             if name in values:
                 found = values[name]
-                return None if found is None or math.isnan(found) else found
+                return found if found is not None and math.isfinite(found) else None
         return None

@@ -7,37 +7,48 @@ from dataclasses import asdict
 from typing import Any
 
 from ncu_assist.ncu.catalogue.rows import ROWS
-from ncu_assist.ncu.code import Code
 from ncu_assist.rules.diagnosis import Ranked
 from ncu_assist.rules.of_run import Told
-from ncu_assist.rules.places import places
 
 
-def diagnosis_json(told: Told | None, code: Code | None = None) -> dict[str, Any]:
+def diagnosis_json(told: Told | None) -> dict[str, Any]:
     """Return ``findings`` with the diagnosis first, ``warnings`` and ``unanswered``; empty lists without counters.
 
-    ``lines`` of findings are empty without ``code``, that of all launches shown.
+    ``lines`` of findings are empty where the code was not read, and where no line is to blame.
     """
     if told is None:
         return {"findings": [], "warnings": [], "unanswered": []}
-    own = code.of([one.index for one in told.facts.combined.launches]) if code else None
     return {
-        "findings": [_finding(one, told, own) for one in told.diagnosis.findings],
+        "findings": [_finding(one, told) for one in told.diagnosis.findings],
         "warnings": [{"id": one.id, "message": one.sentence} for one in told.warnings],
         "unanswered": [{"rule": one.rule, "missing": list(one.missing)} for one in told.diagnosis.unanswered],
     }
 
 
-def _finding(ranked: Ranked, told: Told, code: Code | None) -> dict[str, Any]:
-    finding = ranked.finding
+def diagnosis_of_json(told: Told | None) -> dict[str, Any]:
+    """Return the diagnosis of a run, and what it is of: all launches, or the kernel that most of the time goes to."""
+    part = told.part if told else None
+    return {
+        "kernel": part.name if part else None,
+        "time_share": part.share if part else None,
+        "launches": [one.index for one in told.facts.combined.launches] if told else [],
+        "lacks_counters": told.diagnosis.lacks_counters if told else True,
+        **diagnosis_json(told),
+    }
+
+
+def _finding(ranked: Ranked, told: Told) -> dict[str, Any]:
+    finding, facts = ranked.finding, told.about(ranked.finding)
     speedup = ranked.estimated_speedup
     return {
         "rule": finding.rule,
         "severity": ranked.severity,
         "message": finding.message,
+        "advice": finding.advice,
         "estimated_speedup": speedup if math.isfinite(speedup) else None,
-        "evidence": [{"metric": key, "value": told.facts.get(key), "unit": ROWS[key].unit} for key in finding.evidence],
-        "lines": [asdict(place) for place in places(finding, code)] if code else [],
+        "evidence": [{"metric": key, "value": facts.get(key), "unit": ROWS[key].unit} for key in finding.evidence],
+        "lines": [asdict(place) for place in ranked.places],
         "detail": finding.detail,
         "assumed": finding.assumed,
+        "launches": [one.index for one in facts.combined.launches],
     }

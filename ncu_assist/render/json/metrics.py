@@ -22,6 +22,7 @@ from ncu_assist.ncu.catalogue.stalls import StallReason
 from ncu_assist.render.json.values import answer
 from ncu_assist.render.metric_words import LONG_NS, NOISE_CHIP
 from ncu_assist.rules import Rule
+from ncu_assist.rules.warning_entries import WarningEntry
 
 
 def metrics_json(found: Found) -> dict[str, Any]:
@@ -31,14 +32,16 @@ def metrics_json(found: Found) -> dict[str, Any]:
     return answer("metrics", {"chip": found.chip, "metrics": rows, "lacking": found.lacking, "names": names})
 
 
-def explain_json(subjects: Sequence[Subject | Rule]) -> dict[str, Any]:
+def explain_json(subjects: Sequence[Subject | Rule | WarningEntry]) -> dict[str, Any]:
     """Return what each subject is; ``type`` says which fields it has."""
     return answer(
         "explain", {"subjects": [_subject(one) if isinstance(one, Subject) else _diagnosis(one) for one in subjects]}
     )
 
 
-def _diagnosis(rule: Rule) -> dict[str, Any]:
+def _diagnosis(rule: Rule | WarningEntry) -> dict[str, Any]:
+    if isinstance(rule, WarningEntry):
+        return {"type": "warning", "name": rule.id, "text": rule.text}
     return {"type": "diagnosis", "name": rule.ID, "text": inspect.cleandoc(rule.__doc__ or ""), "needs": rule.NEEDS}
 
 

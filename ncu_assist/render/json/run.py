@@ -6,14 +6,14 @@ from dataclasses import asdict
 from typing import Any
 
 from ncu_assist.ncu.catalogue.rows import ROWS
-from ncu_assist.ncu.code import Code
 from ncu_assist.render.facts import LaunchRow, Shown
-from ncu_assist.render.json.diagnosis import diagnosis_json
+from ncu_assist.render.json.diagnosis import diagnosis_json, diagnosis_of_json
 from ncu_assist.render.json.values import answer, run_facts, workload
 
 
 def show_json(shown: Shown, command: str = "show") -> dict[str, Any]:
-    """Return a run; ``command`` prints the answer. ``launches`` are by workload, the longest first.
+    """Return a run; ``command`` prints the answer. ``launches`` are by workload, the longest first; of each workload
+    the longest are ``judged`` alone, and ``launches_not_judged`` is how many others there are.
 
     ``hot_lines`` and ``nvidia_findings`` are null, and lines of findings empty, where they were not asked for.
     """
@@ -30,11 +30,12 @@ def show_json(shown: Shown, command: str = "show") -> dict[str, Any]:
             "profile": asdict(profile) if profile else None,
             "notes": shown.run.notes,
             "workloads": [workload(row) for row in shown.rows],
-            "launches": [_launch(row, close.code) for row in ranked],
+            "launches": [_launch(row) for row in ranked],
+            "launches_not_judged": sum(not row.judged for row in ranked),
             "workload": shown.combined.workload,
             "before": _before(shown),
             "bound_by": shown.bottleneck.name if shown.bottleneck else None,
-            "diagnosis": diagnosis_json(shown.told, close.code),
+            "diagnosis": diagnosis_of_json(shown.told),
             "metrics": _metrics(shown),
             "stalls": shown.combined.stalls,
             "hot_lines": None if close.spots is None else [asdict(line) for line in close.spots.lines],
@@ -60,7 +61,7 @@ def _before(shown: Shown) -> dict[str, Any] | None:
     }
 
 
-def _launch(row: LaunchRow, code: Code | None) -> dict[str, Any]:
+def _launch(row: LaunchRow) -> dict[str, Any]:
     launch = row.launch
     return {
         "index": launch.index,
@@ -71,7 +72,8 @@ def _launch(row: LaunchRow, code: Code | None) -> dict[str, Any]:
         "block": launch.block,
         "duration_ns": launch.duration_ns,
         "bound_by": row.bottleneck.name if row.bottleneck else None,
-        **diagnosis_json(row.told, code),
+        "judged": row.judged,
+        **diagnosis_json(row.told),
     }
 
 

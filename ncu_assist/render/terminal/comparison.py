@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from ncu_assist.diff import Diff, Side, flags_heading
 from ncu_assist.render.change_words import PART, delta_text, has_scores, values_text
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.terminal.launches import chain, paired_launches, sides
+from ncu_assist.render.launch_words import chain
+from ncu_assist.render.terminal.launches import paired_launches, sides
 from ncu_assist.render.terminal.style import Align, Style, detected, table, to_text
 from ncu_assist.render.why_words import why_lines
 from ncu_assist.render.words import names, next_command, of_launches, origins, verdict_line

@@ -22,6 +22,7 @@ from ncu_assist.render.metric_words import COMBINE_WORDS, better_words, chip_wor
 from ncu_assist.render.terminal.rule_entry import rule_text
 from ncu_assist.render.terminal.style import NARROWEST, Style, to_text
 from ncu_assist.rules import Rule
+from ncu_assist.rules.warning_entries import WarningEntry
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -66,7 +67,7 @@ def _names(names: Sequence[RecordedName]) -> list[Text]:
     return [*lines, *([_plain(f"and {rest} more; --json has all")] if rest > 0 else [])]
 
 
-def explain_text(subjects: Sequence[Subject | Rule], style: Style | None = None) -> str:
+def explain_text(subjects: Sequence[Subject | Rule | WarningEntry], style: Style | None = None) -> str:
     """Return what each subject is, one below the other."""
     lines: list[Text] = []
     for subject in subjects:

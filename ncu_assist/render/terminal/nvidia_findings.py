@@ -12,24 +12,26 @@ from ncu_assist.render.escape import one_line
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-TITLE = "NVIDIA's rules, with their estimates: of the launch, then of a part of it"
+TITLE = "NVIDIA's rules: global is time of the launch that a fix may save, local is of one unit alone"
+LEAST_PCT = 1.0  # an estimate below it is no advice
 INDENT = "    "
 MESSAGE = 600  # letters
 
 
 def nvidia_text(findings: Sequence[NvidiaFinding], launches: int, width: int) -> list[RenderableType]:
-    """Return each rule with its estimate and its message; a line that says so where no rule has advice."""
+    """Return each rule with its estimate and message, those worth next to nothing left out; a line if none is left."""
     from rich.text import Text
 
     parts: list[RenderableType] = [Text(""), Text(TITLE, style="bold")]
-    for finding in findings:
+    worth = [one for one in findings if one.speedup_pct is None or one.speedup_pct >= LEAST_PCT]
+    for finding in worth:
         parts.append(Text(_heading(finding, launches)))
         told = one_line(finding.message, MESSAGE)
         parts += [
             Text(line, style="dim")
             for line in textwrap.wrap(told, width - len(INDENT), initial_indent=INDENT, subsequent_indent=INDENT)
         ]
-    return parts if findings else [*parts, Text("none has any advice")]
+    return parts if worth else [*parts, Text("none has any advice")]
 
 
 def _heading(finding: NvidiaFinding, launches: int) -> str:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.facts import LaunchRow, Shown, WorkloadRow
+from ncu_assist.render.facts import Shown, WorkloadRow
 from ncu_assist.render.terminal.diagnosis import diagnosis_lines
 from ncu_assist.render.terminal.hot_spots import hot_lines_text
 from ncu_assist.render.terminal.nvidia_findings import nvidia_text
-from ncu_assist.render.terminal.speed_of_light import speed_of_light, warp_states
+from ncu_assist.render.terminal.run_launches import launches_text
+from ncu_assist.render.terminal.speed_of_light import of_what, speed_of_light, warp_states
 from ncu_assist.render.terminal.style import Style, detected, table, to_text
 from ncu_assist.render.words import factor, of_launches, origin, verdict_sentence
 
@@ -37,7 +37,6 @@ KEY_METRICS = (
     "shared_memory",
     "instructions",
 )
-MOST_LAUNCHES = 20
 
 
 def show_text(shown: Shown, style: Style | None = None) -> str:
@@ -60,9 +59,9 @@ def show_text(shown: Shown, style: Style | None = None) -> str:
     if shown.close.nvidia is not None:
         parts += nvidia_text(shown.close.nvidia, len(shown.launches_shown), style.width)
     if shown.combined.launches:
-        parts += [Text(""), Text("Counters", style="bold"), _metrics(shown)]
+        parts += [Text(""), Text(f"Counters{of_what(shown)}", style="bold"), _metrics(shown)]
     if len(shown.launches_shown) > 1:
-        parts += [Text(""), *_launches(shown.launches_shown)]
+        parts += [Text(""), *launches_text(shown.launches_shown, style.width)]
     return to_text([*parts, *_last(shown, style.width)], style)
 
 
@@ -86,7 +85,7 @@ def _verdict(shown: Shown) -> list[RenderableType]:
 def _diagnosis(shown: Shown, width: int) -> list[RenderableType]:
     from rich.text import Text
 
-    told = diagnosis_lines(shown.told, shown.close.code, width) if shown.told else []
+    told = diagnosis_lines(shown.told, width) if shown.told else []
     return [Text(""), *(Text(line, "" if place else "bold") for place, line in enumerate(told))] if told else []
 
 
@@ -167,28 +166,3 @@ def _metrics(shown: Shown) -> Table:
         text = quantity(value, metric.unit) if value is not None else shown.combined.not_applicable.get(key, "-")
         made.add_row(metric.label, text, of_launches(shown.combined.coverage(key)))
     return made
-
-
-def _launches(rows: Sequence[LaunchRow]) -> list[RenderableType]:
-    """Return the launches, the longest first, each with what the rules say of it alone."""
-    from rich.text import Text
-
-    made = table(
-        ("launch", "left"), ("duration", "right"), ("grid", "right"), ("block", "right"), ("diagnosis", "left")
-    )
-    for row in rows[:MOST_LAUNCHES]:
-        launch = row.launch
-        made.add_row(
-            Text(one_line(launch.kernel, 40)),
-            duration(launch.duration_ns) if launch.duration_ns is not None else "-",
-            "x".join(map(str, launch.grid)),
-            "x".join(map(str, launch.block)),
-            _said(row),
-        )
-    rest = len(rows) - MOST_LAUNCHES
-    return [made, Text(f"and {rest} more")] if rest > 0 else [made]
-
-
-def _said(row: LaunchRow) -> str:
-    findings = row.told.diagnosis.findings if row.told else ()
-    return findings[0].finding.rule if findings else row.bottleneck.name if row.bottleneck else "-"

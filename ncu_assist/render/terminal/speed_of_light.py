@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ncu_assist.diff.bottleneck import BUSY_PERCENT
+from ncu_assist.diff.resources import LATENCY
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import digits, quantity
 from ncu_assist.render.escape import one_line
@@ -29,11 +32,16 @@ def speed_of_light(shown: Shown) -> list[RenderableType]:
     known = [(key, value) for key in BARS if (value := values[key]) is not None]
     if not known:
         return []
-    made = table(("of its peak", "left"), ("", "right"), ("", "left"), ("", "left"))
+    made = table(("unit", "left"), ("of its peak", "right"), ("", "left"), ("", "left"))
     for key, value in known:
         rate = values["dram_bandwidth"] if key == "dram_throughput" else None
         made.add_row(ROWS[key].label, f"{value:.1f} %", _bar(value), quantity(rate, "byte/s") if rate else "")
-    return [Text(""), Text(_title(shown), style="bold"), made]
+    return [
+        Text(""),
+        Text(f"Speed of light{of_what(shown)}", style="bold"),
+        made,
+        *(Text(one) for one in _bound(shown)),
+    ]
 
 
 def warp_states(shown: Shown) -> list[RenderableType]:
@@ -43,15 +51,34 @@ def warp_states(shown: Shown) -> list[RenderableType]:
     occupancy = [Text(line) for line in _occupancy(shown)]
     if not shown.combined.stalls:
         return [Text(""), *occupancy] if occupancy else []
-    return [Text(""), Text("Warp states", style="bold"), _stalls(shown), *occupancy]
+    return [Text(""), Text(f"Warp states{_all(shown)}", style="bold"), _stalls(shown), *occupancy]
 
 
-def _title(shown: Shown) -> str:
+def of_what(shown: Shown) -> str:
+    """Return what the counters are of, for a title: the workload, and how many launches and kernels."""
     where = f" of {one_line(shown.combined.workload)}" if shown.combined.workload else ""
     count = len(shown.combined.launches)
-    title = f"Speed of light{where}" + (f", {count} launches together" if count > 1 else "")
+    if shown.is_of_kernels:
+        return f" of all {count} launches, of several kernels, together"
+    return where + (f", {count} launches together" if count > 1 else "")
+
+
+def _bound(shown: Shown) -> Iterator[str]:
+    """Yield what binds it, in a sentence; nothing of kernels that have nothing to do with each other."""
     bound = shown.bottleneck
-    return f"{title}: bound by {bound.name} ({bound.percent:.0f} %)" if bound else title
+    if bound is None or shown.is_of_kernels:
+        return
+    if bound.name == LATENCY:
+        yield f"bound by latency: compute and memory throughput are below {BUSY_PERCENT:.0f} %"
+        return
+    caches = [shown.combined.values[key] for key in ("l1_cache_throughput", "l2_cache_throughput")]
+    beyond = any(one is not None and one > bound.percent for one in caches)
+    why = "; a cache's bar above that counts parts that do not limit memory" if beyond else ""
+    yield f"bound by {bound.name}, at {bound.percent:.0f} % of its peak{why}"
+
+
+def _all(shown: Shown) -> str:
+    return of_what(shown) if shown.is_of_kernels else ""
 
 
 def _bar(percent: float) -> str:

@@ -1,0 +1,74 @@
+"""``ncu-assist report``: pages of runs, diffs, ladders and the archive, each one file that opens anywhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ncu_assist.cli import options
+from ncu_assist.cli.console import progress, write, write_json
+
+
+@click.command("report")
+@click.argument("wanted", metavar="[REFERENCE | FILE.ncu-rep | KERNEL]", required=False)
+@options.kernel_name
+@click.option("--all", "every", is_flag=True, help="Every page of the archive: all runs, diffs, ladders, the index.")
+@click.option("--output", "-o", type=click.Path(path_type=Path), help="Write only the page asked for, to this file.")
+@click.option("--force", is_flag=True, help="Replace a file that is no page of ncu-assist.")
+@click.option("--open", "opens", is_flag=True, help="Show the page in a browser.")
+@options.as_json
+def command(**given: Any) -> int:
+    """Write the page of a run, of a kernel's ladder, or of all of the archive, and what leads to it.
+
+    A REFERENCE as `show` takes it, the last run unless given: report.html beside the run, the ladder of its kernel
+    and the index. A KERNEL: the pages of all its versions, diffs of neighbours, the ladder. A report that is in no
+    archive: FILE.html in the current folder.
+
+    Each page is one file without a network: mail it, archive it. Exit code 7 when a page could not be made of a
+    damaged run.
+    """
+    from ncu_assist.pipeline.pages.asked import Wish, report
+    from ncu_assist.render.json.pages import report_json
+    from ncu_assist.render.terminal.pages import report_text
+
+    asked = Asked(**given)
+    wish = Wish(asked.wanted, asked.kernel, asked.every, asked.output, asked.force)
+    with progress() as reporter:
+        found = report(options.current_project(), wish, reporter)
+        for problem in found.problems:
+            reporter.note(f"no page: {problem}")
+    if asked.as_json:
+        write_json(report_json(found, Path.cwd()))
+    else:
+        write(report_text(found, Path.cwd()))
+    if asked.opens:
+        _open(found.asked.path)
+    return found.exit_code
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The command's options, as click parsed them."""
+
+    wanted: str | None
+    kernel: str | None
+    every: bool
+    output: Path | None
+    force: bool
+    opens: bool
+    as_json: bool
+
+
+def _open(path: Path) -> None:
+    """Show a page in the user's browser; where there is none, that is said and no failure."""
+    import webbrowser
+
+    try:
+        started = webbrowser.open(path.resolve().as_uri())
+    except webbrowser.Error:
+        started = False
+    if not started:
+        click.echo(f"no browser could be started; open {path}", err=True)

@@ -1,0 +1,1 @@
+"""What each page shows, gathered from stored runs; nothing is measured for it."""

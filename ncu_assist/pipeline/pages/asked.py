@@ -1,0 +1,133 @@
+"""The pages that a reference, a report's file, a kernel or the whole archive asks for."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from ncu_assist.errors import UsageProblem
+from ncu_assist.outcome import Written
+from ncu_assist.pipeline.bare_report import BareReport
+from ncu_assist.pipeline.foreign_run import stem
+from ncu_assist.pipeline.pages.ladder import kernel_ladder
+from ncu_assist.pipeline.pages.writing import Pages
+from ncu_assist.pipeline.reading import named
+from ncu_assist.pipeline.reporter import Reporter
+from ncu_assist.project import Project
+from ncu_assist.store import StoredRun
+from ncu_assist.store.choosing import Context, known_kernels
+
+NEAR = 0.8  # how alike a word must be to a kernel's name to be that, misspelt
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is asked for; ``wanted`` is a reference, the path of a report or a kernel, None: the last run."""
+
+    wanted: str | None = None
+    kernel: str | None = None
+    every: bool = False
+    output: Path | None = None
+    force: bool = False
+
+
+def report(project: Project, wish: Wish, reporter: Reporter) -> Written:
+    """Write the pages and return what was written.
+
+    Raises UsageProblem for what is not there and for a file in the way, DamagedData for a run that cannot be read.
+    """
+    pages = Pages(project, reporter, wish.force)
+    if wish.every:
+        return _everything(pages, wish)
+    if wish.kernel is None and wish.wanted in _kernels(pages):
+        return _kernel(pages, str(wish.wanted), wish)
+    reporter.status("reading")
+    stored = _named(pages, wish)
+    if isinstance(stored, BareReport) or wish.output is not None:
+        pages.run(stored, wish.output or Path.cwd() / f"{_stem(stored)}.html")
+        return pages.written(pages.done[0])
+    pages.run(stored)
+    return _and_around(pages, [stored])
+
+
+def pages_of(project: Project, runs: Sequence[StoredRun], reporter: Reporter) -> Written | None:
+    """Write the pages of runs just measured, of their kernels, and the index; None where that was not possible.
+
+    Whatever goes wrong is noted: the measurement is stored, and its pages can be written again at any time.
+    """
+    pages = Pages(project, reporter)
+    if not runs:
+        return None
+    try:
+        for stored in runs:
+            pages.tried(partial(pages.run, stored))
+        written = _and_around(pages, runs)
+    except Exception as error:  # a bug in a page must not look like a failed measurement
+        problem, again = f"{type(error).__name__}: {error}", f"ncu-assist report {runs[-1].run.kernel}"
+        reporter.note(f"the runs are stored, but not all of their pages are: {problem}; try: {again}")
+        return None
+    for problem in written.problems:
+        reporter.note(f"no page: {problem}")
+    return written
+
+
+def _kernels(pages: Pages) -> tuple[str, ...]:
+    return known_kernels(pages.store, Context(pages.project, Path.cwd()))
+
+
+def _named(pages: Pages, wish: Wish) -> StoredRun:
+    """Return the run that is wanted; raises UsageProblem with the nearest kernel where that is what was meant."""
+    try:
+        return named(pages.project, (wish.wanted or "@last",), wish.kernel)[0]
+    except UsageProblem as error:
+        near = difflib.get_close_matches(wish.wanted or "", _kernels(pages), n=1, cutoff=NEAR)
+        if not near:
+            raise
+        message = f"there is no kernel and no version '{wish.wanted}'; did you mean '{near[0]}'?"
+        raise UsageProblem(message, f"ncu-assist report {near[0]}") from error
+
+
+def _and_around(pages: Pages, runs: Sequence[StoredRun]) -> Written:
+    """Write the ladders of these runs, with the diffs that they have a part in, and the index."""
+    for kernel in dict.fromkeys(stored.run.kernel for stored in runs):
+        versions = {stored.run.version for stored in runs if stored.run.kernel == kernel}
+        pages.tried(partial(_ladder, pages, kernel, versions))
+    pages.tried(pages.index)
+    return pages.written(pages.done[0])
+
+
+def _ladder(pages: Pages, kernel: str, of: set[str] | None = None) -> None:
+    pages.ladder(kernel_ladder(pages.project, kernel), of)
+
+
+def _everything(pages: Pages, wish: Wish) -> Written:
+    if wish.wanted is not None or wish.output is not None:
+        raise UsageProblem("--all writes all pages, each to its place", "leave out what to report, and --output")
+    for stored in pages.store.runs():
+        pages.tried(partial(pages.run, stored))
+    for kernel in pages.store.kernels():
+        pages.tried(partial(_ladder, pages, kernel))
+    pages.index()
+    return pages.written(pages.done[-1])
+
+
+def _kernel(pages: Pages, kernel: str, wish: Wish) -> Written:
+    """Write the pages of the runs that show a kernel's versions now, their diffs, the ladder, the index."""
+    ladder = kernel_ladder(pages.project, kernel)
+    if wish.output is not None:
+        pages.ladder_alone(ladder, wish.output)
+        return pages.written(pages.done[0])
+    shown = {one.run.reference: one.run for step in ladder.history.steps for one in step.standings if one.run}
+    for stored in shown.values():
+        pages.tried(partial(pages.run, stored))
+    pages.ladder(ladder)
+    asked = pages.done[-1]
+    pages.index()
+    return pages.written(asked)
+
+
+def _stem(stored: StoredRun) -> str:
+    return stem(stored.report.path) if isinstance(stored, BareReport) else stored.run.version

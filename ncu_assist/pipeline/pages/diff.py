@@ -1,0 +1,156 @@
+"""The page of a diff: both runs read once, compared, looked at closely, and shown side by side."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from ncu_assist.ceilings import ceilings_of
+from ncu_assist.diff import Diff, DiffOptions, FullDiff, Side, diff_in_full
+from ncu_assist.diff.workloads import compared_workloads
+from ncu_assist.errors import DamagedData, UsageProblem
+from ncu_assist.frame import Combined
+from ncu_assist.pipeline.bare_report import BareReport
+from ncu_assist.pipeline.close_look import look_closer
+from ncu_assist.pipeline.line_costs import MOST_IN_REPORT, read_line_changes
+from ncu_assist.pipeline.opened_run import opened
+from ncu_assist.pipeline.pages.samples import timed_samples
+from ncu_assist.pipeline.showing import with_places
+from ncu_assist.pipeline.together import Stopped, together
+from ncu_assist.render.diff_facts import Around, DiffFacts
+from ncu_assist.render.facts import CloseLook, LaunchRow, Shown, workload_row
+from ncu_assist.render.html.timing_chart import TimedSamples
+from ncu_assist.rules.of_run import told_of
+from ncu_assist.store import Store, StoredRun
+
+Pair = tuple[StoredRun, StoredRun]
+
+
+@dataclass(frozen=True)
+class Looked:
+    """A side with its report opened, and what was read of that."""
+
+    run: StoredRun
+    close: CloseLook
+
+
+def diff_page(runs: Pair, store: Store, options: DiffOptions, around: Around | None = None) -> str:
+    """Return the page on two runs, baseline first; ``options`` as ``pipeline.reading.informed`` completes them.
+
+    Raises UsageProblem and DamagedData as ``diff_runs`` does.
+    """
+    from ncu_assist.render.html.diff import diff_html
+
+    return diff_html(diff_facts(runs, store, options, around or Around()))
+
+
+def diff_facts(runs: Pair, store: Store, options: DiffOptions, around: Around) -> DiffFacts:
+    """Return what the page shows. Both reports are read while the counters are compared, and once for all uses."""
+    runs = _titled(runs)
+    with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
+        full, looked = _read(runs, options, Path(folder))
+        diff = _with_lines(full.diff, looked)
+    sides = zip(runs, (diff.baseline, diff.candidate), full.totals, looked, strict=True)
+    baseline, candidate = (_shown(store, *one) for one in sides)
+    made_of = {one.reference: one for one in (*runs, *(options.timed or ()))}
+    return DiffFacts(
+        diff=diff,
+        every=full.every,
+        baseline=baseline,
+        candidate=candidate,
+        samples=_samples(options.timed or runs, diff),
+        made_of=tuple(map(_hashed, made_of.values())),
+        around=around,
+    )
+
+
+def _samples(timed: Pair, diff: Diff) -> tuple[TimedSamples | None, TimedSamples | None]:
+    """Return all samples of both sides on the workload, from the runs that the verdict takes them from."""
+    sides = zip(timed, (diff.baseline, diff.candidate), strict=True)
+    before, after = (timed_samples(stored, side.workload) for stored, side in sides)
+    return before, after
+
+
+def _read(runs: Pair, options: DiffOptions, folder: Path) -> tuple[FullDiff, tuple[Looked, Looked]]:
+    """Return the diff, and a closer look at both sides; a run against itself is looked at once."""
+    jobs: list[Callable[[Stopped], FullDiff | Looked]] = [lambda _: diff_in_full(*runs, options)]
+    places = (0,) if runs[0].reference == runs[1].reference else (0, 1)
+    jobs += [partial(_looked, runs, place, options.workload, folder / str(place)) for place in places]
+    full, *looked = together(jobs)
+    assert isinstance(full, FullDiff)
+    found = [one for one in looked if isinstance(one, Looked)]
+    return full, (found[0], found[-1])
+
+
+def _with_lines(diff: Diff, looked: tuple[Looked, Looked]) -> Diff:
+    """Return the diff with its source lines, where there is something to compare."""
+    if diff.verdict.verdict == "not-comparable" or not (diff.baseline.launches and diff.candidate.launches):
+        return diff
+    runs = looked[0].run, looked[1].run
+    return replace(diff, lines=read_line_changes(runs, (diff.baseline.indices, diff.candidate.indices)))
+
+
+def _looked(runs: Pair, place: int, workload: str | None, folder: Path, stopped: Stopped) -> Looked:
+    """Return one side with its report opened. A report that cannot be read costs its lines: the note says why."""
+    stored = runs[place]
+    folder.mkdir()
+    try:
+        name = compared_workloads(runs[0].run, runs[1].run, workload)[place]
+        run = opened(stored, folder, MOST_IN_REPORT, stopped)
+        if run is stored and stored.keeps_report and len(stored.run.launches) > MOST_IN_REPORT:
+            return Looked(run, CloseLook(note=f"source lines of {len(stored.run.launches)} launches are not read here"))
+        return Looked(run, look_closer(run, name, rules=False) if stored.run.launches else CloseLook())
+    except DamagedData as problem:
+        return Looked(stored, CloseLook(note=f"the source lines cannot be read: {problem}"))
+    except UsageProblem:  # which the diff meets too, and tells
+        return Looked(stored, CloseLook())
+
+
+def _titled(runs: Pair) -> Pair:
+    """Return the runs with reports named by their file, and by as much of its folder as tells two of a name apart."""
+    paths = {one.report.path.resolve() for one in runs if isinstance(one, BareReport)}
+    names = {path.name for path in paths}
+    base = os.path.commonpath([path.parent for path in paths]) if len(names) < len(paths) else ""
+    before, after = (_renamed(one, base) for one in runs)
+    return before, after
+
+
+def _renamed(stored: StoredRun, base: str) -> StoredRun:
+    if not isinstance(stored, BareReport):
+        return stored
+    path = stored.report.path.resolve()
+    return replace(stored, title=path.relative_to(base).as_posix() if base else path.name)
+
+
+def _hashed(stored: StoredRun) -> StoredRun:
+    """Return a run with a digest to name it by: that of a report that is in no archive is the hash of its file."""
+    if not isinstance(stored, BareReport):
+        return stored
+    with stored.report.path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return replace(stored, run=replace(stored.run, digest=digest))
+
+
+def _shown(store: Store, stored: StoredRun, side: Side, totals: Combined, looked: Looked) -> Shown:
+    """Return a side as it is shown alone, but of the compared launches only; no launch is judged by itself."""
+    run = stored.run
+    ceilings = ceilings_of(run.device, store.reports) if run.device else None
+    shown = Shown(
+        run=run,
+        reference=stored.reference,
+        source=side.source,
+        rows=tuple(workload_row(run, facts) for facts in run.workloads),
+        combined=totals,
+        bottleneck=side.bottleneck,
+        launches=tuple(LaunchRow(one, None) for one in run.launches),
+        keeps_report=stored.keeps_report,
+        told=told_of(run, totals, ceilings, whole=side.compared == side.launches),
+        ceilings=ceilings,
+        close=looked.close,
+    )
+    return with_places(shown)

@@ -1,0 +1,66 @@
+"""The page of a kernel's ladder: its history, what each version tried, every run, the pairs that have a diff."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from pathlib import PurePosixPath
+
+from ncu_assist.errors import UsageProblem
+from ncu_assist.outcome import History, KernelLadder
+from ncu_assist.pipeline.history import history_of
+from ncu_assist.pipeline.pages.index import kernel_state
+from ncu_assist.pipeline.pages.readable import own_source, readable
+from ncu_assist.project import Project
+from ncu_assist.spec import header_comment
+from ncu_assist.store import Store, StoredRun
+
+MOST_OF_A_COMMENT = 20_000  # bytes of a source that are looked at for the comment at its top
+
+
+def kernel_ladder(project: Project, kernel: str) -> KernelLadder:
+    """Return what is known of a kernel with a run, damaged or not; damaged ones are named and stop nothing.
+
+    Raises UsageProblem for a kernel without any run, or whose folder cannot be read.
+    """
+    store = readable(Store(project.reports), kernel)
+    runs = tuple(store.runs(kernel))
+    if not runs and not store.left_out:
+        raise UsageProblem(f"{kernel} has not been measured", f"ncu-assist profile {kernel}")
+    history = history_of(project, store, kernel)
+    return KernelLadder(
+        history=history,
+        state=kernel_state(project, store, kernel, runs) if runs else None,
+        tried={version: _tried(stored) for version, stored in _shown(history).items()},
+        runs=runs,
+        damaged=store.left_out,
+    )
+
+
+def ladder_page(project: Project, kernel: str, pages: Collection[str] = ()) -> str:
+    """Return the page of a kernel; ``pages`` are those that it may link to, relative to ``reports/<kernel>/``."""
+    from ncu_assist.render.html.ladder import ladder_html
+
+    return ladder_html(kernel_ladder(project, kernel), frozenset(pages))
+
+
+def neighbours(history: History) -> Iterator[tuple[StoredRun, StoredRun]]:
+    """Yield each version's run on the workload shown, after that of the version that it is compared with."""
+    place = history.workloads.index(history.shown)
+    runs = {step.version: step.standings[place].run for step in history.steps if step.standings}
+    for step in history.steps:
+        before, run = runs.get(step.before or ""), runs.get(step.version)
+        if before is not None and run is not None:
+            yield before, run
+
+
+def _shown(history: History) -> dict[str, StoredRun]:
+    """Return a run of each version that has one: those of a history are all of one source."""
+    found = {step.version: next((one.run for one in step.standings if one.run), None) for step in history.steps}
+    return {version: stored for version, stored in found.items() if stored is not None}
+
+
+def _tried(stored: StoredRun) -> str:
+    name = own_source(stored)
+    if name is None:
+        return ""
+    return header_comment(stored.read(name)[:MOST_OF_A_COMMENT], PurePosixPath(name).suffix)

@@ -1,0 +1,80 @@
+"""An archive as its pages see it: without the runs whose files were changed, and of no machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from ncu_assist.errors import DamagedData
+from ncu_assist.store import Damage, Store, StoredRun, machine_hash
+from ncu_assist.store.findings import FINDINGS
+from ncu_assist.store.reading import METRICS, SAMPLES, SOURCE_FOLDER
+
+SHOWN = (METRICS, SAMPLES, FINDINGS)  # the files that a ladder reads, beside the version's own source
+
+
+@dataclass(frozen=True)
+class PageStore(Store):
+    """An archive in which what is live, and so goes before recorded runs, does not depend on this machine."""
+
+    def runs(self, kernel: str | None = None, version: str | None = None) -> list[StoredRun]:
+        """Return the runs that can be read, newest first, as ``of_no_machine`` does."""
+        return [of_no_machine(one) for one in super().runs(kernel, version)]
+
+    def everything(self) -> tuple[list[StoredRun], list[Damage]]:
+        """Return what ``runs`` and ``damaged`` do, each folder opened once."""
+        runs, damaged = super().everything()
+        return [of_no_machine(one) for one in runs], damaged
+
+
+@dataclass(frozen=True)
+class Readable(PageStore):
+    """An archive of which one kernel is shown: ``left_out`` are its runs that cannot be read whole."""
+
+    left_out: tuple[Damage, ...] = ()
+
+    def runs(self, kernel: str | None = None, version: str | None = None) -> list[StoredRun]:
+        """Return the runs that are not left out, newest first."""
+        lost = {damage.path for damage in self.left_out}
+        return [one for one in super().runs(kernel, version) if _path(one) not in lost]
+
+    def damaged(self) -> list[Damage]:
+        """Return the runs that are left out, and why."""
+        return list(self.left_out)
+
+
+def readable(store: Store, kernel: str) -> Readable:
+    """Return the archive with the runs of a kernel left out that are damaged: their files are held to their hashes."""
+    known = [damage for damage in store.damaged() if damage.path.startswith(f"{kernel}/")]
+    changed = (Damage(_path(one), problem) for one in store.runs(kernel) for problem in _problems(one))
+    return Readable(store.reports, (*known, *changed))
+
+
+def of_no_machine(stored: StoredRun) -> StoredRun:
+    """Return a run that counts as measured here if it was measured live anywhere.
+
+    A page goes elsewhere: what it says of a run must not depend on where it was written.
+    """
+    if stored.run.source != "live":
+        return stored
+    return replace(stored, run=replace(stored.run, machine=machine_hash()))
+
+
+def own_source(stored: StoredRun) -> str | None:
+    """Return the name of the file in the archive that is the version itself; None for a foreign program."""
+    start = f"{SOURCE_FOLDER}{stored.run.version}."
+    return next((name for name in stored.run.files if name.startswith(start)), None)
+
+
+def _problems(stored: StoredRun) -> Iterator[str]:
+    """Yield what is wrong with the first file that is; nothing where all that a ladder reads can be read."""
+    try:
+        for name in (*SHOWN, own_source(stored)):
+            if name in stored.run.files:
+                stored.read(name)
+    except DamagedData as error:
+        yield error.message.removeprefix(f"{stored.reference}: ")
+
+
+def _path(stored: StoredRun) -> str:
+    return f"{stored.run.kernel}/{stored.run.version}/{stored.run.run_id}"

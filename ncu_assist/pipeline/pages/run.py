@@ -1,0 +1,101 @@
+"""The page of one run: gathered from its archive, or from a report that is in none."""
+
+from __future__ import annotations
+
+import hashlib
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import PurePath
+
+from ncu_assist.diff.by_time import verdict_by_time
+from ncu_assist.diff.timing import Samples, is_timed
+from ncu_assist.pipeline.bare_report import BareReport
+from ncu_assist.pipeline.close_look import look_closer
+from ncu_assist.pipeline.pages.run_metrics import breakdowns, raw_metrics
+from ncu_assist.pipeline.pages.samples import timed_samples
+from ncu_assist.pipeline.showing import gather, with_places
+from ncu_assist.render.facts import Shown, shown_workload
+from ncu_assist.render.html.run import run_html
+from ncu_assist.render.html.run_records import Log, Opcode, RunRecord
+from ncu_assist.store import Store, StoredRun
+from ncu_assist.verdict import Verdict
+
+PAIR = 2
+LOGS = ("ncu.log", "build.log")
+MOST_OF_A_LOG = 40_000  # characters: the whole of one, or its first and last half
+
+
+def run_page(stored: StoredRun, store: Store | None = None, linked: bool = True) -> str:
+    """Return the page of a run, to lie in its folder; the same runs in the archive give the same bytes.
+
+    One that is not ``linked`` lies elsewhere, and leads nowhere.
+
+    Raises DamagedData when one of its files was changed.
+    """
+    return run_html(replace(run_record(stored, store), linked=linked))
+
+
+def run_record(stored: StoredRun, store: Store | None = None) -> RunRecord:
+    """Return all that the page of a run says; ``store`` is its archive, for the version before."""
+    named = _named_by_content(stored)
+    with ThreadPoolExecutor(1) as beside:  # most of the time goes to a child process that reads the report again
+        close = beside.submit(look_closer, stored, shown_workload(stored.run, None))
+        shown = gather(stored, None, store)
+        verdicts = _verdicts(shown)
+        raw = raw_metrics(stored.metrics(), shown.combined)
+        # What a run is must not depend on where its page is written: live is what was measured for its archive.
+        shown = replace(shown, run=named.run, reference=named.reference, source=named.run.source, close=close.result())
+        shown = with_places(shown)
+    opcodes, launches = _opcodes(shown)
+    return RunRecord(
+        stored=named,
+        shown=shown,
+        verdicts=verdicts,
+        samples=timed_samples(stored, shown.combined.workload),
+        metrics=raw,
+        breakdowns=breakdowns(raw),
+        opcodes=opcodes,
+        opcode_launches=launches,
+        logs=tuple(_log(stored, name) for name in LOGS if name in stored.run.files),
+        read=shown.before.runs if shown.before else (),
+    )
+
+
+def _verdicts(shown: Shown) -> tuple[tuple[str, Verdict], ...]:
+    """Return the verdict against the version before on every workload that both runs were timed on."""
+    if shown.before is None or len(shown.before.runs) != PAIR:
+        return ()
+    before, own = shown.before.runs
+    samples, names = Samples(), [row.workload.name for row in shown.rows]
+    both = [name for name in names if is_timed(before.run, name) and is_timed(own.run, name)]
+    return tuple((name, verdict_by_time(before, own, name, samples)) for name in both)
+
+
+def _named_by_content(stored: StoredRun) -> StoredRun:
+    """Return a run; a bare report gets the hash of its file for a digest, and its bare name for a title."""
+    if not isinstance(stored, BareReport):
+        return stored
+    with stored.report.path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return replace(stored, run=replace(stored.run, digest=digest), title=PurePath(stored.title).name)
+
+
+def _opcodes(shown: Shown) -> tuple[tuple[Opcode, ...], int]:
+    """Return how often each opcode was executed, most first, and in how many launches that was counted."""
+    code = shown.close.code
+    if code is None:
+        return (), 0
+    own = code.of([one.index for one in shown.combined.launches]).sass
+    heads = [str(opcode).partition(".")[0] for opcode in own["opcode"]]
+    sums = own["instructions"].groupby(heads).sum()
+    found = [Opcode(str(name), float(count)) for name, count in sums.items() if count > 0]
+    return tuple(sorted(found, key=lambda one: (-one.executed, one.name))), int(own["launch"].nunique())
+
+
+def _log(stored: StoredRun, name: str) -> Log:
+    text = stored.read(name).decode("utf-8", "replace").strip()
+    cut = len(text) - MOST_OF_A_LOG
+    if cut <= 0:
+        return Log(name, text)
+    half = MOST_OF_A_LOG // 2
+    return Log(name, f"{text[:half]}\n…\n{text[-half:]}", cut)

@@ -1,0 +1,124 @@
+"""The pages of an archive as files: which ones an answer needs, where they lie, and what they may link to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from ncu_assist.diff import DiffOptions
+from ncu_assist.errors import EnvironmentProblem, NcuAssistError
+from ncu_assist.outcome import ArchiveState, KernelLadder, PageKind, Written, WrittenPage
+from ncu_assist.pipeline.pages.files import check_place, write_page
+from ncu_assist.pipeline.pages.index import archive_state
+from ncu_assist.pipeline.pages.ladder import neighbours
+from ncu_assist.pipeline.pages.readable import PageStore
+from ncu_assist.pipeline.reading import informed
+from ncu_assist.pipeline.reporter import Reporter
+from ncu_assist.project import Project
+from ncu_assist.render.diff_facts import Around
+from ncu_assist.render.html.head import Link
+from ncu_assist.render.html.index import index_html
+from ncu_assist.render.html.ladder import ladder_html
+from ncu_assist.render.html.ladder_links import RUN_PAGE, diff_name
+from ncu_assist.render.html.links import href_to
+from ncu_assist.store import StoredRun
+
+INDEX = "index.html"
+Pair = tuple[StoredRun, StoredRun]
+
+
+@dataclass
+class Pages:
+    """The pages of one archive as they are written: ``done`` in order, and why others could not be made."""
+
+    project: Project
+    reporter: Reporter
+    force: bool = False
+    done: list[WrittenPage] = field(default_factory=list)
+    problems: list[NcuAssistError] = field(default_factory=list)
+
+    @property
+    def store(self) -> PageStore:
+        return PageStore(self.project.reports)
+
+    def run(self, stored: StoredRun, path: Path | None = None) -> None:
+        """Write the page of a run, into its folder unless said. Raises DamagedData for files that were changed."""
+        from ncu_assist.pipeline.pages.run import run_page
+
+        place = path or stored.folder / RUN_PAGE
+        self._write("run", stored.reference, place, lambda: run_page(stored, self.store, linked=path is None))
+
+    def diff(self, pair: Pair, workload: str | None) -> None:
+        """Write the page that compares two versions into the folder of the second."""
+        title = f"{pair[0].reference} {pair[1].reference}"
+        path = pair[1].folder.parent / diff_name(pair[0].run.version)
+        self._write("diff", title, path, lambda: self._diff_page(pair, workload))
+
+    def ladder(self, ladder: KernelLadder, of: set[str] | None = None) -> None:
+        """Write a ladder, and before it the diffs of neighbours of which one is in ``of``; None are all."""
+        history = ladder.history
+        for pair in neighbours(history):
+            if of is None or of & {one.run.version for one in pair}:
+                self.tried(partial(self.diff, pair, history.shown))
+        folder = self.project.reports / history.kernel
+        there = frozenset({f"../{INDEX}", *_pages_below(folder)})
+        self._write("ladder", history.kernel, folder / INDEX, lambda: ladder_html(ladder, there))
+
+    def ladder_alone(self, ladder: KernelLadder, path: Path) -> None:
+        """Write a ladder to a place of its own, where nothing lies that it could link to."""
+        self._write("ladder", ladder.history.kernel, path, lambda: ladder_html(ladder))
+
+    def index(self) -> None:
+        """Write the index over everything, with links to the pages that exist."""
+        reports, state = self.project.reports, archive_state(self.project)
+        there = frozenset(path for path in _index_links(state) if (reports / path).is_file())
+        self._write("index", "", reports / INDEX, lambda: index_html(state, there))
+
+    def tried(self, write: Callable[[], None]) -> None:
+        """Write one of several pages: what is wrong with a run or a kernel is noted, and stops nothing.
+
+        Raises EnvironmentProblem, which would meet all of them.
+        """
+        try:
+            write()
+        except EnvironmentProblem:
+            raise
+        except NcuAssistError as error:
+            self.problems.append(error)
+
+    def written(self, asked: WrittenPage) -> Written:
+        """Return what was written, ``asked`` being the page that was asked for."""
+        problems = tuple(error.message + (f"; try: {error.hint}" if error.hint else "") for error in self.problems)
+        return Written(tuple(self.done), asked, problems, max((e.exit_code for e in self.problems), default=0))
+
+    def _write(self, kind: PageKind, of: str, path: Path, made: Callable[[], str]) -> None:
+        self.reporter.status(f"{kind} {of}".rstrip())
+        check_place(path, self.force)  # before the work
+        write_page(path, made(), self.force)
+        self.done.append(WrittenPage(kind, of, path))
+
+    def _diff_page(self, pair: Pair, workload: str | None) -> str:
+        from ncu_assist.pipeline.pages.diff import diff_page
+
+        before, after = (one.run for one in pair)
+        links = (f"../{before.version}/{before.run_id}/{RUN_PAGE}", f"{after.run_id}/{RUN_PAGE}")
+        there = pair[1].folder.parent
+        known = [href_to(link) if (there / link).is_file() else "" for link in links]
+        crumbs = (Link("All kernels", f"../../{INDEX}"), Link(after.kernel, f"../{INDEX}"))
+        options = informed(self.store, pair, DiffOptions(workload))
+        return diff_page(pair, self.store, options, Around(crumbs, (known[0], known[1])))
+
+
+def _pages_below(folder: Path) -> Iterator[str]:
+    """Yield the pages of runs and diffs in a kernel's folder, relative to it."""
+    for pattern in (f"*/*/{RUN_PAGE}", f"*/{diff_name('*')}"):
+        yield from (path.relative_to(folder).as_posix() for path in folder.glob(pattern) if path.is_file())
+
+
+def _index_links(state: ArchiveState) -> Iterator[str]:
+    for one in state.kernels:
+        run = one.shown.run
+        yield f"{one.kernel}/{INDEX}"
+        yield f"{one.kernel}/{run.version}/{run.run_id}/{RUN_PAGE}"

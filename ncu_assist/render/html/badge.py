@@ -1,0 +1,45 @@
+"""Verdicts as badges: a sign, a word, a tone; the tone alone never says anything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ncu_assist.record import Source
+from ncu_assist.render.history_words import against
+from ncu_assist.verdict import Verdict
+
+Tone = Literal["good", "bad", "unsure", "same", "plain"]
+TONES: dict[str, Tone] = {
+    "faster": "good",
+    "improved": "good",
+    "slower": "bad",
+    "regressed": "bad",
+    "unclear": "unsure",
+    "not-comparable": "unsure",
+    "same": "same",
+}
+
+
+@dataclass(frozen=True)
+class Badge:
+    """A few words with a tone; ``hint`` is said on hover and by screen readers."""
+
+    text: str
+    tone: Tone = "plain"
+    hint: str = ""
+
+
+def verdict_badge(verdict: Verdict | None) -> Badge | None:
+    """Return the badge of a verdict by time, e.g. ``▲ 1.78x faster``; None for no verdict."""
+    return Badge(against(verdict), TONES[verdict.verdict]) if verdict else None
+
+
+def source_badge(source: Source) -> Badge:
+    """Return the badge that says where a run comes from: live, recorded or imported."""
+    hints = {
+        "live": "measured into this archive",
+        "recorded": "measured elsewhere and shipped with the archive",
+        "imported": "from a foreign report, unverified",
+    }
+    return Badge(source, "unsure" if source == "imported" else "plain", hints[source])

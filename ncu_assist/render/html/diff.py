@@ -1,0 +1,153 @@
+"""The page of a diff: the verdict, why, and both sides laid over each other in every table and chart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ncu_assist.render.diff_facts import DiffFacts
+from ncu_assist.render.escape import one_line
+from ncu_assist.render.facts import Shown
+from ncu_assist.render.html.diff_changes import ChangesPart, changes_part
+from ncu_assist.render.html.diff_counters import CounterPart, counter_part
+from ncu_assist.render.html.diff_launches import LaunchesPart, launches_part
+from ncu_assist.render.html.diff_lines import LinesPart, lines_part
+from ncu_assist.render.html.diff_sides import SidesPart, sides_part
+from ncu_assist.render.html.diff_verdict import VerdictPart, verdict_part
+from ncu_assist.render.html.diff_why import WhyPart, why_part
+from ncu_assist.render.html.head import Head, Link, provenance
+from ncu_assist.render.html.memory_chart import MemoryChart, memory_chart
+from ncu_assist.render.html.page import page
+from ncu_assist.render.html.roofline import Roofline, roofline
+from ncu_assist.render.html.source_pair import SourcePair, source_pair
+from ncu_assist.render.html.timing_chart import TimingChart, timing_chart
+from ncu_assist.render.words import names
+from ncu_assist.verdict import REASONS
+
+
+@dataclass(frozen=True)
+class Commands:
+    """How the counters of a side were taken."""
+
+    side: str
+    command: str
+
+
+@dataclass(frozen=True)
+class DiffPage:
+    """The content of a diff page; None where there is nothing of it, and ``missing`` says why counters are not."""
+
+    names: tuple[str, str]
+    verdict: VerdictPart
+    why: WhyPart
+    sides: SidesPart
+    counters: CounterPart | None
+    timing: TimingChart | None
+    roofline: Roofline | None
+    memory: MemoryChart | None
+    lines: LinesPart | None
+    source: SourcePair | None
+    missing: str
+    collect: str
+    changes: ChangesPart
+    launches: LaunchesPart | None
+    commands: tuple[Commands, ...]
+
+
+def diff_html(facts: DiffFacts) -> str:
+    """Return the page; the same runs give the same bytes."""
+    made = diff_page(facts)
+    return page("diff.html.j2", head=_head(facts, made), diff=made)
+
+
+def diff_page(facts: DiffFacts) -> DiffPage:
+    """Return what the page says."""
+    missing, collect = _missing(facts)
+    both = facts.has_counters
+    source = source_pair(facts.baseline, facts.candidate) if both else None
+    return DiffPage(
+        names=names(facts.diff),
+        verdict=verdict_part(facts),
+        why=why_part(facts),
+        sides=sides_part(facts),
+        counters=counter_part(facts) if both else None,
+        timing=_timing(facts),
+        roofline=roofline(facts.candidate, facts.baseline) if both else None,
+        memory=memory_chart(facts.candidate, facts.baseline) if both else None,
+        lines=lines_part(facts, source) if source else None,
+        source=source,
+        missing=missing,
+        collect=collect,
+        changes=changes_part(facts),
+        launches=launches_part(facts),
+        commands=tuple(_commands(facts)),
+    )
+
+
+def _head(facts: DiffFacts, made: DiffPage) -> Head:
+    diff = facts.diff
+    before, after = made.names
+    kernel = one_line(diff.candidate.kernel)
+    where = f" on {one_line(diff.workload)}" if diff.workload else ""
+    same = diff.baseline.kernel == diff.candidate.kernel
+    what = kernel if same else f"{one_line(diff.baseline.kernel)} and {kernel}"
+    return Head(
+        title=f"{before} → {after}",
+        subtitle=f"{what}{where}: {one_line(diff.candidate.version)} against {one_line(diff.baseline.version)}",
+        crumbs=facts.around.crumbs,
+        sections=_sections(made),
+        provenance=provenance(facts.made_of),
+        recorded="on another machine; this page was made of the stored runs." if diff.source == "recorded" else "",
+        warnings=(f"forced in spite of: {REASONS[diff.forced].meaning}",) if diff.forced else (),
+    )
+
+
+def _sections(made: DiffPage) -> tuple[Link, ...]:
+    counters = made.counters
+    known = (
+        (True, "Verdict", "#verdict"),
+        (bool(made.why.first or made.why.lines), made.why.title, "#why"),
+        (True, "Both sides", "#sides"),
+        (made.timing is not None, "Timing", "#timing"),
+        (counters is not None and counters.units is not None, "Speed of light", "#speed"),
+        (bool(made.changes.moved.rows or made.changes.rest.rows), made.changes.title, "#changes"),
+        (counters is not None and counters.stalls is not None, "Warp states", "#warps"),
+        (made.roofline is not None, "Roofline", "#roofline"),
+        (made.memory is not None, "Memory", "#memory"),
+        (made.launches is not None, "Launches", "#launches"),
+        (made.source is not None, "Source", "#source"),
+        (bool(made.changes.every), "All metrics", "#metrics"),
+        (bool(made.commands), "Commands", "#commands"),
+    )
+    return tuple(Link(title, href) for there, title, href in known if there)
+
+
+def _timing(facts: DiffFacts) -> TimingChart | None:
+    """Return all samples of both sides; None where one has none, as under ncu alone, or nothing compares."""
+    before, after = facts.samples
+    if not facts.is_comparable or before is None or after is None:
+        return None
+    return timing_chart(after, None if facts.diff.is_one_run else before)
+
+
+def _missing(facts: DiffFacts) -> tuple[str, str]:
+    """Return why counters of both sides are not laid over each other, and the command that collects what is absent."""
+    if not facts.is_comparable:
+        reason = REASONS[facts.diff.verdict.reason].meaning
+        return f"Changes, and charts of both sides: {reason}. What each side has stands below, no change between.", ""
+    lacking = [one for one in (facts.baseline, facts.candidate) if not any(one.combined.tables)]
+    if not lacking:
+        return "", ""
+    sides = " and ".join(one_line(one.reference) for one in lacking)
+    return f"Counters of {sides}", _collect(lacking[0])
+
+
+def _collect(shown: Shown) -> str:
+    return one_line(f"ncu-assist profile {shown.run.kernel} {shown.run.version}") if shown.rows else ""
+
+
+def _commands(facts: DiffFacts) -> list[Commands]:
+    sides = zip(names(facts.diff), (facts.baseline, facts.candidate), strict=True)
+    found = [Commands(name, one.run.profile.command) for name, one in sides if one.run.profile]
+    if len(found) == 2 and found[0].command == found[1].command:
+        return [Commands(" and ".join(dict.fromkeys(one.side for one in found)), found[0].command)]
+    return found

@@ -1,0 +1,117 @@
+"""The top of a diff page: the verdict, numbers of both sides that stand out, what it stands on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ncu_assist.diff import Diff
+from ncu_assist.quantity import duration, quantity
+from ncu_assist.record import Timing
+from ncu_assist.render.diff_facts import DiffFacts
+from ncu_assist.render.escape import one_line
+from ncu_assist.render.history_words import against
+from ncu_assist.render.html.badge import TONES, Badge
+from ncu_assist.render.html.term import Term, term_of
+from ncu_assist.render.words import UNCUT, names, next_command, origins, verdict_line
+from ncu_assist.verdict import REASONS, clock_note
+
+FAR = " → "
+
+
+@dataclass(frozen=True)
+class PairTile:
+    """A number of both sides that stands out, with what it is: ``was`` of the baseline; ``note`` is a line below."""
+
+    term: Term
+    was: str
+    text: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class VerdictPart:
+    """The verdict: its sentence, numbers that stand out, what it stands on, what is to be known of it."""
+
+    badge: Badge
+    sentence: str
+    tiles: tuple[PairTile, ...]
+    facts: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...]
+    next: str
+
+
+def verdict_part(facts: DiffFacts) -> VerdictPart:
+    """Return the verdict and all that it stands on."""
+    diff = facts.diff
+    word = diff.verdict.verdict
+    return VerdictPart(
+        Badge("not comparable", "unsure") if word == "not-comparable" else Badge(against(diff.verdict), TONES[word]),
+        verdict_line(diff, UNCUT),
+        tuple(_tiles(facts)) if facts.is_comparable else (),
+        tuple(_facts(diff)),
+        tuple(_notes(diff)),
+        next_command(diff),
+    )
+
+
+def _tiles(facts: DiffFacts) -> Iterator[PairTile]:
+    diff = facts.diff
+    before, after = diff.baseline, diff.candidate
+    if before.timing and after.timing:
+        spread = f"middle half {_middle_half(before.timing)}{FAR}{_middle_half(after.timing)}"
+        yield _tile(Term("Median time"), (before.timing.median_ns, after.timing.median_ns), "ns", spread)
+    shares = [row.share_of_copy for side in (facts.baseline, facts.candidate) if (row := side.row)]
+    if len(shares) == 2 and None not in shares:
+        term = Term("Of copy", "copy_ns / median_ns", "time of a device copy of the same bytes over the median")
+        both = tuple(100 * (share or 0.0) for share in shares)
+        yield _tile(term, both, "%", "a device copy of the same bytes is 100 %")
+    if before.bottleneck and after.bottleneck:
+        busy = f"{before.bottleneck.percent:.0f} %{FAR}{after.bottleneck.percent:.0f} % at the busiest unit"
+        one, other = before.bottleneck.name, after.bottleneck.name
+        yield PairTile(Term("Bound by"), "" if one == other else one, other, busy)
+    if before.duration_ns is not None and after.duration_ns is not None:
+        counts = [f"{side.launches} launch{'es' * (side.launches != 1)}" for side in (before, after)]
+        note = counts[0] if counts[0] == counts[1] else FAR.join(counts)
+        yield _tile(term_of("duration", "Under ncu"), (before.duration_ns, after.duration_ns), "ns", note)
+    moved = facts.baseline.combined.values["dram_bytes"], facts.candidate.combined.values["dram_bytes"]
+    if facts.has_counters and None not in moved:
+        rates = [one.combined.values["dram_bandwidth"] for one in (facts.baseline, facts.candidate)]
+        note = FAR.join(quantity(rate, "byte/s") for rate in rates if rate is not None) if None not in rates else ""
+        yield _tile(term_of("dram_bytes", "DRAM traffic"), moved, "byte", note)
+
+
+def _tile(term: Term, both: Sequence[float | None], unit: str, note: str) -> PairTile:
+    was, now = (quantity(value or 0.0, unit) for value in both)
+    return PairTile(term, was, now, note)
+
+
+def _middle_half(timing: Timing) -> str:
+    return f"{duration(timing.q1_ns).split()[0]} to {duration(timing.q3_ns)}"
+
+
+def _facts(diff: Diff) -> list[tuple[str, str]]:
+    verdict = diff.verdict
+    found = [("stands on", REASONS[verdict.reason].meaning)]
+    if verdict.samples:
+        found.append(("samples", "{} of {}, {} of {}".format(*_of_both(verdict.samples, names(diff)))))
+    return [*found, ("measured", origins(diff))]
+
+
+def _of_both(counts: tuple[int, int], sides: tuple[str, str]) -> tuple[object, ...]:
+    return counts[0], sides[0], counts[1], sides[1]
+
+
+def _notes(diff: Diff) -> list[str]:
+    """Return what is odd about the comparison or about one side; what both have in common is said once."""
+    notes = [f"forced in spite of: {REASONS[diff.forced].meaning}"] if diff.forced else []
+    notes += ["both sides are the same run"] if diff.is_one_run else []
+    clocks = clock_note(diff.verdict)
+    notes += [f"{clocks}: part of the difference may be theirs"] if clocks else []
+    said: dict[str, list[str]] = {}
+    for name, side in zip(names(diff), (diff.baseline, diff.candidate), strict=True):
+        unknown = bool(side.launches) and not side.has_settings
+        told = (*side.notes, *(("with which clocks and caches it was profiled is not known",) if unknown else ()))
+        for note in dict.fromkeys(told):
+            said.setdefault(one_line(note), []).append(name)
+    return [*notes, *(f"{' and '.join(dict.fromkeys(sides))}: {note}" for note, sides in said.items())]

@@ -1,0 +1,143 @@
+"""The index over everything: every kernel with its best version, how far that got, and when it last changed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from ncu_assist.frame import combine_tables
+from ncu_assist.outcome import ArchiveState, KernelState
+from ncu_assist.quantity import duration
+from ncu_assist.record import Run
+from ncu_assist.render.escape import one_line
+from ncu_assist.render.html.badge import source_badge, verdict_badge
+from ncu_assist.render.html.head import Head, Link, provenance
+from ncu_assist.render.html.ladder_links import RUN_PAGE, RunLinks
+from ncu_assist.render.html.page import page
+from ncu_assist.render.html.table import ABSENT, Cell, Column, Table, number
+from ncu_assist.render.html.term import Term
+
+LINES_OF_SUMMARY = 160  # letters
+OF_COPY = Term(
+    "of copy", "copy_ns / median_ns", "time of a device copy of the same bytes over the median: 100 % as fast"
+)
+COLUMNS = (
+    Column("kernel"),
+    Column("best version"),
+    Column("time", "right", "number"),
+    Column("against the baseline", "left", "number"),
+    Column("of copy", "right", "number", OF_COPY),
+    Column("on"),
+    Column("last change"),
+    Column("source"),
+    Column("runs", "right", "number"),
+)
+DAMAGED_COLUMNS = (Column("run"), Column("what is wrong"))
+MANY = 8  # kernels, from which a filter is of use
+
+
+@dataclass(frozen=True)
+class IndexPage:
+    """The content of the index."""
+
+    summary: str
+    kernels: Table
+    damaged: Table
+
+
+def index_html(state: ArchiveState, pages: Collection[str] = ()) -> str:
+    """Return the index as a page that lies in ``reports/``; the same archive gives the same bytes.
+
+    ``pages`` are those that it may link to, relative to there.
+    """
+    return page("index.html.j2", head=_head(state), index=index_page(state, pages))
+
+
+def index_page(state: ArchiveState, pages: Collection[str] = ()) -> IndexPage:
+    """Return what the index says."""
+    links = RunLinks(frozenset(pages))
+    rows = tuple(_row(one, links) for one in state.kernels)
+    caption = "Every kernel with its best version"
+    kernels = Table("kernels-table", caption, COLUMNS, rows, len(rows) >= MANY).without_empty()
+    lost = tuple((Cell(one_line(one.path)), Cell(one_line(one.problem))) for one in state.damaged)
+    return IndexPage(_summary(state), kernels, Table("damaged-table", "Damaged runs", DAMAGED_COLUMNS, lost))
+
+
+def _head(state: ArchiveState) -> Head:
+    sections = (Link("Kernels", "#kernels"), *((Link("Damaged runs", "#damaged"),) if state.damaged else ()))
+    shown = [stored for one in state.kernels for stored in (one.shown, one.baseline) if stored is not None]
+    lost = len(state.damaged)
+    warnings = (f"{_count(lost, 'damaged run')} left out, listed below",) if lost else ()
+    return Head(
+        title="All kernels",
+        subtitle="the archive of stored runs, and the best version of every kernel in it",
+        crumbs=(),
+        sections=sections if len(sections) > 1 else (),
+        provenance=provenance(shown, state.runs),
+        warnings=warnings,
+    )
+
+
+def _summary(state: ArchiveState) -> str:
+    gpus = sorted({one_line(stored.run.device.name) for stored in state.runs if stored.run.device})
+    measured = f", measured on {', '.join(gpus)}" if gpus else ""
+    return f"{_count(len(state.kernels), 'kernel')}, {_count(len(state.runs), 'run')}{measured}."
+
+
+def _count(number_of: int, noun: str) -> str:
+    return f"{number_of} {noun}{'' if number_of == 1 else 's'}"
+
+
+def _row(one: KernelState, links: RunLinks) -> tuple[Cell, ...]:
+    run = one.shown.run
+    page_of_run = links.to(run.kernel, run.version, run.run_id, RUN_PAGE)
+    best = Cell(run.version, link=Link(run.version, page_of_run), note="" if one.best else _why_no_best(one))
+    return (
+        Cell(one.kernel, link=Link(one.kernel, links.to(one.kernel, "index.html")), note=_note(one)),
+        best,
+        _time(one),
+        _against(one),
+        _of_copy(one),
+        Cell(one.workload or ABSENT),
+        Cell(one_line(one.changed[:10]), one.changed),
+        Cell(run.source, badge=source_badge(run.source), note=one_line(run.device.name) if run.device else ""),
+        number(str(one.runs), one.runs, _count(one.versions, "version")),
+    )
+
+
+def _note(one: KernelState) -> str:
+    told = (one.problem, one.summary)
+    return next((one_line(text, LINES_OF_SUMMARY) for text in told if text), "")
+
+
+def _why_no_best(one: KernelState) -> str:
+    return "newest run: none is checked and timed" if one.workload else "newest run"
+
+
+def _time(one: KernelState) -> Cell:
+    timing = one.shown.run.timing(one.workload) if one.workload else None
+    if timing is not None:
+        return number(duration(timing.median_ns), timing.median_ns)
+    under_ncu = _under_ncu(one.shown.run, one.workload)
+    return number(duration(under_ncu), under_ncu, "under ncu") if under_ncu is not None else Cell()
+
+
+def _under_ncu(run: Run, workload: str | None) -> float | None:
+    """Return the time under ncu over all launches; that of a program without workloads needs no counters."""
+    return combine_tables(run, {}, workload).duration_ns if run.launches else None
+
+
+def _against(one: KernelState) -> Cell:
+    badge, baseline = verdict_badge(one.verdict), one.baseline
+    if badge is None or baseline is None or one.verdict is None:
+        return Cell(note="is the baseline" if one.best and baseline and not one.verdict else "")
+    speedup = one.verdict.speedup
+    return Cell(
+        badge.text, repr(speedup) if speedup else "", badge=badge, note=f"over {one_line(baseline.run.version)}"
+    )
+
+
+def _of_copy(one: KernelState) -> Cell:
+    timing = one.shown.run.timing(one.workload) if one.workload else None
+    share = timing.copy_ns / timing.median_ns if timing and timing.copy_ns and timing.median_ns > 0 else None
+    return number(f"{100 * share:.0f} %", share) if share is not None else Cell()

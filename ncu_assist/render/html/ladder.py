@@ -1,0 +1,156 @@
+"""The page of a kernel: how fast each version is, what binds it, what it tried and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from ncu_assist.outcome import KernelLadder
+from ncu_assist.quantity import duration
+from ncu_assist.render.escape import one_line
+from ncu_assist.render.history import Climb, climb
+from ncu_assist.render.history_words import ALL_WORKLOADS, MOST_SAID, OF_COPY, UNDER_NCU, notes, to_settle
+from ncu_assist.render.html.bars import Bars
+from ncu_assist.render.html.head import Head, Link, Provenance, provenance
+from ncu_assist.render.html.ladder_bandwidth import bandwidth_bars
+from ncu_assist.render.html.ladder_chart import LadderChart, ladder_chart
+from ncu_assist.render.html.ladder_links import RunLinks
+from ncu_assist.render.html.ladder_tables import damaged_table, matrix, predictions_table, runs_table, steps_table
+from ncu_assist.render.html.ladder_tried import Tried, tried_of
+from ncu_assist.render.html.ladder_workloads import SmallChart, small_charts
+from ncu_assist.render.html.page import page
+from ncu_assist.render.html.table import Table
+from ncu_assist.render.prediction_words import HEADING, legend, with_faults_gone
+from ncu_assist.render.predictions import predictions
+from ncu_assist.render.words import factor, origin
+
+MOST_LISTED = 200  # runs in the footer; a hash covers the others
+SECTIONS = {
+    "times": "Times",
+    "steps": "Steps",
+    "tried": "What each version tried",
+    "estimated": "Estimated and achieved",
+    "bandwidth": "Bandwidth",
+    "workloads": "All workloads",
+    "notes": "Notes",
+    "runs": "Runs",
+    "damaged": "Damaged runs",
+}
+
+
+@dataclass(frozen=True)
+class LadderPage:
+    """The content of the page; a part that has nothing to say is None or empty."""
+
+    verdict: str
+    chart: LadderChart
+    steps: Table
+    steps_legend: tuple[str, ...]
+    tried: tuple[Tried, ...]
+    estimated: Table | None
+    estimated_legend: tuple[str, ...]
+    bandwidth: Bars | None
+    small: tuple[SmallChart, ...]
+    matrix: Table | None
+    notes: tuple[str, ...]
+    settle: tuple[str, ...]
+    runs: Table
+    damaged: Table
+
+    def has(self, section: str) -> bool:
+        """Tell whether a section has anything to say."""
+        parts: dict[str, object] = {
+            "tried": self.tried,
+            "estimated": self.estimated,
+            "bandwidth": self.bandwidth,
+            "workloads": self.matrix,
+            "notes": self.notes,
+            "damaged": self.damaged.rows,
+        }
+        return bool(parts.get(section, True))
+
+
+def ladder_html(ladder: KernelLadder, pages: Collection[str] = ()) -> str:
+    """Return the page, to lie in ``reports/<kernel>/``; ``pages`` are those that it may link to, relative to there.
+
+    Raises DamagedData for counters that were changed.
+    """
+    shown, links = climb(ladder.history), RunLinks(frozenset(pages))
+    content = ladder_page(ladder, shown, links)
+    return page("ladder.html.j2", head=_head(ladder, shown, links, content), ladder=content)
+
+
+def ladder_page(ladder: KernelLadder, shown: Climb, links: RunLinks) -> LadderPage:
+    """Return what the page says."""
+    gone = with_faults_gone(predictions(shown).values())
+    several = len(shown.workloads) > 1
+    return LadderPage(
+        verdict=_verdict(ladder),
+        chart=ladder_chart(shown, ladder.state.baseline if ladder.state else None),
+        steps=steps_table(shown, links),
+        steps_legend=_legend(shown),
+        tried=tuple(tried_of(ladder.tried, shown)),
+        estimated=predictions_table(gone) if gone else None,
+        estimated_legend=tuple(one_line(line, MOST_SAID) for line in legend(gone)) if gone else (),
+        bandwidth=bandwidth_bars(shown),
+        small=small_charts(shown) if several else (),
+        matrix=matrix(shown) if several else None,
+        notes=tuple(one_line(note, MOST_SAID) for note in notes(shown)),
+        settle=tuple(one_line(line, MOST_SAID) for line in to_settle(shown).splitlines()),
+        runs=runs_table(ladder.runs, shown.shown, links),
+        damaged=damaged_table(ladder.damaged),
+    )
+
+
+def _head(ladder: KernelLadder, shown: Climb, links: RunLinks, content: LadderPage) -> Head:
+    newest, lost = shown.newest, len(ladder.damaged)
+    where = one_line(origin(newest.source, newest)) if newest else "not measured as it is now"
+    named = f"{_count(len(shown.rungs), 'version')}, {_count(len(ladder.runs), 'run')}"
+    summary = f"{one_line(ladder.state.summary)}; " if ladder.state and ladder.state.summary else ""
+    left_out = (f"{_count(lost, 'damaged run')} left out, listed below",) if lost else ()
+    problem = (one_line(ladder.state.problem, MOST_SAID),) if ladder.state and ladder.state.problem else ()
+    recorded = newest is not None and newest.source == "recorded"
+    return Head(
+        title=one_line(shown.kernel),
+        subtitle=f"{summary}{named}; {where}",
+        crumbs=(Link("All kernels", links.to("../index.html")),),
+        sections=tuple(Link(title, f"#{name}") for name, title in SECTIONS.items() if content.has(name)),
+        provenance=_provenance(ladder, links),
+        recorded="elsewhere; the runs shown came with the archive" if recorded else "",
+        warnings=(*left_out, *problem),
+    )
+
+
+def _provenance(ladder: KernelLadder, links: RunLinks) -> Provenance:
+    listed = provenance(ladder.runs[:MOST_LISTED], ladder.runs)
+    pages = {stored.reference: links.of(stored) for stored in ladder.runs[:MOST_LISTED]}
+    return replace(listed, origins=tuple(replace(one, href=pages[one.reference]) for one in listed.origins))
+
+
+def _verdict(ladder: KernelLadder) -> str:
+    """Return the best version in one line: its time, how it stands to the baseline and to the floor."""
+    state = ladder.state
+    if state is None or state.best is None:
+        return "No version is checked and timed as its source is now." if state and state.workload else ""
+    timing = state.best.run.timing(state.workload) if state.workload else None
+    said = [f"{one_line(state.best.run.version)} is the fastest"]
+    said += [f"on {one_line(state.workload)}: {duration(timing.median_ns)}"] if timing and state.workload else []
+    against = state.verdict
+    if against and against.verdict == "faster" and against.speedup and state.baseline:
+        said += [f"{factor(against.speedup)} faster than {one_line(state.baseline.run.version)}"]
+    if timing and timing.copy_ns:
+        said += [f"at {100 * timing.copy_ns / timing.median_ns:.0f} % of a device copy of the same bytes"]
+    return " ".join(said[:2]) + "".join(f", {one}" for one in said[2:])
+
+
+def _legend(shown: Climb) -> tuple[str, ...]:
+    lines = [OF_COPY] if any(shown.cell(rung).share_of_copy for rung in shown.rungs) else []
+    lines += [UNDER_NCU] if shown.shown is None else []
+    return (*lines, *([ALL_WORKLOADS] if len(shown.workloads) > 1 else []))
+
+
+def _count(number_of: int, noun: str) -> str:
+    return f"{number_of} {noun}{'' if number_of == 1 else 's'}"
+
+
+__all__ = ["HEADING", "LadderPage", "ladder_html", "ladder_page"]

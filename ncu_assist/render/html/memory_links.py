@@ -1,0 +1,171 @@
+"""What flows between the parts of the memory: instructions, requests, bytes, and the share of each link's peak."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ncu_assist.ncu.catalogue.formulas import SECTOR_BYTES
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.ncu.catalogue.rows import ROWS
+from ncu_assist.quantity import quantity
+from ncu_assist.render.facts import Shown
+from ncu_assist.render.html.term import Term, term_of
+
+NS_PER_S = 1e9
+OF_PEAK = "pct_of_peak_sustained_elapsed"  # of a metric: ncu's own share of its peak
+BYTES_OF_SECTORS = f"{SECTOR_BYTES} bytes a sector"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number of the chart under its key of the catalogue; ``sectors`` are shown as the bytes that they hold."""
+
+    key: str
+    short: str = ""  # what stands behind the number in the drawing
+
+    @property
+    def is_sectors(self) -> bool:
+        return bool(ROWS[self.key].unit == "sector")
+
+    @property
+    def term(self) -> Term:
+        found = term_of(self.key)
+        return Term(found.label, found.name, f"{found.meaning}; {BYTES_OF_SECTORS}") if self.is_sectors else found
+
+    def value(self, shown: Shown) -> float | None:
+        found = shown.combined.values[self.key]
+        return found * SECTOR_BYTES if found is not None and self.is_sectors else found
+
+    def percent(self, shown: Shown) -> float | None:
+        """Return ncu's percentage of this very metric, 0 to 100; None where the report has none."""
+        names = CATALOGUE[self.key].names
+        shares = (shown.combined.named(f"{name}.{OF_PEAK}") for name in names)
+        return next((share for share in shares if share is not None), None)
+
+    def text(self, value: float) -> str:
+        unit = "byte" if self.is_sectors else "" if self.short else ROWS[self.key].unit
+        number = quantity(value, unit)
+        return f"{number} {self.short}".rstrip()
+
+
+@dataclass(frozen=True)
+class Flow:
+    """An arrow: what is counted on it, the first figure that is not nothing being the main one.
+
+    Its share of peak is ncu's own of that figure; only of the link to the host, whose peak ncu does not know, it is the
+    share of what was measured there, ``of_host``. ``limits`` are names of resources (`diff.resources`) it stands for.
+    """
+
+    id: str
+    source: str
+    target: str
+    what: str
+    figures: tuple[Figure, ...]
+    of_host: str = ""
+    limits: tuple[str, ...] = ()
+
+    def percent(self, shown: Shown) -> float | None:
+        """Return the share of peak, 0 to 100; None where it was not counted, or no peak is known."""
+        told = self.told(shown)
+        if not self.of_host:
+            return told[0].percent(shown) if told else None
+        peak, time = _host_peak(shown, self.of_host), shown.combined.duration_ns
+        moved = self.figures[0].value(shown)
+        return 100.0 * moved / time * NS_PER_S / peak if moved is not None and time and peak else None
+
+    def told(self, shown: Shown) -> list[Figure]:
+        """Return the figures that are told, the main one first; those of nothing only where there is no other."""
+        counted = [one for one in self.figures if one.value(shown) is not None]
+        return [one for one in counted if one.value(shown)] or counted[:1]
+
+    def amount(self, shown: Shown) -> float | None:
+        """Return the first figure that was counted."""
+        return next((value for one in self.figures if (value := one.value(shown)) is not None), None)
+
+    def has_traffic(self, shown: Shown) -> bool:
+        return any(one.value(shown) for one in self.figures)
+
+
+def _host_peak(shown: Shown, name: str) -> float | None:
+    """Return what kernels reached of the memory of the host, measured; None where nobody did."""
+    points = shown.ceilings.link if shown.ceilings and name else ()
+    return max((one.bytes_per_second for one in points if one.name == name), default=None)
+
+
+def _inst(key: str) -> Figure:
+    return Figure(key, "inst")
+
+
+def _req(key: str) -> Figure:
+    return Figure(key, "req")
+
+
+def _pair(label: str, first: str, last: str, load: tuple[Figure, ...], store: tuple[Figure, ...]) -> tuple[Flow, ...]:
+    """Return loads and stores on one link."""
+    return (
+        Flow(f"{first}-{last}-load", last, first, f"{label} loads", load),
+        Flow(f"{first}-{last}-store", first, last, f"{label} stores", store),
+    )
+
+
+# fmt: off
+FLOWS: tuple[Flow, ...] = (
+    *_pair("Global", "kernel", "global", (_inst("global_load_instructions"),),
+           (_inst("global_store_instructions"), Figure("global_reductions", "red"), Figure("global_atomics", "atom"),
+            Figure("global_compare_and_swap", "cas"))),
+    *_pair("Global", "global", "l1", (_req("global_load_requests"), Figure("global_load_sectors")),
+           (_req("global_store_requests"), Figure("global_store_sectors"), Figure("global_reduction_requests", "red"),
+            Figure("global_atomic_requests", "atom"))),
+    *_pair("Local", "kernel", "local", (_inst("local_load_instructions"),), (_inst("local_store_instructions"),)),
+    *_pair("Local", "local", "l1", (_req("local_load_requests"), Figure("local_load_sectors")),
+           (_req("local_store_requests"), Figure("local_store_sectors"))),
+    Flow("kernel-async", "kernel", "async", "Asynchronous copies (cp.async)", (_inst("async_copies"),)),
+    *_pair("Shared", "kernel", "shared", (_inst("shared_load_instructions"), Figure("matrix_loads", "ldmatrix")),
+           (_inst("shared_store_instructions"), Figure("shared_atomics", "atom"))),
+    Flow("shared-banks-load", "banks", "shared", "Shared load wavefronts", (Figure("shared_wavefronts_load", "wave"),),
+         limits=("shared memory",)),
+    Flow("shared-banks-store", "shared", "banks", "Shared store wavefronts",
+         (Figure("shared_wavefronts_store", "wave"),), limits=("shared memory",)),
+    Flow("kernel-tma-load", "tma", "kernel", "TMA loads", (_inst("tma_loads"),)),
+    Flow("kernel-tma-store", "kernel", "tma", "TMA stores", (_inst("tma_stores"),)),
+    Flow("tma-banks-load", "tma", "banks", "TMA loads", (Figure("tma_load_bytes"),)),
+    Flow("tma-banks-store", "banks", "tma", "TMA stores", (Figure("tma_store_bytes"),)),
+    Flow("kernel-cluster", "kernel", "cluster", "Distributed shared memory", (_inst("cluster_instructions"),)),
+    Flow("cluster-banks-load", "cluster", "banks", "From other blocks of the cluster", (Figure("cluster_bytes_read"),)),
+    Flow("cluster-banks-store", "banks", "cluster", "To other blocks of the cluster", (Figure("cluster_bytes_write"),)),
+    Flow("l1-l2-load", "l2", "l1", "From L2 to L1", (Figure("l1_bytes_from_l2"), Figure("l2_sectors_read")),
+         limits=("L1 fill", "L2 output")),
+    Flow("l1-l2-store", "l1", "l2", "From L1 to L2", (Figure("l1_bytes_to_l2"), Figure("l2_sectors_write"),
+         Figure("l2_sectors_reduction", "red"), Figure("l2_sectors_atomic", "atom")),
+         limits=("L1 output", "L2 input")),
+    Flow("l2-dram-load", "dram", "l2", "From DRAM to L2", (Figure("dram_bytes_read"),), limits=("DRAM",)),
+    Flow("l2-dram-store", "l2", "dram", "From L2 to DRAM", (Figure("dram_bytes_write"),), limits=("DRAM",)),
+    Flow("l2-host-load", "host", "l2", "From host memory to L2", (Figure("host_sectors_read"),),
+         of_host="zero_copy_read", limits=("host link",)),
+    Flow("l2-host-store", "l2", "host", "From L2 to host memory", (Figure("host_sectors_write"),),
+         of_host="zero_copy_write", limits=("host link",)),
+)
+# fmt: on
+
+# What stands in the boxes: key and label; percentages with one place.
+IN_BOXES: dict[str, tuple[tuple[str, str], ...]] = {
+    "kernel": (("instructions", "inst"),),
+    "l1": (("l1_hit_rate", "Hit rate"), ("l1_busy", "Busiest")),
+    "banks": (("bank_conflict_ways", "Conflict ways"), ("excess_wavefront_share", "Excess")),
+    "l2": (("l2_hit_rate", "Hit rate"), ("l2_hit_rate_load", "loads"), ("l2_busy", "Busiest")),
+    "dram": (("dram_throughput", "Busy"), ("dram_bandwidth", "")),
+    "host": (),
+}
+BOX_LIMITS: dict[str, tuple[str, ...]] = {
+    "l1": ("L1", "L1 data pipe", "L1 input", "L1 writeback", "L1 output", "L1 fill"),
+    "banks": ("shared memory",),
+    "l2": ("L2", "L2 input", "L2 tags", "L2 data", "L2 lookups", "L2 output"),
+    "dram": ("DRAM",),
+    "host": ("host link",),
+}
+TITLES = {
+    "kernel": "Kernel", "global": "Global", "local": "Local", "async": "cp.async", "shared": "Shared", "tma": "TMA",
+    "cluster": "Cluster", "l1": "L1/TEX cache", "banks": "Shared memory", "l2": "L2 cache", "dram": "Device memory",
+    "host": "Host memory",
+}  # fmt: skip
+OPTIONAL = ("async", "tma", "cluster")  # spaces that are drawn only where they were used

@@ -1,0 +1,143 @@
+"""The page of one run: the verdict first, then everything that an engineer needs to trust it and to act on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ncu_assist.record import Run
+from ncu_assist.render.escape import one_line
+from ncu_assist.render.facts import Shown
+from ncu_assist.render.html.finding_lines import finding_lines
+from ncu_assist.render.html.head import Head, Link, provenance
+from ncu_assist.render.html.memory_chart import MemoryChart, memory_chart
+from ncu_assist.render.html.page import page
+from ncu_assist.render.html.roofline import Roofline, roofline
+from ncu_assist.render.html.run_commands import to_profile, to_time
+from ncu_assist.render.html.run_diagnosis import DiagnosisPart, diagnosis_part
+from ncu_assist.render.html.run_facts import FactGroup, fact_groups
+from ncu_assist.render.html.run_metrics import MetricsPart, metrics_part
+from ncu_assist.render.html.run_nvidia import NvidiaView, nvidia_views
+from ncu_assist.render.html.run_occupancy import OccupancyPart, occupancy_part
+from ncu_assist.render.html.run_raw import RawPart, raw_part
+from ncu_assist.render.html.run_records import RunRecord
+from ncu_assist.render.html.run_speed import SpeedPart, speed_part
+from ncu_assist.render.html.run_verdict import VerdictPart, verdict_part
+from ncu_assist.render.html.run_warps import MixPart, StallPart, mix_part, stall_part
+from ncu_assist.render.html.source_view import SourceView, source_view
+from ncu_assist.render.html.timing_chart import TimingChart, timing_chart
+from ncu_assist.render.words import origin
+
+SECTIONS = (
+    ("verdict", "Verdict"),
+    ("facts", "Facts"),
+    ("speed", "Speed of light"),
+    ("diagnosis", "Diagnosis"),
+    ("roofline", "Roofline"),
+    ("memory", "Memory"),
+    ("stalls", "Stalls"),
+    ("occupancy", "Occupancy"),
+    ("mix", "Instructions"),
+    ("timing", "Timing"),
+    ("source", "Source"),
+    ("nvidia", "NVIDIA's rules"),
+    ("metrics", "All metrics"),
+    ("raw", "Command and logs"),
+)
+
+
+@dataclass(frozen=True)
+class RunPage:
+    """The content of a run's page, section by section; ``collect`` is the command for missing counters."""
+
+    has_counters: bool
+    verdict: VerdictPart
+    facts: tuple[FactGroup, ...]
+    speed: SpeedPart
+    diagnosis: DiagnosisPart
+    roofline: Roofline
+    memory: MemoryChart
+    timing: TimingChart
+    source: SourceView
+    stalls: StallPart
+    occupancy: OccupancyPart
+    mix: MixPart
+    nvidia: tuple[NvidiaView, ...]
+    asked_nvidia: bool
+    close_note: str
+    metrics: MetricsPart
+    raw: RawPart
+    collect: str
+
+
+def run_html(record: RunRecord) -> str:
+    """Return the page of a run, which lies in the run's folder; the same record gives the same bytes."""
+    return page("run.html.j2", head=_head(record), run=run_page_model(record))
+
+
+def run_page_model(record: RunRecord) -> RunPage:
+    """Return what the page says."""
+    shown = record.shown
+    lines = finding_lines(shown)
+    source = source_view(shown, lines)
+    return RunPage(
+        has_counters=any(shown.combined.tables),
+        verdict=verdict_part(shown, dict(record.verdicts)),
+        facts=fact_groups(shown),
+        speed=speed_part(shown, record.breakdowns),
+        diagnosis=diagnosis_part(shown, lines, source),
+        roofline=roofline(shown),
+        memory=memory_chart(shown),
+        timing=timing_chart(record.samples, collect=to_time(shown)),
+        source=source,
+        stalls=stall_part(shown),
+        occupancy=occupancy_part(shown),
+        mix=mix_part(shown, record.opcodes, record.opcode_launches),
+        nvidia=nvidia_views(shown),
+        asked_nvidia=shown.close.nvidia is not None,
+        close_note=one_line(shown.close.note, 500),
+        metrics=metrics_part(shown, record.metrics),
+        raw=raw_part(shown.run, record.logs),
+        collect=to_profile(shown),
+    )
+
+
+def _head(record: RunRecord) -> Head:
+    shown, run = record.shown, record.shown.run
+    words = [run.kernel if run.run_id else "", shown.combined.workload or "", _dtype(shown), _gpu(shown)]
+    subtitle = " · ".join(one_line(word) for word in words if word)
+    return Head(
+        title=one_line(run.version if run.run_id else shown.reference),
+        subtitle=subtitle,
+        crumbs=_crumbs(run, record.linked) if run.run_id else (Link("a report that is in no archive"),),
+        sections=tuple(Link(title, f"#{place}") for place, title in SECTIONS),
+        provenance=provenance((record.stored, *record.read)),
+        recorded=_recorded(shown),
+        warnings=_warnings(shown),
+    )
+
+
+def _recorded(shown: Shown) -> str:
+    if shown.source != "recorded":
+        return ""
+    return f"{origin(shown.source, shown.run).removeprefix('recorded ')}; not measured where this is read."
+
+
+def _crumbs(run: Run, linked: bool) -> tuple[Link, ...]:
+    """Return what lies above the page, as links where it lies in its archive."""
+    places = (("All kernels", "../../../index.html"), (one_line(run.kernel), "../../index.html"))
+    return tuple(Link(text, href if linked else "") for text, href in places)
+
+
+def _dtype(shown: Shown) -> str:
+    return shown.row.workload.dtype if shown.row else ""
+
+
+def _gpu(shown: Shown) -> str:
+    return shown.run.device.name if shown.run.device else ""
+
+
+def _warnings(shown: Shown) -> tuple[str, ...]:
+    failed = [check.workload for check in shown.run.checks if not check.passed]
+    wrong = f"the check FAILED on {', '.join(one_line(name) for name in failed)}: this version computes something else"
+    foreign = "imported from a foreign report: nothing of it was checked or timed here"
+    return (*((wrong,) if failed else ()), *((foreign,) if shown.run.source == "imported" else ()))

@@ -1,0 +1,29 @@
+"""The commands that collect what a run lacks."""
+
+from __future__ import annotations
+
+from ncu_assist.render.escape import one_line
+from ncu_assist.render.facts import Shown
+
+
+def to_profile(shown: Shown) -> str:
+    """Return the command that collects all counters of what was run."""
+    kernel, version = one_line(shown.run.kernel), one_line(shown.run.version)
+    if shown.run.source == "imported":
+        return "ncu --set full --import-source yes -o REPORT PROGRAM"
+    if not shown.run.workloads:
+        return f"ncu-assist profile --kernel {kernel} --version {version} --set full -- PROGRAM"
+    return f"ncu-assist profile {kernel} {version} --set full"
+
+
+def to_time(shown: Shown) -> str:
+    """Return the command that times it; empty for a program that has no kernel folder, which nothing here can time."""
+    if shown.run.source == "imported" or not shown.run.workloads:
+        return ""
+    return f"ncu-assist bench {one_line(shown.run.kernel)} {one_line(shown.run.version)}"
+
+
+def to_compare(shown: Shown, before: str) -> str:
+    """Return the command that says why the time changed; ``before`` is the version before."""
+    kernel = one_line(shown.run.kernel)
+    return f"ncu-assist diff {kernel}/{one_line(before)} {kernel}/{one_line(shown.run.version)}"

@@ -1,0 +1,82 @@
+"""What a run's page shows beside the facts that every format shares: raw counters, parts of throughputs, logs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ncu_assist.record import Launch
+from ncu_assist.render.facts import Shown
+from ncu_assist.render.html.timing_chart import TimedSamples
+from ncu_assist.store import StoredRun
+from ncu_assist.verdict import Verdict
+
+Value = float | str | None  # None where the launch lacks it
+
+
+@dataclass(frozen=True)
+class RawMetric:
+    """One metric of the report by ncu's name: a value for each launch that is shown, and over all launches."""
+
+    name: str
+    unit: str
+    values: tuple[Value, ...]
+    together: float | None
+
+
+@dataclass(frozen=True)
+class RawMetrics:
+    """All metrics of the longest launches, in the report's order of names; ``left_out`` launches are not shown."""
+
+    launches: tuple[Launch, ...] = ()
+    rows: tuple[RawMetric, ...] = ()
+    left_out: int = 0
+
+
+@dataclass(frozen=True)
+class Part:
+    """One counter that a throughput of ncu is the largest of, in percent of its peak."""
+
+    name: str
+    percent: float
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """The parts of a throughput, the busiest first; ``key`` is that of the throughput."""
+
+    key: str
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class Opcode:
+    """An instruction of SASS without its modifiers, and how often warps executed it."""
+
+    name: str
+    executed: float
+
+
+@dataclass(frozen=True)
+class Log:
+    """A text that a program wrote; ``cut`` is how many of its characters are left out, in the middle."""
+
+    name: str
+    text: str
+    cut: int = 0
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """All that a run's page is made of."""
+
+    stored: StoredRun
+    shown: Shown
+    verdicts: tuple[tuple[str, Verdict], ...] = ()  # against the version before, by workload
+    samples: TimedSamples | None = None
+    metrics: RawMetrics = RawMetrics()
+    breakdowns: tuple[Breakdown, ...] = ()
+    opcodes: tuple[Opcode, ...] = ()
+    opcode_launches: int = 0  # the launches that the opcodes are of
+    logs: tuple[Log, ...] = ()
+    read: tuple[StoredRun, ...] = field(default=())  # the further runs that it depends on
+    linked: bool = True  # whether the page lies in its archive, below the ladder and the index

@@ -1,0 +1,63 @@
+"""The few numbers of a run that stand out: time, bandwidth, how near to a copy, what binds it, what DRAM moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from ncu_assist.quantity import duration, quantity
+from ncu_assist.render.facts import Shown, WorkloadRow
+from ncu_assist.render.html.term import Term, term_of
+
+OF_COPY = Term(
+    "of copy", "copy_ns / median_ns", "time of a device copy of the same bytes over the median: 100 % as fast"
+)
+BANDWIDTH = Term(
+    "Effective bandwidth", "bytes of kernel.toml / median", "each input read once, each output written once"
+)
+LESS = 0.995  # of what must move: above, it is printed as 1.00x
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A number that stands out, with what it is; ``note`` is a dim line below."""
+
+    term: Term
+    text: str
+    note: str = ""
+
+
+def tiles(shown: Shown) -> tuple[Tile, ...]:
+    """Return what is known of them, measured times first, then what the counters say."""
+    return (*(_timed(shown.row) if shown.row else ()), *_counted(shown))
+
+
+def _timed(row: WorkloadRow) -> Iterator[Tile]:
+    timing, moved, share = row.timing, row.workload.algorithmic_bytes, row.share_of_copy
+    if timing:
+        spread = f"{duration(timing.q1_ns)} to {duration(timing.q3_ns)}, {timing.samples} samples"
+        yield Tile(Term("Median time"), duration(timing.median_ns), spread)
+    if row.bytes_per_second and moved:
+        yield Tile(BANDWIDTH, quantity(row.bytes_per_second, "byte/s"), f"of {quantity(moved, 'byte')} that must move")
+    if share:
+        note = "a device copy of the same bytes is 100 %"
+        yield Tile(replace(OF_COPY, label="Of copy"), f"{100 * share:.0f} %", note)
+
+
+def _counted(shown: Shown) -> Iterator[Tile]:
+    under, moved, bound = shown.combined.duration_ns, shown.combined.values["dram_bytes"], shown.bottleneck
+    if bound:
+        yield Tile(Term("Bound by"), bound.name, f"{bound.percent:.0f} % at the busiest unit")
+    if under is not None:
+        count = len(shown.combined.launches)
+        yield Tile(term_of("duration", "Under ncu"), duration(under), f"{count} launch{'es' * (count > 1)}")
+    if moved is not None:
+        yield Tile(term_of("dram_bytes", "DRAM traffic"), quantity(moved, "byte"), _against(shown.row, moved))
+
+
+def _against(row: WorkloadRow | None, moved: float) -> str:
+    needed = row.workload.algorithmic_bytes if row else None
+    if not needed:
+        return ""
+    less = "; less, as what was written last still lies in L2 at the end" if moved < LESS * needed else ""
+    return f"{moved / needed:.2f}x of what must move{less}"

@@ -1,0 +1,74 @@
+"""All workloads of a run in a table: time, verdict against the version before, rates, check."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ncu_assist.quantity import duration
+from ncu_assist.render.escape import one_line
+from ncu_assist.render.facts import Shown, WorkloadRow
+from ncu_assist.render.html.badge import Badge, verdict_badge
+from ncu_assist.render.html.run_tiles import OF_COPY
+from ncu_assist.render.html.table import Cell, Column, Table, number
+from ncu_assist.render.html.term import Term
+from ncu_assist.store.naming import short_name
+from ncu_assist.verdict import Verdict
+
+RATE = Term("GB/s", "bytes of kernel.toml / median", "each input read once, each output written once")
+ERROR = Term("worst error", "||out - ref|| / ||ref||", "largest of all outputs and seeds")
+COLUMNS = (
+    Column("workload"),
+    Column("dtype"),
+    Column("median", "right", "number"),
+    Column("q1 to q3", "right", ""),
+    Column("against"),  # the version before, by name
+    Column("GB/s", "right", "number", RATE),
+    Column("of copy", "right", "number", OF_COPY),
+    Column("check"),
+    Column("worst error", "right", "number", ERROR),
+)
+
+
+def workloads_table(shown: Shown, verdicts: Mapping[str, Verdict]) -> Table:
+    """Return the workloads in the order of the run; ``verdicts`` are those that both versions were timed on."""
+    several = len({row.workload.dtype for row in shown.rows}) > 1  # else the title of the page says it
+    rows = tuple(_row(row, verdicts.get(row.workload.name), several) for row in shown.rows)
+    return Table("workloads-table", "Time of every workload", _columns(shown), rows).without_empty()
+
+
+def _row(row: WorkloadRow, verdict: Verdict | None, several: bool) -> tuple[Cell, ...]:
+    timing, check = row.timing, row.check
+    rate, share = row.bytes_per_second, row.share_of_copy
+    error = check.norm_error if check else None
+    return (
+        Cell(one_line(row.workload.name)),
+        Cell(one_line(row.workload.dtype)) if several else Cell(),
+        number(duration(timing.median_ns), timing.median_ns) if timing else Cell(),
+        Cell(f"{duration(timing.q1_ns)} to {duration(timing.q3_ns)}") if timing else Cell(),
+        _against(verdict),
+        number(f"{rate / 1e9:.0f}", rate) if rate is not None else Cell(),
+        number(f"{100 * share:.0f} %", share) if share is not None else Cell(),
+        _check(row),
+        number(f"{error:.2g}", error) if error is not None else Cell(),
+    )
+
+
+def _against(verdict: Verdict | None) -> Cell:
+    badge = verdict_badge(verdict)
+    if badge is None or verdict is None:
+        return Cell()
+    return Cell(badge.text, repr(verdict.speedup) if verdict.speedup else "", badge=badge)
+
+
+def _columns(shown: Shown) -> tuple[Column, ...]:
+    before = short_name(one_line(shown.before.version)) if shown.before else ""
+    titled = {"against": Column(f"against {before}", "left", "number")}
+    return tuple(titled.get(column.title, column) for column in COLUMNS)
+
+
+def _check(row: WorkloadRow) -> Cell:
+    if row.check is None:
+        return Cell()
+    if row.check.passed:
+        return Cell("passed", badge=Badge("✓ passed", "good"))
+    return Cell("FAILED", badge=Badge("✗ FAILED", "bad"), note=one_line(row.check.reason))

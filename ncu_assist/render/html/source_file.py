@@ -1,0 +1,178 @@
+"""One file of a source view: its lines with their heat, the cold ones left out where it is long."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import PurePath
+
+from ncu_assist.ncu.source_costs import Cost, FileCode, LineCode
+from ncu_assist.render.escape import one_line
+from ncu_assist.render.html.finding_lines import FindingLines
+from ncu_assist.render.html.sass_rows import Sass, sass_of
+from ncu_assist.render.html.source_cut import cut_line, shown, size_of
+from ncu_assist.render.html.source_heat import Heat, HeatColumn, percent, stall_at
+
+ROW_BYTES = 110  # of markup around a line without cost, about
+HOT_ROW_BYTES = 400
+NAME_LETTERS = 120
+STALLS, SECOND_FROM = 2, 0.15  # reasons shown of a line, and the share from which the second says something
+MARKED_FROM = 0.1  # of what a finding wastes: a line with less is no place to begin
+NOT_IN_SLUG = re.compile(r"[^A-Za-z0-9_]+")
+NO_TEXT = "(its text is not in the report)"
+
+
+@dataclass(frozen=True)
+class SourceRow:
+    """A line: ``cells`` are its heat, in the order of the columns. ``marks`` are findings that name it.
+
+    Without a number it is a gap: ``text`` says what is not shown there.
+    """
+
+    number: int
+    text: str
+    id: str = ""
+    cells: tuple[Heat, ...] = ()
+    stalls: str = ""
+    marks: tuple[str, ...] = ()
+    sass: Sass | None = None
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file; ``path`` is its name in the report, ``is_kept``: the text is that of the run's source folder."""
+
+    id: str
+    name: str
+    path: str
+    share: str
+    rows: tuple[SourceRow, ...]
+    has_text: bool
+    notes: tuple[str, ...]
+    source_bytes: int
+    sass_bytes: int
+    is_kept: bool = False
+
+
+def source_file(
+    one: FileCode, slug: str, columns: Sequence[HeatColumn], found: Sequence[FindingLines], budgets: tuple[int, int]
+) -> SourceFile:
+    """Return a file whose source and SASS take at most so many bytes each, about."""
+    work = _Work(one, slug, columns, _marks(one.name, found))
+    regions = work.regions(budgets[0])
+    work.fold([line for line in work.hottest if any(line.number - 1 in region for region in regions)], budgets[1])
+    rows = tuple(work.rows(regions))
+    return SourceFile(
+        id=f"file-{slug}",
+        name=one_line(PurePath(one.name).name, NAME_LETTERS),
+        path=one.name,
+        share=percent(one.cost.samples),
+        rows=rows,
+        has_text=one.text is not None,
+        notes=tuple(work.notes(regions)),
+        source_bytes=sum(work.weight(i) for region in regions for i in region),
+        sass_bytes=work.sass_bytes,
+    )
+
+
+def slugs(names: Iterable[str]) -> list[str]:
+    """Return what files are called in ids of the page: the last part of each name, unique."""
+    found: list[str] = []
+    for name in names:
+        base = NOT_IN_SLUG.sub("-", PurePath(name).name).strip("-")[:60] or "file"
+        number = sum(each == base or each.startswith(f"{base}.") for each in found)
+        found.append(f"{base}.{number + 1}" if number else base)
+    return found
+
+
+def stalls_text(cost: Cost, text: str) -> str:
+    """Return the stall reasons of a line with this text: long scoreboard 82 %, wait 12 %."""
+    kept = [one for place, one in enumerate(cost.waits) if place == 0 or one[1] >= SECOND_FROM]
+    return ", ".join(f"{stall_at(reason, text)} {100 * share:.0f} %" for reason, share in kept[:STALLS])
+
+
+def _marks(file: str, found: Sequence[FindingLines]) -> dict[int, tuple[str, ...]]:
+    marks: dict[int, list[str]] = {}
+    for finding in found:
+        for place in finding.places:
+            if place.file == file and place.line is not None and place.share >= MARKED_FROM:
+                marks.setdefault(place.line, []).append(finding.rule)
+    return {line: tuple(dict.fromkeys(rules)) for line, rules in marks.items()}
+
+
+class _Work:
+    """The lines of one file on their way to rows. Regions count from 0, lines from 1."""
+
+    def __init__(
+        self, one: FileCode, slug: str, columns: Sequence[HeatColumn], marks: dict[int, tuple[str, ...]]
+    ) -> None:
+        self._one, self._slug, self._columns, self._marks = one, slug, columns, marks
+        self._lines = {line.number: line for line in one.lines}
+        self._sass: dict[int, Sass] = {}
+        self._weights: dict[int, int] = {}
+        self.sass_bytes = 0
+        self.hottest = sorted((line for line in one.lines if not line.cost.is_nothing), key=_coldness)
+
+    def regions(self, budget: int) -> list[range]:
+        """Return which lines are shown: of a file without text those alone that cost something."""
+        hot = [line.number - 1 for line in self.hottest] + [line - 1 for line in self._marks]
+        last = max([len(self._one.text or ()), *(line.number for line in self._one.lines)])
+        if self._one.text is None:
+            return [range(line, line + 1) for line in sorted(set(hot))]
+        return shown(last, hot, self.weight, budget)
+
+    def weight(self, place: int) -> int:
+        """Return the bytes of a line, counted from 0, without its SASS."""
+        if place not in self._weights:
+            markup = HOT_ROW_BYTES if place + 1 in self._lines else ROW_BYTES
+            self._weights[place] = markup + size_of(self._text(place + 1))
+        return self._weights[place]
+
+    def fold(self, lines: Sequence[LineCode], budget: int) -> None:
+        """Make the SASS of lines, the hottest first, as long as it fits."""
+        for line in lines:
+            made = sass_of(line.instructions, self._columns, budget)
+            if not made.rows:
+                return
+            budget -= made.size
+            self.sass_bytes += made.size
+            self._sass[line.number] = made
+
+    def rows(self, regions: Sequence[range]) -> Iterable[SourceRow]:
+        for before, region in pairwise([range(0), *regions]):
+            yield from self._gap(before.stop, region.start)
+            yield from (self._row(place + 1) for place in region)
+        yield from self._gap(regions[-1].stop if regions else 0, len(self._one.text or ()))
+
+    def notes(self, regions: Sequence[range]) -> Iterable[str]:
+        told = {place for region in regions for place in region}
+        lost = sum(line.number - 1 not in told for line in self.hottest)
+        if lost:
+            yield f"{lost} of {len(self.hottest)} lines with cost, those with fewest samples, are left out: too long."
+        bare = sum(line.number not in self._sass for line in self.hottest) - lost
+        if bare:
+            yield f"The SASS of {bare} lines with few samples is left out: too long."
+
+    def _gap(self, start: int, stop: int) -> Iterable[SourceRow]:
+        if self._one.text is not None and stop > start:
+            yield SourceRow(0, f"lines {start + 1:,} to {stop:,} are not shown")
+
+    def _row(self, number: int) -> SourceRow:
+        line, marks = self._lines.get(number), self._marks.get(number, ())
+        place = f"line-{self._slug}-{number}"
+        if line is None:
+            return SourceRow(number, self._text(number), place, marks=marks)
+        cells = tuple(column.heat(line.cost) for column in self._columns)
+        stalls = stalls_text(line.cost, self._text(number) if self._one.text else "")
+        return SourceRow(number, self._text(number), place, cells, stalls, marks, self._sass.get(number))
+
+    def _text(self, number: int) -> str:
+        if self._one.text is None:
+            return NO_TEXT
+        return cut_line(self._one.text[number - 1]) if number <= len(self._one.text) else NO_TEXT
+
+
+def _coldness(line: LineCode) -> tuple[float, float, int]:
+    return -line.cost.samples, -line.cost.instructions, line.number

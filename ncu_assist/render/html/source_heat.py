@@ -1,0 +1,111 @@
+"""The columns of heat in a source view: what they count, what their sum is, how hot a cell is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from ncu_assist.ncu.catalogue.stalls import SAMPLED_AS, STALL_REASONS
+from ncu_assist.ncu.source.metrics import COUNTERS, SAMPLES
+from ncu_assist.ncu.source_costs import Cost, Totals
+from ncu_assist.quantity import quantity
+from ncu_assist.render.escape import one_line
+from ncu_assist.render.html.bars import heat_level
+from ncu_assist.render.html.term import Term, term_of
+from ncu_assist.render.line_words import BARRIER, WAITS
+
+# The deepest colour needs at least this part of the whole: where cost is spread evenly nothing is hot, and an excess
+# that is a trifle beside all accesses is none.
+HOTTEST_FROM = 0.1
+STALL_LETTERS = 24
+Of = Callable[[Cost], float]
+
+
+@dataclass(frozen=True)
+class Heat:
+    """A number and its colour, 0 to 8; an empty text for nothing."""
+
+    text: str = ""
+    level: int = 0
+
+
+@dataclass(frozen=True)
+class HeatColumn:
+    """A column: ``whole`` is what full heat is measured by, ``total`` the sum in words."""
+
+    key: str
+    term: Term
+    total: str
+    of: Of
+    whole: float
+    most: float
+    in_percent: bool = False
+
+    def heat(self, cost: Cost) -> Heat:
+        """Return the cell of a cost."""
+        value = self.of(cost)
+        if not value:
+            return Heat()
+        text = percent(value) if self.in_percent else quantity(value, "")
+        return Heat(text, heat_level(value, max(self.most, HOTTEST_FROM * self.whole)))
+
+
+def percent(share: float) -> str:
+    """Return a share as ncu's source page has it: one digit behind the point, anything above nothing is not 0."""
+    return "<0.1 %" if 0 < share < 0.0005 else f"{100 * share:.1f} %"
+
+
+def heat_columns(totals: Totals, costs: Iterable[Cost], of_launches: str) -> tuple[tuple[HeatColumn, ...], list[str]]:
+    """Return the columns that have any number in them, and for the others a word why they are not there.
+
+    ``costs`` are those of all lines, ``of_launches`` what they are counted over, such as "all 3 launches".
+    """
+    known = list(costs)
+    columns, absent = [], []
+    for key, name, of, sum_of, whole, meaning in _ROWS:
+        total, base = getattr(totals, sum_of), getattr(totals, whole)
+        if total:
+            term = Term(name, COUNTERS[key], meaning.format(total=quantity(total, ""), of=of_launches))
+            part = "of all" if key == SAMPLES else quantity(total, "")
+            part += f" of {quantity(base, '')}" if whole != sum_of and base else ""
+            most = max(map(of, known), default=0.0)
+            scale = 1.0 if key == SAMPLES else base or total
+            columns.append(HeatColumn(key, term, part, of, scale, most, key == SAMPLES))
+        else:
+            absent.append(f"{name.lower()}: {'none' if total is not None else 'not counted'}")
+    return tuple(columns), absent
+
+
+def stall_name(reason: str) -> str:
+    """Return a stall reason, which comes from a report, as words."""
+    return one_line(reason.replace("_", " "), STALL_LETTERS)
+
+
+def stall_at(reason: str, text: str) -> str:
+    """Return a stall reason at a line with this text: a warp held by a barrier is sampled at what follows it."""
+    elsewhere = reason == BARRIER and text.strip() and not any(word in text.lower() for word in WAITS)
+    return f"{BARRIER} before it" if elsewhere else stall_name(reason)
+
+
+def stall_term(reason: str) -> Term:
+    """Return what a stall reason means, in the spelling of the samples."""
+    known = SAMPLED_AS.get(reason, reason)
+    return term_of(known, stall_name(reason)) if known in STALL_REASONS else Term(stall_name(reason))
+
+
+# fmt: off
+# Key, title, of a cost, field of Totals that is the sum, field of Totals that it is part of, meaning.
+_ROWS: tuple[tuple[str, str, Of, str, str, str], ...] = (
+    (SAMPLES, "Samples", lambda cost: cost.samples, "samples", "samples",
+     "warps seen at this line, whether they waited or issued; 100 % are all samples of {of}, also those of code "
+     "without a line"),
+    ("sectors_excessive", "Excess sectors", lambda cost: cost.sectors_excessive, "sectors_excessive", "sectors",
+     "sectors of 32 bytes in L2 beyond those that fully used sectors would need, global memory; {total} in all of "
+     "{of}, every line together"),
+    ("wavefronts_excessive", "Excess wavefronts", lambda cost: cost.wavefronts_excessive, "wavefronts_excessive",
+     "wavefronts", "passes through shared memory beyond those without bank conflicts; {total} in all of {of}, every "
+     "line together"),
+    ("instructions", "Instructions", lambda cost: cost.instructions, "instructions", "instructions",
+     "executed by warps, one for up to 32 threads; {total} in all of {of}, every line together"),
+)
+# fmt: on

@@ -1,0 +1,137 @@
+"""Where samples stand: dots over rounds, the band of the middle half, a histogram beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import ceil, floor, log10
+
+from ncu_assist.quantity import duration
+from ncu_assist.render.html.axis import LINE_GAP, STEPS, Axis, Tick, log_axis
+from ncu_assist.render.html.drawing import Shape, Words, line
+
+WIDTH, HEIGHT = 1130, 330
+LEFT, RIGHT, TOP, BOTTOM = 88.0, 860.0, 44.0, 278.0
+BARS_LEFT, BARS_RIGHT = 884.0, 1112.0  # of the histogram
+BINS = 26
+FAR = (
+    4.0  # interquartile ranges beyond the quartiles: what lies farther is drawn at the edge, else it squeezes the rest
+)
+LEAST_SPAN = 0.02  # of the median: less is no more than the timer resolves of a short kernel
+APART = 3.0  # medians this far apart share a logarithmic axis
+
+
+@dataclass(frozen=True)
+class Samples:
+    """One side: when, in rounds, how long, which were late, and the quartiles of the others."""
+
+    at: tuple[float, ...]
+    times_ns: tuple[float, ...]
+    late: tuple[bool, ...]
+    quartiles: tuple[float, float, float]
+
+    @property
+    def kept(self) -> list[float]:
+        return [time for time, late in zip(self.times_ns, self.late, strict=True) if not late]
+
+
+def time_axis(sides: Sequence[Samples]) -> Axis:
+    """Return the axis of times: around the samples, not from 0, as what matters is how they differ."""
+    ends = [_ends(one) for one in sides]
+    low, high = min(one[0] for one in ends), max(one[1] for one in ends)
+    medians = [one.quartiles[1] for one in sides]
+    if low > 0 and max(medians) > APART * min(medians):
+        return log_axis((low, high), BOTTOM, TOP, text=duration)
+    step = _step((high - low) / 8)
+    first, last = floor(low / step), ceil(high / step)
+    bare = Axis("linear", first * step, last * step, BOTTOM, TOP)
+    every = max(1, ceil(LINE_GAP * (last - first) / (BOTTOM - TOP)))
+    ticks = tuple(Tick(n * step, bare.at(n * step), _text(n * step, step)) for n in range(first, last + 1, every))
+    return replace(bare, ticks=ticks)
+
+
+def _ends(one: Samples) -> tuple[float, float]:
+    q1, middle, q3 = one.quartiles
+    far = FAR * max(q3 - q1, LEAST_SPAN * middle / FAR)
+    times = one.kept or list(one.times_ns)
+    return max(min(times), q1 - far), min(max(times), q3 + far) if max(times) > q3 else q3 + far
+
+
+def _step(rough: float) -> float:
+    power = 10.0 ** floor(log10(rough)) if rough > 0 else 1.0
+    return next(step for step in STEPS if step * power >= rough * (1 - 1e-9)) * power
+
+
+def _text(nanoseconds: float, step: float) -> str:
+    """Return a time with as many places as tell two ticks apart."""
+    scale, unit = next(((s, u) for s, u in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")) if nanoseconds >= s), (1.0, "ns"))
+    places = max(0, -floor(log10(step / scale) + 1e-9))
+    if places and f"{step / scale:.{places}f}" != f"{step / scale:.{places + 1}f}".rstrip("0"):
+        places += f"{step / scale:.{places + 1}f}"[-1] != "0"
+    return f"{nanoseconds / scale:.{places}f} {unit}"
+
+
+def dots(one: Samples, x: Axis, y: Axis, ghost: bool = False) -> list[Shape]:
+    """Return the samples as dots in one path, late ones as crosses."""
+    kind = " timing-before" if ghost else ""
+    spots = [(x.at(a), y.at(t), late) for a, t, late in zip(one.at, one.times_ns, one.late, strict=True)]
+    kept = "".join(f"M{a:.1f} {t:.1f}h0" for a, t, late in spots if not late)
+    crosses = "".join(f"M{a - 4:.1f} {t - 4:.1f}l8 8m0 -8l-8 8" for a, t, late in spots if late)
+    made = [Shape(kept, f"timing-dots{kind}")] if kept else []
+    return [*made, *([Shape(crosses, "timing-late")] if crosses else [])]
+
+
+def summary(one: Samples, y: Axis, ghost: bool = False) -> list[Shape]:
+    """Return the band from the first to the third quartile, and the median."""
+    low, middle, high = (y.at(value) for value in one.quartiles)
+    band = f"M{LEFT:g} {low:g}H{BARS_RIGHT:g}V{min(high, low - 1):g}H{LEFT:g}Z"
+    end = " timing-before" if ghost else ""
+    return [Shape(band, f"timing-band{end}"), Shape(line(LEFT, middle, BARS_RIGHT, middle), f"timing-median{end}")]
+
+
+def histogram(one: Samples, y: Axis, most: int, ghost: bool = False) -> list[Shape]:
+    """Return how many samples lie in each part of the axis, as bars from the left; of a ghost only the outline."""
+    counts = bins(one, y)
+    each = (y.start - y.end) / BINS
+    wide = [(BARS_RIGHT - BARS_LEFT) * count / most for count in counts]
+    if ghost:
+        return [Shape(_outline(wide, y.start, each), "curve-ghost")]
+    bars = "".join(
+        f"M{BARS_LEFT:g} {y.start - i * each:.2f}h{w:.1f}v{-(each - 1):.2f}h{-w:.1f}Z" for i, w in enumerate(wide) if w
+    )
+    return [Shape(bars, "mark")] if bars else []
+
+
+def _outline(wide: Sequence[float], bottom: float, each: float) -> str:
+    """Return the outline of bars one above the other; none along the axis, where there are none."""
+    path, before = "", 0.0
+    for place, width in enumerate([*wide, 0.0]):
+        at = bottom - place * each
+        if width and not before:
+            path += f"M{BARS_LEFT:g} {at:.2f}"
+        if width or before:
+            path += f"H{BARS_LEFT + width:.1f}" + (f"V{at - each:.2f}" if width else "")
+        before = width
+    return path
+
+
+def bins(one: Samples, y: Axis) -> list[int]:
+    """Return the number of samples that were not late in each of equal parts of the axis, from below."""
+    counts = [0] * BINS
+    for time in one.kept:
+        share = (y.start - y.at(time)) / (y.start - y.end)
+        counts[min(BINS - 1, int(share * BINS))] += 1
+    return counts
+
+
+def outside(sides: Sequence[Samples], y: Axis) -> list[Words]:
+    """Return how many samples lie beyond the axis, and stand at its edge."""
+    times = [time for one in sides for time in one.times_ns]
+    above, below = sum(time > y.high for time in times), sum(time < y.low for time in times)
+    made = []
+    if above:
+        most = duration(max(times))
+        made.append(Words(f"▲ {above} above, up to {most}, at the edge", RIGHT - 4, TOP - 10, "end"))
+    if below:
+        made.append(Words(f"▼ {below} below, down to {duration(min(times))}", RIGHT - 4, BOTTOM - 6, "end"))
+    return made

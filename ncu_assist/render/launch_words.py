@@ -1,0 +1,125 @@
+"""Paired launches in words that every format shares: which stand in one row, what it is of, how its time changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from ncu_assist.diff import LaunchDiff
+from ncu_assist.quantity import quantity
+from ncu_assist.record import Launch
+from ncu_assist.render.escape import one_line
+
+KERNELS = 8  # names in a line of what one side alone has
+LONGEST_NAME = 1000  # no more of a name is looked at
+ARROW = " → "
+INVISIBLE = 0.0005  # a change that prints as 0.0 %
+PAIRED_BY = {"nvtx": "range", "exact": "exact", "base-name": "name", "order": "order"}
+Row = list[LaunchDiff]
+
+
+def rows_of(launches: Iterable[LaunchDiff]) -> list[Row]:
+    """Return the pairs of the same kernels in the same shapes, each as one row, the largest change of time first."""
+    rows: dict[object, Row] = {}
+    for one in launches:
+        sides = _alike(one.pair.baseline), _alike(one.pair.candidate)
+        rows.setdefault((sides, one.pair.confidence), []).append(one)
+    return sorted(rows.values(), key=_moved_ns, reverse=True)
+
+
+def times_of(row: Row) -> tuple[float | None, float | None]:
+    """Return the time of either side: of pairs together, of repeats the median of one launch."""
+    return _total(one.baseline_ns for one in row), _total(one.candidate_ns for one in row)
+
+
+def word_of(row: Row) -> str | None:
+    """Return what became of the time of a row, where all its pairs agree: faster, slower, same; None if unknown."""
+    verdicts = {one.verdict.verdict if one.pair.repeats else one.verdict.likely for one in row}
+    return verdicts.pop() if len(verdicts) == 1 else None
+
+
+def label_of(row: Row, width: int = LONGEST_NAME) -> str:
+    """Return what a row is of: how many launches or which, the kernel, or both where they differ, and how often."""
+    pair = row[0].pair
+    before, after = (max(side, key=lambda one: one.duration_ns or 0.0) for side in (pair.baseline, pair.candidate))
+    times = _times_over(row)
+    counts = "" if pair.repeats else chain(len(pair.baseline), len(pair.candidate))
+    if counts or before.kernel == after.kernel:
+        start = f"{counts}: " if counts else "" if times else f"{_numbers(before, after)} "
+        return f"{start}{_middle_cut(after.kernel, width - len(start) - len(times))}{times}"
+    left = width - len(times) - len(ARROW)
+    return f"{_middle_cut(before.kernel, left // 2)}{ARROW}{_middle_cut(after.kernel, left - left // 2)}{times}"
+
+
+def change_of(before: float | None, after: float | None) -> str:
+    """Return how far a time moved, e.g. ``▲ +4.2 %``; empty where a side is not known."""
+    if before is None or after is None:
+        return ""
+    if before == after or (before and abs(after / before - 1) < INVISIBLE):
+        return "="
+    sign = "▲" if after > before else "▼"
+    return f"{sign} {100 * (after / before - 1):+.1f} %" if before else f"{sign} new"
+
+
+def chain(baseline: int, candidate: int) -> str:
+    """Return how many launches stand against how many, e.g. ``3 launches → 1``; empty for one against one."""
+    if baseline == candidate:
+        return f"{baseline} launches" if baseline > 1 else ""
+    return f"{count_of(baseline)} → {candidate}"
+
+
+def count_of(launches: int) -> str:
+    """Return ``1 launch`` or ``3 launches``."""
+    return f"{launches} launch" if launches == 1 else f"{launches} launches"
+
+
+def more_of(rows: Sequence[Row]) -> str:
+    """Return how many pairs are not shown, and their time."""
+    pairs = [one for row in rows for one in row]
+    count = "1 more pair" if len(pairs) == 1 else f"{len(pairs)} more pairs"
+    before, after = times_of(pairs)
+    return count if before is None or after is None else f"{count}: {quantity(before, 'ns')} → {quantity(after, 'ns')}"
+
+
+def only_in(name: str, launches: Sequence[Launch]) -> str:
+    """Return what one side alone launched, e.g. ``only in a.ncu-rep (3 launches, 12.1 µs): sort ×2, scan``."""
+    time = _total(one.duration_ns for one in launches)
+    known = "" if time is None else f", {quantity(time, 'ns')}"
+    counts = Counter(one.kernel for one in launches).most_common()
+    shown = [f"{kernel} ×{count}" if count > 1 else kernel for kernel, count in counts[:KERNELS]]
+    kernels = ", ".join([*shown, "…"] if counts[KERNELS:] else shown)
+    return f"only in {name} ({count_of(len(launches))}{known}): {kernels}"
+
+
+def _alike(launches: Sequence[Launch]) -> tuple[object, ...]:
+    return tuple((one.signature, one.grid, one.block) for one in launches)
+
+
+def _moved_ns(row: Row) -> float:
+    before, after = times_of(row)
+    often = len(row[0].pair.candidate) if row[0].pair.repeats else 1
+    return -1.0 if before is None or after is None else abs(after - before) * often
+
+
+def _total(times: Iterable[float | None]) -> float | None:
+    """Return the sum; None where a part is not known."""
+    known = list(times)
+    return None if None in known else sum(time for time in known if time is not None)
+
+
+def _times_over(row: Row) -> str:
+    """Return how often the work of a row was done, e.g. ``×4``, or ``×4→9`` where the sides differ in it."""
+    pair = row[0].pair
+    before, after = (len(pair.baseline), len(pair.candidate)) if pair.repeats else (len(row), len(row))
+    return "" if before == after == 1 else f" ×{before}" if before == after else f" ×{before}→{after}"
+
+
+def _numbers(before: Launch, after: Launch) -> str:
+    return f"#{after.index}" if before.index == after.index else f"#{before.index}→{after.index}"
+
+
+def _middle_cut(text: str, limit: int) -> str:
+    """Return text on one line, cut in the middle: names of library kernels differ at both ends."""
+    line = one_line(text, LONGEST_NAME)
+    tail = (limit - 1) // 2
+    return line if len(line) <= limit else f"{line[: limit - 1 - tail]}…{line[len(line) - tail :]}"

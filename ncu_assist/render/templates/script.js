@@ -1,0 +1,174 @@
+// What a page can do beyond being read: theme, sorting, filters, tooltips, keyboard. Without it everything is there.
+"use strict";
+(() => {
+  const root = document.documentElement;
+  const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+  const first = (selector, within = document) => within.querySelector(selector);
+  const announce = (text) => { first("[data-announce]").textContent = text; };
+
+  // theme: auto follows the system; set before the first paint
+  const THEMES = ["auto", "light", "dark"];
+  const KEY = "ncu-assist-theme";
+  const remembered = () => { try { return localStorage.getItem(KEY); } catch { return null; } };
+  const remember = (theme) => { try { localStorage.setItem(KEY, theme); } catch { /* for this page only, then */ } };
+  const theme = () => root.dataset.theme || "auto";
+  const showTheme = () => all("[data-theme-button]").forEach((one) => { one.textContent = `Theme: ${theme()}`; });
+  const setTheme = (wanted) => {
+    if (wanted === "light" || wanted === "dark") root.dataset.theme = wanted;
+    else delete root.dataset.theme;
+  };
+  const nextTheme = () => {
+    setTheme(THEMES[(THEMES.indexOf(theme()) + 1) % THEMES.length]);
+    remember(theme());
+    showTheme();
+    announce(`Theme: ${theme()}`);
+  };
+  root.classList.add("js");
+  setTheme(remembered());
+
+  // sorting: a header says data-sort="number", "plain" (a number as it is written) or "text", a cell data-key where its
+  // text is not what it sorts by
+  const keyOf = (row, column, kind) => {
+    const cell = row.cells[column];
+    const text = cell.dataset.key ?? cell.textContent.trim();
+    if (kind === "plain") return text ? Number(text.replaceAll(",", "")) : NaN;
+    if (kind === "number") return cell.dataset.key === undefined ? NaN : Number(text);
+    return text === "-" ? "" : text;
+  };
+  const absent = (key) => key === "" || Number.isNaN(key);
+  const order = (a, b, sign) => {
+    if (absent(a) || absent(b)) return absent(a) - absent(b);
+    return sign * (typeof a === "number" ? a - b : a.localeCompare(b, "en", { numeric: true }));
+  };
+  const sort = (header) => {
+    const body = header.closest("table").tBodies[0];
+    const sign = header.getAttribute("aria-sort") === "ascending" ? -1 : 1;
+    const rows = [...body.rows].map((row) => [keyOf(row, header.cellIndex, header.dataset.sort), row]);
+    rows.sort((one, other) => order(one[0], other[0], sign));
+    body.append(...rows.map(([, row]) => row));
+    all("th[data-sort]", header.closest("thead")).forEach((one) => one.setAttribute("aria-sort", "none"));
+    const direction = sign > 0 ? "ascending" : "descending";
+    header.setAttribute("aria-sort", direction);
+    announce(`Sorted by ${header.dataset.title}, ${direction}`);
+  };
+  const makeSortable = (header) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "sort";
+    header.dataset.title = (first(".term-name", header) ?? header).textContent.trim();
+    header.setAttribute("aria-sort", "none");
+    if (first(".term", header)) button.setAttribute("aria-label", `Sort by ${header.dataset.title}`);
+    else button.append(...header.childNodes);
+    button.addEventListener("click", () => sort(header));
+    header.append(button);
+  };
+
+  // filters: every word must stand somewhere in the row; where rows are grouped, a table may have several bodies
+  const filter = (input) => {
+    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const rows = all(":scope > tbody > tr", document.getElementById(input.dataset.filter));
+    let left = 0;
+    for (const row of rows) {
+      const text = row.textContent.toLowerCase();
+      row.hidden = !words.every((word) => text.includes(word));
+      left += row.hidden ? 0 : 1;
+    }
+    const output = first(`output[for="${input.id}"]`);
+    output.dataset.all ??= output.textContent;
+    const some = left ? `${left} of ${rows.length} rows` : `nothing matches, of ${rows.length} rows`;
+    output.textContent = words.length ? some : output.dataset.all;
+  };
+
+  // tooltips: by hover and focus, stay while the pointer is on them, leave with Esc
+  const close = () => all(".term.open").forEach((one) => one.classList.remove("open"));
+  const open = (term) => {
+    close();
+    term.classList.add("open");
+    const at = first(".term-name", term).getBoundingClientRect();
+    const tip = first(".tip", term);
+    const { width, height } = tip.getBoundingClientRect();
+    const room = 8;
+    const below = at.bottom + height + room < innerHeight || at.top < height + room;
+    tip.style.left = `${Math.max(room, Math.min(at.left, root.clientWidth - width - room))}px`;
+    tip.style.top = `${below ? at.bottom + 1 : at.top - height - 1}px`;
+  };
+  const followTerm = () => {  // focus scrolls to a term that is out of sight: its tip goes along
+    const term = first(".term.open");
+    if (term && term.contains(document.activeElement)) open(term);
+    else if (term) close();
+  };
+  const makeTerm = (term) => {
+    term.addEventListener("pointerenter", () => open(term));
+    term.addEventListener("pointerleave", () => { if (!term.contains(document.activeElement)) close(); });
+    term.addEventListener("focusin", () => open(term));
+    term.addEventListener("focusout", close);
+    first(".term-name", term).addEventListener("click", () => open(term));
+  };
+
+  // boxes that scroll sideways show a shadow at the side where there is more
+  const showMore = () => {
+    const boxes = all(".scroll, .source-box");
+    const more = boxes.map((one) => one.scrollWidth > one.clientWidth + 1);
+    boxes.forEach((one, place) => one.classList.toggle("more", more[place]));
+  };
+  let frame = 0;
+  const showMoreSoon = () => { cancelAnimationFrame(frame); frame = requestAnimationFrame(showMore); };
+
+  // folded parts
+  const FOLDED = "main details";
+  const expand = () => {
+    const wanted = all(FOLDED).some((one) => !one.open);
+    all(FOLDED).forEach((one) => { one.open = wanted; });
+    all("[data-expand]").forEach((one) => { one.textContent = wanted ? "Fold all" : "Expand all"; });
+  };
+
+  const help = () => { const box = first("[data-help]"); if (!box.open) box.showModal(); };
+  const focusFilter = () => {  // the next one from where one reads, of those that are not folded away
+    const boxes = all("[data-filter]").filter((one) => one.checkVisibility());
+    const box = boxes.find((one) => one.getBoundingClientRect().bottom > 0) ?? boxes.at(-1);
+    if (box) { box.focus(); box.select(); }
+    return !!box;
+  };
+  const SHORTCUTS = { "/": focusFilter, t: nextTheme, e: expand, "?": help };
+  const pressed = (event) => {
+    if (event.key === "Escape") {
+      close();
+      const box = event.target.closest?.("[data-filter]");
+      if (box) { box.value = ""; filter(box); }
+      return;
+    }
+    const typing = event.target.closest?.("input, textarea, select, dialog");
+    if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    const action = SHORTCUTS[event.key];
+    if (action && action() !== false) event.preventDefault();
+  };
+
+  // a link into a folded part opens it
+  const unfoldTarget = () => {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    for (let one = target; one; one = one.parentElement) if (one.tagName === "DETAILS") one.open = true;
+    if (target) target.scrollIntoView();
+  };
+
+  document.addEventListener("DOMContentLoaded", () => {
+    showTheme();
+    all("th[data-sort]").forEach(makeSortable);
+    all(".term").forEach(makeTerm);
+    all("[data-filter]").forEach((one) => one.addEventListener("input", () => filter(one)));
+    all("[data-theme-button]").forEach((one) => one.addEventListener("click", nextTheme));
+    all("[data-help-button]").forEach((one) => one.addEventListener("click", help));
+    all("[data-close]").forEach((one) => one.addEventListener("click", () => one.closest("dialog").close()));
+    all("[data-expand]").forEach((one) => {
+      one.hidden = all(FOLDED).length === 0;
+      one.addEventListener("click", expand);
+    });
+    document.addEventListener("keydown", pressed);
+    document.addEventListener("scroll", followTerm, { capture: true, passive: true });
+    addEventListener("hashchange", unfoldTarget);
+    document.addEventListener("toggle", showMoreSoon, { capture: true });
+    addEventListener("resize", showMoreSoon);
+    showMore();
+    addEventListener("beforeprint", () => all(FOLDED).forEach((one) => { one.open = true; }));
+    if (location.hash) unfoldTarget();
+  });
+})();

@@ -1,0 +1,215 @@
+"""What every page must pass in a real browser; each check takes a browser and the path of a page."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+WIDTHS = (1280, 390)
+HEIGHT = 900
+SERIOUS = ("serious", "critical")
+Scheme = Literal["light", "dark"]
+SCHEMES: tuple[Scheme, ...] = ("light", "dark")
+
+# What sticks out to the right of the page and is not inside a box that scrolls. `hidden` would cut text unseen: no box.
+_STICKS_OUT = """() => {
+  const width = document.documentElement.clientWidth;
+  const scrolls = (one) => {
+    for (let up = one.parentElement; up; up = up.parentElement)
+      if (["auto", "scroll"].includes(getComputedStyle(up).overflowX)) return true;
+    return false;
+  };
+  const found = [...document.body.querySelectorAll("*")].filter((one) => {
+    const box = one.getBoundingClientRect();
+    return box.width > 1 && box.height > 0 && box.right > width + 1 && !scrolls(one);
+  });
+  const names = found.slice(0, 8).map((one) => `${one.tagName}.${one.className.baseVal ?? one.className}`);
+  const whole = document.documentElement.scrollWidth;
+  if (whole > width) names.push(`the page has ${whole}`);
+  return names;
+}"""
+# A box that scrolls must be reached by the keyboard, and say what it is.
+_UNREACHABLE = """() => [...document.querySelectorAll("*")].filter((one) => {
+  const style = getComputedStyle(one);
+  return ["auto", "scroll"].includes(style.overflowX) && one.scrollWidth > one.clientWidth + 1
+    && (one.tabIndex < 0 || !one.getAttribute("aria-label")) && one.tagName !== "INPUT";
+}).map((one) => one.outerHTML.slice(0, 120))"""
+# Texts of a drawing that cover each other, or are cut by its edge.
+_OVERLAPS = """() => {
+  const found = [];
+  for (const svg of document.querySelectorAll("svg")) {
+    const texts = [...svg.querySelectorAll("text")].filter((one) => one.textContent.trim());
+    const boxes = texts.map((one) => one.getBoundingClientRect()), edge = svg.getBoundingClientRect();
+    boxes.forEach((a, i) => {
+      if (a.left < edge.left - 1 || a.right > edge.right + 1 || a.top < edge.top - 1 || a.bottom > edge.bottom + 1)
+        found.push(`cut: ${texts[i].textContent}`);
+      boxes.slice(i + 1).forEach((b, k) => {
+        const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+        const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+        if (wide > 1 && high > 2) found.push(`${texts[i].textContent} / ${texts[i + 1 + k].textContent}`);
+      });
+    });
+  }
+  return found;
+}"""
+
+_PROBLEMS = {
+    _STICKS_OUT: "wider than the page",
+    _UNREACHABLE: "scrolls, but not by keyboard",
+    _OVERLAPS: "texts cover each other or are cut",
+}
+
+
+@contextlib.contextmanager
+def opened(browser: Browser, path: Path, width: int = 1280, scripts: bool = True, **options: Any) -> Iterator[Page]:
+    """Open a page from file://; fails at the end if anything was written to the console or requested."""
+    context = browser.new_context(
+        viewport={"width": width, "height": HEIGHT}, java_script_enabled=scripts, offline=True, **options
+    )
+    page = context.new_page()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: said.append(f"error: {error}"))
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(path.resolve().as_uri())
+    yield page
+    page.wait_for_timeout(50)  # an icon or a violation of the policy comes a moment after the page
+    context.close()
+    own = path.resolve().as_uri()
+    assert said == []
+    assert [url for url in asked if url.partition("#")[0] != own and not url.startswith("data:")] == []
+
+
+def check_page(browser: Browser, path: Path) -> None:
+    """Hold a page against everything that needs no knowledge of its content."""
+    check_fits(browser, path)
+    check_axe(browser, path)
+    check_without_scripts(browser, path)
+    check_frame(browser, path)
+
+
+def check_fits(browser: Browser, path: Path) -> None:
+    """Nothing is wider than the page at 1280 and 390 pixels, with everything unfolded; no text of a drawing is cut."""
+    for width in WIDTHS:
+        with opened(browser, path, width) as page:
+            page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+            for script, problem in _PROBLEMS.items():
+                found = page.evaluate(script)
+                assert not found, f"{problem} at {width} pixels: {found}"
+
+
+def check_axe(browser: Browser, path: Path) -> None:
+    """axe-core finds nothing serious in light and in dark, with everything unfolded."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    for scheme in SCHEMES:
+        with opened(browser, path, color_scheme=scheme) as page:
+            page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+            found = Axe().run(page).response["violations"]
+        bad = [(v["id"], v["nodes"][0]["html"][:160], v["nodes"][0]["failureSummary"]) for v in found if _is_bad(v)]
+        assert not bad, f"{scheme}: {bad}"
+
+
+def _is_bad(violation: dict[str, Any]) -> bool:
+    return violation["impact"] in SERIOUS
+
+
+def check_without_scripts(browser: Browser, path: Path) -> None:
+    """Without scripts the content is the same, and nothing that needs them is shown."""
+    with opened(browser, path) as page:
+        with_scripts = _words(page)
+    with opened(browser, path, scripts=False) as page:
+        assert page.locator(".js-only:visible").count() == 0
+        without = _words(page)
+    assert without
+    assert without == with_scripts
+
+
+def _words(page: Page) -> list[str]:
+    """Return all that the sections say, folded or not; arrows and counts that a script adds are no words."""
+    return [text.strip() for text in page.locator("main section").all_text_contents()]
+
+
+def check_frame(browser: Browser, path: Path) -> None:
+    """The frame works: navigation leads somewhere, ids are unique, the theme changes and is remembered, help opens."""
+    with opened(browser, path) as page:
+        ids: list[str] = page.evaluate("[...document.querySelectorAll('[id]')].map((one) => one.id)")
+        assert len(ids) == len(set(ids))
+        links: list[str] = page.evaluate("[...document.querySelectorAll('a[href^=\"#\"]')].map((one) => one.hash)")
+        assert [link for link in links if link.removeprefix("#") not in ids] == []
+        check_theme(page)
+        page.keyboard.press("?")
+        assert page.locator("dialog[data-help]").is_visible()
+        page.keyboard.press("Escape")
+        assert not page.locator("dialog[data-help]").is_visible()
+
+
+def check_theme(page: Page) -> None:
+    """The key and the button go from auto to light to dark, which is remembered and seen."""
+    ground = "getComputedStyle(document.body).backgroundColor"
+    page.keyboard.press("t")
+    light = page.evaluate(ground)
+    page.locator("[data-theme-button]").click()
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert page.evaluate(ground) != light
+    page.reload()
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert "dark" in (page.locator("[data-theme-button]").text_content() or "")
+
+
+def check_sorts(page: Page, table: str, column: str, expected: list[str]) -> None:
+    """Sort the table with this id by a column, by keyboard, and compare its first column; then the other way round."""
+    header = page.locator(f"#{table} thead th").filter(has_text=column).first
+    button = header.locator("button.sort")
+    button.focus()
+    page.keyboard.press("Enter")
+    assert header.get_attribute("aria-sort") == "ascending"
+    assert first_column(page, table) == expected
+    assert column in (page.locator("[data-announce]").text_content() or "")
+    button.click()
+    assert header.get_attribute("aria-sort") == "descending"
+
+
+def check_filters(page: Page, table: str, words: str, expected: list[str]) -> None:
+    """Filter the table with this id, reached by ``/``, and compare its first column; Esc shows all rows again."""
+    before = first_column(page, table)
+    page.keyboard.press("/")
+    page.keyboard.type(words)
+    assert first_column(page, table) == expected
+    page.keyboard.press("Escape")
+    assert first_column(page, table) == before
+
+
+def check_tooltip(page: Page, label: str) -> None:
+    """The name of a metric explains itself by hover and focus; Esc closes it; a reader finds the description."""
+    button = page.locator(".term-name", has_text=label).first
+    tip = page.locator(f"#{button.get_attribute('aria-describedby')}")
+    assert not tip.is_visible()
+    button.focus()
+    assert tip.is_visible()
+    page.keyboard.press("Escape")
+    assert not tip.is_visible()
+    button.hover()
+    assert tip.is_visible()
+    box, view = tip.bounding_box(), page.viewport_size
+    assert box is not None
+    assert view is not None
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= view["width"]
+
+
+def first_column(page: Page, table: str) -> list[str]:
+    """Return the texts of the row headers that can be seen, without their notes."""
+    script = """(id) => [...document.getElementById(id).tBodies[0].rows].filter((row) => !row.hidden).map((row) => {
+      const copy = row.cells[0].cloneNode(true);
+      copy.querySelectorAll('.note').forEach((note) => note.remove());
+      return copy.textContent.trim();
+    })"""
+    found: list[str] = page.evaluate(script, table)
+    return found

@@ -1,0 +1,54 @@
+"""A run whose report was opened answers as the run does, and reads its source once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from ncu_assist.ncu import report as reports
+from ncu_assist.pipeline.close_look import look_closer
+from ncu_assist.pipeline.line_costs import MOST_IN_REPORT, side_lines
+from ncu_assist.pipeline.opened_run import OpenedRun, opened
+from ncu_assist.store import Store, StoredRun
+
+REPORTS = Path(__file__).parents[2] / "reports"
+
+
+@pytest.fixture
+def stored() -> StoredRun:
+    return Store(REPORTS).runs("lightning_decode", "v6_coalesced_store")[0]
+
+
+def test_lines_and_close_look_share_one_reading(
+    stored: StoredRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = opened(stored, tmp_path, MOST_IN_REPORT)
+    read = []
+    real = reports.read_source
+    monkeypatch.setattr(reports, "read_source", lambda *given, **more: read.append(1) or real(*given, **more))
+    monkeypatch.setattr(reports, "read_lines", lambda *given, **more: pytest.fail("read twice"))
+    look = look_closer(run, "b64_d96", rules=False)
+    wanted = [one.index for one in stored.run.launches if one.workload == "b64_d96"]
+    lines = side_lines(run, wanted)
+    assert look.code is not None
+    assert read == [1]
+    monkeypatch.undo()
+    alone = side_lines(stored, wanted)
+    assert [(one.place, one.ns, one.excess) for one in lines.lines] == [
+        (one.place, one.ns, one.excess) for one in alone.lines
+    ]
+    assert (lines.own, lines.texts, lines.note) == (alone.own, alone.texts, alone.note)
+
+
+def test_it_has_the_tables_of_the_archive(stored: StoredRun, tmp_path: Path) -> None:
+    run = opened(stored, tmp_path, MOST_IN_REPORT)
+    assert isinstance(run, OpenedRun)
+    assert run.reference == stored.reference
+    assert run.by_launch() == stored.by_launch()
+    pd.testing.assert_frame_equal(run.metrics(), stored.metrics())
+
+
+def test_a_report_of_too_many_launches_stays_closed(stored: StoredRun, tmp_path: Path) -> None:
+    assert opened(stored, tmp_path, 0) is stored

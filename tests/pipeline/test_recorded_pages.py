@@ -1,0 +1,68 @@
+"""The pages that this repository ships: they open clean, are of the runs beside them, and name no machine."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from browser_checks import check_axe, check_fits, check_without_scripts, opened
+from measured import Notes
+from test_recorded_archive import ADDRESS, FORBIDDEN, PROJECT, SHIPPED
+
+from ncu_assist.pipeline.pages.asked import Wish, report
+from ncu_assist.project import find_project
+
+KERNEL = PROJECT.reports / "lightning_decode"
+PAGES = sorted(PROJECT.reports.rglob("*.html"))
+NAMES = [str(path.relative_to(PROJECT.reports)) for path in PAGES]
+RUN = next((KERNEL / "v6_coalesced_store").glob("*/report.html"), KERNEL)
+DIFF = KERNEL / "v7_registers_128bit" / "diff-v6_coalesced_store.html"
+ONE_OF_EACH = [RUN, DIFF, KERNEL / "index.html", PROJECT.reports / "index.html"]
+PAGE_BYTES, LAUNCH_BYTES, SOURCE_BYTES = 500_000, 150_000, 2_000_000
+
+
+def test_there_is_a_page_of_each_run_step_and_kernel() -> None:
+    versions = len({stored.run.version for stored in SHIPPED})
+    assert len(list(KERNEL.glob("*/*/report.html"))) == versions == 11
+    assert len(list(KERNEL.glob("*/diff-*.html"))) == versions - 1
+    assert all(path.is_file() for path in ONE_OF_EACH)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=NAMES)
+def test_a_page_is_small_and_names_no_machine(path: Path) -> None:
+    page = path.read_bytes()
+    launches = 20 if "v0_torch_eager" in str(path) or "v1_triton_padded" in str(path) else 2
+    assert len(page) <= PAGE_BYTES + launches * LAUNCH_BYTES + SOURCE_BYTES
+    assert FORBIDDEN.findall(page) == []
+    assert ADDRESS.findall(page) == []
+
+
+@pytest.mark.parametrize("path", PAGES, ids=NAMES)
+def test_a_page_opens_without_an_error_or_a_request_and_fits(browser: object, path: Path) -> None:
+    check_fits(browser, path)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("path", ONE_OF_EACH, ids=["run", "diff", "ladder", "index"])
+def test_a_page_of_each_kind_is_reachable_for_everybody(browser: object, path: Path) -> None:
+    check_axe(browser, path)  # type: ignore[arg-type]
+    check_without_scripts(browser, path)  # type: ignore[arg-type]
+
+
+def test_links_lead_to_pages_that_are_there(browser: object) -> None:
+    for path in ONE_OF_EACH:
+        with opened(browser, path) as page:  # type: ignore[arg-type]
+            found = page.eval_on_selector_all("a[href]", "all => all.map((one) => one.href)")
+        files = {url.partition("#")[0].removeprefix("file://") for url in found if url.startswith("file:")}
+        assert [one for one in files if not Path(one).is_file()] == []
+
+
+def test_they_are_what_the_runs_say_now(tmp_path: Path) -> None:
+    """One page of each kind, made again elsewhere: `ncu-assist report --all` brings them up to date."""
+    for name in ("reports", "kernels", "pyproject.toml"):
+        source = PROJECT.root / name
+        shutil.copytree(source, tmp_path / name) if source.is_dir() else shutil.copy(source, tmp_path / name)
+    report(find_project(tmp_path), Wish("lightning_decode/v7"), Notes())
+    again = [next((KERNEL / "v7_registers_128bit").glob("*/report.html")), *ONE_OF_EACH[1:]]
+    changed = [str(one) for one in again if one.read_bytes() != (tmp_path / one.relative_to(PROJECT.root)).read_bytes()]
+    assert changed == []

@@ -1,0 +1,78 @@
+"""A page with the three charts on it, for tests, and the runs that they are made of."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from dataclasses import replace
+from pathlib import Path
+
+from ncu_assist.diff import bottleneck
+from ncu_assist.frame import combine_launches
+from ncu_assist.pipeline.bare_report import BareReport, bare_reports
+from ncu_assist.pipeline.showing import gather
+from ncu_assist.render.facts import Shown
+from ncu_assist.render.html.head import Head, Provenance
+from ncu_assist.render.html.memory_chart import memory_chart
+from ncu_assist.render.html.page import _environment
+from ncu_assist.render.html.roofline import roofline
+from ncu_assist.render.html.safety import visible
+from ncu_assist.render.html.timing_chart import TimedSamples, timing_chart
+from ncu_assist.rules.of_run import told_of
+from ncu_assist.store import Store, StoredRun
+
+ROOT = Path(__file__).parents[3]
+ARCHIVE = Store(ROOT / "reports")
+GALLERY = ROOT / "tests" / "gallery" / "reports"
+PAGE = """
+{% extends "base.html.j2" %}
+{% from "section.html.j2" import section %}
+{% from "roofline.html.j2" import roofline with context %}
+{% from "memory_chart.html.j2" import memory_chart with context %}
+{% from "timing_chart.html.j2" import timing_chart with context %}
+{% block content %}
+{% call section("roofline", "Roofline") %}{{ roofline(model.roofline) }}{% endcall %}
+{% call section("memory", "Memory") %}{{ memory_chart(model.memory) }}{% endcall %}
+{% call section("timing", "Timing") %}{{ timing_chart(model.timing) }}{% endcall %}
+{% endblock %}
+"""
+
+
+def recorded(version: str) -> StoredRun:
+    """Return the recorded run of a version of lightning_decode, by its number."""
+    return next(one for one in ARCHIVE.runs("lightning_decode") if one.run.version.startswith(f"{version}_"))
+
+
+@functools.cache
+def shown(version: str, workload: str | None = None) -> Shown:
+    return gather(recorded(version), workload, ARCHIVE)
+
+
+@functools.cache
+def report(path: Path) -> BareReport:
+    return bare_reports([path.name], [path], None)[0]
+
+
+def launch(path: Path, name: str) -> Shown:
+    """Return one launch of a report, the first whose signature starts with ``name``, as a run of its own."""
+    stored = report(path)
+    whole, tables = gather(stored), stored.by_launch()
+    one = next(one for one in whole.run.launches if one.signature.startswith(name))
+    combined = combine_launches(None, [one], [tables[one.index]])
+    told = told_of(whole.run, combined, whole.ceilings)
+    return replace(whole, combined=combined, told=told, bottleneck=bottleneck(combined.values))
+
+
+def charts_html(
+    one: Shown, before: Shown | None = None, samples: TimedSamples | None = None, old: TimedSamples | None = None
+) -> str:
+    """Return a page with the three charts."""
+    model = {
+        "roofline": roofline(one, before),
+        "memory": memory_chart(one, before),
+        "timing": timing_chart(samples, old),
+    }
+    head = Head("Charts", "", (), (), Provenance((), 0, "0" * 64))
+    ids = itertools.count(1)
+    template = _environment().from_string(PAGE)
+    return visible(template.render(head=head, model=model, next_id=lambda: f"i{next(ids)}"))

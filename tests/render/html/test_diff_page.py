@@ -1,0 +1,318 @@
+"""The page of a diff in a real browser, from recorded runs, foreign reports, chains, and what cannot be compared."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from browser_checks import check_page, first_column, opened
+from factories import DEVICE, PROFILE, launch, make_run, metrics_frame, samples_frame, save_run, times
+from render.html.test_sampler import HOSTILE
+
+from ncu_assist.diff import DiffOptions
+from ncu_assist.pipeline.pages.diff import diff_facts, diff_page
+from ncu_assist.pipeline.reading import informed, named
+from ncu_assist.project import find_project
+from ncu_assist.render.diff_facts import Around, DiffFacts
+from ncu_assist.render.html import diff as html
+from ncu_assist.render.html.head import Link
+from ncu_assist.store import Store, StoredRun
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+REPOSITORY = Path(__file__).parents[3]
+DATA = REPOSITORY / "tests" / "data"
+LIMIT = 500_000 + 2 * 150_000  # of a page of two launches, beside its source (issue 6)
+SOURCE = 2_000_000
+Facts = Callable[..., DiffFacts]
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The recorded archive and a report, in a project of their own."""
+    root = tmp_path_factory.mktemp("diff")
+    for name in ("kernels", "reports"):
+        shutil.copytree(REPOSITORY / name, root / name)
+    (root / "pyproject.toml").write_text("[tool.ncu-assist]\n")
+    return root
+
+
+def recorded(archive: Path, before: str, after: str, **asked: Any) -> tuple[tuple[StoredRun, StoredRun], DiffOptions]:
+    project = find_project(archive)
+    runs = named(project, [f"lightning_decode/{before}", f"lightning_decode/{after}"], None)
+    pair = runs[0], runs[1]
+    return pair, informed(Store(archive / "reports"), pair, DiffOptions(**asked))
+
+
+def facts_of(runs: tuple[StoredRun, StoredRun], reports: Path, options: DiffOptions | None = None) -> DiffFacts:
+    return diff_facts(runs, Store(reports), options or DiffOptions(), Around())
+
+
+def bare(*names: str) -> tuple[StoredRun, StoredRun]:
+    one, other = named(find_project(DATA), [str(DATA / name) for name in names], None)
+    return one, other
+
+
+def written(folder: Path, facts: DiffFacts) -> Path:
+    path = folder / "diff.html"
+    path.write_text(html.diff_html(facts), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def faster(archive: Path) -> DiffFacts:
+    """v6 against v5: another resource binds now, a line lost its excess, and some metrics got worse."""
+    runs, options = recorded(archive, "v5", "v6")
+    return facts_of(runs, archive / "reports", options)
+
+
+@pytest.fixture(scope="module")
+def page_path(faster: DiffFacts, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written(tmp_path_factory.mktemp("page"), faster)
+
+
+def test_a_recorded_diff_passes_every_check(browser: Browser, page_path: Path) -> None:
+    check_page(browser, page_path)
+
+
+def test_metrics_sort_and_filter(browser: Browser, page_path: Path) -> None:
+    with opened(browser, page_path) as page:
+        page.locator("#metrics-table-filter").fill("derived__memory_l2_theoretical_sectors_global_excessive improved")
+        (found,) = first_column(page, "metrics-table")
+        assert found.startswith("Excessive L2 sectors, global")
+        header = page.locator("#changes-table thead th").filter(has_text="change").first
+        header.locator("button.sort").click()
+        assert header.get_attribute("aria-sort") == "ascending"
+        moved = page.locator("#changes-table tbody tr td:nth-child(4)")
+        keys = [float(moved.nth(i).get_attribute("data-key") or "nan") for i in range(moved.count())]
+        assert keys == sorted(keys)
+        assert len(keys) > 5
+
+
+def test_the_verdict_comes_first_and_says_what_it_stands_on(faster: DiffFacts) -> None:
+    made = html.diff_page(faster)
+    assert made.verdict.sentence.startswith("v6 is 2.76x faster than v5 on b64_d96 (99 % interval")
+    assert made.verdict.badge.text.startswith("▲")
+    assert dict(made.verdict.facts)["stands on"] == "the 99 % interval of the paired ratios lies beyond 0.5 %"
+    tiles = {tile.term.label: (tile.was, tile.text) for tile in made.verdict.tiles}
+    assert tiles["Bound by"] == ("L2 input", "L1 data pipe")
+    text = html.diff_html(faster)
+    assert text.index('id="verdict"') < text.index('id="why"') < text.index('id="changes"')
+
+
+def test_why_says_what_bound_and_what_binds_and_the_product(faster: DiffFacts) -> None:
+    why = html.diff_page(faster).why
+    assert why.first == "was bound by L2 input (85 %), now by L1 data pipe (82 %)"
+    assert any(piece.is_code and "new_s[tid * D + col]" in piece.text for line in why.lines for piece in line)
+    assert len(why.lines) <= 4
+    gains = [row[-1].key for row in why.products[0].rows]
+    product = 1.0
+    for gain in gains[:-1]:
+        product *= float(gain)
+    assert product == pytest.approx(float(gains[-1]))
+
+
+def test_changes_have_signs_roles_and_an_order(faster: DiffFacts) -> None:
+    changes = html.diff_page(faster).changes
+    titles = [column.title for column in changes.moved.columns]
+    rows = {row[0].text: dict(zip(titles, row, strict=True)) for row in changes.moved.rows}
+    assert next(iter(rows)) == "Duration"
+    worse = rows["Executed Instructions"]
+    assert worse["change"].text == "▲ +73.1 %"
+    assert worse["change"].tone == "bad"
+    assert worse["role"].badge
+    assert worse["role"].badge.text == "side effect"
+    assert [one.heading for one in changes.flags] == ["What got worse as a side effect"]
+    assert not any(one.explains for one in changes.flags)
+    assert len(changes.every) > 1000
+
+
+def test_bars_have_the_baseline_as_a_ghost(faster: DiffFacts) -> None:
+    counters = html.diff_page(faster).counters
+    assert counters
+    assert counters.units
+    assert counters.stalls
+    bars = {bar.label.label: bar for bar in counters.units.bars}
+    assert bars["L1 data pipe"].tone == "limit"
+    assert bars["L2 input"].text.startswith("▼ 85.1 → 28.0")
+    assert bars["L2 input"].ghost == pytest.approx(0.851, abs=0.001)
+    assert {bar.tone for bar in counters.stalls.bars} >= {"good", "bad"}
+
+
+def test_lines_link_into_the_sources(faster: DiffFacts, browser: Browser, page_path: Path) -> None:
+    lines = html.diff_page(faster).lines
+    assert lines
+    first = lines.changed.rows[0][0]
+    assert first.text == "v5_shared_padded.cu:41"
+    assert first.note == "new_s[tid * D + col] = value;"
+    with opened(browser, page_path) as page:
+        link = page.locator("#changed-lines a").first
+        link.click()
+        assert page.locator(str(link.get_attribute("href"))).is_visible()
+
+
+def test_it_stays_below_the_size_limits(page_path: Path) -> None:
+    text = page_path.read_text(encoding="utf-8")
+    start, end = text.index('<section class="card" id="source"'), text.index('<section class="card" id="metrics"')
+    assert end - start < SOURCE
+    assert len(text.encode()) - (end - start) < LIMIT
+
+
+def test_the_same_runs_give_the_same_bytes_wherever_they_lie(archive: Path, faster: DiffFacts, tmp_path: Path) -> None:
+    shutil.copytree(archive, tmp_path / "elsewhere")
+    runs, options = recorded(tmp_path / "elsewhere", "v5", "v6")
+    text = diff_page(runs, Store(tmp_path / "elsewhere" / "reports"), options)
+    assert text == html.diff_html(faster)
+    assert str(tmp_path) not in text
+    assert str(archive) not in html.diff_html(faster)
+    assert all(stored.run.digest in text for stored in runs)
+
+
+def test_it_lies_where_it_is_told(archive: Path) -> None:
+    runs, options = recorded(archive, "v5", "v6")
+    around = Around((Link("lightning_decode", "../index.html"),), ("../v5/report.html", "../v6/report.html"))
+    text = diff_page(runs, Store(archive / "reports"), options, around)
+    assert '<a href="../index.html">lightning_decode</a>' in text
+    assert '<a href="../v6/report.html">' in text
+
+
+def test_a_run_against_itself(archive: Path, browser: Browser, tmp_path: Path) -> None:
+    runs, options = recorded(archive, "v6", "v6")
+    facts = facts_of(runs, archive / "reports", options)
+    made = html.diff_page(facts)
+    assert "both sides are the same run" in made.verdict.notes
+    assert not made.changes.moved.rows
+    assert not made.changes.flags
+    check_page(browser, written(tmp_path, facts))
+
+
+def test_a_chain_against_one_launch(archive: Path, browser: Browser, tmp_path: Path) -> None:
+    runs, options = recorded(archive, "v0", "v2")
+    facts = facts_of(runs, archive / "reports", options)
+    made = html.diff_page(facts)
+    assert made.why.first.endswith("10 launches → 1")
+    assert any("a launch" in row[0].text for row in made.why.products[0].rows)
+    assert made.lines
+    assert any("-lineinfo" in note for note in made.lines.notes)
+    check_page(browser, written(tmp_path, facts))
+
+
+def test_foreign_programs_pair_their_launches(browser: Browser, tmp_path: Path) -> None:
+    names = "repeats_full_h200_2025.3.1.ncu-rep.zst", "repeats_again_full_h200_2025.3.1.ncu-rep.zst"
+    facts = facts_of(bare(*names), tmp_path)
+    made = html.diff_page(facts)
+    assert made.launches
+    assert made.launches.pairs
+    assert any("×" in row[0].text for row in made.launches.pairs.rows)
+    assert made.verdict.badge.text.startswith("?")
+    text = html.diff_html(facts)
+    assert str(DATA) not in text
+    check_page(browser, written(tmp_path, facts))
+
+
+def test_reports_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> None:
+    for folder in ("before", "after"):
+        (tmp_path / folder).mkdir()
+    source = DATA / "transpose_basic_h200_2025.3.1.ncu-rep.zst"
+    paths = [str(shutil.copy(source, tmp_path / folder / "mine.ncu-rep.zst")) for folder in ("before", "after")]
+    one, other = named(find_project(tmp_path), paths, None)
+    facts = facts_of((one, other), tmp_path)
+    assert html.diff_page(facts).names == ("before/mine.ncu-rep.zst", "after/mine.ncu-rep.zst")
+    assert str(tmp_path) not in html.diff_html(facts)
+
+
+def test_other_sections_on_a_side_are_said(tmp_path: Path) -> None:
+    names = "transpose_full_h200_2025.3.1.ncu-rep.zst", "transpose_basic_h200_2025.3.1.ncu-rep.zst"
+    facts = facts_of(bare(*names), tmp_path)
+    made = html.diff_page(facts)
+    assert made.counters
+    assert made.counters.stalls is None
+    assert "metrics-table" in html.diff_html(facts)
+
+
+@pytest.fixture
+def made_up(tmp_path: Path) -> Facts:
+    """Two runs of add_one with one launch each; changes of the candidate's record, and of its metrics."""
+
+    def make(
+        metrics: dict[str, float | None] | None = None, force: bool = False, median_ns: float = 1e5, **changes: Any
+    ) -> DiffFacts:
+        store = Store(tmp_path / "reports")
+        before = samples_frame(times(1e5, 0), version="v1_a")
+        after = samples_frame(times(median_ns, 1), version="v2_b")
+        one = save_run(store, make_run(version="v1_a"), metrics_frame({}), before)
+        counters = metrics_frame(metrics or {}) if changes.get("launches") != () else None
+        two = save_run(store, make_run(version="v2_b", **changes), counters, after)
+        return diff_facts((one, two), store, DiffOptions(force=force), Around())
+
+    return make
+
+
+def test_runs_that_cannot_be_compared_show_no_change(made_up: Facts, browser: Browser, tmp_path: Path) -> None:
+    facts = made_up(device=replace(DEVICE, name="NVIDIA A100"))
+    made = html.diff_page(facts)
+    assert made.verdict.badge.text == "not comparable"
+    assert made.verdict.tiles == ()
+    assert (made.counters, made.roofline, made.source) == (None, None, None)
+    assert "different GPUs" in made.missing
+    text = html.diff_html(facts)
+    assert "≠ forbids a comparison" in text
+    assert "▲" not in re.sub(r"<(style|script)>.*?</\1>", "", text, flags=re.DOTALL)
+    check_page(browser, written(tmp_path, facts))
+
+
+def test_a_forced_comparison_says_so(made_up: Facts) -> None:
+    facts = made_up(force=True, device=replace(DEVICE, name="NVIDIA A100"))
+    made = html.diff_page(facts)
+    assert made.counters
+    assert "(forced)" in made.verdict.sentence
+    assert "forced in spite of: the two were measured on different GPUs" in html.diff_html(facts)
+
+
+def test_a_side_without_counters_is_missing_and_not_empty(made_up: Facts, browser: Browser, tmp_path: Path) -> None:
+    facts = made_up(launches=(), profile=None)
+    made = html.diff_page(facts)
+    assert made.counters is None
+    assert "v2_b" in made.missing
+    assert made.collect == "ncu-assist profile add_one v2_b"
+    assert (made.roofline, made.memory, made.source) == (None, None, None)
+    assert made.timing
+    check_page(browser, written(tmp_path, facts))
+
+
+def test_what_explains_a_slowdown_stands_above_the_table(made_up: Facts) -> None:
+    worse = {
+        "gpu__time_duration.sum": 200_000.0,
+        "dram__bytes_read.sum": 600_000_000.0,
+        "dram__bytes.sum.per_second": 4.0e12,
+    }
+    facts = made_up(worse, median_ns=2e5)
+    flags = html.diff_page(facts).changes.flags
+    assert [one.explains for one in flags] == [True]
+    text = html.diff_html(facts)
+    assert text.index("What got worse and explains the slowdown") < text.index('id="changes-table"')
+    assert ">explains<" in text
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_text_is_inert(made_up: Facts, browser: Browser, tmp_path: Path, text: str) -> None:
+    shown = text.replace("\ud800", "?")
+    facts = made_up(
+        device=replace(DEVICE, name=shown, driver=shown),
+        launches=(launch(kernel=shown, signature=shown),),
+        profile=replace(PROFILE, command=shown, section_set=shown),
+        notes=(shown,),
+        force=True,
+    )
+    with opened(browser, written(tmp_path, facts), 390) as page:
+        page.locator("[data-expand]").click()
+        page.wait_for_timeout(50)
+        assert page.title() != "owned"
+        assert page.locator("main img, main iframe").count() == 0
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390

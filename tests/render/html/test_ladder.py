@@ -1,0 +1,195 @@
+"""The ladder page: of the recorded kernel, of one with hostile texts and failures, of a program, in a real browser."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pytest
+from browser_checks import check_page, check_sorts, check_tooltip, opened
+from factories import DEVICE, WORKLOAD, launch, make_run, metrics_frame, samples_frame, save_run, times
+from kernel_folder import write_kernel
+
+from ncu_assist import record
+from ncu_assist.outcome import KernelLadder
+from ncu_assist.pipeline.pages.ladder import kernel_ladder
+from ncu_assist.project import Project, find_project
+from ncu_assist.render.history import climb
+from ncu_assist.render.html.ladder import LadderPage, ladder_html, ladder_page
+from ncu_assist.render.html.ladder_links import RunLinks
+from ncu_assist.render.html.ladder_tried import tried_of
+from ncu_assist.spec import discover_versions, source_sha256
+from ncu_assist.store import Store
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+HOSTILE = "<script>alert(1)</script> \u202ereversed \x1b[31m"
+WORKLOADS = (WORKLOAD, replace(WORKLOAD, name=HOSTILE))
+V6, V7 = "v6_coalesced_store", "v7_registers_128bit"
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A copy of the recorded archive in which the samples of v9 were changed and the record of v8 is none."""
+    root, repository = tmp_path_factory.mktemp("ladder"), Path(__file__).parents[3]
+    for name in ("kernels", "reports"):
+        shutil.copytree(repository / name, root / name, ignore=shutil.ignore_patterns("*.html"))
+    store = Store(root / "reports")
+    path = store.runs("lightning_decode", "v9_streaming_hints")[0].folder / "samples.parquet"
+    path.write_bytes(bytes(reversed(path.read_bytes())))
+    (store.runs("lightning_decode", "v8_loads_first")[0].folder / "run.json").write_text("{")
+    return find_project(root)
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A kernel with an unmeasured version, one that failed its check, and hostile texts wherever they fit."""
+    root = tmp_path_factory.mktemp("hostile")
+    sources = {f"v{n}_{name}.py": f"# {HOSTILE}\n# {'x' * 9_000}\nx = {n}\n" for n, name in enumerate(("torch", "bad"))}
+    write_kernel(root, {**sources, "v2_fast.py": "x = 2\n", "v3_new.py": "x = 3\n"})
+    store, device = Store(root / "reports"), replace(DEVICE, name=HOSTILE)
+    failed = tuple(record.Check(one.name, False, HOSTILE, (0,), 1.0, 1.0) for one in WORKLOADS)
+    for number, version in enumerate(discover_versions(root / "kernels/add_one")[:3]):
+        facts = {"version": version.name, "source_sha256": source_sha256(version.path), "device": device}
+        run = make_run(**facts, workloads=WORKLOADS, created=f"2026-11-2{number}T07:45:00Z")
+        own = {f"source/{version.path.name}": version.path.read_bytes()}
+        if number == 1:
+            save_run(store, replace(run, checks=failed, launches=()), **own)
+        else:
+            launches = tuple(launch(place, workload=one.name) for place, one in enumerate(WORKLOADS))
+            parts = [
+                samples_frame(times(2e4 / (number + 1), number), version=version.name, workload=one.name)
+                for one in WORKLOADS
+            ]
+            save_run(store, replace(run, launches=launches), metrics_frame({}, {}), pd.concat(parts), **own)
+    return find_project(root)
+
+
+def content(project: Project, kernel: str, pages: frozenset[str] = frozenset()) -> LadderPage:
+    ladder = kernel_ladder(project, kernel)
+    return ladder_page(ladder, climb(ladder.history), RunLinks(pages))
+
+
+def written(project: Project, kernel: str, folder: Path) -> Path:
+    path = folder / "index.html"
+    path.write_text(ladder_html(kernel_ladder(project, kernel)), encoding="utf-8")
+    return path
+
+
+def test_the_recorded_ladder_passes_every_check(browser: Browser, recorded: Project, tmp_path: Path) -> None:
+    path = written(recorded, "lightning_decode", tmp_path)
+    check_page(browser, path)
+    with opened(browser, path) as page:
+        measured = ["v10_row_groups", V7, "v2_triton_masked", V6, "v0_torch_eager", "v1_triton_padded"]
+        slow = ["v5_shared_padded", "v4_shared_memory", "v3_global_memory"]
+        ordered = [*measured, *slow, "v8_loads_first", "v9_streaming_hints"]
+        check_sorts(page, "steps-table", "time", ordered)
+        check_tooltip(page, "of copy")
+
+
+def test_a_hostile_ladder_is_inert_and_passes_every_check(browser: Browser, hostile: Project, tmp_path: Path) -> None:
+    path = written(hostile, "add_one", tmp_path)
+    text = path.read_text()
+    assert "<script>alert" not in text
+    assert "\u202e" not in text
+    assert "\x1b" not in text
+    check_page(browser, path)
+
+
+def test_it_says_what_history_says(recorded: Project) -> None:
+    made = content(recorded, "lightning_decode")
+    rows = {row.name: row for row in made.chart.rows}
+    assert made.verdict.startswith("v10_row_groups is the fastest on b64_d96: 73.7 µs, 5.31x faster than v0_torch")
+    assert (rows[V7].time, rows[V7].step, rows[V7].bound, rows[V7].band) == (
+        "73.9 µs",
+        "▲ 2.99x faster",
+        "DRAM 81 %",
+        "dram",
+    )
+    assert {mark.kind for mark in made.chart.marks} == {"floor", "base"}
+    assert "75.4 µs" in made.chart.marks[0].text
+    assert made.estimated
+    assert [cell.text for cell in made.estimated.rows[0]][:2] == ["v2_triton_masked", "redundant-traffic"]
+    assert made.bandwidth
+    assert made.bandwidth.bars[7].text == "4.13 TB/s · 102 %"
+    assert len(made.small) == 10
+    assert made.matrix
+    assert len(made.matrix.columns) == 11
+    tried = {one.version: one.said for one in made.tried}
+    assert [one.label for one in tried["v5_shared_padded"]] == ["Changes", "expected", "measured"]
+
+
+def test_damaged_runs_are_named_and_stop_nothing(recorded: Project) -> None:
+    made = content(recorded, "lightning_decode")
+    assert sorted(row[0].text.split("/")[1] for row in made.damaged.rows) == ["v8_loads_first", "v9_streaming_hints"]
+    rows = {row.name: row for row in made.chart.rows}
+    assert rows["v9_streaming_hints"].dot is None
+    assert rows["v9_streaming_hints"].time == "its run is damaged"
+    assert rows["v10_row_groups"].step
+    assert any(note.startswith("v10_row_groups: compared with v7") for note in made.notes)
+
+
+def test_links_lead_only_to_pages_that_exist(recorded: Project) -> None:
+    (run,) = Store(recorded.reports).runs("lightning_decode", V7)
+    there = frozenset({f"{V7}/{run.run.run_id}/report.html", f"{V7}/diff-{V6}.html", "../index.html"})
+    text = ladder_html(kernel_ladder(recorded, "lightning_decode"), there)
+    links = {one.partition('"')[0] for one in text.split(' href="')[1:] if not one.startswith(("#", "data:"))}
+    assert links == there
+
+
+def test_failed_and_unmeasured_versions_say_so(hostile: Project) -> None:
+    made = content(hostile, "add_one")
+    rows = {row.name: row for row in made.chart.rows}
+    assert (rows["v1_bad"].time, rows["v1_bad"].dot, rows["v1_bad"].tone) == ("✕ FAILED", None, "bad")
+    assert rows["v3_new"].time == "not measured"
+    assert rows["v2_fast"].step.startswith("▲ 3.0")
+    assert [mark.text for mark in made.chart.marks][1].startswith("baseline v0_torch ")
+    tried = {one.version: one for one in made.tried}
+    assert tried["v0_torch"].cut > 0
+    assert "v2_fast" not in tried
+
+
+def test_a_program_without_workloads_has_a_ladder(browser: Browser, tmp_path: Path) -> None:
+    store = Store(tmp_path / "reports")
+    for number in range(2):
+        run = make_run(kernel="foreign", version=f"build{number}", workloads=(), checks=(), source_sha256=None)
+        alone = launch(workload=None, ranges=(), duration_ns=1e5 / (number + 1))
+        metrics = metrics_frame({"gpu__time_duration.sum": 1e5 / (number + 1)})
+        save_run(store, replace(run, launches=(alone,), created=f"2026-11-2{number}T07:45:00Z"), metrics)
+    project = find_project(tmp_path)
+    made = content(project, "foreign")
+    assert [row.time for row in made.chart.rows] == ["100 µs", "50 µs"]
+    assert made.chart.label.startswith("time under ncu")
+    assert not made.chart.marks
+    assert made.bandwidth is None
+    assert made.matrix is None
+    check_page(browser, written(project, "foreign", tmp_path))
+
+
+def test_a_kernel_with_one_version_has_a_ladder(browser: Browser, tmp_path: Path) -> None:
+    save_run(Store(tmp_path / "reports"), make_run(kernel="one"), samples=samples_frame(times(2e4, 1)))
+    check_page(browser, written(find_project(tmp_path), "one", tmp_path))
+
+
+def test_a_comment_becomes_paragraphs(recorded: Project) -> None:
+    ladder = kernel_ladder(recorded, "lightning_decode")
+    comment = "Changes, to v1: a\nb\n\nexpected: nothing.\n- one\n- two\nA sentence that goes on: and on"
+    (made,) = tried_of({V7: comment}, climb(ladder.history))
+    assert [(one.label, one.text) for one in made.said] == [
+        ("Changes, to v1", "a b"),
+        ("expected", "nothing."),
+        ("", "- one"),
+        ("", "- two A sentence that goes on: and on"),
+    ]
+
+
+def test_the_same_ladder_gives_the_same_bytes(recorded: Project) -> None:
+    ladder: KernelLadder = kernel_ladder(recorded, "lightning_decode")
+    text = ladder_html(ladder)
+    assert text == ladder_html(kernel_ladder(recorded, "lightning_decode"))
+    assert all(stored.run.digest in text for stored in ladder.runs)
+    assert str(recorded.root) not in text

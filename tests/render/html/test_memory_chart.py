@@ -1,0 +1,142 @@
+"""The figures on links against the counters of recorded runs, and which link is the limit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from render.html.charts_page import GALLERY, launch, recorded, shown
+
+from ncu_assist.render.html.memory_chart import memory_chart
+from ncu_assist.render.html.memory_drawing import LEAST, MOST, delta, width_of
+from ncu_assist.render.html.memory_links import FLOWS
+
+BY_ID = {flow.id: flow for flow in FLOWS}
+MEMORY = GALLERY / "gallery_memory1_full_h200.ncu-rep.zst"
+CONTROL = GALLERY / "gallery_control1_full_h200.ncu-rep.zst"
+ONCHIP = GALLERY / "gallery_onchip1_full_h200.ncu-rep.zst"
+# flow: the metric that ncu's chart shows on the link, times what makes it bytes
+NCU = {
+    "kernel-global-load": ("smsp__sass_inst_executed_op_global_ld.sum", 1),
+    "kernel-shared-load": ("smsp__sass_inst_executed_op_shared_ld.sum", 1),
+    "global-l1-load": ("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum", 1),
+    "global-l1-store": ("l1tex__t_requests_pipe_lsu_mem_global_op_st.sum", 1),
+    "shared-banks-load": ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", 1),
+    "l1-l2-load": ("l1tex__m_xbar2l1tex_read_bytes.sum", 1),
+    "l1-l2-store": ("l1tex__m_l1tex2xbar_write_bytes.sum", 1),
+    "l2-dram-load": ("dram__bytes_read.sum", 1),
+    "l2-dram-store": ("dram__bytes_write.sum", 1),
+    "l2-host-load": ("lts__t_sectors_srcunit_tex_aperture_sysmem_op_read_lookup_miss.sum", 32),
+}
+WITHOUT_SHARE = ("kernel-global-load", "kernel-shared-load")  # ncu gives none of loads alone
+HOST_SHARE = "l2-host-load"  # of what was measured
+
+
+@pytest.mark.parametrize("version", ["v3", "v6", "v7"])
+@pytest.mark.parametrize("workload", ["b64_d96", "b1_d128"])
+def test_figures_are_those_of_the_report(version: str, workload: str) -> None:
+    one = shown(version, workload)
+    frame = recorded(version).metrics()
+    index = one.combined.launches[0].index
+    raw = frame[frame["launch"] == index].set_index("metric")["value"]
+    for name, (metric, factor) in NCU.items():
+        flow = BY_ID[name]
+        assert flow.amount(one) == raw[metric] * factor
+        if name in WITHOUT_SHARE:
+            assert flow.percent(one) is None
+        elif name != HOST_SHARE:
+            assert flow.percent(one) == raw[f"{metric}.pct_of_peak_sustained_elapsed"], name
+
+
+def test_every_figure_stands_in_the_table_under_its_name() -> None:
+    made = memory_chart(shown("v6"))
+    assert made.figures is not None
+    named = {row[2].term.name: row[3].text for row in made.figures.rows if row[2].term}
+    assert named["l1tex__m_xbar2l1tex_read_bytes.sum"] == "162 MB"
+    assert named["l1tex__t_sector_hit_rate.pct"] == "77.0 %"
+    said = {word.text for word in made.words}
+    assert {"162 MB", "155 MB", "153 MB", "127 MB", "1.22 M inst", "Hit rate 77.0 %"} <= said
+
+
+def test_a_share_of_peak_is_that_of_the_metric_beside_it() -> None:
+    made = memory_chart(shown("v6"))
+    assert made.figures is not None
+    raw = recorded("v6").metrics()
+    raw = raw[raw["launch"] == shown("v6").combined.launches[0].index].set_index("metric")["value"]
+    shares = {row[2].term.name: row[4].text for row in made.figures.rows if row[2].term and row[4].text != "-"}
+    assert shares["l1tex__m_l1tex2xbar_write_bytes.sum"] == "8.5 %"
+    for name, share in shares.items():
+        assert share == f"{raw[f'{name}.pct_of_peak_sustained_elapsed']:.1f} %", name
+    texts = [word.text for word in made.words]
+    assert "8.5 % of peak" in texts  # alone below its bytes
+    assert any("req · 2.1 %" in text for text in texts)  # of requests, not of their bytes
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "flow", "box"),
+    [
+        (MEMORY, "load_struct_member", "From DRAM to L2", "DRAM"),
+        (MEMORY, "host_read", "From host memory to L2", "host link"),
+        (CONTROL, "spill_asked_occupancy", "From L1 to L2", "L2 input"),
+        (ONCHIP, "shared_column_transpose", "Shared load wavefronts", "shared memory"),
+    ],
+)
+def test_the_limit_is_marked_by_sign_and_words(path: Path, name: str, flow: str, box: str) -> None:
+    made = memory_chart(launch(path, name))
+    assert sum("link-limit" in one.cls and one.width != "" for one in made.shapes) == 1
+    assert box in made.says
+    assert "◆" in made.says
+    assert any(word.text == box for word in made.words)
+    marked = next(one for one in made.shapes if "link-limit" in one.cls)
+    assert marked.hint.startswith(f"{flow}: ")
+    assert sum(word.text.startswith("◆ ") and "limit" not in word.text for word in made.words) == 1
+
+
+def test_a_kernel_that_memory_does_not_limit_says_what_does() -> None:
+    made = memory_chart(shown("v6", "b1_d96"))
+    assert made.says.startswith("No link of the memory is the limit; the busiest, ")
+    assert made.says.endswith("What binds is latency.")
+    assert not any("limit" in one.cls for one in made.shapes)
+
+
+def test_rare_parts_are_drawn_where_they_were_used() -> None:
+    atomic = memory_chart(launch(CONTROL, "atomic_global_bins"))
+    assert any(word.text.startswith("33.8 k red") for word in atomic.words)
+    titles = [word.text for word in atomic.words]
+    assert "TMA" not in titles
+    assert "Local" in titles  # that there are no spills is worth saying
+    assert "no traffic" in titles
+
+
+def test_deltas_against_the_baseline() -> None:
+    made = memory_chart(shown("v7"), shown("v3"))
+    texts = [word.text for word in made.words]
+    assert "▼ -87.4 %" in texts
+    assert "▲ new" in texts
+    assert any(one.cls == "link-before" for one in made.shapes)
+    assert made.figures is not None
+    assert [column.title for column in made.figures.columns][-2:] == ["baseline", "change"]
+
+
+def test_deltas_in_words() -> None:
+    assert delta(2.0, 2.0) == "="
+    assert delta(3.0, 2.0) == "▲ +50.0 %"
+    assert delta(1.0, 0.0) == "▲ new"
+    assert delta(0.0, 1.0) == "▼ -100.0 %"
+    assert delta(100.0, 1.0) == "▲ 100x"
+    assert delta(None, 1.0) == ""
+
+
+def test_widths_grow_with_the_share_of_peak() -> None:
+    assert width_of(None) == width_of(0.0) == LEAST
+    assert width_of(100.0) == width_of(140.0) == MOST
+    assert LEAST < width_of(30.0) < width_of(60.0) < MOST
+
+
+def test_missing_counters_are_named_with_the_command() -> None:
+    one = shown("v6")
+    bare = replace(one, combined=replace(one.combined, tables=tuple({} for _ in one.combined.tables)))
+    made = memory_chart(bare)
+    assert made.missing
+    assert made.collect.endswith("--set full")

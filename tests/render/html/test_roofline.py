@@ -1,0 +1,137 @@
+"""Points and roofs: numbers of recorded runs, what is assumed, and kernels without floating point."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from render.html.charts_page import GALLERY, launch, shown
+
+from ncu_assist.render.html.drawing import box_of
+from ncu_assist.render.html.roofline import roofline
+from ncu_assist.render.html.roofline_numbers import dram_roof, points
+from ncu_assist.render.html.roofline_scene import scene_of
+
+COMPUTE = GALLERY / "gallery_compute1_full_h200.ncu-rep.zst"
+MEMORY = GALLERY / "gallery_memory1_full_h200.ncu-rep.zst"
+ONCHIP = GALLERY / "gallery_onchip1_full_h200.ncu-rep.zst"
+
+
+@pytest.mark.parametrize("version", ["v2", "v3", "v6", "v10"])
+def test_a_point_is_the_catalogues_intensity_under_the_rate_of_dram(version: str) -> None:
+    one = shown(version)
+    values, (point, *_) = one.combined.values, [p for p in points(one) if p.precision.label == "FP32"]
+    assert point.operations == values["fp32_flops"]
+    assert point.of_dram == pytest.approx(values["intensity_fp32"], rel=1e-9)
+    assert point.per_second / point.of_dram == pytest.approx(values["dram_rate"], rel=1e-9)
+
+
+def test_every_precision_that_was_used_has_its_point_and_its_roof() -> None:
+    tensor = scene_of(launch(COMPUTE, "healthy_tensor_rate"))
+    assert tensor is not None
+    assert {one.precision.label for one in tensor.points} >= {"FP32", "Tensor FP16"}
+    assert tensor.binding is not None
+    assert (tensor.binding.label, tensor.binding.measured) == ("Tensor FP16", True)
+    double = scene_of(launch(COMPUTE, "pipe_fp64_for_floats"))
+    assert double is not None
+    assert double.main.precision.label == "FP64"
+    assert double.binding is not None
+    assert double.binding.label == "FP64"
+
+
+def test_the_roof_that_binds_is_the_lower_one() -> None:
+    scene = scene_of(shown("v7"))
+    assert scene is not None
+    assert scene.binding == scene.dram
+    assert scene.is_near
+    made = roofline(shown("v7")).drawing
+    assert made is not None
+    assert [one.text for one in made.words if "◆" in one.text] == ["◆ DRAM 4.33 TB/s, binds"]
+    assert sum("roof-limit" in one.cls for one in made.shapes) == 1
+
+
+def test_a_roof_binds_only_where_it_is_the_bottleneck() -> None:
+    for version in ("v0", "v6", "v7"):
+        one = shown(version)
+        made = roofline(one)
+        assert made.drawing is not None
+        assert one.bottleneck is not None
+        texts = [word.text for word in made.drawing.words if "◆" in word.text]
+        assert [text.endswith(", binds") for text in texts] == [one.bottleneck.name == "DRAM"]
+        assert (f"What binds is {one.bottleneck.name}" in made.says) == (one.bottleneck.name != "DRAM")
+
+
+def test_a_row_that_is_not_drawn_is_held_against_no_roof() -> None:
+    table = roofline(shown("v7")).points
+    assert table is not None
+    drawn, hidden = table.rows
+    assert drawn[-1].text.endswith(" %")
+    assert [cell.text for cell in hidden[-2:]] == ["-", "-"]
+    assert hidden[0].note.startswith("not drawn: at most 64 HFMA2 a thread")
+
+
+def test_instructions_that_only_load_constants_are_no_work_in_halves() -> None:
+    scene = scene_of(shown("v7"))
+    assert scene is not None
+    assert [one.precision.label for one in scene.points] == ["FP32"]
+    assert [one.precision.label for one in scene.trifles] == ["FP16"]
+    halves = scene_of(launch(COMPUTE, "matrix_pairs_of_halves"))
+    assert halves is not None
+    assert "FP16" in {one.precision.label for one in halves.points}
+
+
+def test_a_kernel_without_floating_point_says_so() -> None:
+    made = roofline(launch(MEMORY, "load_column_transpose"))
+    assert made.says.startswith("No floating-point work")
+    assert made.drawing is None
+    assert not made.missing
+
+
+def test_without_ceilings_roofs_are_assumed_and_say_so() -> None:
+    one = replace(shown("v7"), ceilings=None)
+    made, dram = roofline(one), dram_roof(one)
+    assert dram is not None
+    assert not dram.measured
+    assert dram.per_second == one.combined.values["dram_peak_bandwidth"]
+    assert "assumed" in made.says
+    assert any("ncu-assist ceilings" in note for note in made.notes)
+    assert made.drawing is not None
+    assert all("assumed" in word.text for word in made.drawing.words if word.text.startswith(("◆", "FP32 6")))
+
+
+def test_fewer_bytes_than_were_measured_get_the_roof_of_the_fewest() -> None:
+    one = shown("v6", "b1_d96")
+    dram = dram_roof(one)
+    assert dram is not None
+    assert not dram.measured
+    assert 3e12 < dram.per_second < 4.8e12
+    assert "nothing was measured" in dram.why
+
+
+def test_missing_counters_are_named_with_the_command() -> None:
+    one = shown("v6")
+    bare = replace(one, combined=replace(one.combined, tables=tuple({} for _ in one.combined.tables)))
+    made = roofline(bare)
+    assert made.missing
+    assert made.collect == "ncu-assist profile lightning_decode v6_coalesced_store --set full"
+
+
+def test_the_baseline_is_a_ghost_with_an_arrow() -> None:
+    made = roofline(shown("v7"), shown("v3"))
+    assert made.drawing is not None
+    classes = [one.cls for one in made.drawing.shapes]
+    assert classes.count("point-ghost") == 1
+    assert classes.count("step-head") == 1
+    assert made.points is not None
+    assert "baseline" in made.points.rows[0][2].note
+    own = roofline(shown("v7"), shown("v7")).drawing
+    assert own is not None
+    assert "step-head" not in [one.cls for one in own.shapes]
+
+
+@pytest.mark.parametrize("version", ["v0", "v1", "v2", "v3", "v4", "v6", "v7", "v10"])
+def test_labels_do_not_cover_each_other(version: str) -> None:
+    made = roofline(shown(version), shown("v3")).drawing
+    assert made is not None
+    boxes = [box_of(one) for one in made.words]
+    assert not [(i, k) for i, a in enumerate(boxes) for k, b in enumerate(boxes) if i < k and a.covers(b)]

@@ -1,0 +1,328 @@
+"""The page of a run: of a recorded version, of a chain, of bare reports, of what is missing, of hostile texts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from browser_checks import (
+    check_axe,
+    check_filters,
+    check_fits,
+    check_frame,
+    check_page,
+    check_sorts,
+    check_tooltip,
+    first_column,
+    opened,
+)
+from factories import launch, make_run, metrics_frame, samples_frame, save_run, times
+
+from ncu_assist import record
+from ncu_assist.ncu.nvidia_findings import NvidiaFinding
+from ncu_assist.pipeline.bare_report import bare_reports
+from ncu_assist.pipeline.pages.run import run_page, run_record
+from ncu_assist.render.facts import CloseLook
+from ncu_assist.render.html.run import SECTIONS, run_html, run_page_model
+from ncu_assist.render.html.run_nvidia import nvidia_views
+from ncu_assist.render.html.run_records import Log, RunRecord
+from ncu_assist.render.html.run_speed import part_label
+from ncu_assist.store import Store
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+ROOT = Path(__file__).parents[3]
+DATA = ROOT / "tests" / "data"
+EVIL = "</script><script>alert(1)</script>\u202e"
+BASE_BYTES, LAUNCH_BYTES, SOURCE_BYTES = 500_000, 150_000, 2_000_000
+
+
+@pytest.fixture(scope="module")
+def recorded() -> Store:
+    return Store(ROOT / "reports")
+
+
+def of_version(store: Store, name: str) -> RunRecord:
+    stored = next(one for one in store.runs("lightning_decode") if one.run.version.startswith(f"{name}_"))
+    return run_record(stored, store)
+
+
+@pytest.fixture(scope="module")
+def v6(recorded: Store) -> RunRecord:
+    return of_version(recorded, "v6")
+
+
+@pytest.fixture(scope="module")
+def v0(recorded: Store) -> RunRecord:
+    return of_version(recorded, "v0")
+
+
+def written(tmp_path_factory: pytest.TempPathFactory, text: str) -> Path:
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def page_of_v6(v6: RunRecord, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written(tmp_path_factory, run_html(v6))
+
+
+def test_the_page_of_a_recorded_run_passes_every_check(browser: Browser, page_of_v6: Path) -> None:
+    check_page(browser, page_of_v6)
+
+
+def test_sections_stand_in_the_order_of_the_issue(v6: RunRecord) -> None:
+    text = run_html(v6)
+    places = [text.index(f'<section class="card" id="{place}"') for place, _ in SECTIONS]
+    assert places == sorted(places)
+
+
+def test_metrics_are_searched_and_sorted_by_value(browser: Browser, page_of_v6: Path) -> None:
+    with opened(browser, page_of_v6) as page:
+        check_filters(page, "metrics-table", "DRAM Frequency", ["dram__cycles_elapsed.avg.per_second"])
+        check_tooltip(page, "DRAM Throughput")
+        page.locator("#metrics-table-filter").fill("launch__block_size")
+        page.locator("#metrics-table thead th", has_text="value").locator("button.sort").click()
+        shown = page.locator("#metrics-table tbody tr:visible")
+        assert shown.count() == 1
+        assert "128" in (shown.first.text_content() or "")
+
+
+def test_values_sort_as_numbers_as_they_are_written(browser: Browser, page_of_v6: Path) -> None:
+    with opened(browser, page_of_v6) as page:
+        page.locator("#metrics-table thead th", has_text="value").locator("button.sort").click()
+        found = page.evaluate(
+            """[...document.querySelectorAll('#metrics-table tbody tr')].map((row) => row.cells[2].textContent.trim())
+            .filter((text) => /^[-0-9.,e]+$/.test(text)).map((text) => Number(text.replaceAll(',', '')))"""
+        )
+        assert len(found) > 1000
+        assert found == sorted(found)
+
+
+def test_workloads_sort_by_time(browser: Browser, page_of_v6: Path) -> None:
+    with opened(browser, page_of_v6) as page:
+        fastest_first = ["b1_d96", "b4_d96", "b1_d128", "b4_d128", "b16_d96"]
+        page.get_by_role("button", name="median", exact=False).first.click()
+        assert first_column(page, "workloads-table")[:5] == fastest_first
+        by_name = [f"b{batch}_d{dim}" for batch in (1, 4, 16, 64, 256) for dim in (96, 128)]
+        check_sorts(page, "workloads-table", "workload", by_name)
+
+
+def test_the_verdict_comes_first_with_floor_and_diagnosis(v6: RunRecord) -> None:
+    part = run_page_model(v6).verdict
+    assert part.badge
+    assert part.badge.tone == "good"
+    assert part.sentence.startswith("v6 is 2.76x faster than v5 on b64_d96")
+    assert part.floor == "Floor: 75.4 µs, a device copy of the same bytes, 2.94x away"
+    assert part.diagnosis.startswith("uncoalesced-global-load, estimated 2.51x: ")
+    assert [tile.term.label for tile in part.tiles][:3] == ["Median time", "Effective bandwidth", "Of copy"]
+
+
+def test_facts_say_how_to_measure_it_again(v6: RunRecord) -> None:
+    facts = {one.term.label: one.text for group in run_page_model(v6).facts for one in group.facts}
+    assert facts["GPU"] == "NVIDIA H200"
+    assert facts["driver"] == "580.159.04"
+    assert facts["CUDA"] == "13.0.88"
+    assert facts["ncu"] == "2025.3.1.0"
+    assert facts["command"] == "ncu-assist profile lightning_decode --workload all --set full"
+    assert facts["source"] == "recorded"
+    assert facts["clocks"] == "not locked"
+    assert facts["source hash"] == v6.shown.run.source_sha256
+    assert facts["measured"] == "2026-11-21 08:54:56 UTC"
+
+
+def test_throughputs_have_their_units_and_the_one_that_binds_is_marked(v6: RunRecord) -> None:
+    speed = run_page_model(v6).speed
+    assert [bar.text for bar in speed.throughputs.bars] == ["16.1 %", "82.1 %", "90.6 %", "36.6 %", "26.4 %"]
+    assert [bar.tone for bar in speed.throughputs.bars] == ["", "", "limit", "", ""]
+    assert speed.throughputs.bars[-1].ceiling == pytest.approx(0.9, abs=0.05)
+    compute, memory = speed.units
+    assert memory.top.bars[0].label.label == "L1: Data Pipe Lsu Wavefronts"
+    assert memory.top.bars[0].label.name == "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed"
+    assert memory.top.bars[0].text == "82.1 %"
+    assert compute.top.bars[0].tone == ""
+
+
+def test_a_part_is_called_as_ncu_calls_it() -> None:
+    assert part_label("lts__t_sectors.avg.pct_of_peak_sustained_elapsed") == "L2: T Sectors"
+    assert part_label("idc__request_cycles_active.avg.pct_of_peak_sustained_elapsed") == "IDC: Request Cycles Active"
+
+
+def test_the_first_finding_has_evidence_and_leads_to_its_line(v6: RunRecord) -> None:
+    first = run_page_model(v6).diagnosis.first
+    assert first
+    assert (first.rule, first.severity.text, first.gain) == ("uncoalesced-global-load", "high", "estimated 2.51x")
+    assert first.evidence[0].text == "12.7 %"
+    assert first.places[0].at
+    assert first.places[0].at.text == "v6_coalesced_store.cu:42"
+    assert first.places[0].at.href.startswith("#")
+    assert any("sectors of 32 bytes" in piece for paragraph in first.about for piece in paragraph)
+
+
+def test_instructions_are_counted_by_opcode(v6: RunRecord) -> None:
+    mix = run_page_model(v6).mix
+    assert mix.opcodes.bars[0].label.label == "IMAD"
+    assert len(mix.opcodes.bars) <= 15
+    assert all(bar.tone == "" for bar in mix.pipes.bars)  # L1 binds it, no pipe does
+
+
+def test_the_stall_that_the_diagnosis_is_about_is_marked(v6: RunRecord) -> None:
+    marked = [bar.label.label for bar in run_page_model(v6).stalls.bars.bars if bar.tone == "limit"]
+    assert marked == ["Long Scoreboard"]
+    assert run_page_model(v6).stalls.advice.startswith("Long Scoreboard: ")
+
+
+def test_occupancy_names_its_limiter(v6: RunRecord) -> None:
+    part = run_page_model(v6).occupancy
+    assert part.sentence == "Limited by shared memory: 5 blocks fit an SM."
+    assert part.limits.bars[0].text == "5"
+    assert part.limits.bars[0].tone == "limit"
+
+
+def test_a_chain_shows_each_launch(browser: Browser, v0: RunRecord, tmp_path_factory: pytest.TempPathFactory) -> None:
+    model = run_page_model(v0)
+    assert model.diagnosis.launches
+    assert len(model.diagnosis.launches.rows) == 10
+    assert model.occupancy.launches
+    assert model.metrics.columns[0].label == "together"
+    assert len(model.metrics.columns) == 11
+    durations = next(row for row in model.metrics.rows if row.name == "gpu__time_duration.sum")
+    parts = [float(text.replace(",", "")) for text in durations.values]
+    assert parts[0] == pytest.approx(sum(parts[1:]))
+    path = written(tmp_path_factory, run_html(v0))
+    check_fits(browser, path)
+    check_frame(browser, path)
+
+
+def test_pages_keep_to_their_size(v6: RunRecord, v0: RunRecord) -> None:
+    for made in (v6, v0):
+        most = BASE_BYTES + LAUNCH_BYTES * len(made.shown.combined.launches) + SOURCE_BYTES
+        assert len(run_html(made).encode()) < most
+
+
+def test_the_same_run_gives_the_same_bytes_on_any_machine(
+    v6: RunRecord, recorded: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ncu_assist.pipeline.showing.machine_hash", lambda: "another")
+    again = run_page(v6.stored, recorded)
+    assert again == run_html(v6)
+    assert str(ROOT) not in again
+
+
+def test_the_runs_that_it_depends_on_are_named(v6: RunRecord) -> None:
+    text = run_html(v6)
+    assert v6.read
+    for one in (v6.stored, *v6.read):
+        assert one.run.digest in text
+        assert one.reference in text
+
+
+@pytest.mark.parametrize("name", ["transpose_basic_h200_2025.3.1.ncu-rep.zst", "range_h200_2025.3.1.ncu-rep.zst"])
+def test_a_bare_report_of_few_sections_says_what_is_missing(
+    name: str, browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = DATA / name
+    (report,) = bare_reports([str(path)], [path], None)
+    text = run_page(report)
+    assert str(DATA) not in text
+    assert text.count("Not in this run") >= 5
+    assert "ncu --set full" in text
+    assert text == run_page(report)
+    page = written(tmp_path_factory, text)
+    check_fits(browser, page)
+    check_frame(browser, page)
+
+
+def test_a_csv_export_has_counters_and_no_source() -> None:
+    path = DATA / "transpose_full_h200_2025.3.1.raw.csv.zst"
+    (report,) = bare_reports([path.name], [path], None)
+    model = run_page_model(run_record(report))
+    assert model.has_counters
+    assert model.speed.throughputs.bars
+    assert not model.speed.units
+    assert not model.mix.opcodes.bars
+    assert not model.asked_nvidia
+    assert "CSV" in model.close_note
+
+
+def test_a_run_without_counters_has_its_times(tmp_path: Path) -> None:
+    run = make_run(profile=None, launches=())
+    stored = save_run(Store(tmp_path), run, samples=samples_frame(times(50_000, 1)))
+    model = run_page_model(run_record(stored, Store(tmp_path)))
+    assert model.verdict.sentence == "v1 takes 50.0 µs on small; no version before it was timed there"
+    assert not model.speed.throughputs.bars
+    assert model.diagnosis.first is None
+    assert "There are no counters" in run_page(stored, Store(tmp_path))
+
+
+def test_a_run_without_times_says_so(tmp_path: Path) -> None:
+    stored = save_run(Store(tmp_path), make_run(), metrics=metrics_frame({}))
+    model = run_page_model(run_record(stored, Store(tmp_path)))
+    assert model.verdict.sentence.startswith("Not timed: its launch takes 100 µs under ncu")
+    assert model.timing.collect == "ncu-assist bench add_one v1_torch"
+
+
+def test_a_failed_check_stands_above_all(tmp_path: Path) -> None:
+    wrong = record.Check("small", False, "worst error 3.0 at [7]", (0,), 3.0, 3.0)
+    stored = save_run(Store(tmp_path), make_run(checks=(wrong,)), metrics=metrics_frame({}))
+    text = run_page(stored, Store(tmp_path))
+    assert text.index("the check FAILED on small") < text.index('id="verdict"')
+    assert "worst error 3.0 at [7]" in text
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page with text from outside in every place that takes any."""
+    store = Store(tmp_path_factory.mktemp("reports"))
+    workload = record.WorkloadFacts(EVIL, EVIL, {}, 8192, 1024)
+    run = make_run(
+        workloads=(workload,),
+        checks=(record.Check(EVIL, False, EVIL, (0,), 1.0, 1.0),),
+        launches=(launch(0, EVIL, EVIL, signature=EVIL * 3), launch(1, "b<int>", EVIL, signature='x" onclick="y')),
+        device=replace(make_run().device, name=EVIL, driver=EVIL),
+        toolchain=record.Toolchain(python=EVIL, torch=EVIL, ncu=EVIL),
+        profile=record.Profile(EVIL, EVIL, EVIL, EVIL, None, f"ncu {EVIL} javascript:alert(1)"),
+        notes=(EVIL,),
+        tool=EVIL,
+    )
+    metrics = metrics_frame({EVIL: EVIL, "launch__x": 1.0}, {EVIL: EVIL})
+    stored = save_run(store, run, metrics=metrics, **{"ncu.log": (EVIL * 4000).encode(), "build.log": b"\x1b[2J\xff"})
+    made = run_record(stored, store)
+    advice = f'see @url:{EVIL}:javascript:alert(1)@ and @url:a:https://x/"><script>@ {EVIL}'
+    finding = NvidiaFinding(EVIL, EVIL, advice, "global", 10.0, EVIL, 1)
+    made = replace(
+        made, shown=replace(made.shown, close=CloseLook(nvidia=(finding,))), logs=(*made.logs, Log(EVIL, EVIL))
+    )
+    return written(tmp_path_factory, run_html(made))
+
+
+def test_hostile_texts_are_inert(browser: Browser, hostile: Path) -> None:
+    text = hostile.read_text(encoding="utf-8")
+    assert "\u202e" not in text
+    assert text.count("<script>") == 1
+    assert 'href="javascript' not in text
+    assert 'onclick="y"' not in text
+    check_fits(browser, hostile)
+    check_axe(browser, hostile)
+    with opened(browser, hostile) as page:
+        assert page.locator("main script").count() == 0
+
+
+def test_advice_of_nvidia_stands_with_its_estimate(v6: RunRecord) -> None:
+    first = nvidia_views(v6.shown)[0]
+    assert (first.rule, first.estimate, first.kind) == ("UncoalescedGlobalAccess", "74 %", "global")
+    assert "excessive sectors" in first.message
+
+
+def test_a_long_log_is_cut_in_the_middle(tmp_path: Path) -> None:
+    log = b"begin " + b"x" * 100_000 + b" end"
+    stored = save_run(Store(tmp_path), make_run(), metrics=metrics_frame({}), **{"ncu.log": log})
+    text = run_page(stored, Store(tmp_path))
+    assert "begin xxx" in text
+    assert "xxx end" in text
+    assert "characters in the middle are left out" in text
+    assert len(text) < 200_000

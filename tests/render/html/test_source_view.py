@@ -1,0 +1,251 @@
+"""The source of a run with its heat: what it says, and that it holds in a real browser."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from browser_checks import check_page, check_tooltip, opened
+from ladder import WORKLOAD, step
+from render.html.made_code import NAME, ROWS, TEXT, Row, close, code, html, shown
+from render.html.test_sampler import HOSTILE
+
+from ncu_assist.pipeline.showing import gather
+from ncu_assist.render.facts import Shown
+from ncu_assist.render.html.finding_lines import FindingLines
+from ncu_assist.render.html.source_view import SourceView, source_view
+from ncu_assist.rules.places import Place
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+MOST_BYTES = 2_000_000  # of source and SASS in one page
+TYPICAL_BYTES = 300_000
+FOUND = (FindingLines("uncoalesced-global-load", (Place(NAME, 2, "x = load(p);", 0.9), Place("/other", 1, None, 0.1))),)
+
+
+@cache
+def recorded(version: int) -> Shown:
+    return gather(step(version), WORKLOAD, lines=True)
+
+
+def view(root: Path, rows: tuple[Row, ...] = ROWS, text: str = TEXT, **columns: float) -> SourceView:
+    texts = {NAME: text}
+    return source_view(shown(root, close(code(rows, texts, **columns), texts)), FOUND)
+
+
+def written(root: Path, made: SourceView) -> Path:
+    path = root / "source.html"
+    path.write_text(html(made), encoding="utf-8")
+    return path
+
+
+def size(made: SourceView) -> int:
+    return len(html(made).encode()) - len(html(SourceView(missing=("", ""))).encode())
+
+
+def test_every_line_has_its_heat(tmp_path: Path) -> None:
+    (file,) = view(tmp_path).files
+    cells = {row.number: [cell.text for cell in row.cells] for row in file.rows}
+    assert cells == {1: [], 2: ["60.0 %", "1 k", "10"], 3: ["30.0 %", "", "10"], 4: ["10.0 %", "", "10"]}
+    assert [row.cells[0].level for row in file.rows if row.cells] == [8, 4, 2]
+    assert [row.stalls for row in file.rows] == ["", "long scoreboard 100 %", "wait 100 %", "long scoreboard 100 %"]
+
+
+def test_a_barrier_is_seen_at_the_line_behind_it(tmp_path: Path) -> None:
+    (file,) = view(tmp_path, (Row(1, 5.0, stall="barrier"), Row(2, 5.0, stall="barrier")), "__syncthreads();\nx;").files
+    assert [row.stalls for row in file.rows] == ["barrier 100 %", "barrier before it 100 %"]
+
+
+def test_columns_say_what_their_sum_is_and_why_one_is_not_there(tmp_path: Path) -> None:
+    made = view(tmp_path)
+    assert [(c.term.label, c.total) for c in made.columns] == [
+        ("Samples", "of all"),
+        ("Excess sectors", "1 k of 2.04 k"),
+        ("Instructions", "40"),
+    ]
+    assert made.columns[0].term.name == "smsp__pcsamp_sample_count"
+    assert made.notes == ("No column for excess wavefronts: none.",)
+    assert view(tmp_path / "other", sectors_excessive=float("nan")).notes == (
+        "No column for excess sectors: not counted; excess wavefronts: none.",
+    )
+
+
+def test_a_trifle_of_an_excess_is_not_hot(tmp_path: Path) -> None:
+    (file,) = view(tmp_path, (Row(2, 50.0, sectors_excessive=4.0),), sectors=1e6).files
+    assert [cell.level for cell in file.rows[1].cells] == [8, 1, 8]
+
+
+def test_only_lines_with_cost_have_sass(tmp_path: Path) -> None:
+    rows = (*ROWS, Row(1, 0.0, instructions=0.0))
+    (file,) = view(tmp_path, rows).files
+    assert [row.number for row in file.rows if row.sass] == [2, 3, 4]
+    sass = file.rows[1].sass
+    assert sass
+    assert [(row.samples.text.strip(), row.code.split(maxsplit=2)[2].strip()) for row in sass.rows] == [
+        ("60.0 %", "LDG.E R4, [R2.64]")
+    ]
+    assert [cell.text for cell in sass.rows[0].excess] == ["1 k excess sectors"]
+    assert sass.rows[0].stall == "long scoreboard"
+
+
+def test_findings_mark_their_lines_and_lead_to_them(tmp_path: Path) -> None:
+    made = view(tmp_path)
+    assert [row.marks for row in made.files[0].rows] == [(), ("uncoalesced-global-load",), (), ()]
+    assert made.href(NAME, 2) == "#line-a-cu-2"
+    assert (made.href(NAME, 99), made.href(None, None)) == ("", "")
+    (finding,) = made.findings
+    assert [(jump.link.href, jump.share) for jump in finding.jumps] == [("#line-a-cu-2", "90 %"), ("", "10 %")]
+
+
+def test_the_hottest_lines_come_first(tmp_path: Path) -> None:
+    table = view(tmp_path).hottest
+    assert table
+    assert [row[0].text for row in table.rows] == ["a.cu:2", "a.cu:3", "a.cu:4"]
+    assert [row[0].link.href for row in table.rows if row[0].link] == ["#line-a-cu-2", "#line-a-cu-3", "#line-a-cu-4"]
+
+
+def test_code_without_lines_is_sass_alone(tmp_path: Path) -> None:
+    rows = tuple(replace(row, line=None) for row in ROWS)
+    made = source_view(shown(tmp_path, close(code(rows), note="the code has no line numbers")), ())
+    assert (made.files, made.hottest) == ((), None)
+    (function,) = made.functions
+    assert (function.share, function.is_open, len(function.sass.rows)) == ("100.0 %", True, 4)
+    assert function.sass.rows[0].samples.level == 8
+    assert "The code has no line numbers." in made.notes
+
+
+def test_without_text_there_are_the_numbers(tmp_path: Path) -> None:
+    made = source_view(shown(tmp_path, close(code(texts={}), {})), ())
+    (file,) = made.files
+    assert (file.has_text, [row.number for row in file.rows]) == (False, [2, 3, 4])
+    assert "neither in the report nor" in html(made)
+
+
+def test_text_of_the_run_s_own_folder_says_so(tmp_path: Path) -> None:
+    look = close(code(), kept=frozenset([NAME]))
+    assert "Text from the run's source folder" in html(source_view(shown(tmp_path, look), ()))
+    assert "source folder" not in html(view(tmp_path / "other"))
+
+
+def test_a_run_that_keeps_no_report_says_what_collects_one(tmp_path: Path) -> None:
+    made = source_view(shown(tmp_path, close(None, note="the run keeps no report")))
+    assert made.missing == ("the run keeps no report", "ncu-assist profile add_one/v1_made")
+    assert "the run keeps no report" in html(made)
+
+
+def test_a_report_without_counters_says_what_is_missing(tmp_path: Path) -> None:
+    nothing = dict.fromkeys(("samples", "instructions", "sectors", "sectors_excessive"), float("nan"))
+    nothing |= dict.fromkeys(("wavefronts", "wavefronts_excessive"), float("nan"))
+    assert view(tmp_path, **nothing).missing == (
+        "what each line cost was not counted",
+        "ncu-assist profile add_one/v1_made",
+    )
+
+
+def test_samples_without_a_line_are_told(tmp_path: Path) -> None:
+    made = view(tmp_path, (*ROWS, Row(None, 100.0, "BRA")))
+    assert "50.0 % of the samples are in code without source lines, which stands at the end." in made.notes
+    assert [(one.share, one.is_open) for one in made.functions] == [("50.0 %", False)]
+
+
+def test_a_line_of_several_kernels_names_them(tmp_path: Path) -> None:
+    rows = (Row(2, 5.0, "LDG.E R4, [R2.64]"), Row(2, 5.0, "LDG.E R8, [R2.64]", kernel="other"))
+    (file,) = view(tmp_path, rows).files
+    sass = file.rows[1].sass
+    assert sass
+    assert [row.note for row in sass.rows] == ["in k:", "", "in other:", ""]
+
+
+def test_files_of_one_name_have_places_of_their_own(tmp_path: Path) -> None:
+    rows = (Row(1, 5.0, file="/a/x.cu"), Row(1, 3.0, file="/b/x.cu"), Row(1, 1.0, file='/c/"><b>.cu'))
+    made = source_view(shown(tmp_path, close(code(rows, {}), {})), ())
+    assert [file.rows[0].id for file in made.files] == ["line-x-cu-1", "line-x-cu.2-1", "line-b-cu-1"]
+
+
+def test_ten_megabytes_of_source_keep_the_hot_lines(tmp_path: Path) -> None:
+    text = "\n".join(f"x[{n}] = \"<&>\" + '{n}';" for n in range(400_000))
+    assert len(text) > 9_000_000
+    rows = tuple(Row(n * 1000 + 1, float(n), sass=f"FADD R{n}, R4, 1") for n in range(1, 399))
+    made = view(tmp_path, rows, text)
+    (file,) = made.files
+    assert 300_000 < size(made) < MOST_BYTES
+    assert {row.number for row in file.rows if row.sass} == {row.line for row in rows}
+    assert "lines 1,006 to 1,996 are not shown" in [row.text for row in file.rows if not row.number]
+
+
+def test_more_hot_lines_than_fit_leave_the_coldest_out_and_say_so(tmp_path: Path) -> None:
+    text = "\n".join(["z" * 500] * 20_000)
+    rows = tuple(Row(n, float(n), sass="FADD " * 20) for n in range(1, 10_001))
+    made = view(tmp_path, rows, text)
+    (file,) = made.files
+    assert size(made) < MOST_BYTES
+    assert file.rows[-2].number == 10_000
+    assert "lines with cost, those with fewest samples, are left out" in html(made)
+
+
+def test_a_line_of_a_megabyte_is_cut(tmp_path: Path) -> None:
+    made = view(tmp_path, text=f"a\n{'b' * 1_000_000}\nc\nd\n")
+    assert size(made) < 20_000
+    assert made.files[0].rows[1].text.endswith("more letters")
+
+
+def test_it_passes_every_check_in_a_browser(browser: Browser, tmp_path: Path) -> None:
+    rows = (*ROWS, Row(None, 5.0, "BRA"), Row(7, 3.0, file="/src/header.h"), Row(4, 2.0, wavefronts_excessive=70.0))
+    check_page(browser, written(tmp_path, view(tmp_path, rows, TEXT + "long" * 90)))
+
+
+def test_sass_unfolds_by_keyboard_and_without_scripts(browser: Browser, tmp_path: Path) -> None:
+    path = written(tmp_path, view(tmp_path))
+    for scripts in (True, False):
+        with opened(browser, path, scripts=scripts) as page:
+            sass = page.locator("#line-a-cu-2 pre.sass")
+            assert not sass.is_visible()
+            page.locator("#line-a-cu-2 summary").focus()
+            page.keyboard.press("Enter")
+            assert sass.is_visible()
+            assert "LDG.E R4" in (sass.text_content() or "")
+    with opened(browser, path) as page:
+        page.locator("#hot-lines a").first.click()
+        assert page.evaluate("document.querySelector(':target').id") == "line-a-cu-2"
+        check_tooltip(page, "Excess sectors")
+        check_tooltip(page, "long scoreboard")
+
+
+def test_tabs_stay(browser: Browser, tmp_path: Path) -> None:
+    with opened(browser, written(tmp_path, view(tmp_path))) as page:
+        assert page.locator("#line-a-cu-2 code").first.text_content() == "\tx = load(p);"
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_text_is_inert(browser: Browser, tmp_path: Path, text: str) -> None:
+    text = text.replace("\ud800", "")  # a report is UTF-8: no lone surrogate comes out of one
+    name = f"/src/{text}.cu"
+    rows = (Row(1, 5.0, text, name, kernel=text, stall="wait"), Row(None, 5.0, text, kernel=text))
+    look = close(code(rows, {name: text}), {name: text})
+    found = (FindingLines(text, (Place(name, 1, text, 1.0),)),)
+    path = written(tmp_path, source_view(shown(tmp_path, look), found))
+    assert "\u202e" not in path.read_text(encoding="utf-8")
+    with opened(browser, path, 390) as page:
+        page.locator("[data-expand]").click()
+        page.wait_for_timeout(50)
+        assert page.title() != "owned"
+        assert page.locator("main img, main iframe, main script").count() == 0
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.parametrize(
+    ("version", "hottest"), [(0, None), (1, "v1_triton_padded.py:29"), (6, "v6_coalesced_store.cu:42")]
+)
+def test_recorded_runs_are_light(version: int, hottest: str | None) -> None:
+    made = source_view(recorded(version))
+    assert size(made) < TYPICAL_BYTES
+    assert (made.hottest.rows[0][0].text if made.hottest else None) == hottest
+    assert html(made) == html(source_view(recorded(version)))
+
+
+def test_a_recorded_run_passes_every_check_in_a_browser(browser: Browser, tmp_path: Path) -> None:
+    check_page(browser, written(tmp_path, source_view(recorded(1))))

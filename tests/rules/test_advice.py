@@ -1,0 +1,20 @@
+"""What to try stands in a field of its own: a short clause, not in the message."""
+
+from __future__ import annotations
+
+import pytest
+from made_facts import BENCHMARKS
+
+NOTHING_TO_TRY = {"unexplained"}
+
+
+def test_every_finding_says_what_to_try_apart_from_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import gallery_scores
+
+    every = [one.finding for judged in gallery_scores.judged("tuned") for one in judged.diagnosis.findings]
+    said = {one.rule: one for one in every if one.rule not in NOTHING_TO_TRY}
+    assert len(said) >= 20
+    assert [rule for rule, one in said.items() if not one.advice or one.advice in one.message] == []
+    assert [one.advice for one in said.values() if one.advice.endswith(".") or len(one.advice) > 110] == []
+    assert [one.advice for one in said.values() if not one.advice[0].islower()] == []

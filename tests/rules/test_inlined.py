@@ -1,0 +1,39 @@
+"""The user's own line of instructions that stand in a library's file."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePath
+
+import pytest
+
+from ncu_assist import read_report
+from ncu_assist.ncu.code import read_code
+from ncu_assist.rules.inlined import LIBRARY, own_lines
+
+DATA = Path(__file__).parents[1] / "data"
+
+
+def test_the_library_of_triton_is_put_down_to_the_users_kernels() -> None:
+    code = read_code(read_report(DATA / "triton_full_h200_2025.3.1.ncu-rep.zst"), [0, 1])
+    assert code is not None
+    before = {PurePath(str(one)).name for one in code.sass["file"].dropna().unique()}
+    assert {"standard.py", "triton_helpers.py"} < before
+    after = {PurePath(str(one)).name for one in own_lines(code)["file"].dropna().unique()}
+    assert after == before - {"standard.py", "triton_helpers.py", "libdevice.py"}
+    assert len(after) == 2
+
+
+@pytest.mark.parametrize(
+    ("file", "is_library"),
+    [
+        ("/usr/local/cuda-13.0/bin/../targets/x86_64-linux/include/cuda_bf16.hpp", True),
+        ("/usr/local/cuda/include/crt/mma.hpp", True),
+        ("/venv/lib/python3.11/site-packages/triton/language/standard.py", True),
+        ("/src/torch/_inductor/runtime/triton_helpers.py", True),
+        ("/home/me/project/include/kernels.cuh", False),
+        ("/tmp/torchinductor_me/c6/c62c5.py", False),
+        ("kernel.cu", False),
+    ],
+)
+def test_what_is_a_library(file: str, is_library: bool) -> None:
+    assert bool(LIBRARY.search(file)) == is_library
