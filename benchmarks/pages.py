@@ -35,7 +35,7 @@ from ncu_assist.store import Store, StoredRun
 RUNS = 1_000
 REPEATS = 5
 LIMITS_S = {"run": 1.0, "index": 3.0}  # what issue 6 asks for, on two cores
-ONE_LAUNCH, TEN_LAUNCHES = "v6_coalesced_store", "v0_torch_eager"
+ONE_LAUNCH, TEN_LAUNCHES, INLINED = "v6_coalesced_store", "v0_torch_eager", "v1_triton_padded"
 WHOLE = """
 import sys
 from pathlib import Path
@@ -108,6 +108,7 @@ def pages_of(project: Project, many: Project) -> dict[str, dict[str, Any]]:
     return {
         "run of one launch": measure(run(ONE_LAUNCH), project.root, ("run", ONE_LAUNCH)),
         "run of ten launches": measure(run(TEN_LAUNCHES), project.root, ("run", TEN_LAUNCHES)),
+        "run of inlined code": measure(run(INLINED), project.root, ("run", INLINED)),
         "ladder of 11 versions": measure(
             lambda: ladder_page(project, "lightning_decode"), project.root, ("ladder", "lightning_decode")
         ),

@@ -58,6 +58,11 @@ _OVERLAPS = """() => {
   return found;
 }"""
 
+# Axe takes half a minute for thousands of rows that are all made alike: the first ones of each table stand for them.
+_FIRST_ROWS = """() => document.querySelectorAll("tbody").forEach((body) => {
+  [...body.rows].slice(60).forEach((row) => row.remove());
+})"""
+
 _PROBLEMS = {
     _STICKS_OUT: "wider than the page",
     _UNREACHABLE: "scrolls, but not by keyboard",
@@ -111,6 +116,7 @@ def check_axe(browser: Browser, path: Path) -> None:
     for scheme in SCHEMES:
         with opened(browser, path, color_scheme=scheme) as page:
             page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+            page.evaluate(_FIRST_ROWS)
             found = Axe().run(page).response["violations"]
         bad = [(v["id"], v["nodes"][0]["html"][:160], v["nodes"][0]["failureSummary"]) for v in found if _is_bad(v)]
         assert not bad, f"{scheme}: {bad}"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ncu_assist.diff import Diff, DiffOptions
 
 PAGE_ENDINGS = (".html", ".htm")
+STDOUT = Path("-")
 
 
 @click.command("diff")
@@ -25,7 +26,11 @@ PAGE_ENDINGS = (".html", ".htm")
 @options.one_workload
 @options.kernel_name
 @click.option("--all", "every", is_flag=True, help="Every metric that a side has, not only those always looked at.")
-@click.option("--force", is_flag=True, help="Compare in spite of what forbids it; the answer says so.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Compare in spite of what forbids it; the answer says so. Replace a file that is no page of ncu-assist.",
+)
 @click.option("--explain", is_flag=True, help="Spell out the reason of the verdict, and by which rule it was found.")
 @click.option(
     "--format",
@@ -33,7 +38,9 @@ PAGE_ENDINGS = (".html", ".htm")
     type=click.Choice(["text", "markdown", "html"]),
     help="Text unless --output names a page. Markdown fits the comment of a pull request, html is a page of its own.",
 )
-@click.option("--output", "-o", type=click.Path(path_type=Path), help="File for the page; stdout unless given.")
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path), help="File for the page; stdout unless given, or for -."
+)
 @options.as_json
 def command(**given: Any) -> int:
     """Say which of two versions is faster, by how much and how sure that is; then why; then what changed.
@@ -59,30 +66,31 @@ def _write_page(asked: Asked, wish: DiffOptions) -> int:
     from ncu_assist.pipeline.pages.diff import diff_page
     from ncu_assist.pipeline.pages.files import write_page
     from ncu_assist.pipeline.reading import two_named
+    from ncu_assist.render.escape import plain
+    from ncu_assist.render.pages_words import shown_path
     from ncu_assist.store import Store
 
-    _check_place(asked.output)
+    output = None if asked.output == STDOUT else asked.output
+    _check_place(output, asked.force)
     project = options.current_project()
     runs, informed = two_named(project, (asked.baseline, asked.candidate), asked.kernel, wish)
     text = diff_page(runs, Store(project.reports), informed)
-    if asked.output is None:
+    if output is None:
         write_bytes([text.encode("utf-8", "replace")], None)
     else:
-        write_page(asked.output, text)
+        write_page(output, text, asked.force)
+        write(plain(shown_path(output, Path.cwd())))
     return 0
 
 
-def _check_place(path: Path | None) -> None:
+def _check_place(path: Path | None, force: bool) -> None:
     """Raise UsageProblem, before the work, where no page may go: to a terminal, or over what is no page of ours."""
     from ncu_assist.pipeline.pages.files import check_place
 
     if path is None:
         check_output(None, False, binary=True)
         return
-    try:
-        check_place(path, force=False)
-    except UsageProblem as problem:  # --force is for runs that cannot be compared, not for files
-        raise UsageProblem(problem.message, "name another file with --output") from None
+    check_place(path, force)
 
 
 def _write(result: Diff, asked: Asked) -> None:

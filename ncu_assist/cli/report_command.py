@@ -4,19 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ncu_assist.cli import options
 from ncu_assist.cli.console import progress, write, write_json
+from ncu_assist.cli.output import check_output, write_bytes
+from ncu_assist.errors import UsageProblem
+
+if TYPE_CHECKING:
+    from ncu_assist.pipeline.pages.asked import Wish
+
+STDOUT = Path("-")
 
 
 @click.command("report")
 @click.argument("wanted", metavar="[REFERENCE | FILE.ncu-rep | KERNEL]", required=False)
 @options.kernel_name
 @click.option("--all", "every", is_flag=True, help="Every page of the archive: all runs, diffs, ladders, the index.")
-@click.option("--output", "-o", type=click.Path(path_type=Path), help="Write only the page asked for, to this file.")
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path), help="Write only the page asked for, to this file; - is stdout."
+)
 @click.option("--force", is_flag=True, help="Replace a file that is no page of ncu-assist.")
 @click.option("--open", "opens", is_flag=True, help="Show the page in a browser.")
 @options.as_json
@@ -36,6 +45,8 @@ def command(**given: Any) -> int:
 
     asked = Asked(**given)
     wish = Wish(asked.wanted, asked.kernel, asked.every, asked.output, asked.force)
+    if asked.output == STDOUT:
+        return _to_stdout(asked, wish)
     with progress() as reporter:
         found = report(options.current_project(), wish, reporter)
         for problem in found.problems:
@@ -60,6 +71,18 @@ class Asked:
     force: bool
     opens: bool
     as_json: bool
+
+
+def _to_stdout(asked: Asked, wish: Wish) -> int:
+    from ncu_assist.pipeline.pages.asked import page_text
+
+    if asked.as_json or asked.opens:
+        raise UsageProblem("--output - leaves the page on stdout alone", "drop --json and --open, or name a file")
+    check_output(None, False, binary=True)
+    with progress() as reporter:
+        text = page_text(options.current_project(), wish, reporter)
+    write_bytes([text.encode("utf-8", "replace")], None)
+    return 0
 
 
 def _open(path: Path) -> None:

@@ -11,6 +11,7 @@ from ncu_assist.render.html.head import Link
 from ncu_assist.render.html.timing_chart import TimedSamples
 from ncu_assist.render.words import names
 from ncu_assist.store import StoredRun
+from ncu_assist.verdict import Verdict
 
 NAME_LETTERS = 22  # in the head of a column of numbers
 
@@ -21,6 +22,15 @@ class Around:
 
     crumbs: tuple[Link, ...] = ()
     runs: tuple[str, str] = ("", "")
+
+
+@dataclass(frozen=True)
+class OnWorkload:
+    """The medians of both sides on a workload, baseline first, and the verdict there."""
+
+    workload: str
+    medians_ns: tuple[float, float]
+    verdict: Verdict
 
 
 @dataclass(frozen=True)
@@ -38,6 +48,7 @@ class DiffFacts:
     samples: tuple[TimedSamples | None, TimedSamples | None] = field(repr=False)
     made_of: tuple[StoredRun, ...] = field(repr=False)
     around: Around = Around()
+    workloads: tuple[OnWorkload, ...] = ()  # that both sides were timed on
 
     @property
     def names(self) -> tuple[str, str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import PurePath
 
 from ncu_assist.diff import Diff, Side
@@ -14,6 +15,7 @@ from ncu_assist.verdict import REASONS, Verdict
 
 # What settles reports of others' programs: nothing that is in them.
 FOREIGN = "ncu-assist bench KERNEL V1 V2"
+WORDS = ("faster", "same", "slower", "unclear", "not comparable")
 LINE = 80  # letters, of a terminal
 UNCUT = 10_000  # for a page, where a sentence wraps
 
@@ -30,13 +32,17 @@ def verdict_line(diff: Diff, width: int = LINE) -> str:
     return _fitted(_SENTENCES[diff.verdict.verdict](candidate, baseline, where, diff.verdict), width)
 
 
-def verdict_sentence(
-    candidate: str, baseline: str, workload: str | None, verdict: Verdict, width: int = LINE
-) -> str:
+def verdict_sentence(candidate: str, baseline: str, workload: str | None, verdict: Verdict, width: int = LINE) -> str:
     """Return the verdict on two versions in one line, as ``verdict_line`` has it."""
     names = one_line(short_name(candidate)), one_line(short_name(baseline))
     where = f" on {one_line(workload)}" if workload else ""
     return _fitted(_SENTENCES[verdict.verdict](*names, where, verdict), width)
+
+
+def counted(verdicts: Iterable[Verdict]) -> str:
+    """Return on how many workloads the verdict is what, e.g. ``faster on 7, same on 1``."""
+    counts = Counter(one.verdict.replace("-", " ") for one in verdicts)
+    return ", ".join(f"{word} on {counts[word]}" for word in WORDS if counts[word])
 
 
 def _fitted(sentence: str, width: int) -> str:

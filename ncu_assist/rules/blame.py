@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -34,6 +35,7 @@ class Instruction:
     named: frozenset[int]
 
 
+@functools.lru_cache(maxsize=1 << 16)
 def read_instruction(text: str) -> Instruction:
     """Return what one line of SASS reads and writes, as far as its spelling says."""
     opcode, _, operands = PREDICATE.sub("", text).strip().partition(" ")

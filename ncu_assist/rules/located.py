@@ -37,4 +37,4 @@ def _located(ranked: Ranked, told: Told, own: Code) -> Ranked:
     if not blames_lines(ranked):
         return ranked
     some = [one.index for one in told.about(ranked.finding).combined.launches]
-    return replace(ranked, places=places(ranked.finding, own.of(some)))
+    return replace(ranked, places=places(ranked.finding, own.of(some), owned=True))

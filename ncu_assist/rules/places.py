@@ -48,11 +48,11 @@ class Place:
     share: float
 
 
-def places(finding: Finding, code: Code) -> tuple[Place, ...]:
+def places(finding: Finding, code: Code, owned: bool = False) -> tuple[Place, ...]:
     """Return up to five lines with most of what a finding wastes, the first line first.
 
     Waits are put down to the instruction that was waited for, and code of libraries to the own line that most likely
-    calls it. Empty where the report does not say what instructions cost.
+    calls it; ``owned``: that was done with ``code``. Empty where the report does not say what instructions cost.
     """
     waste = _waste(finding, code.sass)
     total = float(waste.sum())
@@ -63,7 +63,7 @@ def places(finding: Finding, code: Code) -> tuple[Place, ...]:
         heads = code.sass["opcode"].astype(str).str.split(".").str[0]
         only = waste * heads.isin(about).to_numpy()
         waste = only if only.sum() > 0 else waste
-    frame = own_lines(code).assign(waste=waste)
+    frame = (code.sass if owned else own_lines(code)).assign(waste=waste)
     lined = bool(frame["line"].notna().any())
     keys = ["file", "line"] if lined else ["kernel", "offset"]
     sums = frame.groupby(keys, observed=True, sort=True).agg(waste=("waste", "sum"), sass=("sass", "first"))

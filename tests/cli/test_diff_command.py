@@ -233,15 +233,17 @@ def test_a_page_to_a_file_and_again(run: Run, recorded: Path) -> None:
     path = recorded / "page.html"
     for words in (("--output", "page.html"), ("--format", "html", "-o", "page.html")):
         answer = run("diff", "v5", "v6", *words)
-        assert (answer.code, answer.out) == (0, "")
+        assert (answer.code, answer.out) == (0, "page.html\n")
     text = path.read_text(encoding="utf-8")
     assert text.startswith("<!doctype html>")
     assert "v6 is 2.76x faster than v5 on b64_d96" in text
 
 
-def test_a_page_to_stdout(run: Run, recorded: Path) -> None:
-    answer = run("diff", "v5", "v6", "--format", "html")
+@pytest.mark.parametrize("to", [(), ("-o", "-")])
+def test_a_page_to_stdout(run: Run, recorded: Path, to: tuple[str, ...]) -> None:
+    answer = run("diff", "v5", "v6", "--format", "html", *to)
     assert answer.code == 0
+    assert not (recorded / "-").exists()
     assert answer.out.startswith("<!doctype html>")
     assert answer.out.rstrip().endswith("</html>")
 
@@ -252,6 +254,9 @@ def test_a_page_replaces_nothing_but_pages(run: Run, recorded: Path) -> None:
     assert answer.code == 2
     assert "no page of ncu-assist" in answer.err
     assert (recorded / "mine.html").read_text() == "<!doctype html>my notes"
+    assert "--force" in answer.err
+    assert run("diff", "v5", "v6", "--output", "mine.html", "--force").code == 0
+    assert "my notes" not in (recorded / "mine.html").read_text()
 
 
 def test_what_output_is_for(run: Run, recorded: Path) -> None:

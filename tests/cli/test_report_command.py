@@ -68,6 +68,17 @@ def test_an_output_is_opened(run: Run, recorded: Path, monkeypatch: pytest.Monke
     assert pages(recorded) == ["a ladder#1.html"]
 
 
+@pytest.mark.parametrize("wanted", ["v6", "lightning_decode"])
+def test_a_dash_is_stdout(run: Run, recorded: Path, wanted: str) -> None:
+    answer = run("report", wanted, "-o", "-")
+    assert answer.code == 0
+    assert answer.out.startswith("<!doctype html>")
+    assert answer.out.rstrip().endswith("</html>")
+    assert not (recorded / "-").exists()
+    assert pages(recorded) == []
+    assert "leaves the page on stdout alone" in run("report", wanted, "-o", "-", "--json").err
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -106,6 +117,8 @@ def test_a_damaged_run(run: Run, recorded: Path) -> None:
     index = (recorded / "reports/lightning_decode/index.html").read_text()
     assert all(f"lightning_decode/{name}/" in index for name in ("v6_coalesced_store", "v7_registers_128bit"))
     assert "metrics.parquet was changed" in index
+    whole = (recorded / "reports/index.html").read_text()
+    assert whole.count("metrics.parquet was changed") == 2, "the index knows what the ladder knows"
 
 
 def test_a_packed_report_is_called_by_its_stem(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

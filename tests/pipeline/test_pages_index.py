@@ -107,14 +107,17 @@ def test_damage_is_listed_and_stops_nothing(project: Project, tmp_path: Path) ->
     assert len(state.runs) == 2
 
 
-def test_changed_samples_are_named(project: Project, tmp_path: Path) -> None:
+def test_changed_samples_make_a_run_damaged(project: Project, tmp_path: Path) -> None:
+    """By its hash: the file is as long as it was."""
     write_kernel(tmp_path, VERSIONS)
     store = measured(project)
-    path = store.runs("add_one", "v0_torch")[0].folder / "samples.parquet"
+    stored = store.runs("add_one", "v0_torch")[0]
+    path = stored.folder / "samples.parquet"
     path.write_bytes(bytes(reversed(path.read_bytes())))
-    one = only(project)
-    assert "samples.parquet" in one.problem
-    assert one.verdict is None
+    state = archive_state(project)
+    assert [(one.path.split("/")[1], "was changed" in one.problem) for one in state.damaged] == [("v0_torch", True)]
+    assert [one.run.version for one in state.runs] == ["v2_slow", "v1_wide"]
+    assert state.kernels[0].verdict is None
 
 
 def test_an_empty_archive_has_no_kernels(project: Project) -> None:

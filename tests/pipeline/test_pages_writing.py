@@ -103,6 +103,58 @@ def test_everything_is_written_around_what_is_damaged(project: Project) -> None:
     assert "samples.parquet was changed" in (project.reports / "add_one/index.html").read_text()
 
 
+def test_pages_of_a_damaged_run_say_so_until_it_is_whole_again(project: Project) -> None:
+    report(project, Wish(every=True), Notes())
+    before = {path: path.read_bytes() for path in project.reports.rglob("*.html")}
+    stored = Store(project.reports).runs("add_one", "v1_wide")[0]
+    path = stored.folder / "samples.parquet"
+    whole = path.read_bytes()
+    path.write_bytes(bytes(reversed(whole)))
+    notes = Notes()
+    report(project, Wish("other"), notes)
+    own = stored.folder / "report.html"
+    diffs = sorted((project.reports / "add_one").glob("*/diff-*.html"))
+    assert len(diffs) == 2
+    for page in (own, *diffs):
+        text = page.read_text()
+        assert is_our_page(page)
+        assert "samples.parquet was changed" in text
+        assert "faster" not in text.partition("<main")[2]
+        for link in LINK.findall(text):
+            assert link.startswith("data:") or (page.parent / link).is_file()
+    assert sum("withdrawn" in note for note in notes.notes) == 3
+    path.write_bytes(whole)
+    report(project, Wish(every=True), Notes())
+    assert {path: path.read_bytes() for path in project.reports.rglob("*.html")} == before
+
+
+def test_every_damaged_run_is_named(project: Project) -> None:
+    store = Store(project.reports)
+    (store.runs("add_one", "v1_wide")[0].folder / "run.json").write_text("{")
+    samples = store.runs("add_one", "v2_slow")[0].folder / "samples.parquet"
+    samples.write_bytes(bytes(reversed(samples.read_bytes())))
+    written = report(project, Wish(every=True), Notes())
+    assert written.exit_code == 7
+    assert [any(name in one for one in written.problems) for name in ("/v1_wide/", "/v2_slow/")] == [True, True]
+
+
+def test_a_run_leads_to_its_diff_from_the_first_time_on(project: Project) -> None:
+    notes = Notes()
+    written = report(project, Wish(), notes)
+    first = written.asked.path.read_bytes()
+    assert b'href="../diff-v1_wide.html"' in first
+    report(project, Wish(), Notes())
+    assert written.asked.path.read_bytes() == first
+    said = [note.removeprefix("written: ") for note in notes.notes]
+    assert said == [str(one.path.relative_to(project.root)) for one in written.pages]
+
+
+def test_the_index_lists_every_run_with_its_hash(project: Project) -> None:
+    report(project, Wish(), Notes())
+    text = (project.reports / "index.html").read_text()
+    assert all(stored.run.digest in text for stored in Store(project.reports).runs())
+
+
 def test_a_file_that_is_no_page_of_ours_stays(project: Project) -> None:
     index = project.reports / "add_one/v2_slow/diff-v1_wide.html"
     index.write_text("mine")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path, PurePath
 
+import pandas as pd
 import pytest
 
 from ncu_assist import read_report
-from ncu_assist.ncu.code import read_code
+from ncu_assist.ncu.code import Code, read_code
 from ncu_assist.rules.inlined import LIBRARY, own_lines
 
 DATA = Path(__file__).parents[1] / "data"
@@ -37,3 +39,18 @@ def test_the_library_of_triton_is_put_down_to_the_users_kernels() -> None:
 )
 def test_what_is_a_library(file: str, is_library: bool) -> None:
     assert bool(LIBRARY.search(file)) == is_library
+
+
+def test_long_code_of_a_library_takes_no_time() -> None:
+    """Results that follow one another through a library are followed once, however many ways lead there."""
+    size = 4000
+    texts = ["LDG.E R0, [R2] ;"] + ["FADD R0, R0, R0 ;", "FADD R1, R0, R0 ;"] * (size // 2) + ["FADD R3, R0, R1 ;"]
+    files = ["kernel.cu", *["/usr/include/lib.h"] * size, "kernel.cu"]
+    lines = [1, *[7] * size, 2]
+    sass = pd.DataFrame({"launch": 0, "kernel": "k", "sass": texts, "file": files, "line": lines})
+    code = Code(sass, {("kernel.cu", 1): "a", ("kernel.cu", 2): "b"})
+    started = time.process_time()
+    found = own_lines(code)
+    assert time.process_time() - started < 2.0
+    assert set(found["file"]) == {"kernel.cu"}
+    assert found["line"].tolist() == [1] + [2] * (size + 1)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from ncu_assist.ceilings import ceilings_of
 from ncu_assist.diff import Diff, DiffOptions, FullDiff, Side, diff_in_full
+from ncu_assist.diff.by_time import verdict_by_time
+from ncu_assist.diff.timing import Samples
 from ncu_assist.diff.workloads import compared_workloads
 from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.frame import Combined
@@ -22,7 +24,7 @@ from ncu_assist.pipeline.opened_run import opened
 from ncu_assist.pipeline.pages.samples import timed_samples
 from ncu_assist.pipeline.showing import with_places
 from ncu_assist.pipeline.together import Stopped, together
-from ncu_assist.render.diff_facts import Around, DiffFacts
+from ncu_assist.render.diff_facts import Around, DiffFacts, OnWorkload
 from ncu_assist.render.facts import CloseLook, LaunchRow, Shown, workload_row
 from ncu_assist.render.html.timing_chart import TimedSamples
 from ncu_assist.rules.of_run import told_of
@@ -66,7 +68,18 @@ def diff_facts(runs: Pair, store: Store, options: DiffOptions, around: Around) -
         samples=_samples(options.timed or runs, diff),
         made_of=tuple(map(_hashed, made_of.values())),
         around=around,
+        workloads=tuple(_on_workloads(options.timed or runs, diff)) if diff.verdict.verdict != "not-comparable" else (),
     )
+
+
+def _on_workloads(timed: Pair, diff: Diff) -> Iterator[OnWorkload]:
+    """Yield the verdict on every workload that both runs were timed on, in the order of the candidate."""
+    samples = Samples()
+    for name in (one.name for one in timed[1].run.workloads):
+        before, after = (one.run.timing(name) for one in timed)
+        if before and after:
+            verdict = diff.verdict if name == diff.workload else verdict_by_time(*timed, name, samples)
+            yield OnWorkload(name, (before.median_ns, after.median_ns), verdict)
 
 
 def _samples(timed: Pair, diff: Diff) -> tuple[TimedSamples | None, TimedSamples | None]:

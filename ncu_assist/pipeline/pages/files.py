@@ -31,6 +31,11 @@ def is_our_page(path: Path) -> bool:
         return False
 
 
+def made_of(path: Path, reference: str) -> bool:
+    """Tell whether a page of ours names a run, as its foot does with every run that it is made of."""
+    return is_our_page(path) and reference.encode("utf-8", "replace") in path.read_bytes()
+
+
 def write_page(path: Path, text: str, force: bool = False) -> None:
     """Write a page, flushed to disk before it gets its name.
 

@@ -10,7 +10,7 @@ from ncu_assist.store import Damage, Store, StoredRun, machine_hash
 from ncu_assist.store.findings import FINDINGS
 from ncu_assist.store.reading import METRICS, SAMPLES, SOURCE_FOLDER
 
-SHOWN = (METRICS, SAMPLES, FINDINGS)  # the files that a ladder reads, beside the version's own source
+SHOWN = (METRICS, SAMPLES, FINDINGS)  # the files that a ladder and the index go by, beside the version's own source
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,12 @@ class PageStore(Store):
         return [of_no_machine(one) for one in super().runs(kernel, version)]
 
     def everything(self) -> tuple[list[StoredRun], list[Damage]]:
-        """Return what ``runs`` and ``damaged`` do, each folder opened once."""
+        """Return what can be read whole and what cannot, by the hashes of SHOWN too, each folder opened once."""
         runs, damaged = super().everything()
-        return [of_no_machine(one) for one in runs], damaged
+        wrong = {one.reference: problem for one in runs for problem in _problems(one)}
+        changed = [Damage(_path(one), wrong[one.reference]) for one in runs if one.reference in wrong]
+        whole = [of_no_machine(one) for one in runs if one.reference not in wrong]
+        return whole, sorted((*damaged, *changed), key=lambda damage: damage.path)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import PurePath
@@ -15,6 +16,8 @@ from ncu_assist.pipeline.pages.run_metrics import breakdowns, raw_metrics
 from ncu_assist.pipeline.pages.samples import timed_samples
 from ncu_assist.pipeline.showing import gather, with_places
 from ncu_assist.render.facts import Shown, shown_workload
+from ncu_assist.render.html.ladder_links import diff_name
+from ncu_assist.render.html.links import href_to
 from ncu_assist.render.html.run import run_html
 from ncu_assist.render.html.run_records import Log, Opcode, RunRecord
 from ncu_assist.store import Store, StoredRun
@@ -25,14 +28,16 @@ LOGS = ("ncu.log", "build.log")
 MOST_OF_A_LOG = 40_000  # characters: the whole of one, or its first and last half
 
 
-def run_page(stored: StoredRun, store: Store | None = None, linked: bool = True) -> str:
+def run_page(stored: StoredRun, store: Store | None = None, linked: bool = True, beside: Collection[str] = ()) -> str:
     """Return the page of a run, to lie in its folder; the same runs in the archive give the same bytes.
 
-    One that is not ``linked`` lies elsewhere, and leads nowhere.
+    One that is not ``linked`` lies elsewhere, and leads nowhere. ``beside`` are the pages in its version's folder.
 
     Raises DamagedData when one of its files was changed.
     """
-    return run_html(replace(run_record(stored, store), linked=linked))
+    record = run_record(stored, store)
+    name = diff_name(record.shown.before.version) if linked and record.shown.before else ""
+    return run_html(replace(record, linked=linked, diff=href_to("..", name) if name in beside else ""))
 
 
 def run_record(stored: StoredRun, store: Store | None = None) -> RunRecord:

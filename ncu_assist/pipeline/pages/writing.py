@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from ncu_assist.diff import DiffOptions
-from ncu_assist.errors import EnvironmentProblem, NcuAssistError
+from ncu_assist.errors import DamagedData, EnvironmentProblem, NcuAssistError
 from ncu_assist.outcome import ArchiveState, KernelLadder, PageKind, Written, WrittenPage
-from ncu_assist.pipeline.pages.files import check_place, write_page
+from ncu_assist.pipeline.pages.files import check_place, is_our_page, made_of, write_page
 from ncu_assist.pipeline.pages.index import archive_state
 from ncu_assist.pipeline.pages.ladder import neighbours
 from ncu_assist.pipeline.pages.readable import PageStore
@@ -18,12 +18,14 @@ from ncu_assist.pipeline.reading import informed
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
 from ncu_assist.render.diff_facts import Around
+from ncu_assist.render.html.damaged import damaged_html
 from ncu_assist.render.html.head import Link
 from ncu_assist.render.html.index import index_html
 from ncu_assist.render.html.ladder import ladder_html
 from ncu_assist.render.html.ladder_links import RUN_PAGE, diff_name
 from ncu_assist.render.html.links import href_to
-from ncu_assist.store import StoredRun
+from ncu_assist.render.pages_words import shown_path
+from ncu_assist.store import Damage, StoredRun
 
 INDEX = "index.html"
 Pair = tuple[StoredRun, StoredRun]
@@ -31,13 +33,17 @@ Pair = tuple[StoredRun, StoredRun]
 
 @dataclass
 class Pages:
-    """The pages of one archive as they are written: ``done`` in order, and why others could not be made."""
+    """The pages of one archive as they are written: ``done`` in order, and why others could not be made.
+
+    ``planned`` are diffs that will be written after the runs that lead to them.
+    """
 
     project: Project
     reporter: Reporter
     force: bool = False
     done: list[WrittenPage] = field(default_factory=list)
     problems: list[NcuAssistError] = field(default_factory=list)
+    planned: set[Path] = field(default_factory=set)
 
     @property
     def store(self) -> PageStore:
@@ -48,20 +54,47 @@ class Pages:
         from ncu_assist.pipeline.pages.run import run_page
 
         place = path or stored.folder / RUN_PAGE
-        self._write("run", stored.reference, place, lambda: run_page(stored, self.store, linked=path is None))
+        beside = self._diffs_beside(stored) if path is None else frozenset()
+        try:
+            self._write("run", stored.reference, place, lambda: run_page(stored, self.store, path is None, beside))
+        except DamagedData as error:
+            if path is None:
+                self.withdraw(stored.folder, error.message)
+            raise
+
+    def plan(self, ladder: KernelLadder, of: set[str] | None = None) -> None:
+        """Note which diffs ``ladder`` will write."""
+        self.planned |= {_diff_path(pair) for pair in _pairs(ladder, of)}
+
+    def withdraw(self, folder: Path, problem: str) -> None:
+        """Replace the pages that show a damaged run, its own and the diffs made of it, by what is wrong with it."""
+        kernel, version, run_id = folder.parts[-3:]
+        name = f"{kernel}/{version}@{run_id}"
+        diffs = (path for path in sorted(folder.parent.parent.glob(f"*/{diff_name('*')}")) if made_of(path, name))
+        for path in (folder / RUN_PAGE, *diffs):
+            up = 2 if path.name == RUN_PAGE else 1
+            text = damaged_html(name, problem.removeprefix(f"{name}: "), kernel, up)
+            if is_our_page(path) and path.read_bytes() != text.encode("utf-8", "replace"):
+                write_page(path, text)
+                self.reporter.note(f"withdrawn, as {name} is damaged: {shown_path(path, Path.cwd())}")
 
     def diff(self, pair: Pair, workload: str | None) -> None:
         """Write the page that compares two versions into the folder of the second."""
         title = f"{pair[0].reference} {pair[1].reference}"
-        path = pair[1].folder.parent / diff_name(pair[0].run.version)
-        self._write("diff", title, path, lambda: self._diff_page(pair, workload))
+        path = _diff_path(pair)
+        try:
+            self._write("diff", title, path, lambda: self._diff_page(pair, workload))
+        except DamagedData as error:  # pages may lead there
+            if not path.exists() or is_our_page(path):
+                write_page(path, damaged_html(title.replace(" ", " or "), error.message, pair[1].run.kernel, 1))
+            raise
 
     def ladder(self, ladder: KernelLadder, of: set[str] | None = None) -> None:
         """Write a ladder, and before it the diffs of neighbours of which one is in ``of``; None are all."""
         history = ladder.history
-        for pair in neighbours(history):
-            if of is None or of & {one.run.version for one in pair}:
-                self.tried(partial(self.diff, pair, history.shown))
+        self._withdraw_all(ladder.damaged)
+        for pair in _pairs(ladder, of):
+            self.tried(partial(self.diff, pair, history.shown))
         folder = self.project.reports / history.kernel
         there = frozenset({f"../{INDEX}", *_pages_below(folder)})
         self._write("ladder", history.kernel, folder / INDEX, lambda: ladder_html(ladder, there))
@@ -73,8 +106,19 @@ class Pages:
     def index(self) -> None:
         """Write the index over everything, with links to the pages that exist."""
         reports, state = self.project.reports, archive_state(self.project)
+        self._withdraw_all(state.damaged)
         there = frozenset(path for path in _index_links(state) if (reports / path).is_file())
         self._write("index", "", reports / INDEX, lambda: index_html(state, there))
+
+    def _withdraw_all(self, damaged: Iterable[Damage]) -> None:
+        for damage in damaged:
+            self.withdraw(self.project.reports / damage.path, damage.problem)
+
+    def _diffs_beside(self, stored: StoredRun) -> frozenset[str]:
+        """Return the diffs in a version's folder, those that will be written too."""
+        folder = stored.folder.parent
+        there = {path.name for path in folder.glob(diff_name("*")) if is_our_page(path)}
+        return frozenset(there | {path.name for path in self.planned if path.parent == folder})
 
     def tried(self, write: Callable[[], None]) -> None:
         """Write one of several pages: what is wrong with a run or a kernel is noted, and stops nothing.
@@ -98,6 +142,7 @@ class Pages:
         check_place(path, self.force)  # before the work
         write_page(path, made(), self.force)
         self.done.append(WrittenPage(kind, of, path))
+        self.reporter.note(f"written: {shown_path(path, Path.cwd())}")
 
     def _diff_page(self, pair: Pair, workload: str | None) -> str:
         from ncu_assist.pipeline.pages.diff import diff_page
@@ -109,6 +154,17 @@ class Pages:
         crumbs = (Link("All kernels", f"../../{INDEX}"), Link(after.kernel, f"../{INDEX}"))
         options = informed(self.store, pair, DiffOptions(workload))
         return diff_page(pair, self.store, options, Around(crumbs, (known[0], known[1])))
+
+
+def _pairs(ladder: KernelLadder, of: set[str] | None) -> Iterator[Pair]:
+    """Yield the neighbours of which one is in ``of``, all of them for None."""
+    for pair in neighbours(ladder.history):
+        if of is None or of & {one.run.version for one in pair}:
+            yield pair
+
+
+def _diff_path(pair: Pair) -> Path:
+    return pair[1].folder.parent / diff_name(pair[0].run.version)
 
 
 def _pages_below(folder: Path) -> Iterator[str]:

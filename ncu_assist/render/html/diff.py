@@ -107,6 +107,7 @@ def _sections(made: DiffPage) -> tuple[Link, ...]:
         (True, "Verdict", "#verdict"),
         (bool(made.why.first or made.why.lines), made.why.title, "#why"),
         (True, "Both sides", "#sides"),
+        (made.verdict.workloads is not None, "Every workload", "#verdicts"),
         (made.timing is not None, "Timing", "#timing"),
         (counters is not None and counters.units is not None, "Speed of light", "#speed"),
         (bool(made.changes.moved.rows or made.changes.rest.rows), made.changes.title, "#changes"),

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from ncu_assist.diff import Change, Diff, flags_heading
 from ncu_assist.diff.importance import by_importance, has_moved
+from ncu_assist.ncu.catalogue.metric import MAX
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.render.change_words import PART, delta_text, values_text
 from ncu_assist.render.diff_facts import DiffFacts
 from ncu_assist.render.escape import one_line
@@ -68,8 +70,10 @@ def changes_part(facts: DiffFacts) -> ChangesPart:
     word = "did not change, or cannot be told" if facts.is_comparable else "stand side by side, no change between"
     return ChangesPart(
         "What changed" if facts.is_comparable else "Metrics of both sides",
-        change_table("changes-table", "Metrics that changed, the most important first", moved, facts.names),
-        change_table("rest-table", f"Metrics that {word}", rest, facts.names),
+        change_table(
+            "changes-table", "Metrics that changed, the most important first", moved, facts.names, largest_of(facts)
+        ),
+        change_table("rest-table", f"Metrics that {word}", rest, facts.names, largest_of(facts)),
         f"{len(rest)} that {word}",
         tuple(_flags(diff)),
         facts.names,
@@ -78,8 +82,22 @@ def changes_part(facts: DiffFacts) -> ChangesPart:
     )
 
 
-def change_table(name: str, caption: str, changes: Iterable[Change], sides: tuple[str, str]) -> Table:
-    """Return metrics with both values, the change, whether it is one, and its role."""
+def largest_of(facts: DiffFacts) -> str:
+    """Return of what a largest value is; empty where each side has one launch."""
+    sides = zip(facts.names, (facts.diff.baseline, facts.diff.candidate), strict=True)
+    several = [name for name, side in sides if side.compared > 1]
+    return f"the largest of the launches of {' and '.join(several)}" if several else ""
+
+
+def is_largest(metric: str) -> bool:
+    """Tell whether several launches together have the largest value of them."""
+    return metric in CATALOGUE and CATALOGUE[metric].combine == MAX
+
+
+def change_table(
+    name: str, caption: str, changes: Iterable[Change], sides: tuple[str, str], largest: str = ""
+) -> Table:
+    """Return metrics with both values, the change, whether it is one, its role; ``largest`` is of what a maximum is."""
     before, after = sides
     columns = (
         Column("metric"),
@@ -91,7 +109,7 @@ def change_table(name: str, caption: str, changes: Iterable[Change], sides: tupl
         Column("strays by", "right", "", Term("strays by", meaning="how far one side alone may stray between runs")),
         Column("what it is", order=""),
     )
-    return Table(name, caption, columns, tuple(map(_row, changes))).without_empty()
+    return Table(name, caption, columns, tuple(_row(one, largest) for one in changes)).without_empty()
 
 
 def change_term(change: Change) -> Term:
@@ -102,12 +120,12 @@ def change_term(change: Change) -> Term:
     return Term(change.label, known.name, known.meaning)
 
 
-def _row(change: Change) -> tuple[Cell, ...]:
+def _row(change: Change, largest: str) -> tuple[Cell, ...]:
     before, after = values_text(change)
     moved = _moved(change)
     word = Badge(change.verdict, TONES.get(change.verdict, "plain"))
     return (
-        Cell(change.label, term=change_term(change)),
+        Cell(change.label, term=change_term(change), note=largest if is_largest(change.metric) else ""),
         _value(before, change.baseline),
         _value(after, change.candidate),
         Cell(moved, _key(change.delta), tone=_tone(change)) if moved else Cell(),

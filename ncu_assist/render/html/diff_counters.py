@@ -12,6 +12,7 @@ from ncu_assist.render.change_words import delta_text
 from ncu_assist.render.diff_facts import DiffFacts
 from ncu_assist.render.facts import Shown
 from ncu_assist.render.html.bars import Bar, Bars, BarTone
+from ncu_assist.render.html.diff_changes import is_largest, largest_of
 from ncu_assist.render.html.table import ABSENT, Cell, Column, Table
 from ncu_assist.render.html.term import Term, term_of
 from ncu_assist.rules.low_occupancy import allowed_blocks
@@ -141,7 +142,7 @@ def _stall_term(reason: str) -> Term:
 
 def _occupancy(facts: DiffFacts) -> Table | None:
     changes = {change.metric: change for change in facts.every}
-    rows = [_metric_row(key, changes) for key in OCCUPANCY]
+    rows = [_metric_row(key, changes, largest_of(facts)) for key in OCCUPANCY]
     known = [row for row in rows if row is not None]
     if not known:
         return None
@@ -151,12 +152,13 @@ def _occupancy(facts: DiffFacts) -> Table | None:
     return Table("occupancy-table", "Occupancy and what it depends on", columns, tuple(known))
 
 
-def _metric_row(key: str, changes: Mapping[str, Change]) -> tuple[Cell, ...] | None:
+def _metric_row(key: str, changes: Mapping[str, Change], largest: str) -> tuple[Cell, ...] | None:
     change = changes.get(key)
     if change is None or change.baseline is None or change.candidate is None:
         return None
     before, after = (_amount(value, change) for value in (change.baseline, change.candidate))
-    return Cell(term=term_of(key)), Cell(before), Cell(after), Cell(delta_text(change))
+    note = largest if is_largest(key) else ""
+    return Cell(term=term_of(key), note=note), Cell(before), Cell(after), Cell(delta_text(change))
 
 
 def _amount(value: float, change: Change) -> str:

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from ncu_assist.diff import Diff
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Timing
-from ncu_assist.render.diff_facts import DiffFacts
+from ncu_assist.render.diff_facts import DiffFacts, OnWorkload
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.history_words import against
-from ncu_assist.render.html.badge import TONES, Badge
+from ncu_assist.render.html.badge import TONES, Badge, verdict_badge
+from ncu_assist.render.html.table import Cell, Column, Table, number
 from ncu_assist.render.html.term import Term, term_of
-from ncu_assist.render.words import UNCUT, names, next_command, origins, verdict_line
+from ncu_assist.render.words import UNCUT, counted, factor, names, next_command, origins, verdict_line
 from ncu_assist.verdict import REASONS, clock_note
 
 FAR = " → "
@@ -39,6 +40,8 @@ class VerdictPart:
     facts: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
     next: str
+    counted: str  # on how many workloads it is what
+    workloads: Table | None  # where there are several
 
 
 def verdict_part(facts: DiffFacts) -> VerdictPart:
@@ -52,6 +55,35 @@ def verdict_part(facts: DiffFacts) -> VerdictPart:
         tuple(_facts(diff)),
         tuple(_notes(diff)),
         next_command(diff),
+        counted(one.verdict for one in facts.workloads),
+        _workloads(facts) if len(facts.workloads) > 1 else None,
+    )
+
+
+def _workloads(facts: DiffFacts) -> Table:
+    """Return the verdict on each workload, that of the page among them."""
+    before, after = facts.names
+    columns = (
+        Column("workload"),
+        Column(before, "right", "number"),
+        Column(after, "right", "number"),
+        Column(f"{after} is", "left", "number"),
+        Column("99 % interval", "right", ""),
+    )
+    rows = tuple(_on_workload(one, one.workload == facts.diff.workload) for one in facts.workloads)
+    return Table("verdicts-table", "The verdict on every workload", columns, rows)
+
+
+def _on_workload(one: OnWorkload, is_shown: bool) -> tuple[Cell, ...]:
+    verdict, badge = one.verdict, verdict_badge(one.verdict)
+    bounds = [end for end in (verdict.low, verdict.high) if end]
+    bounds = [1 / end for end in reversed(bounds)] if verdict.verdict == "slower" else bounds  # as the badge says it
+    ends = [factor(end).removesuffix("x") for end in bounds]
+    return (
+        Cell(one_line(one.workload), note="this page" if is_shown else ""),
+        *(number(duration(ns), ns) for ns in one.medians_ns),
+        Cell(badge.text, repr(verdict.speedup) if verdict.speedup else "", badge=badge) if badge else Cell(),
+        Cell(" to ".join(ends)) if ends else Cell(),
     )
 
 

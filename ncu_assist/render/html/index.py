@@ -65,7 +65,6 @@ def index_page(state: ArchiveState, pages: Collection[str] = ()) -> IndexPage:
 
 def _head(state: ArchiveState) -> Head:
     sections = (Link("Kernels", "#kernels"), *((Link("Damaged runs", "#damaged"),) if state.damaged else ()))
-    shown = [stored for one in state.kernels for stored in (one.shown, one.baseline) if stored is not None]
     lost = len(state.damaged)
     warnings = (f"{_count(lost, 'damaged run')} left out, listed below",) if lost else ()
     return Head(
@@ -73,7 +72,7 @@ def _head(state: ArchiveState) -> Head:
         subtitle="the archive of stored runs, and the best version of every kernel in it",
         crumbs=(),
         sections=sections if len(sections) > 1 else (),
-        provenance=provenance(shown, state.runs),
+        provenance=provenance(state.runs),
         warnings=warnings,
     )
 

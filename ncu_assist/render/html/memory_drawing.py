@@ -102,7 +102,7 @@ def _labels(flow: Flow, shown: Shown, before: Shown | None, x: float, y: float, 
     if second := more or (f"{percent:.1f} % of peak" if percent is not None else ""):
         texts.append(Words(second, x, y + 22, "middle"))
     moved = delta(main.value(shown), main.value(before)) if before else ""
-    return [*texts, Words(moved, x, y + 38, "middle", "label")] if moved else texts
+    return [*texts, Words(moved, x, y + (38 if second else 22), "middle", "label")] if moved else texts
 
 
 def _more(shown: Shown, others: Sequence[Figure]) -> str:

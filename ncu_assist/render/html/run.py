@@ -81,7 +81,7 @@ def run_page_model(record: RunRecord) -> RunPage:
     source = source_view(shown, lines)
     return RunPage(
         has_counters=any(shown.combined.tables),
-        verdict=verdict_part(shown, dict(record.verdicts)),
+        verdict=verdict_part(shown, dict(record.verdicts), record.diff),
         facts=fact_groups(shown),
         speed=speed_part(shown, record.breakdowns),
         diagnosis=diagnosis_part(shown, lines, source),

@@ -79,4 +79,5 @@ class RunRecord:
     opcode_launches: int = 0  # the launches that the opcodes are of
     logs: tuple[Log, ...] = ()
     read: tuple[StoredRun, ...] = field(default=())  # the further runs that it depends on
+    diff: str = ""  # the link to the page that compares it with the version before, where there is one
     linked: bool = True  # whether the page lies in its archive, below the ladder and the index

@@ -71,11 +71,11 @@ def _sentence(shown: Shown) -> str:
     together = f"{count} launches together, weighted by time. " if count > 1 else ""
     if bound is None:
         return together
-    if bound.name == LATENCY:
-        return f"{together}No unit is busy: bound by latency ({bound.percent:.0f} % at the busiest unit)."
     caches = [shown.combined.values[key] for key in ("l1_cache_throughput", "l2_cache_throughput")]
     beyond = any(one is not None and one > bound.percent for one in caches)
     why = "; a cache's bar above that counts parts that do not limit memory" if beyond else ""
+    if bound.name == LATENCY:
+        return f"{together}No unit is busy: bound by latency ({bound.percent:.0f} % at the busiest unit){why}."
     return f"{together}Bound by {bound.name}, {bound.percent:.0f} % busy{why}."
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -10,16 +9,15 @@ from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.facts import Shown, WorkloadRow
 from ncu_assist.render.html.badge import Badge, verdict_badge
+from ncu_assist.render.html.head import Link
 from ncu_assist.render.html.run_commands import to_compare, to_time
 from ncu_assist.render.html.run_diagnosis import told_first
 from ncu_assist.render.html.run_tiles import Tile, tiles
 from ncu_assist.render.html.run_workloads import workloads_table
 from ncu_assist.render.html.table import Table
-from ncu_assist.render.words import UNCUT, factor, verdict_sentence
+from ncu_assist.render.words import UNCUT, counted, factor, verdict_sentence
 from ncu_assist.store.naming import short_name
 from ncu_assist.verdict import REASONS, Verdict, clock_note
-
-WORDS = ("faster", "same", "slower", "unclear", "not comparable")
 
 
 @dataclass(frozen=True)
@@ -35,10 +33,14 @@ class VerdictPart:
     failed: tuple[str, ...]
     tiles: tuple[Tile, ...]
     workloads: Table | None
+    diff: Link | None = None  # the page on what changed since the version before
 
 
-def verdict_part(shown: Shown, verdicts: Mapping[str, Verdict]) -> VerdictPart:
-    """Return how fast the version is, first against the version before; ``verdicts`` are those of every workload."""
+def verdict_part(shown: Shown, verdicts: Mapping[str, Verdict], diff: str = "") -> VerdictPart:
+    """Return how fast the version is, first against the version before; ``verdicts`` are those of every workload.
+
+    ``diff`` is the link to the page on both, empty without one.
+    """
     return VerdictPart(
         badge=verdict_badge(shown.before.verdict) if shown.before else None,
         sentence=_sentence(shown),
@@ -49,6 +51,7 @@ def verdict_part(shown: Shown, verdicts: Mapping[str, Verdict]) -> VerdictPart:
         failed=tuple(_failed(shown.rows)),
         tiles=tiles(shown),
         workloads=workloads_table(shown, verdicts) if shown.rows else None,
+        diff=Link(f"All that changed since {one_line(shown.before.version)}", diff) if shown.before and diff else None,
     )
 
 
@@ -103,10 +106,7 @@ def _reason(shown: Shown, verdicts: Mapping[str, Verdict]) -> tuple[str, ...]:
     if shown.before is None:
         return ()
     verdict, before = shown.before.verdict, short_name(one_line(shown.before.version))
-    counts = Counter(one.verdict.replace("-", " ") for one in verdicts.values())
-    several = f"On all {len(verdicts)} workloads against {before}: " + ", ".join(
-        f"{word} on {counts[word]}" for word in WORDS if counts[word]
-    )
+    several = f"On all {len(verdicts)} workloads against {before}: {counted(verdicts.values())}"
     doubt = f"Why {verdict.verdict.replace('-', ' ')}: {REASONS[verdict.reason].meaning}"
     clocks = clock_note(verdict)
     lines = (

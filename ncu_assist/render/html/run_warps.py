@@ -84,7 +84,7 @@ def mix_part(shown: Shown, opcodes: tuple[Opcode, ...], launches: int) -> MixPar
     ranked = sorted(known, key=lambda one: -one[1])
     bound = shown.bottleneck.name if shown.bottleneck else ""
     pipes = tuple(_pipe(key, value, ROWS[key].label.partition(",")[0] == bound) for key, value in ranked)
-    scale = "in percent of the pipe's peak while SMs are active; pipes that did nothing are left out" if pipes else ""
+    scale = "in percent of the pipe's peak while SMs are active; pipes that stood still are left out" if pipes else ""
     return MixPart(
         Bars("How busy each pipe was", pipes, scale),
         _opcodes(opcodes),

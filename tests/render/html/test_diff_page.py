@@ -198,9 +198,25 @@ def test_a_chain_against_one_launch(archive: Path, browser: Browser, tmp_path: P
     made = html.diff_page(facts)
     assert made.why.first.endswith("10 launches → 1")
     assert any("a launch" in row[0].text for row in made.why.products[0].rows)
-    assert made.lines
-    assert any("-lineinfo" in note for note in made.lines.notes)
+    assert made.source
+    assert made.source.missing
+    assert "-lineinfo" in made.source.missing[0]
+    assert made.source.files
+    assert all(file.rows and not file.before for file in made.source.files)  # the other side alone
+    assert html.diff_html(facts).count("-lineinfo") == 1
+    registers = next(row[0] for row in made.changes.moved.rows if row[0].text == "Registers Per Thread")
+    assert registers.note == "the largest of the launches of v0"
     check_page(browser, written(tmp_path, facts))
+
+
+def test_every_workload_has_its_verdict_in_full(archive: Path) -> None:
+    runs, options = recorded(archive, "v5", "v6")
+    made = html.diff_page(facts_of(runs, archive / "reports", options)).verdict
+    assert made.workloads
+    assert len(made.workloads.rows) == 10
+    assert made.counted == "faster on 10"
+    assert "99 % interval " in made.sentence
+    assert " to " in made.workloads.rows[0][4].text
 
 
 def test_foreign_programs_pair_their_launches(browser: Browser, tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ def test_the_verdict_comes_first_with_floor_and_diagnosis(v6: RunRecord) -> None
     assert part.badge.tone == "good"
     assert part.sentence.startswith("v6 is 2.76x faster than v5 on b64_d96")
     assert part.floor == "Floor: 75.4 µs, a device copy of the same bytes, 2.94x away"
-    assert part.diagnosis.startswith("uncoalesced-global-load, estimated 2.51x: ")
+    assert part.diagnosis.startswith("uncoalesced-global-load, estimated 2.20x: ")
     assert [tile.term.label for tile in part.tiles][:3] == ["Median time", "Effective bandwidth", "Of copy"]
 
 
@@ -155,7 +155,7 @@ def test_a_part_is_called_as_ncu_calls_it() -> None:
 def test_the_first_finding_has_evidence_and_leads_to_its_line(v6: RunRecord) -> None:
     first = run_page_model(v6).diagnosis.first
     assert first
-    assert (first.rule, first.severity.text, first.gain) == ("uncoalesced-global-load", "high", "estimated 2.51x")
+    assert (first.rule, first.severity.text, first.gain) == ("uncoalesced-global-load", "high", "estimated 2.20x")
     assert first.evidence[0].text == "12.7 %"
     assert first.places[0].at
     assert first.places[0].at.text == "v6_coalesced_store.cu:42"
@@ -174,6 +174,16 @@ def test_the_stall_that_the_diagnosis_is_about_is_marked(v6: RunRecord) -> None:
     marked = [bar.label.label for bar in run_page_model(v6).stalls.bars.bars if bar.tone == "limit"]
     assert marked == ["Long Scoreboard"]
     assert run_page_model(v6).stalls.advice.startswith("Long Scoreboard: ")
+
+
+def test_a_bar_above_what_binds_is_explained(v6: RunRecord) -> None:
+    sentence = run_page_model(v6).speed.sentence
+    assert sentence.startswith("Bound by L1 data pipe, 82 % busy; a cache's bar above that counts parts ")
+
+
+def test_less_traffic_than_must_move_is_explained(v6: RunRecord) -> None:
+    text = run_html(v6)
+    assert "0.92x of what must move; less, as what was written last still lies in L2 at the end" in text
 
 
 def test_occupancy_names_its_limiter(v6: RunRecord) -> None:
