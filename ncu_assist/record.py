@@ -160,6 +160,11 @@ class Run:
         """Whether the values are those of a printed page, which has two decimals, seldom six."""
         return ROUNDED in self.notes
 
+    @property
+    def gpu(self) -> str | None:
+        """The model of the GPU that it was measured on, None if unknown."""
+        return self.device.name if self.device else None
+
     def workload(self, name: str) -> WorkloadFacts | None:
         return next((w for w in self.workloads if w.name == name), None)
 
@@ -170,7 +175,7 @@ class Run:
 
 def encode(run: Run) -> bytes:
     """Return a run as JSON, its digest filled in."""
-    sealed = replace(run, digest=_digest(msgspec.json.encode(run)))
+    sealed = replace(run, digest=content_digest(msgspec.json.encode(run)))
     return msgspec.json.format(msgspec.json.encode(sealed), indent=1) + b"\n"
 
 
@@ -182,7 +187,7 @@ def decode(data: bytes) -> Run:
         raise DamagedData(f"run.json cannot be read: {error}") from error
     if run.schema != SCHEMA:
         raise DamagedData(f"run.json has schema '{run.schema}', this version reads '{SCHEMA}'")
-    if not _is_untouched(data, run.digest) and run.digest != _digest(data):
+    if not _is_untouched(data, run.digest) and run.digest != content_digest(data):
         raise DamagedData("run.json was changed after it was written")
     return run
 
@@ -194,7 +199,7 @@ def _is_untouched(data: bytes, digest: str) -> bool:
     return compact.endswith(sealed) and hashlib.sha256(compact.removesuffix(sealed) + plain).hexdigest() == digest
 
 
-def _digest(data: bytes) -> str:
+def content_digest(data: bytes) -> str:
     """Return the hash of what a record says: of what is written, for an older one has fewer fields than Run."""
     written = msgspec.json.decode(data)
     return hashlib.sha256(msgspec.json.encode({**written, "digest": ""})).hexdigest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ import msgspec
 
 from ncu_assist.ceilings.records import SCHEMA, Ceilings
 from ncu_assist.errors import DamagedData, EnvironmentProblem
-from ncu_assist.record import Device
+from ncu_assist.record import Device, content_digest
 
 FOLDER, FILE = "ceilings", "ceilings.json"
 SHIPPED = Path(__file__).parent / "data"
@@ -23,7 +22,7 @@ REPAIR = "ncu-assist ceilings"
 
 def encode(ceilings: Ceilings) -> bytes:
     """Return ceilings as JSON, the digest filled in."""
-    sealed = replace(ceilings, digest=_digest(msgspec.json.encode(ceilings)))
+    sealed = replace(ceilings, digest=content_digest(msgspec.json.encode(ceilings)))
     return msgspec.json.format(msgspec.json.encode(sealed), indent=1) + b"\n"
 
 
@@ -35,7 +34,7 @@ def decode(data: bytes, name: str = FILE) -> Ceilings:
         raise DamagedData(f"{name} cannot be read: {error}", REPAIR) from error
     if ceilings.schema != SCHEMA:
         raise DamagedData(f"{name} has schema '{ceilings.schema}', this version reads '{SCHEMA}'", REPAIR)
-    if ceilings.digest != _digest(data):
+    if ceilings.digest != content_digest(data):
         raise DamagedData(f"{name} was changed after it was written", REPAIR)
     return ceilings
 
@@ -83,9 +82,3 @@ def _bytes(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise DamagedData(f"{path.name} cannot be read: {error.strerror}", REPAIR) from error
-
-
-def _digest(data: bytes) -> str:
-    """Return the hash of what a record says, whatever its layout."""
-    written = msgspec.json.decode(data)
-    return hashlib.sha256(msgspec.json.encode({**written, "digest": ""})).hexdigest()

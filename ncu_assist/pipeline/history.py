@@ -167,14 +167,10 @@ def _predicted(
         for stored in before
         if FINDINGS in stored.run.files
         and stored.run.created <= first
-        and _model(stored.run) == _model(shown.run)
+        and stored.run.gpu == shown.run.gpu
         and any(launch.workload == workload for launch in stored.run.launches)
     ]
     return max(earlier, key=lambda stored: stored.run.created, default=None)
-
-
-def _model(run: Run) -> str | None:
-    return run.device.name if run.device else None
 
 
 def _run_on(known: _Known, workload: str | None) -> StoredRun | None:

@@ -19,7 +19,7 @@ def learned_noise(store: Store, device: Device | None) -> LearnedNoise | None:
     """
     if device is None:
         return None
-    runs = [stored for stored in store.runs() if _is_repeated(stored.run) and _model(stored.run) == device.name]
+    runs = [stored for stored in store.runs() if _is_repeated(stored.run) and stored.run.gpu == device.name]
     return LearnedNoise([one for stored in runs[:MOST_RUNS] for one in _combined(stored)]) if runs else None
 
 
@@ -31,7 +31,3 @@ def _combined(stored: StoredRun) -> Iterator[Combined]:
 
 def _is_repeated(run: Run) -> bool:
     return run.profile is not None and run.profile.repeats >= LEAST_REPEATS
-
-
-def _model(run: Run) -> str | None:
-    return run.device.name if run.device else None

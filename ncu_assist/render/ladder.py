@@ -83,11 +83,7 @@ def _rung(version: VersionOutcome, workloads: tuple[str, ...], baseline: Run | N
 
 
 def _speedup(baseline: Run | None, run: Run, workload: str) -> float | None:
-    if baseline is None or _gpu(baseline) != _gpu(run):
+    if baseline is None or baseline.gpu != run.gpu:
         return None
     before, now = baseline.timing(workload), run.timing(workload)
     return before.median_ns / now.median_ns if before and now and now.median_ns > 0 else None
-
-
-def _gpu(run: Run) -> str | None:
-    return run.device.name if run.device else None

@@ -10,6 +10,7 @@ from ncu_assist.diff import Diff, Side
 from ncu_assist.frame import Coverage
 from ncu_assist.record import Run, Source
 from ncu_assist.render.escape import one_line
+from ncu_assist.render.facts import WorkloadRow
 from ncu_assist.store.naming import short_name
 from ncu_assist.verdict import REASONS, Verdict
 
@@ -99,6 +100,12 @@ def origins(diff: Diff) -> str:
     if both[0] == both[1]:
         return both[0]
     return "; ".join(f"{name}: {text}" for name, text in zip(names(diff), both, strict=True))
+
+
+def failed_checks(rows: Iterable[WorkloadRow]) -> list[str]:
+    """Return a line for each workload whose check failed: why."""
+    failed = [row for row in rows if row.check and not row.check.passed]
+    return [f"{one_line(row.workload.name)}: {one_line(row.check.reason)}" for row in failed if row.check]
 
 
 def factor(speedup: float) -> str:

@@ -23,7 +23,7 @@ than that, it misses most loads (unrolled ones, `cp.async`, TMA), and nothing ca
 
 from __future__ import annotations
 
-from ncu_assist.ceilings.chips import SECTOR_BYTES
+from ncu_assist.ceilings.chips import SCHEDULERS, SECTOR_BYTES
 from ncu_assist.quantity import quantity
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.dram import fill, reach
@@ -44,7 +44,6 @@ FROM_DRAM = 0.75
 # enough under way, and counters that give a lower bound cannot tell what little is missing.
 CLOSE = 0.1
 LATENCY_NS = 270.0  # of a load from DRAM that does not queue, with a margin (above)
-SCHEDULERS = 4  # an SM, of every chip since Volta (CUDA Programming Guide)
 
 
 def find(facts: Facts) -> Finding | None:

@@ -22,6 +22,7 @@ knows; one known only at run time reserves all sixteen.
 
 from __future__ import annotations
 
+from ncu_assist.ceilings.chips import SCHEDULERS
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.facts import Facts
 from ncu_assist.rules.shape import (
@@ -49,7 +50,6 @@ NEEDS: tuple[str, ...] = (
     "dram_throughput", "issue_slots_busy",
     "block_limit_registers", "block_limit_shared_memory", "block_limit_blocks", "block_limit_warps",
 )  # fmt: skip
-SCHEDULERS = 4  # of a multiprocessor where the chip is not known (CUDA Programming Guide, every one since 5.0)
 TRY = {
     "registers": "give it __launch_bounds__ with more blocks or keep fewer values a thread",
     "shared": "use less shared memory a block",

@@ -48,7 +48,7 @@ def best_run(runs: list[StoredRun], workload: str) -> StoredRun | None:
     Times of different GPUs are not compared: only runs on the GPU of the first run count.
     """
     timed = [r for r in runs if r.run.timing(workload) is not None and _passed(r.run, workload)]
-    same_gpu = [r for r in timed if _gpu(r.run) == _gpu(timed[0].run)]
+    same_gpu = [r for r in timed if r.run.gpu == timed[0].run.gpu]
     return min(same_gpu, key=lambda r: _median_ns(r.run, workload), default=None)
 
 
@@ -60,7 +60,3 @@ def _passed(run: Run, workload: str) -> bool:
 def _median_ns(run: Run, workload: str) -> float:
     timing = run.timing(workload)
     return timing.median_ns if timing else float("inf")
-
-
-def _gpu(run: Run) -> str | None:
-    return run.device.name if run.device else None

@@ -16,6 +16,7 @@ from ncu_assist.render.html.ladder_links import RUN_PAGE, RunLinks
 from ncu_assist.render.html.page import page
 from ncu_assist.render.html.table import ABSENT, Cell, Column, Table, number
 from ncu_assist.render.html.term import Term
+from ncu_assist.render.pages_words import number_of
 
 LINES_OF_SUMMARY = 160  # letters
 OF_COPY = Term(
@@ -66,7 +67,7 @@ def index_page(state: ArchiveState, pages: Collection[str] = ()) -> IndexPage:
 def _head(state: ArchiveState) -> Head:
     sections = (Link("Kernels", "#kernels"), *((Link("Damaged runs", "#damaged"),) if state.damaged else ()))
     lost = len(state.damaged)
-    warnings = (f"{_count(lost, 'damaged run')} left out, listed below",) if lost else ()
+    warnings = (f"{number_of(lost, 'damaged run')} left out, listed below",) if lost else ()
     return Head(
         title="All kernels",
         subtitle="the archive of stored runs, and the best version of every kernel in it",
@@ -80,11 +81,7 @@ def _head(state: ArchiveState) -> Head:
 def _summary(state: ArchiveState) -> str:
     gpus = sorted({one_line(stored.run.device.name) for stored in state.runs if stored.run.device})
     measured = f", measured on {', '.join(gpus)}" if gpus else ""
-    return f"{_count(len(state.kernels), 'kernel')}, {_count(len(state.runs), 'run')}{measured}."
-
-
-def _count(number_of: int, noun: str) -> str:
-    return f"{number_of} {noun}{'' if number_of == 1 else 's'}"
+    return f"{number_of(len(state.kernels), 'kernel')}, {number_of(len(state.runs), 'run')}{measured}."
 
 
 def _row(one: KernelState, links: RunLinks) -> tuple[Cell, ...]:
@@ -100,7 +97,7 @@ def _row(one: KernelState, links: RunLinks) -> tuple[Cell, ...]:
         Cell(one.workload or ABSENT),
         Cell(one_line(one.changed[:10]), one.changed),
         Cell(run.source, badge=source_badge(run.source), note=one_line(run.device.name) if run.device else ""),
-        number(str(one.runs), one.runs, _count(one.versions, "version")),
+        number(str(one.runs), one.runs, number_of(one.versions, "version")),
     )
 
 

@@ -20,6 +20,7 @@ from ncu_assist.render.html.ladder_tried import Tried, tried_of
 from ncu_assist.render.html.ladder_workloads import SmallChart, small_charts
 from ncu_assist.render.html.page import page
 from ncu_assist.render.html.table import Table
+from ncu_assist.render.pages_words import number_of
 from ncu_assist.render.prediction_words import HEADING, legend, with_faults_gone
 from ncu_assist.render.predictions import predictions
 from ncu_assist.render.words import factor, origin
@@ -105,9 +106,9 @@ def ladder_page(ladder: KernelLadder, shown: Climb, links: RunLinks) -> LadderPa
 def _head(ladder: KernelLadder, shown: Climb, links: RunLinks, content: LadderPage) -> Head:
     newest, lost = shown.newest, len(ladder.damaged)
     where = one_line(origin(newest.source, newest)) if newest else "not measured as it is now"
-    named = f"{_count(len(shown.rungs), 'version')}, {_count(len(ladder.runs), 'run')}"
+    named = f"{number_of(len(shown.rungs), 'version')}, {number_of(len(ladder.runs), 'run')}"
     summary = f"{one_line(ladder.state.summary)}; " if ladder.state and ladder.state.summary else ""
-    left_out = (f"{_count(lost, 'damaged run')} left out, listed below",) if lost else ()
+    left_out = (f"{number_of(lost, 'damaged run')} left out, listed below",) if lost else ()
     problem = (one_line(ladder.state.problem, MOST_SAID),) if ladder.state and ladder.state.problem else ()
     recorded = newest is not None and newest.source == "recorded"
     return Head(
@@ -147,10 +148,6 @@ def _legend(shown: Climb) -> tuple[str, ...]:
     lines = [OF_COPY] if any(shown.cell(rung).share_of_copy for rung in shown.rungs) else []
     lines += [UNDER_NCU] if shown.shown is None else []
     return (*lines, *([ALL_WORKLOADS] if len(shown.workloads) > 1 else []))
-
-
-def _count(number_of: int, noun: str) -> str:
-    return f"{number_of} {noun}{'' if number_of == 1 else 's'}"
 
 
 __all__ = ["HEADING", "LadderPage", "ladder_html", "ladder_page"]

@@ -31,10 +31,6 @@ class Precision:
     chip_fma: float = 0.0
     chip_tensor: float = 0.0
 
-    @property
-    def is_tensor(self) -> bool:
-        return self.work.startswith("tensor_")
-
 
 def _tensor(what: str, rates: tuple[str, ...], of_halves: float, of_fp64: float = 0.0) -> Precision:
     return Precision(f"Tensor {what}", f"tensor_ops_{what.lower()}", rates, 1.0, of_fp64, 0.0, of_halves)

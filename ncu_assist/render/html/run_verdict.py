@@ -15,7 +15,7 @@ from ncu_assist.render.html.run_diagnosis import told_first
 from ncu_assist.render.html.run_tiles import Tile, tiles
 from ncu_assist.render.html.run_workloads import workloads_table
 from ncu_assist.render.html.table import Table
-from ncu_assist.render.words import UNCUT, counted, factor, verdict_sentence
+from ncu_assist.render.words import UNCUT, counted, factor, failed_checks, verdict_sentence
 from ncu_assist.store.naming import short_name
 from ncu_assist.verdict import REASONS, Verdict, clock_note
 
@@ -48,7 +48,7 @@ def verdict_part(shown: Shown, verdicts: Mapping[str, Verdict], diff: str = "") 
         floor=_floor(shown.row),
         to_see_more=_command(shown),
         diagnosis=_diagnosis(shown),
-        failed=tuple(_failed(shown.rows)),
+        failed=tuple(failed_checks(shown.rows)),
         tiles=tiles(shown),
         workloads=workloads_table(shown, verdicts) if shown.rows else None,
         diff=Link(f"All that changed since {one_line(shown.before.version)}", diff) if shown.before and diff else None,
@@ -94,11 +94,6 @@ def _floor(row: WorkloadRow | None) -> str:
     share = row.share_of_copy
     far = f", {factor(1 / share)} away" if share < 1 else ": reached"
     return f"Floor: {duration(copy)}, a device copy of the same bytes{far}"
-
-
-def _failed(rows: tuple[WorkloadRow, ...]) -> list[str]:
-    failed = [row for row in rows if row.check and not row.check.passed]
-    return [f"{one_line(row.workload.name)}: {one_line(row.check.reason)}" for row in failed if row.check]
 
 
 def _reason(shown: Shown, verdicts: Mapping[str, Verdict]) -> tuple[str, ...]:

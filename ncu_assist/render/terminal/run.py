@@ -15,7 +15,7 @@ from ncu_assist.render.terminal.nvidia_findings import nvidia_text
 from ncu_assist.render.terminal.run_launches import launches_text
 from ncu_assist.render.terminal.speed_of_light import of_what, speed_of_light, warp_states
 from ncu_assist.render.terminal.style import Style, detected, table, to_text
-from ncu_assist.render.words import factor, of_launches, origin, verdict_sentence
+from ncu_assist.render.words import factor, failed_checks, of_launches, origin, verdict_sentence
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -49,7 +49,7 @@ def show_text(shown: Shown, style: Style | None = None) -> str:
     parts += _verdict(shown)
     if shown.rows:
         parts += [Text(""), _times(shown.rows)]
-        parts += [Text(line, style="red") for line in _failed_checks(shown.rows)]
+        parts += [Text(line, style="red") for line in failed_checks(shown.rows)]
     if shown.combined.launches:
         parts += speed_of_light(shown)
         parts += _diagnosis(shown, style.width)
@@ -151,11 +151,6 @@ def check_word(row: WorkloadRow | None) -> str:
     if row is None or row.check is None:
         return "-"
     return "passed" if row.check.passed else "FAILED"
-
-
-def _failed_checks(rows: tuple[WorkloadRow, ...]) -> list[str]:
-    failed = [row for row in rows if row.check and not row.check.passed]
-    return [f"{one_line(row.workload.name)}: {one_line(row.check.reason)}" for row in failed if row.check]
 
 
 def _metrics(shown: Shown) -> Table:
