@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import select
 import signal
 import subprocess
 import threading
@@ -15,6 +17,8 @@ from typing import IO
 from ncu_assist.errors import EnvironmentProblem
 
 CAPTURE_LIMIT = 4_000_000  # characters kept of each stream: a program that floods its output must not fill our memory
+LINE_LIMIT = 1_000_000  # characters; a line without an end arrives in pieces
+STEPS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 GRACE_S = 5.0  # between SIGINT, SIGTERM and SIGKILL; ncu needs about a second to write what it has
 POLL_S = 0.05
 
@@ -44,7 +48,8 @@ def run(
 
     ``on_line`` gets each line of its stdout as it comes. ``is_stuck`` is asked about 20 times a second; when it says
     yes, or after ``timeout_s``, the whole group is ended (SIGINT, SIGTERM, SIGKILL) and ``timed_out`` is set. Ctrl-C
-    ends the group in the same way and is passed on. Raises EnvironmentProblem if the program cannot be started.
+    ends the group in the same way and is passed on; an error that ``is_stuck`` raises ends it by SIGKILL at once and
+    is passed on. Raises EnvironmentProblem if the program cannot be started.
     """
     started = time.monotonic()
     try:
@@ -64,12 +69,15 @@ def run(
     out, err = _Reader(child.stdout, on_line), _Reader(child.stderr, None)
     timed_out = False
     try:
-        while not _ended(child):
+        while not _ended(child, out):
             late = timeout_s is not None and time.monotonic() - started > timeout_s
             if late or (is_stuck is not None and is_stuck()):
                 timed_out = True
                 end_group(child)
                 break
+    except Exception:
+        end_group(child, (signal.SIGKILL,))
+        raise
     except BaseException:
         end_group(child)
         raise
@@ -77,25 +85,46 @@ def run(
     return Completed(tuple(argv), exit_code, out.text(), err.text(), time.monotonic() - started, timed_out)
 
 
-def _ended(child: subprocess.Popen[str]) -> bool:
-    """Wait for a child, but not long, and tell whether it has ended: a short one is noticed within a millisecond."""
+def _ended(child: subprocess.Popen[str], out: _Reader) -> bool:
+    """Wait for a child, but not long, and tell whether it has ended.
+
+    The end of its stdout is noticed at once, waiting with a limit looks only every 50 ms.
+    """
+    is_silent = out.ends_within(POLL_S)
     try:
-        child.wait(timeout=POLL_S)
+        child.wait(timeout=POLL_S if is_silent else 0)
     except subprocess.TimeoutExpired:
         return False
     return True
 
 
-def end_group(child: subprocess.Popen[str]) -> None:
-    """End a child and everything it started: SIGINT first, so that a profiler can keep what is finished."""
-    for step in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
-        try:
+def end_group(child: subprocess.Popen[str], steps: Sequence[signal.Signals] = STEPS) -> None:
+    """End a child and everything it started: SIGINT first, so that a profiler can keep what is finished.
+
+    Returns when the child's own children are gone, too: one that is init of a pid namespace goes last of its
+    namespace, and later than a child that only waited for it.
+    """
+    watched = _children(child.pid)
+    try:
+        for step in steps:
             os.killpg(child.pid, step)
-            child.wait(timeout=GRACE_S)
-        except ProcessLookupError:
-            return
-        except subprocess.TimeoutExpired:
-            continue
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(timeout=GRACE_S)
+                break
+    except ProcessLookupError:
+        pass
+    for handle in watched:
+        select.select([handle], [], [], GRACE_S)
+        os.close(handle)
+
+
+def _children(pid: int) -> list[int]:
+    """Return handles of a process's children that become readable when these end; none where the kernel lacks that."""
+    handles = []
+    with contextlib.suppress(OSError, AttributeError):
+        for number in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+            handles.append(os.pidfd_open(int(number)))
+    return handles
 
 
 class _Reader:
@@ -112,12 +141,17 @@ class _Reader:
 
     def _drain(self) -> None:
         with self._stream:
-            for line in self._stream:
+            while line := self._stream.readline(LINE_LIMIT):
                 if self._kept < CAPTURE_LIMIT:
                     self._lines.append(line)
                     self._kept += len(line)
                 if self._on_line is not None:
                     self._on_line(line.rstrip("\n"))
+
+    def ends_within(self, seconds: float) -> bool:
+        """Wait for the end of the stream, at most so long, and tell whether it came."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
 
     def text(self) -> str:
         self._thread.join(timeout=GRACE_S)

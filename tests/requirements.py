@@ -40,7 +40,18 @@ def _nvcc() -> bool:
         return False
 
 
+def _sandbox(name: str) -> Callable[[], bool]:
+    def works() -> bool:
+        from ncu_assist.executors.sandbox.runners import why_not
+
+        return not why_not(name)
+
+    return works
+
+
 NEEDS: dict[str, Callable[[], bool]] = {
+    "bwrap": _sandbox("bwrap"),
+    "unshare": _sandbox("unshare"),
     "torch": _module("torch"),
     "ninja": _module("ninja"),
     "nvcc": _nvcc,

@@ -75,3 +75,21 @@ def _wait_until_gone(pid: int) -> None:
         if Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z":
             raise ProcessLookupError
         time.sleep(0.05)
+
+
+def test_an_error_of_the_watcher_ends_the_group_at_once(tmp_path: Path) -> None:
+    def complain() -> bool:
+        raise ValueError("too much")
+
+    started = time.monotonic()
+    code = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); time.sleep(60)"
+    with pytest.raises(ValueError, match="too much"):
+        process.run(python(code), is_stuck=complain)
+    assert time.monotonic() - started < 2.0
+
+
+def test_a_line_without_an_end_arrives_in_pieces() -> None:
+    lines: list[str] = []
+    done = process.run(python(f"print('x' * {3 * process.LINE_LIMIT})"), on_line=lines.append)
+    assert [len(line) for line in lines][:3] == [process.LINE_LIMIT] * 3
+    assert len(done.stdout) <= process.CAPTURE_LIMIT

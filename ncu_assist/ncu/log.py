@@ -6,6 +6,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from ncu_assist.executors.sandbox.reading import open_regular
+
+MOST_BYTES = 1 << 24  # of a log that are read at once; the rest is there the next time
 # ==PROF== Profiling "name" - 0 (1/20): 0%....50%....100% - 38 passes
 # (1/20) stands there only under --launch-count, and neither it nor the number where kernels are filtered by name.
 LAUNCH_LINE = re.compile(r'^==PROF== Profiling "(?P<name>.*)"(?: - \d+)?(?: \(\d+/\d+\))?:(?P<rest> *\d.*)?$')
@@ -62,9 +65,9 @@ class LogFollower:
     def poll(self) -> tuple[ProfiledLaunch, ...]:
         """Return the launches that began, advanced or ended since the last call; none while there is no log."""
         try:
-            with self._path.open("rb") as log:
+            with open_regular(self._path) as log:  # whoever is profiled could put a pipe or a link in its place
                 log.seek(self._read)
-                data = log.read()
+                data = log.read(MOST_BYTES)
         except OSError:
             return ()
         whole = data[: data.rfind(b"\n") + 1]

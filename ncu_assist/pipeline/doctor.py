@@ -13,6 +13,7 @@ from ncu_assist import process
 from ncu_assist.backends.nvcc import find_ninja, find_nvcc
 from ncu_assist.environment import Condition, Examination
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError
+from ncu_assist.executors.sandbox.runners import choose_runner
 from ncu_assist.ncu.command import ProfileOptions, child_environment, find_ncu, profile_argv, version_of
 from ncu_assist.ncu.failures import profiling_error
 from ncu_assist.pipeline.gpus import NO_DRIVER, chosen_gpu, query_gpus
@@ -24,7 +25,7 @@ WITHOUT_CUDA = "+cpu"  # how PyTorch marks wheels that no GPU is used by
 
 
 def examine() -> Examination:
-    """Look at driver, GPU, clocks, ncu, counter permission, nvcc, torch, triton and ninja, in that order."""
+    """Look at driver, GPU, clocks, ncu, counter permission, nvcc, torch, triton, ninja and sandbox, in that order."""
     driver = _look("driver", _driver)
     has_driver = driver.state == "ok"
     conditions = (
@@ -37,6 +38,7 @@ def examine() -> Examination:
         _look("torch", _torch),
         _package("triton", GPU_EXTRA, needed=False),
         _look("ninja", _ninja),
+        _look("sandbox", _sandbox, needed=False),
     )
     return Examination(conditions)
 
@@ -106,6 +108,10 @@ def _torch() -> Condition:
 
 def _ninja() -> Condition:
     return Condition("ninja", "ok", _version_of_package("ninja") or f"at {find_ninja()}")
+
+
+def _sandbox() -> Condition:
+    return Condition("sandbox", "ok", f"drafts of a model run in {choose_runner()}", needed=False)
 
 
 def _package(name: str, fix: str, needed: bool = True) -> Condition:

@@ -10,6 +10,7 @@ from fakes.fake_ncu import install
 from nvml import pretend
 
 from ncu_assist.environment import Condition
+from ncu_assist.errors import EnvironmentProblem
 from ncu_assist.pipeline import doctor
 from ncu_assist.pipeline.doctor import examine
 
@@ -31,6 +32,7 @@ def whole(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.delenv("CUDA_HOME", raising=False)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr(doctor, "_version_of_package", VERSIONS.get)
+    monkeypatch.setattr(doctor, "choose_runner", lambda: "bwrap")
     pretend(monkeypatch)
     return folder
 
@@ -104,3 +106,15 @@ def test_a_ninja_outside_the_packages_will_do(whole: Path, monkeypatch: pytest.M
     monkeypatch.setattr(doctor, "_version_of_package", {**VERSIONS, "ninja": None}.get)
     monkeypatch.setattr(doctor, "find_ninja", lambda: Path("/opt/bin/ninja"))
     assert look("ninja").detail == "at /opt/bin/ninja"
+
+
+def test_without_a_sandbox_measuring_goes_on(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert look("sandbox").detail == "drafts of a model run in bwrap"
+
+    def refuse() -> str:
+        raise EnvironmentProblem("untrusted code cannot be shut in here", "apt install bubblewrap")
+
+    monkeypatch.setattr(doctor, "choose_runner", refuse)
+    found = look("sandbox")
+    assert (found.state, found.needed, found.fix) == ("missing", False, "apt install bubblewrap")
+    assert examine().can_measure

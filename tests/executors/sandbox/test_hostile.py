@@ -1,0 +1,186 @@
+"""Eight hostile programs, run in the real sandbox: seen from outside, none of them did anything."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from executors.sandbox.conftest import LIMITS, MIB, SECRET, Scene, left, soon
+
+from ncu_assist.errors import DamagedData
+from ncu_assist.executors.sandbox import Limits, Overflow, read_result
+from ncu_assist.process import Completed
+
+HOSTILE = Path(__file__).parent / "hostile"
+
+
+def attack(scene: Scene, name: str, *arguments: object, limits: Limits = LIMITS) -> Completed:
+    argv = [sys.executable, "-I", str(HOSTILE / f"{name}.py"), *map(str, arguments)]
+    return scene.sandbox(limits).run(argv, cwd=scene.job)
+
+
+def test_reads_a_key(scene: Scene) -> None:
+    keys = [scene.home / ".ssh" / "id_ed25519", scene.home / ".config" / "ncu-assist" / "key", scene.record]
+    assert all(path.read_text() == SECRET for path in keys)
+    done = attack(scene, "reads_a_key", *keys, f"/proc/{os.getpid()}/environ", "/etc/shadow", "/proc/1/environ")
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.startswith("looked at")
+    assert SECRET not in done.stdout
+    assert "root:$" not in done.stdout.replace("root:*", "root:$")
+    assert done.stdout.count("No such file") >= 3
+
+
+def test_opens_a_socket(scene: Scene) -> None:
+    path, abstract = scene.root / "door", f"ncu-assist-test-{os.getpid()}"
+    heard: list[object] = []
+    with (
+        socket.create_server(("127.0.0.1", 0)) as tcp,
+        socket.socket(socket.AF_UNIX) as named,
+        socket.socket(socket.AF_UNIX) as unnamed,
+    ):
+        named.bind(str(path))
+        unnamed.bind("\0" + abstract)
+        for door in (named, unnamed):
+            door.listen()
+        for door in (tcp, named, unnamed):
+            door.settimeout(0.0)
+        done = attack(scene, "opens_a_socket", tcp.getsockname()[1], scene.home / "door", abstract)
+        for door in (tcp, named, unnamed):
+            try:
+                heard.append(door.accept())
+            except BlockingIOError:
+                continue
+    assert heard == []
+    assert done.stdout.count("shut") == 6, done.stdout + done.stderr
+    assert "Address family not supported" in done.stdout
+
+
+def test_forks_without_end(scene: Scene) -> None:
+    limits = Limits(seconds=1.0, processes=60)
+    seen: list[int] = []
+    over = threading.Event()
+
+    def count() -> None:
+        while not over.wait(0.05):
+            seen.append(len(left(scene.job)))
+
+    watcher = threading.Thread(target=count)
+    watcher.start()
+    started = time.monotonic()
+    try:
+        done = attack(scene, "forks_without_end", scene.job, limits=limits)
+    finally:
+        over.set()
+        watcher.join()
+    assert done.timed_out
+    assert time.monotonic() - started < 8.0
+    assert "started" in done.stdout
+    assert 30 < max(seen) < 80
+    assert left(scene.job) == []
+
+
+@pytest.mark.parametrize(
+    ("how", "limits", "words"),
+    [
+        ("many", Limits(seconds=10.0, folder_bytes=24 * MIB), "more than 24 MiB"),
+        ("empty", Limits(seconds=10.0, folder_files=500), "more than 500 files"),
+    ],
+)
+def test_fills_the_disk_with_many_files(scene: Scene, how: str, limits: Limits, words: str) -> None:
+    started = time.monotonic()
+    with pytest.raises(Overflow, match=words):
+        attack(scene, "fills_the_disk", how, scene.job, limits=limits)
+    assert time.monotonic() - started < 5.0
+    assert left(scene.job) == []
+    size = sum(path.stat().st_size for path in scene.job.iterdir())
+    time.sleep(0.1)
+    assert sum(path.stat().st_size for path in scene.job.iterdir()) == size
+    assert size < 4000 * MIB
+
+
+def test_fills_the_disk_with_one_file(scene: Scene) -> None:
+    done = attack(scene, "fills_the_disk", "big", scene.job)
+    assert done.exit_code != 0
+    assert (scene.job / "big").stat().st_size <= LIMITS.file_bytes
+
+
+@pytest.mark.parametrize("folder", ["/tmp", "/dev/shm", "/var/tmp"])
+def test_fills_what_is_temporary(scene: Scene, folder: str) -> None:
+    before = os.statvfs(folder).f_bavail
+    done = attack(scene, "fills_the_disk", "many", folder)
+    assert "No space left" in done.stderr
+    assert before - os.statvfs(folder).f_bavail < 100 * MIB // 4096
+    assert not Path(folder, "1").exists()
+
+
+def test_writes_outside(scene: Scene) -> None:
+    mark = f"ncu-assist-test-{os.getpid()}"
+    absent = [Path(f, mark) for f in ("/etc", "/usr", "/dev/shm", "/var/tmp", "/run", "/tmp", "/opt", scene.home)]
+    kernel = [Path("/proc/sys/kernel/printk"), Path("/proc/sys/vm/swappiness"), Path("/proc/sys/kernel/core_pattern")]
+    done = attack(scene, "writes_outside", scene.record, *absent, *kernel, scene.root / mark)
+    assert "tried" in done.stdout, done.stderr
+    assert scene.record.read_text() == SECRET
+    assert [path for path in (*absent, scene.root / mark) if path.exists()] == []
+    wrote = {line.split()[1] for line in done.stdout.splitlines() if line.startswith("wrote")}
+    assert wrote == {f"{folder}/{mark}" for folder in ("/dev/shm", "/var/tmp", "/tmp")}  # its own ones
+
+
+def test_kills_its_parent(scene: Scene) -> None:
+    with subprocess.Popen(["sleep", "10"]) as bystander:
+        done = attack(scene, "kills_its_parent", os.getpid(), bystander.pid)
+        assert "started" in done.stdout
+        assert "could not" in done.stdout
+        assert bystander.poll() is None
+        bystander.kill()
+    assert done.exit_code != 0
+    assert left(scene.job) == []
+
+
+def test_daemonises(scene: Scene) -> None:
+    beat = scene.job / "beat"
+    done = attack(scene, "daemonises", beat)
+    assert done.exit_code == 0
+    assert "left one behind" in done.stdout
+    assert left(scene.job) == []
+    size = beat.stat().st_size
+    time.sleep(0.1)
+    assert beat.stat().st_size == size
+
+
+def test_rewrites_results(scene: Scene) -> None:
+    given = scene.root / "given.json"
+    given.write_text("reference")
+    (scene.job / "result.json").write_text("{}")
+    done = attack(scene, "rewrites_results", scene.job, scene.record, given)
+    assert "done" in done.stdout, done.stderr
+    assert "changed" not in done.stdout
+    assert (scene.record.read_text(), given.read_text()) == (SECRET, "reference")
+    for name in ("result.json", "fifo.json", "folder.json", "out/run.json", "sparse.json", "missing.json"):
+        with pytest.raises(DamagedData, match=name):
+            read_result(scene.job, name, MIB)
+    assert read_result(scene.job, "honest.json", MIB) == b"{}"
+    left_there = {path.name for path in scene.job.iterdir()}
+    assert left_there == {"honest.json", "folder.json", "sparse.json", "as_root"}, "links and pipes do not get out"
+    if os.geteuid() == 0:
+        found = (scene.job / "as_root").stat()
+        assert found.st_uid == 0
+        assert not found.st_mode & (stat.S_ISUID | stat.S_ISGID)
+
+
+def test_it_dies_with_us(scene: Scene) -> None:
+    program = (
+        "import sys; from pathlib import Path; from ncu_assist.executors.sandbox import Places, Sandbox;"
+        f"job = Path({str(scene.job)!r});"
+        f"Sandbox(Places((job,)), runner={scene.runner!r}).run(['sh', '-c', 'echo > up; sleep 60'], cwd=job)"
+    )
+    with subprocess.Popen([sys.executable, "-c", program]) as parent:
+        assert soon(lambda: (scene.job / "up").exists(), 10.0)
+        parent.kill()
+    assert soon(lambda: left(scene.job) == [])
