@@ -14,7 +14,7 @@ import torch
 from ncu_assist.backends.base import Call
 from ncu_assist.harness import accelerator
 from ncu_assist.harness.names import COPY, EMPTY
-from ncu_assist.harness.problem import Problem
+from ncu_assist.harness.problem import Problem, Tensors
 from ncu_assist.harness.request import Request
 from ncu_assist.harness.stopwatch import Stopwatch
 
@@ -65,7 +65,14 @@ def entries(
     The copy moves as many bytes as the workload has to, half read and half written; without memory for it there is
     none. Raises torch's out-of-memory error if the inputs and outputs do not fit.
     """
-    inputs, outputs = problem.inputs(seed), problem.outputs()
+    return entries_on(calls, problem, (problem.inputs(seed), problem.outputs()), stopwatch)
+
+
+def entries_on(
+    calls: Mapping[str, Call], problem: Problem, arguments: tuple[Tensors, Tensors], stopwatch: Stopwatch
+) -> dict[str, Callable[[], None]]:
+    """Return the same on inputs and outputs that are there already."""
+    inputs, outputs = arguments
     integers = problem.workload.integers
     runs = {name: _bind(call, inputs, outputs, integers) for name, call in calls.items()}
     runs[EMPTY] = stopwatch.empty

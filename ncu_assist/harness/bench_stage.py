@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from ncu_assist.harness import accelerator, bench, events, results
@@ -17,18 +18,29 @@ Runs = dict[str, Callable[[], None]]
 
 def run_bench(session: Session) -> None:
     """Time all versions on every workload that has no samples yet, and record temperature and throttle reasons."""
+    stopwatch = stopwatch_of(session)
+    with conditions(session) as reasons:
+        for problem in session.problems():
+            if not results.samples_path(session.out, problem.workload.name).is_file():
+                _bench_workload(session, problem, stopwatch, reasons)
+
+
+@contextmanager
+def conditions(session: Session) -> Iterator[set[str]]:
+    """Record temperature and throttle reasons of what is timed in a with block, which adds to the reasons it is given.
+
+    Nothing is recorded of a block that raises.
+    """
     before, reasons = session.nvml.temperature_c(), set(session.nvml.throttle_reasons() or ())
-    stopwatch = _stopwatch(session)
-    for problem in session.problems():
-        if not results.samples_path(session.out, problem.workload.name).is_file():
-            _bench_workload(session, problem, stopwatch, reasons)
+    yield reasons
     after = session.nvml.temperature_c()
     seen = None if session.nvml.throttle_reasons() is None else tuple(sorted(reasons))
     temperature = None if before is None or after is None else (before, after)
     results.write_facts(session.out, replace(session.facts(), temperature_c=temperature, throttle_reasons=seen))
 
 
-def _stopwatch(session: Session) -> Stopwatch:
+def stopwatch_of(session: Session) -> Stopwatch:
+    """Return the stopwatch for the device of a session."""
     if session.device != "cuda" or session.request.helpers is None:
         return HostStopwatch()
     return DeviceStopwatch(session.request.helpers, session.request.settings.flush)
@@ -42,7 +54,7 @@ def _bench_workload(session: Session, problem: Problem, stopwatch: Stopwatch, re
         if version in runs and session.attempt(Event("begin", "bench", version, name), runs[version]):
             del runs[version]
     while any(version in runs for version in versions):
-        watch = _Watch(session, name, reasons)
+        watch = BenchWatch(session, name, reasons)
         try:
             samples = bench.run(runs, name, session.request, stopwatch, watch.progress())
         except Exception as error:
@@ -80,7 +92,7 @@ def _prepare(session: Session, problem: Problem, versions: list[str], stopwatch:
         accelerator.synchronize(session.device)
 
 
-class _Watch:
+class BenchWatch:
     """Announces each call and each round, and looks at the throttle reasons now and then."""
 
     def __init__(self, session: Session, workload: str, reasons: set[str]) -> None:

@@ -52,9 +52,10 @@ class Problem:
 
     def outputs(self) -> Tensors:
         """Return uninitialized outputs."""
+        kernel, workload = self.kernel, self.workload
         return tuple(
-            torch.empty(self.kernel.shape(o, self.workload), dtype=getattr(torch, o.dtype), device=self.device)
-            for o in self.kernel.outputs
+            torch.empty(kernel.shape(o, workload), dtype=getattr(torch, kernel.dtype(o, workload)), device=self.device)
+            for o in kernel.outputs
         )
 
     def _ask(self, function: str, *arguments: Any) -> Tensors:

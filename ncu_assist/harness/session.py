@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 from ncu_assist.backends import BACKENDS
 from ncu_assist.backends.base import Call
@@ -39,7 +40,11 @@ class Session:
         self.calls: dict[str, Call] = {}
         if str(self.kernel.folder) not in sys.path:
             sys.path.append(str(self.kernel.folder))  # a Python version may import a neighbour
-        self._module = import_file(self.kernel.reference)
+
+    @cached_property
+    def _module(self) -> Any:
+        """reference.py, imported when it is first asked for: an exam has none."""
+        return import_file(self.kernel.reference)
 
     def facts(self) -> results.Facts:
         """Return where and with what this child measures."""

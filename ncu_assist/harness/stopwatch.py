@@ -6,6 +6,7 @@ import ctypes
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy
@@ -40,19 +41,28 @@ class Stopwatch(Protocol):
 
 
 class HostStopwatch:
-    """Times on a CPU by the wall clock; the bench's logic is tested with it."""
+    """Times on a CPU by the wall clock; the bench's logic is tested with it.
+
+    The clock is looked up now: what is loaded later cannot put another in its place.
+    """
+
+    def __init__(self) -> None:
+        self._now = time.perf_counter_ns
 
     def time(self, call: Callable[[], None]) -> Reading:
-        start = time.perf_counter_ns()
+        start = self._now()
         call()
-        return Reading(float(time.perf_counter_ns() - start), float("nan"), False)
+        return Reading(float(self._now() - start), float("nan"), False)
 
     def empty(self) -> None:
         pass
 
 
 class DeviceStopwatch:
-    """Times on the GPU, on the default stream: every backend's work is ordered with it, whatever stream it takes."""
+    """Times on the GPU, on the default stream: every backend's work is ordered with it, whatever stream it takes.
+
+    What measures is looked up now: what is loaded later cannot put something else in its place.
+    """
 
     def __init__(self, library: str, flush: Flush) -> None:
         self._library = ctypes.CDLL(library)
@@ -64,8 +74,10 @@ class DeviceStopwatch:
         # Pinned memory has one address for host and device; numpy writes it without going through a stream.
         self._flags = torch.zeros(2, dtype=torch.int32, pin_memory=True)
         self._stamps = torch.zeros(2, self._sms, 2, dtype=torch.int64, pin_memory=True)
-        self._start = torch.cuda.Event(enable_timing=True)
-        self._stop = torch.cuda.Event(enable_timing=True)
+        start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        self._start, self._stop = start.record, stop.record
+        self._elapsed_ms = partial(start.elapsed_time, stop)
+        self._synchronize, self._current_stream = torch.cuda.synchronize, torch.cuda.current_stream
 
     def time(self, call: Callable[[], None]) -> Reading:
         flags, stamps = self._flags.numpy(), self._stamps.numpy()
@@ -75,14 +87,14 @@ class DeviceStopwatch:
             self._launch("hold", self._flags.data_ptr(), self._flags.data_ptr() + 4, ctypes.c_int64(HOLD_LIMIT_NS))
             self._stamp(0)
             self._empty_cache()
-            self._start.record()
+            self._start()
             call()
-            self._stop.record()
+            self._stop()
             self._stamp(1)
         finally:
             flags[0] = 1
-        torch.cuda.synchronize()
-        time_ns = self._start.elapsed_time(self._stop) * NS_PER_MS
+        self._synchronize()
+        time_ns = self._elapsed_ms() * NS_PER_MS
         return Reading(time_ns, sm_clock_mhz(stamps), bool(flags[1]))
 
     def empty(self) -> None:
@@ -100,7 +112,7 @@ class DeviceStopwatch:
 
     def _launch(self, name: str, *arguments: Any) -> None:
         values = [a if isinstance(a, ctypes.c_int64) else ctypes.c_void_p(a) for a in arguments]
-        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+        stream = ctypes.c_void_p(self._current_stream().cuda_stream)
         status = self._library[f"bench_{name}"](*values, stream)
         if status != 0:
             raise RuntimeError(f"CUDA error: bench_{name} returned cudaError_t {status}")

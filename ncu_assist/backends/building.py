@@ -1,0 +1,73 @@
+"""A build in a process of its own: what a parent asks of it, and what it leaves, as files.
+
+A draft is built by such a process inside a sandbox: a compiler reads whatever file a source includes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from ncu_assist.backends.base import BuildOutcome
+
+REQUEST, OUTCOMES, PROBLEM = "build_request.json", "build_outcomes.json", "build_problem.json"
+
+
+@dataclass(frozen=True)
+class BuildRequest:
+    """Versions of a kernel folder to build below ``work``; the outcomes go into ``out``."""
+
+    kernel_folder: str
+    versions: tuple[str, ...]
+    work: str
+    out: str
+
+
+@dataclass(frozen=True)
+class Built:
+    """The outcome of one version, as ``BuildOutcome`` says it; ``artifact`` None where it does not compile."""
+
+    version: str
+    artifact: str | None
+    log: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why nothing could be built: an error of the environment."""
+
+    message: str
+    hint: str
+    exit_code: int
+
+
+def command(request: BuildRequest) -> list[str]:
+    """Write a request into its folder and return the program that does what it asks."""
+    path = Path(request.out) / REQUEST
+    path.write_bytes(msgspec.json.encode(request))
+    return [sys.executable, "-m", "ncu_assist.backends", str(path)]
+
+
+def encode(outcomes: Mapping[str, BuildOutcome]) -> bytes:
+    """Return outcomes as ``decode`` reads them."""
+    rows = [
+        Built(name, None if one.artifact is None else str(one.artifact), one.log, one.seconds)
+        for name, one in outcomes.items()
+    ]
+    return msgspec.json.encode(rows)
+
+
+def decode(data: bytes) -> dict[str, BuildOutcome]:
+    """Return what ``encode`` wrote, by version; raises msgspec.DecodeError for anything else."""
+    rows = msgspec.json.decode(data, type=list[Built])
+    return {
+        row.version: BuildOutcome(
+            row.version, None if row.artifact is None else Path(row.artifact), row.log, False, row.seconds
+        )
+        for row in rows
+    }

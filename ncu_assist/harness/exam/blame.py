@@ -1,0 +1,52 @@
+"""What a sandboxed process told and how it ended: whether the draft is to blame, or what is around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ncu_assist.errors import NcuAssistError, StageFailed
+from ncu_assist.harness.client import ERRORS, STDERR_TAIL, Watch, what_happened
+from ncu_assist.harness.events import Event, parse
+from ncu_assist.harness.exam.sealing import TRIPPED
+from ncu_assist.harness.results import Failure
+from ncu_assist.process import Completed
+
+
+class Story:
+    """Of the events of a sandboxed process those that matter afterwards, however many there are."""
+
+    def __init__(self, draft: str, on_event: Callable[[Event], None] = lambda event: None) -> None:
+        self.draft, self.draft_was_loaded, self.tripped = draft, False, False
+        self._on_event = on_event
+
+    def line(self, line: str) -> None:
+        """Take one line of the process's stdout."""
+        event = parse(line)
+        if event is not None:
+            self.tell(event)
+
+    def tell(self, event: Event) -> None:
+        """Take an event and pass it on."""
+        if (event.event, event.stage, event.version) == ("begin", "load", self.draft):
+            self.draft_was_loaded = True
+        self.tripped = self.tripped or (event.event, event.stage) == ("failed", TRIPPED)
+        self._on_event(event)
+
+
+def blame(completed: Completed, watch: Watch, story: Story) -> Failure | None:
+    """Return how the draft failed where its process did not end well, None where it did.
+
+    Whatever is told after the draft was loaded, the draft may have told. Raises what the process reported before.
+    """
+    if completed.exit_code == 0 and not completed.timed_out:
+        return None
+    happened = what_happened(completed, watch.limit_s)
+    if story.draft_was_loaded:
+        last = watch.fatal or watch.current
+        told = watch.fatal or watch.problem
+        words = told.text if told and told.text else happened
+        return Failure(story.draft, last.stage if last else "exam", last.workload if last else "", words, True)
+    if watch.problem is not None:
+        raise ERRORS.get(watch.problem.exit_code, NcuAssistError)(watch.problem.text, watch.problem.hint)
+    words = completed.stderr[-STDERR_TAIL:].strip()
+    raise StageFailed(f"the sandboxed process {happened}\n{words}".rstrip(), "ncu-assist doctor")

@@ -1,0 +1,34 @@
+"""Taking what a sandbox left: files of a bounded size, read without being led anywhere else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from ncu_assist.errors import DamagedData
+from ncu_assist.executors.sandbox import read_result
+
+SMALL_LIMIT = 32 << 20  # bytes of a file of results; the samples of 1,000 rounds take 0.1 MB
+
+
+def read_exactly(folder: Path, name: str, size: int) -> bytearray:
+    """Return the bytes of a regular file in ``folder``; raises DamagedData unless it has exactly ``size`` of them."""
+    data = read_result(folder, name, size)
+    if len(data) != size:
+        raise DamagedData(f"{name}, a result of a program in the sandbox, has {len(data)} bytes, not {size}")
+    return bytearray(data)
+
+
+def take(folder: Path, names: Iterable[str], into: Path) -> tuple[str, ...]:
+    """Copy those of the files that are there and regular and small; return what is wrong with others, in words."""
+    into.mkdir(parents=True, exist_ok=True)
+    faults = []
+    for name in names:
+        if not os.path.lexists(folder / name):
+            continue
+        try:
+            (into / name).write_bytes(read_result(folder, name, SMALL_LIMIT))
+        except DamagedData as error:
+            faults.append(error.message)
+    return tuple(faults)

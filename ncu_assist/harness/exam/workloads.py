@@ -1,0 +1,35 @@
+"""Which workloads a draft is examined on: the default one and two others, so that no shape can be built in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ncu_assist.spec import Kernel, Version, Workload
+
+OTHERS = 2
+BYTES_LIMIT = 256 << 20  # that a call moves, of the others: questions and answers pass through files, at about 1 GB/s
+
+
+def examined_workloads(kernel: Kernel, version: Version, limit: int = BYTES_LIMIT) -> tuple[Workload, ...]:
+    """Return the workloads to examine a version on, the default one first.
+
+    The others are those that bring most integers that were not seen yet, of equals the cheapest; without any that is
+    within ``limit`` bytes and served there are fewer.
+    """
+    chosen = [kernel.default_workload]
+    left = [w for w in kernel.workloads if not w.default and version.serves(w) and _bytes(kernel, w) <= limit]
+    while left and len(chosen) <= OTHERS:
+        best = min(left, key=lambda w: (-_news(w, chosen), _bytes(kernel, w)))
+        chosen.append(best)
+        left.remove(best)
+    return tuple(chosen)
+
+
+def _news(workload: Workload, chosen: Sequence[Workload]) -> int:
+    """Return how many integers (and whether the dtype) of a workload no chosen one has."""
+    news = workload.integers.items() - {pair for w in chosen for pair in w.integers.items()}
+    return len(news) + (workload.dtype not in {w.dtype for w in chosen})
+
+
+def _bytes(kernel: Kernel, workload: Workload) -> int:
+    return kernel.algorithmic_bytes(workload)

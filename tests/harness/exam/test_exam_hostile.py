@@ -1,0 +1,149 @@
+"""What a draft does to its process, to its results and to the events is the draft's failure, never an answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from cheats_on_cpu import RIGHT
+from requirements import needs
+
+pytest.importorskip("torch")
+
+from exam_room import in_processes, in_this_process, plan_of
+
+from ncu_assist.errors import EnvironmentProblem, StageFailed, UsageProblem
+from ncu_assist.executors.local import Local
+from ncu_assist.executors.sandbox import Overflow, sandbox_for
+from ncu_assist.harness.exam.client import Limits
+from ncu_assist.harness.results import FAILURES
+from ncu_assist.process import Completed
+
+LEAVES = "import os\n\n\ndef add_one(x, y):\n    os._exit(0)\n"
+CRASHES = "def add_one(x, y):\n    import os, signal\n    os.kill(os.getpid(), signal.SIGSEGV)\n"
+HANGS = "def add_one(x, y):\n    import time\n    time.sleep(60)\n"
+CHATS = 'def add_one(x, y):\n    while True:\n        print(\'\\n{"event":"round"}\', flush=True)\n'
+RAISES = "def add_one(x, y):\n    raise ValueError('no luck')\n"
+LIES = (
+    "import json\nprint('\\n' + json.dumps({'event': 'problem', 'text': 'no GPU', 'exit_code': 6}), flush=True)\n"
+    "raise SystemExit(6)\n"
+)
+SPIES = (
+    "import pathlib, sys\n\nROOT = pathlib.Path(sys.argv[2]).parent.parent\n"
+    "SEEN = [*ROOT.rglob('secret/*'), *ROOT.parents[2].rglob('kernels/*/v0_right.py')]\n"
+    "assert [f for f in SEEN if not f.is_relative_to(ROOT / 'inside')] == [], SEEN\n\n\n"
+) + RIGHT
+REPLACES = (
+    "import os, pathlib, sys, time\n\n\ndef late():\n    out = pathlib.Path(sys.argv[2]).parent.parent / 'out'\n"
+    "    while not [*out.rglob('samples-*.parquet')]:\n        time.sleep(0.01)\n    time.sleep(0.3)\n"
+    "    for file in out.rglob('samples-*'):\n        file.unlink()\n        file.symlink_to('/etc/passwd')\n"
+    "    for file in out.rglob('answer-*'):\n        file.unlink()\n        os.mkfifo(file)\n"
+    "    for file in out.rglob('facts.json'):\n        file.write_text('{')\n\n\n"
+    "if os.fork() == 0:\n    late()\n    os._exit(0)\n\n\n"
+) + RIGHT
+
+
+@needs("torch")
+@pytest.mark.parametrize(
+    ("source", "failure", "reason"),
+    [
+        (CRASHES, "check small: crashed with signal 11 (SIGSEGV)", "no answer came"),
+        (RAISES, "check small: ValueError: no luck; check odd: ValueError: no luck", "no answer came"),
+        (LIES, "load: no GPU", "no answer came"),
+        ("def other():\n    pass\n", "load: v1_draft.py defines no function 'add_one'", "no answer came"),
+    ],
+)
+def test_a_draft_that_ends_its_process_has_failed(source: str, failure: str, reason: str, tmp_path: Path) -> None:
+    examined = in_processes(plan_of(tmp_path, source), tmp_path)
+    assert examined.measured.failures == {"v1_draft": failure}
+    assert {check.reason for check in examined.measured.checks["v1_draft"]} == {reason}
+    assert examined.suspicions == ()
+
+
+@pytest.mark.parametrize("condition", ["CALLS[0] == 4", "CALLS[0] > 9", "x.numel() != 1024"])
+def test_a_draft_that_fails_now_and_then_has_failed_and_is_no_cheat(condition: str, tmp_path: Path) -> None:
+    source = f"CALLS = [0]\n\n\ndef add_one(x, y):\n    CALLS[0] += 1\n    if {condition}:\n        raise ValueError\n"
+    examined = in_this_process(plan_of(tmp_path, source + "    torch.add(x, 1.0, out=y)\n"), tmp_path)
+    assert "ValueError" in examined.measured.failures["v1_draft"]
+    assert examined.suspicions == ()
+
+
+class Overflowing:
+    """An executor whose program was ended for writing too much."""
+
+    name = "overflowing"
+
+    def run(self, *arguments: object, **how: object) -> Completed:
+        raise Overflow("it wrote 5 GiB")
+
+
+def test_writing_too_much_is_the_drafts_failure(tmp_path: Path) -> None:
+    examined = in_processes(plan_of(tmp_path, RIGHT), tmp_path, executor=Overflowing())
+    assert examined.measured.failures == {"v1_draft": "exam: it wrote 5 GiB"}
+
+
+def test_whoever_leaves_early_has_answered_nothing(tmp_path: Path) -> None:
+    examined = in_processes(plan_of(tmp_path, LEAVES), tmp_path)
+    assert [check.passed for check in examined.measured.checks["v1_draft"]] == [False, False]
+    assert examined.measured.samples is None
+
+
+@pytest.mark.parametrize(
+    ("source", "limits"), [(HANGS, Limits(silence_s=0.5, total_s=60)), (CHATS, Limits(silence_s=60, total_s=4))]
+)
+def test_silence_and_chatter_both_end(source: str, limits: Limits, tmp_path: Path) -> None:
+    examined = in_processes(plan_of(tmp_path, source), tmp_path, ("check",), limits)
+    assert "was ended" in examined.measured.failures["v1_draft"]
+
+
+def test_results_that_are_replaced_are_not_followed(tmp_path: Path) -> None:
+    examined = in_processes(plan_of(tmp_path, REPLACES), tmp_path)
+    said = {s.words.removeprefix("what the draft's process left is damaged: ") for s in examined.suspicions}
+    assert any("samples-small.parquet" in words and "symbolic links" in words for words in said)
+    assert any(words.startswith("facts.json: Input data was truncated") for words in said)
+    assert {s.id for s in examined.suspicions} == {"results"}
+    assert examined.measured.samples is None
+    reasons = {check.reason for check in examined.measured.checks["v1_draft"]}
+    assert all(reason.endswith("is not a regular file") for reason in reasons)
+
+
+@needs("torch")
+def test_in_a_sandbox_it_is_the_same(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, SPIES)
+    try:
+        sandbox = sandbox_for(tmp_path, (plan.folders.writable,), (plan.folders.readable,))
+    except EnvironmentProblem as problem:
+        pytest.skip(problem.message)
+    examined = in_processes(plan, tmp_path, executor=replace(sandbox, local=Local(tmp_path / "locks")))
+    assert examined.suspicions == ()
+    assert examined.measured.failures == {}
+    assert [check.reason for check in examined.measured.checks["v1_draft"]] == ["", ""]
+    assert examined.measured.samples is not None
+
+
+def test_without_a_sandbox_a_draft_sees_more(tmp_path: Path) -> None:
+    assert (
+        "AssertionError" in in_processes(plan_of(tmp_path, SPIES), tmp_path, ("check",)).measured.failures["v1_draft"]
+    )
+
+
+def test_hooks_at_the_end_do_not_run(tmp_path: Path) -> None:
+    hook = f"import atexit, pathlib\n\natexit.register(pathlib.Path({str(tmp_path / 'hooked')!r}).touch)\n\n\n"
+    assert in_processes(plan_of(tmp_path, hook + RIGHT), tmp_path, ("check",)).suspicions == ()
+    assert not (tmp_path / "hooked").exists()
+
+
+def test_what_ends_before_the_draft_is_loaded_is_not_its_fault(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, RIGHT)
+    plan.kernel.folder.joinpath("kernel.toml").write_text("summary = 1")
+    with pytest.raises(UsageProblem, match="must be a str"):
+        in_processes(plan, tmp_path)
+
+
+def test_a_wrong_reference_ends_the_exam(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, RIGHT)
+    (Path(plan.secret.kernel_folder) / "reference.py").write_text("def make_inputs(w, s, d):\n    return 1 / 0\n")
+    with pytest.raises(StageFailed, match="make_inputs fails: ZeroDivisionError"):
+        in_processes(plan, tmp_path)
+    assert not list(plan.folders.writable.rglob(FAILURES))
