@@ -11,13 +11,15 @@ from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.expression import evaluate
 
 VERSION_FILE = re.compile(r"v(\d+)_(\w+)\.(cu|py)")
-DTYPES_LINE = re.compile(r"^(?://|#|\s\*|\s*)\s*dtypes:\s*(.+)$", re.MULTILINE)
+# Within a line: \s would take the square of a file of blank lines, and a draft may be one.
+DTYPES_LINE = re.compile(r"^[ \t]*(?://|#|\*)?[ \t]*dtypes:[ \t]*(.+)$", re.MULTILINE)
 HEADER_COMMENT = {
     ".cu": re.compile(rb"\A(?:[ \t]*(?://[^\n]*)?\r?\n)*"),
     ".py": re.compile(rb"\A(?:[ \t]*(?:#[^\n]*)?\r?\n)*"),
 }
-LOCAL_INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+LOCAL_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"\n]+)"', re.MULTILINE)
 DTYPE_BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int64": 8, "int32": 4, "uint8": 1}
+OF_WORKLOAD = "workload"  # an output's dtype where it has that of the inputs
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Output:
     """One tensor a kernel writes. ``shape`` holds expressions over the workload's integers."""
 
     name: str
-    dtype: str
+    dtype: str  # perhaps OF_WORKLOAD: ask Kernel.dtype
     shape: tuple[str, ...]
 
 
@@ -104,6 +106,10 @@ class Kernel:
         """Return the shape of an output for a workload."""
         return tuple(evaluate(size, workload.integers) for size in output.shape)
 
+    def dtype(self, output: Output, workload: Workload) -> str:
+        """Return the dtype of an output for a workload."""
+        return workload.dtype if output.dtype == OF_WORKLOAD else output.dtype
+
     def version(self, name: str) -> Version:
         """Return the version called ``v3`` or ``v3_global_memory``; raises UsageProblem with the nearest name."""
         for version in self.versions:
@@ -125,9 +131,8 @@ class Kernel:
             return (self.default_workload,)
         found = tuple(w for w in self.workloads if name in ("all", w.name))
         if not found:
-            raise UsageProblem(
-                f"{self.name} has no workload '{name}'", did_you_mean(name, ["all", *(w.name for w in self.workloads)])
-            )
+            known = ["all", *(w.name for w in self.workloads)]
+            raise UsageProblem(f"{self.name} has no workload '{name}'", did_you_mean(name, known))
         return found
 
 

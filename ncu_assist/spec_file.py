@@ -8,7 +8,7 @@ from typing import Any
 
 from ncu_assist.errors import NcuAssistError, UsageProblem, did_you_mean
 from ncu_assist.project import Project
-from ncu_assist.spec import DTYPE_BYTES, Kernel, Output, Tolerance, Workload, discover_versions
+from ncu_assist.spec import DTYPE_BYTES, OF_WORKLOAD, Kernel, Output, Tolerance, Workload, discover_versions
 
 FILE = "kernel.toml"
 KEYS: dict[str, type] = {
@@ -102,7 +102,8 @@ def _dtype(value: str, where: str) -> str:
 def _output(name: str, value: Any) -> Output:
     where = f"output '{name}'"
     _check_keys(_table(value, where), {"dtype": str, "shape": list}, where)
-    return Output(name, _dtype(value["dtype"], where), tuple(str(size) for size in value["shape"]))
+    dtype = value["dtype"] if value["dtype"] == OF_WORKLOAD else _dtype(value["dtype"], where)
+    return Output(name, dtype, tuple(str(size) for size in value["shape"]))
 
 
 def _tolerance(dtype: str, value: Any) -> Tolerance:
@@ -135,9 +136,9 @@ def _table(value: Any, where: str) -> dict[str, Any]:
 def _check_consistency(kernel: Kernel) -> None:
     if [w.default for w in kernel.workloads].count(True) != 1:
         raise UsageProblem("exactly one workload must say default = true")
-    for output in kernel.outputs:
-        if output.dtype not in kernel.tolerances:
-            raise UsageProblem(f"there is no [tolerance.{output.dtype}] for output '{output.name}'")
+    for name, dtype in sorted({(o.name, kernel.dtype(o, w)) for o in kernel.outputs for w in kernel.workloads}):
+        if dtype not in kernel.tolerances:
+            raise UsageProblem(f"there is no [tolerance.{dtype}] for output '{name}'")
     tensors = {*kernel.inputs, *(o.name for o in kernel.outputs)}
     for workload in kernel.workloads:
         known = tensors | set(workload.integers)

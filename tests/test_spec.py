@@ -5,7 +5,7 @@ from kernel_folder import PYTHON_VERSION, TOML, write_kernel
 
 from ncu_assist.errors import UsageProblem
 from ncu_assist.project import Project, find_project
-from ncu_assist.spec import Kernel, header_comment, source_files, source_sha256
+from ncu_assist.spec import Kernel, discover_versions, header_comment, source_files, source_sha256
 from ncu_assist.spec_file import kernel_names, load_kernel, read_kernel
 
 
@@ -135,3 +135,10 @@ def test_what_the_header_comment_says_does_not_change_the_source(tmp_path: Path)
 )
 def test_the_header_comment_without_its_signs(code: str, suffix: str, said: str) -> None:
     assert header_comment(code.encode(), suffix) == said
+
+
+@pytest.mark.timeout(20)
+def test_a_file_of_blank_lines_is_read_soon(tmp_path: Path) -> None:
+    folder = write_kernel(tmp_path, {"v0_blank.cu": " \n" * 50_000})
+    assert discover_versions(folder)[0].dtypes == ()
+    assert source_files(folder / "v0_blank.cu") == (folder / "v0_blank.cu",)

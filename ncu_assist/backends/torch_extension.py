@@ -20,7 +20,9 @@ from ncu_assist.backends.python import entry_point
 from ncu_assist.errors import EnvironmentProblem, StageFailed
 from ncu_assist.spec import Kernel, Version, source_files
 
-TORCH_HEADER = re.compile(r"^\s*#\s*include\s*[<\"]torch/(extension|library|all|types|torch)\.h[>\"]", re.MULTILINE)
+TORCH_HEADER = re.compile(
+    r"^[ \t]*#[ \t]*include[ \t]*[<\"]torch/(extension|library|all|types|torch)\.h[>\"]", re.MULTILINE
+)
 CHILD = "ncu_assist.backends.torch_extension_build"
 TIMEOUT_S = 1800.0  # half a minute a file is usual; templates of CUTLASS take many
 SUFFIX = ".so"
