@@ -8,11 +8,15 @@ from pathlib import Path
 from typing import Literal
 
 from ncu_assist.diff import Diff
+from ncu_assist.drafts import StoredDraft
+from ncu_assist.drafts.records import Draft
 from ncu_assist.errors import StageFailed
 from ncu_assist.record import Source
 from ncu_assist.store import Damage, StoredRun
 from ncu_assist.store.findings import Judged
 from ncu_assist.verdict import Verdict
+
+EVERY_DRAFT_REJECTED, UNPROVEN = 3, 4  # exit codes (design.md, Contracts)
 
 
 @dataclass(frozen=True)
@@ -146,7 +150,7 @@ class KernelLadder:
     """The history of a kernel with what its page says besides: what each version tried, every run, what is damaged.
 
     ``tried`` is the comment at the top of a version's archived source, by version. ``state`` is None where no run can
-    be read.
+    be read. ``drafts`` are those of models, the oldest first.
     """
 
     history: History
@@ -154,6 +158,8 @@ class KernelLadder:
     tried: Mapping[str, str]
     runs: tuple[StoredRun, ...]  # newest first
     damaged: tuple[Damage, ...]
+    drafts: tuple[Draft, ...] = ()
+    damaged_drafts: tuple[Damage, ...] = ()
 
 
 # what writing pages came to
@@ -180,3 +186,25 @@ class Written:
     asked: WrittenPage
     problems: tuple[str, ...] = ()
     exit_code: int = 0
+
+
+@dataclass(frozen=True)
+class Suggested:
+    """The drafts of a suggestion in the order in which they were made; ``files`` are versions written of some.
+
+    ``ended`` says what ended the work before its time, a budget or a model without an answer; ``dropped`` what the
+    first prompt had no room for. Both are empty for nothing.
+    """
+
+    drafts: tuple[StoredDraft, ...]
+    files: tuple[Path, ...] = ()
+    ended: str = ""
+    dropped: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """0; 3 where every draft was rejected; 4 where none was kept and one could not be proved."""
+        fates = {stored.draft.fate for stored in self.drafts}
+        if not fates or "kept" in fates or "drafted" in fates or self.files:
+            return 0
+        return UNPROVEN if "unproven" in fates else EVERY_DRAFT_REJECTED

@@ -14,18 +14,21 @@ from ncu_assist.errors import DamagedData
 def command(as_json: bool) -> int:
     """Read every file of the archive and hold it against the hashes, counts and schema of its run.
 
-    Exit code 7 when anything is damaged; each damaged run is named.
+    Drafts too. Exit code 7 when anything is damaged; each damaged run or draft is named.
     """
+    from ncu_assist.drafts import DraftArchive
     from ncu_assist.render.json import verify_json
     from ncu_assist.render.terminal import verify_text
     from ncu_assist.store import Store
 
-    store = Store(options.current_project().reports)
+    reports = options.current_project().reports
+    store = Store(reports)
     with progress() as reporter:
         reporter.status("reading the archive")
-        damages, runs = store.verify(), len(store.runs())
+        archive = DraftArchive(reports)
+        damages, counts = [*store.verify(), *archive.verify()], (len(store.runs()), len(archive.drafts()))
     if as_json:
-        write_json(verify_json(damages, runs))
+        write_json(verify_json(damages, *counts))
     else:
-        write(verify_text(damages, runs))
+        write(verify_text(damages, *counts))
     return DamagedData.exit_code if damages else 0

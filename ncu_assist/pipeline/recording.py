@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from dataclasses import replace
+from pathlib import Path
 
+from ncu_assist.drafts import RUNS, DraftArchive, StoredDraft, runs_below
 from ncu_assist.errors import DamagedData
 from ncu_assist.ncu import blanking, compressed, report_file
 from ncu_assist.store import Store, StoredRun
@@ -29,6 +32,23 @@ def record(stored: StoredRun, target: Store, workload: str) -> StoredRun:
         notes.append(f"the report holds the launches of {workload}; the metrics hold all")
     run = replace(stored.run, source="recorded", machine=None, notes=tuple(notes), files={}, digest="")
     return target.save(run, files)
+
+
+def record_draft(stored: StoredDraft, target: DraftArchive, workload: str) -> StoredDraft:
+    """Save a draft as recorded, the runs of its proof recorded too; the version that it became is not shipped with it.
+
+    Raises as ``record`` and ``DraftArchive.save`` do.
+    """
+    files = {name: stored.read(name) for name in stored.files if not name.startswith(f"{RUNS}/")}
+    files |= {name: _blank_text(files[name]) for name in LOGS if name in files}
+    draft = stored.draft
+    proof = replace(draft.proof, run="") if draft.proof else None
+    with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
+        for run in Store(stored.folder / RUNS).runs(draft.kernel):
+            record(run, Store(Path(folder)), workload)
+        return target.save(
+            replace(draft, source="recorded", version="", proof=proof), {**files, **runs_below(Path(folder))}
+        )
 
 
 def _small_report(stored: StoredRun, workload: str) -> bytes | None:

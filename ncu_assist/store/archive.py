@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ncu_assist.errors import DamagedData
 from ncu_assist.record import Run
-from ncu_assist.store.naming import TEMPORARY_PREFIX, is_folder_name, version_order
+from ncu_assist.store.naming import DRAFTS, TEMPORARY_PREFIX, is_folder_name, version_order
 from ncu_assist.store.reading import Damage, StoredRun, open_run
 from ncu_assist.store.verifying import problems_of
 from ncu_assist.store.writing import write_run
@@ -62,13 +62,15 @@ class Store:
         return found
 
     def _folders(self, kernel: str | None, version: str | None) -> Iterator[Path]:
-        """Yield run folders; a name that could not have been saved, such as ``..``, matches nothing."""
+        """Yield run folders and no drafts; a name that could not have been saved, such as ``..``, matches nothing."""
         for level in (kernel, version):
             if level not in (None, "*") and not is_folder_name(str(level)):
                 return
         for folder in sorted(self.reports.glob(f"{kernel or '*'}/{version or '*'}/*")):
             real = not any(p.is_symlink() for p in (folder, folder.parent, folder.parent.parent))
-            if real and folder.is_dir() and all(is_folder_name(part) for part in folder.parts[-3:]):
+            if folder.parts[-2] == DRAFTS or not real:
+                continue
+            if folder.is_dir() and all(is_folder_name(part) for part in folder.parts[-3:]):
                 yield folder
 
     def _leftovers(self) -> list[Path]:

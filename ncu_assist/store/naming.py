@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 
 FOLDER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,127}")  # no leading dot or dash, no separator
 RUN_JSON = "run.json"
+DRAFTS = "suggest"  # the folder of a kernel that holds its drafts and no version's runs
 TEMPORARY_PREFIX = ".writing-"  # a folder that a save has not finished; the leading dot keeps it out of every listing
 VERSION_NUMBER = re.compile(r"v(\d+)(?:_.*)?")
 

@@ -7,13 +7,13 @@ import errno
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ncu_assist.errors import EnvironmentProblem, UsageProblem
 from ncu_assist.record import FileFact, Run, encode
-from ncu_assist.store.naming import RUN_JSON, TEMPORARY_PREFIX, is_file_name, is_folder_name
+from ncu_assist.store.naming import DRAFTS, RUN_JSON, TEMPORARY_PREFIX, is_file_name, is_folder_name
 
 CHUNK = 1 << 20
 HINTS = {
@@ -33,40 +33,69 @@ def write_run(reports: Path, run: Run, files: Mapping[str, bytes | Path]) -> Pat
     for a run that exists already or a name that cannot be a folder or file, EnvironmentProblem when writing fails;
     nothing is left behind then.
     """
-    _check_names(run, files)
-    parent = reports / run.kernel / run.version
-    folder, temporary = parent / run.run_id, parent / f"{TEMPORARY_PREFIX}{run.run_id}-{os.getpid()}"
-    if folder.exists():
-        raise _exists(run)
-    with _nothing_left(temporary, reports):
+    check_names({"kernel": run.kernel, "version": run.version, "run": run.run_id}, files)
+    if run.version == DRAFTS:
+        raise UsageProblem(f"a version cannot be called '{DRAFTS}': that folder is for drafts", "choose another name")
+    reference = f"{run.kernel}/{run.version}@{run.run_id}"
+    place = Place(reports, reports / run.kernel / run.version / run.run_id, RUN_JSON, "run", reference)
+    write_whole(place, files, lambda facts: encode(replace(run, files=facts)))
+    return place.folder
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a folder of the archive goes; ``record`` is the file in it that is written last and lists the others."""
+
+    reports: Path
+    folder: Path
+    record: str
+    what: str  # as messages call it: run, draft
+    reference: str
+
+
+Facts = dict[str, FileFact]
+
+
+def write_whole(place: Place, files: Mapping[str, bytes | Path], record: Callable[[Facts], bytes]) -> None:
+    """Write a folder that is there as a whole or not at all; ``record`` makes its record from sizes and hashes.
+
+    Raises as ``write_run`` does.
+    """
+    parent = place.folder.parent
+    temporary = parent / f"{TEMPORARY_PREFIX}{place.folder.name}-{os.getpid()}"
+    if place.folder.exists():
+        raise _exists(place)
+    with _nothing_left(temporary, place.reports):
         try:
-            _fill(temporary, run, files)
-            _rename(temporary, folder, run)
-            _sync_folder(parent)
+            _fill(temporary, files, place.record, record)
+            _rename(temporary, place)
+            sync_folder(parent)
         except OSError as error:
-            raise _environment_problem(error) from error
-    return folder
+            raise environment_problem(error, place.what) from error
 
 
-def _check_names(run: Run, files: Mapping[str, bytes | Path]) -> None:
-    for what, name in (("kernel", run.kernel), ("version", run.version), ("run", run.run_id)):
+def check_names(folders: Mapping[str, str], files: Mapping[str, bytes | Path]) -> None:
+    """Raise UsageProblem for a name that cannot be a folder, by what it is, or a file."""
+    for what, name in folders.items():
         if not is_folder_name(name):
             raise UsageProblem(f"'{name}' cannot be the name of a {what}", "use letters, digits, _ . + and -")
     for name in files:
         if not is_file_name(name):
-            raise UsageProblem(f"'{name}' cannot be the name of a file of a run")
+            raise UsageProblem(f"'{name}' cannot be the name of a file of a {list(folders)[-1]}")
 
 
-def _fill(temporary: Path, run: Run, files: Mapping[str, bytes | Path]) -> None:
+def _fill(
+    temporary: Path, files: Mapping[str, bytes | Path], name_of_record: str, record: Callable[[Facts], bytes]
+) -> None:
     temporary.mkdir(parents=True)
     facts = {}
     for name, content in files.items():
         path = temporary / name
         path.parent.mkdir(parents=True, exist_ok=True)
         facts[name] = write_file(path, content)
-    write_file(temporary / RUN_JSON, encode(replace(run, files=facts)))
+    write_file(temporary / name_of_record, record(facts))
     for folder in {temporary, *((temporary / name).parent for name in files)}:
-        _sync_folder(folder)
+        sync_folder(folder)
 
 
 def write_file(path: Path, content: bytes | Path) -> FileFact:
@@ -91,16 +120,17 @@ def _chunks(content: bytes | Path) -> Iterator[bytes]:
             yield chunk
 
 
-def _rename(temporary: Path, folder: Path, run: Run) -> None:
+def _rename(temporary: Path, place: Place) -> None:
     try:
-        temporary.rename(folder)
+        temporary.rename(place.folder)
     except OSError as error:
         if error.errno in EXISTS:  # taken in between by another process: rename replaces no folder that holds files
-            raise _exists(run) from error
+            raise _exists(place) from error
         raise
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Flush a folder's list of names to disk."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -121,10 +151,12 @@ def _nothing_left(temporary: Path, reports: Path) -> Iterator[None]:
         raise
 
 
-def _exists(run: Run) -> UsageProblem:
-    return UsageProblem(f"{run.kernel}/{run.version}@{run.run_id} exists already; a run is never overwritten")
+def _exists(place: Place) -> UsageProblem:
+    return UsageProblem(f"{place.reference} exists already; a {place.what} is never overwritten")
 
 
-def _environment_problem(error: OSError) -> EnvironmentProblem:
+def environment_problem(error: OSError, what: str) -> EnvironmentProblem:
+    """Return the error for a disk that refused, with what to do about it."""
     hint = HINTS.get(error.errno or 0, "see that reports/ exists and may be written to")
-    return EnvironmentProblem(f"the run could not be stored: {error.strerror or error}; nothing was kept of it", hint)
+    why = error.strerror or error
+    return EnvironmentProblem(f"the {what} could not be stored: {why}; nothing was kept of it", hint)

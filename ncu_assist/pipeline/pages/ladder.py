@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from pathlib import PurePosixPath
 
+from ncu_assist.drafts import DraftArchive
 from ncu_assist.errors import UsageProblem
 from ncu_assist.outcome import History, KernelLadder
 from ncu_assist.pipeline.history import history_of
@@ -27,12 +28,15 @@ def kernel_ladder(project: Project, kernel: str) -> KernelLadder:
     if not runs and not store.left_out:
         raise UsageProblem(f"{kernel} has not been measured", f"ncu-assist profile {kernel}")
     history = history_of(project, store, kernel)
+    drafts, damaged_drafts = DraftArchive(project.reports).everything(kernel)
     return KernelLadder(
         history=history,
         state=kernel_state(project, store, kernel, runs) if runs else None,
         tried={version: _tried(stored) for version, stored in _shown(history).items()},
         runs=runs,
         damaged=store.left_out,
+        drafts=tuple(stored.draft for stored in drafts),
+        damaged_drafts=tuple(damaged_drafts),
     )
 
 

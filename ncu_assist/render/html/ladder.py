@@ -14,6 +14,7 @@ from ncu_assist.render.html.bars import Bars
 from ncu_assist.render.html.head import Head, Link, Provenance, provenance
 from ncu_assist.render.html.ladder_bandwidth import bandwidth_bars
 from ncu_assist.render.html.ladder_chart import LadderChart, ladder_chart
+from ncu_assist.render.html.ladder_drafts import drafts_table
 from ncu_assist.render.html.ladder_links import RunLinks
 from ncu_assist.render.html.ladder_tables import damaged_table, matrix, predictions_table, runs_table, steps_table
 from ncu_assist.render.html.ladder_tried import Tried, tried_of
@@ -30,6 +31,7 @@ SECTIONS = {
     "times": "Times",
     "steps": "Steps",
     "tried": "What each version tried",
+    "drafts": "Drafts",
     "estimated": "Estimated and achieved",
     "bandwidth": "Bandwidth",
     "workloads": "All workloads",
@@ -48,6 +50,7 @@ class LadderPage:
     steps: Table
     steps_legend: tuple[str, ...]
     tried: tuple[Tried, ...]
+    drafts: Table | None
     estimated: Table | None
     estimated_legend: tuple[str, ...]
     bandwidth: Bars | None
@@ -62,6 +65,7 @@ class LadderPage:
         """Tell whether a section has anything to say."""
         parts: dict[str, object] = {
             "tried": self.tried,
+            "drafts": self.drafts,
             "estimated": self.estimated,
             "bandwidth": self.bandwidth,
             "workloads": self.matrix,
@@ -91,6 +95,7 @@ def ladder_page(ladder: KernelLadder, shown: Climb, links: RunLinks) -> LadderPa
         steps=steps_table(shown, links),
         steps_legend=_legend(shown),
         tried=tuple(tried_of(ladder.tried, shown)),
+        drafts=drafts_table(ladder.drafts, ladder.damaged_drafts),
         estimated=predictions_table(gone) if gone else None,
         estimated_legend=tuple(one_line(line, MOST_SAID) for line in legend(gone)) if gone else (),
         bandwidth=bandwidth_bars(shown),

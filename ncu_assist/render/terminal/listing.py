@@ -9,6 +9,7 @@ from ncu_assist.outcome import KernelListing, VersionOutcome
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.ladder import NOT_MEASURED
+from ncu_assist.render.pages_words import number_of
 from ncu_assist.render.terminal.style import Style, table, to_text
 from ncu_assist.render.words import origin
 from ncu_assist.store import Damage, machine_hash, shown_source
@@ -55,12 +56,13 @@ def _run(version: VersionOutcome) -> str:
     return origin(shown_source(run, machine_hash()), run)
 
 
-def verify_text(damages: Sequence[Damage], runs: int, style: Style | None = None) -> str:
-    """Return what is damaged as text; ``runs`` is the number of runs that can be read."""
+def verify_text(damages: Sequence[Damage], runs: int, drafts: int = 0, style: Style | None = None) -> str:
+    """Return what is damaged as text; ``runs`` and ``drafts`` are how many can be read."""
     from rich.text import Text
 
     if not damages:
-        return to_text([Text(f"✓ {runs} run{'' if runs == 1 else 's'}, nothing damaged", style="green")], style)
+        read = number_of(runs, "run") + (f" and {number_of(drafts, 'draft')}" if drafts else "")
+        return to_text([Text(f"✓ {read}, nothing damaged", style="green")], style)
     lines = [
         Text(f"✗ {one_line(damage.path, 500)}: {one_line(damage.problem, 500)}", style="red") for damage in damages
     ]

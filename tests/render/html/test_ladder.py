@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pytest
 from browser_checks import check_page, check_sorts, check_tooltip, opened
+from drafts_made import hostile as hostile_draft
+from drafts_made import save_draft, several
 from factories import DEVICE, WORKLOAD, launch, make_run, metrics_frame, samples_frame, save_run, times
 from kernel_folder import write_kernel
 
 from ncu_assist import record
+from ncu_assist.drafts import DraftArchive
 from ncu_assist.outcome import KernelLadder
 from ncu_assist.pipeline.pages.ladder import kernel_ladder
 from ncu_assist.project import Project, find_project
@@ -66,6 +69,10 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Project:
                 for one in WORKLOADS
             ]
             save_run(store, replace(run, launches=launches), metrics_frame({}, {}), pd.concat(parts), **own)
+    archive = DraftArchive(store.reports)
+    for number, fate in enumerate(("kept", "rejected", "unproven", "drafted")):
+        archive.save(hostile_draft(id=f"20261121T08000{number}Z-abcdef", fate=fate), {})
+    (archive.save(hostile_draft(id="20261121T080009Z-abcdef"), {}).folder / "draft.json").write_text(HOSTILE)
     return find_project(root)
 
 
@@ -97,6 +104,10 @@ def test_a_hostile_ladder_is_inert_and_passes_every_check(browser: Browser, host
     assert "<script>alert" not in text
     assert "\u202e" not in text
     assert "\x1b" not in text
+    made = content(hostile, "add_one")
+    assert made.drafts
+    assert len(made.drafts.rows) == 5
+    assert 'id="drafts-table"' in text
     check_page(browser, path)
 
 
@@ -174,6 +185,34 @@ def test_a_program_without_workloads_has_a_ladder(browser: Browser, tmp_path: Pa
 def test_a_kernel_with_one_version_has_a_ladder(browser: Browser, tmp_path: Path) -> None:
     save_run(Store(tmp_path / "reports"), make_run(kernel="one"), samples=samples_frame(times(2e4, 1)))
     check_page(browser, written(find_project(tmp_path), "one", tmp_path))
+
+
+def test_drafts_are_shown_with_their_fate(browser: Browser, tmp_path: Path) -> None:
+    archive = DraftArchive(tmp_path / "reports")
+    save_run(Store(archive.reports), make_run(), samples=samples_frame(times(2e4, 1)))
+    several(archive)
+    (save_draft(archive, id="broken").folder / "draft.json").unlink()
+    project = find_project(tmp_path)
+    table = content(project, "add_one").drafts
+    assert table
+    rows = {row[0].text: [cell.badge.text if cell.badge else cell.text for cell in row[1:]] for row in table.rows}
+    kept = ["v1", "1", "some-model", "Keep the state in registers.", "1.80x → 1.42x", "1 of 2", "▲ kept"]
+    assert rows["20261121T080000Z-abcdef"] == kept
+    assert rows["20261121T080100Z-000002"][4:] == ["1.80x → 0.80x", "1 of 2", "✕ rejected"]
+    assert rows["20261121T080200Z-000003"][3:] == ["no reply could be used", "-", "-", "✕ rejected"]
+    assert rows["broken"][-1] == "✕ damaged"
+    assert [row[-1].note for row in table.rows][1:] == [
+        "slower than its parent: 0.80x on small",
+        "its reply could not be used: it is empty",
+        "draft.json is missing",
+    ]
+    assert table.rows[1][4].note == "wrong in the reply: it cites E9"
+    check_page(browser, written(project, "add_one", tmp_path))
+
+
+def test_without_drafts_nothing_is_said_of_them(recorded: Project) -> None:
+    assert content(recorded, "lightning_decode").drafts is None
+    assert "raft" not in ladder_html(kernel_ladder(recorded, "lightning_decode"))
 
 
 def test_a_comment_becomes_paragraphs(recorded: Project) -> None:

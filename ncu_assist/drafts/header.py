@@ -1,0 +1,84 @@
+"""The comment at the top of a version that a model drafted: what it changes, what was expected, what was measured."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator
+
+from ncu_assist.drafts.records import Claim, Draft, Prediction, Proof
+from ncu_assist.quantity import duration
+from ncu_assist.spec import HEADER_COMMENT
+
+SIGNS = {".cu": "//", ".py": "#"}
+WIDTH = 105  # letters of a line beside its sign
+LONGEST = 500  # letters of one text of a model
+# Lines of a comment that mean something to a reader other than a person: `dtypes:` to this tool, `coding:` to Python.
+_MEANT = re.compile(r"(dtypes|coding)(\s*[:=])", re.IGNORECASE)
+_KEPT = re.compile(rb"^(?:#!.*|(?://|#)\s*dtypes:.*)\r?\n?", re.MULTILINE)
+
+
+def with_header(source: bytes, draft: Draft) -> bytes:
+    """Return a draft's source with its own comment at the top in place of the one that it brought.
+
+    That one is its parent's, of another change, or the model's word for what was measured. Lines of it that say dtypes
+    stay. No line of code changes, and ``spec.source_sha256`` with it: a header does not count there.
+    """
+    own = HEADER_COMMENT[draft.suffix].match(source)
+    header = own[0] if own else b""
+    kept = b"".join(line if line.endswith(b"\n") else line + b"\n" for line in _KEPT.findall(header))
+    end = "\r\n" if b"\r\n" in source else "\n"
+    said = end.join(_lines(draft)).encode()
+    return kept + said + end.encode() + source[len(header) :]
+
+
+def _lines(draft: Draft) -> Iterator[str]:
+    sign = SIGNS[draft.suffix]
+    for text in _paragraphs(draft):
+        wrapped = textwrap.wrap(text, WIDTH, subsequent_indent="  ")
+        yield from (f"{sign} {_harmless_end(line)}" for line in wrapped or [""])
+
+
+def _paragraphs(draft: Draft) -> Iterator[str]:
+    claim, proof = draft.claim, draft.proof
+    if claim is not None:
+        yield f"Changes: {_inert(claim.change)}"
+        yield f"expected: {_expected(claim)}"
+    yield f"measured: {_measured(draft, proof)}"
+    who = f"the model {_inert(draft.model, 80)}" if draft.model else "a model"
+    yield f"Drafted by {who} from {_inert(draft.parent)}, as draft {draft.id}; no person wrote this version."
+
+
+def _expected(claim: Claim) -> str:
+    parts = [_inert(claim.bottleneck), *(_predicted(one) for one in claim.predictions[:8])]
+    parts += [f"{claim.expected_speedup:.3g}x faster"] if claim.expected_speedup else []
+    return "; ".join(part.rstrip(".;") for part in parts if part)
+
+
+def _predicted(one: Prediction) -> str:
+    return f"{_inert(one.metric, 80)} {one.direction}" + (f" to {one.factor:.3g} of it" if one.factor else "")
+
+
+def _measured(draft: Draft, proof: Proof | None) -> str:
+    if proof is None or proof.speedup is None:
+        why = f" ({_inert(draft.reason)})" if draft.reason else ""
+        return f"nothing; the draft was {draft.fate}{why}"
+    text = f"{proof.speedup:.3g}x on {_inert(proof.workload, 80)}"
+    if proof.parent_ns and proof.draft_ns:
+        text += f", {duration(proof.draft_ns)} against {duration(proof.parent_ns)} of its parent"
+    told = [one for one in proof.scores if one.came_true is not None]
+    text += f"; {sum(bool(one.came_true) for one in told)} of {len(told)} predictions came true" if told else ""
+    why = f": {_inert(draft.reason)}" if draft.fate != "kept" and draft.reason else ""
+    return text.replace("µ", "u") + f"; {draft.fate}{why}"
+
+
+def _inert(text: str, limit: int = LONGEST) -> str:
+    """Return text from outside as one line of what can be seen, without what a tool would read in a comment."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    line = _MEANT.sub(r"\1 -", line).replace("??/", "?? /")
+    return line if len(line) <= limit else f"{line[: limit - 3]}..."
+
+
+def _harmless_end(line: str) -> str:
+    """Return a line that does not end in a backslash, which in C draws the next one into the comment."""
+    return line.rstrip("\\ ")
