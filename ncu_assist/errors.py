@@ -43,6 +43,12 @@ class DamagedData(NcuAssistError):
     exit_code = 7
 
 
+class ModelProblem(NcuAssistError):
+    """The language model gave nothing usable: no key, no connection, a refusal, or a reply that cannot be read."""
+
+    exit_code = 8
+
+
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     """Return ``did you mean 'x'?`` for the nearest candidate, or the list of candidates when none is near."""
     known = sorted(candidates)

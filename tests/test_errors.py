@@ -1,4 +1,4 @@
-from ncu_assist.errors import did_you_mean
+from ncu_assist.errors import ModelProblem, did_you_mean
 
 
 def test_the_nearest_name_is_offered() -> None:
@@ -11,3 +11,7 @@ def test_all_names_are_listed_when_none_is_near() -> None:
 
 def test_no_names_at_all() -> None:
     assert did_you_mean("zzz", []) == "there are none"
+
+
+def test_a_problem_with_the_model_has_an_exit_code_of_its_own() -> None:
+    assert ModelProblem("no key").exit_code == 8

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ncu_assist.cli import options
 from ncu_assist.cli.console import progress, write, write_json
+from ncu_assist.cli.pages import write_pages
 from ncu_assist.errors import UsageProblem
 
 if TYPE_CHECKING:
     from ncu_assist.harness.request import Flush
-    from ncu_assist.project import Project
-    from ncu_assist.store import StoredRun
 
 MOST_REPEATS = 50  # a launch takes 1.8 s under --set full (ncu_facts.md, Cost)
 LAUNCHES = 20  # of a foreign program unless asked for more: autotuning can launch hundreds, each taking a second
@@ -116,19 +114,8 @@ def _kernel(asked: Asked) -> int:
     else:
         write(outcome_text(outcome))
     if outcome.source == "live":
-        _write_pages(project, [one.run for one in outcome.versions if one.run is not None])
+        write_pages(project, [one.run for one in outcome.versions if one.run is not None])
     return outcome.exit_code
-
-
-def _write_pages(project: Project, runs: list[StoredRun]) -> None:
-    """Write the pages of what was measured, after its result was said: none of it can be lost by them."""
-    from ncu_assist.pipeline.pages.asked import pages_of
-    from ncu_assist.render.terminal.pages import in_short
-
-    with progress() as reporter:
-        written = pages_of(project, runs, reporter)
-        if written is not None:
-            reporter.note(in_short(written, Path.cwd()))
 
 
 def _program(asked: Asked) -> int:
@@ -154,5 +141,5 @@ def _program(asked: Asked) -> int:
         write_json(show_json(shown))
     else:
         write(show_text(shown))
-    _write_pages(project, [stored])
+    write_pages(project, [stored])
     return 0

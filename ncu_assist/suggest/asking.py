@@ -1,0 +1,112 @@
+"""What the command line asks for: a prompt, a suggestion, the proof of a draft, or to accept one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from ncu_assist.drafts import DraftArchive, StoredDraft
+from ncu_assist.errors import UsageProblem, did_you_mean
+from ncu_assist.outcome import Suggested
+from ncu_assist.pipeline.reporter import Reporter
+from ncu_assist.project import Project
+from ncu_assist.spec_file import load_kernel
+from ncu_assist.store import Store, StoredRun
+from ncu_assist.suggest.model import Answer, Endpoint, Messages, Rung, ask, expected_rung, saved_reply
+from ncu_assist.suggest.prompting import Prompt
+from ncu_assist.suggest.proof.proving import Sandboxed, kept
+from ncu_assist.suggest.reply import SCHEMA
+from ncu_assist.suggest.rounds import Suggestion, brief_of
+from ncu_assist.suggest.talk import Model, Saved, Speaker
+from ncu_assist.suggest.wish import Wish
+
+
+@dataclass(frozen=True)
+class Voice:
+    """Who is to answer: a model at an endpoint, or the reply in a file; nobody for a ``dry`` run.
+
+    ``on_text`` gets the reply as it comes, text from outside.
+    """
+
+    model: str
+    base_url: str | None
+    key_file: Path | None
+    reply: str | None
+    dry: bool
+    on_text: Callable[[str], None]
+
+    @property
+    def endpoint(self) -> Endpoint:
+        return Endpoint(self.model, self.base_url, self.key_file)
+
+    @property
+    def form(self) -> Rung:
+        """The form to ask for: what the endpoint takes, and of a person at a chat window what is easy to copy."""
+        return "fences" if self.reply is not None or self.dry or not self.model else expected_rung(self.endpoint)
+
+    def speaker(self, reporter: Reporter) -> Speaker:
+        """Return who answers. Raises UsageProblem for a file without a reply."""
+        if self.reply is not None:
+            return Saved(saved_reply(self.reply), self.model)
+        return Model(self.model, partial(_ask, self, reporter))
+
+
+def _ask(voice: Voice, reporter: Reporter, messages: Messages) -> Answer:
+    return ask(voice.endpoint, messages, voice.on_text, SCHEMA, reporter.note)
+
+
+def prompt_of(project: Project, wish: Wish, voice: Voice) -> Prompt:
+    """Return the prompt that would be sent; nothing is. Raises as ``evidence`` and ``build_prompt`` do."""
+    return brief_of(project, wish, voice.form).prompt
+
+
+def suggest(project: Project, wish: Wish, voice: Voice, reporter: Reporter) -> Suggested:
+    """Make the drafts that a wish asks for and, where it says so, prove them. Raises as ``Suggestion.run`` does."""
+    prover = Sandboxed(project, wish.proving, reporter) if wish.proving else None
+    if prover is not None:
+        prover.check()  # before a model is paid for a draft that cannot be proved here
+    return Suggestion(project, wish, voice.speaker(reporter), reporter, prover, voice.form).run()
+
+
+def prove_draft(project: Project, wish: Wish, id: str, reporter: Reporter) -> Suggested:
+    """Prove a draft of the archive, as ``suggest`` does of a new one; raises UsageProblem for one that was proved."""
+    stored = _find(project, wish, id)
+    if stored.draft.fate != "drafted" or wish.proving is None:
+        known = f"ncu-assist ledger {stored.draft.kernel}"
+        raise UsageProblem(f"{stored.reference} is {stored.draft.fate} already", known)
+    asked = brief_of(project, replace(wish, reference=stored.draft.parent), "fences")
+    prover = Sandboxed(project, wish.proving, reporter)
+    prover.check()
+    proved = prover.prove(asked, stored).stored
+    if proved.draft.fate != "kept":
+        return Suggested((proved,))
+    kept_draft, path = prover.keep(asked, proved)
+    return Suggested((kept_draft,), (path,))
+
+
+def accept_draft(project: Project, wish: Wish, id: str, reporter: Reporter) -> Suggested:
+    """Make a draft the next version of its kernel, whatever its fate; raises as ``drafts.accept`` does."""
+    stored = _find(project, wish, id)
+    if stored.draft.fate != "kept":
+        reporter.note(f"{stored.reference} is {stored.draft.fate}, and accepted because you say so")
+    accepted, path = kept(project, load_kernel(project, stored.draft.kernel).folder, stored)
+    return Suggested((accepted,), (path,))
+
+
+def runs_of(project: Project, found: Suggested) -> list[StoredRun]:
+    """Return the archived runs of the drafts that became versions."""
+    wanted = {one.draft.proof.run for one in found.drafts if one.draft.proof and one.draft.proof.run}
+    return [run for run in Store(project.reports).runs() if run.reference in wanted] if wanted else []
+
+
+def _find(project: Project, wish: Wish, id: str) -> StoredDraft:
+    """Return the draft that an id, or the beginning of one, names; of all kernels unless one was named."""
+    archive = DraftArchive(project.reports)
+    found = [one for one in archive.drafts(wish.kernel) if one.draft.id.startswith(id)]
+    if len(found) == 1:
+        return found[0]
+    ids = [one.draft.id for one in found or archive.drafts(wish.kernel)]
+    said = f"'{id}' begins {len(found)} drafts" if found else f"there is no draft '{id}'"
+    raise UsageProblem(f"{said}; {did_you_mean(id, ids)}", "ncu-assist ledger")

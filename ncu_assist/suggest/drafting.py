@@ -1,0 +1,129 @@
+"""From a reply to a draft in the archive: read, applied to the parent's source, held against the evidence."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from ncu_assist.drafts import PROMPT, DraftArchive, StoredDraft, new_draft_id, reply_name, source_name
+from ncu_assist.drafts.records import Claim, Cost, Draft
+from ncu_assist.spec import Kernel
+from ncu_assist.store import StoredRun
+from ncu_assist.suggest.model import Rung
+from ncu_assist.suggest.prompting import Prompt
+from ncu_assist.suggest.reply import Reply, UnusableReply, apply, flaws, read_reply
+from ncu_assist.suggest.talk import Talk, added
+
+Words = str | Callable[[Rung], str]
+CORRECTIONS = 1  # how often a reply that cannot be used is sent back with what is wrong with it
+
+
+@dataclass(frozen=True)
+class Brief:
+    """What a draft is to improve: the run of its parent, the kernel, and the prompt made of both."""
+
+    parent: StoredRun
+    kernel: Kernel
+    prompt: Prompt = field(repr=False)
+    worded: Callable[[Rung], str] = field(repr=False)  # the same prompt, asking for another form of the reply
+
+    @property
+    def suffix(self) -> str:
+        """``.cu`` or ``.py``, the language of the parent, in which the draft is written too."""
+        return self.prompt.evidence.suffix
+
+    @property
+    def source(self) -> str:
+        """The parent's own file as it was measured."""
+        return next(iter(self.parent.source_texts().values()))
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in a suggestion a draft stands, both counted from 1."""
+
+    round: int = 1
+    candidate: int = 1
+
+
+@dataclass
+class _Written:
+    """What became of one request: the replies, what they cost, and the source or why there is none."""
+
+    replies: list[str] = field(default_factory=list)
+    cost: Cost = field(default_factory=Cost)
+    claim: Claim | None = None
+    source: str = ""
+    refusal: str = ""
+
+    def take(self, reply: Reply, source: str) -> None:
+        self.claim, self.source, self.refusal = reply.claim, source, ""
+
+
+def draft(archive: DraftArchive, brief: Brief, talk: Talk, words: Words, place: Place) -> StoredDraft:
+    """Say ``words``, make a draft of the reply and archive it: ``drafted``, or ``rejected`` where it cannot be used.
+
+    An edit that does not apply, or a reply of another form, is sent back once with what is wrong. Raises ModelProblem
+    where there is no reply, EnvironmentProblem where the archive cannot be written.
+    """
+    written = _write(brief, talk, words)
+    record = _record(brief, talk, written, place)
+    files = {PROMPT: brief.prompt.text.encode()}
+    files |= {reply_name(i): text.encode("utf-8", "replace") for i, text in enumerate(written.replies, 1)}
+    if written.source:
+        files[source_name(brief.suffix)] = written.source.encode()
+    return archive.save(record, files)
+
+
+def _write(brief: Brief, talk: Talk, words: Words) -> _Written:
+    written = _Written()
+    for corrections in range(CORRECTIONS + 1):
+        answer = talk.say(words)
+        written.replies.append(answer.text)
+        written.cost = added(written.cost, answer.cost)
+        problem = _problem(brief, written)
+        if problem is None or not talk.speaker.goes_on or corrections == CORRECTIONS:
+            break
+        words = f"{problem.to_model}\nAnswer again in the form asked for, with the same one change."
+    return written
+
+
+def _problem(brief: Brief, written: _Written) -> UnusableReply | None:
+    """Read the last reply and apply it; return what keeps that from being done."""
+    try:
+        reply = read_reply(written.replies[-1])
+        written.claim = reply.claim
+        written.take(reply, apply(reply, brief.source, brief.suffix, brief.kernel))
+    except UnusableReply as error:
+        written.refusal = error.reason
+        return error
+    return None
+
+
+def _record(brief: Brief, talk: Talk, written: _Written, place: Place) -> Draft:
+    now, evidence = datetime.now(UTC), brief.prompt.evidence
+    return Draft(
+        id=new_draft_id("".join(written.replies), now),
+        kernel=brief.kernel.name,
+        parent=brief.parent.reference,
+        created=now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        model=talk.speaker.name,
+        origin="model" if talk.speaker.goes_on else "file",
+        round=place.round,
+        candidate=place.candidate,
+        diagnosis=evidence.diagnosis_id,
+        claim=written.claim,
+        suffix=brief.suffix,
+        prompt_sha256=brief.prompt.sha256,
+        source_sha256=_sha256(written.source) if written.source else "",
+        fate="rejected" if written.refusal else "drafted",
+        reason=f"its reply could not be used: {written.refusal}" if written.refusal else "",
+        flaws=flaws(written.claim, {item.id: item for item in evidence.items}) if written.claim else (),
+        cost=written.cost,
+    )
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,80 @@
+"""What the rules say of the parent as a prompt shows it: meaning, evidence, lines, gain, and what is unknown."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from pathlib import PurePath
+
+from ncu_assist.quantity import percent
+from ncu_assist.rules import RULES
+from ncu_assist.rules.diagnosis import DONE, Ranked
+from ncu_assist.rules.of_run import Told
+from ncu_assist.rules.places import Place
+from ncu_assist.suggest.evidence.cleaning import Cleaner
+from ncu_assist.suggest.evidence.items import ids_of
+from ncu_assist.suggest.evidence.records import FindingFacts, Item
+
+# Paragraphs of a rule's docstring that say how its figure comes about, which helps nobody to write a kernel.
+INTERNAL = (
+    "How the time", "How it is told", "Thresholds", "What it could save", "What the fix is worth", "The time ",
+    "Reported only", "The bytes shown", "Stands behind", "It estimates",
+)  # fmt: skip
+Items = tuple[Item, ...]
+
+
+def findings_of(told: Told, items: Items, clean: Cleaner) -> tuple[FindingFacts | None, tuple[FindingFacts, ...]]:
+    """Return the diagnosis and the further findings; the first is None where there are too few counters."""
+    diagnosis = told.diagnosis
+    first = None if diagnosis.first is None else _facts(diagnosis.first, told, items, clean)
+    return first, tuple(_facts(one, told, items, clean) for one in diagnosis.further)
+
+
+def unknown_of(told: Told, clean: Cleaner) -> tuple[str, ...]:
+    """Return what the rules cannot tell, what misleads about the measurement, and what was found but hardly matters."""
+    said = [f"{one.id}: {clean.line(one.sentence)}" for one in told.warnings]
+    moved, needed = told.facts.get("dram_bytes"), told.facts.algorithmic_bytes
+    if moved is not None and needed is not None and moved < needed:
+        said.append("DRAM bytes are fewer than the least traffic: what L2 still holds at the end was not written yet")
+    remarks = ", ".join(one.finding.rule for one in told.diagnosis.remarks)
+    if remarks:
+        said.append(f"found, but worth below 2 % of the time: {remarks}")
+    if any(one.finding.assumed for one in told.diagnosis.findings):
+        said.append("estimates marked assumed rest on a ceiling that was not measured for this GPU and size")
+    return tuple(said)
+
+
+def _facts(ranked: Ranked, told: Told, items: Items, clean: Cleaner) -> FindingFacts:
+    finding = ranked.finding
+    where = told.where(finding)
+    detail = "".join(f" ({value})" for value in finding.detail.values())
+    return FindingFacts(
+        id=finding.rule + detail,
+        severity=ranked.severity,
+        gain=ranked.estimated_speedup if ranked.severity != "info" else None,
+        message=clean.line(finding.message) + (f" (in {clean.line(where, 120)})" if where else ""),
+        advice=clean.line(finding.advice),
+        is_done=finding.rule.startswith(DONE),
+        where=tuple(text for place in ranked.places if (text := _where(place, clean))),
+        evidence=ids_of(finding.evidence, items),
+        explanation=_explanation(finding.rule),
+        assumed=finding.assumed,
+    )
+
+
+def _where(place: Place, clean: Cleaner) -> str:
+    if place.file is None:
+        return ""  # an instruction of code without lines, which is nobody's to change
+    return f"{clean.line(PurePath(place.file).name, 60)}:{place.line} ({percent(place.share)})"
+
+
+def _explanation(rule: str) -> str:
+    """Return what a rule's documentation says of hardware, cost and remedy, a paragraph a line."""
+    return "\n".join(_paragraphs(inspect.getdoc(RULES[rule]) or "")) if rule in RULES else ""
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    for paragraph in text.split("\n\n")[1:]:
+        line = " ".join(paragraph.split())
+        if line and not line.startswith(INTERNAL):
+            yield line

@@ -1,0 +1,108 @@
+"""The GPU and what bounds the time on it: its attributes, what it was measured to reach, the floor of the workload."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from ncu_assist.ceilings import Ceilings, bytes_in_flight, chip_facts, dram_ceiling
+from ncu_assist.quantity import duration, quantity
+from ncu_assist.record import Run
+from ncu_assist.render.escape import one_line
+from ncu_assist.spec import DTYPE_BYTES, Kernel
+from ncu_assist.store import StoredRun
+from ncu_assist.suggest.evidence.given import Floor, Hardware
+
+ATTRIBUTE = "device__attribute_"
+KIB = 1024
+LANES = 32
+OF_AN_FMA = 2  # operations: a product and a sum
+TENSOR = (("wgmma_bf16", "bf16 by wgmma"), ("mma_bf16", "bf16 by mma.sync"))
+
+
+def hardware_of(stored: StoredRun, ceilings: Ceilings | None) -> Hardware:
+    """Return the GPU of a run in sentences; empty ones where its report does not say."""
+    device = stored.run.device
+    if device is None:
+        return Hardware("unknown", (), ())
+    facts = tuple(_facts(stored.run, _attributes(stored)))
+    known = chip_facts(device.compute_capability)
+    flight = bytes_in_flight(device.name, device.compute_capability)
+    also = (f"about {flight // KIB} KiB of loads in flight on each SM to fill DRAM",) if known and flight else ()
+    return Hardware(one_line(device.name, 60), facts, (*(_ceilings(ceilings) if ceilings else ()), *also))
+
+
+def floor_of(run: Run, kernel: Kernel, workload: str, ceilings: Ceilings | None, peak: float | None) -> Floor:
+    """Return what bounds the time of a workload: its bytes at DRAM's measured ceiling, and a copy of as many.
+
+    ``peak`` is the bandwidth that DRAM has by its clock, in bytes a second.
+    """
+    facts, timing = run.workload(workload), run.timing(workload)
+    moved = facts.algorithmic_bytes if facts else None
+    written = _written(kernel, workload)
+    reached = dram_ceiling(ceilings, moved - written, written, "events") if ceilings and moved else None
+    rate = reached.bytes_per_second if reached else None
+    return Floor(
+        median_ns=timing.median_ns if timing else None,
+        cold=run.bench is not None and run.bench.flush != "none",
+        interval=f"{duration(timing.q1_ns)} to {duration(timing.q3_ns)}" if timing else "",
+        bytes=moved,
+        flops=facts.flops if facts else None,
+        copy_ns=timing.copy_ns if timing else None,
+        ceiling_bytes_per_second=rate,
+        ceiling_ns=1e9 * moved / rate if moved and rate else None,
+        peak_bytes_per_second=peak,
+        about=reached.why.removesuffix(" under events") if reached else "",
+    )
+
+
+def _written(kernel: Kernel, workload: str) -> int:
+    """Return the bytes of the outputs, each written once."""
+    shown = next(one for one in kernel.workloads if one.name == workload)
+    return sum(math.prod(kernel.shape(one, shown)) * DTYPE_BYTES[kernel.dtype(one, shown)] for one in kernel.outputs)
+
+
+def _attributes(stored: StoredRun) -> dict[str, float]:
+    """Return what the report says of the GPU, by the end of ncu's names; empty without counters."""
+    metrics = stored.metrics()
+    names = metrics["metric"].astype(str)
+    own = metrics[names.str.startswith(ATTRIBUTE) & metrics["value"].notna()].drop_duplicates("metric")
+    return {str(n).removeprefix(ATTRIBUTE): float(v) for n, v in zip(own["metric"], own["value"], strict=True)}
+
+
+def _facts(run: Run, attributes: dict[str, float]) -> Iterator[str]:
+    device, get = run.device, attributes.get
+    assert device is not None
+    clock = get("max_gpu_frequency_khz")
+    sms = f"{device.sm_count} SMs" if device.sm_count else "SMs"
+    speed = f" at up to {clock / 1e6:.2f} GHz" if clock else ""
+    yield f"compute capability {device.compute_capability}, {sms}{speed}"
+    sizes = [("L2", device.l2_bytes), ("DRAM", device.memory_bytes)]
+    yield ", ".join(f"{name} {quantity(size, 'byte')}" for name, size in sizes if size)
+    limits = [
+        ("threads", "max_threads_per_multiprocessor"),
+        ("blocks", "max_blocks_per_multiprocessor"),
+        ("registers", "max_registers_per_multiprocessor"),
+        ("bytes of shared memory", "max_shared_memory_per_multiprocessor"),
+    ]
+    known = [f"{int(value)} {name}" for name, key in limits if (value := get(key))]
+    block = get("max_shared_memory_per_block_optin")
+    static = get("max_shared_memory_per_block")
+    if known:
+        yield f"an SM holds {', '.join(known)}"
+    if block and static:
+        yield f"a block may have {int(static)} bytes of shared memory, {int(block)} after opting in"
+
+
+def _ceilings(ceilings: Ceilings) -> Iterator[str]:
+    l2 = max((one.bytes_per_second for one in ceilings.l2 if one.source == "events"), default=None)
+    shared = ceilings.rate("shared", "wavefronts", "events")
+    fma = ceilings.rate("pipe", "fma", "events")
+    if l2:
+        yield f"L2 hits {quantity(l2, 'byte/s')}"
+    if shared:
+        yield f"shared memory {quantity(shared.per_second, 'byte/s')}"
+    if fma:
+        yield f"float32 multiply-adds {quantity(fma.per_second * LANES * OF_AN_FMA, 'flop/s')}"
+    tensor = [(rate, words) for name, words in TENSOR if (rate := ceilings.rate("tensor", name, "events"))]
+    yield from (f"tensor cores {quantity(rate.per_second, 'flop/s')}, {words}" for rate, words in tensor[:1])

@@ -1,0 +1,87 @@
+"""The numbered table: which counters say most about these findings, with their change since the version before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncu_assist.diff.bottleneck import Bottleneck
+from ncu_assist.diff.resources import RESOURCES
+from ncu_assist.frame import Combined
+from ncu_assist.frame.combined import STALL_SHARE
+from ncu_assist.ncu.catalogue.metric import Metric
+from ncu_assist.ncu.catalogue.rows import ROWS
+from ncu_assist.rules.diagnosis import Diagnosis
+from ncu_assist.suggest.evidence.numbers import scale_of, shown
+from ncu_assist.suggest.evidence.records import Item
+
+MOST = 28  # rows: published loops show 24 raw numbers; a budget drops those at the end first
+TOP_STALLS = 4
+LEAST_STALL = 5.0  # percent of warp states
+OF_A_FINDING = 3  # of each further one
+# What the launches say already, or what stall shares say better.
+SAID = frozenset(("block_size", "grid_size", "barriers", "sm_count", "achieved_warps"))
+# What has no meaning over launches of several kernels.
+OF_A_LAUNCH = frozenset(("registers", "shared_memory", "theoretical_occupancy", "waves_per_sm"))
+LOWER_BOUNDS = {"bytes_in_flight": ", at least"}  # see rules.low_bytes_in_flight
+WARPS = "warps_"  # a key of it and a reason: warps that wait at each issue
+# What is asked of every kernel, the most telling first: traffic, room for warps, caches, accesses, instructions.
+ALWAYS = (
+    "dram_throughput", "dram_bytes", "achieved_occupancy", "theoretical_occupancy", "registers", "shared_memory",
+    "global_sectors_excessive", "shared_wavefronts_excessive", "sectors_per_request_load", "sectors_per_request_store",
+    "memory_throughput", "sm_throughput", "l1_hit_rate_load", "l2_hit_rate", "l2_sectors_sm", "instructions",
+    "issue_slots_busy", "waves_per_sm", "threads_per_instruction", "local_spilling_requests",
+)  # fmt: skip
+
+
+def items_of(
+    combined: Combined, diagnosis: Diagnosis | None, bound: Bottleneck | None, before: Combined | None
+) -> tuple[Item, ...]:
+    """Return the counters of a run by importance; ``before`` are those of the version before, None without."""
+    keys = dict.fromkeys(_keys(combined, diagnosis, bound))
+    known = [(key, value) for key in keys if (value := _value(combined, key)) is not None][:MOST]
+    return tuple(
+        _item(number, key, value, _value(before, key) if before else None)
+        for number, (key, value) in enumerate(known, start=1)
+    )
+
+
+def ids_of(keys: tuple[str, ...], items: tuple[Item, ...]) -> tuple[str, ...]:
+    """Return the ids of the items that stand for these keys, in their order."""
+    ids = {one.name: one.id for one in items}
+    return tuple(ids[name_of(key)] for key in keys if name_of(key) in ids)
+
+
+def _keys(combined: Combined, diagnosis: Diagnosis | None, bound: Bottleneck | None) -> Iterator[str]:
+    first = diagnosis.first if diagnosis else None
+    yield "duration"
+    yield from first.finding.evidence if first else ()
+    if bound and bound.name in RESOURCES and RESOURCES[bound.name].busy:
+        yield RESOURCES[bound.name].busy
+    stalls = [reason for reason, share in combined.stalls.items() if share >= LEAST_STALL]
+    yield from (STALL_SHARE + reason for reason in stalls[:TOP_STALLS])
+    for one in diagnosis.further if diagnosis else ():
+        own = [key for key in one.finding.evidence if key not in SAID and not key.startswith(WARPS)]
+        yield from own[:OF_A_FINDING]
+    said = {"memory_throughput"} if bound and bound.name in RESOURCES else set()  # the share of what binds is the same
+    said |= OF_A_LAUNCH if len(combined.launches) > 1 else set()
+    yield from (key for key in ALWAYS if key not in said)
+
+
+def _value(combined: Combined, key: str) -> float | None:
+    if key.startswith(STALL_SHARE):
+        return combined.stalls.get(key.removeprefix(STALL_SHARE))
+    return combined.values[key]
+
+
+def _item(number: int, key: str, value: float, before: float | None) -> Item:
+    unit = ROWS[key].unit if key in ROWS else "%"
+    label = (ROWS[key].label if key in ROWS else key.replace("_", " ")) + LOWER_BOUNDS.get(key, "")
+    scale, name = scale_of(value, unit)
+    past = None if before is None else shown(before, scale, unit)
+    return Item(f"E{number}", label, name_of(key), shown(value, scale, unit), name, past)
+
+
+def name_of(key: str) -> str:
+    """Return what a key is called in the table: by ncu where a report holds it, else by our own catalogue."""
+    row = ROWS.get(key)
+    return row.names[0] if isinstance(row, Metric) else key

@@ -1,0 +1,96 @@
+"""Who proves drafts by measuring them, and makes those that are kept the next version of their kernel."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ncu_assist.drafts import BUILD_LOG, DraftArchive, StoredDraft, accept, runs_below
+from ncu_assist.drafts.records import Proof
+from ncu_assist.executors.sandbox import choose_runner
+from ncu_assist.harness.exam.client import Limits as ExamLimits
+from ncu_assist.ncu.command import ProfileOptions
+from ncu_assist.pipeline.gpus import chosen_gpu, query_gpus
+from ncu_assist.pipeline.ncu_stage import Limits
+from ncu_assist.pipeline.reporter import Reporter
+from ncu_assist.project import Project
+from ncu_assist.store import Store
+from ncu_assist.suggest.drafting import Brief
+from ncu_assist.suggest.proof.building import log_of
+from ncu_assist.suggest.proof.course import Course
+from ncu_assist.suggest.proof.deciding import Fate
+from ncu_assist.suggest.proof.profiling import Profiler
+from ncu_assist.suggest.proof.runs import adopt
+from ncu_assist.suggest.proof.setup import Setup, setup
+from ncu_assist.suggest.rounds import Proved
+from ncu_assist.suggest.wish import Proving
+
+GPU = "cuda"
+EXAM_S = 300.0  # check and bench of a draft: seconds each, unless it hangs
+
+
+@dataclass(frozen=True)
+class Sandboxed:
+    """Proves drafts of a project as ``wish`` says."""
+
+    project: Project
+    wish: Proving
+    reporter: Reporter
+
+    def check(self) -> None:
+        """Raise EnvironmentProblem where nothing can be proved here: no GPU, no way to shut a draft in."""
+        if self.wish.device == GPU:
+            chosen_gpu(query_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES"))
+        if self.wish.sandboxed:
+            choose_runner()
+
+    def prove(self, brief: Brief, stored: StoredDraft) -> Proved:
+        """Measure a draft against its parent and return it with its fate, archived beside it what was measured.
+
+        Raises EnvironmentProblem where this machine cannot do that, StageFailed where neither draft nor machine is to
+        blame: the parent does not build, reference.py fails.
+        """
+        with setup(self.project, brief, stored, self.wish) as made:
+            course = self._course(made)
+            fate = course.run()
+            proved = self._archived(made, course, fate)
+        word = proved.draft.fate
+        self.reporter.note(f"draft {proved.draft.id}: {word}" + (f": {fate.reason}" if fate.reason else ""))
+        return Proved(proved, course.repair)
+
+    def keep(self, brief: Brief, stored: StoredDraft) -> tuple[StoredDraft, Path]:
+        """Write a draft as the next version, and its run into the archive. Raises as ``accept`` does."""
+        return kept(self.project, brief.kernel.folder, stored)
+
+    def _course(self, made: Setup) -> Course:
+        settings, executor = self.project.settings, made.executor
+        limits = Limits(settings.profile_timeout_s, settings.version_timeout_s)
+        profiler = Profiler(executor, ProfileOptions(), limits, settings.max_launches, self.reporter)
+        exam = ExamLimits(settings.version_timeout_s, EXAM_S)
+        return Course(made, profiler, exam, self.reporter, Proof((), made.sandbox, made.workload))
+
+    def _archived(self, made: Setup, course: Course, fate: Fate) -> StoredDraft:
+        """Put the fate and what it rests on beside the draft."""
+        proof = course.proof
+        if course.runs is not None:
+            timings = [run.run.timing(made.workload) for run in course.runs]
+            parent_ns, draft_ns = (timing.median_ns if timing else None for timing in timings)
+            proof = replace(proof, parent_ns=parent_ns, draft_ns=draft_ns)
+        build = course.builds.get(made.trial.draft.name)
+        files = runs_below(made.work / "reports")
+        files |= {BUILD_LOG: log_of(build, made.work)} if build and build.log else {}
+        draft = replace(made.stored.draft, fate=fate.word, reason=fate.reason, proof=proof)
+        return DraftArchive(self.project.reports).update(made.stored, draft, files)
+
+
+def kept(project: Project, folder: Path, stored: StoredDraft) -> tuple[StoredDraft, Path]:
+    """Write a draft as the next version of the kernel in ``folder``, with the runs of its proof if it has one."""
+    archive = DraftArchive(project.reports)
+    path, accepted = accept(archive, stored, folder)
+    adopted = {one.run.version: one for one in adopt(accepted, Store(project.reports))}
+    own = adopted.get(path.stem)
+    if own is None or accepted.draft.proof is None:
+        return accepted, path
+    proof = replace(accepted.draft.proof, run=own.reference)
+    return archive.update(accepted, replace(accepted.draft, proof=proof)), path

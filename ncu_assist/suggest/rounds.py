@@ -1,0 +1,148 @@
+"""The loop: evidence, prompt, drafts, proofs; the next round goes on from the best draft that was kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from ncu_assist.drafts import DraftArchive, StoredDraft
+from ncu_assist.errors import ModelProblem
+from ncu_assist.outcome import Suggested
+from ncu_assist.pipeline.reading import named
+from ncu_assist.pipeline.reporter import Reporter
+from ncu_assist.project import Project
+from ncu_assist.spec_file import load_kernel
+from ncu_assist.suggest.drafting import Brief, Place, Words, draft
+from ncu_assist.suggest.evidence import evidence
+from ncu_assist.suggest.model import Rung
+from ncu_assist.suggest.prompting import build_prompt
+from ncu_assist.suggest.talk import Speaker, Talk
+from ncu_assist.suggest.wish import Budget, Wish
+
+REPAIRS = 2  # how often a compiler's words go back to the model
+
+
+@dataclass(frozen=True)
+class Proved:
+    """A draft with its fate. ``repair`` is what its author may be told, the compiler's words; empty for nothing."""
+
+    stored: StoredDraft
+    repair: str = ""
+
+
+class Prover(Protocol):
+    """Who proves drafts, and makes one that was kept the next version."""
+
+    def prove(self, brief: Brief, stored: StoredDraft) -> Proved:
+        """Return a draft with what measuring it gave."""
+        ...
+
+    def keep(self, brief: Brief, stored: StoredDraft) -> tuple[StoredDraft, Path]:
+        """Write a proved draft as the next version, archive its run, and return it with the file."""
+        ...
+
+
+def brief_of(project: Project, wish: Wish, form: Rung) -> Brief:
+    """Return what the next draft is to improve, and the prompt that says so; raises as ``evidence`` does."""
+    (parent,) = named(project, [wish.reference], wish.kernel)
+    drafts = [one.draft for one in DraftArchive(project.reports).drafts(parent.run.kernel)]
+    found = evidence(project, parent.reference, wish.workload, drafts, kernel=wish.kernel)
+    found = replace(found, task=replace(found.task, libraries_allowed=wish.libraries))
+    make = partial(build_prompt, found, project.prompts, wish.prompt_tokens)
+    return Brief(parent, load_kernel(project, parent.run.kernel), make(form), lambda rung: make(rung).text)
+
+
+@dataclass
+class Suggestion:
+    """A suggestion under way. ``prover`` None: drafts are archived, nothing of them is run."""
+
+    project: Project
+    wish: Wish
+    speaker: Speaker
+    reporter: Reporter
+    prover: Prover | None = None
+    form: Rung = "fences"
+    drafts: list[StoredDraft] = field(default_factory=list)
+    files: list[Path] = field(default_factory=list)
+    started: float = field(default_factory=time.monotonic)
+
+    def run(self) -> Suggested:
+        """Make and prove the drafts that were asked for, as far as the budget goes, and return them.
+
+        Raises what ``evidence`` raises, ModelProblem where not one reply came, and what a proof raises of the machine.
+        """
+        wish, ended = self.wish, ""
+        first = asked = brief_of(self.project, wish, self.form)
+        for number in range(1, wish.rounds + 1):
+            ended, best = self._round(asked, number)
+            if ended or best is None:
+                break
+            wish = replace(wish, reference=f"{best.draft.kernel}/{best.draft.version}")
+            asked = brief_of(self.project, wish, self.form) if number < wish.rounds else asked
+        return Suggested(tuple(self.drafts), tuple(self.files), ended, first.prompt.dropped)
+
+    def _round(self, brief: Brief, number: int) -> tuple[str, StoredDraft | None]:
+        """Make the candidates of a round; return why it ended early, and the draft that the next one goes on from."""
+        proved, ended = [], ""
+        for candidate in range(1, self.wish.candidates + 1):
+            ended = _spent(self.wish.budget, self.drafts, time.monotonic() - self.started)
+            if ended:
+                break
+            try:
+                proved.append(self._candidate(brief, Place(number, candidate)))
+            except ModelProblem as error:
+                if not self.drafts:
+                    raise
+                ended = error.message
+                break
+        return ended, self._keep(brief, proved)
+
+    def _candidate(self, brief: Brief, place: Place) -> StoredDraft:
+        """Return a draft with its fate, after repairs where it did not build; each repair is a draft of its own."""
+        talk = Talk(self.speaker)
+        words: Words = brief.worded
+        for repairs in range(REPAIRS + 1):
+            self.reporter.status(f"draft {place.candidate} of round {place.round}: waiting for the reply")
+            stored = draft(DraftArchive(self.project.reports), brief, talk, words, place)
+            self.drafts.append(stored)
+            if self.prover is None or stored.draft.fate != "drafted":
+                return stored
+            proved = self.prover.prove(brief, stored)
+            self.drafts[-1] = proved.stored
+            words = proved.repair
+            if not words or not self.speaker.goes_on or repairs == REPAIRS:
+                break
+            self.reporter.note("the draft does not build; its author gets the compiler's words")
+        return self.drafts[-1]
+
+    def _keep(self, brief: Brief, proved: Sequence[StoredDraft]) -> StoredDraft | None:
+        """Make the fastest draft of a round that may be kept the next version; the others stay drafts."""
+        good = [one for one in proved if one.draft.fate == "kept"]
+        if not good or self.prover is None:
+            return None
+        best = max(good, key=lambda one: (one.draft.proof.speedup if one.draft.proof else None) or 0.0)
+        kept, path = self.prover.keep(brief, best)
+        self.files.append(path)
+        self.drafts = [kept if one is best else self._passed_over(one, kept, good) for one in self.drafts]
+        return kept
+
+    def _passed_over(self, one: StoredDraft, kept: StoredDraft, good: Sequence[StoredDraft]) -> StoredDraft:
+        if one not in good:
+            return one
+        reason = f"right and faster than its parent, but draft {kept.draft.id} of the same round is faster"
+        archive = DraftArchive(self.project.reports)
+        return archive.update(one, replace(one.draft, fate="rejected", reason=reason))
+
+
+def _spent(budget: Budget, drafts: Sequence[StoredDraft], seconds: float) -> str:
+    """Return why no further draft may be asked for; empty while the budget lasts."""
+    tokens = sum(one.draft.cost.prompt_tokens + one.draft.cost.reply_tokens for one in drafts)
+    if budget.tokens is not None and tokens >= budget.tokens:
+        return f"the budget of {budget.tokens:,} tokens is used up ({tokens:,})"
+    if budget.seconds is not None and seconds >= budget.seconds:
+        return f"the budget of {budget.seconds:g} s is used up ({seconds:.0f} s)"
+    return ""

@@ -1,0 +1,99 @@
+"""Runs of which no prompt can be made: each is refused with what is missing and what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from factories import launch, make_run, metrics_frame, save_run
+from kernel_folder import write_kernel
+from suggest.recorded import made_project
+
+from ncu_assist import record
+from ncu_assist.errors import UsageProblem
+from ncu_assist.project import Project
+from ncu_assist.store import Store
+from ncu_assist.suggest.evidence import evidence
+
+REPORT = Path(__file__).parent.parent.parent / "data" / "transpose_basic_h200_2025.3.1.ncu-rep.zst"
+
+
+def test_a_measured_version_is_taken(tmp_path: Path) -> None:
+    found = evidence(made_project(tmp_path), "add_one/v1")
+    assert (found.kernel, found.version, found.workload, found.suffix) == ("add_one", "v1_torch", "small", ".py")
+
+
+def test_best_is_the_default(tmp_path: Path) -> None:
+    assert evidence(made_project(tmp_path)).version == "v1_torch"
+
+
+def test_a_report_of_another_program(tmp_path: Path) -> None:
+    with pytest.raises(UsageProblem, match=r"report of another program: a draft needs a kernel folder"):
+        evidence(Project(tmp_path), str(REPORT))
+
+
+def test_an_imported_run(tmp_path: Path) -> None:
+    run = make_run(source_sha256=None, source="imported", kernel="imported", version="theirs", workloads=())
+    save_run(Store(tmp_path / "reports"), run, metrics_frame())
+    with pytest.raises(UsageProblem, match="report of another program"):
+        evidence(Project(tmp_path), "imported/theirs")
+
+
+def test_a_kernel_whose_folder_is_gone(tmp_path: Path) -> None:
+    save_run(Store(tmp_path / "reports"), make_run(), metrics_frame())
+    with pytest.raises(UsageProblem, match="has no folder kernels/add_one"):
+        evidence(Project(tmp_path), "add_one/v1_torch@last")
+
+
+def test_a_version_whose_file_is_gone(tmp_path: Path) -> None:
+    write_kernel(tmp_path)
+    save_run(Store(tmp_path / "reports"), make_run(), metrics_frame())
+    with pytest.raises(UsageProblem, match="has no v1_torch any more"):
+        evidence(Project(tmp_path), "add_one/v1_torch@last")
+
+
+def test_a_run_without_counters(tmp_path: Path) -> None:
+    project = made_project(tmp_path, metrics=None, launches=(), profile=None)
+    with pytest.raises(UsageProblem, match="has no counters") as caught:
+        evidence(project, "add_one/v1")
+    assert caught.value.hint == "ncu-assist profile add_one v1"
+
+
+def test_a_workload_without_counters(tmp_path: Path) -> None:
+    with pytest.raises(UsageProblem, match="has no counters on odd"):
+        evidence(made_project(tmp_path), "add_one/v1", "odd")
+
+
+def test_an_unknown_workload(tmp_path: Path) -> None:
+    with pytest.raises(UsageProblem, match=r"no workload 'smal'; did you mean 'small'"):
+        evidence(made_project(tmp_path), "add_one/v1", "smal")
+
+
+def test_a_version_that_is_wrong(tmp_path: Path) -> None:
+    checks = (record.Check("small", False, "y: 3 elements differ", (0,), None, None),)
+    with pytest.raises(UsageProblem, match="wrong results on small: y: 3 elements differ"):
+        evidence(made_project(tmp_path, checks=checks), "add_one/v1")
+
+
+def test_a_run_that_keeps_no_source(tmp_path: Path) -> None:
+    with pytest.raises(UsageProblem, match="keeps no source"):
+        evidence(made_project(tmp_path, keeps_source=False), "add_one/v1")
+
+
+def test_a_run_without_times_says_so(tmp_path: Path) -> None:
+    found = evidence(made_project(tmp_path, timed=False), "add_one/v1")
+    assert found.floor.median_ns is None
+    assert found.story[-1].outcome == "not timed"
+
+
+def test_too_few_counters_are_said(tmp_path: Path) -> None:
+    few = metrics_frame({"gpu__time_duration.sum": 100_000.0}, defaults=False)
+    found = evidence(made_project(tmp_path, metrics=few), "add_one/v1")
+    assert [item.name for item in found.items] == ["gpu__time_duration.sum"]
+    assert any(one.startswith("metric-missing") for one in found.unknown)
+
+
+def test_the_first_workload_with_counters_where_the_default_has_none(tmp_path: Path) -> None:
+    odd = record.WorkloadFacts("odd", "float32", {"n": 1000}, 8000, 1000)
+    project = made_project(tmp_path, workloads=(odd,), launches=(launch(workload="odd"),), checks=(), timed=False)
+    assert evidence(project, "add_one/v1").workload == "odd"

@@ -1,0 +1,56 @@
+"""Ctrl-C, and callers that fail: the connection is shut at once, so that the endpoint stops writing."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from suggest.asking import QUESTION, endpoint
+from suggest.protocol_server import delta, endless, protocol_server, slow, streamed
+
+from ncu_assist.suggest.model import ask
+
+PIECE = b"data: " + json.dumps(delta(content="x")).encode() + b"\n\n"
+
+
+def test_ctrl_c_while_the_reply_comes() -> None:
+    def interrupt(text: str) -> None:
+        raise KeyboardInterrupt
+
+    with protocol_server(endless(PIECE)) as server:
+        with pytest.raises(KeyboardInterrupt):
+            ask(endpoint(server), QUESTION, interrupt)
+        assert server.hung_up.wait(2)
+
+
+def test_ctrl_c_while_nothing_comes() -> None:
+    with protocol_server(slow(3, streamed("late"))) as server:
+        threading.Timer(0.15, os.kill, (os.getpid(), signal.SIGINT)).start()
+        start = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            ask(endpoint(server), QUESTION, lambda text: None)
+        assert time.monotonic() - start < 1
+
+
+def test_a_caller_that_fails_is_not_taken_for_the_endpoint() -> None:
+    def broken(text: str) -> None:
+        raise BrokenPipeError("stdout is gone")
+
+    with protocol_server(endless(PIECE)) as server:
+        with pytest.raises(BrokenPipeError, match="stdout is gone"):
+            ask(endpoint(server), QUESTION, broken)
+        assert server.hung_up.wait(2)
+        assert len(server.questions) == 1
+
+
+def test_the_client_is_loaded_for_a_question_alone() -> None:
+    code = (
+        "import sys, ncu_assist.suggest.model; print(sorted({'openai', 'httpx', 'httpx2', 'rich'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -1,0 +1,87 @@
+"""Templates of one's own: they replace the package's by name, and a mistake in one is told with file and line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ncu_assist.errors import UsageProblem
+from ncu_assist.suggest.evidence import Evidence
+from ncu_assist.suggest.prompting import build_prompt
+
+
+def _problem(folder: Path, name: str, text: str, v6: Evidence) -> str:
+    (folder / name).write_text(text)
+    with pytest.raises(UsageProblem) as caught:
+        build_prompt(v6, folder)
+    return caught.value.message
+
+
+def test_a_file_replaces_the_default_of_its_name_alone(tmp_path: Path, v6: Evidence) -> None:
+    (tmp_path / "hardware.md.j2").write_text("## GPU\n{{ hardware.name }}, {{ floor.bytes | quantity('byte') }}\n")
+    text = build_prompt(v6, tmp_path).text
+    assert "## GPU\nNVIDIA H200, 305 MB\n" in text
+    assert "## Hardware and floor" not in text
+    assert "## Diagnosis" in text
+
+
+def test_no_folder_means_the_defaults(tmp_path: Path, v6: Evidence) -> None:
+    assert build_prompt(v6, tmp_path / "absent") == build_prompt(v6)
+
+
+def test_an_unknown_variable(tmp_path: Path, v6: Evidence) -> None:
+    said = _problem(tmp_path, "task.md.j2", "## Task\n\n{{ kernal }}\n", v6)
+    assert said == "prompts/task.md.j2, line 3: there is no variable 'kernal'; did you mean 'kernel'?"
+
+
+def test_an_unknown_variable_in_a_branch_that_is_not_taken(tmp_path: Path, v6: Evidence) -> None:
+    said = _problem(tmp_path, "task.md.j2", "{% if false %}\n{{ kernal }}\n{% endif %}", v6)
+    assert "prompts/task.md.j2, line 2: there is no variable 'kernal'" in said
+
+
+def test_an_unknown_part_of_a_variable(tmp_path: Path, v6: Evidence) -> None:
+    said = _problem(tmp_path, "hardware.md.j2", "\n{{ floor.copy_nss }}", v6)
+    assert "prompts/hardware.md.j2, line 2: " in said
+    assert "has no attribute 'copy_nss'; did you mean 'copy_ns'?" in said
+
+
+def test_what_is_no_jinja(tmp_path: Path, v6: Evidence) -> None:
+    assert "prompts/story.md.j2, line 2: " in _problem(tmp_path, "story.md.j2", "x\n{% if story %}", v6)
+
+
+def test_a_missing_include(tmp_path: Path, v6: Evidence) -> None:
+    said = _problem(tmp_path, "prompt.md.j2", '{% include "taks.md.j2" %}', v6)
+    assert "'taks.md.j2', which does not exist; did you mean 'task.md.j2'?" in said
+
+
+def test_a_filter_on_the_wrong_thing(tmp_path: Path, v6: Evidence) -> None:
+    assert "prompts/task.md.j2, line 1: " in _problem(tmp_path, "task.md.j2", "{{ story | quantity('ns') }}", v6)
+
+
+def test_an_unknown_filter(tmp_path: Path, v6: Evidence) -> None:
+    assert "quantityy" in _problem(tmp_path, "task.md.j2", "{{ floor.bytes | quantityy }}", v6)
+
+
+def test_a_variable_of_its_own_may_be_set_in_a_branch(tmp_path: Path, v6: Evidence) -> None:
+    (tmp_path / "task.md.j2").write_text("{% if story %}{% set mine %}own{% endset %}{{ mine }}{% endif %}")
+    assert "own" in build_prompt(v6, tmp_path).text
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "{{ ''.__class__.__mro__[1].__subclasses__() }}",
+        "{{ floor.__init__.__globals__ }}",
+        "{{ evidence_of }}",
+        "{% for x in range(10000000) %}{% endfor %}",
+    ],
+)
+def test_a_template_cannot_reach_beyond_its_values(tmp_path: Path, v6: Evidence, attack: str) -> None:
+    _problem(tmp_path, "task.md.j2", attack, v6)
+
+
+def test_a_file_that_is_no_text(tmp_path: Path, v6: Evidence) -> None:
+    (tmp_path / "task.md.j2").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UsageProblem, match=r"prompts/task\.md\.j2 is not text"):
+        build_prompt(v6, tmp_path)

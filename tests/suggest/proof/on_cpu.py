@@ -1,0 +1,42 @@
+"""Proofs of drafts of add_one on the CPU, in the sandbox that there is; without ncu they end after the bench."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pipeline.measured import Notes
+from suggest.recorded import made_project
+
+from ncu_assist.drafts import StoredDraft
+from ncu_assist.project import Project, Settings
+from ncu_assist.suggest.proof.proving import Sandboxed
+from ncu_assist.suggest.rounds import Suggestion
+from ncu_assist.suggest.talk import Saved
+from ncu_assist.suggest.wish import Proving, Wish
+
+PARENT = "import time\n\nimport torch\n\n\ndef add_one(x, y):\n    time.sleep(0.002)\n    torch.add(x, 1.0, out=y)\n"
+FASTER = "import torch\n\n\ndef add_one(x, y):\n    torch.add(x, 1.0, out=y)\n"
+
+
+def project_of(root: Path) -> Project:
+    """A project with a parent that sleeps, which any draft that does not is faster than."""
+    made = made_project(root, PARENT)
+    return Project(made.root, Settings(rounds=20, check_trials=2, version_timeout_s=20.0))
+
+
+def reply_of(source: str, **changes: Any) -> str:
+    """A saved reply with a whole file."""
+    said = {"bottleneck": "it sleeps", "change": "it does not sleep", "slug": "awake", "source": source}
+    return json.dumps({"evidence": [], "predictions": [], "expected_speedup": 5.0, "edits": None, **said, **changes})
+
+
+def proved(project: Project, source: str, sandboxed: bool = True, **changes: Any) -> StoredDraft:
+    """Make a draft of a source and prove it."""
+    notes = Notes()
+    wish = Wish("add_one/v1", proving=Proving(sandboxed=sandboxed, device="cpu"))
+    assert wish.proving is not None
+    prover = Sandboxed(project, wish.proving, notes)
+    (stored,) = Suggestion(project, wish, Saved(reply_of(source, **changes)), notes, prover).run().drafts
+    return stored

@@ -1,0 +1,176 @@
+"""The loop of drafts: replies sent back, repairs, candidates, rounds, budgets; proofs are told, not measured."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pipeline.measured import Notes
+from suggest.recorded import made_project
+
+from ncu_assist.drafts import DraftArchive, StoredDraft
+from ncu_assist.drafts.records import Cost, Proof
+from ncu_assist.errors import ModelProblem
+from ncu_assist.project import Project
+from ncu_assist.suggest.drafting import Brief
+from ncu_assist.suggest.model import Answer, Message
+from ncu_assist.suggest.rounds import Proved, Suggestion
+from ncu_assist.suggest.talk import Model, Saved
+from ncu_assist.suggest.wish import Budget, Wish
+
+SOURCE = "import torch\n\n\ndef add_one(x, y):\n    torch.add(x, {}, out=y)\n"
+
+
+def reply(number: float = 1.0, **changes: Any) -> str:
+    """A reply whose draft adds a number."""
+    said = {
+        "bottleneck": "latency",
+        "evidence": [],
+        "change": f"adds {number}",
+        "slug": f"adds_{int(number)}",
+        "predictions": [],
+        "expected_speedup": 1.5,
+        "source": SOURCE.format(number),
+        "edits": None,
+    }
+    return json.dumps({**said, **changes})
+
+
+@dataclass
+class Queue:
+    """A model that answers from a list, and remembers what it was told."""
+
+    answers: list[str | Exception]
+    heard: list[str] = field(default_factory=list)
+
+    def __call__(self, messages: Any) -> Answer:
+        last: Message = messages("fences")[-1]
+        self.heard.append(last.text)
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return Answer(answer, Cost(1, 100, 10, 0.5), "json_object")
+
+
+@dataclass
+class Told:
+    """A prover that says what it was told to say of each draft: a speed-up, or a compiler's words."""
+
+    project: Project
+    verdicts: list[float | str]
+    kept: list[str] = field(default_factory=list)
+
+    def prove(self, brief: Brief, stored: StoredDraft) -> Proved:
+        verdict = self.verdicts.pop(0)
+        if isinstance(verdict, str):
+            failed = replace(stored.draft, fate="rejected", reason="it does not build")
+            return Proved(DraftArchive(self.project.reports).update(stored, failed), verdict)
+        proof = Proof((), "bwrap", "small", "faster", verdict)
+        fate = "kept" if verdict > 1 else "rejected"
+        draft = replace(stored.draft, fate=fate, reason="" if verdict > 1 else "slower", proof=proof)
+        return Proved(DraftArchive(self.project.reports).update(stored, draft))
+
+    def keep(self, brief: Brief, stored: StoredDraft) -> tuple[StoredDraft, Path]:
+        self.kept.append(stored.draft.id)
+        named = replace(stored.draft, version="v1_torch")  # which has a run that the next round goes on from
+        return DraftArchive(self.project.reports).update(stored, named), Path("v2_next.py")
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    monkeypatch.chdir(tmp_path)
+    return made_project(tmp_path, SOURCE.format(3.0))
+
+
+def suggestion(project: Project, queue: Queue, *verdicts: float | str, **wish: Any) -> Suggestion:
+    prover = Told(project, list(verdicts)) if verdicts else None
+    return Suggestion(project, Wish("add_one/v1", **wish), Model("mock-1", queue), Notes(), prover)
+
+
+def test_a_draft_is_archived_with_its_prompt_and_reply(project: Project) -> None:
+    queue = Queue([reply()])
+    (stored,) = suggestion(project, queue).run().drafts
+    assert (stored.draft.fate, stored.draft.model, stored.draft.origin) == ("drafted", "mock-1", "model")
+    assert stored.read("prompt.md").decode() == queue.heard[0]
+    assert stored.read("reply-1.txt").decode() == reply()
+    assert stored.read("draft.py").decode() == SOURCE.format(1.0)
+    assert stored.draft.cost == Cost(1, 100, 10, 0.5)
+
+
+def test_a_reply_that_cannot_be_used_is_sent_back_once_with_what_is_wrong(project: Project) -> None:
+    edits = [{"search": "torch.sub(x", "replace": "torch.add(x"}]
+    queue = Queue([reply(source=None, edits=edits), reply()])
+    (stored,) = suggestion(project, queue).run().drafts
+    assert stored.draft.fate == "drafted"
+    assert "matches nothing in the source" in queue.heard[1]
+    assert "torch.add(x, 3.0, out=y)" in queue.heard[1]  # the nearest line
+    assert stored.draft.cost.calls == 2
+    assert json.loads(stored.read("reply-1.txt"))["edits"] == edits
+
+
+def test_a_second_one_is_rejected_and_nothing_of_it_is_applied(project: Project) -> None:
+    found = suggestion(project, Queue(["only prose", "prose again"]), 2.0).run()
+    (stored,) = found.drafts
+    assert stored.draft.fate == "rejected"
+    assert stored.draft.reason.startswith("its reply could not be used: ")
+    assert "draft.py" not in stored.files
+    assert found.exit_code == 3
+
+
+def test_a_saved_reply_is_not_answered(project: Project) -> None:
+    made = Suggestion(project, Wish("add_one/v1"), Saved("only prose"), Notes(), Told(project, [2.0]))
+    (stored,) = made.run().drafts
+    assert (stored.draft.fate, stored.draft.origin, stored.draft.cost.calls) == ("rejected", "file", 0)
+
+
+def test_the_compilers_words_go_back_twice_and_each_repair_is_a_draft(project: Project) -> None:
+    queue = Queue([reply(1), reply(2), reply(4), reply(5)])
+    found = suggestion(project, queue, "line 1: error", "line 2: error", "line 3: error", 2.0).run()
+    assert [one.draft.fate for one in found.drafts] == ["rejected"] * 3
+    assert queue.heard[1:] == ["line 1: error", "line 2: error"]
+    assert len(queue.answers) == 1
+    assert found.exit_code == 3
+
+
+def test_of_several_candidates_the_fastest_is_kept(project: Project) -> None:
+    made = suggestion(project, Queue([reply(1), reply(2), reply(4)]), 1.2, 1.6, 0.9, candidates=3)
+    found = made.run()
+    assert [one.draft.fate for one in found.drafts] == ["rejected", "kept", "rejected"]
+    assert found.drafts[0].draft.reason.endswith(f"draft {found.drafts[1].draft.id} of the same round is faster")
+    assert isinstance(made.prover, Told)
+    assert made.prover.kept == [found.drafts[1].draft.id]
+    assert found.exit_code == 0
+
+
+def test_rounds_go_on_from_what_was_kept_and_tell_what_failed(project: Project) -> None:
+    queue = Queue([reply(1), reply(2), reply(4)])
+    found = suggestion(project, queue, 1.5, 0.8, rounds=3).run()
+    assert [(one.draft.round, one.draft.fate) for one in found.drafts] == [(1, "kept"), (2, "rejected")]
+    assert len(queue.answers) == 1  # nothing was kept in round 2, so that there is nothing to go on from
+    again = suggestion(project, Queue([reply(4)]))
+    again.run()
+    assert "adds 2" in again.speaker.ask.heard[0]  # type: ignore[attr-defined]
+
+
+def test_budgets_end_the_work_before_the_next_draft(project: Project) -> None:
+    found = suggestion(project, Queue([reply(1), reply(2)]), 0.9, 0.9, candidates=2, budget=Budget(tokens=100)).run()
+    assert len(found.drafts) == 1
+    assert found.ended == "the budget of 100 tokens is used up (110)"
+    none = suggestion(project, Queue([reply(1)]), 0.9, candidates=2, budget=Budget(seconds=1e-9)).run()
+    assert (none.drafts, none.exit_code) == ((), 0)
+
+
+def test_a_model_that_fails_later_keeps_what_there_is(project: Project) -> None:
+    queue = Queue([reply(1), ModelProblem("the endpoint is down")])
+    found = suggestion(project, queue, 1.5, candidates=2).run()
+    assert [one.draft.fate for one in found.drafts] == ["kept"]
+    assert found.ended == "the endpoint is down"
+
+
+def test_a_model_that_never_answers_is_an_error(project: Project) -> None:
+    with pytest.raises(ModelProblem):
+        suggestion(project, Queue([ModelProblem("no key")])).run()
+    assert DraftArchive(project.reports).drafts() == []
