@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_LAUNCHES = 20  # whose lines are read, the longest: up to 30 ms each
+MOST_OF_TIME = 0.9  # launches beyond it are not read, 40 to 100 ms each: lines of short helpers explain nothing
 INTERVAL = "smsp__pcsamp_interval_cycles"  # ncu samples a long launch less often
 EXCESSES = ("sectors_excessive", "wavefronts_excessive")
 ISSUED = f"{STALL_COLUMN}selected"  # the state of a warp that issues: sampled, but no stall
@@ -49,6 +50,18 @@ class LineSums:
 def longest(report: Report, launches: Sequence[int]) -> list[int]:
     """Return those of these launches, numbered as in the report, whose lines are worth the reading."""
     return sorted(launches, key=lambda i: -(report.records[i].duration_ns or 0.0))[:MOST_LAUNCHES]
+
+
+def most_of_time(report: Report, launches: Sequence[int]) -> list[int]:
+    """Return the longest of a chain of launches, as many as most of the time goes to; all of unknown durations."""
+    total = sum(report.records[place].duration_ns or 0.0 for place in launches)
+    read, covered = [], 0.0
+    for place in longest(report, launches):
+        if total and covered >= MOST_OF_TIME * total:
+            break
+        read.append(place)
+        covered += report.records[place].duration_ns or 0.0
+    return read
 
 
 def line_sums(

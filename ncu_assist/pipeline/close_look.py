@@ -10,8 +10,9 @@ from pathlib import Path
 from ncu_assist.diff.line_costs import base_name
 from ncu_assist.errors import DamagedData
 from ncu_assist.ncu.code import code_of
+from ncu_assist.ncu.compressed import plain_file
 from ncu_assist.ncu.hot_spots import HotSpots, hot_spots
-from ncu_assist.ncu.line_sums import longest
+from ncu_assist.ncu.line_sums import longest, most_of_time
 from ncu_assist.ncu.nvidia_findings import nvidia_findings
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.ncu.source.reading import SourceTables
@@ -35,7 +36,7 @@ def look_closer(stored: StoredRun, workload: str | None, lines: bool = True, rul
         path = stored.report_file(Path(folder))
         if path is None:
             return _nothing(wanted, lines, NO_REPORT)
-        report = stored.report if isinstance(stored, BareReport) else read_report(path)
+        report = stored.report if isinstance(stored, BareReport) else read_report(_plain(path))
         if report.lossy:
             return _nothing(wanted, lines, CSV)
         numbers = launch_numbers(stored.run, report)
@@ -46,13 +47,22 @@ def look_closer(stored: StoredRun, workload: str | None, lines: bool = True, rul
         return replace(_read(stored, report, places, numbers) if lines else CloseLook(), nvidia=found)
 
 
+def _plain(path: Path) -> Path:
+    """Return a file of the same name with the decompressed bytes of one: it is read twice."""
+    found = plain_file(path, path.parent)
+    return found if found == path else found.rename(path.with_suffix(""))
+
+
 def _nothing(wanted: set[int], lines: bool, why: str) -> CloseLook:
     return CloseLook(HotSpots((), len(wanted), 0) if lines else None, note=why)
 
 
 def _read(stored: StoredRun, report: Report, places: Sequence[int], numbers: Sequence[int]) -> CloseLook:
-    """Return lines, code and texts of the longest launches, read once for all of them."""
-    read = longest(report, places)
+    """Return lines, code and texts of the longest launches, read once for all of them.
+
+    Of the launches of one call those are left out that take little of its time; of a foreign program none is.
+    """
+    read = (most_of_time if stored.run.workloads else longest)(report, places)
     if not read:
         return CloseLook(hot_spots(report, len(places), read, None))
     source = report.source(read)

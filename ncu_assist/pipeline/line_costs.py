@@ -11,7 +11,7 @@ from pathlib import Path
 from ncu_assist.diff.line_changes import LineChanges, line_changes
 from ncu_assist.diff.line_costs import LineCost, SideLines, base_name
 from ncu_assist.errors import DamagedData
-from ncu_assist.ncu.line_sums import COST, CSV, NS, LineSums, known, line_sums, longest, pass_ns
+from ncu_assist.ncu.line_sums import COST, CSV, MOST_OF_TIME, NS, LineSums, known, line_sums, most_of_time, pass_ns
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.ncu.source.metrics import SAMPLES
 from ncu_assist.pipeline.bare_report import BareReport
@@ -20,7 +20,6 @@ from ncu_assist.pipeline.together import Stopped, together
 from ncu_assist.record import Run
 from ncu_assist.store import StoredRun
 
-MOST_OF_TIME = 0.9  # launches beyond it are not read, 40 to 100 ms each: lines of short helpers explain nothing
 MOST_UNLINED = 0.2  # of the time in code without line numbers goes without a word: a call into a library
 MOST_IN_REPORT = 250  # launches of an archived report: 1.5 s; 2,000 take 13 s (benchmarks/large_import.py)
 NO_REPORT = "the run keeps no report, and so no source lines"
@@ -82,7 +81,7 @@ def _report(stored: StoredRun, folder: Path, stopped: Stopped | None) -> Report 
 
 
 def _lines(stored: StoredRun, report: Report, places: Sequence[int]) -> SideLines:
-    read = _most_of_time(report, places)
+    read = most_of_time(report, places)
     sums = line_sums(report, read)
     if isinstance(sums, str):
         return SideLines(note=sums)
@@ -97,18 +96,6 @@ def _lines(stored: StoredRun, report: Report, places: Sequence[int]) -> SideLine
         pass_ns=pass_ns(report, read[0]),
         note=_note(report, read, times, sums),
     )
-
-
-def _most_of_time(report: Report, places: Sequence[int]) -> list[int]:
-    """Return the longest launches, as many as most of the time goes to; all of them where a duration is not known."""
-    total = sum(report.records[place].duration_ns or 0.0 for place in places)
-    read, covered = [], 0.0
-    for place in longest(report, places):
-        if total and covered >= MOST_OF_TIME * total:
-            break
-        read.append(place)
-        covered += report.records[place].duration_ns or 0.0
-    return read
 
 
 def _note(report: Report, read: Sequence[int], times: Sequence[float], sums: LineSums) -> str:
