@@ -1,8 +1,10 @@
-"""The user's own line of each instruction: one from a library's file goes to the line that most likely calls it.
+"""The user's own line of each instruction: one from a library's file goes to the line that called it.
 
-ncu names the innermost file of inlined code and not its caller. Over 2044 such instructions of the gallery and of the
-recorded kernels, whose callers `nvdisasm -gi` knows, the line of the own instruction above was right for 34 %, that of
-the own instruction that uses the result for 42 %, and the line next to it that calls such a function for 56 %.
+ncu names the innermost file of inlined code and not its caller. The cubin knows all of them where nvcc made it, and
+then the innermost own line is taken. Triton writes lines, but not callers: there the line that most likely calls it is
+taken. Over 2044 such instructions of the gallery and of the recorded kernels, whose callers are known, the line of the
+own instruction above was right for 34 %, that of the own instruction that uses the result for 42 %, and the line next
+to it that calls such a function for 56 %.
 """
 
 from __future__ import annotations
@@ -99,18 +101,17 @@ def _call_behind(library: str) -> re.Pattern[str] | None:
 
 
 def own_lines(code: Code) -> pd.DataFrame:
-    """Return the instructions with their own line in ``file`` and ``line``; as they are where none is the user's."""
+    """Return the instructions with their own line in ``file`` and ``line``; as they are where none is the user's.
+
+    ``is_guess`` tells where that is the line that most likely calls them, as the report does not say which does.
+    """
     sass = code.sass
-    imported = {file for file, _ in code.texts}
     files = sass["file"].astype(object)
-    own = ~files.astype(str).str.contains(LIBRARY) & sass["line"].notna()
-    own &= files.isin(imported) if imported else True
-    if not own.any() or own.all():
-        return sass.assign(file=files)
-    lines: list[Line | None] = [
-        (str(file), int(line)) if is_own else None
-        for file, line, is_own in zip(files, sass["line"].fillna(0), own, strict=True)
-    ]
+    lines = _known_lines(code)
+    is_guess = [line is None for line in lines]
+    if all(is_guess) or not any(is_guess):
+        found = sass.assign(file=files, is_guess=False)
+        return found if all(is_guess) else _with_lines(found, lines)
     texts, names = sass["sass"].astype(str).tolist(), files.astype(str).tolist()
     known: dict[Hashable, list[Line | None]] = {}  # launches of one kernel have the same code
     for rows in _bodies(sass):
@@ -119,13 +120,33 @@ def own_lines(code: Code) -> pd.DataFrame:
             known[body] = _Body(*body, code).lines()
         for row, line in zip(rows, known[body], strict=True):
             lines[row] = line
-    return sass.assign(file=_column(lines, 0, sass), line=_column(lines, 1, sass))
+    return _with_lines(sass.assign(is_guess=is_guess), lines)
 
 
-def _column(lines: Sequence[Line | None], place: int, sass: pd.DataFrame) -> pd.Series[str]:
+def _known_lines(code: Code) -> list[Line | None]:
+    """Return the innermost own line that each instruction is known to come from, None where none is."""
+    imported = {file for file, _ in code.texts}
+    sass = code.sass
+
+    @functools.cache
+    def is_own(file: str) -> bool:
+        return not LIBRARY.search(file) and (file in imported or not imported)
+
+    @functools.cache
+    def of(chain: tuple[Line, ...]) -> Line | None:
+        return next((line for line in chain if is_own(line[0])), None)
+
+    chains = sass["chain"] if "chain" in sass else [None] * len(sass)
+    lines = zip(chains, sass["file"].astype(object), sass["line"].fillna(0), strict=True)
+    return [of(chain or ((str(file), int(line)),)) if chain or line else None for chain, file, line in lines]
+
+
+def _with_lines(sass: pd.DataFrame, lines: Sequence[Line | None]) -> pd.DataFrame:
     import pandas as pd
 
-    return pd.Series([line[place] if line else None for line in lines], dtype=object, index=sass.index)
+    columns = ([line[place] if line else None for line in lines] for place in (0, 1))
+    made = (pd.Series(column, dtype=object, index=sass.index) for column in columns)
+    return sass.assign(**dict(zip(("file", "line"), made, strict=True)))
 
 
 def _bodies(sass: pd.DataFrame) -> Iterator[list[int]]:

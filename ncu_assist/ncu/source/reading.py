@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,16 @@ from ncu_assist.errors import UsageProblem
 from ncu_assist.ncu import report_file
 from ncu_assist.ncu.child import MEMORY_BYTES, Reading, run_child
 from ncu_assist.ncu.report_file import Entry
-from ncu_assist.ncu.source.contents import DOCUMENT, REQUEST, VALUES, LaunchSource, SourceDocument, SourceRequest
+from ncu_assist.ncu.source.chains import Chains
+from ncu_assist.ncu.source.contents import (
+    DOCUMENT,
+    REQUEST,
+    VALUES,
+    Function,
+    LaunchSource,
+    SourceDocument,
+    SourceRequest,
+)
 from ncu_assist.ncu.source.tables import lines_frame, sass_frame
 from ncu_assist.ncu.wire import Bytes
 
@@ -100,12 +109,13 @@ def _found(work: _Work, launches: Collection[int] | None) -> list[LaunchSource]:
     found: list[LaunchSource] = []
     with report_file.mapped(work.path) as data:
         results = list(report_file.results(data))
+        chains = Chains(data) if work.with_sass else None
         wanted = list(range(len(results))) if launches is None else sorted(set(launches))
         for number in wanted:
             if not 0 <= number < len(results):
                 raise UsageProblem(f"{work.name} has no launch {number}: it has {len(results)}, numbered from 0")
         for batch in _batches(results, wanted):
-            found += _read(work, data, results, batch)
+            found += _read(work, data, results, batch, chains)
     return found
 
 
@@ -137,7 +147,9 @@ def _batches(results: Sequence[Entry], wanted: Sequence[int]) -> Iterator[list[i
         yield batch
 
 
-def _read(work: _Work, data: Bytes, results: Sequence[Entry], batch: Sequence[int]) -> list[LaunchSource]:
+def _read(
+    work: _Work, data: Bytes, results: Sequence[Entry], batch: Sequence[int], chains: Chains | None
+) -> list[LaunchSource]:
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as name:
         folder, path = Path(name), work.path
         places, count = tuple(batch), len(results)
@@ -148,7 +160,18 @@ def _read(work: _Work, data: Bytes, results: Sequence[Entry], batch: Sequence[in
         request = SourceRequest(count, places, cubins, work.with_sass)
         (folder / REQUEST).write_bytes(msgspec.json.encode(request))
         _run_child(work, path, folder)
-        return list(_launches(folder, batch))
+        found = list(_launches(folder, batch))
+    return _with_chains(found, results, chains) if chains else found
+
+
+def _with_chains(found: Sequence[LaunchSource], results: Sequence[Entry], chains: Chains) -> list[LaunchSource]:
+    """Return launches whose functions know what they were inlined through; launches of one function share it still."""
+    known: dict[int, Function] = {}
+    for one in found:
+        for function in one.functions:
+            if id(function) not in known:
+                known[id(function)] = chains.added(function, one.files, results[one.launch])
+    return [replace(one, functions=tuple(known[id(function)] for function in one.functions)) for one in found]
 
 
 def _cubins(data: Bytes, entries: Sequence[Entry]) -> tuple[int, ...]:
