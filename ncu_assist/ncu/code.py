@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Code:
-    """``sass`` as Report.sass has it, samples in cycles; ``texts``: source lines by file and number, where imported."""
+    """``sass`` as Report.sass has it, samples in cycles; ``texts``: source lines by file and number, where imported.
+
+    Its column chain, which tables made of other things may lack, is that of ``SourceTables.chains``.
+    """
 
     sass: pd.DataFrame = field(repr=False)
     texts: Mapping[tuple[str, int], str] = field(repr=False)
@@ -39,7 +42,7 @@ def code_of(
 
     ``numbers`` are what the launches of the report are called, their place by default.
     """
-    sass, lines = tables.sass, tables.lines
+    sass, lines = tables.sass.assign(chain=tables.chains), tables.lines
     weights = sass["launch"].map(sample_cycles(report, launches))
     sampled = [name for name in map(str, sass) if name == SAMPLES or name.startswith(STALL_COLUMN)]
     sass = sass.assign(**{name: sass[name] * weights for name in sampled})

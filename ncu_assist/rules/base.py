@@ -19,12 +19,14 @@ class Finding:
 
     ``saved_ns`` is the time that fixing it could save, by the rule's own model; what other limits leave of it is worked
     out for all findings together. ``relieves`` are the resources (names of diff.resources) that the fix takes work off:
-    their limits do not bound it. ``evidence`` are keys of the catalogue. ``waste`` says which cost of source lines
-    shows where it happens, ``stalls`` which stall reasons, ``about`` which instructions by opcode without modifiers (empty:
-    those of its rule); ``with_operands``: loads of a matrix instruction's operands are its own cost. ``detail`` as diagnoses.md has it: pipe, limiter.
-    ``assumed``: rests on a ceiling that was not measured on this GPU. ``advice`` is what to try first, a short clause
-    in the imperative without a full stop; empty where there is nothing to try. ``launches`` are the indices of those
-    that message and evidence are of, empty for all that were judged; ``elsewhere``: how many others have it less.
+    their limits do not bound it. ``evidence`` are keys of the catalogue. ``detail`` as diagnoses.md has it: pipe,
+    limiter. ``assumed``: rests on a ceiling that was not measured on this GPU. ``advice`` is what to try first, a short
+    clause in the imperative without a full stop; empty where there is nothing to try. ``launches`` are the indices of
+    those that message and evidence are of, empty for all that were judged; ``elsewhere``: how many others have it less.
+
+    Where it happens: ``waste`` says which cost of source lines shows it, ``stalls`` which stall reasons, ``about``
+    which instructions, by opcode without modifiers (empty: those of its rule); ``with_operands``: loading the operands
+    of a matrix instruction is its own cost.
     """
 
     rule: str

@@ -45,8 +45,9 @@ def _pointers(function: Function, texts: Sequence[str], place: int) -> frozenset
     """Return where in constant memory the pointers lie that an address is made of; none where that is not known."""
     wide, halves = set[int](), set[int]()
     for step, maker in enumerate(_makers(function, texts, place)):
-        if step == MOST_STEPS or function.code[maker].head.startswith("LD") and not CONSTANT.search(texts[maker]):
-            return frozenset()  # a pointer from memory
+        from_memory = function.code[maker].head.startswith("LD") and not CONSTANT.search(texts[maker])
+        if step == MOST_STEPS or from_memory:
+            return frozenset()
         found = {int(offset, 16) for offset in CONSTANT.findall(texts[maker])}
         (wide if WIDE.match(texts[maker]) else halves).update(found)
     return frozenset(wide | {one for one in halves if one + WORD in halves})

@@ -31,6 +31,7 @@ from ncu_assist.rules.traffic import Wasted, left_without, wasted_dram_bytes
 ID = "redundant-traffic"
 NEEDS: tuple[str, ...] = ("dram_bytes_read", "dram_bytes_write", "dram_throughput")
 EVIDENCE = ("dram_bytes", "dram_bytes_read", "dram_bytes_write", "dram_throughput")
+WAITS = ("long_scoreboard",)
 MARGIN = 0.05  # of the bytes needed; what at-dram-roofline leaves to its ceiling as well
 TIMES_L2 = 3.0  # below it what one launch leaves for the next may be in L2 still: as buffers are rotated for a cold L2
 
@@ -51,7 +52,7 @@ def find(facts: Facts) -> Finding | None:
     if bound:
         message += "; an upper bound, as the caches are flushed between the launches"
     return Finding(
-        ID, message, saved, EVIDENCE, tuple(left), "read_again", ("long_scoreboard",), {}, bound or assumes_start(facts),
+        ID, message, saved, EVIDENCE, tuple(left), "read_again", WAITS, {}, bound or assumes_start(facts),
         advice="fuse launches, or finish all work on a tile while it is on the chip",
     )  # fmt: skip
 

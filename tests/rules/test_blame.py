@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncu_assist.rules.blame import Function, read_instruction
+from ncu_assist.rules.blame import UNIFORM, Function, read_instruction
 
 LOADED = (
     "LDG.E.128.CONSTANT R8, desc[UR4][R2.64]",
@@ -16,7 +16,9 @@ LOADED = (
 
 def test_what_an_instruction_writes_and_names() -> None:
     load = read_instruction(LOADED[0])
-    assert (load.head, load.written, load.named) == ("LDG", {8, 9, 10, 11}, {8, 2, 3})
+    assert (load.head, load.written, load.named) == ("LDG", {8, 9, 10, 11}, {8, 2, 3, UNIFORM + 4})
+    assert load.read == {2, 3, UNIFORM + 4}
+    assert read_instruction("ULDC.64 UR4, c[0x0][0x210]").written == {UNIFORM + 4, UNIFORM + 5}
     ticket = read_instruction("ATOMG.E.ADD.STRONG.GPU PT, R4, desc[UR4][R4.64], R9")
     assert ticket.written == {4}
     assert read_instruction(LOADED[5]).written == frozenset()

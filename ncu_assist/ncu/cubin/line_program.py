@@ -13,8 +13,8 @@ from ncu_assist.errors import DamagedData
 HEAD, VERSIONS, STEPS = struct.Struct("<IHI"), (2, 3, 4), struct.Struct("<BBbBB")
 COPY, ADVANCE_PC, ADVANCE_LINE, SET_FILE, CONST_ADD_PC, FIXED_ADVANCE_PC = 1, 2, 3, 4, 8, 9
 END_SEQUENCE, SET_ADDRESS = 1, 2
-# NVIDIA's: the number of the row that is the call, from 1 in its sequence (0: not inlined), and a function's name. DWARF
-# readers list it as DW_LNE_NVIDIA_inlined_call; that numbers start over with each sequence is what nvdisasm -gi shows.
+# NVIDIA's, DW_LNE_NVIDIA_inlined_call to readers of DWARF: the number of the row that is the call, 0 for none, and a
+# function's name. That rows are numbered from 1 in each sequence is what nvdisasm -gi shows.
 INLINED_CALL = 0x90
 Target = tuple[str, int]  # a section's name and an offset in it
 

@@ -37,8 +37,19 @@ def code_columns(launches: Sequence[LaunchSource]) -> dict[str, Any]:
         "opcode": pd.Categorical(_joined((each.opcode for each in rows), object)),
         "file": pd.Categorical(_joined((each.file for each in rows), object)),
         "line": _whole(_joined((each.line for each in rows), np.int32), absent=NO_LINE),
-        "chain": pd.Series(_joined((each.chain for each in rows), object), dtype=object),
     }
+
+
+def chains(launches: Sequence[LaunchSource]) -> pd.Series[Any]:
+    """Return of each instruction its file and line, then those of the calls that it was inlined through, outwards.
+
+    None where the report does not say.
+    """
+    import pandas as pd
+
+    functions = (function for one in launches for function in one.functions)
+    found = [chain for each in functions for chain in each.chains or [None] * len(each.sass)]
+    return pd.Series(found, dtype=object)
 
 
 def counter(launches: Sequence[LaunchSource], metric: str) -> Array:
@@ -78,7 +89,6 @@ class _Rows:
     opcode: Array
     file: Array
     line: Array
-    chain: Array
 
 
 def _rows(launches: Sequence[LaunchSource]) -> dict[tuple[int, int], _Rows]:
@@ -103,7 +113,6 @@ def _rows_of(function: Function, files: Sequence[SourceFile]) -> _Rows:
         opcode=_objects(_opcode(text) for text in function.sass),
         file=_objects(None if number == NO_FILE else files[number].name for number in function.files),
         line=np.array(function.lines, dtype=np.int32),
-        chain=_tuples(function.chains or [None] * len(function.sass)),
     )
 
 
@@ -123,15 +132,6 @@ def _objects(values: Iterable[Any]) -> Array:
     import numpy as np
 
     return np.array(list(values), dtype=object)
-
-
-def _tuples(values: Sequence[Any]) -> Array:
-    """Return objects that may be sequences themselves, each in one place."""
-    import numpy as np
-
-    made = np.empty(len(values), dtype=object)
-    made[:] = values
-    return made
 
 
 def _joined(parts: Iterable[Array], dtype: Any) -> Array:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -20,6 +20,7 @@ from ncu_assist.ncu import report_file
 from ncu_assist.ncu.child import MEMORY_BYTES, Reading, run_child
 from ncu_assist.ncu.report_file import Entry
 from ncu_assist.ncu.source.chains import Chains
+from ncu_assist.ncu.source.code import chains
 from ncu_assist.ncu.source.contents import (
     DOCUMENT,
     REQUEST,
@@ -43,12 +44,13 @@ class SourceTables:
     """Where time and traffic went: ``sass`` has a row for each instruction, ``lines`` for each source line.
 
     ``source_tables.sass_frame`` and ``source_tables.lines_frame`` say which columns they have. ``texts`` are the
-    imported files whole, by the names in ``lines``.
+    imported files whole, by the names in ``lines``. ``chains`` are ``code.chains`` of the rows of ``sass``.
     """
 
     sass: pd.DataFrame
     lines: pd.DataFrame
     texts: Mapping[str, str]
+    chains: pd.Series[Any]
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ def read_source(
     """
     found = _found(_Work(path, name or path.name, timeout_s, memory_bytes, time.monotonic() + timeout_s), launches)
     sass = sass_frame(found)
-    return SourceTables(sass, lines_frame(sass, found), _texts(found))
+    return SourceTables(sass, lines_frame(sass, found), _texts(found), chains(found))
 
 
 def read_lines(
@@ -109,13 +111,13 @@ def _found(work: _Work, launches: Collection[int] | None) -> list[LaunchSource]:
     found: list[LaunchSource] = []
     with report_file.mapped(work.path) as data:
         results = list(report_file.results(data))
-        chains = Chains(data) if work.with_sass else None
+        known = Chains(data) if work.with_sass else None
         wanted = list(range(len(results))) if launches is None else sorted(set(launches))
         for number in wanted:
             if not 0 <= number < len(results):
                 raise UsageProblem(f"{work.name} has no launch {number}: it has {len(results)}, numbered from 0")
         for batch in _batches(results, wanted):
-            found += _read(work, data, results, batch, chains)
+            found += _read(work, data, results, batch, known)
     return found
 
 
@@ -148,7 +150,7 @@ def _batches(results: Sequence[Entry], wanted: Sequence[int]) -> Iterator[list[i
 
 
 def _read(
-    work: _Work, data: Bytes, results: Sequence[Entry], batch: Sequence[int], chains: Chains | None
+    work: _Work, data: Bytes, results: Sequence[Entry], batch: Sequence[int], known: Chains | None
 ) -> list[LaunchSource]:
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as name:
         folder, path = Path(name), work.path
@@ -161,17 +163,17 @@ def _read(
         (folder / REQUEST).write_bytes(msgspec.json.encode(request))
         _run_child(work, path, folder)
         found = list(_launches(folder, batch))
-    return _with_chains(found, results, chains) if chains else found
+    return _with_chains(found, results, known) if known else found
 
 
-def _with_chains(found: Sequence[LaunchSource], results: Sequence[Entry], chains: Chains) -> list[LaunchSource]:
+def _with_chains(found: Sequence[LaunchSource], results: Sequence[Entry], known: Chains) -> list[LaunchSource]:
     """Return launches whose functions know what they were inlined through; launches of one function share it still."""
-    known: dict[int, Function] = {}
+    made: dict[int, Function] = {}
     for one in found:
         for function in one.functions:
-            if id(function) not in known:
-                known[id(function)] = chains.added(function, one.files, results[one.launch])
-    return [replace(one, functions=tuple(known[id(function)] for function in one.functions)) for one in found]
+            if id(function) not in made:
+                made[id(function)] = known.added(function, one.files, results[one.launch])
+    return [replace(one, functions=tuple(made[id(function)] for function in one.functions)) for one in found]
 
 
 def _cubins(data: Bytes, entries: Sequence[Entry]) -> tuple[int, ...]:

@@ -21,7 +21,7 @@ from ncu_assist.ncu.source.metrics import (
 if TYPE_CHECKING:
     import pandas as pd
 
-CODE = ("launch", "kernel", "offset", "address", "sass", "opcode", "file", "line", "chain")
+CODE = ("launch", "kernel", "offset", "address", "sass", "opcode", "file", "line")
 LINE = ("launch", "file", "line", "source", "sass_instructions")
 
 
@@ -30,8 +30,7 @@ def sass_frame(launches: Sequence[LaunchSource]) -> pd.DataFrame:
 
     launch int32, kernel category (function name) · offset int64 (bytes from the first instruction of its function: the
     same in every run of one build), address uint64 · sass (None where the report holds no code), opcode category (with
-    modifiers, such as LDG.E.128) · file category and line Int32 (NA without -lineinfo; of inlined code the innermost) · chain object (its
-    file and line and those of the calls that it was inlined through, outwards; None where the report does not say).
+    modifiers, such as LDG.E.128) · file category and line Int32 (NA without -lineinfo; of inlined code the innermost).
 
     Counters, float64, NaN where the report does not have them: samples and samples_not_issued (warp states) ·
     instructions (of warps), thread_instructions, predicated_on_thread_instructions (of threads), and the last two per
