@@ -43,5 +43,20 @@ def test_a_barrier_stands_above_where_the_warp_is_seen() -> None:
     assert function.blamed(0, "barrier") == 0
 
 
+def test_what_a_load_from_shared_memory_is_for() -> None:
+    function = Function.of(
+        ("LDSM.16.M88.4 R16, [R9]", "HMMA.16816.F32 R4, R16, R8, R4", "HMMA.16816.F32 R4, R18, R8, R4")
+    )
+    assert function.matrix_instruction(0) == 1
+    assert function.matrix_instruction(1) == 1
+    assert Function.of(("LDS R16, [R9]", "FADD R1, R16, R2")).matrix_instruction(0) == 0
+    assert Function.of(("LDG.E R16, [R8.64]", "HMMA.16816.F32 R4, R16, R8, R4")).matrix_instruction(0) == 0
+
+
+def test_a_register_that_all_lanes_share_is_another_one() -> None:
+    function = Function.of(("S2UR UR4, SR_CTAID.X", "S2R R4, SR_TID.X", "IMAD R5, R6, UR4, R7"))
+    assert function.blamed(2, "short_scoreboard") == 0
+
+
 def test_no_load_in_sight_leaves_the_wait_where_it_is() -> None:
     assert Function.of(("MOV R1, R2", "FADD R1, R1, 1")).blamed(1, "long_scoreboard") == 1

@@ -11,6 +11,7 @@ from ncu_assist.errors import DamagedData
 MAGIC = b"\x7fELF\x02\x01"  # 64 bits, little-endian: every cubin since CUDA 5
 TABLE_AT, COUNT_AT = 0x28, 0x3C  # in the header: where the section headers stand; how many, and which holds the names
 SECTION, SYMBOL, RELOCATION = struct.Struct("<IIQQQQIIQQ"), struct.Struct("<IBBHQQ"), struct.Struct("<QQq")
+MOST_LETTERS = 1 << 14  # of a section's name, which holds the mangled one of its function
 NO_BITS = 8  # a section of this type takes no place in the file
 
 
@@ -50,13 +51,12 @@ class Elf:
 
     def targets(self, name: str) -> dict[int, tuple[str, int]]:
         """Return where each relocated word of a section points: by its offset, a section's name and an offset there."""
-        found = {}
-        for one in self.sections:
-            if one.name == f".rela{name}" and one.link < len(self.sections):
-                symbols = list(self._entries(self.sections[one.link], SYMBOL))
-                for offset, info, addend in self._entries(one, RELOCATION):
-                    found[offset] = self._target(symbols, info >> 32, addend)
-        return found
+        found = next((one for one in self.sections if one.name == f".rela{name}"), None)
+        if found is None or found.link >= len(self.sections):
+            return {}
+        symbols = list(self._entries(self.sections[found.link], SYMBOL))
+        entries = self._entries(found, RELOCATION)
+        return {offset: self._target(symbols, info >> 32, addend) for offset, info, addend in entries}
 
     def _target(self, symbols: list[tuple[int, ...]], number: int, addend: int) -> tuple[str, int]:
         if number >= len(symbols) or symbols[number][3] >= len(self.sections):
@@ -72,8 +72,7 @@ def _section(head: tuple[int, ...], texts: bytes, limit: int) -> Section:
     name, kind, start, size = head[0], head[1], head[4], head[5]
     if kind != NO_BITS and start + size > limit:
         raise _cut()
-    end = texts.find(b"\0", name)
-    text = texts[name : end if end >= 0 else None].decode("utf-8", "replace")
+    text = texts[name : name + MOST_LETTERS].partition(b"\0")[0].decode("utf-8", "replace")
     return Section(text, start, 0 if kind == NO_BITS else size, head[6])
 
 

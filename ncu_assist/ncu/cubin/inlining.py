@@ -10,8 +10,8 @@ from ncu_assist.ncu.cubin.elf import Elf
 from ncu_assist.ncu.cubin.line_program import Row, sequences
 
 LINES = ".debug_line"
-# A line program is read at 2 MB a second; that of a whole library would take longer than all the rest of a report.
-MOST_BYTES = 8 << 20
+# A line program is read at 1 to 3 MB a second; that of a whole library would take longer than the rest of a report.
+MOST_BYTES = 4 << 20
 Line = tuple[str, int]
 Chain = tuple[Line, ...]  # innermost first
 
@@ -45,12 +45,11 @@ def read_inlining(cubin: bytes) -> Inlining | None:
         return None
     found: dict[str, dict[int, Chain | None]] = {}
     for rows in sequences(data, elf.targets(LINES)):
-        for row, chain in zip(rows, _chains(rows), strict=True):
-            known = found.setdefault(row.section, {})
-            if not row.is_end:
-                known[row.offset] = chain  # of several rows of one address the last is the instruction's
-            else:
-                known.setdefault(row.offset, None)  # another function may begin here
+        # Of several rows of one offset the last is the instruction's.
+        own = {(row.section, row.offset): chain for row, chain in zip(rows, _chains(rows), strict=True)}
+        for (section, offset), chain in own.items():
+            known = found.setdefault(section, {})
+            known[offset] = chain or known.get(offset)  # where one function ends another may begin
     return Inlining({name: _sorted(chains) for name, chains in found.items()})
 
 
@@ -60,10 +59,14 @@ def _sorted(chains: dict[int, Chain | None]) -> _Stretches:
 
 
 def _chains(rows: Sequence[Row]) -> list[Chain | None]:
-    """Return the chain of each row. A call stands above what is inlined at it, so no chain can be a circle."""
+    """Return the chain of each row, None of the end.
+
+    A call stands above what is inlined at it, so no chain can be a circle.
+    """
     found: list[Chain | None] = []
     for number, row in enumerate(rows, 1):
         own = (row.file, row.line)
         outer = found[row.call - 1] if 0 < row.call < number else None
-        found.append((own,) if not row.call else (own, *outer) if outer else None)
+        chain = (own, *outer) if outer else None if row.call else (own,)
+        found.append(None if row.is_end else chain)
     return found

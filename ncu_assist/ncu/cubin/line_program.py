@@ -16,6 +16,7 @@ END_SEQUENCE, SET_ADDRESS = 1, 2
 # NVIDIA's, DW_LNE_NVIDIA_inlined_call to readers of DWARF: the number of the row that is the call, 0 for none, and a
 # function's name. That rows are numbered from 1 in each sequence is what nvdisasm -gi shows.
 INLINED_CALL = 0x90
+MOST_BITS = 63  # of a number
 Target = tuple[str, int]  # a section's name and an offset in it
 
 
@@ -176,6 +177,8 @@ def _unsigned(data: bytes, at: int) -> tuple[int, int]:
     while data[at] >= 0x80:
         number |= (data[at] & 0x7F) << shift
         at, shift = at + 1, shift + 7
+        if shift > MOST_BITS:
+            raise DamagedData("the code in the report is damaged: a number in its line table does not end")
     return number | data[at] << shift, at + 1
 
 
