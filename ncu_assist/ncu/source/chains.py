@@ -12,7 +12,7 @@ from ncu_assist.errors import DamagedData
 from ncu_assist.ncu import report_file, wire
 from ncu_assist.ncu.cubin.inlining import Chain, Inlining, read_inlining
 from ncu_assist.ncu.report_file import SOURCE_CODE, SOURCE_CUBIN, Entry
-from ncu_assist.ncu.source.contents import INSTRUCTION_BYTES, NO_FILE, Function, SourceFile
+from ncu_assist.ncu.source.contents import INSTRUCTION_BYTES, NO_FILE, Function, LaunchSource, SourceFile
 from ncu_assist.ncu.wire import Bytes
 
 FUNCTION, FUNCTION_NAME, FUNCTION_ADDRESS = 1, 1, 2  # fields of SOURCE_CODE and of what it holds for each function
@@ -41,7 +41,16 @@ class Chains:
                 if number is not None:
                     self._entries.setdefault(number, []).append(entry)
 
-    def added(self, function: Function, files: Sequence[SourceFile], launch: Entry) -> Function:
+    def added(self, found: Sequence[LaunchSource], results: Sequence[Entry]) -> list[LaunchSource]:
+        """Return launches whose functions know their chains; launches of one function share it still."""
+        made: dict[int, Function] = {}
+        for one in found:
+            for function in one.functions:
+                if id(function) not in made:
+                    made[id(function)] = self.of(function, one.files, results[one.launch])
+        return [replace(one, functions=tuple(made[id(function)] for function in one.functions)) for one in found]
+
+    def of(self, function: Function, files: Sequence[SourceFile], launch: Entry) -> Function:
         """Return a function that a launch ran with the chain of each instruction, where it is known."""
         try:
             places = sorted(self._loaded(launch))

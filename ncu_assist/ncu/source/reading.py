@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,15 +21,7 @@ from ncu_assist.ncu.child import MEMORY_BYTES, Reading, run_child
 from ncu_assist.ncu.report_file import Entry
 from ncu_assist.ncu.source.chains import Chains
 from ncu_assist.ncu.source.code import chains
-from ncu_assist.ncu.source.contents import (
-    DOCUMENT,
-    REQUEST,
-    VALUES,
-    Function,
-    LaunchSource,
-    SourceDocument,
-    SourceRequest,
-)
+from ncu_assist.ncu.source.contents import DOCUMENT, REQUEST, VALUES, LaunchSource, SourceDocument, SourceRequest
 from ncu_assist.ncu.source.tables import lines_frame, sass_frame
 from ncu_assist.ncu.wire import Bytes
 
@@ -163,17 +155,7 @@ def _read(
         (folder / REQUEST).write_bytes(msgspec.json.encode(request))
         _run_child(work, path, folder)
         found = list(_launches(folder, batch))
-    return _with_chains(found, results, known) if known else found
-
-
-def _with_chains(found: Sequence[LaunchSource], results: Sequence[Entry], known: Chains) -> list[LaunchSource]:
-    """Return launches whose functions know what they were inlined through; launches of one function share it still."""
-    made: dict[int, Function] = {}
-    for one in found:
-        for function in one.functions:
-            if id(function) not in made:
-                made[id(function)] = known.added(function, one.files, results[one.launch])
-    return [replace(one, functions=tuple(made[id(function)] for function in one.functions)) for one in found]
+    return known.added(found, results) if known else found
 
 
 def _cubins(data: Bytes, entries: Sequence[Entry]) -> tuple[int, ...]:
