@@ -1,7 +1,8 @@
 """The user's own line of each instruction: one from a library's file goes to the line that called it.
 
 ncu names the innermost file of inlined code and not its caller. The cubin knows all of them where nvcc made it, and
-then the innermost own line is taken. Triton writes lines, but not callers: there it is the line that most likely calls.
+then the innermost own line is taken. A cubin of Triton's names lines, but no callers, neither in its line table nor in
+the PTX that it keeps: there it is the line that most likely calls.
 """
 
 from __future__ import annotations
