@@ -57,30 +57,30 @@ def test_a_table_that_is_too_long_is_left_alone(monkeypatch: pytest.MonkeyPatch)
     assert code_of(REPORT, [HISTOGRAM]).sass["chain"].isna().all()
 
 
-def first_function(data: bytes) -> tuple[Function, SourceFile, report_file.Entry]:
+def first_function(data: bytes) -> tuple[Function, SourceFile, list[int]]:
     """Return a function of two instructions, the first of the first kernel, as the reader would tell of it."""
-    launch = next(report_file.results(data))
-    place = min(Chains(data)._loaded(launch), key=lambda one: "fill" not in one.section)
+    cubins = list(report_file.sources_of(data, next(report_file.results(data))))
+    place = min(Chains(data)._loaded(set(cubins)), key=lambda one: "fill" not in one.section)
     file = SourceFile("", None)
-    return Function(place.address, place.address, ("A", "B"), (0, 0), (0, 0)), file, launch
+    return Function(place.address, place.address, ("A", "B"), (0, 0), (0, 0)), file, cubins
 
 
 def test_a_cubin_that_is_damaged_leaves_the_rest() -> None:
     data = read_plain(REPORT)
-    function, file, launch = first_function(data)
-    chain = Chains(data)._chain(sorted(Chains(data)._loaded(launch)), function.start)
+    function, file, cubins = first_function(data)
+    chain = Chains(data)._chain(sorted(Chains(data)._loaded(set(cubins))), function.start)
     assert chain
     own = SourceFile(chain[0][0], None)
     function = Function(function.start, function.base, function.sass, (0, 0), (chain[0][1], 1))
-    assert Chains(data).of(function, (own,), launch).chains == (chain, None)
-    assert Chains(data).of(function, (file,), launch).chains == (None, None), "ncu names another file"
+    assert Chains(data).of(function, (own,), cubins).chains == (chain, None)
+    assert Chains(data).of(function, (file,), cubins).chains == (None, None), "ncu names another file"
     at = data.index(b"\x7fELF")
     for damaged in (data[:at] + b"\x7fELG" + data[at + 4 :], data[: at + 0x28] + b"\xff" * 8 + data[at + 0x30 :]):
-        assert Chains(damaged).of(function, (own,), launch) == function
+        assert Chains(damaged).of(function, (own,), cubins) == function
 
 
 def test_an_address_of_no_function_has_no_chain() -> None:
     data = read_plain(REPORT)
-    function, file, launch = first_function(data)
+    function, file, cubins = first_function(data)
     below = Function(16, 16, function.sass, function.files, function.lines)
-    assert Chains(data).of(below, (file,), launch).chains == (None, None)
+    assert Chains(data).of(below, (file,), cubins).chains == (None, None)

@@ -41,19 +41,22 @@ class Chains:
                 if number is not None:
                     self._entries.setdefault(number, []).append(entry)
 
-    def added(self, found: Sequence[LaunchSource], results: Sequence[Entry]) -> list[LaunchSource]:
-        """Return launches whose functions know their chains; launches of one function share it still."""
+    def added(self, found: Sequence[LaunchSource], cubins: Sequence[Sequence[int]]) -> list[LaunchSource]:
+        """Return launches whose functions know their chains; launches of one function share it still.
+
+        ``cubins`` are the numbers of those that each launch refers to.
+        """
         made: dict[int, Function] = {}
-        for one in found:
+        for one, own in zip(found, cubins, strict=True):
             for function in one.functions:
                 if id(function) not in made:
-                    made[id(function)] = self.of(function, one.files, results[one.launch])
+                    made[id(function)] = self.of(function, one.files, own)
         return [replace(one, functions=tuple(made[id(function)] for function in one.functions)) for one in found]
 
-    def of(self, function: Function, files: Sequence[SourceFile], launch: Entry) -> Function:
+    def of(self, function: Function, files: Sequence[SourceFile], cubins: Sequence[int]) -> Function:
         """Return a function that a launch ran with the chain of each instruction, where it is known."""
         try:
-            places = sorted(self._loaded(launch))
+            places = sorted(self._loaded(set(cubins)))
             found = [self._chain(places, at) for at in _addresses(function)]
         except DamagedData:  # of a cubin in a report that is whole: what the rest of it says still holds
             return function
@@ -63,8 +66,7 @@ class Chains:
         chains = tuple(_agreed(spelled[chain], files, file, line) for chain, file, line in numbers)
         return replace(function, chains=chains)
 
-    def _loaded(self, launch: Entry) -> list[_Place]:
-        cubins = set(report_file.sources_of(self._data, launch))
+    def _loaded(self, cubins: set[int]) -> list[_Place]:
         for cubin in cubins - self._places.keys():
             self._places[cubin] = [place for entry in self._entries.get(cubin, ()) for place in self._in(entry, cubin)]
         return [place for cubin in cubins for place in self._places[cubin]]

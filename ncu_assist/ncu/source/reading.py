@@ -150,15 +150,16 @@ def _read(
         if len(batch) < count and all(entry.kind == report_file.RESULTS for entry in results):
             path, places, count = folder / "part.ncu-rep", tuple(range(len(batch))), len(batch)
             path.write_bytes(report_file.select(data, set(batch)))
-        cubins = _cubins(data, [results[number] for number in batch])
-        request = SourceRequest(count, places, cubins, work.with_sass)
+        entries = [results[number] for number in batch]
+        cubins = [tuple(report_file.sources_of(data, entry)) for entry in entries]
+        request = SourceRequest(count, places, _numbers(entries, cubins), work.with_sass)
         (folder / REQUEST).write_bytes(msgspec.json.encode(request))
         _run_child(work, path, folder)
         found = list(_launches(folder, batch))
-    return known.added(found, results) if known else found
+    return known.added(found, cubins) if known else found
 
 
-def _cubins(data: Bytes, entries: Sequence[Entry]) -> tuple[int, ...]:
+def _numbers(entries: Sequence[Entry], cubins: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """Return a number for each launch, the same for the same code: the same addresses mean the same instructions.
 
     A module can be loaded where another one was, and two processes use the same addresses, so an address alone or a
@@ -166,8 +167,8 @@ def _cubins(data: Bytes, entries: Sequence[Entry]) -> tuple[int, ...]:
     """
     numbers: dict[tuple[int, ...], int] = {}
     found = []
-    for place, entry in enumerate(entries):
-        ids = tuple(report_file.sources_of(data, entry)) if entry.kind == report_file.RESULTS else ()
+    for place, (entry, own) in enumerate(zip(entries, cubins, strict=True)):
+        ids = own if entry.kind == report_file.RESULTS else ()
         found.append(numbers.setdefault(ids or (-1, place), len(numbers)))
     return tuple(found)
 
