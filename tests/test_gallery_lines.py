@@ -11,12 +11,14 @@ from gallery.table import marked_lines
 
 from ncu_assist import read_report
 from ncu_assist.ncu.code import Code, read_code
+from ncu_assist.rules.inlined import own_lines
 from ncu_assist.rules.places import places
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-# The multiply-adds of halves stand in a header of CUDA's; the own line next to them is the one that loads.
-MISSED = ["matrix_pairs_of_halves"]
-LEAST_HELD_OUT, LEAST_BLIND = 18, 21
+README = Path(__file__).parents[1] / "README.md"
+COUNTS = {"tuned": 20, "held-out": 21, "blind": 22}
+# It gets no finding, and so no line: its fix made it 1.06 times as fast, so the line that it marks is not at fault.
+MISSED = {"blind": ["scores_head_by_head"]}
 
 
 @cache
@@ -45,14 +47,21 @@ def marked() -> Any:
         yield {one.case.name: (one.case.half, first_is_marked(one, gallery_scores.reports())) for one in faulty}
 
 
-def test_the_line_at_fault_comes_first_in_the_tuned_half(marked: Any) -> None:
-    tuned = {name: right for name, (half, right) in marked.items() if half == "tuned"}
-    assert len(tuned) == 20
-    assert [name for name, right in tuned.items() if not right] == MISSED
+@pytest.mark.parametrize("half", COUNTS)
+def test_the_line_at_fault_comes_first(marked: Any, half: str) -> None:
+    found = {name: right for name, (own, right) in marked.items() if own == half}
+    assert len(found) == COUNTS[half]
+    assert [name for name, right in found.items() if not right] == MISSED.get(half, [])
 
 
-@pytest.mark.parametrize(("half", "count", "least"), [("held-out", 21, LEAST_HELD_OUT), ("blind", 22, LEAST_BLIND)])
-def test_the_other_parts_are_counted(marked: Any, half: str, count: int, least: int) -> None:
-    found = [right for own, right in marked.values() if own == half]
-    assert len(found) == count
-    assert sum(found) >= least
+def test_the_readme_says_how_many(marked: Any) -> None:
+    right = {half: COUNTS[half] - len(MISSED.get(half, [])) for half in COUNTS}
+    words = " ".join(README.read_text().split())
+    assert all(f"{right[half]} of {COUNTS[half]}" in words for half in COUNTS)
+
+
+def test_code_of_the_gallery_is_never_put_down_to_a_guess() -> None:
+    import gallery_scores
+
+    codes = [whole(report.path) for report in gallery_scores.reports()]
+    assert [int(own_lines(code)["is_guess"].sum()) for code in codes if code] == [0] * len(codes)

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Code:
-    """``sass`` as Report.sass has it, samples in cycles; ``texts``: source lines by file and number, where imported."""
+    """``sass`` as Report.sass has it, samples in cycles; ``texts``: source lines by file and number, where imported.
+
+    Its column chain, which tables made of other things may lack, is that of ``SourceTables.chains``.
+    """
 
     sass: pd.DataFrame = field(repr=False)
     texts: Mapping[tuple[str, int], str] = field(repr=False)
@@ -39,15 +42,21 @@ def code_of(
 
     ``numbers`` are what the launches of the report are called, their place by default.
     """
-    sass, lines = tables.sass, tables.lines
+    sass = tables.sass.assign(chain=tables.chains)
     weights = sass["launch"].map(sample_cycles(report, launches))
     sampled = [name for name in map(str, sass) if name == SAMPLES or name.startswith(STALL_COLUMN)]
     sass = sass.assign(**{name: sass[name] * weights for name in sampled})
     if numbers is not None:
         sass = sass.assign(launch=sass["launch"].map(dict(enumerate(numbers))))
-    known = lines[lines["source"].notna()]
-    texts = {
-        (str(file), int(line)): str(text)
-        for file, line, text in zip(known["file"], known["line"], known["source"], strict=True)
-    }
-    return Code(sass, texts) if len(sass) else None
+    return Code(sass, _texts(tables)) if len(sass) else None
+
+
+def _texts(tables: SourceTables) -> dict[tuple[str, int], str]:
+    """Return the text of each line that ncu names, and of those that call what is inlined."""
+    known = tables.lines[tables.lines["source"].notna()]
+    named = zip(known["file"], known["line"], known["source"], strict=True)
+    texts = {(str(file), int(line)): str(text) for file, line, text in named}
+    callers = {line for chain in set(tables.chains) if chain for line in chain} - texts.keys()
+    files = {file: tables.texts[file].split("\n") for file in {file for file, _ in callers} if file in tables.texts}
+    inside = ((file, line) for file, line in callers if 0 < line <= len(files.get(file, ())))
+    return texts | {(file, line): files[file][line - 1].removesuffix("\r") for file, line in inside}

@@ -32,7 +32,8 @@ VERSION = 1  # field of the file header
 # Fields of a block header.
 SOURCES, RESULTS, SESSION, STRINGS, PAYLOAD, PROCESS, RANGES, COMMAND_LISTS, GRAPHS = 1, 2, 3, 4, 5, 6, 7, 8, 9
 KINDS = (SOURCES, RESULTS, RANGES, COMMAND_LISTS, GRAPHS)  # of entries, in their order in a payload
-SOURCE_ID, SOURCE_CUBIN = 1, 4  # fields of a source entry; one that adds to an earlier source has its number
+# Fields of a source entry; one that adds to an earlier source has its number. SOURCE_CODE holds where functions are.
+SOURCE_ID, SOURCE_CUBIN, SOURCE_CODE = 1, 4, 9
 RESULT_METRIC, RESULT_SOURCES = 13, 15  # fields of a launch; RESULT_SOURCES holds a message with the ids in field 1
 OTHER_METRIC, OTHER_SOURCES = 4, {RANGES: 15, COMMAND_LISTS: 17, GRAPHS: 17}  # fields of other results
 
@@ -126,7 +127,7 @@ def select(data: Bytes, keep: Set[int]) -> bytes:
     needed = {source for entry in kept for source in sources_of(data, entry)}
     out = [data[: found[0].header_start - 4]]
     for block in found:
-        entries = [e for e in block.entries if e in kept or (e.kind == SOURCES and _source_id(data, e) in needed)]
+        entries = [e for e in block.entries if e in kept or (e.kind == SOURCES and source_id(data, e) in needed)]
         out.append(_rebuilt(data, block, entries))
     return b"".join(out)
 
@@ -176,7 +177,8 @@ def cubin_id(data: Bytes, entry: Entry) -> int | None:
     return found.get(SOURCE_ID) if found.get(SOURCE_CUBIN) else None
 
 
-def _source_id(data: Bytes, entry: Entry) -> int | None:
+def source_id(data: Bytes, entry: Entry) -> int | None:
+    """Return the number of the cubin that a source holds or adds to."""
     return next((f.value for f in wire.fields(data, entry.start, entry.end) if f.number == SOURCE_ID), None)
 
 

@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 from ncu_assist.rules.facts import Facts
 
 Severity = Literal["high", "medium", "low", "info"]
-Waste = Literal["samples", "sectors_excessive", "wavefronts_excessive", "divergence"]
+Waste = Literal["samples", "sectors", "sectors_excessive", "wavefronts_excessive", "divergence", "read_again"]
 # Of the run time that could be won (diagnoses.md): below 2 % a remark.
 LIMITS: tuple[tuple[float, Severity], ...] = ((0.30, "high"), (0.10, "medium"), (0.02, "low"))
 
@@ -19,11 +19,14 @@ class Finding:
 
     ``saved_ns`` is the time that fixing it could save, by the rule's own model; what other limits leave of it is worked
     out for all findings together. ``relieves`` are the resources (names of diff.resources) that the fix takes work off:
-    their limits do not bound it. ``evidence`` are keys of the catalogue. ``waste`` says which cost of source lines
-    shows where it happens, ``stalls`` which stall reasons. ``detail`` as diagnoses.md has it: pipe, limiter.
-    ``assumed``: rests on a ceiling that was not measured on this GPU. ``advice`` is what to try first, a short clause
-    in the imperative without a full stop; empty where there is nothing to try. ``launches`` are the indices of those
-    that message and evidence are of, empty for all that were judged; ``elsewhere``: how many others have it less.
+    their limits do not bound it. ``evidence`` are keys of the catalogue. ``detail`` as diagnoses.md has it: pipe,
+    limiter. ``assumed``: rests on a ceiling that was not measured on this GPU. ``advice`` is what to try first, a short
+    clause in the imperative without a full stop; empty where there is nothing to try. ``launches`` are the indices of
+    those that message and evidence are of, empty for all that were judged; ``elsewhere``: how many others have it less.
+
+    Where it happens: ``waste`` says which cost of source lines shows it, ``stalls`` which stall reasons, ``about``
+    which instructions, by opcode without modifiers (empty: those of its rule); ``with_operands``: loading the operands
+    of a matrix instruction is its own cost.
     """
 
     rule: str
@@ -38,6 +41,8 @@ class Finding:
     advice: str = ""
     launches: tuple[int, ...] = ()
     elsewhere: int = 0
+    about: frozenset[str] = frozenset()
+    with_operands: bool = False
 
 
 class Rule(Protocol):

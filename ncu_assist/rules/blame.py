@@ -20,18 +20,22 @@ STOPS = {
     "drain": WRITES,
 }
 PREDICATE = re.compile(r"^\s*@!?U?P\w+\s+")
-REGISTER = re.compile(r"(?<!U)\bR(\d+)(\.64)?")
+REGISTER = re.compile(r"\b(U?)R(\d+)(\.64)?")
+UNIFORM = 256  # added to the number of a register that all lanes share: R0 to R254 come first
+RESULT = re.compile(r"\s*(U?)R(\d+)\S*\s*")
 NO_RESULT = WRITES - {"ATOM", "ATOMG"} | {"STS", "STSM", "BAR", "BRA", "EXIT", "NOP", "MEMBAR"}
 WIDTHS = {"128": 4, "64": 2, "WIDE": 2, "4": 4, "2": 2}
+OPERAND_LOADS = frozenset({"LDS", "LDSM"})
 MATRIX, MATRIX_REGISTERS = frozenset({"HMMA", "IMMA", "DMMA"}), 4  # operands are named by their first register only
 
 
 @dataclass(frozen=True)
 class Instruction:
-    """One instruction: its opcode without modifiers, the registers that it writes, those that it names at all."""
+    """One instruction: its opcode without modifiers, the registers that it writes, reads, and names at all."""
 
     head: str
     written: frozenset[int]
+    read: frozenset[int]
     named: frozenset[int]
 
 
@@ -42,12 +46,22 @@ def read_instruction(text: str) -> Instruction:
     head, *modifiers = opcode.split(".")
     parts = [part for part in operands.split(",") if not re.fullmatch(r"\s*!?U?P[T\d]\s*", part)]
     width = next((WIDTHS[one] for one in modifiers if one in WIDTHS), 1)
-    result = None if head in NO_RESULT or not parts else re.fullmatch(r"\s*R(\d+)\S*\s*", parts[0])
-    first = int(result.group(1)) if result else 0
+    result = None if head in NO_RESULT or not parts else RESULT.fullmatch(parts[0])
+    first = _number(result.group(1), result.group(2)) if result else 0
     written = frozenset(range(first, first + width)) if result else frozenset[int]()
     span = MATRIX_REGISTERS if head in MATRIX else 1
-    named = {int(n) + k for n, pair in REGISTER.findall(operands) for k in range(max(span, 2 if pair else 1))}
-    return Instruction(head, written, frozenset(named))
+    sources = parts[1:] if result else parts
+    return Instruction(head, written, registers(",".join(sources), span), registers(operands, span))
+
+
+def registers(operands: str, span: int = 1) -> frozenset[int]:
+    """Return the registers that operands name; ``span``: how many each stands for at least."""
+    found = REGISTER.findall(operands)
+    return frozenset(_number(*name) + k for *name, pair in found for k in range(max(span, 2 if pair else 1)))
+
+
+def _number(uniform: str, number: str) -> int:
+    return int(number) + (UNIFORM if uniform else 0)
 
 
 @dataclass(frozen=True)
@@ -76,16 +90,23 @@ class Function:
             return self._above(place, STOPS[reason])
         if reason not in PRODUCERS:
             return place
-        found = [self._writer(register, place) for register in self.code[place].named]
+        found = [self.writer(register, place) for register in self.code[place].named]
         makers = [one for one in found if one is not None and self.code[one].head in PRODUCERS[reason]]
         # Of several the last one issued; one below the reader is of the round before.
         return max(makers, key=lambda one: (one < place, one)) if makers else self._above(place, PRODUCERS[reason])
+
+    def matrix_instruction(self, place: int) -> int:
+        """Return the matrix instruction that a load from shared memory is for; ``place`` where it is for none."""
+        if self.code[place].head not in OPERAND_LOADS:
+            return place
+        return min((one for one in self.users(place) if self.code[one].head in MATRIX), default=place)
 
     def users(self, place: int) -> set[int]:
         """Return the instructions below that use the result of one, by address: loops are not followed."""
         return self.readers.get(place, set())
 
-    def _writer(self, register: int, place: int) -> int | None:
+    def writer(self, register: int, place: int) -> int | None:
+        """Return the instruction whose result a register holds before ``place``: the last above, or else below."""
         places = self.writers.get(register, [])
         return places[bisect_left(places, place) - 1] if places else None  # -1: the last, of the round before
 

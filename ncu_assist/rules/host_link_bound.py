@@ -12,6 +12,10 @@ How the time is worked out: the larger of the bytes read and written over what t
 measured rate; without one, of the generation of PCIe that GPUs of this compute capability have, 16 lanes, 85 % of the
 nominal rate (the copy engine reaches 55.5 of 63 GB/s on an H200), *assumed*. Over a faster link, such as C2C, it is
 too long; it is never more than the launch took.
+
+Where: reads make warps wait for the load. No warp waits for a store: a full link shows at whatever else uses memory,
+so where more is written than read the lines are those that store, by the sectors they send. Which of several stores
+goes to the host is not counted.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from __future__ import annotations
 from ncu_assist.ceilings.chips import SECTOR_BYTES
 from ncu_assist.quantity import quantity
 from ncu_assist.rules.base import Finding
+from ncu_assist.rules.blame import WRITES
 from ncu_assist.rules.facts import Facts
 from ncu_assist.rules.savings import START_NS, filled, is_worth_saying
 
@@ -28,6 +33,7 @@ EVIDENCE = ("host_bytes", "host_sectors_read", "host_sectors_write", "pcie_read_
 # Bytes a second of 16 lanes, by the first digits of the compute capability: PCIe 3.0, 4.0, 5.0 (PCI-SIG: 8, 16 and 32
 # GT/s a lane, 128 of 130 bits are data).
 LANES = {"7": 15.75e9, "8": 31.5e9, "9": 63e9, "10": 63e9, "12": 63e9}
+WAITS, STORES = ("long_scoreboard", "lg_throttle"), WRITES
 SLOWEST, REACHED = "7", 0.85
 NS = 1e9
 
@@ -45,8 +51,11 @@ def find(facts: Facts) -> Finding | None:
     words = [f"{verb}s {quantity(SECTOR_BYTES * count, 'byte')}" for verb, count in sectors.items() if count]
     message = f"the kernel {' and '.join(words)} of host memory across the link"
     advice = "copy the data to the GPU first, beside other work, and keep there what is used again"
-    stalls = ("long_scoreboard", "lg_throttle")
-    return Finding(ID, message, saved, EVIDENCE, (), "samples", stalls, {}, assumed, advice)
+    writes = sectors["write"] > sectors["read"]
+    return Finding(
+        ID, message, saved, EVIDENCE, (), "sectors" if writes else "samples", WAITS, {}, assumed, advice,
+        about=STORES if writes else frozenset(),
+    )  # fmt: skip
 
 
 def _link(facts: Facts) -> tuple[float, bool]:

@@ -14,6 +14,9 @@ explain. They take of each unit the part that they are of its own work: of the b
 ask of L2, of those that L1 gets from there and sends there; times how busy that unit was. Up to 5 % are left alone:
 halos, and what the flush of the caches left behind. Before every launch of a chain the caches are flushed, so what one
 leaves in L2 for the next counts as moved: where the surplus is below three times L2 that is an upper bound, *assumed*.
+
+Where: the lines that read an array which an earlier line of the same kernel has read, by the sectors they ask for;
+without such lines, as in a chain of launches, those that warps wait for.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ from ncu_assist.rules.traffic import Wasted, left_without, wasted_dram_bytes
 ID = "redundant-traffic"
 NEEDS: tuple[str, ...] = ("dram_bytes_read", "dram_bytes_write", "dram_throughput")
 EVIDENCE = ("dram_bytes", "dram_bytes_read", "dram_bytes_write", "dram_throughput")
+WAITS = ("long_scoreboard",)
 MARGIN = 0.05  # of the bytes needed; what at-dram-roofline leaves to its ceiling as well
 TIMES_L2 = 3.0  # below it what one launch leaves for the next may be in L2 still: as buffers are rotated for a cold L2
 
@@ -48,7 +52,7 @@ def find(facts: Facts) -> Finding | None:
     if bound:
         message += "; an upper bound, as the caches are flushed between the launches"
     return Finding(
-        ID, message, saved, EVIDENCE, tuple(left), "samples", ("long_scoreboard",), {}, bound or assumes_start(facts),
+        ID, message, saved, EVIDENCE, tuple(left), "read_again", WAITS, {}, bound or assumes_start(facts),
         advice="fuse launches, or finish all work on a tile while it is on the chip",
     )  # fmt: skip
 

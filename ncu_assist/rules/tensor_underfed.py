@@ -8,7 +8,8 @@ tiles leave the tensor cores idle most of the time.
 
 What to try: stage tiles in shared memory, two or more buffers, filled with `cp.async` or TMA while the last ones are
 multiplied; larger tiles a warp; `ldmatrix` and layouts without bank conflicts; on 9.0 `wgmma`, through CUTLASS or a
-library.
+library. Loads of operands from shared memory are there because `mma.sync` takes them from registers: what they cost is
+put down to its line where the chip has `wgmma`.
 
 Thresholds: tensor cores do most of the operations. The time after is that of a product at the rate a cycle that a
 library's reached on such a GPU (`ncu-assist ceilings`), else at 70 % of the chip's peak; where that is not known, or
@@ -52,7 +53,8 @@ def find(facts: Facts) -> Finding | None:
     if fed >= facts.duration_ns:
         return None
     active = facts.value("sm_active_share") / 100.0 or 1.0
-    older = ", with mma.sync where the chip has wgmma" if is_best_instruction(facts) is False else ""
+    is_older = is_best_instruction(facts) is False
+    older = ", with mma.sync where the chip has wgmma" if is_older else ""
     return Finding(
         rule=ID,
         message=f"feeds tensor cores too little: {100 * share / active:.0f} % busy while SMs are active{older}",
@@ -60,6 +62,7 @@ def find(facts: Facts) -> Finding | None:
         evidence=("pipe_tensor_cycles", "tensor_ops_fp16", "pipe_tensor_hmma", "pipe_tensor_gmma"),
         relieves=(TENSOR, ISSUE, LSU, *L1_PARTS),
         stalls=WAITS,
+        with_operands=is_older,
         detail={"pipe": "tensor"},
         advice="stage tiles in shared memory with two or more buffers, and multiply one while the next arrives",
     )

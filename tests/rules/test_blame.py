@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncu_assist.rules.blame import Function, read_instruction
+from ncu_assist.rules.blame import UNIFORM, Function, read_instruction
 
 LOADED = (
     "LDG.E.128.CONSTANT R8, desc[UR4][R2.64]",
@@ -16,7 +16,9 @@ LOADED = (
 
 def test_what_an_instruction_writes_and_names() -> None:
     load = read_instruction(LOADED[0])
-    assert (load.head, load.written, load.named) == ("LDG", {8, 9, 10, 11}, {8, 2, 3})
+    assert (load.head, load.written, load.named) == ("LDG", {8, 9, 10, 11}, {8, 2, 3, UNIFORM + 4})
+    assert load.read == {2, 3, UNIFORM + 4}
+    assert read_instruction("ULDC.64 UR4, c[0x0][0x210]").written == {UNIFORM + 4, UNIFORM + 5}
     ticket = read_instruction("ATOMG.E.ADD.STRONG.GPU PT, R4, desc[UR4][R4.64], R9")
     assert ticket.written == {4}
     assert read_instruction(LOADED[5]).written == frozenset()
@@ -39,6 +41,21 @@ def test_a_barrier_stands_above_where_the_warp_is_seen() -> None:
     function = Function.of(("BAR.SYNC 0x0", "MOV R1, R2", "BAR.SYNC 0x0", "LDS R9, [R7]"))
     assert function.blamed(3, "barrier") == 2
     assert function.blamed(0, "barrier") == 0
+
+
+def test_what_a_load_from_shared_memory_is_for() -> None:
+    function = Function.of(
+        ("LDSM.16.M88.4 R16, [R9]", "HMMA.16816.F32 R4, R16, R8, R4", "HMMA.16816.F32 R4, R18, R8, R4")
+    )
+    assert function.matrix_instruction(0) == 1
+    assert function.matrix_instruction(1) == 1
+    assert Function.of(("LDS R16, [R9]", "FADD R1, R16, R2")).matrix_instruction(0) == 0
+    assert Function.of(("LDG.E R16, [R8.64]", "HMMA.16816.F32 R4, R16, R8, R4")).matrix_instruction(0) == 0
+
+
+def test_a_register_that_all_lanes_share_is_another_one() -> None:
+    function = Function.of(("S2UR UR4, SR_CTAID.X", "S2R R4, SR_TID.X", "IMAD R5, R6, UR4, R7"))
+    assert function.blamed(2, "short_scoreboard") == 0
 
 
 def test_no_load_in_sight_leaves_the_wait_where_it_is() -> None:

@@ -22,6 +22,12 @@ def test_writing_counts_as_well() -> None:
     facts = gallery("host_read", host_sectors_read=0.0, host_sectors_write=262144.0)
     (found,) = told(rule, facts).findings
     assert "writes 8.39 MB" in found.finding.message
+    assert (found.finding.waste, "STG" in found.finding.about) == ("sectors", True)
+
+
+def test_reads_show_where_warps_wait() -> None:
+    (found,) = told(rule, gallery("host_read")).findings
+    assert (found.finding.waste, found.finding.about) == ("samples", frozenset())
 
 
 def test_a_few_settings_cost_nothing() -> None:

@@ -25,6 +25,33 @@ def test_the_library_of_triton_is_put_down_to_the_users_kernels() -> None:
     assert len(after) == 2
 
 
+def test_triton_does_not_say_who_calls() -> None:
+    code = read_code(read_report(DATA / "triton_full_h200_2025.3.1.ncu-rep.zst"), [0, 1])
+    assert code is not None
+    of_library = code.sass["file"].astype(str).str.contains(LIBRARY.pattern)
+    assert of_library.sum() > 300
+    assert (own_lines(code)["is_guess"] == of_library).all()
+
+
+def test_the_innermost_own_line_of_a_chain() -> None:
+    header, own = ("/usr/include/lib.h", 7), [("kernel.cu", line) for line in (1, 2, 3)]
+    chains = [(own[0],), (header, header, own[1], own[2]), (own[1], own[0]), (header,), None]
+    files = ["kernel.cu", header[0], "kernel.cu", header[0], None]
+    sass = pd.DataFrame({"launch": 0, "kernel": "k", "sass": "MOV R1, R2", "file": files, "line": [1, 7, 1, 7, None]})
+    texts = dict.fromkeys(own, "text")
+    found = own_lines(Code(sass.assign(chain=pd.Series(chains, dtype=object)), texts))
+    assert found["line"].tolist()[:4] == [1, 2, 2, 2]
+    assert set(found["file"][:4]) == {"kernel.cu"}
+    assert found["is_guess"].tolist()[:4] == [False, False, False, True]
+
+
+def test_a_chain_of_libraries_alone_is_left_as_it_is() -> None:
+    chain = (("/usr/include/lib.h", 7), ("/usr/include/other.h", 8))
+    sass = pd.DataFrame({"launch": 0, "kernel": "k", "sass": "MOV R1, R2", "file": [chain[0][0]], "line": [7]})
+    found = own_lines(Code(sass.assign(chain=pd.Series([chain], dtype=object)), {}))
+    assert (found["file"][0], found["line"][0], found["is_guess"][0]) == ("/usr/include/lib.h", 7, False)
+
+
 @pytest.mark.parametrize(
     ("file", "is_library"),
     [

@@ -53,6 +53,41 @@ def test_excess_is_shown_where_it_was_counted_and_of_the_right_kind() -> None:
     assert [(one.line, one.share) for one in places(replace(store, rule="l2-bound"), made)] == [(5, 0.7), (3, 0.3)]
 
 
+def test_stores_by_what_they_send() -> None:
+    rows = (*WAITING, ("STG.E [R2.64], R5", "a.cu", 5, 0.0), ("STG.E.64 [R2.64], R5", "a.cu", 6, 0.0))
+    made = code(*rows, sectors=[50.0, 0.0, 10.0, 30.0])
+    finding = Finding("host-link-bound", "", 0.0, (), waste="sectors", about=frozenset({"STG"}))
+    assert [(one.line, one.share) for one in places(finding, made)] == [(6, 0.75), (5, 0.25)]
+
+
+def test_operands_of_a_matrix_instruction() -> None:
+    rows = (
+        ("LDSM.16.M88.4 R16, [R17]", "a.cu", 3, 0.0),
+        ("LDS R20, [R17]", "a.cu", 4, 0.0),
+        ("HMMA.16816.F32 R4, R16, R8, R4", "a.cu", 5, 30.0),
+        ("FADD R5, R20, 1", "a.cu", 6, 20.0),
+    )
+    made = code(*rows).sass.assign(stall_long_scoreboard=0.0, stall_short_scoreboard=[0.0, 0.0, 30.0, 20.0])
+    waits = replace(FINDING, stalls=("short_scoreboard",))
+    both = [waits, replace(waits, with_operands=True)]
+    lines = [[(p.line, p.share) for p in places(one, replace(code(*rows), sass=made))] for one in both]
+    assert lines == [[(3, 0.6), (4, 0.4)], [(5, 0.6), (4, 0.4)]]
+
+
+def test_later_sweeps_over_an_array() -> None:
+    rows = (
+        ("LDC.64 R2, c[0x0][0x210]", "a.cu", 1, 0.0),
+        ("LDG.E R4, desc[UR4][R2.64]", "a.cu", 2, 0.0),
+        ("FADD R5, R4, 1", "a.cu", 3, 70.0),
+        ("LDG.E R6, desc[UR4][R2.64]", "a.cu", 4, 0.0),
+        ("FADD R5, R6, R5", "a.cu", 5, 30.0),
+    )
+    finding = replace(FINDING, waste="read_again")
+    assert [(p.line, p.share) for p in places(finding, code(*rows, sectors=[0, 8.0, 0, 8.0, 0]))] == [(4, 1.0)]
+    once = [(p.line, p.share) for p in places(finding, code(*rows, sectors=[0, 8.0, 0, 4.0, 0]))]
+    assert once == [(2, 0.7), (4, 0.3)], "none is read again: what warps wait for"
+
+
 def test_idle_lanes() -> None:
     made = code(*WAITING, thread_instructions=[320.0, 10.0])
     assert [one.line for one in places(Finding("warp-divergence", "", 0.0, (), waste="divergence"), made)] == [4]
@@ -69,7 +104,14 @@ def test_an_imported_library_is_not_the_users_own() -> None:
 def test_a_header_of_others_is_shown_at_the_line_that_calls_it(imported: bool) -> None:
     rows = (("MOV R1, R2", "a.cu", 7, 0.0), ("LDG.E R4, [R2.64]", HEADER, 99, 50.0))
     (first,) = places(FINDING, code(*rows, imported=imported))
-    assert (first.file, first.line) == ("a.cu", 7)
+    assert (first.file, first.line, first.is_guess) == ("a.cu", 7, True)
+
+
+def test_a_header_whose_caller_is_known_is_no_guess() -> None:
+    rows = (("MOV R1, R2", "a.cu", 7, 0.0), ("MOV R3, R4", "a.cu", 9, 1.0), ("LDG.E R4, [R2.64]", HEADER, 99, 50.0))
+    chains = pd.Series([(("a.cu", 7),), (("a.cu", 9),), ((HEADER, 99), ("a.cu", 9))], dtype=object)
+    (first,) = places(FINDING, code(*rows, chain=chains))
+    assert (first.line, first.share, first.is_guess) == (9, 1.0, False)
 
 
 def test_at_most_five_and_none_of_next_to_nothing() -> None:

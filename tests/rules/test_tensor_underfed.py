@@ -23,6 +23,13 @@ def test_does_not_fire(case: str) -> None:
     assert tensor_underfed.find(gallery(case)) is None
 
 
+def test_operands_are_the_older_instructions_where_there_is_a_newer_one() -> None:
+    older = gallery("tensor_straight_from_global")
+    newer = replace(older, device=replace(older.device, compute_capability="8.0")) if older.device else older
+    found = [tensor_underfed.find(facts) for facts in (older, newer)]
+    assert [one.with_operands for one in found if one] == [True, False]
+
+
 def test_without_its_metrics_it_cannot_answer() -> None:
     (silent,) = told(tensor_underfed, gallery("tensor_straight_from_global", without=("tensor_ops_fp16",))).unanswered
     assert silent.missing == ("tensor_ops_fp16",)

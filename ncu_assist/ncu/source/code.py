@@ -40,6 +40,18 @@ def code_columns(launches: Sequence[LaunchSource]) -> dict[str, Any]:
     }
 
 
+def chains(launches: Sequence[LaunchSource]) -> pd.Series[Any]:
+    """Return of each instruction its file and line, then those of the calls that it was inlined through, outwards.
+
+    None where the report does not say.
+    """
+    import pandas as pd
+
+    functions = (function for one in launches for function in one.functions)
+    found = [chain for each in functions for chain in each.chains or [None] * len(each.sass)]
+    return pd.Series(found, dtype=object)
+
+
 def counter(launches: Sequence[LaunchSource], metric: str) -> Array:
     """Return a metric of each instruction, NaN in launches that do not have it."""
     import numpy as np

@@ -40,6 +40,9 @@ class Function:
     sass: tuple[str, ...]  # empty where the report holds no code at this address, or was not asked for it
     files: tuple[int, ...]  # of each instruction, a number in ``SourceDocument.files`` or NO_FILE
     lines: tuple[int, ...]  # of each instruction, counted from 1, or NO_LINE
+    # Of each instruction its file and line, then those of the calls that it was inlined through, outwards; None where
+    # the report does not say. Empty for no instruction: the child knows nothing of it.
+    chains: tuple[tuple[tuple[str, int], ...] | None, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -19,6 +19,8 @@ from ncu_assist.errors import UsageProblem
 from ncu_assist.ncu import report_file
 from ncu_assist.ncu.child import MEMORY_BYTES, Reading, run_child
 from ncu_assist.ncu.report_file import Entry
+from ncu_assist.ncu.source.chains import Chains
+from ncu_assist.ncu.source.code import chains
 from ncu_assist.ncu.source.contents import DOCUMENT, REQUEST, VALUES, LaunchSource, SourceDocument, SourceRequest
 from ncu_assist.ncu.source.tables import lines_frame, sass_frame
 from ncu_assist.ncu.wire import Bytes
@@ -34,12 +36,13 @@ class SourceTables:
     """Where time and traffic went: ``sass`` has a row for each instruction, ``lines`` for each source line.
 
     ``source_tables.sass_frame`` and ``source_tables.lines_frame`` say which columns they have. ``texts`` are the
-    imported files whole, by the names in ``lines``.
+    imported files whole, by the names in ``lines``. ``chains`` are ``code.chains`` of the rows of ``sass``.
     """
 
     sass: pd.DataFrame
     lines: pd.DataFrame
     texts: Mapping[str, str]
+    chains: pd.Series[Any]
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ def read_source(
     """
     found = _found(_Work(path, name or path.name, timeout_s, memory_bytes, time.monotonic() + timeout_s), launches)
     sass = sass_frame(found)
-    return SourceTables(sass, lines_frame(sass, found), _texts(found))
+    return SourceTables(sass, lines_frame(sass, found), _texts(found), chains(found))
 
 
 def read_lines(
@@ -100,12 +103,13 @@ def _found(work: _Work, launches: Collection[int] | None) -> list[LaunchSource]:
     found: list[LaunchSource] = []
     with report_file.mapped(work.path) as data:
         results = list(report_file.results(data))
+        known = Chains(data) if work.with_sass else None
         wanted = list(range(len(results))) if launches is None else sorted(set(launches))
         for number in wanted:
             if not 0 <= number < len(results):
                 raise UsageProblem(f"{work.name} has no launch {number}: it has {len(results)}, numbered from 0")
         for batch in _batches(results, wanted):
-            found += _read(work, data, results, batch)
+            found += _read(work, data, results, batch, known)
     return found
 
 
@@ -137,21 +141,25 @@ def _batches(results: Sequence[Entry], wanted: Sequence[int]) -> Iterator[list[i
         yield batch
 
 
-def _read(work: _Work, data: Bytes, results: Sequence[Entry], batch: Sequence[int]) -> list[LaunchSource]:
+def _read(
+    work: _Work, data: Bytes, results: Sequence[Entry], batch: Sequence[int], known: Chains | None
+) -> list[LaunchSource]:
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as name:
         folder, path = Path(name), work.path
         places, count = tuple(batch), len(results)
         if len(batch) < count and all(entry.kind == report_file.RESULTS for entry in results):
             path, places, count = folder / "part.ncu-rep", tuple(range(len(batch))), len(batch)
             path.write_bytes(report_file.select(data, set(batch)))
-        cubins = _cubins(data, [results[number] for number in batch])
-        request = SourceRequest(count, places, cubins, work.with_sass)
+        entries = [results[number] for number in batch]
+        cubins = [tuple(report_file.sources_of(data, entry)) for entry in entries]
+        request = SourceRequest(count, places, _numbers(entries, cubins), work.with_sass)
         (folder / REQUEST).write_bytes(msgspec.json.encode(request))
         _run_child(work, path, folder)
-        return list(_launches(folder, batch))
+        found = list(_launches(folder, batch))
+    return known.added(found, cubins) if known else found
 
 
-def _cubins(data: Bytes, entries: Sequence[Entry]) -> tuple[int, ...]:
+def _numbers(entries: Sequence[Entry], cubins: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """Return a number for each launch, the same for the same code: the same addresses mean the same instructions.
 
     A module can be loaded where another one was, and two processes use the same addresses, so an address alone or a
@@ -159,8 +167,8 @@ def _cubins(data: Bytes, entries: Sequence[Entry]) -> tuple[int, ...]:
     """
     numbers: dict[tuple[int, ...], int] = {}
     found = []
-    for place, entry in enumerate(entries):
-        ids = tuple(report_file.sources_of(data, entry)) if entry.kind == report_file.RESULTS else ()
+    for place, (entry, own) in enumerate(zip(entries, cubins, strict=True)):
+        ids = own if entry.kind == report_file.RESULTS else ()
         found.append(numbers.setdefault(ids or (-1, place), len(numbers)))
     return tuple(found)
 

@@ -47,6 +47,7 @@ class Where:
     share: str
     text: str
     heat: int
+    is_guess: bool
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,8 @@ def _severity(ranked: Ranked) -> Badge:
 def _where(place: Place, view: SourceView) -> Where:
     name = f"{one_line(PurePath(place.file).name)}:{place.line}" if place.file else ""
     at = Link(name, view.href(place.file, place.line)) if name else None
-    return Where(at, f"{100 * place.share:.0f} %", one_line((place.text or "").strip(), 300), heat_level(place.share))
+    text = one_line((place.text or "").strip(), 300)
+    return Where(at, f"{100 * place.share:.0f} %", text, heat_level(place.share), place.is_guess)
 
 
 def _about(rule: str) -> tuple[tuple[str, ...], ...]:

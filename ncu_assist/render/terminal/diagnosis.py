@@ -18,6 +18,7 @@ from ncu_assist.rules.places import Place
 MOST = 4  # further findings
 MESSAGE = 300  # letters
 PLACE_WIDTH = 30  # columns for the name of a file
+GUESS = "(guess) "  # before the text of a line: code of a library, and the report does not say who calls it
 
 
 def diagnosis_lines(told: Told, width: int = NARROWEST) -> list[str]:
@@ -79,7 +80,8 @@ def _name(ranked: Ranked) -> str:
 
 def _where(place: Place, width: int) -> str:
     name = f"{one_line(PurePath(place.file).name, PLACE_WIDTH)}:{place.line}  " if place.file else ""
-    start = f"  {name}{percent(place.share)}  "
+    guess = GUESS if place.is_guess else ""
+    start = f"  {name}{percent(place.share)}  {guess}"
     return (start + one_line((place.text or "").strip(), max(1, width - len(start)))).rstrip()
 
 
