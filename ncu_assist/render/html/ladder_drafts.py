@@ -16,13 +16,13 @@ MOST_FLAWS = 3  # of one reply; `ledger` shows all
 TONES: dict[str, Tone] = {"kept": "good", "rejected": "bad", "unproven": "unsure", "drafted": "plain"}
 COLUMNS = (
     Column("draft"),
-    Column("from"),
-    Column("round", "right", "number"),
-    Column("model"),
+    Column("fate"),
     Column("idea"),
     Column("expected → measured", "left", "number"),
     Column("predictions"),
-    Column("fate"),
+    Column("from"),
+    Column("round", "right", "number"),
+    Column("model"),
 )
 
 
@@ -41,18 +41,18 @@ def _row(draft: Draft) -> tuple[Cell, ...]:
     measured = draft.proof.speedup if draft.proof else None
     return (
         Cell(draft.id, note=version),
-        Cell(words.parent(draft)),
-        Cell(str(draft.round), str(draft.round)),
-        Cell(one_line(draft.model, 80) or "from a file"),
+        Cell(draft.fate, badge=Badge(words.fate(draft), TONES[draft.fate]), note=words.reason(draft)),
         Cell(words.idea(draft), note=f"wrong in the reply: {flaws}" if flaws else ""),
         Cell(words.speedups(draft), repr(measured) if measured else ""),
         Cell(words.predictions(draft)),
-        Cell(draft.fate, badge=Badge(words.fate(draft), TONES[draft.fate]), note=words.reason(draft)),
+        Cell(words.parent(draft)),
+        Cell(str(draft.round), str(draft.round)),
+        Cell(one_line(draft.model, 80) or "from a file"),
     )
 
 
 def _damaged(one: Damage) -> tuple[Cell, ...]:
     problem = one_line(one.problem, words.MOST_SAID)
-    between = tuple(Cell() for _ in COLUMNS[1:-1])
+    rest = tuple(Cell() for _ in COLUMNS[2:])
     name = one_line(one.path.rpartition("/")[2], 80) or ABSENT
-    return Cell(name), *between, Cell("damaged", badge=Badge("✕ damaged", "bad"), note=problem)
+    return Cell(name), Cell("damaged", badge=Badge("✕ damaged", "bad"), note=problem), *rest

@@ -196,23 +196,26 @@ def test_drafts_are_shown_with_their_fate(browser: Browser, tmp_path: Path) -> N
     table = content(project, "add_one").drafts
     assert table
     rows = {row[0].text: [cell.badge.text if cell.badge else cell.text for cell in row[1:]] for row in table.rows}
-    kept = ["v1", "1", "some-model", "Keep the state in registers.", "1.80x → 1.42x", "1 of 2", "▲ kept"]
+    kept = ["▲ kept", "Keep the state in registers.", "1.80x → 1.42x", "1 of 2", "v1", "1", "some-model"]
     assert rows["20261121T080000Z-abcdef"] == kept
-    assert rows["20261121T080100Z-000002"][4:] == ["1.80x → 0.80x", "1 of 2", "✕ rejected"]
-    assert rows["20261121T080200Z-000003"][3:] == ["no reply could be used", "-", "-", "✕ rejected"]
-    assert rows["broken"][-1] == "✕ damaged"
-    assert [row[-1].note for row in table.rows][1:] == [
+    assert rows["20261121T080100Z-000002"][0] == "✕ rejected"
+    assert rows["20261121T080100Z-000002"][2:4] == ["1.80x → 0.80x", "1 of 2"]
+    assert rows["20261121T080200Z-000003"][:4] == ["✕ rejected", "no reply could be used", "-", "-"]
+    assert rows["broken"][0] == "✕ damaged"
+    assert [row[1].note for row in table.rows][1:] == [
         "slower than its parent: 0.80x on small",
         "its reply could not be used: it is empty",
         "draft.json is missing",
     ]
-    assert table.rows[1][4].note == "wrong in the reply: it cites E9"
+    assert table.rows[1][2].note == "wrong in the reply: it cites E9"
     check_page(browser, written(project, "add_one", tmp_path))
 
 
 def test_without_drafts_nothing_is_said_of_them(recorded: Project) -> None:
-    assert content(recorded, "lightning_decode").drafts is None
-    assert "raft" not in ladder_html(kernel_ladder(recorded, "lightning_decode"))
+    made = ladder_html(kernel_ladder(recorded, "lightning_decode"))
+    assert "drafts-table" in made
+    bare = replace(kernel_ladder(recorded, "lightning_decode"), drafts=())
+    assert "raft" not in ladder_html(bare).partition("<main")[2]
 
 
 def test_a_comment_becomes_paragraphs(recorded: Project) -> None:
