@@ -21,8 +21,9 @@ class Filed(Protocol):
 def write(request: Filed) -> Path:
     """Write a request into its folder and return the file."""
     request.path.parent.mkdir(parents=True, exist_ok=True)
-    request.path.write_bytes(msgspec.json.encode(request))
-    return request.path
+    unfinished = request.path.with_suffix(".tmp")
+    unfinished.write_bytes(msgspec.json.encode(request))
+    return unfinished.replace(request.path)  # whole for a child that waits for it
 
 
 def read(path: Path, kind: type[T]) -> T:

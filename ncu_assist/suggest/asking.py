@@ -76,10 +76,14 @@ def prove_draft(project: Project, wish: Wish, id: str, reporter: Reporter) -> Su
     if stored.draft.fate != "drafted" or wish.proving is None:
         known = f"ncu-assist ledger {stored.draft.kernel}"
         raise UsageProblem(f"{stored.reference} is {stored.draft.fate} already", known)
-    asked = brief_of(project, replace(wish, reference=stored.draft.parent), "fences")
     prover = Sandboxed(project, wish.proving, reporter)
     prover.check()
-    proved = prover.prove(asked, stored).stored
+    prover.open()
+    try:
+        asked = brief_of(project, replace(wish, reference=stored.draft.parent), "fences")
+        proved = prover.prove(asked, stored).stored
+    finally:
+        prover.close()
     if proved.draft.fate != "kept":
         return Suggested((proved,))
     kept_draft, path = prover.keep(asked, proved)

@@ -37,6 +37,14 @@ class Proved:
 class Prover(Protocol):
     """Who proves drafts, and makes one that was kept the next version."""
 
+    def open(self) -> None:
+        """Start what the next proof needs before there is a draft."""
+        ...
+
+    def close(self) -> None:
+        """End what was started and not used."""
+        ...
+
     def prove(self, brief: Brief, stored: StoredDraft) -> Proved:
         """Return a draft with what measuring it gave."""
         ...
@@ -75,7 +83,16 @@ class Suggestion:
 
         Raises what ``evidence`` raises, ModelProblem where not one reply came, and what a proof raises of the machine.
         """
+        try:
+            return self._rounds()
+        finally:
+            if self.prover is not None:
+                self.prover.close()
+
+    def _rounds(self) -> Suggested:
         wish, ended = self.wish, ""
+        if self.prover is not None and not self.speaker.goes_on:
+            self.prover.open()  # a reply on disk is a draft in a second; a model takes its time
         first = asked = brief_of(self.project, wish, self.form)
         for number in range(1, wish.rounds + 1):
             ended, best = self._round(asked, number)

@@ -63,6 +63,10 @@ class Told:
     verdicts: list[float | str]
     kept: list[str] = field(default_factory=list)
 
+    def open(self) -> None: ...
+
+    def close(self) -> None: ...
+
     def prove(self, brief: Brief, stored: StoredDraft) -> Proved:
         verdict = self.verdicts.pop(0)
         if isinstance(verdict, str):

@@ -1,11 +1,16 @@
-"""The two sides: ``python -m ncu_assist.harness.exam examine SECRET.json`` and, sandboxed, ``answer PAPER.json``."""
+"""The two sides: ``python -m ncu_assist.harness.exam examine SECRET.json DEVICE``, ``answer PAPER.json DEVICE``.
+
+The second one is sandboxed. Both may start before there is anything to do: they import torch and open the device,
+then wait for the file.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from ncu_assist.errors import StageFailed
 from ncu_assist.harness import accelerator, events
@@ -14,26 +19,39 @@ from ncu_assist.harness.events import Event
 from ncu_assist.harness.exam.paper import Paper, Secret
 from ncu_assist.harness.request_file import read
 
+POLL_S = 0.01
+T = TypeVar("T")
 
-def main(side: str, path: Path) -> int:
+
+def main(side: str, path: Path, device: str) -> int:
     """Be one side and return the exit code: 0, or the one of the error that was reported."""
-    work = {"examine": lambda: _examine(read(path, Secret)), "answer": lambda: _answer(read(path, Paper))}
-    return exit_code_of(work[side])
+    work = {"examine": _examine, "answer": _answer}
+    return exit_code_of(lambda: work[side](path, device))
 
 
-def _examine(secret: Secret) -> int:
-    accelerator.open_device(secret.device)
+def _examine(path: Path, device: str) -> int:
+    accelerator.open_device(device)
     from ncu_assist.harness.exam import examiner
 
+    secret = _awaited(path, Secret)
+    os.chdir(secret.kernel_folder)
     examiner.run(secret)
     return 0
 
 
-def _answer(paper: Paper) -> int:
-    accelerator.open_device(paper.request.settings.device)
+def _awaited(path: Path, kind: type[T]) -> T:
+    """Return what is in a file once it is there; who started us ends us if it never comes."""
+    while not path.is_file():
+        time.sleep(POLL_S)
+    return read(path, kind)
+
+
+def _answer(path: Path, device: str) -> int:
+    accelerator.open_device(device)
     from ncu_assist.harness.exam import stages
     from ncu_assist.harness.session import ContextLost
 
+    paper = _awaited(path, Paper)
     try:
         room = stages.prepare(paper)
         events.emit(Event("ready"))
@@ -55,4 +73,4 @@ def _leave() -> NoReturn:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], Path(sys.argv[2])))
+    sys.exit(main(sys.argv[1], Path(sys.argv[2]), sys.argv[3]))

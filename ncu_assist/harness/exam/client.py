@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import sys
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -14,17 +13,20 @@ from ncu_assist.backends.base import BuildOutcome
 from ncu_assist.executors.base import Executor
 from ncu_assist.executors.sandbox import Overflow
 from ncu_assist.harness import results
-from ncu_assist.harness.client import Measured, Watch, child_environment
+from ncu_assist.harness.client import Measured
 from ncu_assist.harness.events import Event
+from ncu_assist.harness.exam.answering_process import AnsweringProcess, Limits, Seat
 from ncu_assist.harness.exam.blame import Story, blame
 from ncu_assist.harness.exam.delivery import Delivery
 from ncu_assist.harness.exam.examiner_process import ExaminerProcess
+from ncu_assist.harness.exam.folders import Folders
 from ncu_assist.harness.exam.paper import Paper, Purpose, Suspicion
 from ncu_assist.harness.exam.plan import Plan
 from ncu_assist.harness.exam.takeover import take_over
 from ncu_assist.harness.exam.task import Task
 from ncu_assist.harness.request import Stage
 
+STAGES: tuple[Stage, ...] = ("check", "bench")
 PURPOSES: dict[Stage, Purpose] = {"check": "check", "bench": "bench", "profile": "profile"}
 
 
@@ -40,24 +42,28 @@ class Examined:
     suspicions: tuple[Suspicion, ...]
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Seconds for the longest silence of the sandboxed side, and for all of it."""
-
-    silence_s: float
-    total_s: float
-
-
 class Exam:
     """A context manager over two processes that each import torch once.
 
-    The trusted one starts as soon as it is entered: it sets the questions while the draft is built and the sandboxed
-    one starts, waits while that answers and times, and grades what it left, of a profiled call too.
+    The trusted one starts as soon as it is entered: it sets the questions once there is a ``plan``, while the draft is
+    built and the sandboxed one starts, waits while that answers and times, and grades what it left, of a profiled
+    call too. ``open`` starts the sandboxed one before there is a plan.
     """
 
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-        self._examiner = ExaminerProcess(plan.secret)
+    plan: Plan
+
+    def __init__(self, folders: Folders, device: str) -> None:
+        self._folders, self._device = folders, device
+        self._examiner = ExaminerProcess(folders, device)
+        self._answering: AnsweringProcess | None = None
+        self._delivery: Delivery | None = None
+
+    @classmethod
+    def of(cls, plan: Plan) -> Exam:
+        """Return the exam of a plan."""
+        exam = cls(plan.folders, plan.settings.device)
+        exam.plan = plan
+        return exam
 
     def __enter__(self) -> Exam:
         self._examiner.__enter__()
@@ -68,7 +74,15 @@ class Exam:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if self._answering is not None:
+            self._answering.close()
         self._examiner.__exit__(kind, error, traceback)
+
+    def open(self, executor: Executor, limits: Limits, stages: tuple[Stage, ...] = STAGES) -> AnsweringProcess:
+        """Start the sandboxed side in the executor; it waits for what ``measure`` gives it."""
+        seat = Seat(self._folders, self._device, "-".join(stages))
+        self._answering = AnsweringProcess(seat, executor, limits, self._is_over).start()
+        return self._answering
 
     def measure(
         self,
@@ -76,7 +90,7 @@ class Exam:
         executor: Executor,
         on_event: Callable[[Event], None],
         limits: Limits,
-        stages: tuple[Stage, ...] = ("check", "bench"),
+        stages: tuple[Stage, ...] = STAGES,
     ) -> Examined:
         """Run stages of the exam in the executor and return what they gave; meanwhile ``build`` is called.
 
@@ -84,24 +98,23 @@ class Exam:
         EnvironmentProblem without torch or a GPU, StageFailed where reference.py fails or the sandboxed side ends
         before the draft was loaded; and what ``build`` raises.
         """
-        paper, story = self.plan.paper("-".join(stages), stages), Story(self.plan.draft, on_event)
-        watch = Watch(story.tell, limits.silence_s)
-        with Delivery(self.plan, build) as delivery:
+        story = Story(self.plan.draft, on_event)
+        with Delivery(self.plan, build) as self._delivery:
+            answering = self._answering or self.open(executor, limits, stages)
+            answering.tell(story.tell)
+            paper = self.plan.paper("-".join(stages), stages)
             try:
-                completed = executor.run(
-                    command(paper),
-                    env=child_environment(),
-                    cwd=self.plan.folders.readable,
-                    timeout_s=limits.total_s,
-                    on_line=watch.line,
-                    is_stuck=lambda: watch.is_stuck() or self._examiner.failed or delivery.failed,
-                )
+                completed = answering.wait()
             except Overflow as error:
                 return self.grade(paper, story, results.Failure(self.plan.draft, "exam", "", error.message, True))
-            delivery.check()
+            self._delivery.check()
         if self._examiner.failed:
             raise self._examiner.failure()
-        return self.grade(paper, story, blame(completed, watch, story))
+        return self.grade(paper, story, blame(completed, answering.watch, story))
+
+    def _is_over(self) -> bool:
+        """Whether there is nothing left that the sandboxed side could wait for."""
+        return self._examiner.failed or (self._delivery is not None and self._delivery.failed)
 
     def profile_paper(self) -> Paper:
         """Write the paper of the profiled calls; ``command`` is the program for ncu, ``grade`` takes its answers."""
@@ -122,4 +135,5 @@ class Exam:
 
 def command(paper: Paper) -> list[str]:
     """Return the program that answers a paper; it starts in the exam's readable folder."""
-    return [sys.executable, "-m", "ncu_assist.harness.exam", "answer", str(paper.path)]
+    folders = Folders(Path(paper.questions).parents[1])
+    return Seat(folders, paper.request.settings.device, Path(paper.file).stem).command

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from pathlib import Path
 from types import TracebackType
 
 import msgspec
@@ -14,7 +13,8 @@ from ncu_assist import process
 from ncu_assist.errors import NcuAssistError, StageFailed
 from ncu_assist.harness.client import ERRORS, START_TIMEOUT_S, child_environment, what_happened
 from ncu_assist.harness.events import Event, parse
-from ncu_assist.harness.exam.paper import Grades, Secret
+from ncu_assist.harness.exam.folders import Folders
+from ncu_assist.harness.exam.paper import Grades
 from ncu_assist.harness.exam.task import Task, hand_over
 
 POLL_S = 0.01
@@ -25,8 +25,8 @@ STDERR_TAIL = 2000  # characters
 class ExaminerProcess:
     """A context manager around the trusted child. It holds no lock on the GPU: it works there only before and after."""
 
-    def __init__(self, secret: Secret) -> None:
-        self._secret = secret
+    def __init__(self, folders: Folders, device: str) -> None:
+        self._folders, self._device = folders, device
         self._completed: process.Completed | None = None
         self._told: Event | None = None
         self._error: BaseException | None = None
@@ -48,7 +48,7 @@ class ExaminerProcess:
 
         Raises what the child reports: StageFailed where reference.py fails, EnvironmentProblem without a GPU.
         """
-        file, deadline = hand_over(task, Path(self._secret.folder)), time.monotonic() + GRADE_TIMEOUT_S
+        file, deadline = hand_over(task, self._folders.secret), time.monotonic() + GRADE_TIMEOUT_S
         while not file.is_file():
             if not self._thread.is_alive():
                 raise self.failure()
@@ -63,12 +63,13 @@ class ExaminerProcess:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        argv = [sys.executable, "-m", "ncu_assist.harness.exam", "examine", str(self._secret.path)]
+        paper = str(self._folders.secret_paper)
+        argv = [sys.executable, "-m", "ncu_assist.harness.exam", "examine", paper, self._device]
         try:
             self._completed = process.run(
                 argv,
                 env=child_environment(),
-                cwd=Path(self._secret.kernel_folder),
+                cwd=self._folders.secret,
                 on_line=self._line,
                 is_stuck=self._closed.is_set,
             )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from ncu_assist.harness.request_file import FILE
+
 
 @dataclass(frozen=True)
 class Folders:
@@ -31,6 +33,15 @@ class Folders:
     @property
     def questions(self) -> Path:
         return self.readable / "questions"
+
+    @property
+    def secret_paper(self) -> Path:
+        """What the trusted child waits for."""
+        return self.secret / FILE
+
+    def paper(self, stage: str) -> Path:
+        """What the sandboxed child of a stage waits for."""
+        return self.readable / f"{stage}.json"
 
     def out(self, stage: str) -> Path:
         """Return where the answers of a stage go."""

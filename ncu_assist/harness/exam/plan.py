@@ -51,7 +51,7 @@ class Plan:
         Builds the bench's device code where it is needed. Raises EnvironmentProblem if that lacks a compiler.
         """
         out = self.folders.out(name)
-        out.mkdir()
+        out.mkdir(exist_ok=True)  # there already where the child was started before its paper
         times_gpu = self.settings.device == "cuda" and stages != ("profile",)
         request = Request(
             kernel_folder=str(self.kernel.folder),
@@ -64,8 +64,8 @@ class Plan:
             helpers=self._helpers() if times_gpu else None,
             nvcc=find_nvcc().version if any(self._backend(v) != "python" for v in self.versions) else None,
         )
-        file = self.folders.readable / f"{name}.json"
-        paper = Paper(request, str(self.folders.questions), str(self._artifacts), self.examined, str(file))
+        file = str(self.folders.paper(name))
+        paper = Paper(request, str(self.folders.questions), str(self._artifacts), self.examined, file)
         write(paper)
         return paper
 
@@ -101,14 +101,23 @@ class Plan:
         return str(shutil.copy2(file, target))
 
 
-def new_plan(kernel: Kernel, parent: Version, draft: Version, settings: Settings, work: Path) -> Plan:
-    """Plan an exam below ``work`` and write what it needs, secret and sealed.
-
-    ``draft`` lies where it was drafted; its file is named like a version and called so in the exam.
-    """
-    bench_id = secrets.token_hex(6)
-    folders = Folders((work / "exam" / bench_id).resolve())
+def new_folders(work: Path) -> Folders:
+    """Make the folders of an exam below ``work``."""
+    folders = Folders((work / "exam" / secrets.token_hex(6)).resolve())
     folders.make()
+    return folders
+
+
+def new_plan(
+    kernel: Kernel, versions: tuple[Version, Version], settings: Settings, work: Path, folders: Folders | None = None
+) -> Plan:
+    """Plan an exam of parent and draft below ``work`` and write what it needs, secret and sealed, into ``folders``.
+
+    The draft lies where it was drafted; its file is named like a version and called so in the exam.
+    """
+    parent, draft = versions
+    folders = folders or new_folders(work)
+    bench_id = folders.root.name
     sealed = sealed_kernel(kernel, (parent, draft), folders.readable)
     questions = _questions(kernel, draft, settings.trials)
     secret = Secret(

@@ -13,7 +13,7 @@ from ncu_assist.drafts.cheats import Cheat
 from ncu_assist.drafts.records import Proof, Stage
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError, StageFailed
 from ncu_assist.harness.events import Event
-from ncu_assist.harness.exam.client import Exam, Examined, Limits
+from ncu_assist.harness.exam.client import Examined
 from ncu_assist.harness.exam.delivery import NotBuilt
 from ncu_assist.pipeline.repeated_runs import learned_noise
 from ncu_assist.pipeline.reporter import Reporter
@@ -37,7 +37,6 @@ class Course:
 
     setup: Setup
     profiler: Profiler
-    limits: Limits
     reporter: Reporter
     proof: Proof
     repair: str = ""
@@ -49,10 +48,9 @@ class Course:
     def run(self) -> Fate:
         """Go through the stages and return the draft's fate. Raises what is the machine's fault, not the draft's."""
         try:
-            with Exam(self.setup.plan) as exam:
-                self._examine(exam)
-                self._profile(exam)
-                return self._explain()
+            self._examine()
+            self._profile()
+            return self._explain()
         except Ended as end:
             return end.fate
         finally:
@@ -75,19 +73,19 @@ class Course:
         stage = Stage(name, fate is None, round(seconds, 3), fate.reason if fate else "")
         self.proof = replace(self.proof, stages=(*self.proof.stages, stage))
 
-    def _examine(self, exam: Exam) -> None:
+    def _examine(self) -> None:
         """Build, check and time the draft beside its parent: the process that answers starts while they are built."""
-        started = time.monotonic()
+        started, room = time.monotonic(), self.setup.room
         try:
-            examined = exam.measure(self._build, self.setup.executor, self._show, self.limits)
+            examined = room.exam.measure(self._build, room.executor, self._show, room.limits)
         except NotBuilt:
             raise self._not_built() from None
-        self.found = Found(self.setup.trial, examined, self.builds, {}, self.profiler.options, self.setup.work)
+        self.found = Found(self.setup.trial, examined, self.builds, {}, self.profiler.options, room.work)
         self._judge(examined, started)
 
     def _build(self) -> Builds:
-        started = time.monotonic()
-        self.builds = build(self.setup.plan, self.setup.builder, self.setup.build_folder)
+        started, room = time.monotonic(), self.setup.room
+        self.builds = build(self.setup.plan, room.builder, room.build_folder)
         draft = self.builds[self.setup.trial.draft.name]
         fate = None if draft.artifact else NO_BUILD
         self._note("build", time.monotonic() - started, fate)
@@ -133,11 +131,11 @@ class Course:
         trial, workload = self.setup.trial, self.setup.workload
         return compare(*(select(samples, one.name, workload) for one in (trial.parent, trial.draft)))
 
-    def _profile(self, exam: Exam) -> None:
+    def _profile(self) -> None:
         assert self.found is not None
         with self._stage("profile"):
             try:
-                profiled = self.profiler.profile(exam)
+                profiled = self.profiler.profile(self.setup.room.exam)
             except EnvironmentProblem as error:
                 raise Ended("unproven", f"right and faster, but not profiled: {error.message}") from error
             except NcuAssistError as error:
@@ -148,7 +146,7 @@ class Course:
     def _save(self) -> None:
         """Make runs of what was measured, for the draft's folder."""
         if self.found is not None and self.runs is None and self.found.examined.measured.samples is not None:
-            store = Store(self.setup.work / "reports")
+            store = Store(self.setup.room.work / "reports")
             self.runs = save_runs(self.found, store, self.setup.stored.draft.id)
 
     def _explain(self) -> Fate:
@@ -160,7 +158,7 @@ class Course:
         with self._stage("diff"):
             for cheat in self._cheats():
                 raise Ended("rejected", cheat.verdict)
-            learned = learned_noise(Store(self.setup.project.reports), self.runs[1].run.device)
+            learned = learned_noise(Store(self.setup.room.project.reports), self.runs[1].run.device)
             diff = diff_runs(*self.runs, DiffOptions(self.setup.workload, every=True, learned=learned))
             self.proof = replace(self.proof, scores=scores(claim, items, diff.changes))
             fate = by_target(claim.predictions, target_moved(claim, items, diff.changes))
@@ -172,7 +170,7 @@ class Course:
         setup = self.setup
         assert self.runs is not None
         parent, libraries = setup.brief.parent, setup.brief.prompt.evidence.task.libraries_allowed
-        return counted_cheats(self.runs, parent, setup.workload, libraries, setup.project.reports)
+        return counted_cheats(self.runs, parent, setup.workload, libraries, setup.room.project.reports)
 
 
 def end(fate: Fate | None) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ncu_assist.drafts import BUILD_LOG, DraftArchive, StoredDraft, accept, runs_below
 from ncu_assist.drafts.records import Proof
 from ncu_assist.executors.sandbox import choose_runner
-from ncu_assist.harness.exam.client import Limits as ExamLimits
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.gpus import chosen_gpu, query_gpus
 from ncu_assist.pipeline.ncu_stage import Limits
@@ -21,22 +21,34 @@ from ncu_assist.suggest.proof.building import log_of
 from ncu_assist.suggest.proof.course import Course
 from ncu_assist.suggest.proof.deciding import Fate
 from ncu_assist.suggest.proof.profiling import Profiler
+from ncu_assist.suggest.proof.room import Room, opened
 from ncu_assist.suggest.proof.runs import adopt
-from ncu_assist.suggest.proof.setup import Setup, setup
+from ncu_assist.suggest.proof.setup import Setup, set_up
 from ncu_assist.suggest.rounds import Proved
 from ncu_assist.suggest.wish import Proving
 
 GPU = "cuda"
-EXAM_S = 300.0  # check and bench of a draft: seconds each, unless it hangs
 
 
-@dataclass(frozen=True)
+@dataclass
 class Sandboxed:
-    """Proves drafts of a project as ``wish`` says."""
+    """Proves drafts of a project as ``wish`` says; each in a room of its own, which may be opened before."""
 
     project: Project
     wish: Proving
     reporter: Reporter
+    _rooms: ExitStack = field(default_factory=ExitStack)
+    _room: Room | None = None
+
+    def open(self) -> None:
+        """Start what the next proof needs, while there is no draft yet."""
+        if self._room is None:
+            self._room = self._rooms.enter_context(opened(self.project, self.wish))
+
+    def close(self) -> None:
+        """End what was opened."""
+        self._room = None
+        self._rooms.close()
 
     def check(self) -> None:
         """Raise EnvironmentProblem where nothing can be proved here: no GPU, no way to shut a draft in."""
@@ -51,10 +63,15 @@ class Sandboxed:
         Raises EnvironmentProblem where this machine cannot do that, StageFailed where neither draft nor machine is to
         blame: the parent does not build, reference.py fails.
         """
-        with setup(self.project, brief, stored, self.wish) as made:
+        self.open()
+        try:
+            assert self._room is not None
+            made = set_up(self._room, brief, stored)
             course = self._course(made)
             fate = course.run()
             proved = self._archived(made, course, fate)
+        finally:
+            self.close()
         word = proved.draft.fate
         self.reporter.note(f"draft {proved.draft.id}: {word}" + (f": {fate.reason}" if fate.reason else ""))
         return Proved(proved, course.repair)
@@ -64,11 +81,10 @@ class Sandboxed:
         return kept(self.project, brief.kernel.folder, stored)
 
     def _course(self, made: Setup) -> Course:
-        settings, executor = self.project.settings, made.executor
+        settings, room = self.project.settings, made.room
         limits = Limits(settings.profile_timeout_s, settings.version_timeout_s)
-        profiler = Profiler(executor, ProfileOptions(), limits, settings.max_launches, self.reporter)
-        exam = ExamLimits(settings.version_timeout_s, EXAM_S)
-        return Course(made, profiler, exam, self.reporter, Proof((), made.sandbox, made.workload))
+        profiler = Profiler(room.executor, ProfileOptions(), limits, settings.max_launches, self.reporter)
+        return Course(made, profiler, self.reporter, Proof((), room.sandbox, made.workload))
 
     def _archived(self, made: Setup, course: Course, fate: Fate) -> StoredDraft:
         """Put the fate and what it rests on beside the draft."""
@@ -78,8 +94,8 @@ class Sandboxed:
             parent_ns, draft_ns = (timing.median_ns if timing else None for timing in timings)
             proof = replace(proof, parent_ns=parent_ns, draft_ns=draft_ns)
         build = course.builds.get(made.trial.draft.name)
-        files = runs_below(made.work / "reports")
-        files |= {BUILD_LOG: log_of(build, made.work)} if build and build.log else {}
+        files = runs_below(made.room.work / "reports")
+        files |= {BUILD_LOG: log_of(build, made.room.work)} if build and build.log else {}
         draft = replace(made.stored.draft, fate=fate.word, reason=fate.reason, proof=proof)
         return DraftArchive(self.project.reports).update(made.stored, draft, files)
 

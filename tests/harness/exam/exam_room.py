@@ -28,7 +28,7 @@ def plan_of(root: Path, draft: str, settings: Settings = SETTINGS, toml: str = T
     folder = write_planted(root, {"v0_right.py": PYTHON["v0_right.py"], "v1_draft.py": draft})
     (folder / "kernel.toml").write_text(toml)
     kernel = read_kernel(folder)
-    return new_plan(kernel, *kernel.versions, settings, root / "work")
+    return new_plan(kernel, kernel.versions, settings, root / "work")
 
 
 def in_processes(
@@ -41,7 +41,7 @@ def in_processes(
     """Hold an exam as it is held, but without a sandbox unless one is given."""
     from ncu_assist.executors.local import Local
 
-    with Exam(plan) as exam:
+    with Exam.of(plan) as exam:
         build = partial(build_versions, plan.kernel, plan.kernel.versions, root / "work")
         where = executor or Local(root / "locks")
         return exam.measure(build, where, lambda event: None, limits, stages)

@@ -75,8 +75,8 @@ def _hold(root: Path, draft: Path, settings: Settings, profile: bool) -> Held:
     copy.parent.mkdir()
     shutil.copyfile(draft, copy)
     started = time.monotonic()
-    plan = new_plan(kernel, kernel.version(PARENT), Version(number, copy.stem, copy, ()), settings, root / "work")
-    with Exam(plan) as exam:
+    plan = new_plan(kernel, (kernel.version(PARENT), Version(number, copy.stem, copy, ())), settings, root / "work")
+    with Exam.of(plan) as exam:
         build = partial(build_versions, plan.kernel, plan.kernel.versions, root / "work")
         examined = exam.measure(build, Local(root / "locks"), lambda event: None, LIMITS)
         seconds = time.monotonic() - started

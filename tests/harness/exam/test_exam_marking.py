@@ -57,7 +57,7 @@ def plan(tmp_path: Path) -> Plan:
     folder = write_kernel(tmp_path, {"v0_a.py": "", "v1_b.py": ""}, TOML)
     (folder / "reference.py").write_text(REFERENCE)
     kernel = read_kernel(folder)
-    return new_plan(kernel, *kernel.versions, SETTINGS, tmp_path / "work")
+    return new_plan(kernel, kernel.versions, SETTINGS, tmp_path / "work")
 
 
 def _mark(plan: Plan, result: object, again: object = None, touched: str = "") -> Mark:

@@ -102,7 +102,7 @@ def test_what_is_built_goes_where_the_sandbox_can_read_it(tmp_path: Path, monkey
     monkeypatch.setenv("NCU_ASSIST_ARCH", "sm_90")
     sources = {"v0_right.cu": CUDA["v0_right.cu"], "v1_draft.py": PYTHON["v0_right.py"]}
     kernel = read_kernel(write_planted(tmp_path, sources))
-    plan = new_plan(kernel, *kernel.versions, Settings(stages=(), rounds=8), tmp_path / "work")
+    plan = new_plan(kernel, kernel.versions, Settings(stages=(), rounds=8), tmp_path / "work")
     outcomes = build_versions(plan.kernel, plan.kernel.versions, tmp_path / "work")
     plan.deliver(outcomes)
     paper = plan.paper("check", ("check",))
