@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from ncu_assist.harness.exam.marking import Mark, Marker, reason_of
-from ncu_assist.harness.exam.paper import PUBLIC_SEED, Grades, Purpose, Question, Suspicion
+from ncu_assist.harness.exam.paper import PUBLIC_SEED, Answer, Grades, Purpose, Question, Suspicion
+from ncu_assist.harness.exam.raw import CROSSINGS
 from ncu_assist.harness.exam.setting import Questions
 from ncu_assist.harness.exam.task import Task
 from ncu_assist.record import Check
@@ -40,28 +42,35 @@ class Grader:
     def grades(self) -> Grades:
         """Return the checks and suspicions of all versions."""
         checks, suspicions = {}, []
-        for version in self._task.examined:
-            marked = self._marked(version)
-            checks[version] = tuple(self._check(workload, rows) for workload, rows in marked.items())
-            suspicions += list(self._suspicions(version, marked))
+        with ThreadPoolExecutor(CROSSINGS) as pool:
+            marker = Marker(self._questions, Path(self._task.out), self._wanted(), pool)
+            for version in self._task.examined:
+                marked = self._marked(version, marker)
+                checks[version] = tuple(self._check(workload, rows) for workload, rows in marked.items())
+                suspicions += list(self._suspicions(version, marked))
         return Grades(checks, tuple(suspicions))
 
-    def _marked(self, version: str) -> dict[str, list[Marked]]:
+    def _wanted(self) -> list[Answer]:
+        """Return the answers to questions that were asked: what came may claim anything."""
+        asked = [one.number for one in self._questions.asked if one.purpose in self._task.purposes]
+        keys = ((version, number) for version in self._task.examined for number in asked)
+        return [self._answers[key] for key in keys if key in self._answers]
+
+    def _marked(self, version: str, marker: Marker) -> dict[str, list[Marked]]:
         """Return the marks of one version by workload, in the order in which the questions were asked."""
         marked: dict[str, list[Marked]] = {}
         for question in self._questions.asked:
             if question.purpose in self._task.purposes:
-                mark = self._mark(version, question)
+                mark = self._mark(version, question, marker)
                 marked.setdefault(question.workload, []).append(Marked(question, mark))
         return marked
 
-    def _mark(self, version: str, question: Question) -> Mark:
+    def _mark(self, version: str, question: Question, marker: Marker) -> Mark:
         answer = self._answers.get((version, question.number))
         if answer is None:
             return Mark(WHERE[question.purpose][0] + NO_ANSWER)
         earlier = [q for q in self._questions.asked if q.workload == question.workload and q != question]
-        mark = Marker(self._questions, Path(self._task.out)).mark(answer, question, earlier)
-        return mark.placed(WHERE[question.purpose][0])
+        return marker.mark(answer, question, earlier).placed(WHERE[question.purpose][0])
 
     def _suspicions(self, version: str, marked: dict[str, list[Marked]]) -> Sequence[Suspicion]:
         found = {m.mark.id: m.mark.reason for rows in marked.values() for m in rows if m.mark.id}

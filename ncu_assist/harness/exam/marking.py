@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from ncu_assist.errors import DamagedData
 from ncu_assist.harness.arguments import Buffers
@@ -18,6 +20,7 @@ from ncu_assist.harness.problem import Problem, Tensors
 
 UNFINISHED = "work on another stream is left unfinished"
 DIFFERS = "results differ between identical calls"
+Key = tuple[str, int, bool]
 CACHED = "a result of an earlier call came back, or its inputs were kept"
 
 
@@ -53,8 +56,9 @@ def reason_of(marks: Sequence[Mark]) -> str:
 class Marker:
     """Compares outputs that came out of the sandbox with the reference's."""
 
-    def __init__(self, questions: Questions, out: Path) -> None:
-        self._questions, self._out = questions, out
+    def __init__(self, questions: Questions, out: Path, answers: Sequence[Answer], pool: Executor) -> None:
+        self._questions, self._out, self._pool = questions, out, pool
+        self._read = {key: self._reading(*key) for one in answers for key in _keys(one)}  # before they are asked for
 
     def mark(self, answer: Answer, question: Question, others: Sequence[Question]) -> Mark:
         """Return what an answer is worth; ``others`` are the other questions on its workload."""
@@ -63,8 +67,8 @@ class Marker:
         problem, inputs = self._questions.problem(question.workload), self._questions.inputs(question)
         expected = problem.expected(inputs)
         try:
-            results = self._outputs(problem, answer, False)
-            repeated = self._outputs(problem, answer, True) if answer.again else ()
+            results, *more = (self._outputs(key) for key in _keys(answer))
+            repeated = more[0] if more else ()
         except DamagedData as error:
             return Mark(f"the answer cannot be used: {error.message}")
         first, worst = _compare(problem, results, expected)
@@ -99,18 +103,31 @@ class Marker:
                     return words
         return ""
 
-    def _outputs(self, problem: Problem, answer: Answer, again: bool) -> Tensors:
+    def _outputs(self, key: Key) -> Tensors:
+        return tuple(each.result() for each in self._read[key])
+
+    def _reading(self, version: str, number: int, again: bool) -> list[Future[Any]]:
+        question = next(one for one in self._questions.asked if one.number == number)
+        problem = self._questions.problem(question.workload)
         kernel, workload = problem.kernel, problem.workload
-        return tuple(
-            read_answer(
+        return [
+            self._pool.submit(
+                read_answer,
                 self._out,
-                answer_file(answer.version, answer.question, place, again),
+                answer_file(version, number, place, again),
                 kernel.dtype(output, workload),
                 kernel.shape(output, workload),
                 problem.device,
             )
             for place, output in enumerate(kernel.outputs)
-        )
+        ]
+
+
+def _keys(answer: Answer) -> Iterator[Key]:
+    """Yield what the outputs of an answer are known by: version, question, whether of the repeated call."""
+    yield answer.version, answer.question, False
+    if answer.again:
+        yield answer.version, answer.question, True
 
 
 def _mixtures(names: Sequence[str], inputs: Tensors, earlier: Tensors) -> Iterator[tuple[str, Tensors]]:

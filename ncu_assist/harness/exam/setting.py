@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,8 @@ from typing import Any
 import msgspec
 
 from ncu_assist.backends.python import import_file
-from ncu_assist.harness.exam.paper import QUESTIONS, Question, Secret
-from ncu_assist.harness.exam.raw import write_input
+from ncu_assist.harness.exam import raw
+from ncu_assist.harness.exam.paper import QUESTIONS, Input, Question, Secret
 from ncu_assist.harness.problem import Problem, Tensors
 from ncu_assist.spec_file import read_kernel
 
@@ -39,15 +40,16 @@ class Questions:
     def set(self) -> None:
         """Write every question, the list of them last."""
         folder = Path(self._secret.set_to)
-        questions = [self._set(question, folder) for question in self.asked]
+        with ThreadPoolExecutor(raw.CROSSINGS) as pool:  # reference.py is asked for one question after the other
+            pending = [(question, self._set(question, folder, pool)) for question in self.asked]
+            questions = [replace(one, inputs=tuple(each.result() for each in inputs)) for one, inputs in pending]
         unfinished = folder / f".{QUESTIONS}"
         unfinished.write_bytes(msgspec.json.encode(questions))
         unfinished.replace(folder / QUESTIONS)
 
-    def _set(self, question: Question, folder: Path) -> Question:
+    def _set(self, question: Question, folder: Path, pool: Executor) -> list[Future[Input]]:
         named = zip(self.kernel.inputs, self.inputs(question), strict=True)
-        inputs = [
-            write_input(name, value, folder, f"question-{question.number}-{place}.bin")
+        return [
+            pool.submit(raw.write_input, name, value, folder, f"question-{question.number}-{place}.bin")
             for place, (name, value) in enumerate(named)
         ]
-        return replace(question, inputs=tuple(inputs))

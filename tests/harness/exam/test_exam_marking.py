@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -68,7 +69,8 @@ def _mark(plan: Plan, result: object, again: object = None, touched: str = "") -
             raw.write(value, out / answer_file("v1_b", 1, 0, is_again))
     first, second, *_ = plan.secret.questions
     answer = Answer("v1_b", 1, touched, again is not None)
-    return Marker(Questions(plan.secret), out).mark(answer, second, [first])
+    with ThreadPoolExecutor(2) as pool:
+        return Marker(Questions(plan.secret), out, [answer], pool).mark(answer, second, [first])
 
 
 def test_which_inputs_were_kept_is_said(plan: Plan) -> None:
