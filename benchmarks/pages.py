@@ -3,9 +3,10 @@
 usage: python benchmarks/pages.py [RUNS] [--keep FOLDER] [--output FILE]      (from the project's root)
 
 The archive is synthetic, made of this repository's recorded runs: each of its kernels holds all recorded versions, as
-if profiled again under another name; nothing is cached in between. A `whole` time is that of a process from its start,
-as `ncu-assist report` has it; `render` is within a process that has done it once before. Prints one JSON object:
-seconds, the best of a few repeats, also of CPU time over both cores, which a busy machine changes little; bytes; load.
+if profiled again under another name; nothing is cached in between. An older run keeps no code beside its report. A
+`whole` time is that of a process from its start, as `ncu-assist report` has it; `render` is within a process that has
+done it once before. Prints one JSON object: seconds, the best of a few repeats, also of CPU time over both cores, which
+a busy machine changes little; bytes; load.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from ncu_assist.project import Project, find_project
 from ncu_assist.record import encode
 from ncu_assist.render.html.index import index_html
 from ncu_assist.store import Store, StoredRun
+from ncu_assist.store.reading import CODE
 
 RUNS = 1_000
 REPEATS = 5
@@ -51,9 +53,15 @@ elif what == "ladder":
     from ncu_assist.pipeline.pages.ladder import ladder_page
     text = ladder_page(project, name)
 else:
+    from dataclasses import replace
     from ncu_assist.pipeline.pages.run import run_page
+    from ncu_assist.store.reading import CODE
     store = Store(project.reports)
-    text = run_page(store.runs("lightning_decode", name)[0], store)
+    stored = store.runs("lightning_decode", name)[0]
+    if what == "older":
+        files = {name: fact for name, fact in stored.run.files.items() if name != CODE}
+        stored = replace(stored, run=replace(stored.run, files=files))
+    text = run_page(stored, store)
 sys.stdout.buffer.write(text.encode("utf-8", "replace"))
 """
 
@@ -74,6 +82,12 @@ def _copy(stored: StoredRun, reports: Path, kernel: str) -> None:
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(stored.folder / name, target / name)
     (target / "run.json").write_bytes(encode(replace(stored.run, kernel=kernel, digest="")))
+
+
+def _without_code(stored: StoredRun) -> StoredRun:
+    """Return a run as it would be if it kept no code: all is read from its report."""
+    files = {name: fact for name, fact in stored.run.files.items() if name != CODE}
+    return replace(stored, run=replace(stored.run, files=files))
 
 
 def measure(made: Callable[[], str], root: Path, words: tuple[str, str]) -> dict[str, Any]:
@@ -105,10 +119,14 @@ def pages_of(project: Project, many: Project) -> dict[str, dict[str, Any]]:
     def run(version: str) -> Callable[[], str]:
         return lambda: run_page(store.runs("lightning_decode", version)[0], store)
 
+    def older(version: str) -> Callable[[], str]:
+        return lambda: run_page(_without_code(store.runs("lightning_decode", version)[0]), store)
+
     return {
         "run of one launch": measure(run(ONE_LAUNCH), project.root, ("run", ONE_LAUNCH)),
         "run of ten launches": measure(run(TEN_LAUNCHES), project.root, ("run", TEN_LAUNCHES)),
         "run of inlined code": measure(run(INLINED), project.root, ("run", INLINED)),
+        "older run of ten launches": measure(older(TEN_LAUNCHES), project.root, ("older", TEN_LAUNCHES)),
         "ladder of 11 versions": measure(
             lambda: ladder_page(project, "lightning_decode"), project.root, ("ladder", "lightning_decode")
         ),

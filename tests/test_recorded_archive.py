@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from ncu_assist.diff import DiffOptions
 from ncu_assist.ncu import blanking
@@ -14,6 +15,7 @@ from ncu_assist.project import Project
 from ncu_assist.spec import Kernel, Version, source_sha256
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun, machine_hash
+from ncu_assist.store.reading import CODE
 
 ROOT = Path(__file__).parent.parent
 PROJECT = Project(ROOT)
@@ -39,6 +41,8 @@ def contents(stored: StoredRun) -> dict[str, bytes]:
     report = stored.report_bytes()
     if report is not None:
         found["report"] = report
+    if CODE in stored.run.files:
+        found["code"] = zstandard.ZstdDecompressor().decompress(stored.read(CODE))
     metrics, samples = stored.metrics(), stored.samples()
     words = [set(metrics[column].dropna().astype(str)) for column in ("metric", "text", "unit")]
     words += [set(samples[column].astype(str)) for column in ("bench_id", "workload", "version")]
@@ -96,6 +100,11 @@ def test_no_file_names_a_machine(stored: StoredRun) -> None:
         assert found == [], f"{name} of {stored.reference}"
         if name.endswith(TEXTS) or name == "tables":
             assert ADDRESS.findall(data) == [], f"{name} of {stored.reference}"
+
+
+@pytest.mark.parametrize("stored", RUNS)
+def test_the_code_that_its_page_shows_is_kept(stored: StoredRun) -> None:
+    assert stored.code() is not None
 
 
 @pytest.mark.parametrize("stored", RUNS)

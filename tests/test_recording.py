@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from factories import BENCH_ID, make_run, samples_frame, save_run, times
 from ncu.test_ncu_blanking import revealing
@@ -13,9 +15,12 @@ from ncu_assist.errors import DamagedData
 from ncu_assist.ncu import blanking, compressed, report_file
 from ncu_assist.ncu.compressed import read_plain
 from ncu_assist.ncu.report import read_report
+from ncu_assist.ncu.source.contents import Function, LaunchSource
+from ncu_assist.ncu.source.kept import packed
 from ncu_assist.pipeline import recording
 from ncu_assist.pipeline.recording import record
 from ncu_assist.store import Store, StoredRun, machine_hash, metrics_parquet
+from ncu_assist.store.reading import CODE
 
 DATA = Path(__file__).parent / "data"
 REPORT = DATA / "transpose_full_h200_2025.3.1.ncu-rep.zst"
@@ -73,6 +78,24 @@ def test_the_report_holds_one_workload_and_names_nothing(live: StoredRun, tmp_pa
     path = tmp_path / "small.ncu-rep"
     path.write_bytes(after)
     assert [one.kernel for one in read_report(path).records] == ["transpose_naive", "transpose_shared"]
+
+
+def test_the_code_is_that_of_the_small_report(live: StoredRun, tmp_path: Path) -> None:
+    """That of the live report names folders, and launches that the shipped one does not hold."""
+    report = live.read("report.ncu-rep.zst")
+    launches = [LaunchSource(2, "k", (Function(16, 16, ("EXIT ;",), (-1,), (0,)),), (), (), np.empty((0, 1)))]
+    kept = packed(launches, hashlib.sha256(report).hexdigest()) or b""
+    workloads = (replace(live.run.workloads[0], name="w0"),)
+    run = replace(live.run, run_id="20261121T000000Z-abcdef", workloads=workloads, files={}, digest="")
+    again = Store(tmp_path / "live").save(run, {**{name: live.read(name) for name in live.run.files}, CODE: kept})
+    assert again.code()
+    target = Store(tmp_path / "shipped")
+    code = record(again, target, "w0").code()
+    assert code
+    assert [one.launch for one in code.launches] == [0, 1]
+    assert [one.name for one in code.files]
+    assert not any("alice" in one.name for one in code.files)
+    assert target.verify() == []
 
 
 def test_logs_lose_paths_and_process_numbers(live: StoredRun, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from ncu_assist.ncu.report import Report
 from ncu_assist.ncu.source.metrics import NOT_ISSUED, SAMPLES, STALL_COLUMN
 from ncu_assist.ncu.source.reading import SourceLines, SourceTables
 from ncu_assist.ncu.tables import Launches
+from ncu_assist.record import Launch
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,20 +48,20 @@ class LineSums:
         return max(waits, key=lambda name: waits[name]).removeprefix(STALL_COLUMN) if waits else None
 
 
-def longest(report: Report, launches: Sequence[int]) -> list[int]:
-    """Return those of these launches, numbered as in the report, whose lines are worth the reading."""
-    return sorted(launches, key=lambda i: -(report.records[i].duration_ns or 0.0))[:MOST_LAUNCHES]
+def longest(records: Sequence[Launch], launches: Sequence[int]) -> list[int]:
+    """Return those of these launches, by their places among those of the report, whose lines are worth the reading."""
+    return sorted(launches, key=lambda i: -(records[i].duration_ns or 0.0))[:MOST_LAUNCHES]
 
 
-def most_of_time(report: Report, launches: Sequence[int]) -> list[int]:
+def most_of_time(records: Sequence[Launch], launches: Sequence[int]) -> list[int]:
     """Return the longest of a chain of launches, as many as most of the time goes to; all of unknown durations."""
-    total = sum(report.records[place].duration_ns or 0.0 for place in launches)
+    total = sum(records[place].duration_ns or 0.0 for place in launches)
     read, covered = [], 0.0
-    for place in longest(report, launches):
+    for place in longest(records, launches):
         if total and covered >= MOST_OF_TIME * total:
             break
         read.append(place)
-        covered += report.records[place].duration_ns or 0.0
+        covered += records[place].duration_ns or 0.0
     return read
 
 

@@ -12,11 +12,11 @@ from ncu_assist.errors import DamagedData
 from ncu_assist.ncu.code import code_of
 from ncu_assist.ncu.compressed import plain_file
 from ncu_assist.ncu.hot_spots import HotSpots, hot_spots
-from ncu_assist.ncu.line_sums import longest, most_of_time
 from ncu_assist.ncu.nvidia_findings import nvidia_findings
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.ncu.source.reading import SourceTables
 from ncu_assist.pipeline.bare_report import BareReport
+from ncu_assist.pipeline.kept_code import shown_launches, with_code
 from ncu_assist.record import Launch, Run
 from ncu_assist.render.facts import CloseLook
 from ncu_assist.store import StoredRun
@@ -36,7 +36,7 @@ def look_closer(stored: StoredRun, workload: str | None, lines: bool = True, rul
         path = stored.report_file(Path(folder))
         if path is None:
             return _nothing(wanted, lines, NO_REPORT)
-        report = stored.report if isinstance(stored, BareReport) else read_report(_plain(path))
+        report = stored.report if isinstance(stored, BareReport) else with_code(read_report(_plain(path)), stored)
         if report.lossy:
             return _nothing(wanted, lines, CSV)
         numbers = launch_numbers(stored.run, report)
@@ -58,11 +58,8 @@ def _nothing(wanted: set[int], lines: bool, why: str) -> CloseLook:
 
 
 def _read(stored: StoredRun, report: Report, places: Sequence[int], numbers: Sequence[int]) -> CloseLook:
-    """Return lines, code and texts of the longest launches, read once for all of them.
-
-    Of the launches of one call those are left out that take little of its time; of a foreign program none is.
-    """
-    read = (most_of_time if stored.run.workloads else longest)(report, places)
+    """Return lines, code and texts of the longest launches, read once for all of them."""
+    read = shown_launches(stored.run, report.records, places)
     if not read:
         return CloseLook(hot_spots(report, len(places), read, None))
     source = report.source(read)

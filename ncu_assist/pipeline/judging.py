@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ncu_assist.ceilings import ceilings_of
 from ncu_assist.frame import combine_tables
+from ncu_assist.pipeline.kept_code import code_files
 from ncu_assist.record import Run
 from ncu_assist.rules.kept import findings_of, judged
 from ncu_assist.store import Store, StoredRun
@@ -17,7 +18,7 @@ from ncu_assist.store.reading import METRICS
 
 
 def save_judged(store: Store, run: Run, files: Mapping[str, bytes | Path]) -> StoredRun:
-    """Save a run and, where it has counters, its findings beside them. Raises as Store.save does.
+    """Save a run and, where it has counters, its findings and its code beside them. Raises as Store.save does.
 
     A rule that fails costs no measurement: the run is saved without findings, and a note of it says why.
     """
@@ -29,8 +30,8 @@ def save_judged(store: Store, run: Run, files: Mapping[str, bytes | Path]) -> St
         found = findings_of(run, used_columns(metrics, METRICS).by_launch(), ceilings)
     except Exception as error:  # whatever a bug in a rule raises; show and history meet it again and do not hide it
         note = f"its findings could not be worked out and are not stored: {type(error).__name__}: {error}"
-        return store.save(replace(run, notes=(*run.notes, note)), files)
-    return store.save(run, {**files, FINDINGS: findings_json(found)})
+        return store.save(replace(run, notes=(*run.notes, note)), {**files, **code_files(run, files)})
+    return store.save(run, {**files, FINDINGS: findings_json(found), **code_files(run, files)})
 
 
 def judged_now(stored: StoredRun, workload: str | None, reports: Path) -> Judged | None:

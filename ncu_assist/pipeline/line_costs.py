@@ -16,6 +16,7 @@ from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.ncu.source.metrics import SAMPLES
 from ncu_assist.pipeline.bare_report import BareReport
 from ncu_assist.pipeline.close_look import launch_numbers
+from ncu_assist.pipeline.kept_code import with_code
 from ncu_assist.pipeline.together import Stopped, together
 from ncu_assist.record import Run
 from ncu_assist.store import StoredRun
@@ -77,11 +78,11 @@ def _report(stored: StoredRun, folder: Path, stopped: Stopped | None) -> Report 
     if len(stored.run.launches) > MOST_IN_REPORT:
         return f"lines of {len(stored.run.launches)} launches are not read here: ncu-assist show --lines"
     path = stored.report_file(folder)
-    return NO_REPORT if path is None else read_report(path, stopped=stopped)
+    return NO_REPORT if path is None else with_code(read_report(path, stopped=stopped), stored)
 
 
 def _lines(stored: StoredRun, report: Report, places: Sequence[int]) -> SideLines:
-    read = most_of_time(report, places)
+    read = most_of_time(report.records, places)
     sums = line_sums(report, read)
     if isinstance(sums, str):
         return SideLines(note=sums)

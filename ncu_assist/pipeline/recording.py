@@ -10,7 +10,9 @@ from pathlib import Path
 from ncu_assist.drafts import RUNS, DraftArchive, StoredDraft, runs_below
 from ncu_assist.errors import DamagedData
 from ncu_assist.ncu import blanking, compressed, report_file
+from ncu_assist.pipeline.kept_code import code_files
 from ncu_assist.store import Store, StoredRun
+from ncu_assist.store.reading import CODE
 
 REPORT = "report.ncu-rep.zst"
 LOGS = ("ncu.log", "build.log")
@@ -23,12 +25,13 @@ def record(stored: StoredRun, target: Store, workload: str) -> StoredRun:
 
     A report that still names one after blanking is left out; the metrics stay whole. Raises as Store.save does.
     """
-    files = {name: stored.read(name) for name in stored.run.files if name != REPORT}
+    files = {name: stored.read(name) for name in stored.run.files if name not in (REPORT, CODE)}
     files |= {name: _blank_text(files[name]) for name in LOGS if name in files}
     report = _small_report(stored, workload)
     notes = list(stored.run.notes)
     if report is not None:
         files[REPORT] = report
+        files |= code_files(stored.run, files, workload)  # read again: of what is left of the report, with its names
         notes.append(f"the report holds the launches of {workload}; the metrics hold all")
     run = replace(stored.run, source="recorded", machine=None, notes=tuple(notes), files={}, digest="")
     return target.save(run, files)

@@ -19,8 +19,11 @@ from ncu_assist.store.naming import RUN_JSON, is_file_name
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ncu_assist.ncu.source.kept import KeptCode
+
 METRICS, SAMPLES, SOURCE_FOLDER = "metrics.parquet", "samples.parquet", "source/"
 REPORTS = ("report.ncu-rep.zst", "report.ncu-rep", "report.ncu-repz")
+CODE = "code.json.zst"  # of the launches that its page shows: as NVIDIA's reader had it when the run was archived
 EXPORT = "export.csv.zst"  # what is kept of a run that was imported from a CSV export
 REPORT_LIMIT = 2_000_000_000  # bytes after decompression; a launch takes 0.6 to 4.6 MB (ncu_facts.md, Cost)
 
@@ -91,6 +94,18 @@ class StoredRun:
         if FINDINGS not in self.run.files:
             return None
         return decode_findings(self.read(FINDINGS), f"{self.reference}: {FINDINGS}")
+
+    def code(self) -> KeptCode | None:
+        """Return the code that is kept of the run's report; None where there is none, or of a schema not known here."""
+        from ncu_assist.ncu.source.kept import unpacked
+
+        if CODE not in self.run.files:
+            return None
+        code = unpacked(self.read(CODE), f"{self.reference}: {CODE}")
+        report = next((self.run.files[name].sha256 for name in REPORTS if name in self.run.files), None)
+        if code and code.report_sha256 != report:
+            raise self._damaged(CODE, "is of another report than that of the run")
+        return code
 
     def report_bytes(self) -> bytes | None:
         """Return the ``.ncu-rep`` of the run, decompressed; None where only the tables were kept."""

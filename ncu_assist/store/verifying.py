@@ -8,7 +8,7 @@ from pathlib import Path
 from ncu_assist.errors import DamagedData
 from ncu_assist.store.findings import FINDINGS
 from ncu_assist.store.naming import RUN_JSON
-from ncu_assist.store.reading import METRICS, SAMPLES, StoredRun, open_run
+from ncu_assist.store.reading import CODE, METRICS, SAMPLES, StoredRun, open_run
 from ncu_assist.store.sample_counts import samples_problem
 
 DERIVED_FILES = ("report.html",)  # made from a run later on, and made again at will: no hash
@@ -47,6 +47,7 @@ def _wrong_counts(stored: StoredRun) -> Iterator[str]:
         yield from _wrong_launches(stored)
         yield from _wrong_samples(stored)
         yield from _wrong_findings(stored)
+        yield from _wrong_code(stored)
         stored.report_bytes()
     except DamagedData as error:
         yield _without_reference(stored, error)
@@ -87,6 +88,13 @@ def _wrong_findings(stored: StoredRun) -> Iterator[str]:
         if one.workload not in workloads or (one.launch is not None and (one.launch, one.kernel) not in known):
             yield f"{FINDINGS} speaks of launches that {RUN_JSON} does not list"
             return
+
+
+def _wrong_code(stored: StoredRun) -> Iterator[str]:
+    code = stored.code()
+    known = {launch.kernel for launch in stored.run.launches}
+    if code and not known.issuperset(one.kernel for one in code.launches):
+        yield f"{CODE} speaks of kernels that {RUN_JSON} does not list"
 
 
 def _without_reference(stored: StoredRun, error: DamagedData) -> str:

@@ -16,6 +16,12 @@ from ncu_assist.pipeline import close_look
 from ncu_assist.pipeline.close_look import look_closer
 
 
+@pytest.fixture(autouse=True)
+def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs as they were before they kept their code: all is read from their reports."""
+    monkeypatch.setattr(close_look.StoredRun, "code", lambda self: None)
+
+
 @pytest.fixture
 def readings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of what was read from a report, each time it was."""

@@ -119,7 +119,7 @@ def test_a_report_is_archived_as_unverified(tmp_path: Path) -> None:
     stored = import_report(project, REPORT, Names("transpose", "v1"))
     assert (stored.run.source, stored.run.verified, stored.run.profile) == ("imported", False, None)
     assert stored.run.toolchain.ncu is not None
-    assert set(stored.run.files) == {"findings.json", "metrics.parquet", "report.ncu-rep.zst"}
+    assert set(stored.run.files) == {"code.json.zst", "findings.json", "metrics.parquet", "report.ncu-rep.zst"}
     assert Store(project.reports).verify() == []
     again = stored.report_bytes()
     assert again is not None

@@ -24,6 +24,7 @@ def stored() -> StoredRun:
 def test_lines_and_close_look_share_one_reading(
     stored: StoredRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(StoredRun, "code", lambda self: None)
     run = opened(stored, tmp_path, MOST_IN_REPORT)
     read = []
     real = reports.read_source
@@ -34,7 +35,7 @@ def test_lines_and_close_look_share_one_reading(
     lines = side_lines(run, wanted)
     assert look.code is not None
     assert read == [1]
-    monkeypatch.undo()
+    monkeypatch.undo()  # alone: from the code that the run keeps
     alone = side_lines(stored, wanted)
     assert [(one.place, one.ns, one.excess) for one in lines.lines] == [
         (one.place, one.ns, one.excess) for one in alone.lines

@@ -68,7 +68,24 @@ def read_source(
     not have; DamagedData when the file is cut, when NVIDIA's reader crashes, returns less than the file holds or
     exceeds its limits, and when the counters of instructions do not add up to those of their launch.
     """
-    found = _found(_Work(path, name or path.name, timeout_s, memory_bytes, time.monotonic() + timeout_s), launches)
+    return tables_of(read_code(path, launches, name=name, timeout_s=timeout_s, memory_bytes=memory_bytes))
+
+
+def read_code(
+    path: Path,
+    launches: Collection[int] | None = None,
+    *,
+    name: str | None = None,
+    timeout_s: float = 120.0,
+    memory_bytes: int = MEMORY_BYTES,
+) -> list[LaunchSource]:
+    """Return what ``read_source`` makes its tables of; raises as it does."""
+    deadline = time.monotonic() + timeout_s
+    return _found(_Work(path, name or path.name, timeout_s, memory_bytes, deadline), launches)
+
+
+def tables_of(found: Sequence[LaunchSource]) -> SourceTables:
+    """Return the tables of launches whose code was read."""
     sass = sass_frame(found)
     return SourceTables(sass, lines_frame(sass, found), _texts(found), chains(found))
 

@@ -1,0 +1,98 @@
+"""The code of a run, kept in its folder: read once when the run is archived, so that its pages need no disassembler."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+
+from ncu_assist.errors import DamagedData, UsageProblem
+from ncu_assist.ncu import compressed
+from ncu_assist.ncu.line_sums import longest, most_of_time
+from ncu_assist.ncu.report import Report
+from ncu_assist.ncu.source.kept import launches_of, packed
+from ncu_assist.ncu.source.reading import SourceLines, SourceTables, read_code, tables_of
+from ncu_assist.record import Launch, Run
+from ncu_assist.render.facts import shown_workload
+from ncu_assist.store import StoredRun
+from ncu_assist.store.reading import CODE, REPORTS
+
+
+def shown_launches(run: Run, records: Sequence[Launch], places: Sequence[int]) -> list[int]:
+    """Return of these launches, by their places among ``records``, those whose code is shown.
+
+    Of the launches of one call those are left out that take little of its time; of a foreign program none is.
+    """
+    return (most_of_time if run.workloads else longest)(records, places)
+
+
+def code_files(run: Run, files: Mapping[str, bytes | Path], only: str | None = None) -> dict[str, bytes]:
+    """Return the code of the launches that a run's page shows, by the name of its file.
+
+    ``files`` are those of the run; its report holds the launches of the workload ``only``, all when None. Nothing where
+    there is no report, where the page shows none of its launches, and where the code cannot be read: no measurement is
+    lost for that, and whoever reads the report later is told why.
+    """
+    report = next((files[name] for name in REPORTS if name in files), None)
+    shown = shown_workload(run, None)
+    records = [one for one in run.launches if only in (None, one.workload)]
+    places = [place for place, one in enumerate(records) if shown in (None, one.workload)]
+    if report is None or not places:
+        return {}
+    try:
+        kept = _read(report, shown_launches(run, records, places))
+    except (DamagedData, UsageProblem):
+        return {}
+    return {CODE: kept} if kept else {}
+
+
+def _read(report: bytes | Path, places: Sequence[int]) -> bytes | None:
+    """Return the code of some launches of a report as a file of a run."""
+    with tempfile.TemporaryDirectory(prefix="ncu-assist-") as name:
+        path = report if isinstance(report, Path) else Path(name) / REPORTS[0]
+        if isinstance(report, bytes):
+            path.write_bytes(report)
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return packed(read_code(compressed.plain_file(path, Path(name)), places, name=path.name), digest)
+
+
+@dataclass(frozen=True)
+class KnownReport(Report):
+    """A report of a run: code that its folder keeps, and what was read once, is not read from the report again."""
+
+    stored: StoredRun | None = None
+    _tables: dict[frozenset[int], SourceTables] = field(default_factory=dict, repr=False)
+
+    def source(self, launches: Collection[int] | None = None) -> SourceTables:
+        wanted = frozenset(range(len(self.records)) if launches is None else launches)
+        if wanted not in self._tables:
+            self._tables[wanted] = self._kept(wanted) or super().source(launches)
+        return self._tables[wanted]
+
+    def source_lines(self, launches: Collection[int]) -> SourceLines:
+        wanted = frozenset(launches)
+        for read, tables in self._tables.items():
+            if read >= wanted:
+                lines = tables.lines
+                return SourceLines(lines[lines["launch"].isin(launches)].reset_index(drop=True), tables.texts)
+        kept = self._kept(wanted)
+        return SourceLines(kept.lines, kept.texts) if kept else super().source_lines(launches)
+
+    def _kept(self, wanted: frozenset[int]) -> SourceTables | None:
+        code = self.stored.code() if self.stored else None
+        if code is None:
+            return None
+        kernels = dict(enumerate(one.kernel for one in self.records))
+        if any(kernels.get(one.launch) != one.kernel for one in code.launches):
+            raise DamagedData(f"{CODE} holds other launches than the report beside it", "ncu-assist verify")
+        found = launches_of(code, wanted)
+        return tables_of(found) if found else None
+
+
+def with_code(report: Report, stored: StoredRun) -> Report:
+    """Return the report of a stored run that answers from the code in the run's folder, where it keeps some."""
+    given = {one.name: getattr(report, one.name) for one in fields(Report)}
+    return KnownReport(**given, stored=stored)

@@ -1,0 +1,140 @@
+"""A run that keeps its code is shown without NVIDIA's reader, and as it would be with it."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from factories import make_run
+from fakes.fake_ncu import REPORT
+from ladder import WORKLOAD, launches, step
+
+from ncu_assist.errors import DamagedData
+from ncu_assist.ncu import report as reports
+from ncu_assist.ncu.compressed import compress
+from ncu_assist.ncu.report import read_report
+from ncu_assist.pipeline import kept_code
+from ncu_assist.pipeline.close_look import look_closer
+from ncu_assist.pipeline.judging import save_judged
+from ncu_assist.pipeline.line_costs import side_lines
+from ncu_assist.pipeline.pages.run import run_page
+from ncu_assist.record import FileFact, Run, encode
+from ncu_assist.store import Store, StoredRun, metrics_parquet
+from ncu_assist.store.reading import CODE
+
+LADDER = range(11)
+
+
+@pytest.mark.parametrize("number", LADDER)
+def test_the_page_is_the_same_either_way(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = step(number)
+    with monkeypatch.context() as patched:
+        patched.setattr(reports, "read_source", lambda *_, **__: pytest.fail("the report was read for its code"))
+        kept = run_page(stored)
+    monkeypatch.setattr(StoredRun, "code", lambda self: None)
+    assert run_page(stored) == kept
+
+
+@pytest.mark.parametrize("number", [0, 1, 7])
+def test_lines_of_a_diff_are_the_same_either_way(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(reports, "read_lines", lambda *_, **__: pytest.fail("the report was read for its lines"))
+        kept = side_lines(step(number), launches(number))
+    monkeypatch.setattr(StoredRun, "code", lambda self: None)
+    assert side_lines(step(number), launches(number)) == kept
+
+
+def changed(tmp_path: Path, **files: bytes) -> StoredRun:
+    """A recorded run with other files, their hashes right."""
+    stored = step(6)
+    folder = tmp_path / Path(*stored.folder.parts[-3:])
+    shutil.copytree(stored.folder, folder)
+    facts = {}
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+        facts[name] = FileFact(len(data), hashlib.sha256(data).hexdigest())
+    run = replace(stored.run, files=stored.run.files | facts, digest="")
+    (folder / "run.json").write_bytes(encode(run))
+    return StoredRun(run, folder)
+
+
+def problems(stored: StoredRun) -> list[str]:
+    return [damage.problem for damage in Store(stored.folder.parents[2]).verify()]
+
+
+def test_the_code_of_another_report_is_damage(tmp_path: Path) -> None:
+    stored = changed(tmp_path, **{CODE: step(7).read(CODE)})
+    with pytest.raises(DamagedData, match=r"code\.json\.zst is of another report than that of the run"):
+        look_closer(stored, WORKLOAD)
+    assert problems(stored) == [f"{CODE} is of another report than that of the run"]
+
+
+def test_code_that_names_another_kernel_is_damage(tmp_path: Path) -> None:
+    from zstandard import ZstdDecompressor
+
+    plain = ZstdDecompressor().decompress(step(6).read(CODE))
+    stored = changed(tmp_path, **{CODE: compress(plain.replace(b'"kernel":"decode', b'"kernel":"encode'))})
+    with pytest.raises(DamagedData, match="holds other launches than the report beside it"):
+        look_closer(stored, WORKLOAD)
+    assert problems(stored) == [f"{CODE} speaks of kernels that run.json does not list"]
+
+
+def test_changed_code_is_damage(tmp_path: Path) -> None:
+    stored = changed(tmp_path)
+    data = bytearray(stored.read(CODE))
+    data[100] ^= 1
+    (stored.folder / CODE).write_bytes(data)
+    with pytest.raises(DamagedData, match="its hash differs"):
+        look_closer(stored, WORKLOAD)
+    assert problems(stored) == [f"{CODE} was changed after it was written (its hash differs)"]
+
+
+def test_code_of_a_later_schema_is_read_from_the_report(tmp_path: Path) -> None:
+    stored = changed(tmp_path, **{CODE: compress(b'{"schema":"ncu-assist.code/2"}')})
+    assert stored.code() is None
+    assert look_closer(stored, WORKLOAD, rules=False).code is not None
+    assert problems(stored) == []
+
+
+def test_other_launches_than_the_kept_ones_are_read_from_the_report() -> None:
+    stored = step(0)
+    code = stored.code()
+    assert code
+    with_all = kept_code.with_code(read_report(stored.folder / "report.ncu-rep.zst"), stored)
+    assert len(code.launches) < len(with_all.records)
+    assert with_all.source().sass["launch"].nunique() == len(with_all.records)
+
+
+def live(workloads: dict[int, str]) -> tuple[Run, dict[str, bytes]]:
+    report = read_report(REPORT)
+    launches = tuple(replace(one, workload=workloads[one.index]) for one in report.records)
+    files = {"metrics.parquet": metrics_parquet(report.metrics), "report.ncu-rep.zst": REPORT.read_bytes()}
+    return make_run(launches=launches, profile=None), files
+
+
+def test_kept_are_the_launches_that_the_page_shows(tmp_path: Path) -> None:
+    run, files = live({0: "small", 1: "odd", 2: "odd"})
+    stored = save_judged(Store(tmp_path), run, files)
+    code = stored.code()
+    assert code
+    shown = {"small": [0], "odd": [1, 2]}[run.workloads[0].name]
+    assert {one.launch for one in code.launches} <= set(shown)
+    assert Store(tmp_path).verify() == []
+
+
+def test_code_that_cannot_be_read_costs_no_measurement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise DamagedData("the code in x cannot be read: NVIDIA's reader failed (exit code -6)")
+
+    monkeypatch.setattr(kept_code, "read_code", broken)
+    run, files = live(dict.fromkeys(range(3), "small"))
+    stored = save_judged(Store(tmp_path), run, files)
+    assert set(stored.run.files) == {*files, "findings.json"}
+    assert stored.code() is None
+
+
+def test_a_run_without_a_report_keeps_none() -> None:
+    assert kept_code.code_files(make_run(), {"build.log": b"fine"}) == {}
