@@ -131,7 +131,7 @@ def test_list_and_verify(tmp_path: Path) -> None:
     assert found["kernels"][0]["summary"] is None
     found = printed(verify_json([Damage("k/v/r", "is missing")], 2))
     assert found == {
-        "schema": "ncu-assist.verify/1", "runs": 2, "damaged": [{"path": "k/v/r", "problem": "is missing"}]
+        "schema": "ncu-assist.verify/1", "runs": 2, "drafts": 0, "damaged": [{"path": "k/v/r", "problem": "is missing"}]
     }  # fmt: skip
 
 
