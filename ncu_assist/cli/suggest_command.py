@@ -36,7 +36,7 @@ VERBS = ("accept", "prove")
     "--rounds", type=click.IntRange(1, 32), default=1, show_default=True, help="Go on from the best kept one."
 )
 @click.option(
-    "--max-prompt-tokens", type=click.IntRange(1), metavar="N", help="Characters over four; 16,000 unless given."
+    "--max-prompt-tokens", type=click.IntRange(1), metavar="N", help="Characters over four; 8,000 unless given."
 )
 @click.option("--budget-tokens", type=click.IntRange(1), metavar="N", help="Ask for no further draft beyond these.")
 @click.option("--budget-seconds", type=click.FloatRange(0, min_open=True), metavar="S", help="The same, in seconds.")
