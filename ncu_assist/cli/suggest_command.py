@@ -141,8 +141,11 @@ def _with_draft(asked: Asked) -> int:
     from ncu_assist.suggest.asking import accept_draft, prove_draft
 
     verb, *ids = asked.words
-    if len(ids) != 1:
+    if len(ids) != 1 or not ids[0]:
         raise UsageProblem(f"{verb} takes the id of one draft", "ncu-assist ledger")
+    if asked.dry_run or asked.reply is not None:
+        option = "--dry-run" if asked.dry_run else "--reply"
+        raise UsageProblem(f"{verb} takes a draft that is there: no {option}", f"ncu-assist suggest {verb} {ids[0]}")
     project, wish = options.current_project(), _wish(asked, True)
     with progress() as reporter:
         done = accept_draft if verb == "accept" else prove_draft
