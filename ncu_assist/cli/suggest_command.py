@@ -36,7 +36,7 @@ VERBS = ("accept", "prove")
     "--rounds", type=click.IntRange(1, 32), default=1, show_default=True, help="Go on from the best kept one."
 )
 @click.option(
-    "--max-prompt-tokens", type=click.IntRange(1), metavar="N", help="Characters over four; 16,000 unless given."
+    "--max-prompt-tokens", type=click.IntRange(1), metavar="N", help="Characters over four; 8,000 unless given."
 )
 @click.option("--budget-tokens", type=click.IntRange(1), metavar="N", help="Ask for no further draft beyond these.")
 @click.option("--budget-seconds", type=click.FloatRange(0, min_open=True), metavar="S", help="The same, in seconds.")
@@ -141,8 +141,11 @@ def _with_draft(asked: Asked) -> int:
     from ncu_assist.suggest.asking import accept_draft, prove_draft
 
     verb, *ids = asked.words
-    if len(ids) != 1:
+    if len(ids) != 1 or not ids[0]:
         raise UsageProblem(f"{verb} takes the id of one draft", "ncu-assist ledger")
+    if asked.dry_run or asked.reply is not None:
+        option = "--dry-run" if asked.dry_run else "--reply"
+        raise UsageProblem(f"{verb} takes a draft that is there: no {option}", f"ncu-assist suggest {verb} {ids[0]}")
     project, wish = options.current_project(), _wish(asked, True)
     with progress() as reporter:
         done = accept_draft if verb == "accept" else prove_draft

@@ -77,17 +77,19 @@ class DraftArchive:
             raise environment_problem(error, "draft") from error
         return open_draft(stored.folder)
 
-    def find(self, kernel: str, id: str) -> StoredDraft:
-        """Return the draft of a kernel that an id, or the beginning of one, names.
+    def find(self, kernel: str | None, id: str) -> StoredDraft:
+        """Return the draft that an id, or the beginning of one, names, of all kernels where ``kernel`` is None.
 
         Raises UsageProblem where none or several are meant, DamagedData for one that cannot be read.
         """
-        folders = {folder.name: folder for folder in self._folders(kernel)}
-        meant = [name for name in folders if id and name.startswith(id)]
+        folders = list(self._folders(kernel))
+        meant = [folder for folder in folders if id and folder.name.startswith(id)]
         if len(meant) == 1:
-            return open_draft(folders[meant[0]])
-        said = f"'{id}' begins {len(meant)} drafts of {kernel}" if meant else f"{kernel} has no draft '{id}'"
-        raise UsageProblem(f"{said}; {did_you_mean(id, meant or folders)}", f"ncu-assist ledger {kernel}")
+            return open_draft(meant[0])
+        whose = f" of {kernel}" if kernel else ""
+        said = f"'{id}' begins {len(meant)} drafts{whose}" if meant else f"there is no draft '{id}'{whose}"
+        known = did_you_mean(id, [folder.name for folder in meant or folders])
+        raise UsageProblem(f"{said}; {known}", f"ncu-assist ledger {kernel or ''}".rstrip())
 
     def everything(self, kernel: str | None = None) -> tuple[list[StoredDraft], list[Damage]]:
         """Return the drafts that can be read, oldest first, and those that cannot, each with why."""

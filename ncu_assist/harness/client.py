@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 START_TIMEOUT_S = 300.0  # importing torch from a cold disk and opening the GPU, before any version is named
 STDERR_TAIL = 2000  # characters
+MOST_ANNOUNCED = 1000  # versions on workloads that are remembered; a kernel may invent names without end
 ERRORS: dict[int, type[NcuAssistError]] = {2: UsageProblem, 5: StageFailed, 6: EnvironmentProblem}
 
 
@@ -157,7 +158,8 @@ class Watch:
             return False
         key = (event.version, event.workload)
         known = key in self._announced
-        self._announced.add(key)
+        if len(self._announced) < MOST_ANNOUNCED:
+            self._announced.add(key)
         return known
 
     def is_stuck(self) -> bool:
@@ -206,7 +208,7 @@ def _blame(request: Request, completed: Completed, watch: Watch) -> None:
 def what_happened(completed: Completed, limit_s: float) -> str:
     """Return in words how a child ended."""
     if completed.timed_out:
-        return f"gave no sign of life for {limit_s:.0f} s and was ended"
+        return f"gave no sign of life for {limit_s:g} s and was ended"
     if completed.exit_code < 0:
         try:
             name = signal.Signals(-completed.exit_code).name

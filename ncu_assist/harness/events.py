@@ -10,6 +10,7 @@ import msgspec
 
 Kind = Literal["ready", "begin", "end", "round", "failed", "fatal", "problem"]
 MARK = '{"event":'
+LINE_LIMIT = 256_000  # letters of an event: what is longer is the output of a kernel, made to look like one
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,9 @@ def emit(event: Event) -> None:
 def parse(line: str) -> Event | None:
     """Return the event in a line of the child's stdout, None for anything else."""
     start = line.rfind(MARK)
-    if start < 0:
+    if start < 0 or len(line) - start > LINE_LIMIT:
         return None
     try:
         return msgspec.json.decode(line[start:], type=Event)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):  # a kernel may print anything, nested as deep as it likes
         return None

@@ -105,7 +105,7 @@ def samples_path(out: Path, workload: str) -> Path:
 
 
 def read_samples(out: Path) -> pandas.DataFrame | None:
-    """Return all samples in ``out`` as one frame (columns in bench.COLUMNS), None if there are none."""
+    """Return all samples in ``out`` as one frame (columns of bench.SCHEMA), None if there are none."""
     import pandas
 
     frames = [pandas.read_parquet(path) for path in sorted(out.glob("samples-*.parquet"))]

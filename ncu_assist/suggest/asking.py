@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from ncu_assist.drafts import DraftArchive, StoredDraft
-from ncu_assist.errors import UsageProblem, did_you_mean
+from ncu_assist.drafts import DraftArchive
+from ncu_assist.errors import UsageProblem
 from ncu_assist.outcome import Suggested
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
@@ -72,7 +72,7 @@ def suggest(project: Project, wish: Wish, voice: Voice, reporter: Reporter) -> S
 
 def prove_draft(project: Project, wish: Wish, id: str, reporter: Reporter) -> Suggested:
     """Prove a draft of the archive, as ``suggest`` does of a new one; raises UsageProblem for one that was proved."""
-    stored = _find(project, wish, id)
+    stored = DraftArchive(project.reports).find(wish.kernel, id)
     if stored.draft.fate != "drafted" or wish.proving is None:
         known = f"ncu-assist ledger {stored.draft.kernel}"
         raise UsageProblem(f"{stored.reference} is {stored.draft.fate} already", known)
@@ -92,7 +92,7 @@ def prove_draft(project: Project, wish: Wish, id: str, reporter: Reporter) -> Su
 
 def accept_draft(project: Project, wish: Wish, id: str, reporter: Reporter) -> Suggested:
     """Make a draft the next version of its kernel, whatever its fate; raises as ``drafts.accept`` does."""
-    stored = _find(project, wish, id)
+    stored = DraftArchive(project.reports).find(wish.kernel, id)
     if stored.draft.fate != "kept":
         reporter.note(f"{stored.reference} is {stored.draft.fate}, and accepted because you say so")
     accepted, path = kept(project, load_kernel(project, stored.draft.kernel).folder, stored)
@@ -103,14 +103,3 @@ def runs_of(project: Project, found: Suggested) -> list[StoredRun]:
     """Return the archived runs of the drafts that became versions."""
     wanted = {one.draft.proof.run for one in found.drafts if one.draft.proof and one.draft.proof.run}
     return [run for run in Store(project.reports).runs() if run.reference in wanted] if wanted else []
-
-
-def _find(project: Project, wish: Wish, id: str) -> StoredDraft:
-    """Return the draft that an id, or the beginning of one, names; of all kernels unless one was named."""
-    archive = DraftArchive(project.reports)
-    found = [one for one in archive.drafts(wish.kernel) if one.draft.id.startswith(id)]
-    if len(found) == 1:
-        return found[0]
-    ids = [one.draft.id for one in found or archive.drafts(wish.kernel)]
-    said = f"'{id}' begins {len(found)} drafts" if found else f"there is no draft '{id}'"
-    raise UsageProblem(f"{said}; {did_you_mean(id, ids)}", "ncu-assist ledger")

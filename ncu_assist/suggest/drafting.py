@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from ncu_assist.drafts import PROMPT, DraftArchive, StoredDraft, new_draft_id, reply_name, source_name
 from ncu_assist.drafts.records import Claim, Cost, Draft
+from ncu_assist.errors import ModelProblem
 from ncu_assist.spec import Kernel
 from ncu_assist.store import StoredRun
 from ncu_assist.suggest.model import Rung
@@ -65,8 +66,9 @@ class _Written:
 def draft(archive: DraftArchive, brief: Brief, talk: Talk, words: Words, place: Place) -> StoredDraft:
     """Say ``words``, make a draft of the reply and archive it: ``drafted``, or ``rejected`` where it cannot be used.
 
-    An edit that does not apply, or a reply of another form, is sent back once with what is wrong. Raises ModelProblem
-    where there is no reply, EnvironmentProblem where the archive cannot be written.
+    An edit that does not apply, or a reply of another form, is sent back once with what is wrong; the first reply is
+    kept where that comes to nothing. Raises ModelProblem where there is no reply at all, EnvironmentProblem where the
+    archive cannot be written.
     """
     written = _write(brief, talk, words)
     record = _record(brief, talk, written, place)
@@ -80,7 +82,13 @@ def draft(archive: DraftArchive, brief: Brief, talk: Talk, words: Words, place: 
 def _write(brief: Brief, talk: Talk, words: Words) -> _Written:
     written = _Written()
     for corrections in range(CORRECTIONS + 1):
-        answer = talk.say(words)
+        try:
+            answer = talk.say(words)
+        except ModelProblem as error:
+            if not written.replies:
+                raise
+            written.refusal += f"; asking again came to nothing: {error.message}"
+            break
         written.replies.append(answer.text)
         written.cost = added(written.cost, answer.cost)
         problem = _problem(brief, written)

@@ -140,9 +140,17 @@ def test_what_only_hashes_tell(archive: DraftArchive) -> None:
 def test_an_id_must_name_one_draft(archive: DraftArchive) -> None:
     save_draft(archive)
     save_draft(archive, id="20261121T080100Z-000002")
-    for id, said in (("2026", "begins 2 drafts"), ("x", "has no draft 'x'"), ("", "has no draft"), ("..", "no draft")):
-        with pytest.raises(UsageProblem, match=said):
-            archive.find("add_one", id)
+    for id, said in (("2026", "begins 2 drafts"), ("x", "is no draft 'x'"), ("", "is no draft"), ("..", "no draft")):
+        for kernel in ("add_one", None):
+            with pytest.raises(UsageProblem, match=said):
+                archive.find(kernel, id)
+
+
+def test_a_damaged_draft_that_is_named_says_so(archive: DraftArchive) -> None:
+    stored = save_draft(archive)
+    (stored.folder / "draft.json").write_text("{}")
+    with pytest.raises(DamagedData, match="cannot be read"):
+        archive.find(None, stored.draft.id)
 
 
 def test_drafts_are_no_runs(archive: DraftArchive) -> None:

@@ -198,3 +198,13 @@ def test_facts_of_the_bench_survive_the_end_of_the_child(tmp_path: Path) -> None
     assert kept is not None
     assert kept.temperature_c == (40.0, 55.0)
     assert kept.throttle_reasons == ("software power cap", "sync boost")
+
+
+def test_what_only_looks_like_an_event_is_none() -> None:
+    """A kernel prints what it likes; nesting without end must not break whoever reads along."""
+    from ncu_assist.harness.events import LINE_LIMIT, Event, parse
+
+    assert parse('x{"event":"begin","version":"v1"}') == Event("begin", version="v1")
+    assert parse('{"event":"begin","x":' + "[" * 200_000) is None
+    assert parse('{"event":"begin","x":' + "[" * 100_000 + "]" * 100_000 + "}") is None
+    assert parse(f'{{"event":"begin","version":"{"v" * LINE_LIMIT}"}}') is None

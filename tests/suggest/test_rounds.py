@@ -115,6 +115,13 @@ def test_a_reply_that_cannot_be_used_is_sent_back_once_with_what_is_wrong(projec
     assert json.loads(stored.read("reply-1.txt"))["edits"] == edits
 
 
+def test_a_reply_is_kept_where_asking_again_comes_to_nothing(project: Project) -> None:
+    (stored,) = suggestion(project, Queue(["only prose", ModelProblem("the endpoint is gone")])).run().drafts
+    assert stored.draft.fate == "rejected"
+    assert stored.draft.reason.endswith("; asking again came to nothing: the endpoint is gone")
+    assert (stored.read("reply-1.txt"), stored.draft.cost.calls) == (b"only prose", 1)
+
+
 def test_a_second_one_is_rejected_and_nothing_of_it_is_applied(project: Project) -> None:
     found = suggestion(project, Queue(["only prose", "prose again"]), 2.0).run()
     (stored,) = found.drafts

@@ -12,3 +12,4 @@ from ncu_assist.executors.sandbox.reading import open_regular as open_regular
 from ncu_assist.executors.sandbox.reading import read_result as read_result
 from ncu_assist.executors.sandbox.runners import available as available
 from ncu_assist.executors.sandbox.runners import choose_runner as choose_runner
+from ncu_assist.executors.sandbox.tree import remove as remove

@@ -1,9 +1,12 @@
-"""Looks at all that lies below folders which untrusted programs could write to."""
+"""Looks at all that lies below folders which untrusted programs could write to, and removes it."""
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import itertools
 import os
+import secrets
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,6 +41,43 @@ def sweep(folders: tuple[Path, ...], spared: tuple[Path, ...]) -> None:
         mode = entry.stat(follow_symlinks=False).st_mode
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode) and not any(map(Path(entry.path).is_relative_to, inner)):
             Path(entry.path).unlink()
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder and all below it, however deep it is nested; what the disk refuses stays.
+
+    What lies in a folder is moved up beside it, so that no path grows and nothing recurses. For when nothing runs there
+    any more.
+    """
+    with contextlib.suppress(OSError):
+        top = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            _empty(top)
+        finally:
+            os.close(top)
+        folder.rmdir()
+
+
+def _empty(top: int) -> None:
+    names = (f"{secrets.token_hex(8)}-{number}" for number in itertools.count())
+    while found := _names(top):
+        for name in found:
+            if not stat.S_ISDIR(os.stat(name, dir_fd=top, follow_symlinks=False).st_mode):
+                os.unlink(name, dir_fd=top)
+                continue
+            os.chmod(name, stat.S_IRWXU, dir_fd=top)
+            inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=top)
+            try:
+                for below in _names(inner):
+                    os.rename(below, next(names), src_dir_fd=inner, dst_dir_fd=top)
+            finally:
+                os.close(inner)
+            os.rmdir(name, dir_fd=top)
+
+
+def _names(folder: int) -> list[str]:
+    with os.scandir(folder) as entries:
+        return [entry.name for entry in entries]
 
 
 def _entries(folder: str, depth: int) -> list[os.DirEntry[str]]:

@@ -11,6 +11,9 @@ from ncu_assist.harness.exam.sealing import TRIPPED
 from ncu_assist.harness.results import Failure
 from ncu_assist.process import Completed
 
+WORDS_LIMIT = 2_200  # letters of what a draft says; an exception of an honest one is cut at 2,000
+NAME_LIMIT = 120  # letters of a name that a draft may have made up
+
 
 class Story:
     """Of the events of a sandboxed process those that matter afterwards, however many there are."""
@@ -40,13 +43,26 @@ def blame(completed: Completed, watch: Watch, story: Story) -> Failure | None:
     """
     if completed.exit_code == 0 and not completed.timed_out:
         return None
-    happened = what_happened(completed, watch.limit_s)
+    happened = _happened(completed, watch)
     if story.draft_was_loaded:
         last = watch.fatal or watch.current
         told = watch.fatal or watch.problem
-        words = told.text if told and told.text else happened
-        return Failure(story.draft, last.stage if last else "exam", last.workload if last else "", words, True)
+        words = shortened(told.text if told and told.text else happened)
+        stage, workload = (last.stage, last.workload) if last else ("exam", "")
+        return Failure(story.draft, shortened(stage, NAME_LIMIT), shortened(workload, NAME_LIMIT), words, True)
     if watch.problem is not None:
         raise ERRORS.get(watch.problem.exit_code, NcuAssistError)(watch.problem.text, watch.problem.hint)
     words = completed.stderr[-STDERR_TAIL:].strip()
     raise StageFailed(f"the sandboxed process {happened}\n{words}".rstrip(), "ncu-assist doctor")
+
+
+def _happened(completed: Completed, watch: Watch) -> str:
+    """Return how a process ended; one that was told to end while it still talked was not silent, but too slow."""
+    if completed.timed_out and not watch.is_stuck():
+        return f"was not done after {completed.seconds:.0f} s and was ended"
+    return what_happened(completed, watch.limit_s)
+
+
+def shortened(text: str, limit: int = WORDS_LIMIT) -> str:
+    """Return text that a draft may have written, at most so long: it goes into records, tables and prompts."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -130,7 +130,7 @@ class Exam:
         name, out = Path(paper.request.out).name, paper.request.out
         grades = self._examiner.grades(Task(name, purposes, paper.examined, taken.answers, out))
         suspicions = tuple(dict.fromkeys((*taken.suspicions, *grades.suspicions)))
-        return Examined(replace(taken.measured, checks=grades.checks), suspicions)
+        return Examined(replace(taken.measured, checks=grades.checks, device=grades.device), suspicions)
 
 
 def command(paper: Paper) -> list[str]:

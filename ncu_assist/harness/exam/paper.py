@@ -8,7 +8,7 @@ from typing import Literal
 
 from ncu_assist.harness.request import Request
 from ncu_assist.harness.request_file import FILE
-from ncu_assist.record import Check
+from ncu_assist.record import Check, Device
 
 Purpose = Literal["check", "bench", "profile"]
 ARTIFACTS = "artifacts.json"  # in the readable folder, once everything is built
@@ -96,10 +96,14 @@ class Suspicion:
 
 @dataclass(frozen=True)
 class Grades:
-    """What grading gave: a check for each version and workload, and what is wrong with an answer beyond being wrong."""
+    """What grading gave: a check for each version and workload, and what is wrong with an answer beyond being wrong.
+
+    ``device`` is the GPU as the trusted side sees it, None on a CPU: what a draft is judged by hangs on it.
+    """
 
     checks: dict[str, tuple[Check, ...]]
     suspicions: tuple[Suspicion, ...]
+    device: Device | None = None
 
 
 def answer_file(version: str, question: int, output: int, again: bool = False) -> str:

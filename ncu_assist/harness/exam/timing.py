@@ -5,12 +5,13 @@ Runs in the sandbox.
 
 from __future__ import annotations
 
-from ncu_assist.harness import accelerator, bench, results
+from ncu_assist.harness import accelerator, bench
 from ncu_assist.harness.arguments import allocate
 from ncu_assist.harness.bench_stage import BenchWatch, conditions
 from ncu_assist.harness.events import Event
 from ncu_assist.harness.exam.answering import default_workload
 from ncu_assist.harness.exam.paper import Answer
+from ncu_assist.harness.exam.samples import write_samples
 from ncu_assist.harness.exam.session import ExamSession
 from ncu_assist.harness.problem import Problem, Tensors
 from ncu_assist.harness.stopwatch import Stopwatch
@@ -41,7 +42,7 @@ def run_bench(session: ExamSession, stopwatch: Stopwatch) -> None:
             return
         rounds.collect()
     session.inspect_seal()
-    samples.write(results.samples_path(session.out, workload.name))
+    write_samples(samples.columns, session.out)
 
 
 class _Rounds:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 
 from ncu_assist.errors import DamagedData
 from ncu_assist.executors.sandbox import read_result
-
-SMALL_LIMIT = 32 << 20  # bytes of a file of results; the samples of 1,000 rounds take 0.1 MB
 
 
 def read_exactly(folder: Path, name: str, size: int) -> bytearray:
@@ -20,15 +18,18 @@ def read_exactly(folder: Path, name: str, size: int) -> bytearray:
     return bytearray(data)
 
 
-def take(folder: Path, names: Iterable[str], into: Path) -> tuple[str, ...]:
-    """Copy those of the files that are there and regular and small; return what is wrong with others, in words."""
+def take(folder: Path, limits: Mapping[str, int], into: Path) -> tuple[str, ...]:
+    """Copy those of the files that are there, regular and of no more bytes than allowed, by name.
+
+    Returns what is wrong with others, in words.
+    """
     into.mkdir(parents=True, exist_ok=True)
     faults = []
-    for name in names:
+    for name, limit in limits.items():
         if not os.path.lexists(folder / name):
             continue
         try:
-            (into / name).write_bytes(read_result(folder, name, SMALL_LIMIT))
+            (into / name).write_bytes(read_result(folder, name, limit))
         except DamagedData as error:
             faults.append(error.message)
     return tuple(faults)

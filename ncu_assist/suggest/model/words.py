@@ -102,7 +102,7 @@ def unusable(gathered: Gathered, text: str) -> ModelProblem | None:
     if gathered.finish == "length":
         words = f"the reply was cut off at the limit of tokens, after {len(text):,} characters"
         thought = f" and {gathered.thought:,} of reasoning" if gathered.thought else ""
-        return ModelProblem(words + thought, "a larger limit of reply tokens, or a model that may write more")
+        return ModelProblem(words + thought, "a model or an endpoint that may write more")
     if not text.strip():
         thought = f": it reasoned for {gathered.thought:,} characters and said nothing" if gathered.thought else ""
         return ModelProblem(f"the reply is empty{thought}", "ask again, or another model with --model")

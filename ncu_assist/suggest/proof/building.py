@@ -36,7 +36,24 @@ def build(plan: Plan, executor: Executor, out: Path) -> dict[str, BuildOutcome]:
         raise EnvironmentProblem(problem.message, problem.hint)
     if done.exit_code != 0:
         raise StageFailed(f"building ended with exit code {done.exit_code}: {done.stderr.strip()[-500:]}")
-    return decode(read_result(out, OUTCOMES, SMALL))
+    return _outcomes(plan, read_result(out, OUTCOMES, SMALL), out)
+
+
+def _outcomes(plan: Plan, data: bytes, out: Path) -> dict[str, BuildOutcome]:
+    """Return what a sandboxed build said; what it says it built is copied, so it must lie where it was to be built.
+
+    Raises StageFailed for other versions or other places: a compiler that a source has got hold of.
+    """
+    try:
+        outcomes = decode(data)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise StageFailed(f"building left no outcomes that can be read: {error}") from error
+    places = (out.resolve(), plan.folders.readable)
+    built = [one.artifact.resolve() for one in outcomes.values() if one.artifact is not None]
+    strays = [path.name for path in built if not any(path.is_relative_to(place) for place in places)]
+    if set(outcomes) != set(plan.versions) or strays:
+        raise StageFailed("building left something else than the versions that it was given")
+    return outcomes
 
 
 def words_for_author(outcome: BuildOutcome, limit: int = 4_000) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from pathlib import Path
 
 from ncu_assist.executors.base import Executor
 from ncu_assist.executors.local import Local
-from ncu_assist.executors.sandbox import Sandbox, sandbox_for
+from ncu_assist.executors.sandbox import Sandbox, remove, sandbox_for
 from ncu_assist.harness.exam.answering_process import Limits
 from ncu_assist.harness.exam.client import Exam
 from ncu_assist.harness.exam.folders import Folders
@@ -73,7 +72,7 @@ def opened(project: Project, wish: Proving) -> Iterator[Room]:
             exam.open(executor, room.limits)
             yield room
     finally:
-        shutil.rmtree(folders.root, ignore_errors=True)
+        remove(folders.root)
 
 
 def _executor(project: Project, folders: Folders, wish: Proving, writable: Path) -> Executor:

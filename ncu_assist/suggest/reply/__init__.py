@@ -6,10 +6,9 @@ from ncu_assist.suggest.reply.applying import apply
 from ncu_assist.suggest.reply.citing import flaws, item_of
 from ncu_assist.suggest.reply.reading import read_reply
 from ncu_assist.suggest.reply.records import Edit, MismatchedEdit, Reply, UnusableReply
-from ncu_assist.suggest.reply.schema import RESPONSE_FORMAT, SCHEMA
+from ncu_assist.suggest.reply.schema import SCHEMA
 
 __all__ = [
-    "RESPONSE_FORMAT",
     "SCHEMA",
     "Edit",
     "MismatchedEdit",

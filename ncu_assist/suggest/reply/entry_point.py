@@ -9,11 +9,10 @@ from collections.abc import Iterator
 
 from ncu_assist.backends.torch_extension import TORCH_HEADER
 from ncu_assist.spec import Kernel
+from ncu_assist.suggest.reply.includes import private_includes
 from ncu_assist.suggest.reply.launcher_text import launchers, without_comments
 from ncu_assist.suggest.reply.records import UnusableReply
 
-# By a path from the root or upwards, the compiler's words would show a model any file of this machine.
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*(?:include|embed)[ \t]*("[^"\n]*"|<(?:/|[^>\n]*\.\.)[^>\n]*>)', re.MULTILINE)
 _CODING = re.compile(r"\A(?:[^\n]*\n)?[ \t\f]*#[^\n]*?coding[:=][ \t]*([-\w.]+)")
 
 
@@ -30,7 +29,7 @@ def check_entry_point(source: str, parent: str, suffix: str, kernel: Kernel | No
         return
     if bool(TORCH_HEADER.search(source)) != bool(TORCH_HEADER.search(parent)):
         raise UnusableReply("it is called otherwise than its parent: one of the two is a torch extension")
-    new = set(_INCLUDE.findall(source)) - set(_INCLUDE.findall(parent))
+    new = private_includes(source) - private_includes(parent)
     if new:
         raise UnusableReply(f"it includes a file of this machine that its parent does not: {min(new)}")
     if kernel is None:

@@ -44,7 +44,3 @@ SCHEMA: dict[str, Any] = _object(
     source={"type": _STRINGS_OR_NULL, "description": "the whole new file; null if you give edits"},
     edits={"type": ["array", "null"], "items": _EDIT, "description": "null if you give the whole file"},
 )
-RESPONSE_FORMAT: dict[str, Any] = {
-    "type": "json_schema",
-    "json_schema": {"name": "next_version", "strict": True, "schema": SCHEMA},
-}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ncu_assist.executors.sandbox import Overflow
-from ncu_assist.executors.sandbox.tree import MOST_DEPTH, everything, sweep
+from ncu_assist.executors.sandbox.tree import MOST_DEPTH, everything, remove, sweep
 
 
 def test_links_are_seen_and_not_followed(tmp_path: Path) -> None:
@@ -36,3 +36,26 @@ def test_only_files_and_folders_stay(tmp_path: Path) -> None:
     sweep((tmp_path / "job",), (tmp_path / "job" / "given",))
     assert {path.name for path in (tmp_path / "job").iterdir()} == {"file", "given"}
     assert {path.name for path in (tmp_path / "job" / "given").iterdir()} == {"file", "link", "pipe"}
+
+
+def test_what_is_nested_deeper_than_a_path_can_say_is_removed(tmp_path: Path) -> None:
+    root, secret = tmp_path / "root", tmp_path / "secret"
+    root.mkdir()
+    secret.write_text("stays")
+    here = os.open(root, os.O_RDONLY)
+    for _ in range(3_000):
+        os.mkdir("d", dir_fd=here)
+        os.symlink(secret, "link", dir_fd=here)
+        below = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(here)
+    (root / "closed").mkdir()
+    (root / "closed" / "file").touch()
+    (root / "closed").chmod(0)
+    remove(root)
+    assert [path.name for path in tmp_path.iterdir()] == ["secret"]
+    remove(root)  # which is gone
+    (tmp_path / "link").symlink_to(tmp_path)
+    remove(tmp_path / "link")
+    assert secret.read_text() == "stays"

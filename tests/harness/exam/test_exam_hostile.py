@@ -36,8 +36,8 @@ SPIES = (
 ) + RIGHT
 REPLACES = (
     "import os, pathlib, sys, time\n\n\ndef late():\n    out = pathlib.Path(sys.argv[2]).parent.parent / 'out'\n"
-    "    while not [*out.rglob('samples-*.parquet')]:\n        time.sleep(0.01)\n    time.sleep(0.3)\n"
-    "    for file in out.rglob('samples-*'):\n        file.unlink()\n        file.symlink_to('/etc/passwd')\n"
+    "    while not [*out.rglob('samples.json')]:\n        time.sleep(0.01)\n    time.sleep(0.3)\n"
+    "    for file in out.rglob('samples.json'):\n        file.unlink()\n        file.symlink_to('/etc/passwd')\n"
     "    for file in out.rglob('answer-*'):\n        file.unlink()\n        os.mkfifo(file)\n"
     "    for file in out.rglob('facts.json'):\n        file.write_text('{')\n\n\n"
     "if os.fork() == 0:\n    late()\n    os._exit(0)\n\n\n"
@@ -90,17 +90,21 @@ def test_whoever_leaves_early_has_answered_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "limits"), [(HANGS, Limits(silence_s=0.5, total_s=60)), (CHATS, Limits(silence_s=60, total_s=4))]
+    ("source", "limits", "words"),
+    [
+        (HANGS, Limits(silence_s=0.5, total_s=60), "gave no sign of life for 0.5 s and was ended"),
+        (CHATS, Limits(silence_s=60, total_s=8), "was not done after 8 s and was ended"),
+    ],
 )
-def test_silence_and_chatter_both_end(source: str, limits: Limits, tmp_path: Path) -> None:
+def test_silence_and_chatter_both_end(source: str, limits: Limits, words: str, tmp_path: Path) -> None:
     examined = in_processes(plan_of(tmp_path, source), tmp_path, ("check",), limits)
-    assert "was ended" in examined.measured.failures["v1_draft"]
+    assert words in examined.measured.failures["v1_draft"]
 
 
 def test_results_that_are_replaced_are_not_followed(tmp_path: Path) -> None:
     examined = in_processes(plan_of(tmp_path, REPLACES), tmp_path)
     said = {s.words.removeprefix("what the draft's process left is damaged: ") for s in examined.suspicions}
-    assert any("samples-small.parquet" in words and "symbolic links" in words for words in said)
+    assert any("samples.json" in words and "symbolic links" in words for words in said)
     assert any(words.startswith("facts.json: Input data was truncated") for words in said)
     assert {s.id for s in examined.suspicions} == {"results"}
     assert examined.measured.samples is None
@@ -147,3 +151,35 @@ def test_a_wrong_reference_ends_the_exam(tmp_path: Path) -> None:
     with pytest.raises(StageFailed, match="make_inputs fails: ZeroDivisionError"):
         in_processes(plan, tmp_path)
     assert not list(plan.folders.writable.rglob(FAILURES))
+
+
+DEEP = "'[' * 200_000 + ']' * 200_000"
+FORGES = "import json, os, pathlib, sys\n\nOUT = pathlib.Path(json.load(open(sys.argv[2]))['request']['out'])\n"
+
+
+@pytest.mark.parametrize("file", ["facts.json", "answers.jsonl", "failures.jsonl", "patched.json", "samples.json"])
+def test_nesting_without_end_is_damage_and_breaks_no_reader(file: str, tmp_path: Path) -> None:
+    inside = f"'{{\"toolchain\": {{}}, \"x\": ' + {DEEP} + '}}'" if file != "patched.json" else DEEP
+    source = f"{FORGES}(OUT / '{file}').write_text({inside})\nos._exit(0)\n"
+    examined = in_processes(plan_of(tmp_path, source), tmp_path, ("check",))
+    assert [s.id for s in examined.suspicions] == ["results"]
+    assert file in examined.suspicions[0].words
+
+
+def test_what_a_draft_says_is_cut(tmp_path: Path) -> None:
+    line = "json.dumps(dict(version='v1_draft', question=0, touched='input ' + 'Z' * 500_000, again=False))"
+    names = "json.dumps(['P' * 200_000] * 4)"
+    source = f"{FORGES}(OUT / 'answers.jsonl').write_text({line})\n(OUT / 'patched.json').write_text({names})\n"
+    told = "print('\\n' + json.dumps(dict(event='problem', text='T' * 100_000)), flush=True)\nos._exit(1)\n"
+    examined = in_processes(plan_of(tmp_path, source + told), tmp_path, ("check",))
+    assert {s.id for s in examined.suspicions} == {"patched", "modified"}
+    assert all(len(s.words) < 3_000 for s in examined.suspicions)
+    assert len(examined.measured.failures["v1_draft"]) < 3_000
+
+
+def test_another_gpu_than_there_is_cannot_be_told(tmp_path: Path) -> None:
+    gpu = "dict(name='A', uuid_sha256='', compute_capability='', sm_count=1, l2_bytes=1, memory_bytes=1, driver='')"
+    late = f"(OUT / 'facts.json').write_text(json.dumps(dict(toolchain=dict(), device={gpu})))\nos._exit(0)\n"
+    examined = in_processes(plan_of(tmp_path, FORGES + late), tmp_path, ("check",))
+    assert examined.suspicions == ()
+    assert examined.measured.device is None

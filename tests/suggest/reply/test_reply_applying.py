@@ -162,10 +162,21 @@ def test_another_way_to_be_called_and_files_of_this_machine_are_refused(add_one:
     assert whole(torch, parent="#include <torch/extension.h>\n", kernel=add_one) == torch
     with pytest.raises(UnusableReply, match="binds no function 'add_one'"):
         whole(torch.replace("add_one", "f"), parent="#include <torch/extension.h>\n", kernel=add_one)
-    for included in ('"reference.py"', "</etc/passwd>", "<../../../x>", '"/etc/passwd"'):
+    for included in ('"reference.py"', "</etc/passwd>", "<../../../x>", '"/etc/passwd"', "A_MACRO"):
         with pytest.raises(UnusableReply, match="file of this machine"):
             whole(f"#  include {included}\n{CUDA}")
-    assert whole(f"#include <cuda/std/array>\n{CUDA}")
+    for directive in (
+        '#inc\\\nlude "/etc/passwd"',
+        '%:include "/etc/passwd"',
+        '/**/ # /* a\n */ include "/etc/passwd"',
+        '#include_next "/etc/passwd"',
+        '#import "/etc/passwd"',
+        'const char* a = R"(" /*)";\n#include "/etc/passwd"',
+        "#include <a\\\n/../../../etc/passwd>",
+    ):
+        with pytest.raises(UnusableReply, match="file of this machine"):
+            whole(f"{directive}\n{CUDA}")
+    assert whole(f"#include <cuda/std/array>\n#include <cub/cub.cuh>  // sums\n{CUDA}")
     assert whole(f'#include "a.cuh"\n{CUDA}', parent='#include "a.cuh"\nint a;\n')
 
 
