@@ -6,6 +6,7 @@ from ncu_assist.drafts.accepting import accept
 from ncu_assist.drafts.archive import (
     BUILD_LOG,
     PROMPT,
+    REFUSAL,
     RUNS,
     DraftArchive,
     new_draft_id,
@@ -20,6 +21,7 @@ from ncu_assist.drafts.stored import StoredDraft
 __all__ = [
     "BUILD_LOG",
     "PROMPT",
+    "REFUSAL",
     "RUNS",
     "DraftArchive",
     "Ledger",

@@ -26,7 +26,7 @@ def accept(archive: DraftArchive, stored: StoredDraft, folder: Path) -> tuple[Pa
     """
     draft = stored.draft
     if draft.version:
-        raise UsageProblem(f"{stored.reference} is {draft.version} already", f"ncu-assist show {draft.version}")
+        raise UsageProblem(f"{stored.reference} is {draft.version} already", f"ncu-assist list {draft.kernel}")
     if draft.claim is None or draft.suffix not in SUFFIXES or source_name(draft.suffix) not in stored.files:
         raise UsageProblem(f"{stored.reference} has no source: {draft.reason}", f"ncu-assist ledger {draft.kernel}")
     slug = draft.claim.slug if SLUG.fullmatch(draft.claim.slug) else "draft"

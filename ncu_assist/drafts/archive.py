@@ -16,6 +16,7 @@ from ncu_assist.store.naming import DRAFTS, is_folder_name
 from ncu_assist.store.writing import Place, check_names, environment_problem, sync_folder, write_file, write_whole
 
 PROMPT, BUILD_LOG = "prompt.md", "build.log"
+REFUSAL = "refusal.txt"  # what to tell the author of a reply that cannot be used: the nearest lines of an edit
 RUNS = "runs"  # what proving a draft measured: an archive of its own below its folder
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from ncu_assist.drafts import PROMPT, DraftArchive, StoredDraft, new_draft_id, reply_name, source_name
+from ncu_assist.drafts import PROMPT, REFUSAL, DraftArchive, StoredDraft, new_draft_id, reply_name, source_name
 from ncu_assist.drafts.records import Claim, Cost, Draft
 from ncu_assist.errors import ModelProblem
 from ncu_assist.spec import Kernel
@@ -58,6 +58,7 @@ class _Written:
     claim: Claim | None = None
     source: str = ""
     refusal: str = ""
+    told: str = ""  # what the author of a reply that cannot be used is told
 
     def take(self, reply: Reply, source: str) -> None:
         self.claim, self.source, self.refusal = reply.claim, source, ""
@@ -74,6 +75,8 @@ def draft(archive: DraftArchive, brief: Brief, talk: Talk, words: Words, place: 
     record = _record(brief, talk, written, place)
     files = {PROMPT: brief.prompt.text.encode()}
     files |= {reply_name(i): text.encode("utf-8", "replace") for i, text in enumerate(written.replies, 1)}
+    if written.refusal:
+        files[REFUSAL] = written.told.encode("utf-8", "replace")
     if written.source:
         files[source_name(brief.suffix)] = written.source.encode()
     return archive.save(record, files)
@@ -105,7 +108,7 @@ def _problem(brief: Brief, written: _Written) -> UnusableReply | None:
         written.claim = reply.claim
         written.take(reply, apply(reply, brief.source, brief.suffix, brief.kernel))
     except UnusableReply as error:
-        written.refusal = error.reason
+        written.refusal, written.told = error.reason, error.to_model
         return error
     return None
 

@@ -128,6 +128,7 @@ def test_a_second_one_is_rejected_and_nothing_of_it_is_applied(project: Project)
     assert stored.draft.fate == "rejected"
     assert stored.draft.reason.startswith("its reply could not be used: ")
     assert "draft.py" not in stored.files
+    assert stored.read("refusal.txt").decode().startswith("Your reply could not be used: ")
     assert found.exit_code == 3
 
 

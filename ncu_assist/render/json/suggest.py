@@ -10,18 +10,25 @@ from ncu_assist.render.json.values import answer
 
 
 def suggest_json(found: Suggested) -> dict[str, Any]:
-    """Return drafts as whole records, ``folder`` where each lies below reports/; ``written`` are names of versions."""
+    """Return drafts as whole records, ``folder`` where each lies below reports/; ``written`` are names of versions.
+
+    ``prompt`` and ``tokens`` are null: they belong to a dry run.
+    """
     return answer(
         "suggest",
         {
             "drafts": [{**asdict(one.draft), "folder": one.reference} for one in found.drafts],
             "written": [path.name for path in found.files],
             "ended": found.ended or None,
-            "dropped": list(found.dropped),
+            **_prompt(None, None, found.dropped),
         },
     )
 
 
 def prompt_json(text: str, tokens: int, dropped: tuple[str, ...]) -> dict[str, Any]:
     """Return a prompt with its size in tokens, which are characters over four, and what it had no room for."""
-    return answer("suggest", {"prompt": text, "tokens": tokens, "dropped": list(dropped)})
+    return answer("suggest", {"drafts": [], "written": [], "ended": None, **_prompt(text, tokens, dropped)})
+
+
+def _prompt(text: str | None, tokens: int | None, dropped: tuple[str, ...]) -> dict[str, Any]:
+    return {"prompt": text, "tokens": tokens, "dropped": list(dropped)}

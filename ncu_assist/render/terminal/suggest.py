@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ncu_assist.drafts import REFUSAL, StoredDraft
 from ncu_assist.drafts.records import Draft, Proof, Score
 from ncu_assist.outcome import Suggested
 from ncu_assist.quantity import digits, duration
@@ -28,11 +29,18 @@ def suggest_text(found: Suggested, style: Style | None = None) -> str:
     """Return drafts as text, what was written of them, and what to do next."""
     parts: list[RenderableType] = []
     for stored in found.drafts:
-        parts += [*_draft(stored.draft), _text("")]
-    parts += [_text(f"written: {path.name}", "bold green") for path in found.files]
+        parts += [*_draft(stored.draft), *_told(stored), _text("")]
+    for path in found.files:
+        parts += [_text(f"written: {path.name}", "bold green"), below("read it: from now on it runs with your rights")]
     parts += [_text(f"ended early: {one_line(found.ended, words.MOST_SAID)}", "yellow")] if found.ended else []
     parts += [_text(line) for line in _next(found)]
     return to_text(parts, style)
+
+
+def _told(stored: StoredDraft) -> Iterator[RenderableType]:
+    """Yield where the words for the author of an unusable reply are, for who carries them to a chat window."""
+    if REFUSAL in stored.files:
+        yield below(f"what to answer its author: reports/{stored.reference}/{REFUSAL}")
 
 
 def prompt_note(tokens: int, dropped: tuple[str, ...]) -> str:

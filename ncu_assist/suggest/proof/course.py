@@ -28,6 +28,7 @@ from ncu_assist.suggest.proof.setup import Setup
 from ncu_assist.verdict import Verdict, compare, select
 
 Builds = dict[str, BuildOutcome]
+NOT_BELIEVED = "right, and faster by the clock of its own process; without counters that is not believed"
 NO_BUILD = Fate("rejected", "it does not build")
 
 
@@ -137,7 +138,7 @@ class Course:
             try:
                 profiled = self.profiler.profile(self.setup.room.exam)
             except EnvironmentProblem as error:
-                raise Ended("unproven", f"right and faster, but not profiled: {error.message}") from error
+                raise Ended("unproven", f"{NOT_BELIEVED}: {error.message}") from error
             except NcuAssistError as error:
                 raise Ended("rejected", f"it cannot be profiled: {error.message}") from error
             self.found = replace(self.found, captures=profiled.captures)

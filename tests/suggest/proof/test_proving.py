@@ -21,7 +21,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
 def test_right_and_faster_without_counters_is_unproven(project: Project, no_ncu: None) -> None:
     draft = proved(project, FASTER).draft
     assert draft.fate == "unproven", draft.reason
-    assert draft.reason.startswith("right and faster, but not profiled: ")
+    assert draft.reason.startswith("right, and faster by the clock of its own process; without counters")
     assert draft.proof is not None
     assert [(stage.name, stage.passed) for stage in draft.proof.stages] == [
         ("build", True),
