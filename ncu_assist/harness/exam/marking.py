@@ -58,6 +58,7 @@ class Marker:
 
     def __init__(self, questions: Questions, out: Path, answers: Sequence[Answer], pool: Executor) -> None:
         self._questions, self._out, self._pool = questions, out, pool
+        self._explained: set[str] = set()  # workloads
         self._read = {key: self._reading(*key) for one in answers for key in _keys(one)}  # before they are asked for
 
     def mark(self, answer: Answer, question: Question, others: Sequence[Question]) -> Mark:
@@ -89,8 +90,19 @@ class Marker:
             return Mark(f"{words}: {first}", id, *errors)
         if second and not first:
             return Mark(f"{DIFFERS}: {second}", "", *errors)
-        kept = self._kept(*what, others) if first else ""
+        kept = self._kept(*what, others) if first and self._is_to_explain(what[1], others) else ""
         return Mark(f"{kept}: {first}" if kept else first, "kept" if kept else "", *errors)
+
+    def _is_to_explain(self, question: Question, others: Sequence[Question]) -> bool:
+        """Whether to look for what a wrong answer was kept from: once a workload, and not where nothing was before.
+
+        A look takes as many references as there are other questions, times their inputs.
+        """
+        is_first = question.purpose == "check" and all(question.number < other.number for other in others)
+        if is_first or question.workload in self._explained:
+            return False
+        self._explained.add(question.workload)
+        return True
 
     def _kept(
         self, problem: Problem, question: Question, inputs: Tensors, results: Tensors, others: Sequence[Question]
