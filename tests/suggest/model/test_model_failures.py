@@ -54,7 +54,7 @@ FAILURES: dict[str, tuple[Reply, str, str]] = {
         "reasoned for 3 characters and said nothing",
         "ask again",
     ),
-    "cut off": (streamed('{"a', finish="length"), "cut off at the limit of tokens, after 3 characters", "limit"),
+    "cut off": (streamed('{"a', finish="length"), "cut off at the limit of tokens, after 3 characters", "write more"),
     "refused": (
         events(delta(refusal="I cannot"), delta(refusal=" help."), delta("stop")),
         "refused: I cannot help.",
