@@ -77,8 +77,8 @@ def left(job: Path) -> list[str]:
     return lines
 
 
-def soon(condition: Callable[[], bool], seconds: float = 3.0) -> bool:
-    """Wait until a condition holds, but not for long."""
+def soon(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
+    """Wait until a condition holds: no time where all is well, long enough for a busy machine."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:

@@ -181,6 +181,6 @@ def test_it_dies_with_us(scene: Scene) -> None:
         f"Sandbox(Places((job,)), runner={scene.runner!r}).run(['sh', '-c', 'echo > up; sleep 60'], cwd=job)"
     )
     with subprocess.Popen([sys.executable, "-c", program]) as parent:
-        assert soon(lambda: (scene.job / "up").exists(), 10.0)
+        assert soon(lambda: (scene.job / "up").exists(), 60.0)
         parent.kill()
     assert soon(lambda: left(scene.job) == [])
