@@ -11,6 +11,7 @@ import pytest
 from factories import BENCH_ID, make_run, samples_frame, save_run, times
 from ncu.test_ncu_blanking import revealing
 
+from ncu_assist.drafts import RUNS, DraftArchive
 from ncu_assist.errors import DamagedData
 from ncu_assist.ncu import blanking, compressed, report_file
 from ncu_assist.ncu.compressed import read_plain
@@ -18,7 +19,7 @@ from ncu_assist.ncu.report import read_report
 from ncu_assist.ncu.source.contents import Function, LaunchSource
 from ncu_assist.ncu.source.kept import packed
 from ncu_assist.pipeline import recording
-from ncu_assist.pipeline.recording import record
+from ncu_assist.pipeline.recording import record, record_draft
 from ncu_assist.store import Store, StoredRun, machine_hash, metrics_parquet
 from ncu_assist.store.reading import CODE
 
@@ -145,3 +146,18 @@ def test_recording_twice_does_not_overwrite(live: StoredRun, tmp_path: Path) -> 
     record(live, target, "w0")
     with pytest.raises(UsageProblem, match="never overwritten"):
         record(live, target, "w0")
+
+
+def test_a_draft_is_recorded_with_its_runs_and_without_the_version_it_became(tmp_path: Path, repository: Path) -> None:
+    kept = next(one for one in DraftArchive(repository / "reports").drafts() if one.draft.fate == "kept")
+    live = DraftArchive(tmp_path / "live")
+    draft = replace(kept.draft, source="live", version="v11_coalesced_load")
+    files = {name: kept.read(name) for name in kept.files} | {"build.log": BUILD}
+    stored = record_draft(live.save(draft, files), DraftArchive(tmp_path / "shipped"), "b64_d96")
+    assert (stored.draft.source, stored.draft.version, stored.draft.fate) == ("recorded", "", "kept")
+    assert stored.read("draft.cu") == kept.read("draft.cu")
+    assert b"alice" not in stored.read("build.log")
+    runs = Store(stored.folder / RUNS).runs("lightning_decode")
+    assert {one.run.version for one in runs} == {"v6_coalesced_store", "v11_coalesced_load"}
+    assert {one.run.source for one in runs} == {"recorded"}
+    assert DraftArchive(tmp_path / "shipped").verify() == []

@@ -104,11 +104,6 @@ def version(data: Bytes) -> int:
     return next((f.value for f in wire.fields(data, start, end) if f.number == VERSION), 0)
 
 
-def count_results(data: Bytes) -> int:
-    """Return the number of launches in a report; raises DamagedData as ``blocks`` does."""
-    return sum(1 for _ in results(data))
-
-
 def results(data: Bytes) -> Iterator[Entry]:
     """Yield the results of a report in order: launches, and ranges or graphs where ncu replayed those."""
     for block in blocks(data):

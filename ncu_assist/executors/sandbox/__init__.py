@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ncu_assist.executors.sandbox.executor import Sandbox as Sandbox
-from ncu_assist.executors.sandbox.executor import executor_for as executor_for
 from ncu_assist.executors.sandbox.executor import sandbox_for as sandbox_for
 from ncu_assist.executors.sandbox.limits import Limits as Limits
 from ncu_assist.executors.sandbox.limits import Overflow as Overflow

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ncu_assist.errors import EnvironmentProblem
-from ncu_assist.executors.base import Executor
 from ncu_assist.executors.local import Local
 from ncu_assist.executors.sandbox.environment import scrubbed
 from ncu_assist.executors.sandbox.identity import identity
@@ -93,11 +92,6 @@ def sandbox_for(
     """
     hidden = tuple(dict.fromkeys((project, project.resolve(), *homes())))
     return Sandbox(Places(writable, readable, hidden), limits or Limits(), choose_runner())
-
-
-def executor_for(sandbox: Sandbox | None) -> Executor:
-    """Return the sandbox, or for None, which somebody must have typed, the executor without any walls."""
-    return Local() if sandbox is None else sandbox
 
 
 def _as_seen(done: Completed, argv: Sequence[str]) -> Completed:

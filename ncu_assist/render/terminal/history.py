@@ -23,7 +23,7 @@ from ncu_assist.render.history_words import (
 )
 from ncu_assist.render.terminal.predictions import prediction_parts
 from ncu_assist.render.terminal.run import percent
-from ncu_assist.render.terminal.style import Align, Style, table, to_text
+from ncu_assist.render.terminal.style import Align, Style, styled, table, to_text
 from ncu_assist.render.words import factor
 
 if TYPE_CHECKING:
@@ -59,11 +59,11 @@ def _times(shown: Climb) -> Table:
     cells = [(rung, shown.cell(rung)) for rung in shown.rungs]
     first: Column = ("median" if shown.shown else "under ncu", "right")
     columns: tuple[Column, ...] = (first, ("vs before", "left"), ("of copy", "right"), ("bound by", "left"))
-    rows = [(_time(*pair), _against(pair[1]), _share(pair[1]), _text(bound_by(pair[1]))) for pair in cells]
+    rows = [(_time(*pair), _against(pair[1]), _share(pair[1]), styled(bound_by(pair[1]))) for pair in cells]
     kept = [i for i in range(len(columns)) if i == 0 or any(row[i].plain != "-" for row in rows)]
     made = _table(shown, *(columns[i] for i in kept))
     for (rung, _), row in zip(cells, rows, strict=True):
-        made.add_row(_text(one_line(rung.version)), *(row[i] for i in kept))
+        made.add_row(styled(one_line(rung.version)), *(row[i] for i in kept))
     return made
 
 
@@ -73,13 +73,13 @@ def _over_all(shown: Climb) -> list[RenderableType]:
     for rung in shown.rungs:
         worst = rung.worst
         made.add_row(
-            _text(one_line(rung.version)),
-            _text(factor(rung.geomean) if rung.geomean else "-", "bold red" if rung.slower else ""),
-            _against(worst) if worst else _text("-"),
-            _text(one_line(worst.workload or "") if worst else ""),
-            _text(one_line(slower_on(rung)), "bold red" if rung.slower else ""),
+            styled(one_line(rung.version)),
+            styled(factor(rung.geomean) if rung.geomean else "-", "bold red" if rung.slower else ""),
+            _against(worst) if worst else styled("-"),
+            styled(one_line(worst.workload or "") if worst else ""),
+            styled(one_line(slower_on(rung)), "bold red" if rung.slower else ""),
         )
-    return [_text(f"all {len(shown.workloads)} workloads, each version against the one before", "bold"), made]
+    return [styled(f"all {len(shown.workloads)} workloads, each version against the one before", "bold"), made]
 
 
 def _table(shown: Climb, *columns: Column) -> Table:
@@ -97,18 +97,12 @@ def _legend(shown: Climb) -> list[str]:
 
 
 def _time(rung: Rung, cell: Cell) -> Text:
-    return _text(time_of(rung, cell), "bold red" if cell.failed else "")
+    return styled(time_of(rung, cell), "bold red" if cell.failed else "")
 
 
 def _against(cell: Cell) -> Text:
-    return _text(against(cell.verdict), COLORS.get(cell.verdict.verdict, "") if cell.verdict else "")
+    return styled(against(cell.verdict), COLORS.get(cell.verdict.verdict, "") if cell.verdict else "")
 
 
 def _share(cell: Cell) -> Text:
-    return _text(percent(cell.share_of_copy))
-
-
-def _text(text: str, style: str = "") -> Text:
-    from rich.text import Text
-
-    return Text(text, style)
+    return styled(percent(cell.share_of_copy))

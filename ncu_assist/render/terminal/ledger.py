@@ -10,12 +10,11 @@ from ncu_assist.drafts.records import Draft
 from ncu_assist.render import draft_words as words
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.pages_words import number_of
-from ncu_assist.render.terminal.style import Style, table, to_text
+from ncu_assist.render.terminal.style import Style, styled, table, to_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
-    from rich.text import Text
 
 COLORS = {"kept": "green", "rejected": "bold red", "unproven": "yellow", "drafted": ""}
 LONGEST_NAME = 26  # letters of a model or a diagnosis that leave room for the numbers beside it
@@ -23,14 +22,14 @@ LONGEST_NAME = 26  # letters of a model or a diagnosis that leave room for the n
 
 def ledger_text(ledger: Ledger, style: Style | None = None) -> str:
     """Return a ledger as text; where there are no drafts, how to get one."""
-    parts: list[RenderableType] = [_text(words.title(ledger), "bold")]
+    parts: list[RenderableType] = [styled(words.title(ledger), "bold")]
     if ledger.drafts:
-        parts += [_text(line) for line in _summary(ledger)]
-        parts += [_text(""), _tallies("model", ledger.models), _text(""), _tallies("diagnosis", ledger.diagnoses)]
-        parts += [_text(line, "dim") for line in ("", *words.LEGEND)]
-        parts += [_text(""), _rounds(ledger.rounds), *_reasons(ledger), _text(""), *_drafts(ledger)]
+        parts += [styled(line) for line in _summary(ledger)]
+        parts += [styled(""), _tallies("model", ledger.models), styled(""), _tallies("diagnosis", ledger.diagnoses)]
+        parts += [styled(line, "dim") for line in ("", *words.LEGEND)]
+        parts += [styled(""), _rounds(ledger.rounds), *_reasons(ledger), styled(""), *_drafts(ledger)]
     else:
-        parts += [_text("no drafts yet"), _text(f"  try: {words.how_to(ledger)}")]
+        parts += [styled("no drafts yet"), styled(f"  try: {words.how_to(ledger)}")]
     parts += _damaged(ledger)
     return to_text(parts, style)
 
@@ -52,7 +51,7 @@ def _tallies(heading: str, tallies: Sequence[Tally]) -> Table:
     )  # fmt: skip
     for one in tallies:
         made.add_row(
-            _text(one_line(one.name, LONGEST_NAME)),
+            styled(one_line(one.name, LONGEST_NAME)),
             str(one.drafts),
             str(one.kept),
             words.hits(one.hits),
@@ -68,7 +67,7 @@ def _rounds(rounds: Sequence[RoundBest]) -> Table:
     made = table(("kernel", "left"), ("round", "right"), ("drafts", "right"), ("kept", "right"), ("best", "left"))
     for one in rounds:
         best = _best(one.best) if one.best else words.ABSENT
-        made.add_row(_text(one_line(one.kernel, 30)), str(one.round), str(one.drafts), str(one.kept), _text(best))
+        made.add_row(styled(one_line(one.kernel, 30)), str(one.round), str(one.drafts), str(one.kept), styled(best))
     return made
 
 
@@ -81,16 +80,16 @@ def _reasons(ledger: Ledger) -> list[RenderableType]:
     if not ledger.reasons:
         return []
     lines = (f"  {one.count} {one.fate}: {one_line(one.text, words.MOST_SAID)}" for one in ledger.reasons)
-    return [_text(""), _text("not kept, and why", "bold"), *(_text(line) for line in lines)]
+    return [styled(""), styled("not kept, and why", "bold"), *(styled(line) for line in lines)]
 
 
 def _drafts(ledger: Ledger) -> Iterator[RenderableType]:
     """Yield two lines a draft, a third one where its fate has a reason, and one for each flaw of its reply."""
-    yield _text("drafts, the oldest first", "bold")
+    yield styled("drafts, the oldest first", "bold")
     for draft in ledger.drafts:
         kernel = "" if ledger.kernel else f"{one_line(draft.kernel, 30)} "
         head = f"{kernel}{draft.id}  {words.parent(draft)}, round {draft.round}  "
-        yield _text(head).append(words.fate(draft), COLORS[draft.fate])
+        yield styled(head).append(words.fate(draft), COLORS[draft.fate])
         version = f", now {one_line(draft.version, 60)}" if draft.version else ""
         model = one_line(draft.model, 60) or "a file"
         came = f"{words.speedups(draft)}; predictions: {words.predictions(draft)}"
@@ -105,17 +104,11 @@ def _damaged(ledger: Ledger) -> list[RenderableType]:
         return []
     lines = (f"  {one_line(one.path)}: {one_line(one.problem, words.MOST_SAID)}" for one in ledger.damaged)
     head = f"{number_of(len(ledger.damaged), 'damaged draft')} left out"
-    return [_text(""), _text(head, "bold red"), *(_text(line) for line in lines), _text("  try: ncu-assist verify")]
+    return [styled(""), styled(head, "bold red"), *(styled(line) for line in lines), styled("  try: ncu-assist verify")]
 
 
 def below(text: str, style: str = "") -> RenderableType:
     """Return a paragraph that stays indented where it wraps."""
     from rich.padding import Padding
 
-    return Padding(_text(text, style), (0, 0, 0, 2))
-
-
-def _text(text: str, style: str = "") -> Text:
-    from rich.text import Text
-
-    return Text(text, style)
+    return Padding(styled(text, style), (0, 0, 0, 2))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
+    from rich.text import Text
 
 NARROWEST, WIDEST = 80, 120  # a result is laid out for 80 columns and gains nothing beyond 120
 Align = Literal["left", "right"]
@@ -64,3 +65,10 @@ def table(*columns: tuple[str, Align]) -> Table:
     for index, (heading, align) in enumerate(columns):
         made.add_column(heading, justify=align, no_wrap=index > 0, overflow="fold" if index == 0 else "ellipsis")
     return made
+
+
+def styled(text: str, style: str = "") -> Text:
+    """Return text that a style colours; rich is imported when there is something to show."""
+    from rich.text import Text
+
+    return Text(text, style)

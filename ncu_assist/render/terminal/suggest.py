@@ -13,13 +13,12 @@ from ncu_assist.render import draft_words as words
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.pages_words import number_of
 from ncu_assist.render.terminal.ledger import COLORS, below
-from ncu_assist.render.terminal.style import Style, table, to_text
+from ncu_assist.render.terminal.style import Style, styled, table, to_text
 from ncu_assist.render.words import factor
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
-    from rich.text import Text
 
 CAME = {True: ("✓ came true", "green"), False: ("✕ did not", "red"), None: ("- not counted", "dim")}
 LONGEST_METRIC = 34
@@ -29,11 +28,11 @@ def suggest_text(found: Suggested, style: Style | None = None) -> str:
     """Return drafts as text, what was written of them, and what to do next."""
     parts: list[RenderableType] = []
     for stored in found.drafts:
-        parts += [*_draft(stored.draft), *_told(stored), _text("")]
+        parts += [*_draft(stored.draft), *_told(stored), styled("")]
     for path in found.files:
-        parts += [_text(f"written: {path.name}", "bold green"), below("read it: from now on it runs with your rights")]
-    parts += [_text(f"ended early: {one_line(found.ended, words.MOST_SAID)}", "yellow")] if found.ended else []
-    parts += [_text(line) for line in _next(found)]
+        parts += [styled(f"written: {path.name}", "bold green"), below("read it: from now on it runs with your rights")]
+    parts += [styled(f"ended early: {one_line(found.ended, words.MOST_SAID)}", "yellow")] if found.ended else []
+    parts += [styled(line) for line in _next(found)]
     return to_text(parts, style)
 
 
@@ -51,7 +50,7 @@ def prompt_note(tokens: int, dropped: tuple[str, ...]) -> str:
 
 
 def _draft(draft: Draft) -> Iterator[RenderableType]:
-    yield _text(f"draft {draft.id} of {words.parent(draft)}  ").append(words.fate(draft), COLORS[draft.fate])
+    yield styled(f"draft {draft.id} of {words.parent(draft)}  ").append(words.fate(draft), COLORS[draft.fate])
     if draft.reason:
         yield below(words.reason(draft), "bold")
     if draft.claim:
@@ -90,7 +89,7 @@ def _predictions(scores: tuple[Score, ...]) -> Table:
         asked = one.prediction
         way = f"{'▲' if asked.direction == 'up' else '▼'} {factor(asked.factor) if asked.factor else ''}".strip()
         values = (words.ABSENT if v is None else digits(v) for v in (one.before, one.after))
-        made.add_row(f"  {one_line(asked.metric, LONGEST_METRIC)}", way, *values, _text(said, color))
+        made.add_row(f"  {one_line(asked.metric, LONGEST_METRIC)}", way, *values, styled(said, color))
     return made
 
 
@@ -105,9 +104,3 @@ def _next(found: Suggested) -> Iterator[str]:
         yield f"try: ncu-assist suggest {verb} {draft.id}"
     if waiting[1:]:
         yield f"and so the other {number_of(len(waiting) - 1, 'draft')}"
-
-
-def _text(text: str, style: str = "") -> Text:
-    from rich.text import Text
-
-    return Text(text, style)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ncu_assist.suggest.evidence.records import Evidence, FindingFacts
+from ncu_assist.suggest.model.records import CHARACTERS_PER_TOKEN
 
-CHARACTERS = 4  # a token, roughly; the endpoint's own count replaces it once there is one
 LAST_FAILED = 3  # drafts
 RECENT = 2  # versions of the story
 
@@ -27,7 +27,7 @@ class Drop:
 
 def tokens_of(text: str) -> int:
     """Return how many tokens a text has, roughly: a quarter of its characters, rounded up."""
-    return -(-len(text) // CHARACTERS)
+    return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
 def _plain_story(one: Evidence) -> Evidence:

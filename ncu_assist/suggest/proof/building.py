@@ -67,6 +67,6 @@ def words_for_author(outcome: BuildOutcome, limit: int = 4_000) -> str:
     )
 
 
-def log_of(outcome: BuildOutcome, work: Path) -> bytes:
+def log_of(outcome: BuildOutcome, work: Path) -> str:
     """Return a compiler's words without the folder that the draft was built in."""
-    return outcome.log.replace(f"{work}/", "").encode("utf-8", "replace")
+    return outcome.log.replace(f"{work}/", "")

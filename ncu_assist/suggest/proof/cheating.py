@@ -17,7 +17,7 @@ ALL_LIBRARIES = frozenset(name for name, _ in LIBRARIES)
 
 
 def counted_cheats(runs: Pair, archived: StoredRun, workload: str, libraries: bool, reports: Path) -> tuple[Cheat, ...]:
-    """Return every way of cheating that counters and times of parent and draft show.
+    """Return every way of cheating that counters and times of parent and draft show, once both were profiled.
 
     ``archived`` is the run that the draft was made from: its time counts where it is of the same GPU. ``libraries``
     may do the work. Raises DamagedData for files that were changed.
@@ -34,7 +34,7 @@ def counted_cheats(runs: Pair, archived: StoredRun, workload: str, libraries: bo
 
 def _side(stored: StoredRun, workload: str, archived_ns: float | None = None) -> Side:
     timing = stored.run.timing(workload)
-    counted = combine_tables(stored.run, stored.by_launch(), workload) if stored.run.profile else None
+    counted = combine_tables(stored.run, stored.by_launch(), workload)  # of no launch, where none was seen
     return Side(timing.median_ns if timing else None, counted, archived_ns)
 
 

@@ -52,8 +52,8 @@ class Course:
             self._examine()
             self._profile()
             return self._explain()
-        except Ended as end:
-            return end.fate
+        except Ended as ended:
+            return ended.fate
         finally:
             self._save()
 

@@ -95,7 +95,7 @@ class Sandboxed:
             proof = replace(proof, parent_ns=parent_ns, draft_ns=draft_ns)
         build = course.builds.get(made.trial.draft.name)
         files = runs_below(made.room.work / "reports")
-        files |= {BUILD_LOG: log_of(build, made.room.work)} if build and build.log else {}
+        files |= {BUILD_LOG: log_of(build, made.room.work).encode("utf-8", "replace")} if build and build.log else {}
         draft = replace(made.stored.draft, fate=fate.word, reason=fate.reason, proof=proof)
         return DraftArchive(self.project.reports).update(made.stored, draft, files)
 

@@ -59,7 +59,7 @@ def _names(trial: Trial) -> tuple[str, str]:
 
 def _result(found: Found, name: str) -> VersionResult:
     measured, version = found.examined.measured, found.trial.kernel.version(name)
-    log = log_of(found.builds[name], found.built_in).decode()
+    log = log_of(found.builds[name], found.built_in)
     checks = measured.checks.get(name, ())
     notes = ("measured in a proof of a draft, beside it",) if name == found.trial.parent.name else ()
     return VersionResult(version, log, checks, found.captures.get(name), notes)

@@ -29,13 +29,13 @@ def test_what_is_kept_and_what_is_not() -> None:
 
 
 def test_home_and_temporary_folder_exist_inside() -> None:
-    assert scrubbed({"HOME": "/root", "TMPDIR": "/data/tmp"}, (JOB,))["HOME"] == "/tmp/home"
+    assert scrubbed({"HOME": "/elsewhere", "TMPDIR": "/data/tmp"}, (JOB,))["HOME"] == "/tmp/home"
     assert scrubbed({"TMPDIR": "/data/tmp"}, (JOB,))["TMPDIR"] == "/tmp"
     assert scrubbed({"TMPDIR": str(JOB / "tmp")}, (JOB,))["TMPDIR"] == str(JOB / "tmp")
 
 
 def test_caches_that_cannot_be_written_are_forgotten() -> None:
-    env = {"TRITON_CACHE_DIR": "/root/.triton", "TORCH_EXTENSIONS_DIR": str(JOB / "ext")}
+    env = {"TRITON_CACHE_DIR": "/elsewhere/.triton", "TORCH_EXTENSIONS_DIR": str(JOB / "ext")}
     found = scrubbed(env, (JOB,))
     assert "TRITON_CACHE_DIR" not in found
     assert found["TORCH_EXTENSIONS_DIR"] == str(JOB / "ext")

@@ -10,7 +10,7 @@ import pytest
 from cli.commandline import Run, run
 
 REPLIES = Path(__file__).parent.parent / "replies"
-TO_VERDICT_S, WHOLE_S = 10.0, 30.0  # issue: build, check, bench; with profile and diff
+WHOLE_S = 40.0  # 24 to 29 s (benchmarks/suggest_cost.py), the pages and a cold disk on top
 
 __all__ = ["run"]
 pytestmark = pytest.mark.gpu
@@ -39,7 +39,7 @@ def test_right_and_faster_is_kept_as_the_next_version(run: Run, project: Path) -
     assert list((project / "reports" / "lightning_decode" / "v11_coalesced_load").iterdir())
     assert "v11_coalesced_load" in run("history", "lightning_decode").out
     assert run("verify").code == 0
-    assert seconds < WHOLE_S + 10  # the pages come on top; a cold disk too
+    assert seconds < WHOLE_S
 
 
 def test_subtly_wrong_is_rejected_for_that(run: Run, project: Path) -> None:
