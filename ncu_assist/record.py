@@ -43,14 +43,35 @@ class Toolchain:
 
 
 @dataclass(frozen=True)
+class HostMemory:
+    """Inputs that stayed in memory of the host, and the way from there to the GPU.
+
+    ``nodes`` are the NUMA nodes of their pages, ``cpu_node`` that of the processor which allocated them, ``gpu_node``
+    the one that the GPU is attached to; empty or None where the system does not tell.
+    """
+
+    inputs: tuple[str, ...]
+    pinned: bool  # page-locked; a CPU has no need to
+    nodes: tuple[int, ...] = ()
+    cpu_node: int | None = None
+    gpu_node: int | None = None
+    pcie_generation: int | None = None  # as it was when the measurement ended
+    pcie_lanes: int | None = None
+
+
+@dataclass(frozen=True)
 class WorkloadFacts:
-    """A workload as it was when the run was made. ``algorithmic_bytes`` and ``flops`` are of one call."""
+    """A workload as it was when the run was made. Bytes and ``flops`` are of one call.
+
+    ``host_bytes`` is what has to come from the host, None where every input lay on the device.
+    """
 
     name: str
     dtype: str
     integers: dict[str, int]
     algorithmic_bytes: int | None
     flops: int | None
+    host_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -95,6 +116,7 @@ class Timing:
     sm_clock_mhz: float | None
     empty_ns: float | None  # an empty call timed beside, median
     copy_ns: float | None  # a device copy of the same number of bytes timed beside, median
+    link_ns: float | None = None  # the copy engine moving as many bytes as have to come from the host, median
 
 
 @dataclass(frozen=True)
@@ -151,6 +173,7 @@ class Run:
     profile: Profile | None = None
     launches: tuple[Launch, ...] = ()
     notes: tuple[str, ...] = ()
+    host_memory: HostMemory | None = None
     files: dict[str, FileFact] = field(default_factory=dict)
     schema: str = SCHEMA
     digest: str = ""  # over this record without the digest itself

@@ -44,6 +44,14 @@ class Output:
 
 
 @dataclass(frozen=True)
+class HostInputs:
+    """The inputs that lie in pinned memory of the host, and an expression for the bytes of them that a call needs."""
+
+    names: tuple[str, ...]
+    bytes_expression: str
+
+
+@dataclass(frozen=True)
 class Workload:
     """One problem size: its name, the dtype its inputs have, and its integers by name."""
 
@@ -85,6 +93,7 @@ class Kernel:
     tolerances: dict[str, Tolerance]
     workloads: tuple[Workload, ...]
     versions: tuple[Version, ...]
+    host: HostInputs | None = None
 
     @property
     def default_workload(self) -> Workload:
@@ -97,6 +106,10 @@ class Kernel:
     def algorithmic_bytes(self, workload: Workload) -> int:
         """Return the bytes that a call has to move: each input read once, each output written once."""
         return evaluate(self.bytes_expression, workload.integers)
+
+    def host_bytes(self, workload: Workload) -> int | None:
+        """Return the bytes that a call has to fetch across the host link, None if all inputs lie on the device."""
+        return evaluate(self.host.bytes_expression, workload.integers) if self.host else None
 
     def flops(self, workload: Workload) -> int:
         """Return the floating-point operations that a call has to do."""

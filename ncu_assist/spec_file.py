@@ -8,7 +8,7 @@ from typing import Any
 
 from ncu_assist.errors import NcuAssistError, UsageProblem, did_you_mean
 from ncu_assist.project import Project
-from ncu_assist.spec import DTYPE_BYTES, OF_WORKLOAD, Kernel, Output, Tolerance, Workload, discover_versions
+from ncu_assist.spec import DTYPE_BYTES, OF_WORKLOAD, HostInputs, Kernel, Output, Tolerance, Workload, discover_versions
 
 FILE = "kernel.toml"
 KEYS: dict[str, type] = {
@@ -21,6 +21,7 @@ KEYS: dict[str, type] = {
     "tolerance": dict,
     "workloads": dict,
 }
+OPTIONAL: dict[str, type] = {"host": dict}
 
 
 def kernel_names(project: Project) -> tuple[str, ...]:
@@ -56,7 +57,7 @@ def _read(folder: Path) -> Kernel:
         table = tomllib.loads((folder / FILE).read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageProblem(f"not valid TOML: {error}") from error
-    _check_keys(table, KEYS, "the file")
+    _check_keys(table, KEYS, "the file", OPTIONAL)
     if not (folder / "reference.py").is_file():
         raise UsageProblem(f"{folder.name}: reference.py is missing", "write make_inputs() and reference() in it")
     kernel = Kernel(
@@ -71,17 +72,21 @@ def _read(folder: Path) -> Kernel:
         tolerances={dtype: _tolerance(dtype, value) for dtype, value in table["tolerance"].items()},
         workloads=tuple(_workload(name, value) for name, value in table["workloads"].items()),
         versions=discover_versions(folder),
+        host=_host(table["host"]) if "host" in table else None,
     )
     _check_consistency(kernel)
     return kernel
 
 
-def _check_keys(table: dict[str, Any], keys: dict[str, type], where: str) -> None:
+def _check_keys(
+    table: dict[str, Any], keys: dict[str, type], where: str, optional: dict[str, type] | None = None
+) -> None:
+    known = keys | (optional or {})
     for key, value in table.items():
-        if key not in keys:
-            raise UsageProblem(f"{where} has an unknown key '{key}'", did_you_mean(key, keys))
-        if not isinstance(value, keys[key]):
-            raise UsageProblem(f"{where}: '{key}' must be a {keys[key].__name__}, not {value!r}")
+        if key not in known:
+            raise UsageProblem(f"{where} has an unknown key '{key}'", did_you_mean(key, known))
+        if not isinstance(value, known[key]):
+            raise UsageProblem(f"{where}: '{key}' must be a {known[key].__name__}, not {value!r}")
     for key in keys:
         if key not in table:
             raise UsageProblem(f"{where} lacks the key '{key}'", f"add '{key}'; kernels/*/kernel.toml show its form")
@@ -104,6 +109,14 @@ def _output(name: str, value: Any) -> Output:
     _check_keys(_table(value, where), {"dtype": str, "shape": list}, where)
     dtype = value["dtype"] if value["dtype"] == OF_WORKLOAD else _dtype(value["dtype"], where)
     return Output(name, dtype, tuple(str(size) for size in value["shape"]))
+
+
+def _host(table: dict[str, Any]) -> HostInputs:
+    _check_keys(table, {"inputs": list, "bytes": str}, "[host]")
+    names = _names(table["inputs"], "host.inputs")
+    if not names:
+        raise UsageProblem("[host] names no input", "leave [host] out if every input lies on the device")
+    return HostInputs(names, table["bytes"])
 
 
 def _tolerance(dtype: str, value: Any) -> Tolerance:
@@ -134,6 +147,9 @@ def _table(value: Any, where: str) -> dict[str, Any]:
 
 
 def _check_consistency(kernel: Kernel) -> None:
+    for name in kernel.host.names if kernel.host else ():
+        if name not in kernel.inputs:
+            raise UsageProblem(f"[host] names '{name}', which is no input", did_you_mean(name, kernel.inputs))
     if [w.default for w in kernel.workloads].count(True) != 1:
         raise UsageProblem("exactly one workload must say default = true")
     for name, dtype in sorted({(o.name, kernel.dtype(o, w)) for o in kernel.outputs for w in kernel.workloads}):
@@ -148,5 +164,6 @@ def _check_consistency(kernel: Kernel) -> None:
                 raise UsageProblem(where, did_you_mean(name, known))
         kernel.algorithmic_bytes(workload)
         kernel.flops(workload)
+        kernel.host_bytes(workload)
         for output in kernel.outputs:
             kernel.shape(output, workload)

@@ -1,9 +1,10 @@
 import json
+from dataclasses import replace
 
 import pytest
 
 from ncu_assist.errors import DamagedData
-from ncu_assist.record import Check, Run, Toolchain, WorkloadFacts, decode, encode
+from ncu_assist.record import Check, HostMemory, Run, Toolchain, WorkloadFacts, content_digest, decode, encode
 
 
 def run() -> Run:
@@ -20,6 +21,19 @@ def test_a_run_survives_its_file() -> None:
     back = decode(encode(run()))
     assert back.workloads == run().workloads
     assert back.checks == run().checks
+
+
+def test_a_run_from_before_host_memory_reads_as_before() -> None:
+    written = json.loads(encode(run()))
+    del written["host_memory"]
+    for workload in written["workloads"]:
+        del workload["host_bytes"]
+    written["digest"] = content_digest(json.dumps(written).encode())
+    back = decode(json.dumps(written).encode())
+    assert back.host_memory is None
+    assert back.workloads == run().workloads
+    memory = HostMemory(("x",), True, (0,), 0, None, 5, 16)
+    assert decode(encode(replace(run(), host_memory=memory))).host_memory == memory
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,34 @@ def test_the_source_hash_covers_included_files(tmp_path: Path) -> None:
     assert source_sha256(folder / "v1_a.cu") != before
 
 
+def test_inputs_in_memory_of_the_host(tmp_path: Path) -> None:
+    assert kernel(tmp_path).host is None
+    assert kernel(tmp_path).host_bytes(kernel(tmp_path).default_workload) is None
+    k = kernel(tmp_path, **{"[outputs]": '[host]\ninputs = ["x"]\nbytes = "4 * n"\n\n[outputs]'})
+    assert k.host is not None
+    assert k.host.names == ("x",)
+    assert k.host_bytes(k.default_workload) == 4096
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ('[hots]\ninputs = ["x"]\nbytes = "n"', "unknown key 'hots'"),
+        ('[host]\ninput = ["x"]\nbytes = "n"', "unknown key 'input'"),
+        ('[host]\ninputs = ["x"]', "lacks the key 'bytes'"),
+        ('[host]\ninputs = "x"\nbytes = "n"', "'inputs' must be a list"),
+        ('[host]\ninputs = ["z"]\nbytes = "n"', "names 'z', which is no input"),
+        ('[host]\ninputs = ["y"]\nbytes = "n"', "names 'y', which is no input"),
+        ('[host]\ninputs = ["x", "x"]\nbytes = "n"', "list of different names"),
+        ('[host]\ninputs = []\nbytes = "n"', "names no input"),
+        ('[host]\ninputs = ["x"]\nbytes = "m"', "names 'm'"),
+    ],
+)
+def test_a_wrong_table_of_host_inputs_is_a_usage_error(tmp_path: Path, table: str, words: str) -> None:
+    with pytest.raises(UsageProblem, match=words):
+        kernel(tmp_path, **{"[outputs]": f"{table}\n\n[outputs]"})
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

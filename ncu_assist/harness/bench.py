@@ -13,7 +13,7 @@ import torch
 
 from ncu_assist.backends.base import Call
 from ncu_assist.harness import accelerator
-from ncu_assist.harness.names import COPY, EMPTY
+from ncu_assist.harness.names import COPY, EMPTY, LINK
 from ncu_assist.harness.problem import Problem, Tensors
 from ncu_assist.harness.request import Request
 from ncu_assist.harness.stopwatch import Stopwatch
@@ -62,8 +62,9 @@ def entries(
 ) -> dict[str, Callable[[], None]]:
     """Return what a round consists of: every version on the same inputs and outputs, an empty call, a copy.
 
-    The copy moves as many bytes as the workload has to, half read and half written; without memory for it there is
-    none. Raises torch's out-of-memory error if the inputs and outputs do not fit.
+    The copy moves as many bytes as the workload has to, half read and half written; where inputs lie in memory of the
+    host, it is the copy engine's of as many bytes as have to come from there. Without memory for it there is none.
+    Raises torch's out-of-memory error if the inputs and outputs do not fit.
     """
     return entries_on(calls, problem, (problem.inputs(seed), problem.outputs()), stopwatch)
 
@@ -76,8 +77,17 @@ def entries_on(
     integers = problem.workload.integers
     runs = {name: _bind(call, inputs, outputs, integers) for name, call in calls.items()}
     runs[EMPTY] = stopwatch.empty
-    copy = _copy(problem.kernel.algorithmic_bytes(problem.workload) // 2, problem.device)
-    return runs | ({COPY: copy} if copy else {})
+    return runs | _beside(problem)
+
+
+def _beside(problem: Problem) -> dict[str, Callable[[], None]]:
+    kernel, workload, device = problem.kernel, problem.workload, problem.device
+    from_host = kernel.host_bytes(workload)
+    if from_host is None:
+        copy = _copy(kernel.algorithmic_bytes(workload) // 2, device, device)
+        return {COPY: copy} if copy else {}
+    copy = _copy(from_host, "cpu", device)
+    return {LINK: copy} if copy else {}
 
 
 def run(
@@ -109,16 +119,16 @@ def _bind(
     return lambda: call(inputs, outputs, integers)
 
 
-def _copy(size: int, device: str) -> Callable[[], None] | None:
+def _copy(size: int, place: str, device: str) -> Callable[[], None] | None:
     try:
-        source = torch.ones(size, dtype=torch.uint8, device=device)
-        target = torch.empty_like(source)
+        source = torch.ones(size, dtype=torch.uint8, device=place, pin_memory=place != device)
+        target = torch.empty(size, dtype=torch.uint8, device=device)
     except RuntimeError as error:
         if accelerator.describe(error).startswith(accelerator.OUT_OF_MEMORY):
             return None
         raise
 
     def copy() -> None:
-        target.copy_(source)
+        target.copy_(source, non_blocking=True)  # out of pinned memory too: nobody waits behind a held stream
 
     return copy

@@ -58,9 +58,13 @@ class Guarded:
 
 
 def guarded(name: str, like: Any, pattern: int) -> Guarded:
-    """Return an uninitialized contiguous tensor of the shape, dtype and device of ``like`` between guard zones."""
+    """Return an uninitialized contiguous tensor of the shape, dtype and device of ``like`` between guard zones.
+
+    It is pinned, guard zones and all, if ``like`` is.
+    """
     size = like.numel() * like.element_size()
-    storage = torch.empty(size + 2 * GUARD_BYTES, dtype=torch.uint8, device=like.device)
+    pinned = like.is_pinned()
+    storage = torch.empty(size + 2 * GUARD_BYTES, dtype=torch.uint8, device=like.device, pin_memory=pinned)
     storage[:GUARD_BYTES] = pattern
     storage[GUARD_BYTES + size :] = pattern
     tensor = storage[GUARD_BYTES : GUARD_BYTES + size].view(like.dtype).view(like.shape)

@@ -18,7 +18,7 @@ from ncu_assist.harness.events import Event, parse
 from ncu_assist.harness.request import Request
 from ncu_assist.harness.request_file import write
 from ncu_assist.process import Completed
-from ncu_assist.record import Check, Device, Toolchain
+from ncu_assist.record import Check, Device, HostMemory, Toolchain
 
 if TYPE_CHECKING:
     import pandas
@@ -54,6 +54,7 @@ class Measured:
     device: Device | None
     toolchain: Toolchain
     failures: dict[str, str]
+    host_memory: HostMemory | None = None
 
 
 def measure(
@@ -91,6 +92,7 @@ def collect(request: Request) -> Measured:
         device=facts.device,
         toolchain=facts.toolchain,
         failures=failures,
+        host_memory=facts.host_memory,
     )
 
 

@@ -8,8 +8,9 @@ import sys
 
 import torch
 
+from ncu_assist.harness.numa import node_of_device
 from ncu_assist.harness.nvml import Nvml
-from ncu_assist.record import Device, Toolchain
+from ncu_assist.record import Device, HostMemory, Toolchain
 
 
 def gpu_uuid(device: str) -> str | None:
@@ -36,6 +37,13 @@ def device_facts(device: str, nvml: Nvml) -> Device | None:
         memory_bytes=properties.total_memory,
         driver=nvml.driver(),
     )
+
+
+def link_facts(nvml: Nvml) -> HostMemory:
+    """Return what is known of the GPU's place in the host and of its link, without inputs yet."""
+    generation, lanes = nvml.pcie()
+    node = node_of_device(nvml.pci_address())
+    return HostMemory((), False, gpu_node=node, pcie_generation=generation, pcie_lanes=lanes)
 
 
 def toolchain(nvcc: str | None) -> Toolchain:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-EMPTY, COPY = "(empty)", "(copy)"  # versions of a bench: an empty call, a device copy of the same bytes
+# Versions of a bench: an empty call, a device copy of the same bytes, the copy engine with the bytes from the host.
+EMPTY, COPY, LINK = "(empty)", "(copy)", "(link)"
 RANGE = "ncu-assist"  # the outer range, which ncu filters by
 SEPARATOR = "|"
 

@@ -53,6 +53,21 @@ class Nvml:
             return None
         return value.decode() if isinstance(value, bytes) else str(value)
 
+    def pcie(self) -> tuple[int | None, int | None]:
+        """Return generation and lanes of the link to the host as it is now: an idle GPU may have slowed it down."""
+        generation, lanes = (
+            self._ask("nvmlDeviceGetCurrPcieLinkGeneration"),
+            self._ask("nvmlDeviceGetCurrPcieLinkWidth"),
+        )
+        return (None if generation is None else int(generation), None if lanes is None else int(lanes))
+
+    def pci_address(self) -> str | None:
+        """Return the GPU's address as Linux writes it, such as '0000:17:00.0'."""
+        found = self._ask("nvmlDeviceGetPciInfo")
+        if found is None:
+            return None
+        return f"{found.domain:04x}:{found.bus:02x}:{found.device:02x}.0"
+
     def _ask(self, function: str, *arguments: int) -> Any:
         if self._handle is None or not hasattr(self._nvml, function):
             return None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
 from ncu_assist.errors import StageFailed
 from ncu_assist.harness.accelerator import OUT_OF_MEMORY, describe
+from ncu_assist.harness.host_memory import Placement
 from ncu_assist.spec import Kernel, Workload
 
 Tensors = tuple[Any, ...]
@@ -20,15 +21,19 @@ class ReferenceProblem(StageFailed):
 
 @dataclass(frozen=True)
 class Problem:
-    """A kernel, one of its workloads, the module of its reference.py, and the device."""
+    """A kernel, one of its workloads, the module of its reference.py, the device, and who places inputs elsewhere."""
 
     kernel: Kernel
     workload: Workload
     module: Any
     device: str
+    placement: Placement = field(default_factory=Placement)
 
     def inputs(self, seed: int) -> Tensors:
-        """Return the inputs for a seed; raises ReferenceProblem if there are not as many as kernel.toml names."""
+        """Return the inputs for a seed, each where kernel.toml wants it.
+
+        Raises ReferenceProblem if there are not as many as it names.
+        """
         workload = {**self.workload.integers, "dtype": self.workload.dtype, "name": self.workload.name}
         tensors = self._ask("make_inputs", workload, seed, self.device)
         if len(tensors) != len(self.kernel.inputs):
@@ -36,11 +41,11 @@ class Problem:
                 f"{self.kernel.name}/reference.py: make_inputs returns {len(tensors)} inputs, kernel.toml names "
                 f"{len(self.kernel.inputs)}"
             )
-        return tuple(t.contiguous() if isinstance(t, torch.Tensor) else t for t in tensors)
+        return tuple(self._placed(name, value) for name, value in zip(self.kernel.inputs, tensors, strict=True))
 
     def expected(self, inputs: Tensors) -> Tensors:
-        """Return the reference's outputs; it gets copies, so that it may work in place."""
-        copies = tuple(t.clone() if isinstance(t, torch.Tensor) else t for t in inputs)
+        """Return the reference's outputs; it gets copies, all on the device, so that it may work in place."""
+        copies = tuple(t.to(self.device, copy=True) if isinstance(t, torch.Tensor) else t for t in inputs)
         outputs = self._ask("reference", *copies)
         shapes = [tuple(t.shape) for t in outputs]
         wanted = [self.kernel.shape(o, self.workload) for o in self.kernel.outputs]
@@ -57,6 +62,14 @@ class Problem:
             torch.empty(kernel.shape(o, workload), dtype=getattr(torch, kernel.dtype(o, workload)), device=self.device)
             for o in kernel.outputs
         )
+
+    def _placed(self, name: str, value: Any) -> Any:
+        of_host = self.kernel.host is not None and name in self.kernel.host.names
+        if not isinstance(value, torch.Tensor):
+            if of_host:
+                raise ReferenceProblem(f"{self.kernel.name}/reference.py: host input '{name}' is no tensor")
+            return value
+        return self.placement.place(name, value, self.device) if of_host else value.contiguous()
 
     def _ask(self, function: str, *arguments: Any) -> Tensors:
         try:

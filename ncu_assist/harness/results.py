@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from ncu_assist.record import Check, Device, Toolchain
+from ncu_assist.record import Check, Device, HostMemory, Toolchain
 
 if TYPE_CHECKING:
     import pandas
@@ -47,6 +47,7 @@ class Facts:
     device: Device | None = None
     temperature_c: tuple[float, float] | None = None
     throttle_reasons: tuple[str, ...] | None = None
+    host_memory: HostMemory | None = None
 
 
 def append_check(out: Path, version: str, check: Check) -> None:
@@ -73,10 +74,11 @@ def read_failures(out: Path) -> tuple[Failure, ...]:
 
 
 def write_facts(out: Path, facts: Facts) -> None:
-    """Write the facts; the temperature before and the reasons seen by an earlier child of this job stay."""
+    """Write the facts; what an earlier child of this job saw before stays: temperature, reasons, memory of the host."""
     old = read_facts(out)
     if old is not None:
         facts = replace(facts, temperature_c=_span(old, facts), throttle_reasons=_union(old, facts))
+        facts = replace(facts, host_memory=facts.host_memory or old.host_memory)
     (out / FACTS).write_bytes(msgspec.json.encode(facts))
 
 

@@ -14,7 +14,8 @@ from ncu_assist.backends.python import import_file
 from ncu_assist.harness import accelerator, events, results
 from ncu_assist.harness.check import check
 from ncu_assist.harness.events import Event
-from ncu_assist.harness.facts import device_facts, gpu_uuid, toolchain
+from ncu_assist.harness.facts import device_facts, gpu_uuid, link_facts, toolchain
+from ncu_assist.harness.host_memory import Placement
 from ncu_assist.harness.nvml import Nvml
 from ncu_assist.harness.problem import Problem, ReferenceProblem
 from ncu_assist.harness.profile import profile
@@ -37,6 +38,7 @@ class Session:
         self.device = request.settings.device
         self.kernel = read_kernel(Path(request.kernel_folder))
         self.nvml = Nvml(gpu_uuid(self.device))
+        self.placement = Placement()
         self.calls: dict[str, Call] = {}
         if str(self.kernel.folder) not in sys.path:
             sys.path.append(str(self.kernel.folder))  # a Python version may import a neighbour
@@ -48,7 +50,8 @@ class Session:
 
     def facts(self) -> results.Facts:
         """Return where and with what this child measures."""
-        return results.Facts(toolchain(self.request.nvcc), device_facts(self.device, self.nvml))
+        memory = self.placement.noted(link_facts(self.nvml))
+        return results.Facts(toolchain(self.request.nvcc), device_facts(self.device, self.nvml), host_memory=memory)
 
     def load(self) -> None:
         """Load every version that has not failed."""
@@ -61,7 +64,7 @@ class Session:
         """Yield the workloads asked for, in the order of kernel.toml."""
         for workload in self.kernel.workloads:
             if workload.name in self.request.workloads:
-                yield Problem(self.kernel, workload, self._module, self.device)
+                yield Problem(self.kernel, workload, self._module, self.device, self.placement)
 
     def versions(self, workload: Workload) -> list[str]:
         """Return the versions to run on a workload: loaded, serving its dtype, not skipped, not failed on it."""

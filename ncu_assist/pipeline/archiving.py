@@ -12,7 +12,7 @@ from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.judging import save_judged
 from ncu_assist.pipeline.profiling import VersionCapture
 from ncu_assist.pipeline.timings import samples_of, timings_of
-from ncu_assist.record import Bench, Check, Device, Profile, Run, Toolchain, WorkloadFacts
+from ncu_assist.record import Bench, Check, Device, HostMemory, Profile, Run, Toolchain, WorkloadFacts
 from ncu_assist.spec import Kernel, Version, Workload, source_files, source_sha256
 from ncu_assist.store import Store, StoredRun, machine_hash, metrics_parquet, new_run_id, samples_parquet
 
@@ -34,6 +34,7 @@ class Measurement:
     options: ProfileOptions | None
     command: str
     repeats: int = 1  # profiled calls of each workload
+    host_memory: HostMemory | None = None
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ def save(store: Store, shared: Measurement, result: VersionResult) -> StoredRun:
         else None,
         launches=capture.launches if capture else (),
         notes=result.notes,
+        host_memory=shared.host_memory,
     )
     return save_judged(store, run, _files(shared, result))
 
@@ -84,7 +86,9 @@ def _served(shared: Measurement, version: Version) -> list[Workload]:
 def workload_facts(kernel: Kernel, workload: Workload) -> WorkloadFacts:
     """Return a workload with the bytes and operations it takes, as they are now."""
     moved, flops = kernel.algorithmic_bytes(workload), kernel.flops(workload)
-    return WorkloadFacts(workload.name, workload.dtype, dict(workload.integers), moved, flops)
+    return WorkloadFacts(
+        workload.name, workload.dtype, dict(workload.integers), moved, flops, kernel.host_bytes(workload)
+    )
 
 
 def capture_files(capture: VersionCapture) -> dict[str, bytes]:

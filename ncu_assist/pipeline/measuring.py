@@ -150,6 +150,7 @@ def _save(
         options=job.options,
         command=job.command,
         repeats=job.settings.profile_repeats,
+        host_memory=measured.host_memory,
     )
     store = Store(job.project.reports)
     rows = []

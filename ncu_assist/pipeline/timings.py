@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ncu_assist.harness.names import COPY, EMPTY
+from ncu_assist.harness.names import COPY, EMPTY, LINK
 from ncu_assist.record import Timing
 
 if TYPE_CHECKING:
@@ -34,14 +34,15 @@ def timings_of(samples: pd.DataFrame, version: str) -> tuple[Timing, ...]:
                 sm_clock_mhz=None if clock != clock else float(clock),
                 empty_ns=_median(group, EMPTY),
                 copy_ns=_median(group, COPY),
+                link_ns=_median(group, LINK),
             )
         )
     return tuple(found)
 
 
 def samples_of(samples: pd.DataFrame, version: str) -> pd.DataFrame:
-    """Return the samples of a version and those of the empty call and the copy timed beside it."""
-    return samples[samples["version"].isin([version, EMPTY, COPY])].reset_index(drop=True)
+    """Return the samples of a version and those of the empty call and the copies timed beside it."""
+    return samples[samples["version"].isin([version, EMPTY, COPY, LINK])].reset_index(drop=True)
 
 
 def _median(samples: pd.DataFrame, version: str) -> float | None:

@@ -17,7 +17,7 @@ from ncu_assist.backends.nvcc import find_nvcc
 from ncu_assist.harness.exam.folders import Folders
 from ncu_assist.harness.exam.paper import ARTIFACTS, PUBLIC_SEED, Paper, Purpose, Question, Secret
 from ncu_assist.harness.exam.sealing import sealed_kernel
-from ncu_assist.harness.exam.workloads import examined_workloads
+from ncu_assist.harness.exam.workloads import examined_workloads, refuse_host_inputs
 from ncu_assist.harness.request import DEVICE_SOURCE, SEED_LIMIT, Artifact, Request, Settings, Stage
 from ncu_assist.harness.request_file import write
 from ncu_assist.spec import Kernel, Version
@@ -113,8 +113,10 @@ def new_plan(
 ) -> Plan:
     """Plan an exam of parent and draft below ``work`` and write what it needs, secret and sealed, into ``folders``.
 
-    The draft lies where it was drafted; its file is named like a version and called so in the exam.
+    The draft lies where it was drafted; its file is named like a version and called so in the exam. Raises UsageProblem
+    for a kernel with inputs in memory of the host.
     """
+    refuse_host_inputs(kernel)
     parent, draft = versions
     folders = folders or new_folders(work)
     bench_id = folders.root.name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ncu_assist.errors import UsageProblem
 from ncu_assist.spec import Kernel, Version, Workload
 
 OTHERS = 2
@@ -23,6 +24,20 @@ def examined_workloads(kernel: Kernel, version: Version, limit: int = BYTES_LIMI
         chosen.append(best)
         left.remove(best)
     return tuple(chosen)
+
+
+def refuse_host_inputs(kernel: Kernel) -> None:
+    """Raise UsageProblem for a kernel with inputs in memory of the host.
+
+    An exam swaps inputs behind a held stream. What it writes to memory of the host is there at once, held or not: work
+    that a draft leaves on another stream would find the right inputs, and nobody would notice.
+    """
+    if kernel.host is not None:
+        names = ", ".join(kernel.host.names)
+        raise UsageProblem(
+            f"drafts of {kernel.name} cannot be examined: {names} lies in memory of the host",
+            f"write the version by hand, then ncu-assist check {kernel.name}",
+        )
 
 
 def _news(workload: Workload, chosen: Sequence[Workload]) -> int:

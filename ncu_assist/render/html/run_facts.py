@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ncu_assist.frame import Combined
 from ncu_assist.quantity import duration, quantity
-from ncu_assist.record import Bench, Profile, Run
+from ncu_assist.record import Bench, HostMemory, Profile, Run
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.facts import Shown
 from ncu_assist.render.html.badge import Badge, source_badge
@@ -48,6 +48,7 @@ def fact_groups(shown: Shown) -> tuple[FactGroup, ...]:
     groups = (
         FactGroup("Run", _run(shown)),
         FactGroup("GPU", _device(run)),
+        FactGroup("Memory of the host", _host(run.host_memory) if run.host_memory else ()),
         FactGroup("Programs", _programs(run)),
         FactGroup("Timing", _timing(shown, run.bench) if run.bench else ()),
         FactGroup("Counters", _counters(run.profile, shown.combined, run) if run.launches else ()),
@@ -96,6 +97,23 @@ def _device(run: Run) -> tuple[Fact, ...]:
         Fact(Term("driver"), one_line(device.driver or UNKNOWN)),
         Fact(Term("which GPU", "", "sha256 of its UUID: tells two apart"), device.uuid_sha256[:16], is_code=True),
     )
+
+
+def _host(memory: HostMemory) -> tuple[Fact, ...]:
+    generation, lanes = memory.pcie_generation, memory.pcie_lanes
+    link = f"PCIe generation {generation}, {lanes} lanes" if generation and lanes else ""
+    return _known(
+        Fact(Term("inputs there"), ", ".join(one_line(name) for name in memory.inputs)),
+        Fact(Term("pinned"), "yes" if memory.pinned else "no"),
+        Fact(Term("NUMA node"), ", ".join(map(str, memory.nodes)) or UNKNOWN),
+        Fact(Term("node of the CPU that allocated"), _node(memory.cpu_node)),
+        Fact(Term("node of the GPU"), _node(memory.gpu_node)),
+        Fact(Term("link"), link or UNKNOWN, "when the measurement ended" if link else ""),
+    )
+
+
+def _node(node: int | None) -> str:
+    return UNKNOWN if node is None else str(node)
 
 
 def _programs(run: Run) -> tuple[Fact, ...]:

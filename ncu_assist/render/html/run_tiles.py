@@ -15,6 +15,9 @@ OF_COPY = Term(
 BANDWIDTH = Term(
     "Effective bandwidth", "bytes of kernel.toml / median", "each input read once, each output written once"
 )
+LINK_RATE = Term(
+    "From the host", "[host] bytes of kernel.toml / median", "what has to cross the host link, over the median"
+)
 LESS = 0.995  # of what must move: above, it is printed as 1.00x
 
 
@@ -37,7 +40,11 @@ def _timed(row: WorkloadRow) -> Iterator[Tile]:
     if timing:
         spread = f"{duration(timing.q1_ns)} to {duration(timing.q3_ns)}, {timing.samples} samples"
         yield Tile(Term("Median time"), duration(timing.median_ns), spread)
-    if row.bytes_per_second and moved:
+    crossed = row.workload.host_bytes
+    if timing and crossed:
+        rate = quantity(crossed / (timing.median_ns * 1e-9), "byte/s")
+        yield Tile(LINK_RATE, rate, f"of {quantity(crossed, 'byte')} that must cross")
+    elif row.bytes_per_second and moved:
         yield Tile(BANDWIDTH, quantity(row.bytes_per_second, "byte/s"), f"of {quantity(moved, 'byte')} that must move")
     if share:
         note = "a device copy of the same bytes is 100 %"

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.facts import Shown, WorkloadRow
+from ncu_assist.render.facts import Shown
+from ncu_assist.render.floor import floor_words
 from ncu_assist.render.html.badge import Badge, verdict_badge
 from ncu_assist.render.html.head import Link
 from ncu_assist.render.html.run_commands import to_compare, to_time
@@ -45,7 +46,7 @@ def verdict_part(shown: Shown, verdicts: Mapping[str, Verdict], diff: str = "") 
         badge=verdict_badge(shown.before.verdict) if shown.before else None,
         sentence=_sentence(shown),
         notes=_reason(shown, verdicts),
-        floor=_floor(shown.row),
+        floor=_floor(shown),
         to_see_more=_command(shown),
         diagnosis=_diagnosis(shown),
         failed=tuple(failed_checks(shown.rows)),
@@ -87,13 +88,9 @@ def _command(shown: Shown) -> str:
     return "" if shown.row and shown.row.timing else to_time(shown)
 
 
-def _floor(row: WorkloadRow | None) -> str:
-    copy = row.timing.copy_ns if row and row.timing else None
-    if not copy or not row or not row.share_of_copy:
-        return ""
-    share = row.share_of_copy
-    far = f", {factor(1 / share)} away" if share < 1 else ": reached"
-    return f"Floor: {duration(copy)}, a device copy of the same bytes{far}"
+def _floor(shown: Shown) -> str:
+    words = floor_words(shown.row, shown.ceilings)
+    return f"Floor: {words}" if words else ""
 
 
 def _reason(shown: Shown, verdicts: Mapping[str, Verdict]) -> tuple[str, ...]:

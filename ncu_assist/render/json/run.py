@@ -29,6 +29,7 @@ def show_json(shown: Shown, command: str = "show") -> dict[str, Any]:
             "toolchain": asdict(shown.run.toolchain),
             "profile": asdict(profile) if profile else None,
             "notes": shown.run.notes,
+            "host_memory": asdict(shown.run.host_memory) if shown.run.host_memory else None,
             "workloads": [workload(row) for row in shown.rows],
             "launches": [_launch(row) for row in ranked],
             "launches_not_judged": sum(not row.judged for row in ranked),

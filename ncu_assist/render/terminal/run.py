@@ -9,13 +9,14 @@ from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.facts import Shown, WorkloadRow
+from ncu_assist.render.floor import floor_words
 from ncu_assist.render.terminal.diagnosis import diagnosis_lines
 from ncu_assist.render.terminal.hot_spots import hot_lines_text
 from ncu_assist.render.terminal.nvidia_findings import nvidia_text
 from ncu_assist.render.terminal.run_launches import launches_text
 from ncu_assist.render.terminal.speed_of_light import of_what, speed_of_light, warp_states
 from ncu_assist.render.terminal.style import Style, detected, table, to_text
-from ncu_assist.render.words import factor, failed_checks, of_launches, origin, verdict_sentence
+from ncu_assist.render.words import failed_checks, of_launches, origin, verdict_sentence
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -74,11 +75,9 @@ def _verdict(shown: Shown) -> list[RenderableType]:
         name, verdict = shown.before.version, shown.before.verdict
         said = verdict_sentence(shown.run.version, name, shown.combined.workload, verdict)
         lines.append(Text(said, style="bold"))
-    copy = shown.row.timing.copy_ns if shown.row and shown.row.timing else None
-    if copy and shown.row and shown.row.share_of_copy:
-        share = shown.row.share_of_copy
-        far = f", {factor(1 / share)} away" if share < 1 else ": reached"
-        lines.append(Text(f"floor: {duration(copy)}, a device copy of the same bytes{far}"))
+    floor = floor_words(shown.row, shown.ceilings)
+    if floor:
+        lines.append(Text(f"floor: {floor}"))
     return [Text(""), *lines] if lines else []
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import PurePath
 
 from ncu_assist.errors import UsageProblem, did_you_mean
+from ncu_assist.harness.exam.workloads import refuse_host_inputs
 from ncu_assist.pipeline.bare_report import BareReport
 from ncu_assist.project import Project
 from ncu_assist.render.escape import one_line
@@ -17,7 +18,10 @@ NOT_CODE = ("kernel.toml", "reference.py")
 
 
 def kernel_of(project: Project, stored: StoredRun) -> Kernel:
-    """Return the kernel folder that a run is of; raises UsageProblem for a run of a program that has none."""
+    """Return the kernel folder that a run is of.
+
+    Raises UsageProblem for a run of a program that has none, or of a kernel whose drafts cannot be examined.
+    """
     run = stored.run
     foreign = isinstance(stored, BareReport) or run.source_sha256 is None
     if foreign or run.kernel not in kernel_names(project):
@@ -27,6 +31,7 @@ def kernel_of(project: Project, stored: StoredRun) -> Kernel:
     kernel = load_kernel(project, run.kernel)
     if run.version not in [one.name for one in kernel.versions]:
         raise UsageProblem(f"kernels/{run.kernel} has no {run.version} any more", f"ncu-assist suggest {run.kernel}")
+    refuse_host_inputs(kernel)
     return kernel
 
 

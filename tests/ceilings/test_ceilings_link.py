@@ -1,0 +1,26 @@
+"""The rate of the host link: the copy engine's, with where it was measured; None where nobody did."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from made_ceilings import MIB, ceilings, point
+
+from ncu_assist.ceilings.link import link_ceiling
+
+
+def test_the_rate_is_that_of_the_copy_engine() -> None:
+    points = (point("host_to_device", 1, 0, MIB, 50e9), point("device_to_host", 1, 0, MIB, 60e9))
+    found = link_ceiling(replace(ceilings(), link=points))
+    assert found is not None
+    assert round(found.bytes_per_second) == 50e9
+    assert (found.assumed, found.why) == (False, "measured on this GPU")
+    recorded = link_ceiling(replace(ceilings(), link=points, origin="recorded"))
+    assert recorded is not None
+    assert (recorded.assumed, recorded.why) == (True, "measured on another Made Up 9000")
+
+
+def test_without_a_measurement_there_is_none() -> None:
+    assert link_ceiling(None) is None
+    assert link_ceiling(ceilings()) is None
+    assert link_ceiling(replace(ceilings(), link=(point("zero_copy_read", 1, 0, MIB, 50e9),))) is None
