@@ -168,9 +168,9 @@ def test_a_fault_among_the_slots_is_found(fault: str, tmp_path: Path) -> None:
     assert "elements are wrong" in check(call, _problem((1500, 2000, 32, 1, 32)), (1,), 0).reason
 
 
-@pytest.mark.parametrize("blocks", [1, 3])
-def test_bulk_copies_on_another_number_of_sms(blocks: int, tmp_path: Path) -> None:
-    call = _load(KERNEL.version("v7"), tmp_path, BLOCKS=blocks)
+@pytest.mark.parametrize(("blocks", "slots"), [(1, 2), (3, 2), (1, 1), (2, 3)])
+def test_bulk_copies_on_other_sms_and_slots(blocks: int, slots: int, tmp_path: Path) -> None:
+    call = _load(KERNEL.version("v7"), tmp_path, BLOCKS=blocks, SLOTS=slots)
     assert check(call, _problem((1000, 1000, 656, 1, 32)), (1, 2), 0).reason == ""
 
 
