@@ -1,5 +1,6 @@
-// Bulk copies between global and shared memory (PTX ISA, "cp.async.bulk"), for compute capability 9.0 and above. Every size
-// and address is a multiple of 16. A fetch counts on a barrier in shared memory, stores are waited for as a group.
+// Bulk copies between global and shared memory (PTX ISA, "cp.async.bulk"), for compute capability 9.0 and above. Every
+// size and address is a multiple of 16. A fetch counts on a barrier in shared memory, stores are waited for as a
+// group.
 #pragma once
 #include <cuda_runtime.h>
 

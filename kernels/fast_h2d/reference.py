@@ -11,7 +11,8 @@ def make_inputs(workload: dict, seed: int, device: str) -> tuple:
     """
     rows, tokens = workload["rows"], workload["tokens"]
     generator = torch.Generator(device=device).manual_seed(seed)
-    table = torch.randint(0, 256, (rows, workload["token_bytes"]), generator=generator, device=device, dtype=torch.uint8)
+    shape = (rows, workload["token_bytes"])
+    table = torch.randint(0, 256, shape, generator=generator, device=device, dtype=torch.uint8)
     src = torch.randperm(rows, generator=generator, device=device)[:tokens]
     dst = torch.randperm(tokens, generator=generator, device=device)
     return table, src, dst, src.clone(), dst.clone()

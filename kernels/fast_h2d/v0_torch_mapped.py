@@ -1,5 +1,5 @@
-# Baseline: torch's own indexing over the mapped table. torch refuses a table on the host with indices on the GPU, so the
-# pinned memory is shown to it as what it also is, memory that the GPU can address.
+# Baseline: torch's own indexing over the mapped table. torch refuses a table on the host with indices on the GPU, so
+# the pinned memory is shown to it as what it also is, memory that the GPU can address.
 #
 # expected: `host-link-bound`. Two launches: a gather that reads across the link into a temporary, and a scatter at the
 #   rate of DRAM, 3 % of the time. The gather is coalesced where torch takes its vectorised path for rows of 16-byte

@@ -1,8 +1,8 @@
-# Baseline: a gather in Triton over the mapped table, four tokens a program. width is a constant of the compilation, so that
-# rows are known to start on 16 bytes.
+# Baseline: a gather in Triton over the mapped table, four tokens a program. width is a constant of the compilation, so
+# that rows are known to start on 16 bytes.
 #
 # expected: `host-link-bound`, level with v4: the compiler gives a thread 16 bytes and a token a row of lanes, and loads
-#   all four tokens before it stores any. Rows are padded to 1024 lanes' bytes under a mask; masked lanes ask for nothing.
+#   all four tokens before it stores any. Rows are padded to 1024 bytes under a mask; masked lanes ask for nothing.
 import triton
 import triton.language as tl
 

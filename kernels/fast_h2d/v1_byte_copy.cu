@@ -1,8 +1,8 @@
 // Changes: plain CUDA C, a thread copies a token byte by byte, as the loop is first written down.
 //
-// expected: `uncoalesced-global-load`. The lanes of a warp read 32 tokens: 32 sectors a request for 32 bytes, each byte an
-//   access of its own. Sectors are fetched across the link again and again, as 2048 threads on an SM touch more lines
-//   than L1 holds. 1 to 2 GB/s.
+// expected: `uncoalesced-global-load`. The lanes of a warp read 32 tokens: 32 sectors a request for 32 bytes, each
+//   byte an access of its own. Sectors are fetched across the link again and again, as 2048 threads on an SM touch
+//   more lines than L1 holds. 1 to 2 GB/s.
 #include <climits>
 #include <cuda_runtime.h>
 

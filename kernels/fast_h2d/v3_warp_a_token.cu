@@ -1,8 +1,9 @@
 // Changes: a warp a token, its lanes side by side.
 //
-// expected: `host-link-bound`. 16 sectors a request, all of them used. A token is 41 accesses: 32 lanes, then nine; the
-//   second load waits for the store of the first, and so for the first load, but 64 warps an SM on 132 SMs have far more
-//   under way than the link needs. 45 to 49 GB/s: a token starts anywhere in a line, and lines are asked for in pieces.
+// expected: `host-link-bound`. 16 sectors a request, all of them used. A token is 41 accesses: 32 lanes, then nine;
+//   the second load waits for the store of the first, and so for the first load, but 64 warps an SM on 132 SMs have
+//   far more under way than the link needs. 45 to 49 GB/s: a token starts anywhere in a line, and lines are asked for
+//   in pieces.
 #include <climits>
 #include <cuda_runtime.h>
 

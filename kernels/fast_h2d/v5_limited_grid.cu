@@ -1,9 +1,9 @@
-// Changes: a limited grid that strides over the tokens, to leave most of the GPU to others. Blocks and threads come from
-// the workload. The indices of the next token are loaded while this one is on its way.
+// Changes: a limited grid that strides over the tokens, to leave most of the GPU to others. Blocks and threads come
+// from the workload. The indices of the next token are loaded while this one is on its way.
 //
-// expected: `host-link-bound`. 32 blocks of 8 warps have 168 KB under way, more than a link of 55 GB/s needs at 2 us: as
-//   fast as v4. The grid limits blocks, not SMs: 32 blocks land on 32 SMs, one each. To stay on few SMs each block has to
-//   fill one: 4 blocks of 1024 threads have 84 KB under way on four SMs, at 0.7 to 1.0 of the rate.
+// expected: `host-link-bound`. 32 blocks of 8 warps have 168 KB under way, more than a link of 55 GB/s needs at 2 us:
+//   as fast as v4. The grid limits blocks, not SMs: 32 blocks land on 32 SMs, one each. To stay on few SMs each block
+//   has to fill one: 4 blocks of 1024 threads have 84 KB under way on four SMs, at 0.7 to 1.0 of the rate.
 #include <climits>
 #include <cuda_runtime.h>
 
@@ -42,7 +42,8 @@ extern "C" cudaError_t fast_h2d(const uint4* table, const long long* src, const 
                                 long long tokens, long long /*rows*/, long long width, long long grid,
                                 long long block, cudaStream_t stream) {
     if (tokens < 0 || width < 0 || width % 16) return cudaErrorInvalidValue;
-    if (grid < 1 || grid > INT_MAX || block < LANES || block > MOST_THREADS || block % LANES) return cudaErrorInvalidValue;
+    if (grid < 1 || grid > INT_MAX) return cudaErrorInvalidValue;
+    if (block < LANES || block > MOST_THREADS || block % LANES) return cudaErrorInvalidValue;
     if ((reinterpret_cast<size_t>(table) | reinterpret_cast<size_t>(out)) % 16) return cudaErrorMisalignedAddress;
     if (tokens == 0 || width == 0) return cudaSuccess;
     gather_striding<<<grid, block, 0, stream>>>(table, src, dst, out, tokens, width / 16);

@@ -1,5 +1,5 @@
-// Changes: lane 0 stands at the start of a line of 128 bytes, not of the token; lanes outside of the token do nothing. No
-// line is asked for twice.
+// Changes: lane 0 stands at the start of a line of 128 bytes, not of the token; lanes outside of the token do nothing.
+// No line is asked for twice.
 //
 // expected: `host-link-bound`, at its ceiling: 50.6 GB/s where v5 has 48.4, by a model of transactions. A token of 656
 //   bytes lies in six lines wherever it starts. Counted from the token's start, the first load ends inside a line in
@@ -44,7 +44,8 @@ extern "C" cudaError_t fast_h2d(const uint4* table, const long long* src, const 
                                 long long tokens, long long /*rows*/, long long width, long long grid,
                                 long long block, cudaStream_t stream) {
     if (tokens < 0 || width < 0 || width % 16) return cudaErrorInvalidValue;
-    if (grid < 1 || grid > INT_MAX || block < LANES || block > MOST_THREADS || block % LANES) return cudaErrorInvalidValue;
+    if (grid < 1 || grid > INT_MAX) return cudaErrorInvalidValue;
+    if (block < LANES || block > MOST_THREADS || block % LANES) return cudaErrorInvalidValue;
     if ((reinterpret_cast<size_t>(table) | reinterpret_cast<size_t>(out)) % 16) return cudaErrorMisalignedAddress;
     if (tokens == 0 || width == 0) return cudaSuccess;
     gather_lines<<<grid, block, 0, stream>>>(table, src, dst, out, tokens, width / 16);

@@ -1,10 +1,11 @@
-// Changes: no lane carries data. Tokens travel by bulk copies, host to shared memory to output, on two SMs: a block takes
-// nearly all of an SM's shared memory, so one SM has one block. Each thread turns two slots in a ring of its own.
+// Changes: no lane carries data. Tokens travel by bulk copies, host to shared memory to output, on two SMs: a block
+// takes nearly all of an SM's shared memory, so one SM has one block. Each thread turns two slots in a ring of its
+// own.
 //
-// expected: `host-link-bound`, at its ceiling: 0.9 to 0.95 of the copy engine on two SMs, since bulk copies ask for whole
-//   lines; two SMs keep up to 420 KB under way. One SM (BLOCKS = 1) has up to 210 KB, less while a warp waits for the
-//   slowest of 32 tokens: 0.8 to 0.95. No counter of the load-store unit sees the tokens: sectors a request are
-//   not to be had.
+// expected: `host-link-bound`, at its ceiling: 0.9 to 0.95 of the copy engine on two SMs, since bulk copies ask for
+//   whole lines; two SMs keep up to 420 KB under way. One SM (BLOCKS = 1) has up to 210 KB, less while a warp waits
+//   for the slowest of 32 tokens: 0.8 to 0.95. No counter of the load-store unit sees the tokens: sectors a request
+//   are not to be had.
 #include <cuda_runtime.h>
 
 #include "bulk_copy.cuh"

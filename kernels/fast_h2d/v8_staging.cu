@@ -2,8 +2,9 @@
 // output, and one copy crosses the link. The gather is host work in the stream's order (cudaLaunchHostFunc), so its
 // time is part of the call's.
 //
-// expected: no launch, so nothing for ncu and no rule to name it. The copy alone is 3.1 ms, at the rate of the copy engine;
-//   the gather reads and writes 172 MB in the host's memory at random rows, 10 to 40 ms on 16 threads. 4 to 12 GB/s.
+// expected: no launch, so nothing for ncu and no rule to name it. The copy alone is 3.1 ms, at the rate of the copy
+//   engine; the gather reads and writes 172 MB in the host's memory at random rows, 10 to 40 ms on 16 threads. 4 to 12
+//   GB/s.
 #include <algorithm>
 #include <cstring>
 #include <cuda_runtime.h>

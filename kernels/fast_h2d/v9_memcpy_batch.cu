@@ -1,9 +1,9 @@
-// Baseline: cudaMemcpyBatchAsync, a copy of its own for every token, handed to the driver in one call (CUDA 13).
-// It refuses the legacy default stream, so the batch runs on another that waits for it and is waited for.
+// Baseline: cudaMemcpyBatchAsync, a copy of its own for every token, handed to the driver in one call (CUDA 13). It
+// refuses the legacy default stream, so the batch runs on another that waits for it and is waited for.
 //
 // expected: no launch, so nothing for ncu and no rule to name it. The copy engine starts a copy in a microsecond or so
-//   whatever its size: 0.2 to 1 s for 262,144 of them, below 1 GB/s, and longer to enqueue than the bench holds a stream:
-//   samples are late, and the driver's own time on the host is not in the others. 1,024 tokens can be timed.
+//   whatever its size: 0.2 to 1 s for 262,144 of them, below 1 GB/s, and longer to enqueue than the bench holds a
+//   stream: samples are late, and the driver's own time on the host is not in the others. 1,024 tokens can be timed.
 #include <cuda_runtime.h>
 #include <vector>
 

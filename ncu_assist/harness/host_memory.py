@@ -46,8 +46,12 @@ class Placement:
         """Return what is known of the memory and of its way to the GPU, None if nothing was placed."""
         if self._noted is None:
             return None
-        ways = {"gpu_node": gpu.gpu_node, "pcie_generation": gpu.pcie_generation, "pcie_lanes": gpu.pcie_lanes}
-        return replace(self._noted, **ways)
+        return replace(
+            self._noted,
+            gpu_node=gpu.gpu_node,
+            pcie_generation=gpu.pcie_generation,
+            pcie_lanes=gpu.pcie_lanes,
+        )
 
     def _note(self, name: str, tensor: Any, is_pinned: bool) -> None:
         old = self._noted or HostMemory((), True)

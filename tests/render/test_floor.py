@@ -36,7 +36,8 @@ def test_of_bytes_from_the_host_it_is_the_link_whatever_a_device_copy_took(copy_
 def test_without_a_measured_link_it_says_so() -> None:
     assert floor_words(_row(100_000_000), None) == f"not known for 100 MB from the host; {UNMEASURED}"
     beside = floor_words(_row(100_000_000, link_ns=2e6), ceilings())
-    assert beside == (f"not known for 100 MB from the host; the copy engine takes 2 ms for them, 2.00x away; {UNMEASURED}")
+    engine = "the copy engine takes 2 ms for them, 2.00x away"
+    assert beside == f"not known for 100 MB from the host; {engine}; {UNMEASURED}"
 
 
 def test_of_what_was_not_timed_there_is_none() -> None:

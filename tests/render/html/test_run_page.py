@@ -284,6 +284,20 @@ def test_a_failed_check_stands_above_all(tmp_path: Path) -> None:
     assert "worst error 3.0 at [7]" in text
 
 
+def test_inputs_in_memory_of_the_host_stand_on_the_page_and_bound_its_floor(tmp_path: Path) -> None:
+    workload = record.WorkloadFacts("small", "float32", {"n": 1024}, 300_000_000, 0, 110_000_000)
+    memory = record.HostMemory((EVIL,), True, (0, 1), 0, None, 5, 16)
+    run = make_run(workloads=(workload,), host_memory=memory)
+    samples = samples_frame(times(4e6, 1))
+    text = run_page(save_run(Store(tmp_path), run, metrics_frame({}), samples), Store(tmp_path))
+    assert "Memory of the host" in text
+    assert "PCIe generation 5, 16 lanes" in text
+    assert "Floor: 1.99 ms, 110 MB from the host at 55.2 GB/s, measured on another NVIDIA H200, 2" in text
+    assert "of 110 MB that must cross" in text
+    assert "300 MB that must move" not in text
+    assert EVIL not in text
+
+
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page with text from outside in every place that takes any."""
