@@ -9,7 +9,7 @@ import torch
 
 from ncu_assist.backends.base import Call
 from ncu_assist.harness import accelerator
-from ncu_assist.harness.buffers import INPUT_GUARD, OUTPUT_GUARD, Guarded, bits, guarded
+from ncu_assist.harness.buffers import INPUT_GUARD, OUTPUT_GUARD, Guarded, bits, guarded, same_bits
 from ncu_assist.harness.compare import unravel
 from ncu_assist.harness.problem import Problem, Tensors
 
@@ -50,10 +50,11 @@ class Buffers:
             if fault:
                 return fault
         for buffer, source in zip(self.guarded_inputs, _tensors(inputs), strict=True):
+            if same_bits(buffer.tensor, source):
+                continue
             changed = (bits(buffer.tensor) != bits(source)).nonzero()
-            if changed.numel():
-                place = list(unravel(int(changed[0]), tuple(source.shape)))
-                return f"input '{buffer.name}' was modified: {changed.numel()} elements, first at {place}"
+            place = list(unravel(int(changed[0]), tuple(source.shape)))
+            return f"input '{buffer.name}' was modified: {changed.numel()} elements, first at {place}"
         return ""
 
     def equal(self, results: Tensors) -> bool:

@@ -132,6 +132,21 @@ def test_guard_zones_are_pinned_with_the_input(monkeypatch: pytest.MonkeyPatch) 
     assert asked == [True, False]
 
 
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.float16, torch.float32, torch.int64])
+@pytest.mark.parametrize("size", [0, 1, 3, 8, 1000])
+def test_bits_are_compared_in_the_widest_integers(dtype: Any, size: int) -> None:
+    whole = torch.arange(size + 1).to(dtype)
+    for start in (0, 1):
+        one = whole[start : start + size]
+        assert buffers.same_bits(one, one.clone())
+        for place in range(0, size, 7):
+            other = one.clone()
+            other[place] += 1
+            assert not buffers.same_bits(one, other)
+    nan = torch.full((size,), float("nan"))
+    assert buffers.same_bits(nan, nan.clone())
+
+
 def test_a_host_input_that_is_no_tensor_is_the_references_fault(tmp_path: Path) -> None:
     problem = _problem(tmp_path)
     problem.kernel.reference.write_text("def make_inputs(w, s, d):\n    return (7,)\n")
