@@ -97,3 +97,11 @@ def test_the_first_workload_with_counters_where_the_default_has_none(tmp_path: P
     odd = record.WorkloadFacts("odd", "float32", {"n": 1000}, 8000, 1000)
     project = made_project(tmp_path, workloads=(odd,), launches=(launch(workload="odd"),), checks=(), timed=False)
     assert evidence(project, "add_one/v1").workload == "odd"
+
+
+def test_a_kernel_with_inputs_in_memory_of_the_host(tmp_path: Path) -> None:
+    project = made_project(tmp_path)
+    toml = project.kernels / "add_one" / "kernel.toml"
+    toml.write_text(toml.read_text().replace("[outputs]", '[host]\ninputs = ["x"]\nbytes = "4 * n"\n\n[outputs]'))
+    with pytest.raises(UsageProblem, match="drafts of add_one cannot be examined: x lies in memory of the host"):
+        evidence(project, "add_one/v1")
