@@ -33,7 +33,7 @@ def test_json(run: Run, recorded: Path) -> None:
 def test_a_changed_source_is_not_measured(run: Run, recorded: Path) -> None:
     path = recorded / "kernels" / "lightning_decode" / "v7_registers_128bit.cu"
     path.write_text(path.read_text() + "\nint more;\n")
-    versions = run("list", "--json").json["kernels"][0]["versions"]
+    versions = run("list", "lightning_decode", "--json").json["kernels"][0]["versions"]
     assert {v["version"]: v["status"] for v in versions}["v7_registers_128bit"] == "not measured"
 
 
