@@ -1,0 +1,74 @@
+// CUDA C++ for a host compiler: a launch runs its blocks one after the other, the threads of a block as real threads where
+// they meet at __syncthreads(). Enough for kernels without warp intrinsics.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+#include <pthread.h>
+
+#undef __global__
+#undef __device__
+#undef __shared__
+#undef __launch_bounds__
+#undef __grid_constant__
+#define __global__
+#define __device__
+#define __shared__ static
+#define __launch_bounds__(...)
+#define __grid_constant__
+#define cudaGetLastError() cudaSuccess
+
+static thread_local uint3 blockIdx, threadIdx;
+static dim3 gridDim, blockDim;
+static pthread_barrier_t meeting;
+
+inline void __syncthreads() { pthread_barrier_wait(&meeting); }
+inline float __uint_as_float(unsigned x) { float y; std::memcpy(&y, &x, 4); return y; }
+inline unsigned __float_as_uint(float x) { unsigned y; std::memcpy(&y, &x, 4); return y; }
+template <typename T> T __ldcs(const T* address) { return *address; }
+template <typename T> void __stcs(T* address, T value) { *address = value; }
+inline void sincospif(float x, float* sine, float* cosine) {
+    *sine = static_cast<float>(std::sin(M_PI * static_cast<double>(x)));
+    *cosine = static_cast<float>(std::cos(M_PI * static_cast<double>(x)));
+}
+
+template <typename Body>
+void each_thread(Body body) {
+    const unsigned count = blockDim.x * blockDim.y;
+    const auto one = [&](uint3 block, unsigned i) {
+        blockIdx = block;
+        threadIdx = {i % blockDim.x, i / blockDim.x, 0};
+        body();
+    };
+    const uint3 block = blockIdx;
+#ifdef MEETING
+    pthread_barrier_init(&meeting, nullptr, count);
+    std::vector<std::thread> threads;
+    for (unsigned i = 0; i < count; ++i) threads.emplace_back(one, block, i);
+    for (std::thread& thread : threads) thread.join();
+    pthread_barrier_destroy(&meeting);
+#else
+    for (unsigned i = 0; i < count; ++i) one(block, i);
+#endif
+}
+
+// kernel<<<grid, block, 0, stream>>>(arguments) is written emulated(kernel, grid, block)(arguments).
+template <typename... A>
+auto emulated(void (*kernel)(A...), dim3 grid, dim3 block) {
+    return [=](A... arguments) {
+        gridDim = grid;
+        blockDim = block;
+        for (unsigned y = 0; y < grid.y; ++y) {
+            for (unsigned x = 0; x < grid.x; ++x) {
+                blockIdx = {x, y, 0};
+                each_thread([&] { kernel(arguments...); });
+            }
+        }
+    };
+}

@@ -1,0 +1,80 @@
+"""CUDA C versions compiled for the host, so that their indices are proved without a GPU."""
+
+from __future__ import annotations
+
+import functools
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ncu_assist.backends.base import Call
+from ncu_assist.backends.launcher import load_launcher
+from ncu_assist.backends.nvcc import find_nvcc
+from ncu_assist.backends.python import import_file
+from ncu_assist.errors import EnvironmentProblem
+from ncu_assist.spec import Kernel, Version, Workload
+from ncu_assist.spec_file import read_kernel
+
+KERNELS = Path(__file__).parents[2] / "kernels"
+HEADER = Path(__file__).parent / "emulation.h"
+LAUNCH = re.compile(r"(\S+)<<<(.+), (.+), 0, stream>>>\(")
+INCLUDED_FROM = re.compile(r'-I"?([^"\s]+)')
+_built: dict[str, Path] = {}  # by code: several tests look at the same version
+
+
+def load_for_host(kernel: Kernel, version: Version, folder: Path, **constants: int) -> Call:
+    """Return a CUDA C version as a call on tensors of the host, with some of its constants changed.
+
+    Skips where there is no compiler or no CUDA header.
+    """
+    code = version.path.read_text(encoding="utf-8")
+    for name, value in constants.items():
+        code, found = re.subn(rf"(constexpr [\w ]+? {name} = )[^;]+;", rf"\g<1>{value};", code)
+        assert found, f"{version.name} has no constant {name}"
+    code, launches = LAUNCH.subn(r"emulated(\1, \2, \3)(", code)
+    assert launches, f"{version.name} launches nothing"
+    if code not in _built:
+        _built[code] = _compiled(code, folder / version.name)
+    return load_launcher(_built[code], kernel)
+
+
+def problem(kernel: Kernel, dtype: str, **integers: int) -> Any:
+    """Return a workload of the kernel that its kernel.toml need not have, on the host."""
+    from ncu_assist.harness.problem import Problem
+
+    return Problem(kernel, Workload("made", dtype, integers, False), import_file(kernel.reference), "cpu")
+
+
+def versions(name: str, suffix: str = ".cu") -> list[Version]:
+    """Return the versions of a kernel in one language, without those that launch through a library."""
+    found = [v for v in read_kernel(KERNELS / name).versions if v.path.suffix == suffix]
+    return [v for v in found if suffix != ".cu" or "<<<" in v.path.read_text(encoding="utf-8")]
+
+
+def _compiled(code: str, stem: Path) -> Path:
+    compiler = shutil.which("g++")
+    if compiler is None:
+        pytest.skip("no g++")
+    source, library = stem.with_suffix(".cpp"), stem.with_suffix(".so")
+    source.write_text(f'#include "{HEADER}"\n{code}', encoding="utf-8")
+    flags = ["-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-pthread"]
+    flags += ["-DMEETING"] if "__syncthreads" in code else []
+    subprocess.run([compiler, *flags, f"-I{_headers()}", source, "-o", library], check=True, timeout=120)
+    return library
+
+
+@functools.cache
+def _headers() -> Path:
+    """The folder that nvcc takes cuda_fp16.h from: a wrapper may stand before nvcc, so it is asked."""
+    try:
+        argv = [find_nvcc().path, "--dryrun", "-E", "-x", "cu", "/dev/null"]
+    except EnvironmentProblem as missing:
+        pytest.skip(missing.message)
+    asked = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    folders = [Path(folder) for folder in INCLUDED_FROM.findall(asked.stderr)]
+    found = [folder for folder in folders if (folder / "cuda_fp16.h").is_file()]
+    return found[0] if found else pytest.skip("no CUDA headers beside nvcc")

@@ -1,0 +1,122 @@
+"""rope: the reference against complex numbers, the versions in torch, the CUDA versions' own code run on the host."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from emulation import KERNELS, load_for_host, problem, versions
+
+torch = pytest.importorskip("torch")
+
+from ncu_assist.backends import BACKENDS  # noqa: E402
+from ncu_assist.harness.check import check  # noqa: E402
+from ncu_assist.harness.compare import compare  # noqa: E402
+from ncu_assist.spec import Version  # noqa: E402
+from ncu_assist.spec_file import read_kernel  # noqa: E402
+
+KERNEL = read_kernel(KERNELS / "rope")
+WIDTHS = {"float32": 4, "bfloat16": 2}
+SEEDS = (1, 2, 3)
+NAMES = ("heads", "seq", "dim", "first_position", "theta")
+START = (3, 5, 128, 0, 10_000)
+FAR = (2, 3, 64, (1 << 18) - 3, 500_000)  # beyond 2^17
+ODD_SIZES = (7, 3, 96, 1 << 17, 10_000)
+MANY_HEADS = (67, 1, 32, 4095, 10_000)
+NOTHING = (0, 4, 64, 0, 10_000)
+SHAPES = (START, FAR, ODD_SIZES, MANY_HEADS, NOTHING)
+
+
+def _problem(dtype: str, shape: tuple[int, ...]) -> Any:
+    return problem(KERNEL, dtype, width=WIDTHS[dtype], **dict(zip(NAMES, shape, strict=True)))
+
+
+def _named(version: Version) -> str:
+    return version.short
+
+
+def _turned(q: Any, first: int, theta: int) -> Any:
+    """The same as products of complex numbers, in extended precision, angles reduced before the exponential."""
+    heads, seq, dim = q.shape
+    pairs = q.numpy().astype(np.longdouble).reshape(heads, seq, 2, dim // 2)
+    exponents = -np.arange(dim // 2, dtype=np.longdouble) * 2 / dim
+    angles = np.outer(np.arange(first, first + seq, dtype=np.longdouble), np.longdouble(theta) ** exponents)
+    angles = np.fmod(angles, 2 * np.arctan2(np.longdouble(0), np.longdouble(-1)))
+    turned = (pairs[:, :, 0] + 1j * pairs[:, :, 1]) * np.exp(1j * angles)
+    return torch.from_numpy(np.concatenate((turned.real, turned.imag), axis=-1).astype(np.float64))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_reference_multiplies_complex_numbers(shape: tuple[int, ...]) -> None:
+    one = _problem("float32", shape)
+    inputs = one.inputs(5)
+    (expected,) = one.expected(inputs)
+    assert expected.dtype == torch.float64
+    assert torch.allclose(expected, _turned(*inputs), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("first", [8192 - 16, (1 << 18) - 16])
+def test_angles_kept_in_float32_are_refused(first: int) -> None:
+    one = _problem("float32", (8, 16, 128, first, 10_000))
+    q, _, theta = inputs = one.inputs(1)
+    inverse = 1.0 / theta ** (torch.arange(0, 128, 2).float() / 128)
+    angles = torch.outer(torch.arange(first, first + 16).float(), inverse)
+    low, high = q.chunk(2, dim=-1)
+    cos, sin = angles.cos(), angles.sin()
+    drifted = torch.cat((low * cos - high * sin, high * cos + low * sin), dim=-1)
+    tolerance = KERNEL.tolerances["float32"]
+    assert compare(drifted, one.expected(inputs)[0], tolerance).reason("out", tolerance) != ""
+
+
+@pytest.mark.parametrize("dtype", WIDTHS)
+@pytest.mark.parametrize("short", ["v0", "v1"])
+def test_a_torch_version(short: str, dtype: str) -> None:
+    call = BACKENDS["python"].load(KERNEL.version(short).path, KERNEL)
+    for shape in SHAPES:
+        assert check(call, _problem(dtype, shape), SEEDS, 1).reason == "", shape
+
+
+@pytest.mark.parametrize("version", versions("rope"), ids=_named)
+def test_a_cuda_version_on_the_host(version: Version, tmp_path: Path) -> None:
+    call = load_for_host(KERNEL, version, tmp_path)
+    shapes = [shape for shape in SHAPES if shape != MANY_HEADS or version.short != "v5"]  # a block a head: slow here
+    for dtype in WIDTHS:
+        for shape in shapes:
+            outcome = check(call, _problem(dtype, shape), SEEDS, 1)
+            assert outcome.reason == "", (dtype, shape)
+            assert dtype != "float32" or (outcome.norm_error or 0.0) < 1e-7
+
+
+@pytest.mark.parametrize("dtype", WIDTHS)
+@pytest.mark.parametrize("shape", [(43, 3, 64, 100, 10_000), (9, 40, 128, 1 << 17, 10_000), (130, 2, 128, 0, 10_000)])
+def test_a_thread_walks_through_heads(shape: tuple[int, ...], dtype: str, tmp_path: Path) -> None:
+    call = load_for_host(KERNEL, KERNEL.version("v6"), tmp_path, FEW_BLOCKS=0, MANY_BLOCKS=2)
+    assert check(call, _problem(dtype, shape), (1, 2), 0).reason == ""
+
+
+@pytest.mark.parametrize("dtype", WIDTHS)
+@pytest.mark.parametrize("dim", [2, 6, 40, 512])
+def test_any_even_dim(dim: int, dtype: str, tmp_path: Path) -> None:
+    call = load_for_host(KERNEL, KERNEL.version("v6"), tmp_path)
+    assert check(call, _problem(dtype, (3, 5, dim, 1000, 10_000)), SEEDS, 0).reason == ""
+
+
+def test_any_address(tmp_path: Path) -> None:
+    call = load_for_host(KERNEL, KERNEL.version("v6"), tmp_path)
+    one = _problem("bfloat16", (2, 3, 64, 1000, 10_000))
+    q, first, theta = one.inputs(1)
+    moved = torch.cat((torch.zeros(1, dtype=q.dtype), q.flatten()))[1:].view(q.shape)
+    out = torch.zeros_like(q)
+    call((moved, first, theta), (out,), one.workload.integers)
+    assert compare(out, one.expected((q, first, theta))[0], KERNEL.tolerances["bfloat16"]).wrong == 0
+
+
+@pytest.mark.parametrize("version", versions("rope"), ids=_named)
+def test_what_a_version_cannot_serve_is_refused(version: Version, tmp_path: Path) -> None:
+    call = load_for_host(KERNEL, version, tmp_path)
+    for changed in ({"dim": 7}, {"width": 8}, {"theta": 0}):
+        one = _problem("float32", START)
+        with pytest.raises(RuntimeError, match="returned"):
+            call((torch.zeros(8), 0, 1), (torch.zeros(8),), {**one.workload.integers, **changed})

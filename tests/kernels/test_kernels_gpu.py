@@ -1,0 +1,84 @@
+"""Every version of every kernel at every workload on a GPU, and sizes that a ladder has no room for."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from emulation import KERNELS
+
+from ncu_assist.backends import build_versions
+from ncu_assist.executors.local import Local
+from ncu_assist.harness.client import measure
+from ncu_assist.harness.request import Settings, new_request
+from ncu_assist.spec import Kernel, Workload
+from ncu_assist.spec_file import read_kernel
+
+pytestmark = [pytest.mark.gpu, pytest.mark.timeout(1800)]
+
+NAMES = sorted(f.parent.name for f in KERNELS.glob("*/kernel.toml"))
+SEEDS = 3
+SILENT_S = 180.0  # the largest size with its float64 reference, or a compilation by torch
+ADD = ({"width": 4, "block": 256, "dtype": "float32"}, {"width": 2, "block": 256, "dtype": "float16"})
+ROPE = ({"width": 4, "dtype": "float32"}, {"width": 2, "dtype": "bfloat16"})
+FAR = {"first_position": (1 << 20) - 100, "theta": 500_000}
+NEAR = {"first_position": 0, "theta": 10_000}
+MADE: dict[str, list[dict[str, object]]] = {
+    "elementwise_add": [{**kind, "n": n} for kind in ADD for n in (0, 1, 31, 1_000_003, (1 << 26) + 4099)],
+    "rope": [
+        {**kind, **place, "heads": heads, "seq": seq, "dim": dim}
+        for kind in ROPE
+        for place in (NEAR, FAR)
+        for heads, seq, dim in ((0, 5, 128), (1, 1, 64), (37, 101, 96), (5, 4099, 256))
+    ],
+}
+SWEEP = [{**ADD[1], "n": 1_000_003, "block": block} for block in (32, 64, 128, 512, 1024)]
+
+
+def _check(kernel: Kernel, workloads: tuple[Workload, ...], work: Path, versions: tuple[str, ...] = ()) -> None:
+    outcomes = build_versions(kernel, kernel.select_versions(versions), work)
+    assert {v: o.log for v, o in outcomes.items() if o.artifact is None} == {}
+    request = new_request(kernel, outcomes, workloads, Settings(stages=("check",), trials=SEEDS), work)
+    measured = measure(request, Local(), lambda event: None, SILENT_S)
+    assert measured.failures == {}
+    wrong = {(v, c.workload): c.reason for v, checks in measured.checks.items() for c in checks if not c.passed}
+    assert wrong == {}
+    seen = {(v, c.workload) for v, checks in measured.checks.items() for c in checks}
+    chosen = [v for v in kernel.versions if v.name in outcomes]
+    assert seen == {(v.name, w.name) for v in chosen for w in workloads if v.serves(w)}
+    assert all(len(c.seeds) == SEEDS for checks in measured.checks.values() for c in checks)
+
+
+def _with(name: str, made: list[dict[str, object]], root: Path) -> tuple[Kernel, tuple[Workload, ...]]:
+    """A copy of a kernel folder with more workloads, and those."""
+    folder = root / "kernels" / name
+    shutil.copytree(KERNELS / name, folder)
+    lines = [f"[workloads.made{i}]\n" + "".join(f"{k} = {v!r}\n" for k, v in one.items()) for i, one in enumerate(made)]
+    with (folder / "kernel.toml").open("a") as file:
+        file.write("\n" + "\n".join(lines))
+    kernel = read_kernel(folder)
+    return kernel, tuple(w for w in kernel.workloads if w.name.startswith("made"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_version_at_every_workload(name: str, tmp_path: Path) -> None:
+    kernel = read_kernel(KERNELS / name)
+    _check(kernel, kernel.workloads, tmp_path)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_sizes_that_no_tile_divides(name: str, tmp_path: Path) -> None:
+    kernel, workloads = _with(name, MADE[name], tmp_path)
+    _check(kernel, workloads, tmp_path)
+
+
+def test_every_block_size_of_the_sweep(tmp_path: Path) -> None:
+    kernel, workloads = _with("elementwise_add", SWEEP, tmp_path)
+    _check(kernel, workloads, tmp_path, ("v9",))
+
+
+def test_any_even_dim(tmp_path: Path) -> None:
+    made = [{**kind, **FAR, "heads": 9, "seq": 33, "dim": dim} for kind in ROPE for dim in (2, 6, 40, 512)]
+    kernel, workloads = _with("rope", made, tmp_path)
+    _check(kernel, workloads, tmp_path, ("v6",))
