@@ -1,6 +1,9 @@
 """Record a kernel's whole ladder on this GPU, every version on every workload, as runs that may be shipped.
 
-usage: python benchmarks/record_archive.py KERNEL TARGET_FOLDER
+usage: python benchmarks/record_archive.py KERNEL TARGET_FOLDER [WORKLOAD …]
+
+Counters are taken on the workloads named, on all without any: the full set takes about two seconds a launch. A version
+whose calls launch no kernel is recorded with its check and its times.
 """
 
 from __future__ import annotations
@@ -9,11 +12,13 @@ import sys
 from pathlib import Path
 
 from ncu_assist.ncu.command import ProfileOptions
-from ncu_assist.pipeline.measuring import measure
+from ncu_assist.outcome import VersionOutcome
+from ncu_assist.pipeline.measuring import Job, measure
 from ncu_assist.pipeline.planning import Wish, plan
+from ncu_assist.pipeline.profiling import NO_KERNEL
 from ncu_assist.pipeline.recording import record
 from ncu_assist.project import find_project
-from ncu_assist.store import Store
+from ncu_assist.store import Store, StoredRun
 
 
 class Speak:
@@ -26,18 +31,30 @@ class Speak:
         return
 
 
-def main(kernel: str, target: Path) -> int:
+def main(kernel: str, target: Path, counted: tuple[str, ...]) -> int:
     project = find_project(Path.cwd())
-    job = plan(project, Wish(kernel, workload="all"), ("check", "bench"), ProfileOptions())
+    wish = Wish(kernel, workload="all", counted=counted)
+    job = plan(project, wish, ("check", "bench"), ProfileOptions())
     outcome = measure(job, Speak())
     for version in outcome.versions:
-        if version.run is not None and not version.failure:
-            stored = record(version.run, Store(target), job.kernel.default_workload.name)
-            sys.stdout.write(f"{stored.reference}\n")
-        else:
+        if version.failure:
             sys.stderr.write(f"{version.version}: {version.failure}\n")
+        if version.run is not None and _may_be_shipped(version):
+            stored = record(version.run, Store(target), _reported(job, version.run))
+            sys.stdout.write(f"{stored.reference}\n")
     return outcome.exit_code
 
 
+def _may_be_shipped(version: VersionOutcome) -> bool:
+    return version.failure in ("", NO_KERNEL)
+
+
+def _reported(job: Job, stored: StoredRun) -> str:
+    """Return the workload whose launches the report keeps: the default one, else the first that was profiled."""
+    profiled = [launch.workload for launch in stored.run.launches]
+    default = job.kernel.default_workload.name
+    return default if default in profiled or not profiled else str(profiled[0])
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], Path(sys.argv[2])))
+    sys.exit(main(sys.argv[1], Path(sys.argv[2]), tuple(sys.argv[3:])))

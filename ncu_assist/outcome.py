@@ -21,12 +21,16 @@ EVERY_DRAFT_REJECTED, UNPROVEN = 3, 4  # exit codes (design.md, Contracts)
 
 @dataclass(frozen=True)
 class VersionOutcome:
-    """One version: its run, or why there is none. A run with a ``failure`` holds what was finished before it."""
+    """One version: its run, or why there is none. A run with a ``failure`` holds what was finished before it.
+
+    ``unserved`` are the workloads asked for that are not for this version.
+    """
 
     version: str
     run: StoredRun | None
     failure: str = ""
     failure_code: int = StageFailed.exit_code
+    unserved: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -47,13 +51,17 @@ class Outcome:
 
 @dataclass(frozen=True)
 class KernelListing:
-    """What `list` shows of a kernel: its versions, each with the run that shows it as it is now, if there is one."""
+    """What `list` shows of a kernel: its versions, each with the run that shows it as it is now, if there is one.
+
+    ``only`` has the workloads that are for some versions only, with those.
+    """
 
     kernel: str
     summary: str  # empty for a foreign program, which has no folder
     workloads: tuple[str, ...]
     default_workload: str | None
     versions: tuple[VersionOutcome, ...]
+    only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

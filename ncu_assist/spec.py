@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,12 +54,16 @@ class HostInputs:
 
 @dataclass(frozen=True)
 class Workload:
-    """One problem size: its name, the dtype its inputs have, and its integers by name."""
+    """One problem size: its name, the dtype its inputs have, and its integers by name.
+
+    ``versions`` are those that it is for, as kernel.toml calls them; empty: every version that serves its dtype.
+    """
 
     name: str
     dtype: str
     integers: dict[str, int]
     default: bool
+    versions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,9 @@ class Version:
         return f"v{self.number}"
 
     def serves(self, workload: Workload) -> bool:
-        return not self.dtypes or workload.dtype in self.dtypes
+        """Tell whether a workload is for this version: of a dtype that it serves, and not for others alone."""
+        is_for_it = not workload.versions or not {self.short, self.name}.isdisjoint(workload.versions)
+        return is_for_it and (not self.dtypes or workload.dtype in self.dtypes)
 
 
 @dataclass(frozen=True)
@@ -147,6 +154,11 @@ class Kernel:
             known = ["all", *(w.name for w in self.workloads)]
             raise UsageProblem(f"{self.name} has no workload '{name}'", did_you_mean(name, known))
         return found
+
+
+def unserved(version: Version, workloads: Iterable[Workload]) -> tuple[str, ...]:
+    """Return the names of the workloads that are not for a version."""
+    return tuple(workload.name for workload in workloads if not version.serves(workload))
 
 
 def source_sha256(path: Path) -> str:

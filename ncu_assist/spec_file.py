@@ -39,11 +39,17 @@ def load_kernel(project: Project, name: str) -> Kernel:
     names = kernel_names(project)
     if name not in names:
         raise UsageProblem(f"there is no kernel '{name}'", did_you_mean(name, names))
-    return read_kernel(project.kernels / name)
+    kernel = read_kernel(project.kernels / name)
+    for workload in kernel.workloads:
+        _check_versions(kernel, workload)
+    return kernel
 
 
 def read_kernel(folder: Path) -> Kernel:
-    """Return a kernel folder as data; raises UsageProblem as load_kernel does."""
+    """Return a kernel folder as data; raises UsageProblem as load_kernel does.
+
+    The folder may hold some of the kernel's versions only, as that of a draft's proof does.
+    """
     try:
         return _read(folder)
     except NcuAssistError as error:
@@ -130,6 +136,7 @@ def _workload(name: str, value: Any) -> Workload:
     where = f"workload '{name}'"
     table = dict(_table(value, where))
     dtype, default = table.pop("dtype", None), table.pop("default", False)
+    versions = table.pop("versions", None)
     if not isinstance(dtype, str):
         raise UsageProblem(f"{where} lacks the key 'dtype'", 'e.g. dtype = "float32"')
     if not isinstance(default, bool):
@@ -137,7 +144,30 @@ def _workload(name: str, value: Any) -> Workload:
     for key, number in table.items():
         if isinstance(number, bool) or not isinstance(number, int) or number < 0:
             raise UsageProblem(f"{where}: '{key}' must be a whole number, not {number!r}")
-    return Workload(name, _dtype(dtype, where), table, default)
+    return Workload(name, _dtype(dtype, where), table, default, _for_versions(versions, default, where))
+
+
+def _for_versions(names: Any, default: bool, where: str) -> tuple[str, ...]:
+    """Return the versions that a workload is for; none where it is for all."""
+    if names is None:
+        return ()
+    if not isinstance(names, list) or not names:
+        raise UsageProblem(f"{where}: 'versions' must be a list of versions, not {names!r}", 'e.g. versions = ["v9"]')
+    if default:
+        raise UsageProblem(f"{where} is the default one, on which all versions are compared: it takes no 'versions'")
+    return _names(names, f"{where}.versions")
+
+
+def _check_versions(kernel: Kernel, workload: Workload) -> None:
+    """Raise UsageProblem if a workload is for a version that is not there, or that does not serve its dtype."""
+    for name in workload.versions:
+        where = f"{kernel.name}/{FILE}: workload '{workload.name}'"
+        try:
+            version = kernel.version(name)
+        except UsageProblem as error:
+            raise UsageProblem(f"{where} is for '{name}', which is no version", error.hint) from error
+        if not version.serves(workload):
+            raise UsageProblem(f"{where} is for '{name}', which does not serve {workload.dtype}")
 
 
 def _table(value: Any, where: str) -> dict[str, Any]:

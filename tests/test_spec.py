@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,52 @@ def test_a_version_says_which_dtypes_it_serves(tmp_path: Path) -> None:
     k = read_kernel(write_kernel(tmp_path, {"v1_half.cu": "// idea\n// dtypes: float16, bfloat16\n"}))
     assert k.versions[0].dtypes == ("float16", "bfloat16")
     assert not k.versions[0].serves(k.default_workload)
+
+
+TWO = {"v0_torch.py": PYTHON_VERSION, "v9_block.py": PYTHON_VERSION}
+ODD = 'n = 1000\ndtype = "float32"\n'
+
+
+def test_a_workload_may_be_for_some_versions_only(tmp_path: Path) -> None:
+    for names in ('["v9"]', '["v9_block"]', '["v9", "v9_block"]'):
+        write_kernel(tmp_path, TWO, TOML.replace(ODD, f"{ODD}versions = {names}\n"))
+        k = load_kernel(Project(tmp_path), "add_one")
+        small, odd = k.workloads
+        assert [v.serves(small) for v in k.versions] == [True, True]
+        assert [v.serves(odd) for v in k.versions] == [False, True]
+        assert odd.integers == {"n": 1000}
+
+
+def test_a_folder_with_some_of_the_versions_can_be_read(tmp_path: Path) -> None:
+    """That of a draft's proof has its parent and the draft, and the whole kernel.toml."""
+    k = read_kernel(write_kernel(tmp_path, toml=TOML.replace(ODD, f'{ODD}versions = ["v9"]\n')))
+    assert not k.versions[0].serves(k.workloads[1])
+
+
+@pytest.mark.parametrize(
+    ("versions", "words", "hint"),
+    [
+        ('["v8"]', r"add_one/kernel.toml: workload 'odd' is for 'v8', which is no version", "did you mean 'v9'"),
+        ('["v9", "v9"]', "list of different names", ""),
+        ("[9]", "list of different names", ""),
+        ("[]", "must be a list of versions", r'e.g. versions = \["v9"\]'),
+        ('"v9"', "must be a list of versions", ""),
+        ('["v9"]\ndefault = true', "is the default one", ""),
+    ],
+)
+def test_wrong_versions_of_a_workload_are_a_usage_error(tmp_path: Path, versions: str, words: str, hint: str) -> None:
+    toml = TOML.replace("default = true", "") if "default" in versions else TOML
+    write_kernel(tmp_path, TWO, toml.replace(ODD, f"{ODD}versions = {versions}\n"))
+    with pytest.raises(UsageProblem, match=words) as caught:
+        load_kernel(Project(tmp_path), "add_one")
+    assert re.search(hint, caught.value.hint)
+
+
+def test_a_workload_for_a_version_that_does_not_serve_its_dtype(tmp_path: Path) -> None:
+    half = "# dtypes: float16\n" + PYTHON_VERSION
+    write_kernel(tmp_path, {**TWO, "v9_block.py": half}, TOML.replace(ODD, f'{ODD}versions = ["v9"]\n'))
+    with pytest.raises(UsageProblem, match="is for 'v9', which does not serve float32"):
+        load_kernel(Project(tmp_path), "add_one")
 
 
 def test_the_source_hash_covers_included_files(tmp_path: Path) -> None:

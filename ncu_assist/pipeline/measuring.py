@@ -20,16 +20,17 @@ from ncu_assist.outcome import Outcome, VersionOutcome
 from ncu_assist.pipeline.archiving import Measurement, VersionResult, save
 from ncu_assist.pipeline.ncu_stage import Limits, NcuStage
 from ncu_assist.pipeline.profiling import Profiled, profile_versions
+from ncu_assist.pipeline.progress import Expected
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
 from ncu_assist.record import Bench
-from ncu_assist.spec import Kernel, Version, Workload
+from ncu_assist.spec import Kernel, Version, Workload, unserved
 from ncu_assist.store import Store
 
 
 @dataclass(frozen=True)
 class Job:
-    """What to measure. ``options`` None: no counters."""
+    """What to measure. ``options`` None: no counters; ``counted`` are the workloads to take them on, empty: all."""
 
     project: Project
     kernel: Kernel
@@ -38,6 +39,7 @@ class Job:
     settings: Settings
     options: ProfileOptions | None
     executor: Executor
+    counted: tuple[Workload, ...] = ()
 
     @property
     def command(self) -> str:
@@ -107,11 +109,14 @@ def _check_and_bench(job: Job, request: Request, reporter: Reporter) -> client.M
 
 
 def _profile(job: Job, request: Request, measured: client.Measured, reporter: Reporter) -> Profiled:
+    names = tuple(workload.name for workload in job.counted) or request.workloads
     wrong = tuple((v, c.workload) for v, checks in measured.checks.items() for c in checks if not c.passed)
-    right = {v: _launches_before(job, v) for v in request.versions if _is_right(v, measured)}
+    right = {version: _right_on(version, measured) & set(names) for version in request.versions}
+    expected = {v: Expected(len(on), _launches_before(job, v)) for v, on in right.items() if on}
     assert job.options is not None
     stage = ncu_stage(job.project, Path(request.out), job.executor, job.options)
-    return profile_versions(replace(request, skip=wrong), right, stage, job.project.settings.max_launches, reporter)
+    asked = replace(request, workloads=names, skip=wrong)
+    return profile_versions(asked, expected, stage, job.project.settings.max_launches, reporter)
 
 
 def _launches_before(job: Job, version: str) -> float:
@@ -128,9 +133,10 @@ def ncu_stage(project: Project, folder: Path, executor: Executor, options: Profi
     return NcuStage(project.root, Path(os.path.relpath(folder, project.root)), executor, options, limits)
 
 
-def _is_right(version: str, measured: client.Measured) -> bool:
-    """Return whether a version may be profiled: it got through, and was right on at least one workload."""
-    return version not in measured.failures and any(c.passed for c in measured.checks.get(version, ()))
+def _right_on(version: str, measured: client.Measured) -> set[str]:
+    """Return the workloads that a version may be profiled on: those where it was right, if it got through."""
+    checks = measured.checks.get(version, ()) if version not in measured.failures else ()
+    return {check.workload for check in checks if check.passed}
 
 
 def _save(
@@ -160,11 +166,19 @@ def _save(
             builds[version.name].log,
             measured.checks.get(version.name, ()),
             profiled.captures.get(version.name),
+            _counted_on(job),
         )
         failure = _failure(version.name, builds, measured, profiled)
         run = save(store, shared, result) if result.checks or result.capture else None
-        rows.append(VersionOutcome(version.name, run, failure))
+        rows.append(VersionOutcome(version.name, run, failure, unserved=unserved(version, job.workloads)))
     return Outcome(job.kernel.name, tuple(w.name for w in job.workloads), "live", tuple(rows))
+
+
+def _counted_on(job: Job) -> tuple[str, ...]:
+    """Return a note on the workloads that counters were asked for, where that is not all that was measured."""
+    if job.options is None or not job.counted:
+        return ()
+    return (f"counters were taken on {', '.join(workload.name for workload in job.counted)} only",)
 
 
 def _failure(version: str, builds: dict[str, BuildOutcome], measured: client.Measured, profiled: Profiled) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ncu_assist.diff import DiffOptions, diff_runs
+from ncu_assist.errors import UsageProblem
 from ncu_assist.executors import EXECUTORS
 from ncu_assist.harness.client import profile_command
 from ncu_assist.harness.request import Flush, Settings, Stage
@@ -17,15 +18,16 @@ from ncu_assist.pipeline.measuring import Job, measure, ncu_stage
 from ncu_assist.pipeline.replaying import replay, why_not_measurable
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
+from ncu_assist.spec import Kernel, Version, Workload
 from ncu_assist.spec_file import load_kernel
-from ncu_assist.store import Store
+from ncu_assist.store import Store, StoredRun
 
 
 @dataclass(frozen=True)
 class Wish:
     """What was asked for, by name. ``workload`` None is the default one; ``rounds`` None what the project says.
 
-    ``repeats`` is how often each call is profiled.
+    ``repeats`` is how often each call is profiled, ``counted`` the workloads to profile; empty: all that are measured.
     """
 
     kernel: str
@@ -34,10 +36,14 @@ class Wish:
     rounds: int | None = None
     flush: Flush = "read"
     repeats: int = 1
+    counted: tuple[str, ...] = ()
 
 
 def plan(project: Project, wish: Wish, stages: tuple[Stage, ...], options: ProfileOptions | None = None) -> Job:
-    """Return the job for a wish. Raises UsageProblem for a kernel, version or workload that does not exist."""
+    """Return the job for a wish.
+
+    Raises UsageProblem for a kernel, version or workload that does not exist, and where no workload is for a version.
+    """
     kernel = load_kernel(project, wish.kernel)
     settings = Settings(
         stages=stages,
@@ -47,7 +53,28 @@ def plan(project: Project, wish: Wish, stages: tuple[Stage, ...], options: Profi
         profile_repeats=wish.repeats,
     )
     versions, workloads = kernel.select_versions(wish.versions), kernel.select_workloads(wish.workload)
-    return Job(project, kernel, versions, workloads, settings, options, EXECUTORS["local"])
+    _check_served(kernel, versions, workloads)
+    counted = _counted(kernel, workloads, wish)
+    return Job(project, kernel, versions, workloads, settings, options, EXECUTORS["local"], counted)
+
+
+def _check_served(kernel: Kernel, versions: tuple[Version, ...], workloads: tuple[Workload, ...]) -> None:
+    """Raise UsageProblem if there is nothing to do: none of the workloads is for any of the versions."""
+    if any(version.serves(workload) for version in versions for workload in workloads):
+        return
+    names = ", ".join(version.short for version in versions)
+    where = " or ".join(workload.name for workload in workloads)
+    served = [workload.name for workload in kernel.workloads if any(version.serves(workload) for version in versions)]
+    raise UsageProblem(f"{where} is not for {kernel.name} {names}", f"--workload {served[0]}" if served else "")
+
+
+def _counted(kernel: Kernel, workloads: tuple[Workload, ...], wish: Wish) -> tuple[Workload, ...]:
+    """Return the workloads to take counters on, empty for all; raises UsageProblem for one that is not measured."""
+    chosen = tuple(workload for name in wish.counted for workload in kernel.select_workloads(name))
+    for workload in chosen:
+        if workload not in workloads:
+            raise UsageProblem(f"counters were asked for on {workload.name}, which is not measured", "--workload all")
+    return chosen
 
 
 def profile(project: Project, wish: Wish, options: ProfileOptions, reporter: Reporter) -> Outcome:
@@ -69,8 +96,13 @@ def bench(project: Project, wish: Wish, reporter: Reporter) -> Outcome:
     if not wish.versions:
         return outcome
     runs = [version.run for version in outcome.versions if version.run and version.run.run.bench]
-    asked = [(other, DiffOptions(name)) for other in runs[1:] for name in outcome.workloads]
-    return replace(outcome, diffs=tuple(diff_runs(runs[0], other, options) for other, options in asked))
+    asked = [(other, name) for other in runs[1:] for name in outcome.workloads if _both(runs[0], other, name)]
+    return replace(outcome, diffs=tuple(diff_runs(runs[0], other, DiffOptions(name)) for other, name in asked))
+
+
+def _both(one: StoredRun, other: StoredRun, workload: str) -> bool:
+    """Tell whether a workload is for both versions."""
+    return one.run.workload(workload) is not None and other.run.workload(workload) is not None
 
 
 def dry_run(project: Project, wish: Wish, options: ProfileOptions) -> str:

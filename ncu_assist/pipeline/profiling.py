@@ -15,7 +15,7 @@ from ncu_assist.harness.request import Request
 from ncu_assist.ncu import report_file
 from ncu_assist.pipeline.foreign_run import toolchain_of
 from ncu_assist.pipeline.ncu_stage import Capture, NcuStage
-from ncu_assist.pipeline.progress import RangeWatch
+from ncu_assist.pipeline.progress import Expected, RangeWatch
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.record import Device, Launch, Toolchain
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 STARTING = "ncu: starting"
+NO_KERNEL = "profile: it launched no kernel"  # a version that only copies, say
 
 
 @dataclass(frozen=True)
@@ -47,11 +48,11 @@ class Profiled:
 
 
 def profile_versions(
-    request: Request, expected: Mapping[str, float], stage: NcuStage, max_launches: int, reporter: Reporter
+    request: Request, expected: Mapping[str, Expected], stage: NcuStage, max_launches: int, reporter: Reporter
 ) -> Profiled:
     """Profile versions of a request in one ncu process; if that fails, each in its own.
 
-    ``expected`` names the versions, each with the launches that a call of it is thought to make, for the live estimate.
+    ``expected`` names the versions, each with what is thought to come of it, for the live estimate.
     Raises EnvironmentProblem for what would meet every version alike; what only one meets is in ``failures``.
     """
     request = replace(request, settings=replace(request.settings, stages=("profile",)))
@@ -71,7 +72,7 @@ def profile_versions(
 class _Attempt:
     request: Request
     stage: NcuStage
-    expected: Mapping[str, float]
+    expected: Mapping[str, Expected]
     max_launches: int
     reporter: Reporter
 
@@ -97,15 +98,16 @@ class _Attempt:
         part = only(self.request, versions)
         stage = replace(self.stage, work=_relative(Path(part.out), self.stage.root))
         repeats = part.settings.profile_repeats
-        expected = {version: repeats * self.expected.get(version, 1.0) for version in versions}
-        watch = RangeWatch(expected, len(part.workloads), repeats * self.max_launches, self.reporter)
+        once = {version: self.expected[version] for version in versions}
+        expected = {version: replace(one, launches=repeats * one.launches) for version, one in once.items()}
+        watch = RangeWatch(expected, repeats * self.max_launches, self.reporter)
         self.reporter.status(STARTING)
         try:
             shares = split(stage.run(profile_command(_relative(part.path, stage.root)), watch.line, watch.launch))
         except KeyboardInterrupt:
             return Profiled(_finished(stage, watch), watch.failures, interrupted=True)
         silent = [v for v in versions if v not in shares and v not in watch.failures]
-        failures = watch.failures | dict.fromkeys(silent, "profile: it launched no kernel")
+        failures = watch.failures | dict.fromkeys(silent, NO_KERNEL)
         return Profiled({version: shares[version] for version in versions if version in shares}, failures)
 
 

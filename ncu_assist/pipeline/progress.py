@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from ncu_assist.harness import events
 from ncu_assist.ncu.log import ProfiledLaunch
 from ncu_assist.pipeline.reporter import Reporter
 
 
-class RangeWatch:
-    """Follows the calls that ncu profiles: which version is at work, how many launches it made, which is finished.
+@dataclass(frozen=True)
+class Expected:
+    """What is thought to come of profiling a version: on how many workloads, with how many launches on each.
 
-    ``expected`` has the launches of one call of each version, as far as they are known from earlier runs: ncu takes
-    the same time for every launch, about two seconds with the full set, and a chain of ten takes ten times as long.
+    The launches are as far as they are known from earlier runs: ncu takes the same time for every launch, about two
+    seconds with the full set, and a chain of ten takes ten times as long.
     """
 
-    def __init__(self, expected: Mapping[str, float], workloads: int, max_launches: int, reporter: Reporter) -> None:
-        self._expected, self._workloads = expected, workloads
-        self._max_launches, self._reporter = max_launches, reporter
+    workloads: int = 1
+    launches: float = 1.0
+
+
+class RangeWatch:
+    """Follows the calls that ncu profiles: which version is at work, how many launches it made, which is finished."""
+
+    def __init__(self, expected: Mapping[str, Expected], max_launches: int, reporter: Reporter) -> None:
+        self._expected, self._max_launches, self._reporter = expected, max_launches, reporter
         self._started = time.monotonic()
         self._begun: list[str] = []
         self._ended: list[str] = []
@@ -53,10 +61,13 @@ class RangeWatch:
 
     def is_finished(self, version: str) -> bool:
         """Return whether a version was profiled on all its workloads."""
-        return self._ended.count(version) == self._workloads
+        return self._ended.count(version) == self._of(version).workloads
+
+    def _of(self, version: str) -> Expected:
+        return self._expected.get(version, Expected())
 
     def _show(self, step: str) -> None:
-        number, ranges = len(self._begun), len(self._expected) * self._workloads
+        number, ranges = len(self._begun), sum(one.workloads for one in self._expected.values())
         elapsed = time.monotonic() - self._started
         self._reporter.status(
             f"ncu: {number} of {ranges} · {self._name} · {step} · {elapsed:.0f}{self._estimate(elapsed)} s"
@@ -64,10 +75,10 @@ class RangeWatch:
 
     def _estimate(self, elapsed: float) -> str:
         """Return the whole time if launches go on as they did; nothing before the first is done."""
-        done = sum(self._expected.get(version, 1.0) for version in self._ended) + self._launches
+        done = sum(self._of(version).launches for version in self._ended) + self._launches
         if not self._begun or done == 0:
             return ""
         if len(self._ended) == len(self._begun):  # the launches of the last call are among the expected ones
             done -= self._launches
-        whole = sum(self._expected.values()) * self._workloads
+        whole = sum(one.launches * one.workloads for one in self._expected.values())
         return f" of about {max(elapsed, elapsed * whole / done):.0f}"

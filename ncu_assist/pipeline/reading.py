@@ -105,7 +105,8 @@ def _with_folder(project: Project, store: Store, name: str) -> KernelListing:
         return KernelListing(name, f"cannot be read: {error.message}", (), None, ())
     versions = tuple(VersionOutcome(v, run) for v, run in recorded_runs_matching(store, kernel).items())
     workloads = tuple(w.name for w in kernel.workloads)
-    return KernelListing(name, kernel.summary, workloads, kernel.default_workload.name, versions)
+    only = {w.name: w.versions for w in kernel.workloads if w.versions}
+    return KernelListing(name, kernel.summary, workloads, kernel.default_workload.name, versions, only)
 
 
 def _without_folder(store: Store, name: str) -> KernelListing:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 from ncu_assist.errors import DamagedData, EnvironmentProblem
 from ncu_assist.ncu.command import find_ncu
 from ncu_assist.outcome import Outcome, VersionOutcome
 from ncu_assist.pipeline.gpus import chosen_gpu, query_gpus
 from ncu_assist.pipeline.reporter import Reporter
-from ncu_assist.spec import Kernel, Version, Workload
+from ncu_assist.spec import Kernel, Version, Workload, unserved
 from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
 from ncu_assist.store.matching import newest_matching
 
@@ -39,7 +40,10 @@ def replay(
     A version without a run of its present source is ``not measured``. Raises EnvironmentProblem when nothing can be
     shown: no version has a run that holds one of the workloads; DamagedData when all that is left of them is damaged.
     """
-    rows = tuple(_row(store, kernel, version, {w.name for w in workloads}) for version in versions)
+    rows = tuple(
+        replace(_row(store, kernel, version, {w.name for w in workloads}), unserved=unserved(version, workloads))
+        for version in versions
+    )
     runs = [row.run for row in rows if row.run is not None]
     damages = [row.failure for row in rows if row.failure]
     if not runs and damages:

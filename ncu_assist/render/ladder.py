@@ -12,7 +12,7 @@ from ncu_assist.store import StoredRun, machine_hash, shown_source
 from ncu_assist.store.naming import is_called
 
 BASELINE = "v0"  # the library or framework version: the number to beat (design.md, A kernel folder)
-NOT_MEASURED = "not measured"
+NOT_MEASURED, NOT_SERVED = "not measured", "not served"
 
 
 @dataclass(frozen=True)
@@ -27,20 +27,31 @@ class Cell:
 
 @dataclass(frozen=True)
 class Rung:
-    """One version: its run if there is one, its cells in the order of the workloads, and what went wrong."""
+    """One version: its run if there is one, its cells in the order of the workloads, and what went wrong.
+
+    ``unserved`` are the workloads asked for that are not for it; ``serves_nothing`` if that is all of them.
+    """
 
     version: str
     stored: StoredRun | None
     source: Source | None
     cells: tuple[Cell, ...]
     failure: str
+    unserved: tuple[str, ...] = ()
+    serves_nothing: bool = False
 
     @property
     def status(self) -> str:
-        """Empty when all went well, else ``not measured`` or ``failed: …``."""
+        """``failed``, ``measured``, ``not measured``, or ``not served``: none of the workloads asked for is for it."""
         if self.failure:
-            return f"failed: {self.failure}"
-        return "" if self.stored else NOT_MEASURED
+            return "failed"
+        if self.stored:
+            return "measured"
+        return NOT_SERVED if self.serves_nothing else NOT_MEASURED
+
+    def serves(self, workload: str) -> bool:
+        """Tell whether a workload is for this version."""
+        return workload not in self.unserved
 
 
 @dataclass(frozen=True)
@@ -69,8 +80,9 @@ def ladder(outcome: Outcome) -> Ladder:
 
 def _rung(version: VersionOutcome, workloads: tuple[str, ...], baseline: Run | None) -> Rung:
     stored = version.run
+    nothing = set(version.unserved) == set(workloads)
     if stored is None:
-        return Rung(version.version, None, None, (), version.failure)
+        return Rung(version.version, None, None, (), version.failure, version.unserved, nothing)
     tables = stored.by_launch()
     cells = []
     for name in workloads:
@@ -79,7 +91,7 @@ def _rung(version: VersionOutcome, workloads: tuple[str, ...], baseline: Run | N
         dram = combine_tables(stored.run, tables, name).values["dram_throughput"]
         cells.append(Cell(name, row, _speedup(baseline, stored.run, name), dram))
     source = shown_source(stored.run, machine_hash())
-    return Rung(version.version, stored, source, tuple(cells), version.failure)
+    return Rung(version.version, stored, source, tuple(cells), version.failure, version.unserved, nothing)
 
 
 def _speedup(baseline: Run | None, run: Run, workload: str) -> float | None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from commandline import Run
+import pytest
+from commandline import Run, measure_here
+from kernel_folder import PYTHON_VERSION, TOML, write_kernel
 from requirements import require
 
 
@@ -38,3 +40,44 @@ def test_without_a_gpu(run: Run, recorded: Path) -> None:
     assert (answer.code, answer.out) == (6, "")
     assert "GPU" in answer.err
     assert "try: " in answer.err
+
+
+def test_versions_that_do_not_serve_the_same_workloads(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is timed where it serves; a verdict needs both."""
+    require("torch")
+    half = TOML.replace("n = 1000\n", 'n = 1000\nversions = ["v1"]\n')
+    write_kernel(tmp_path, dict.fromkeys(("v0_a.py", "v1_b.py", "v2_c.py"), PYTHON_VERSION), half)
+    measure_here(monkeypatch, tmp_path)
+    answer = run("bench", "add_one", "v0", "v1", "v2", "--workload", "all", "--json")
+    assert answer.code == 0
+    assert [(one["candidate"], one["workload"]) for one in answer.json["verdicts"]] == [
+        ("v1_b", "small"), ("v2_c", "small")
+    ]  # fmt: skip
+    found = {one["version"]: one for one in answer.json["versions"]}
+    assert {name: [w["name"] for w in one["workloads"]] for name, one in found.items()} == {
+        "v0_a": ["small"], "v1_b": ["small", "odd"], "v2_c": ["small"]
+    }  # fmt: skip
+    assert found["v0_a"]["not_served"] == ["odd"]
+    table = run("bench", "add_one", "--workload", "all").out
+    assert table[table.index("\nodd\n") :].splitlines()[3].startswith("v1_b")
+    assert "for v1_b only" in table
+    assert "v0_a" not in table[table.index("\nodd\n") :]
+    refused = run("bench", "add_one", "v0", "--workload", "odd")
+    assert (refused.code, refused.out) == (2, "")
+    assert "odd is not for add_one v0" in refused.err
+
+
+def test_a_version_that_serves_another_dtype_is_not_said_to_be_unmeasured(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require("torch")
+    versions = {"v0_a.py": PYTHON_VERSION, "v1_half.py": f"# dtypes: float16\n{PYTHON_VERSION}"}
+    write_kernel(tmp_path, versions)
+    measure_here(monkeypatch, tmp_path)
+    answer = run("bench", "add_one", "--json").json
+    assert [one["status"] for one in answer["versions"]] == ["measured", "not served"]
+    table = run("bench", "add_one").out
+    assert "not for v1_half" in table
+    assert "not measured" not in table

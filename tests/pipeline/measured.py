@@ -52,9 +52,9 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
     return make_job(tmp_path, VERSIONS)
 
 
-def make_job(root: Path, versions: dict[str, str]) -> Job:
+def make_job(root: Path, versions: dict[str, str], toml: str = WORKLOADS) -> Job:
     """Return the job of all versions on all workloads of a kernel folder that is written below ``root``."""
-    kernel = read_kernel(write_kernel(root, versions, WORKLOADS))
+    kernel = read_kernel(write_kernel(root, versions, toml))
     project = Project(root, ProjectSettings(version_timeout_s=20.0))
     settings = Settings(stages=("check", "bench"), trials=1, rounds=12, device="cpu")
     executor = Local(root / "locks")

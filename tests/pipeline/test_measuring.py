@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from measured import RIGHT, VERSIONS, WRONG, Notes, make_job, with_limits
+from measured import RIGHT, VERSIONS, WORKLOADS, WRONG, Notes, make_job, with_limits
 from requirements import require
 
 from ncu_assist.errors import EnvironmentProblem
 from ncu_assist.outcome import Outcome
 from ncu_assist.pipeline.measuring import Job, measure
 from ncu_assist.store import Store, writing
+
+HALF = "# dtypes: float16\n" + RIGHT
+ONE_FOR_V1 = WORKLOADS.replace("n = 1000\n", 'n = 1000\nversions = ["v1"]\n')
 
 
 def failures(outcome: Outcome) -> dict[str, str]:
@@ -110,6 +114,41 @@ def test_more_launches_than_the_limit_allows(job: Job, notes: Notes, monkeypatch
     monkeypatch.setenv("FAKE_NCU_DELAY_S", "0.3")
     outcome = measure(with_limits(job, max_launches=1), notes)
     assert all("launches" in reason for reason in failures(outcome).values())
+
+
+def test_counters_may_be_taken_on_some_workloads_only(job: Job, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_NCU_RUN", "1")
+    outcome = measure(replace(job, counted=job.kernel.select_workloads("w0")), notes)
+    assert [line for line in notes.lines if line.startswith("ncu: ") and " w1 " in line] == []
+    assert any("ncu: 2 of 2 · v1 w0" in line for line in notes.lines)
+    for version in outcome.versions:
+        assert version.run is not None
+        assert {timing.workload for timing in version.run.run.bench.timings} == {"w0", "w1"}  # type: ignore[union-attr]
+        assert version.run.run.notes == ("counters were taken on w0 only",)
+
+
+def test_a_workload_that_is_for_one_version(
+    tmp_path: Path, job: Job, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_NCU_RUN", "1")
+    outcome = measure(make_job(tmp_path, {**VERSIONS, "v2_half.py": HALF}, ONE_FOR_V1), notes)
+    assert failures(outcome) == {"v0_naive": "", "v1_shared": "", "v2_half": ""}
+    assert [v.unserved for v in outcome.versions] == [("w1",), (), ("w0", "w1")]
+    naive, shared, half = (v.run for v in outcome.versions)
+    assert naive is not None
+    assert shared is not None
+    assert half is None
+    assert [[facts.name for facts in one.run.workloads] for one in (naive, shared)] == [["w0"], ["w0", "w1"]]
+    assert [[check.workload for check in one.run.checks] for one in (naive, shared)] == [["w0"], ["w0", "w1"]]
+    assert any("ncu: 3 of 3 · v1 w1" in line for line in notes.lines)
+
+
+def test_counters_on_a_workload_that_no_version_serves_leave_the_times(tmp_path: Path, job: Job, notes: Notes) -> None:
+    made = make_job(tmp_path / "other", {"v0_naive.py": RIGHT, "v1_half.py": HALF}, ONE_FOR_V1)
+    outcome = measure(replace(made, counted=made.kernel.select_workloads("w1")), notes)
+    assert failures(outcome) == {"v0_naive": "", "v1_half": ""}
+    assert outcome.versions[0].run is not None
+    assert outcome.versions[0].run.run.launches == ()
 
 
 def test_a_wrong_version_is_neither_timed_nor_profiled(tmp_path: Path, job: Job, notes: Notes) -> None:

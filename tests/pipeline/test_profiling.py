@@ -8,7 +8,9 @@ from measured import Notes
 
 from ncu_assist.harness.events import Event
 from ncu_assist.ncu.log import ProfiledLaunch
-from ncu_assist.pipeline.progress import RangeWatch
+from ncu_assist.pipeline.progress import Expected, RangeWatch
+
+ONCE = {"v0_a": Expected(), "v1_b": Expected()}
 
 
 def say(watch: RangeWatch, *fields: str, text: str = "") -> None:
@@ -16,7 +18,7 @@ def say(watch: RangeWatch, *fields: str, text: str = "") -> None:
 
 
 def test_a_version_is_finished_when_all_its_workloads_are_not_when_it_is_loaded(notes: Notes) -> None:
-    watch = RangeWatch({"v0_a": 1, "v1_b": 1}, 2, 20, notes)
+    watch = RangeWatch({"v0_a": Expected(2), "v1_b": Expected(2)}, 20, notes)
     for version in ("v0_a", "v1_b"):
         say(watch, "begin", "load", version)
         say(watch, "end", "load", version)
@@ -27,8 +29,19 @@ def test_a_version_is_finished_when_all_its_workloads_are_not_when_it_is_loaded(
     assert not watch.is_finished("v1_b")
 
 
+def test_a_version_that_serves_one_workload_is_finished_with_it(notes: Notes) -> None:
+    watch = RangeWatch({"v0_a": Expected(2), "v1_half": Expected(1)}, 20, notes)
+    for version, workload in (("v0_a", "w0"), ("v1_half", "w0")):
+        say(watch, "begin", "profile", version, workload)
+        say(watch, "end", "profile", version, workload)
+    assert watch.is_finished("v1_half")
+    assert not watch.is_finished("v0_a")
+    say(watch, "begin", "profile", "v0_a", "w1")
+    assert notes.lines[-1].startswith("ncu: 3 of 3 · v0 w1")
+
+
 def test_the_live_line_names_range_launch_and_time(notes: Notes) -> None:
-    watch = RangeWatch({"v0_a": 1, "v1_b": 1}, 1, 20, notes)
+    watch = RangeWatch(ONCE, 20, notes)
     say(watch, "begin", "load", "v1_b")
     say(watch, "begin", "profile", "v1_b", "w0")
     watch.launch(ProfiledLaunch("add", 0, 100, 38))
@@ -36,7 +49,7 @@ def test_the_live_line_names_range_launch_and_time(notes: Notes) -> None:
 
 
 def test_the_launches_of_one_call_are_limited_not_those_of_all(notes: Notes) -> None:
-    watch = RangeWatch({"v0_a": 1, "v1_b": 1}, 1, 2, notes)
+    watch = RangeWatch(ONCE, 2, notes)
     answers = []
     for version in ("v0_a", "v1_b"):
         say(watch, "begin", "profile", version, "w0")
@@ -46,7 +59,7 @@ def test_the_launches_of_one_call_are_limited_not_those_of_all(notes: Notes) -> 
 
 
 def test_what_a_version_failed_with_is_kept(notes: Notes) -> None:
-    watch = RangeWatch({"v0_a": 1}, 1, 20, notes)
+    watch = RangeWatch({"v0_a": Expected()}, 20, notes)
     say(watch, "failed", "load", "v0_a", text="no entry point")
     assert watch.failures == {"v0_a": "profile: no entry point"}
 
@@ -54,7 +67,7 @@ def test_what_a_version_failed_with_is_kept(notes: Notes) -> None:
 def test_the_estimate_counts_launches_not_versions(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr("ncu_assist.pipeline.progress.time.monotonic", lambda: now[0])
-    watch = RangeWatch({"v0_chain": 10, "v1_b": 1}, 1, 20, notes)
+    watch = RangeWatch({"v0_chain": Expected(1, 10), "v1_b": Expected()}, 20, notes)
     say(watch, "begin", "profile", "v0_chain", "w0")
     for i in range(10):
         now[0] += 2.0

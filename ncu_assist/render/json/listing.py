@@ -23,6 +23,7 @@ def _kernel(kernel: KernelListing) -> dict[str, Any]:
         "summary": kernel.summary or None,
         "workloads": kernel.workloads,
         "default_workload": kernel.default_workload,
+        "only_for": dict(kernel.only),
         "versions": [_version(version, kernel.default_workload) for version in kernel.versions],
     }
 

@@ -29,7 +29,9 @@ def outcome_text(outcome: Outcome, style: Style | None = None) -> str:
         parts.append(Text(origin(shown.source, shown.shown), style="dim"))
     parts += [Text(verdict_line(diff), style="bold") for diff in outcome.diffs]
     for index, workload in enumerate(shown.workloads):
-        parts += [Text(""), Text(one_line(workload), style="bold"), _table(shown.rungs, index)]
+        served = tuple(rung for rung in shown.rungs if rung.serves(workload))
+        parts += [Text(""), Text(one_line(workload), style="bold"), _table(served, index)]
+        parts += [Text(line, style="dim") for line in _not_served(shown.rungs, len(served), workload)]
     parts += [Text(line, style="red") for line in _troubles(shown)]
     return to_text(parts, style)
 
@@ -42,6 +44,15 @@ def _table(rungs: tuple[Rung, ...], index: int) -> Table:
     for rung, row in zip(rungs, rows, strict=True):
         made.add_row(one_line(rung.version), *(row[i] for i in kept))
     return made
+
+
+def _not_served(rungs: tuple[Rung, ...], served: int, workload: str) -> list[str]:
+    """Return for whom a workload is, or is not, whichever is said in fewer names; nothing where it is for all."""
+    others = len(rungs) - served
+    if not others:
+        return []
+    named = [one_line(rung.version) for rung in rungs if rung.serves(workload) == (served < others)]
+    return [f"for {', '.join(named)} only" if served < others else f"not for {', '.join(named)}"]
 
 
 def _cells(rung: Rung, index: int) -> tuple[str, ...]:
@@ -68,7 +79,9 @@ def _troubles(shown: Ladder) -> list[str]:
     lines = []
     for rung in shown.rungs:
         name = one_line(rung.version)
-        lines += [f"{name}: {one_line(rung.status, 2000)}"] if rung.failure else _failed_checks(name, rung)
+        lines += (
+            [f"{name}: {one_line(f'failed: {rung.failure}', 2000)}"] if rung.failure else _failed_checks(name, rung)
+        )
     return ["", *lines] if lines else []
 
 

@@ -33,8 +33,15 @@ def list_text(kernels: Sequence[KernelListing], style: Style | None = None) -> s
 
 
 def _workloads(kernel: KernelListing) -> str:
-    shown = [f"{name} (default)" if name == kernel.default_workload else name for name in kernel.workloads]
-    return one_line(", ".join(shown), 1000)
+    return one_line(", ".join(f"{name}{_remark(kernel, name)}" for name in kernel.workloads), 1000)
+
+
+def _remark(kernel: KernelListing, workload: str) -> str:
+    """Return what is to be known of a workload: that it is the default one, or for whom it is."""
+    if workload == kernel.default_workload:
+        return " (default)"
+    names = kernel.only.get(workload, ())
+    return f" ({' and '.join(names)} only)" if names else ""
 
 
 def _versions(kernel: KernelListing) -> Table:

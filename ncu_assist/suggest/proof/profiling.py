@@ -13,7 +13,7 @@ from ncu_assist.harness.exam.plan import Plan
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.ncu_stage import Limits, NcuStage
 from ncu_assist.pipeline.profiling import VersionCapture, split
-from ncu_assist.pipeline.progress import RangeWatch
+from ncu_assist.pipeline.progress import Expected, RangeWatch
 from ncu_assist.pipeline.reporter import Reporter
 
 FOLDER = "ncu"  # below the folder that can be written to
@@ -41,7 +41,7 @@ class Profiler:
         """Profile the default workload. Raises StageFailed or EnvironmentProblem when ncu or the draft fails."""
         plan = exam.plan
         paper, story = exam.profile_paper(), Story(plan.draft)
-        watch = RangeWatch(dict.fromkeys(plan.versions, 1.0), 1, self.max_launches, self.reporter)
+        watch = RangeWatch(dict.fromkeys(plan.versions, Expected()), self.max_launches, self.reporter)
 
         def line(text: str) -> None:
             story.line(text)
