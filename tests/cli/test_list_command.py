@@ -37,6 +37,24 @@ def test_a_changed_source_is_not_measured(run: Run, recorded: Path) -> None:
     assert {v["version"]: v["status"] for v in versions}["v7_registers_128bit"] == "not measured"
 
 
+def test_a_workload_that_is_for_some_versions_says_so(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_kernel(tmp_path, toml=TOML.replace("n = 1000\n", 'n = 1000\nversions = ["v0"]\n'))
+    monkeypatch.chdir(tmp_path)
+    assert "workloads: small (default), odd (v0 only)" in run("list").out
+    assert run("list", "--json").json["kernels"][0]["only_for"] == {"odd": ["v0"]}
+
+
+def test_an_unknown_version_of_a_workload_is_named(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_kernel(tmp_path, toml=TOML.replace("n = 1000\n", 'n = 1000\nversions = ["v7"]\n'))
+    monkeypatch.chdir(tmp_path)
+    for words in (["list", "add_one"], ["bench", "add_one"], ["history", "add_one"]):
+        answer = run(*words)
+        assert answer.code == 2
+        assert "workload 'odd' is for 'v7', which is no version" in answer.err
+
+
 def test_an_empty_folder(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     answer = run("list")
