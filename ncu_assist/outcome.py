@@ -71,7 +71,8 @@ class Standing:
     ``workload`` is None for a program that knows of none. ``run`` is None where the version was not measured on it,
     ``verdict`` where one of the two versions has no time. ``predicted`` is the run of the version before whose findings
     were stored last before this version was first measured, None where there is none. ``judged`` is what the rules say
-    now of a run that keeps no findings, on the workload whose times are shown.
+    now of a run that keeps no findings, on the workload whose times are shown. ``before`` is the version compared with
+    on it, None for that of the step: not every version serves every workload. ``served`` is whether this one does.
     """
 
     workload: str | None
@@ -79,29 +80,48 @@ class Standing:
     verdict: Verdict | None
     predicted: StoredRun | None = None
     judged: Judged | None = field(default=None, repr=False)
+    before: str | None = None
+    served: bool = True
 
 
 @dataclass(frozen=True)
 class Step:
     """One version of a history, ``before`` being the one that it is compared with, the last measured one before it.
 
+    That is on the workload shown, or, for a version that does not serve it, on the first that it does.
     ``missing`` says why nothing of it is shown; it is empty for a version that was measured as its source is now.
+    ``dtypes`` are those that it serves, empty for all.
     """
 
     version: str
     before: str | None
     standings: tuple[Standing, ...]  # one a workload of the history
     missing: str = ""
+    dtypes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """One version on workloads that differ in one integer only, ``axis``: each value with its workload, in order."""
+
+    version: str
+    axis: str
+    points: tuple[tuple[int, str], ...]
 
 
 @dataclass(frozen=True)
 class History:
-    """The versions of a kernel, oldest first, each against the one before it, on all workloads that were measured."""
+    """The versions of a kernel, oldest first, each against the one before it, on all workloads that were measured.
+
+    ``only`` has the workloads that are for some versions only, with those.
+    """
 
     kernel: str
     workloads: tuple[str | None, ...]
     shown: str | None  # the workload whose times are shown: the default one, where it was timed
     steps: tuple[Step, ...]
+    sweeps: tuple[Sweep, ...] = ()
+    only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,9 +11,10 @@ from ncu_assist.diff.timing import Samples, common_bench, is_timed
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.outcome import History, Standing, Step
 from ncu_assist.pipeline.judging import judged_now
+from ncu_assist.pipeline.sweeps import sweeps_of
 from ncu_assist.project import Project
 from ncu_assist.record import Run
-from ncu_assist.spec import Version, source_sha256
+from ncu_assist.spec import Kernel, Version, source_sha256, unserved
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
 from ncu_assist.store.choosing import Context, choose_kernel
@@ -31,6 +32,8 @@ class _Known:
     version: str
     runs: tuple[StoredRun, ...]
     missing: str = ""
+    dtypes: tuple[str, ...] = ()
+    unserved: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,7 @@ class _Plan:
     versions: tuple[_Known, ...]
     workloads: tuple[str, ...]  # of kernel.toml, in its order
     default: str | None
+    kernel: Kernel | None = None
 
 
 def history(project: Project, kernel: str | None = None, workload: str | None = None) -> History:
@@ -58,24 +62,28 @@ def history_of(project: Project, store: Store, name: str, workload: str | None =
     measured = _measured(plan)
     chosen = measured if workload in (None, ALL) else (_named(name, workload, plan, measured),)
     shown = _shown(plan, chosen)
-    return History(name, chosen, shown, tuple(_judged(step, shown, store) for step in _steps(plan.versions, chosen)))
+    steps = tuple(_judged(step, shown, store) for step in _steps(plan.versions, chosen, shown))
+    if plan.kernel is None:
+        return History(name, chosen, shown, steps)
+    only = {one.name: one.versions for one in plan.kernel.workloads if one.versions and one.name in chosen}
+    return History(name, chosen, shown, steps, sweeps_of(plan.kernel, chosen), only)
 
 
 def _of_folder(project: Project, store: Store, name: str) -> _Plan:
     kernel = load_kernel(project, name)
-    versions = tuple(_as_now(store, name, version) for version in kernel.versions)
-    return _Plan(versions, tuple(w.name for w in kernel.workloads), kernel.default_workload.name)
+    versions = tuple(_as_now(store, kernel, version) for version in kernel.versions)
+    return _Plan(versions, tuple(w.name for w in kernel.workloads), kernel.default_workload.name, kernel)
 
 
-def _as_now(store: Store, kernel: str, version: Version) -> _Known:
+def _as_now(store: Store, kernel: Kernel, version: Version) -> _Known:
     """Return a version with the runs of its source as it is now; without any, why there are none."""
-    runs, now = live_first(store.runs(kernel, version.name)), source_sha256(version.path)
+    runs, now = live_first(store.runs(kernel.name, version.name)), source_sha256(version.path)
     matching = tuple(stored for stored in runs if stored.run.source_sha256 == now)
-    if matching:
-        return _Known(version.name, matching)
-    if runs:
-        return _Known(version.name, (), f"has changed since it was measured; the old run is {runs[0].reference}")
-    return _Known(version.name, (), _damage(store, kernel, version.name) or "not measured")
+    missing = ""
+    if not matching:
+        changed = f"has changed since it was measured; the old run is {runs[0].reference}" if runs else ""
+        missing = changed or _damage(store, kernel.name, version.name) or "not measured"
+    return _Known(version.name, matching, missing, version.dtypes, unserved(version, kernel.workloads))
 
 
 def _damage(store: Store, kernel: str, version: str) -> str:
@@ -123,26 +131,34 @@ def _shown(plan: _Plan, workloads: tuple[str | None, ...]) -> str | None:
     return plan.default if plan.default in timed else timed[0]
 
 
-def _steps(versions: tuple[_Known, ...], workloads: tuple[str | None, ...]) -> Iterator[Step]:
-    samples, before = Samples(), None
+def _steps(versions: tuple[_Known, ...], workloads: tuple[str | None, ...], shown: str | None) -> Iterator[Step]:
+    """Yield the versions, each against the last one before it with a time on the same workload."""
+    samples = Samples()
+    last: dict[str | None, _Known] = {}
     for known in versions:
-        standings = tuple(_standing(before, known, workload, samples) for workload in workloads)
-        compared = before.version if before and known.runs else None
-        yield Step(known.version, compared, standings, known.missing)
-        if any(one.run and is_timed(one.run.run, one.workload) for one in standings):
-            before = known
+        standings = tuple(_standing(last.get(workload), known, workload, samples) for workload in workloads)
+        before = _before(standings, last, shown) if known.runs else None
+        yield Step(known.version, before, standings, known.missing, known.dtypes)
+        last |= {one.workload: known for one in standings if one.run and is_timed(one.run.run, one.workload)}
+
+
+def _before(standings: Sequence[Standing], last: Mapping[str | None, _Known], shown: str | None) -> str | None:
+    """Return the version that a step is compared with: on the workload shown, else on the first that it serves."""
+    served = sorted((one for one in standings if one.served), key=lambda one: one.workload != shown)
+    return next((last[one.workload].version for one in served if one.workload in last), None)
 
 
 def _standing(before: _Known | None, known: _Known, workload: str | None, samples: Samples) -> Standing:
     run, other = _run_on(known, workload), _run_on(before, workload) if before else None
     sides = [side for side in (other, run) if side and is_timed(side.run, workload)]
+    alone = Standing(workload, run, None, served=workload not in known.unserved)
     if before is None or other is None or run is None:
-        return Standing(workload, run, None)
-    predicted = _predicted(before.runs, known.runs, other, workload)
+        return alone
+    compared = replace(alone, predicted=_predicted(before.runs, known.runs, other, workload), before=before.version)
     if len(sides) < 2:
-        return Standing(workload, run, None, predicted)
+        return compared
     pair = common_bench(before.runs, known.runs, workload) or (sides[0], sides[1])
-    return Standing(workload, run, verdict_by_time(*pair, workload, samples), predicted)
+    return replace(compared, verdict=verdict_by_time(*pair, workload, samples))
 
 
 def _judged(step: Step, shown: str | None, store: Store) -> Step:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import exp, log
 from pathlib import Path
@@ -10,8 +10,8 @@ from pathlib import Path
 from ncu_assist.columns import Values
 from ncu_assist.diff import Bottleneck, bottleneck
 from ncu_assist.frame import Combined, combine_tables
-from ncu_assist.outcome import History, Standing, Step
-from ncu_assist.record import Check, Run, Source, Timing
+from ncu_assist.outcome import History, Standing, Step, Sweep
+from ncu_assist.record import Check, Run, Source, Timing, WorkloadFacts
 from ncu_assist.store import StoredRun, machine_hash, shown_source
 from ncu_assist.store.findings import Judged
 from ncu_assist.verdict import Verdict
@@ -21,7 +21,7 @@ TOO_LITTLE = ("one-sample", "only-late-samples")  # what is known of time then a
 
 @dataclass(frozen=True)
 class Cell:
-    """One version on one workload. ``duration_ns`` is under ncu, over all launches.
+    """One version on one workload. ``duration_ns`` is under ncu, over all launches; ``before`` is compared with.
 
     ``share_of_copy`` is the time of a device copy of the same bytes over the median: 1 is as fast.
     """
@@ -36,6 +36,8 @@ class Cell:
     combined: Combined | None = field(default=None, repr=False)
     judged: Judged | None = field(default=None, repr=False)  # now, of a run that keeps no findings
     predicted: StoredRun | None = None  # the run of the version before that holds what was predicted of this one
+    before: str | None = None
+    served: bool = True  # whether the workload is for this version
 
     @property
     def share_of_copy(self) -> float | None:
@@ -70,6 +72,7 @@ class Rung:
     before: str | None
     cells: tuple[Cell, ...]
     missing: str
+    dtypes: tuple[str, ...] = ()
 
     @property
     def compared(self) -> tuple[Cell, ...]:
@@ -94,13 +97,36 @@ class Rung:
         return exp(sum(logs) / len(logs)) if logs else None
 
     @property
-    def not_comparable(self) -> dict[str, list[str | None]]:
-        """The reason codes that forbid a comparison, each with its workloads."""
-        found: dict[str, list[str | None]] = {}
+    def not_comparable(self) -> dict[tuple[str, str | None], list[str | None]]:
+        """The reason codes that forbid a comparison, each with the other version and its workloads."""
+        found: dict[tuple[str, str | None], list[str | None]] = {}
         for cell in self.cells:
             if cell.verdict and cell.verdict.verdict == "not-comparable":
-                found.setdefault(cell.verdict.reason, []).append(cell.workload)
+                found.setdefault((cell.verdict.reason, cell.before), []).append(cell.workload)
         return found
+
+    @property
+    def befores(self) -> dict[str, list[str]]:
+        """The versions that it is compared with, each with the workloads on which it is."""
+        found: dict[str, list[str]] = {}
+        for cell in self.cells:
+            if cell.verdict and cell.before:
+                found.setdefault(cell.before, []).append(str(cell.workload))
+        return found
+
+
+@dataclass(frozen=True)
+class Swept:
+    """A version along an axis: the integer's name, what is the same at all points, each value with its cell."""
+
+    version: str
+    axis: str
+    same: str
+    points: tuple[tuple[int, Cell], ...]
+
+    @property
+    def timed(self) -> tuple[tuple[int, Cell], ...]:
+        return tuple((value, cell) for value, cell in self.points if cell.time_ns)
 
 
 @dataclass(frozen=True)
@@ -113,10 +139,18 @@ class Climb:
     source: Source
     newest: Run | None
     rungs: tuple[Rung, ...]
+    sweeps: tuple[Swept, ...] = ()
+    only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def cell(self, rung: Rung) -> Cell:
         """Return the cell of the workload whose times are shown."""
         return rung.cells[self.workloads.index(self.shown)]
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The workloads that versions are held against each other on: those that are no mere point of a sweep."""
+        swept = {cell.workload for sweep in self.sweeps for _, cell in sweep.points} & set(self.only)
+        return tuple(place for place, name in enumerate(self.workloads) if name not in swept)
 
     @property
     def adjacent(self) -> dict[str, str | None]:
@@ -149,7 +183,22 @@ def climb(history: History) -> Climb:
         source=shown_source(newest.run, machine_hash()) if newest else "live",
         newest=newest.run if newest else None,
         rungs=rungs,
+        sweeps=tuple(_swept(sweep, history.workloads, rungs) for sweep in history.sweeps),
+        only=history.only,
     )
+
+
+def _swept(sweep: Sweep, workloads: tuple[str | None, ...], rungs: tuple[Rung, ...]) -> Swept:
+    rung = next(one for one in rungs if one.version == sweep.version)
+    points = tuple((value, rung.cells[workloads.index(name)]) for value, name in sweep.points)
+    facts = next((found for _, cell in points if cell.stored and (found := _facts(cell))), None)
+    integers = {name: value for name, value in facts.integers.items() if name != sweep.axis} if facts else {}
+    same = [facts.dtype, *(f"{name} = {value}" for name, value in integers.items())] if facts else []
+    return Swept(sweep.version, sweep.axis, ", ".join(same), points)
+
+
+def _facts(cell: Cell) -> WorkloadFacts | None:
+    return cell.stored.run.workload(cell.workload) if cell.stored and cell.workload else None
 
 
 def _runs(rungs: tuple[Rung, ...]) -> Iterator[StoredRun]:
@@ -157,13 +206,14 @@ def _runs(rungs: tuple[Rung, ...]) -> Iterator[StoredRun]:
 
 
 def _rung(step: Step, counters: _Counters) -> Rung:
-    return Rung(step.version, step.before, tuple(_cell(one, counters) for one in step.standings), step.missing)
+    cells = tuple(_cell(one, one.before or step.before, counters) for one in step.standings)
+    return Rung(step.version, step.before, cells, step.missing, step.dtypes)
 
 
-def _cell(standing: Standing, counters: _Counters) -> Cell:
+def _cell(standing: Standing, before: str | None, counters: _Counters) -> Cell:
     stored, workload = standing.run, standing.workload
     if stored is None:
-        return Cell(workload, None, None, None, None, None, None)
+        return Cell(workload, None, None, None, None, None, None, served=standing.served)
     combined = combine_tables(stored.run, counters.of(stored), workload)
     return Cell(
         workload=workload,
@@ -176,6 +226,8 @@ def _cell(standing: Standing, counters: _Counters) -> Cell:
         combined=combined,
         judged=standing.judged,
         predicted=standing.predicted,
+        before=before,
+        served=standing.served,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ncu_assist.quantity import duration
 from ncu_assist.record import Run, Source
-from ncu_assist.render.history import Cell, Climb, Rung
+from ncu_assist.render.history import Cell, Climb, Rung, Swept
 from ncu_assist.render.words import factor, origin
 from ncu_assist.store import machine_hash, shown_source
 from ncu_assist.store.naming import short_name
@@ -15,6 +15,8 @@ from ncu_assist.verdict import REASONS, Verdict
 MOST_SAID = 500  # letters of one note
 SIGNS = {"faster": "▲", "slower": "▼", "same": "=", "unclear": "?", "not-comparable": "≠"}
 OF_COPY = "of copy: time of a device copy of the same bytes over the median, 100 % as fast"
+NOT_SERVED = "not served"  # a workload of another dtype, or that is for other versions
+SWEPT = "each point was timed on its own, not interleaved with the others: a few tenths of a per cent say nothing"
 UNDER_NCU = "under ncu: all launches together; verdicts are over the launches of both"
 ALL_WORKLOADS = "geomean: of the speed-ups; worst: the smallest of them, below 1x is slower"
 
@@ -42,6 +44,8 @@ def time_of(rung: Rung, cell: Cell) -> str:
         return duration(cell.time_ns)
     if cell.failed:
         return "FAILED"
+    if not cell.served:
+        return NOT_SERVED
     if rung.missing:
         return "changed" if rung.missing.startswith("has changed") else rung.missing.partition(":")[0]
     return "-" if cell.stored else "not measured"
@@ -58,6 +62,18 @@ def slower_on(rung: Rung) -> str:
     return text
 
 
+def sweep_title(sweep: Swept) -> str:
+    """Return what a sweep is of, e.g. ``block of v9_block_size: float16, n = 67108864, width = 2``."""
+    return f"{sweep.axis} of {sweep.version}{f': {sweep.same}' if sweep.same else ''}"
+
+
+def point_time(cell: Cell) -> str:
+    """Return the time at one point of a sweep, or in a word why there is none."""
+    if cell.time_ns is not None:
+        return duration(cell.time_ns)
+    return "FAILED" if cell.failed else "not measured"
+
+
 def title(shown: Climb) -> str:
     """Return what a history is about: the kernel and the workload whose times are shown."""
     return f"{shown.kernel} on {shown.shown}" if shown.shown else shown.kernel
@@ -72,42 +88,57 @@ def notes(shown: Climb) -> Iterator[str]:
     """Yield a line for everything about a version that the tables do not say; text from outside is as it is."""
     for rung in shown.rungs:
         yield from (f"{rung.version}: {text}" for text in _notes(rung, shown))
+    along = {cell.workload for sweep in shown.sweeps for _, cell in sweep.points}
+    yield from (f"{name} is for {' and '.join(some)} only" for name, some in shown.only.items() if name not in along)
 
 
 def to_settle(shown: Climb) -> str:
     """Return the first verdict that is unclear on the workload shown, with why and what would settle it, or empty."""
     for rung in shown.rungs:
-        verdict = shown.cell(rung).verdict
-        if verdict is None or verdict.verdict != "unclear" or rung.before is None:
+        verdict, before = shown.cell(rung).verdict, shown.cell(rung).before
+        if verdict is None or verdict.verdict != "unclear" or before is None:
             continue
         reason = REASONS[verdict.reason]
         if reason.command and shown.shown is not None:
-            names = {"kernel": shown.kernel, "baseline": short_name(rung.before), "candidate": short_name(rung.version)}
+            names = {"kernel": shown.kernel, "baseline": short_name(before), "candidate": short_name(rung.version)}
             command = f"{reason.command.format(**names)} --workload {shown.shown}"
             return f"unclear: {reason.meaning}\ntry: {command}"
     return ""
 
 
 def _notes(rung: Rung, shown: Climb) -> Iterator[str]:
+    if rung.dtypes and any(not cell.served for cell in rung.cells):
+        yield f"serves {' and '.join(rung.dtypes)} only"
     if rung.missing:
         yield rung.missing
         return
     for cell in rung.cells:
         if cell.failed and cell.check:
             yield f"check failed on {cell.workload}: {cell.check.reason}"
-    absent = [str(cell.workload) for cell in rung.cells if cell.time_ns is None and not cell.failed]
+    absent = [str(cell.workload) for cell in rung.cells if cell.served and cell.time_ns is None and not cell.failed]
     if absent:
         yield f"not measured on {', '.join(absent)}"
     if rung.before != shown.adjacent[rung.version] and rung.before is not None:
-        yield f"compared with {rung.before}, the last one before it with a time"
-    for reason, workloads in rung.not_comparable.items():
+        yield f"compared with {rung.before}, the last one before it {_why_passed_over(rung, shown)}"
+    for other, names in rung.befores.items():
+        if other != rung.before:
+            yield f"compared with {other} on {', '.join(names)}"
+    for (reason, before), workloads in rung.not_comparable.items():
         where = f" on {', '.join(map(str, workloads))}" if len(workloads) < len(rung.cells) else ""
-        yield f"not comparable with {rung.before}{where}: {REASONS[reason].meaning}"
+        yield f"not comparable with {before}{where}: {REASONS[reason].meaning}"
     for cell in rung.cells:
         if cell.verdict and cell.verdict.clocks_mhz:
-            before, now = cell.verdict.clocks_mhz
-            yield f"SM clocks{f' on {cell.workload}' if cell.workload else ''}: {now:.0f} MHz, before {before:.0f} MHz"
+            then, now = cell.verdict.clocks_mhz
+            yield f"SM clocks{f' on {cell.workload}' if cell.workload else ''}: {now:.0f} MHz, before {then:.0f} MHz"
     yield from sorted(_other_places(rung, shown))
+
+
+def _why_passed_over(rung: Rung, shown: Climb) -> str:
+    """Return what the versions between a version and the one that it is compared with lack."""
+    names = [one.version for one in shown.rungs]
+    between = shown.rungs[names.index(str(rung.before)) + 1 : names.index(rung.version)]
+    others = all(not shown.cell(one).served for one in between)
+    return f"that serves {shown.shown}" if others else "with a time"
 
 
 def _other_places(rung: Rung, shown: Climb) -> set[str]:

@@ -12,8 +12,9 @@ from factories import DEVICE, WORKLOAD, launch, make_run, metrics_frame, samples
 from kernel_folder import PYTHON_VERSION, write_kernel
 
 from ncu_assist.errors import UsageProblem
-from ncu_assist.outcome import History, Standing, Step
+from ncu_assist.outcome import History, Standing, Step, Sweep
 from ncu_assist.pipeline.history import history
+from ncu_assist.pipeline.pages.ladder import neighbours
 from ncu_assist.project import Project
 from ncu_assist.record import Check, FileFact, Timing, WorkloadFacts, encode
 from ncu_assist.spec import source_sha256
@@ -104,6 +105,60 @@ def test_each_version_against_the_one_before_on_all_workloads(archive: Archive) 
     assert words(steps["v1_fused"]) == ["faster", "slower"]
     assert words(steps["v2_wide"]) == ["faster", "faster"]
     assert (steps["v10_last"].missing, words(steps["v10_last"])) == ("not measured", [None, None])
+
+
+def served(archive: Archive, **dtypes: str) -> None:
+    """Let versions serve some dtypes only; the other workload is of float16."""
+    toml = archive.folder / "kernel.toml"
+    toml.write_text(toml.read_text().replace('n = 1000\ndtype = "float32"', 'n = 1000\ndtype = "float16"'))
+    for version, names in dtypes.items():
+        path = archive.folder / f"{version}.py"
+        path.write_text(f"# dtypes: {names}\n{path.read_text()}")
+
+
+def test_each_version_against_the_last_one_before_it_that_serves_the_same_workload(archive: Archive) -> None:
+    """Two ladders in one folder, one a dtype: small is float32, odd float16."""
+    served(archive, v1_fused="float32", v2_wide="float16")
+    archive.save("v0_torch", {"small": 4e5, "odd": 4e5}, "bench")
+    archive.save("v1_fused", {"small": 2e5}, "bench")
+    archive.save("v2_wide", {"odd": 1e5}, "bench")
+    archive.save("v10_last", {"small": 1e5, "odd": 5e4}, "bench")
+    steps = archive.steps()
+    assert [steps[v].before for v in VERSIONS] == [None, "v0_torch", "v0_torch", "v1_fused"]
+    assert [steps[v].dtypes for v in VERSIONS] == [(), ("float32",), ("float16",), ()]
+    assert [[one.served for one in steps[v].standings] for v in VERSIONS] == [
+        [True, True], [True, False], [False, True], [True, True]
+    ]  # fmt: skip
+    last = steps["v10_last"]
+    assert [one.before for one in last.standings] == ["v1_fused", "v2_wide"]
+    speedups = [one.verdict.speedup for one in last.standings if one.verdict]
+    assert speedups == [pytest.approx(2, rel=0.02), pytest.approx(2, rel=0.02)]
+    assert on(steps["v2_wide"], "odd").verdict.speedup == pytest.approx(4, rel=0.02)  # type: ignore[union-attr]
+
+
+def test_neighbours_are_compared_on_a_workload_that_both_serve(archive: Archive) -> None:
+    served(archive, v1_fused="float32", v2_wide="float16")
+    for version, names in {"v0_torch": ("small", "odd"), "v1_fused": ("small",), "v2_wide": ("odd",)}.items():
+        archive.save(version, dict.fromkeys(names, 1e5), "bench")
+    pairs = [(*(one.run.version for one in found.pair), found.workload) for found in neighbours(archive.history())]
+    assert pairs == [("v0_torch", "v1_fused", "small"), ("v0_torch", "v2_wide", "odd")]
+
+
+def test_workloads_that_differ_in_one_integer_are_a_sweep(archive: Archive) -> None:
+    toml = archive.folder / "kernel.toml"
+    points = "".join(f'\n[workloads.n{n}]\nn = {n}\ndtype = "float32"\nversions = ["v1"]\n' for n in (10, 2000))
+    toml.write_text(toml.read_text() + points)
+    facts = tuple(WorkloadFacts(f"n{n}", "float32", {"n": n}, 8 * n, n) for n in (10, 2000))
+    archive.save("v0_torch", {"small": 4e5, "odd": 4e5}, "bench")
+    own = {"small": 2e5, "odd": 2e5, "n10": 1e5, "n2000": 3e5}
+    archive.save("v1_fused", own, "bench", workloads=(WORKLOAD, ODD, *facts))
+    found = archive.history()
+    assert found.only == {"n10": ("v1",), "n2000": ("v1",)}
+    assert found.sweeps == (Sweep("v1_fused", "n", ((10, "n10"), (1000, "odd"), (1024, "small"), (2000, "n2000"))),)
+    assert [one.served for one in found.steps[0].standings] == [True, True, False, False]
+    assert archive.history("n10").sweeps == ()  # one point is no axis
+    archive.save("v2_wide", {"small": 2e5})
+    assert archive.steps()["v2_wide"].missing == ""
 
 
 def test_one_workload(archive: Archive) -> None:

@@ -11,7 +11,7 @@ import pytest
 from factories import DEVICE, WORKLOAD, launch
 from made import EVIL, saved, wrong
 
-from ncu_assist.outcome import History, Standing, Step
+from ncu_assist.outcome import History, Standing, Step, Sweep
 from ncu_assist.record import WorkloadFacts
 from ncu_assist.render.history import climb
 from ncu_assist.render.history_words import against, notes, slower_on
@@ -228,3 +228,87 @@ def test_nothing_was_measured() -> None:
     answer = history_json(shown)
     assert (answer["source"], answer["rows"][0]["cells"][0]["verdict"]) == (None, None)
     assert history_markdown(shown).startswith("### add_one on small")
+
+
+@pytest.fixture
+def two_ladders(tmp_path: Path) -> History:
+    """v1 serves the first workload, v2 the second, v12 both; large_and_wide is a point of a sweep of v2."""
+    v0, v1 = run_of(tmp_path, "v0_torch", 2e5), run_of(tmp_path, "v1_float")
+    v2, v12 = run_of(tmp_path, "v2_half"), run_of(tmp_path, LONG)
+    not_it = {"served": False}
+    steps = (
+        Step(
+            "v0_torch", None, (Standing("small", v0, None), Standing("odd", v0, None), Standing(NAMES[2], None, None))
+        ),
+        Step(
+            "v1_float",
+            "v0_torch",
+            (
+                Standing("small", v1, verdict(2.0)),
+                Standing("odd", None, None, **not_it),
+                Standing(NAMES[2], None, None),
+            ),
+            dtypes=("float32",),
+        ),
+        Step(
+            "v2_half",
+            "v0_torch",
+            (
+                Standing("small", None, None, **not_it),
+                Standing("odd", v2, verdict(3.0)),
+                Standing(NAMES[2], v2, None),
+            ),
+            dtypes=("float16",),
+        ),
+        Step(
+            LONG,
+            "v1_float",
+            (
+                Standing("small", v12, verdict(1.5)),
+                Standing("odd", v12, verdict(0.5), before="v2_half"),
+                Standing(NAMES[2], None, None, **not_it),
+            ),
+        ),
+    )
+    sweep = Sweep("v2_half", "n", ((10, "odd"), (20, NAMES[2])))
+    return History("add_one", NAMES, "small", steps, (sweep,), {NAMES[2]: ("v2",)})
+
+
+def test_a_version_of_another_dtype_is_not_missing(two_ladders: History) -> None:
+    text = history_text(two_ladders, Style())
+    assert row(text, "v2_half")[:2] == ["not", "served"]
+    assert "\nv2_half: serves float16 only\n" in text
+    assert "v1_float: not measured on" not in text.replace("not measured on large", "")
+    assert max(map(len, text.splitlines())) <= 80
+    answer = history_json(two_ladders)
+    assert [cell["served"] for cell in answer["rows"][2]["cells"]] == [False, True, True]
+
+
+def test_what_each_workload_is_compared_with(two_ladders: History) -> None:
+    told = list(notes(climb(two_ladders)))
+    assert f"{LONG}: compared with v2_half on odd" in told
+    assert f"{LONG}: compared with v1_float, the last one before it that serves small" in told
+    row_of_last = history_json(two_ladders)["rows"][3]
+    assert [cell["before"] for cell in row_of_last["cells"]] == ["v1_float", "v2_half", None]
+
+
+def test_a_sweep_has_a_table_of_its_own(two_ladders: History) -> None:
+    text = history_text(two_ladders, Style())
+    assert "\nall 2 workloads, each version against the one before\n" in text
+    lines = text.splitlines()
+    start = lines.index("n of v2_half: float32")
+    assert lines[start + 1].split() == ["n", "median", "of", "copy"]
+    assert [line.split()[0] for line in lines[start + 2 : start + 4]] == ["10", "20"]
+    assert "each point was timed on its own" in text
+    found = history_json(two_ladders)["sweeps"]
+    assert [(one["version"], one["axis"], [p["value"] for p in one["points"]]) for one in found] == [
+        ("v2_half", "n", [10, 20])
+    ]
+    markdown = history_markdown(two_ladders)
+    assert "n of v2_half: float32" in markdown
+    assert "| large" not in markdown  # no column or row of the ladder
+
+
+def test_a_workload_for_some_versions_that_is_no_sweep_is_said(two_ladders: History) -> None:
+    told = list(notes(climb(replace(two_ladders, sweeps=()))))
+    assert f"{NAMES[2]} is for v2 only" in told

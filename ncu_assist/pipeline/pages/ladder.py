@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from ncu_assist.drafts import DraftArchive
 from ncu_assist.errors import UsageProblem
-from ncu_assist.outcome import History, KernelLadder
+from ncu_assist.outcome import History, KernelLadder, Step
 from ncu_assist.pipeline.history import history_of
 from ncu_assist.pipeline.pages.index import kernel_state
 from ncu_assist.pipeline.pages.readable import own_source, readable
@@ -47,14 +48,29 @@ def ladder_page(project: Project, kernel: str, pages: Collection[str] = ()) -> s
     return ladder_html(kernel_ladder(project, kernel), frozenset(pages))
 
 
-def neighbours(history: History) -> Iterator[tuple[StoredRun, StoredRun]]:
-    """Yield each version's run on the workload shown, after that of the version that it is compared with."""
-    place = history.workloads.index(history.shown)
-    runs = {step.version: step.standings[place].run for step in history.steps if step.standings}
+@dataclass(frozen=True)
+class Neighbours:
+    """The runs of a version and of the one that it is compared with, that one first, on a workload of both."""
+
+    pair: tuple[StoredRun, StoredRun]
+    workload: str | None
+
+
+def neighbours(history: History) -> Iterator[Neighbours]:
+    """Yield each version's run after that of the version that it is compared with: on the workload shown, else on the
+    first that both have a run on."""
+    steps = {step.version: step for step in history.steps}
+    places = sorted(range(len(history.workloads)), key=lambda place: history.workloads[place] != history.shown)
     for step in history.steps:
-        before, run = runs.get(step.before or ""), runs.get(step.version)
-        if before is not None and run is not None:
-            yield before, run
+        other = steps.get(step.before or "")
+        runs = ((place, _run(other, place), _run(step, place)) for place in places) if other else ()
+        found = next(((place, before, run) for place, before, run in runs if before and run), None)
+        if found is not None:
+            yield Neighbours(found[1:], history.workloads[found[0]])
+
+
+def _run(step: Step, place: int) -> StoredRun | None:
+    return step.standings[place].run if step.standings else None
 
 
 def _shown(history: History) -> dict[str, StoredRun]:

@@ -12,7 +12,7 @@ from ncu_assist.errors import DamagedData, EnvironmentProblem, NcuAssistError
 from ncu_assist.outcome import ArchiveState, KernelLadder, PageKind, Written, WrittenPage
 from ncu_assist.pipeline.pages.files import check_place, is_our_page, made_of, write_page
 from ncu_assist.pipeline.pages.index import archive_state
-from ncu_assist.pipeline.pages.ladder import neighbours
+from ncu_assist.pipeline.pages.ladder import Neighbours, neighbours
 from ncu_assist.pipeline.pages.readable import PageStore
 from ncu_assist.pipeline.reading import informed
 from ncu_assist.pipeline.reporter import Reporter
@@ -64,7 +64,7 @@ class Pages:
 
     def plan(self, ladder: KernelLadder, of: set[str] | None = None) -> None:
         """Note which diffs ``ladder`` will write."""
-        self.planned |= {_diff_path(pair) for pair in _pairs(ladder, of)}
+        self.planned |= {_diff_path(one.pair) for one in _pairs(ladder, of)}
 
     def withdraw(self, folder: Path, problem: str) -> None:
         """Replace the pages that show a damaged run, its own and the diffs made of it, by what is wrong with it."""
@@ -93,8 +93,8 @@ class Pages:
         """Write a ladder, and before it the diffs of neighbours of which one is in ``of``; None are all."""
         history = ladder.history
         self._withdraw_all(ladder.damaged)
-        for pair in _pairs(ladder, of):
-            self.tried(partial(self.diff, pair, history.shown))
+        for one in _pairs(ladder, of):
+            self.tried(partial(self.diff, one.pair, one.workload))
         folder = self.project.reports / history.kernel
         there = frozenset({f"../{INDEX}", *_pages_below(folder)})
         self._write("ladder", history.kernel, folder / INDEX, lambda: ladder_html(ladder, there))
@@ -156,11 +156,11 @@ class Pages:
         return diff_page(pair, self.store, options, Around(crumbs, (known[0], known[1])))
 
 
-def _pairs(ladder: KernelLadder, of: set[str] | None) -> Iterator[Pair]:
+def _pairs(ladder: KernelLadder, of: set[str] | None) -> Iterator[Neighbours]:
     """Yield the neighbours of which one is in ``of``, all of them for None."""
-    for pair in neighbours(ladder.history):
-        if of is None or of & {one.run.version for one in pair}:
-            yield pair
+    for found in neighbours(ladder.history):
+        if of is None or of & {one.run.version for one in found.pair}:
+            yield found
 
 
 def _diff_path(pair: Pair) -> Path:

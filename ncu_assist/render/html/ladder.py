@@ -16,6 +16,7 @@ from ncu_assist.render.html.ladder_bandwidth import bandwidth_bars
 from ncu_assist.render.html.ladder_chart import LadderChart, ladder_chart
 from ncu_assist.render.html.ladder_drafts import drafts_table
 from ncu_assist.render.html.ladder_links import RunLinks
+from ncu_assist.render.html.ladder_sweeps import sweep_bars
 from ncu_assist.render.html.ladder_tables import damaged_table, matrix, predictions_table, runs_table, steps_table
 from ncu_assist.render.html.ladder_tried import Tried, tried_of
 from ncu_assist.render.html.ladder_workloads import SmallChart, small_charts
@@ -35,6 +36,7 @@ SECTIONS = {
     "estimated": "Estimated and achieved",
     "bandwidth": "Bandwidth",
     "workloads": "All workloads",
+    "sweeps": "Sweeps",
     "notes": "Notes",
     "runs": "Runs",
     "damaged": "Damaged runs",
@@ -56,6 +58,7 @@ class LadderPage:
     bandwidth: Bars | None
     small: tuple[SmallChart, ...]
     matrix: Table | None
+    sweeps: tuple[Bars, ...]
     notes: tuple[str, ...]
     settle: tuple[str, ...]
     runs: Table
@@ -69,6 +72,7 @@ class LadderPage:
             "estimated": self.estimated,
             "bandwidth": self.bandwidth,
             "workloads": self.matrix,
+            "sweeps": self.sweeps,
             "notes": self.notes,
             "damaged": self.damaged.rows,
         }
@@ -88,7 +92,7 @@ def ladder_html(ladder: KernelLadder, pages: Collection[str] = ()) -> str:
 def ladder_page(ladder: KernelLadder, shown: Climb, links: RunLinks) -> LadderPage:
     """Return what the page says."""
     gone = with_faults_gone(predictions(shown).values())
-    several = len(shown.workloads) > 1
+    several = len(shown.places) > 1
     return LadderPage(
         verdict=_verdict(ladder),
         chart=ladder_chart(shown, ladder.state.baseline if ladder.state else None),
@@ -101,6 +105,7 @@ def ladder_page(ladder: KernelLadder, shown: Climb, links: RunLinks) -> LadderPa
         bandwidth=bandwidth_bars(shown),
         small=small_charts(shown) if several else (),
         matrix=matrix(shown) if several else None,
+        sweeps=sweep_bars(shown.sweeps),
         notes=tuple(one_line(note, MOST_SAID) for note in notes(shown)),
         settle=tuple(one_line(line, MOST_SAID) for line in to_settle(shown).splitlines()),
         runs=runs_table(ladder.runs, shown.shown, links),
@@ -152,7 +157,7 @@ def _verdict(ladder: KernelLadder) -> str:
 def _legend(shown: Climb) -> tuple[str, ...]:
     lines = [OF_COPY] if any(shown.cell(rung).share_of_copy for rung in shown.rungs) else []
     lines += [UNDER_NCU] if shown.shown is None else []
-    return (*lines, *([ALL_WORKLOADS] if len(shown.workloads) > 1 else []))
+    return (*lines, *([ALL_WORKLOADS] if len(shown.places) > 1 else []))
 
 
 __all__ = ["HEADING", "LadderPage", "ladder_html", "ladder_page"]

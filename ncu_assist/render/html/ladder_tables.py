@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
@@ -79,7 +79,7 @@ def _time(rung: Rung, cell: Measured) -> Cell:
 def _against(rung: Rung, cell: Measured, links: RunLinks) -> Cell:
     verdict = cell.verdict
     badge = verdict_badge(verdict)
-    if verdict is None or badge is None or rung.before is None:
+    if verdict is None or badge is None or cell.before is None:
         return Cell()
     return Cell(badge.text, repr(verdict.speedup) if verdict.speedup else "", badge=badge)
 
@@ -132,11 +132,15 @@ def _predicted(row: tuple[str, str, str, str]) -> tuple[Cell, ...]:
 
 def matrix(shown: Climb) -> Table:
     """Return the time of every version on every workload, warmer the further it is from a copy of the same bytes."""
-    names = [one_line(name or ABSENT) for name in shown.workloads]
+    names = [one_line(shown.workloads[place] or ABSENT) for place in shown.places]
     columns = (Column("version"), *(Column(name, "right", "number") for name in names))
-    rows = tuple((Cell(one_line(rung.version)), *(_entry(cell) for cell in rung.cells)) for rung in shown.rungs)
+    rows = tuple((Cell(one_line(rung.version)), *_entries(rung, shown)) for rung in shown.rungs)
     note = "below each time: a device copy of the same bytes over it, 100 % as fast; the warmer, the further from that"
     return Table("matrix-table", "Time of every version on every workload", columns, rows, note=note)
+
+
+def _entries(rung: Rung, shown: Climb) -> Iterator[Cell]:
+    return (_entry(rung.cells[place]) for place in shown.places) if rung.cells else iter(())
 
 
 def _entry(cell: Measured) -> Cell:

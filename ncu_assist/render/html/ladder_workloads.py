@@ -50,12 +50,12 @@ class SmallChart:
 
 def small_charts(shown: Climb) -> tuple[SmallChart, ...]:
     """Return a drawing of each workload on which anything was timed, as many as are of use."""
-    charts = (_chart(shown, place) for place in range(len(shown.workloads)))
+    charts = (_chart(shown, place) for place in shown.places)
     return tuple(one for one in charts if one is not None)[:MOST]
 
 
 def _chart(shown: Climb, place: int) -> SmallChart | None:
-    cells = [(rung, rung.cells[place]) for rung in shown.rungs if rung.cells]
+    cells = [(rung, rung.cells[place]) for rung in shown.rungs if rung.cells and rung.cells[place].served]
     timed = [(number, rung, cell) for number, (rung, cell) in enumerate(cells) if cell.time_ns]
     if not timed:
         return None

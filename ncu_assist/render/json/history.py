@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ncu_assist.outcome import History
-from ncu_assist.render.history import Cell, Climb, Rung, climb
+from ncu_assist.render.history import Cell, Climb, Rung, Swept, climb
 from ncu_assist.render.history_words import notes
 from ncu_assist.render.json.values import answer, run_facts
 from ncu_assist.render.predictions import Prediction, predictions
@@ -33,6 +33,7 @@ def history_json(history: History) -> dict[str, Any]:
             "workloads": [name for name in shown.workloads if name is not None],
             "shown_workload": shown.shown,
             "rows": [_row(rung, shown) | {"prediction": _prediction(told.get(rung.version))} for rung in shown.rungs],
+            "sweeps": [_sweep(sweep) for sweep in shown.sweeps],
             "notes": list(notes(shown)),
         },
     )
@@ -54,10 +55,21 @@ def _row(rung: Rung, shown: Climb) -> dict[str, Any]:
     }
 
 
+def _sweep(sweep: Swept) -> dict[str, Any]:
+    """Return a version by the value of one integer; its points were not interleaved with each other."""
+    return {
+        "version": sweep.version,
+        "axis": sweep.axis,
+        "points": [{"value": value, **_cell(cell)} for value, cell in sweep.points],
+    }
+
+
 def _cell(cell: Cell) -> dict[str, Any]:
     verdict, timing = cell.verdict, cell.timing
     return {
         "workload": cell.workload,
+        "served": cell.served,
+        "before": cell.before,
         "reference": cell.stored.reference if cell.stored else None,
         "check_passed": cell.check.passed if cell.check else None,
         "median_ns": timing.median_ns if timing else None,

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from ncu_assist.outcome import History
-from ncu_assist.render.history import Cell, Climb, Rung, climb
+from ncu_assist.render.history import Cell, Climb, Rung, Swept, climb
 from ncu_assist.render.history_words import (
     ALL_WORKLOADS,
     MOST_SAID,
     OF_COPY,
+    SWEPT,
     UNDER_NCU,
     against,
     bound_by,
     notes,
+    point_time,
     provenance,
     slower_on,
+    sweep_title,
     time_of,
     title,
 )
@@ -30,9 +33,12 @@ def history_markdown(history: History) -> str:
     lines = [f"### {escaped(title(shown))}", "", *([paragraph(provenance(shown)), ""] if shown.newest else [])]
     lines += table(_columns(shown), (_row(rung, shown) for rung in shown.rungs))
     lines += ["", paragraph(OF_COPY if shown.shown is not None else UNDER_NCU)]
-    if len(shown.workloads) > 1:
-        heading = f"Each version against the one before, on all {len(shown.workloads)} workloads"
+    if len(shown.places) > 1:
+        heading = f"Each version against the one before, on all {len(shown.places)} workloads"
         lines += ["", paragraph(ALL_WORKLOADS), "", *folded(heading, _all_workloads(shown))]
+    for sweep in shown.sweeps:
+        lines += ["", paragraph(sweep_title(sweep)), "", *_along(sweep)]
+    lines += ["", paragraph(SWEPT)] if shown.sweeps else []
     lines += _predictions(shown)
     told = [f"- {paragraph(note, MOST_SAID)}" for note in notes(shown)]
     return "\n".join([*lines, *(["", *told] if told else [])]) + "\n"
@@ -52,15 +58,13 @@ def _columns(shown: Climb) -> list[tuple[str, str]]:
     columns = [("version", "left"), ("median" if shown.shown is not None else "under ncu", "right")]
     columns += [("against the one before", "left"), ("of copy", "right"), ("bound by", "left")]
     overall = [("geomean", "right"), ("worst", "left"), ("slower on", "left")]
-    return columns + (overall if len(shown.workloads) > 1 else [])
+    return columns + (overall if len(shown.places) > 1 else [])
 
 
 def _row(rung: Rung, shown: Climb) -> list[str]:
     cell, worst = shown.cell(rung), rung.worst
-    share = cell.share_of_copy
-    row = [rung.version, time_of(rung, cell), against(cell.verdict), f"{100 * share:.0f} %" if share else "-"]
-    row += [bound_by(cell)]
-    if len(shown.workloads) == 1:
+    row = [rung.version, time_of(rung, cell), against(cell.verdict), _share(cell), bound_by(cell)]
+    if len(shown.places) < 2:
         return row
     where = f"{against(worst.verdict)} on {worst.workload}" if worst else "-"
     return [*row, factor(rung.geomean) if rung.geomean else "-", where, slower_on(rung)]
@@ -69,8 +73,18 @@ def _row(rung: Rung, shown: Climb) -> list[str]:
 def _all_workloads(shown: Climb) -> list[str]:
     """Return a table with a row a workload and a column a version."""
     columns = [("workload", "left"), *((rung.version, "left") for rung in shown.rungs)]
-    rows = zip(*(rung.cells for rung in shown.rungs), strict=True)
+    rows = ([rung.cells[place] for rung in shown.rungs] for place in shown.places)
     return table(columns, ([str(cells[0].workload), *map(_time_and_verdict, shown.rungs, cells)] for cells in rows))
+
+
+def _along(sweep: Swept) -> list[str]:
+    """Return the time of one version by the value of one integer."""
+    columns = [(sweep.axis, "right"), ("median", "right"), ("of copy", "right")]
+    return table(columns, ([str(value), point_time(cell), _share(cell)] for value, cell in sweep.points))
+
+
+def _share(cell: Cell) -> str:
+    return f"{100 * cell.share_of_copy:.0f} %" if cell.share_of_copy else "-"
 
 
 def _time_and_verdict(rung: Rung, cell: Cell) -> str:

@@ -6,17 +6,20 @@ from typing import TYPE_CHECKING
 
 from ncu_assist.outcome import History
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.history import Cell, Climb, Rung, climb
+from ncu_assist.render.history import Cell, Climb, Rung, Swept, climb
 from ncu_assist.render.history_words import (
     ALL_WORKLOADS,
     MOST_SAID,
     OF_COPY,
+    SWEPT,
     UNDER_NCU,
     against,
     bound_by,
     notes,
+    point_time,
     provenance,
     slower_on,
+    sweep_title,
     time_of,
     title,
     to_settle,
@@ -44,7 +47,9 @@ def history_text(history: History, style: Style | None = None) -> str:
     parts: list[RenderableType] = [Text(one_line(title(shown)), style="bold")]
     parts += [Text(provenance(shown), style="dim")] if shown.newest else []
     parts += [Text(""), _times(shown)]
-    parts += [Text(""), *_over_all(shown)] if len(shown.workloads) > 1 else []
+    parts += [Text(""), *_over_all(shown)] if len(shown.places) > 1 else []
+    for sweep in shown.sweeps:
+        parts += [Text(""), Text(one_line(sweep_title(sweep)), style="bold"), _along(sweep)]
     parts += [Text(line, style="dim") for line in ("", *_legend(shown))]
     parts += prediction_parts(shown)
     told = [one_line(note, MOST_SAID) for note in notes(shown)]
@@ -79,7 +84,15 @@ def _over_all(shown: Climb) -> list[RenderableType]:
             styled(one_line(worst.workload or "") if worst else ""),
             styled(one_line(slower_on(rung)), "bold red" if rung.slower else ""),
         )
-    return [styled(f"all {len(shown.workloads)} workloads, each version against the one before", "bold"), made]
+    return [styled(f"all {len(shown.places)} workloads, each version against the one before", "bold"), made]
+
+
+def _along(sweep: Swept) -> Table:
+    """Return the table of a sweep: the time of one version by the value of one integer."""
+    made = table((one_line(sweep.axis), "right"), ("median", "right"), ("of copy", "right"))
+    for value, cell in sweep.points:
+        made.add_row(str(value), styled(point_time(cell), "bold red" if cell.failed else ""), _share(cell))
+    return made
 
 
 def _table(shown: Climb, *columns: Column) -> Table:
@@ -93,7 +106,8 @@ def _table(shown: Climb, *columns: Column) -> Table:
 def _legend(shown: Climb) -> list[str]:
     lines = [OF_COPY] if any(shown.cell(rung).share_of_copy for rung in shown.rungs) else []
     lines += [UNDER_NCU] if shown.shown is None else []
-    return [*lines, *([ALL_WORKLOADS] if len(shown.workloads) > 1 else [])]
+    lines += [SWEPT] if shown.sweeps else []
+    return [*lines, *([ALL_WORKLOADS] if len(shown.places) > 1 else [])]
 
 
 def _time(rung: Rung, cell: Cell) -> Text:
