@@ -35,7 +35,7 @@ def main(kernel: str, target: Path) -> int:
             stored = record(version.run, Store(target), job.kernel.default_workload.name)
             sys.stdout.write(f"{stored.reference}\n")
         else:
-            sys.stderr.write(f"{version.version}: {version.failure}\n")
+            sys.stderr.write(f"{version.version}: {version.failure or version.skipped}\n")
     return outcome.exit_code
 
 

@@ -21,12 +21,16 @@ EVERY_DRAFT_REJECTED, UNPROVEN = 3, 4  # exit codes (design.md, Contracts)
 
 @dataclass(frozen=True)
 class VersionOutcome:
-    """One version: its run, or why there is none. A run with a ``failure`` holds what was finished before it."""
+    """One version: its run, or why there is none. A run with a ``failure`` holds what was finished before it.
+
+    ``skipped`` says why a version without a run was not tried: no failure, what it needs is not installed.
+    """
 
     version: str
     run: StoredRun | None
     failure: str = ""
     failure_code: int = StageFailed.exit_code
+    skipped: str = ""
 
 
 @dataclass(frozen=True)

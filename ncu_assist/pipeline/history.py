@@ -13,7 +13,7 @@ from ncu_assist.outcome import History, Standing, Step
 from ncu_assist.pipeline.judging import judged_now
 from ncu_assist.project import Project
 from ncu_assist.record import Run
-from ncu_assist.spec import Version, source_sha256
+from ncu_assist.spec import Version, source_sha256, why_skipped
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
 from ncu_assist.store.choosing import Context, choose_kernel
@@ -75,7 +75,9 @@ def _as_now(store: Store, kernel: str, version: Version) -> _Known:
         return _Known(version.name, matching)
     if runs:
         return _Known(version.name, (), f"has changed since it was measured; the old run is {runs[0].reference}")
-    return _Known(version.name, (), _damage(store, kernel, version.name) or "not measured")
+    skipped = why_skipped(version)
+    why = f"skipped: {skipped}" if skipped else "not measured"
+    return _Known(version.name, (), _damage(store, kernel, version.name) or why)
 
 
 def _damage(store: Store, kernel: str, version: str) -> str:

@@ -12,7 +12,7 @@ from ncu_assist.store import StoredRun, machine_hash, shown_source
 from ncu_assist.store.naming import is_called
 
 BASELINE = "v0"  # the library or framework version: the number to beat (design.md, A kernel folder)
-NOT_MEASURED = "not measured"
+NOT_MEASURED, SKIPPED = "not measured", "skipped"
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,20 @@ class Rung:
     source: Source | None
     cells: tuple[Cell, ...]
     failure: str
+    skipped: str = ""
+
+    @property
+    def word(self) -> str:
+        """``measured``, ``failed``, ``skipped`` or ``not measured``."""
+        if self.failure or self.skipped:
+            return "failed" if self.failure else SKIPPED
+        return "measured" if self.stored else NOT_MEASURED
 
     @property
     def status(self) -> str:
-        """Empty when all went well, else ``not measured`` or ``failed: …``."""
-        if self.failure:
-            return f"failed: {self.failure}"
-        return "" if self.stored else NOT_MEASURED
+        """Empty when all went well, else ``not measured``, ``failed: …`` or ``skipped: …``."""
+        why = self.failure or self.skipped
+        return f"{self.word}: {why}" if why else "" if self.stored else self.word
 
 
 @dataclass(frozen=True)
@@ -70,7 +77,7 @@ def ladder(outcome: Outcome) -> Ladder:
 def _rung(version: VersionOutcome, workloads: tuple[str, ...], baseline: Run | None) -> Rung:
     stored = version.run
     if stored is None:
-        return Rung(version.version, None, None, (), version.failure)
+        return Rung(version.version, None, None, (), version.failure, version.skipped)
     tables = stored.by_launch()
     cells = []
     for name in workloads:

@@ -8,7 +8,7 @@ from typing import Any
 from ncu_assist.diff import Diff
 from ncu_assist.outcome import Outcome
 from ncu_assist.render.json.values import answer, run_facts, workload
-from ncu_assist.render.ladder import NOT_MEASURED, Cell, Rung, ladder
+from ncu_assist.render.ladder import Cell, Rung, ladder
 
 
 def outcome_json(outcome: Outcome, command: str) -> dict[str, Any]:
@@ -38,8 +38,8 @@ def _verdict(diff: Diff) -> dict[str, Any]:
 
 
 def _version(rung: Rung) -> dict[str, Any]:
-    status = "failed" if rung.failure else "measured" if rung.stored else NOT_MEASURED
-    facts: dict[str, Any] = {"version": rung.version, "status": status, "failure": rung.failure or None}
+    facts: dict[str, Any] = {"version": rung.version, "status": rung.word, "failure": rung.failure or None}
+    facts["skipped"] = rung.skipped or None
     if rung.stored is None or rung.source is None:
         return {**facts, "workloads": []}
     named = run_facts(rung.stored.run, rung.stored.reference, rung.source)

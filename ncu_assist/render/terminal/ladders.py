@@ -31,6 +31,8 @@ def outcome_text(outcome: Outcome, style: Style | None = None) -> str:
     for index, workload in enumerate(shown.workloads):
         parts += [Text(""), Text(one_line(workload), style="bold"), _table(shown.rungs, index)]
     parts += [Text(line, style="red") for line in _troubles(shown)]
+    skipped = [f"{one_line(rung.version)}: {one_line(rung.status)}" for rung in shown.rungs if rung.skipped]
+    parts += [Text(line, style="dim") for line in ("", *skipped)] if skipped else []
     return to_text(parts, style)
 
 
@@ -46,7 +48,7 @@ def _table(rungs: tuple[Rung, ...], index: int) -> Table:
 
 def _cells(rung: Rung, index: int) -> tuple[str, ...]:
     if not rung.cells:
-        return ("failed" if rung.failure else "not measured", *("-" for _ in HEADINGS[1:]))
+        return (rung.word, *("-" for _ in HEADINGS[1:]))
     cell = rung.cells[index]
     row = cell.row
     return (
