@@ -37,8 +37,8 @@ def main(kernel: str, target: Path, counted: tuple[str, ...]) -> int:
     job = plan(project, wish, ("check", "bench"), ProfileOptions())
     outcome = measure(job, Speak())
     for version in outcome.versions:
-        if version.failure:
-            sys.stderr.write(f"{version.version}: {version.failure}\n")
+        if version.failure or version.skipped:
+            sys.stderr.write(f"{version.version}: {version.failure or version.skipped}\n")
         if version.run is not None and _may_be_shipped(version):
             stored = record(version.run, Store(target), _reported(job, version.run))
             sys.stdout.write(f"{stored.reference}\n")

@@ -24,6 +24,7 @@ class VersionOutcome:
     """One version: its run, or why there is none. A run with a ``failure`` holds what was finished before it.
 
     ``unserved`` are the workloads asked for that are not for this version.
+    ``skipped`` says why a version without a run was not tried: no failure, what it needs is not installed.
     """
 
     version: str
@@ -31,6 +32,7 @@ class VersionOutcome:
     failure: str = ""
     failure_code: int = StageFailed.exit_code
     unserved: tuple[str, ...] = ()
+    skipped: str = ""
 
 
 @dataclass(frozen=True)

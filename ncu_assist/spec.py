@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from ncu_assist.expression import evaluate
 VERSION_FILE = re.compile(r"v(\d+)_(\w+)\.(cu|py)")
 # Within a line: \s would take the square of a file of blank lines, and a draft may be one.
 DTYPES_LINE = re.compile(r"^[ \t]*(?://|#|\*)?[ \t]*dtypes:[ \t]*(.+)$", re.MULTILINE)
+# In the first comment only, where prose may stand before and after.
+PACKAGES_LINE = re.compile(r"^[ \t]*packages:[ \t]*(.+)$", re.MULTILINE)
 HEADER_COMMENT = {
     ".cu": re.compile(rb"\A(?:[ \t]*(?://[^\n]*)?\r?\n)*"),
     ".py": re.compile(rb"\A(?:[ \t]*(?:#[^\n]*)?\r?\n)*"),
@@ -74,6 +77,7 @@ class Version:
     name: str
     path: Path
     dtypes: tuple[str, ...]  # empty: every dtype of the kernel
+    packages: tuple[str, ...] = ()  # that it cannot run without, by the names that Python imports
 
     @property
     def short(self) -> str:
@@ -83,6 +87,17 @@ class Version:
         """Tell whether a workload is for this version: of a dtype that it serves, and not for others alone."""
         is_for_it = not workload.versions or not {self.short, self.name}.isdisjoint(workload.versions)
         return is_for_it and (not self.dtypes or workload.dtype in self.dtypes)
+
+
+def why_skipped(version: Version) -> str:
+    """Return which of a version's packages are not installed here, as a reason to skip it; empty where all are.
+
+    Nothing is imported: a package that is there and broken is a failure of the version, told by its own words.
+    """
+    absent = [name for name in version.packages if importlib.util.find_spec(name) is None]
+    if not absent:
+        return ""
+    return f"package{'s' * (len(absent) > 1)} {', '.join(absent)} {'is' if len(absent) == 1 else 'are'} not installed"
 
 
 @dataclass(frozen=True)
@@ -212,7 +227,7 @@ def discover_versions(folder: Path) -> tuple[Version, ...]:
                 f"{folder.name}: {found[number].path.name} and {path.name} have the same number {number}",
                 f"rename one of them, e.g. to v{_free_number(folder)}_{match.group(2)}.{match.group(3)}",
             )
-        found[number] = Version(number, path.stem, path, _dtypes(path))
+        found[number] = Version(number, path.stem, path, _dtypes(path), _packages(path))
     return tuple(found[number] for number in sorted(found))
 
 
@@ -224,3 +239,15 @@ def _free_number(folder: Path) -> int:
 def _dtypes(path: Path) -> tuple[str, ...]:
     match = DTYPES_LINE.search(path.read_text(encoding="utf-8", errors="replace"))
     return tuple(match.group(1).replace(",", " ").split()) if match else ()
+
+
+def _packages(path: Path) -> tuple[str, ...]:
+    match = PACKAGES_LINE.search(header_comment(path.read_bytes(), path.suffix))
+    names = tuple(match.group(1).replace(",", " ").split()) if match else ()
+    for name in names:
+        if not name.isidentifier():
+            raise UsageProblem(
+                f"{path.parent.name}: {path.name} names the package '{name}', which Python cannot import",
+                "write it as in an import, e.g. packages: liger_kernel",
+            )
+    return names

@@ -6,7 +6,7 @@ from kernel_folder import PYTHON_VERSION, TOML, write_kernel
 
 from ncu_assist.errors import UsageProblem
 from ncu_assist.project import Project, find_project
-from ncu_assist.spec import Kernel, discover_versions, header_comment, source_files, source_sha256
+from ncu_assist.spec import Kernel, discover_versions, header_comment, source_files, source_sha256, why_skipped
 from ncu_assist.spec_file import kernel_names, load_kernel, read_kernel
 
 
@@ -217,3 +217,29 @@ def test_a_file_of_blank_lines_is_read_soon(tmp_path: Path) -> None:
     folder = write_kernel(tmp_path, {"v0_blank.cu": " \n" * 50_000})
     assert discover_versions(folder)[0].dtypes == ()
     assert source_files(folder / "v0_blank.cu") == (folder / "v0_blank.cu",)
+
+
+@pytest.mark.parametrize(
+    ("code", "packages", "why"),
+    [
+        ("# packages: json\n", ("json",), ""),
+        ("# Baseline.\n#   of packages: a\n", (), ""),
+        ("# Baseline.\n# packages: not_there, json\n", ("not_there", "json"), "package not_there is not installed"),
+        (
+            "# packages: not_there  nor_here\n",
+            ("not_there", "nor_here"),
+            "packages not_there, nor_here are not installed",
+        ),
+        ("import json\n# packages: not_there\n", (), ""),
+    ],
+)
+def test_packages_that_a_version_needs(tmp_path: Path, code: str, packages: tuple[str, ...], why: str) -> None:
+    (version,) = discover_versions(write_kernel(tmp_path, {"v0_peer.py": code}))
+    assert version.packages == packages
+    assert why_skipped(version) == why
+
+
+def test_a_package_is_named_as_in_an_import(tmp_path: Path) -> None:
+    folder = write_kernel(tmp_path, {"v0_peer.py": "# packages: liger-kernel\n"})
+    with pytest.raises(UsageProblem, match=r"v0_peer\.py names the package 'liger-kernel'"):
+        discover_versions(folder)

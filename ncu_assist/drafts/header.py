@@ -13,16 +13,17 @@ from ncu_assist.spec import HEADER_COMMENT
 SIGNS = {".cu": "//", ".py": "#"}
 WIDTH = 105  # letters of a line beside its sign
 LONGEST = 500  # letters of one text of a model
-# Lines of a comment that mean something to a reader other than a person: `dtypes:` to this tool, `coding:` to Python.
-_MEANT = re.compile(r"(dtypes|coding)(\s*[:=])", re.IGNORECASE)
-_KEPT = re.compile(rb"^(?:#!.*|(?://|#)\s*dtypes:.*)\r?\n?", re.MULTILINE)
+# Lines of a comment that mean something to a reader other than a person: `dtypes:` and `packages:` to this tool,
+# `coding:` to Python.
+_MEANT = re.compile(r"(dtypes|packages|coding)(\s*[:=])", re.IGNORECASE)
+_KEPT = re.compile(rb"^(?:#!.*|(?://|#)\s*(?:dtypes|packages):.*)\r?\n?", re.MULTILINE)
 
 
 def with_header(source: bytes, draft: Draft) -> bytes:
     """Return a draft's source with its own comment at the top in place of the one that it brought.
 
-    That one is its parent's, of another change, or the model's word for what was measured. Lines of it that say dtypes
-    stay. No line of code changes, and ``spec.source_sha256`` with it: a header does not count there.
+    That one is its parent's, of another change, or the model's word for what was measured. Lines of it that say
+    dtypes or packages stay. No line of code changes, and ``spec.source_sha256`` with it: a header does not count there.
     """
     own = HEADER_COMMENT[draft.suffix].match(source)
     header = own[0] if own else b""

@@ -14,7 +14,7 @@ from ncu_assist.pipeline.judging import judged_now
 from ncu_assist.pipeline.sweeps import sweeps_of
 from ncu_assist.project import Project
 from ncu_assist.record import Run
-from ncu_assist.spec import Kernel, Version, source_sha256, unserved
+from ncu_assist.spec import Kernel, Version, source_sha256, unserved, why_skipped
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
 from ncu_assist.store.choosing import Context, choose_kernel
@@ -79,11 +79,15 @@ def _as_now(store: Store, kernel: Kernel, version: Version) -> _Known:
     """Return a version with the runs of its source as it is now; without any, why there are none."""
     runs, now = live_first(store.runs(kernel.name, version.name)), source_sha256(version.path)
     matching = tuple(stored for stored in runs if stored.run.source_sha256 == now)
-    missing = ""
-    if not matching:
-        changed = f"has changed since it was measured; the old run is {runs[0].reference}" if runs else ""
-        missing = changed or _damage(store, kernel.name, version.name) or "not measured"
+    missing = "" if matching else _why_missing(store, kernel.name, version, runs)
     return _Known(version.name, matching, missing, version.dtypes, unserved(version, kernel.workloads))
+
+
+def _why_missing(store: Store, kernel: str, version: Version, runs: Sequence[StoredRun]) -> str:
+    if runs:
+        return f"has changed since it was measured; the old run is {runs[0].reference}"
+    skipped = why_skipped(version)
+    return _damage(store, kernel, version.name) or (f"skipped: {skipped}" if skipped else "not measured")
 
 
 def _damage(store: Store, kernel: str, version: str) -> str:

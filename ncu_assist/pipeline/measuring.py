@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ncu_assist.backends import build_versions
 from ncu_assist.backends.base import BuildOutcome
-from ncu_assist.errors import NcuAssistError
+from ncu_assist.errors import EnvironmentProblem, NcuAssistError
 from ncu_assist.executors.base import Executor
 from ncu_assist.harness import client
 from ncu_assist.harness.events import Event
@@ -24,7 +24,7 @@ from ncu_assist.pipeline.progress import Expected
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
 from ncu_assist.record import Bench
-from ncu_assist.spec import Kernel, Version, Workload, unserved
+from ncu_assist.spec import Kernel, Version, Workload, unserved, why_skipped
 from ncu_assist.store import Store
 
 
@@ -57,7 +57,8 @@ class Job:
 def measure(job: Job, reporter: Reporter) -> Outcome:
     """Measure as the job says and return the saved runs, and for each version that has none, why.
 
-    Raises EnvironmentProblem for what would meet every version. Ctrl-C saves what is finished and is passed on.
+    A version whose packages are not installed is skipped. Raises EnvironmentProblem for what would meet every version,
+    also if that is to be skipped. Ctrl-C saves what is finished and is passed on.
     """
     moment = datetime.now(UTC)
     builds = _build(job, reporter)
@@ -81,9 +82,21 @@ def measure(job: Job, reporter: Reporter) -> Outcome:
     return outcome
 
 
+def _tried(job: Job, reporter: Reporter) -> list[Version]:
+    """Return the versions whose packages are installed; raises EnvironmentProblem if there are none."""
+    skipped = {version: why for version in job.versions if (why := why_skipped(version))}
+    said = [f"{version.name} is skipped: {why}" for version, why in skipped.items()]
+    if len(skipped) == len(job.versions):
+        raise EnvironmentProblem("; ".join(said), "install it for the Python that runs ncu-assist")
+    for line in said:
+        reporter.note(line)
+    return [version for version in job.versions if version not in skipped]
+
+
 def _build(job: Job, reporter: Reporter) -> dict[str, BuildOutcome]:
-    reporter.status(f"building {len(job.versions)} versions")
-    builds = build_versions(job.kernel, job.versions, job.project.work)
+    versions = _tried(job, reporter)
+    reporter.status(f"building {len(versions)} versions")
+    builds = build_versions(job.kernel, versions, job.project.work)
     for build in builds.values():
         if build.artifact is None:
             reporter.note(f"{build.version} does not build:\n{build.log.rstrip()}")
@@ -161,6 +174,9 @@ def _save(
     store = Store(job.project.reports)
     rows = []
     for version in job.versions:
+        if version.name not in builds:
+            rows.append(VersionOutcome(version.name, None, skipped=why_skipped(version)))
+            continue
         result = VersionResult(
             version,
             builds[version.name].log,

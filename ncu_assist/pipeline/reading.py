@@ -16,6 +16,7 @@ from ncu_assist.pipeline.bare_report import bare_reports
 from ncu_assist.pipeline.line_costs import read_line_changes
 from ncu_assist.pipeline.repeated_runs import learned_noise
 from ncu_assist.project import Project
+from ncu_assist.spec import Version, why_skipped
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.choosing import Context, unknown
@@ -103,10 +104,15 @@ def _with_folder(project: Project, store: Store, name: str) -> KernelListing:
         kernel = load_kernel(project, name)
     except UsageProblem as error:
         return KernelListing(name, f"cannot be read: {error.message}", (), None, ())
-    versions = tuple(VersionOutcome(v, run) for v, run in recorded_runs_matching(store, kernel).items())
+    runs = recorded_runs_matching(store, kernel)
+    versions = tuple(_listed(version, runs[version.name]) for version in kernel.versions)
     workloads = tuple(w.name for w in kernel.workloads)
     only = {w.name: w.versions for w in kernel.workloads if w.versions}
     return KernelListing(name, kernel.summary, workloads, kernel.default_workload.name, versions, only)
+
+
+def _listed(version: Version, run: StoredRun | None) -> VersionOutcome:
+    return VersionOutcome(version.name, run, skipped="" if run else why_skipped(version))
 
 
 def _without_folder(store: Store, name: str) -> KernelListing:

@@ -10,7 +10,7 @@ from ncu_assist.ncu.command import find_ncu
 from ncu_assist.outcome import Outcome, VersionOutcome
 from ncu_assist.pipeline.gpus import chosen_gpu, query_gpus
 from ncu_assist.pipeline.reporter import Reporter
-from ncu_assist.spec import Kernel, Version, Workload, unserved
+from ncu_assist.spec import Kernel, Version, Workload, unserved, why_skipped
 from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
 from ncu_assist.store.matching import newest_matching
 
@@ -37,8 +37,9 @@ def replay(
 ) -> Outcome:
     """Return the stored runs of these versions, and say on which GPU and when they were measured.
 
-    A version without a run of its present source is ``not measured``. Raises EnvironmentProblem when nothing can be
-    shown: no version has a run that holds one of the workloads; DamagedData when all that is left of them is damaged.
+    A version without a run of its present source is ``not measured``, or skipped. Raises EnvironmentProblem when
+    nothing can be shown: no version has a run that holds one of the workloads; DamagedData when all that is left of
+    them is damaged.
     """
     rows = tuple(
         replace(_row(store, kernel, version, {w.name for w in workloads}), unserved=unserved(version, workloads))
@@ -72,7 +73,8 @@ def _row(store: Store, kernel: Kernel, version: Version, workloads: set[str]) ->
     if stored is None or not workloads & {w.name for w in stored.run.workloads}:
         found = [d for d in store.damaged() if d.path.startswith(f"{kernel.name}/{version.name}/")]
         words = f"{found[0].path} is damaged: {found[0].problem}" if found else ""
-        return VersionOutcome(version.name, None, words, DamagedData.exit_code)
+        skipped = "" if words else why_skipped(version)
+        return VersionOutcome(version.name, None, words, DamagedData.exit_code, skipped=skipped)
     try:
         for name in SHOWN & set(stored.run.files):
             stored.read(name)

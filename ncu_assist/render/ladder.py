@@ -12,7 +12,7 @@ from ncu_assist.store import StoredRun, machine_hash, shown_source
 from ncu_assist.store.naming import is_called
 
 BASELINE = "v0"  # the library or framework version: the number to beat (design.md, A kernel folder)
-NOT_MEASURED, NOT_SERVED = "not measured", "not served"
+NOT_MEASURED, NOT_SERVED, SKIPPED = "not measured", "not served", "skipped"
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,17 @@ class Rung:
     failure: str
     unserved: tuple[str, ...] = ()
     serves_nothing: bool = False
+    skipped: str = ""
 
     @property
     def status(self) -> str:
-        """``failed``, ``measured``, ``not measured``, or ``not served``: none of the workloads asked for is for it."""
+        """``failed``, ``measured``, ``skipped``, ``not served`` (no workload asked for is for it), ``not measured``."""
         if self.failure:
             return "failed"
         if self.stored:
             return "measured"
+        if self.skipped:
+            return SKIPPED
         return NOT_SERVED if self.serves_nothing else NOT_MEASURED
 
     def serves(self, workload: str) -> bool:
@@ -82,7 +85,7 @@ def _rung(version: VersionOutcome, workloads: tuple[str, ...], baseline: Run | N
     stored = version.run
     nothing = set(version.unserved) == set(workloads)
     if stored is None:
-        return Rung(version.version, None, None, (), version.failure, version.unserved, nothing)
+        return Rung(version.version, None, None, (), version.failure, version.unserved, nothing, version.skipped)
     tables = stored.by_launch()
     cells = []
     for name in workloads:

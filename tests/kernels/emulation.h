@@ -31,19 +31,25 @@ static pthread_barrier_t meeting;
 inline void __syncthreads() { pthread_barrier_wait(&meeting); }
 inline float __uint_as_float(unsigned x) { float y; std::memcpy(&y, &x, 4); return y; }
 inline unsigned __float_as_uint(float x) { unsigned y; std::memcpy(&y, &x, 4); return y; }
+inline int __double2loint(double x) { int y; std::memcpy(&y, &x, 4); return y; }
+inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned by) {
+    return static_cast<unsigned>((static_cast<unsigned long long>(high) << 32 | low) >> (by & 31));
+}
 template <typename T> T __ldcs(const T* address) { return *address; }
 template <typename T> void __stcs(T* address, T value) { *address = value; }
 inline void sincospif(float x, float* sine, float* cosine) {
     *sine = static_cast<float>(std::sin(M_PI * static_cast<double>(x)));
     *cosine = static_cast<float>(std::cos(M_PI * static_cast<double>(x)));
 }
+inline float __sinf(float x) { return std::sin(x); }
+inline float __cosf(float x) { return std::cos(x); }
 
 template <typename Body>
 void each_thread(Body body) {
-    const unsigned count = blockDim.x * blockDim.y;
+    const unsigned count = blockDim.x * blockDim.y * blockDim.z;
     const auto one = [&](uint3 block, unsigned i) {
         blockIdx = block;
-        threadIdx = {i % blockDim.x, i / blockDim.x, 0};
+        threadIdx = {i % blockDim.x, i / blockDim.x % blockDim.y, i / blockDim.x / blockDim.y};
         body();
     };
     const uint3 block = blockIdx;
@@ -64,11 +70,9 @@ auto emulated(void (*kernel)(A...), dim3 grid, dim3 block) {
     return [=](A... arguments) {
         gridDim = grid;
         blockDim = block;
-        for (unsigned y = 0; y < grid.y; ++y) {
-            for (unsigned x = 0; x < grid.x; ++x) {
-                blockIdx = {x, y, 0};
-                each_thread([&] { kernel(arguments...); });
-            }
+        for (unsigned i = 0; i < grid.x * grid.y * grid.z; ++i) {
+            blockIdx = {i % grid.x, i / grid.x % grid.y, i / grid.x / grid.y};
+            each_thread([&] { kernel(arguments...); });
         }
     };
 }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ncu_assist.outcome import Outcome
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.ladder import Cell, Ladder, Rung, ladder
+from ncu_assist.render.ladder import SKIPPED, Cell, Ladder, Rung, ladder
 from ncu_assist.render.terminal.run import bandwidth, check_word, percent
 from ncu_assist.render.terminal.style import Align, Style, table, to_text
 from ncu_assist.render.words import factor, origin, verdict_line
@@ -33,6 +33,10 @@ def outcome_text(outcome: Outcome, style: Style | None = None) -> str:
         parts += [Text(""), Text(one_line(workload), style="bold"), _table(served, index)]
         parts += [Text(line, style="dim") for line in _not_served(shown.rungs, len(served), workload)]
     parts += [Text(line, style="red") for line in _troubles(shown)]
+    skipped = [
+        f"{one_line(rung.version)}: {one_line(f'{SKIPPED}: {rung.skipped}')}" for rung in shown.rungs if rung.skipped
+    ]
+    parts += [Text(line, style="dim") for line in ("", *skipped)] if skipped else []
     return to_text(parts, style)
 
 
@@ -57,7 +61,7 @@ def _not_served(rungs: tuple[Rung, ...], served: int, workload: str) -> list[str
 
 def _cells(rung: Rung, index: int) -> tuple[str, ...]:
     if not rung.cells:
-        return ("failed" if rung.failure else "not measured", *("-" for _ in HEADINGS[1:]))
+        return (rung.status, *("-" for _ in HEADINGS[1:]))
     cell = rung.cells[index]
     row = cell.row
     return (
