@@ -12,12 +12,13 @@ from ncu_assist.backends import build_versions
 from ncu_assist.executors.local import Local
 from ncu_assist.harness.client import measure
 from ncu_assist.harness.request import Settings, new_request
-from ncu_assist.spec import Kernel, Workload
+from ncu_assist.spec import Kernel, Version, Workload, why_skipped
 from ncu_assist.spec_file import read_kernel
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(1800)]
 
 NAMES = sorted(f.parent.name for f in KERNELS.glob("*/kernel.toml"))
+PEERS = [v for name in NAMES for v in read_kernel(KERNELS / name).versions if v.packages]
 SEEDS = 3
 SILENT_S = 180.0  # the largest size with its float64 reference, or a compilation by torch
 ADD = ({"width": 4, "block": 256, "dtype": "float32"}, {"width": 2, "block": 256, "dtype": "float16"})
@@ -37,7 +38,9 @@ SWEEP = [{**ADD[1], "n": 1_000_003, "block": block} for block in (32, 64, 128, 5
 
 
 def _check(kernel: Kernel, workloads: tuple[Workload, ...], work: Path, versions: tuple[str, ...] = ()) -> None:
-    outcomes = build_versions(kernel, kernel.select_versions(versions), work)
+    """Check versions, all that need no package where none is named."""
+    wanted = kernel.select_versions(versions or tuple(v.name for v in kernel.versions if not v.packages))
+    outcomes = build_versions(kernel, wanted, work)
     assert {v: o.log for v, o in outcomes.items() if o.artifact is None} == {}
     request = new_request(kernel, outcomes, workloads, Settings(stages=("check",), trials=SEEDS), work)
     measured = measure(request, Local(), lambda event: None, SILENT_S)
@@ -67,6 +70,15 @@ def test_every_version_at_every_workload(name: str, tmp_path: Path) -> None:
     _check(kernel, kernel.workloads, tmp_path)
 
 
+@pytest.mark.parametrize("version", PEERS, ids=lambda version: f"{version.path.parent.name}-{version.short}")
+def test_a_peer_at_every_workload(version: Version, tmp_path: Path) -> None:
+    why = why_skipped(version)
+    if why:
+        pytest.skip(why)
+    kernel = read_kernel(version.path.parent)
+    _check(kernel, tuple(filter(version.serves, kernel.workloads)), tmp_path, (version.name,))
+
+
 @pytest.mark.parametrize("name", MADE)
 def test_sizes_that_no_tile_divides(name: str, tmp_path: Path) -> None:
     kernel, workloads = _with(name, MADE[name], tmp_path)
@@ -81,4 +93,4 @@ def test_every_block_size_of_the_sweep(tmp_path: Path) -> None:
 def test_any_even_dim(tmp_path: Path) -> None:
     made = [{**kind, **FAR, "heads": 9, "seq": 33, "dim": dim} for kind in ROPE for dim in (2, 6, 40, 512)]
     kernel, workloads = _with("rope", made, tmp_path)
-    _check(kernel, workloads, tmp_path, ("v6",))
+    _check(kernel, workloads, tmp_path, ("v8", "v9"))

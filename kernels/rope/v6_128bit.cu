@@ -1,5 +1,5 @@
 // Changes: a thread takes neighbouring pairs, one 128-bit access from each half: four in float32, eight in bfloat16. Angles
-// as in v3, one for each pair. dim has to be a multiple of 8 in float32, of 16 in bfloat16.
+// as in v5, one for each pair. dim has to be a multiple of 8 in float32, of 16 in bfloat16.
 //
 // expected: `at-dram-roofline` in float32: 64 KB in flight on an SM, and the 100 us of double precision hide behind 250 us
 //   of memory. 0.9 to 0.98 of the copy. In bfloat16 the same 67 million angles stand against half the bytes: `pipe-bound`

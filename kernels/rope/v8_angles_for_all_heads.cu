@@ -1,11 +1,11 @@
-// Changes, to v5: all heads of a position turn by the same angles, so a thread computes its angles once, while its first
+// Changes, to v7: all heads of a position turn by the same angles, so a thread computes its angles once, while its first
 // loads are under way, and keeps them for the heads it walks through, four at a time: eight independent 128-bit loads. With
 // few positions (a decode step) the threads of a block spread over heads instead. Serves any even dim up to 512 and any
 // address: where halves do not lie on 16 bytes, element by element.
 //
 // expected: `at-dram-roofline` in both dtypes, 0.97 to 1.00 of the copy: a thread serves 16 heads (bfloat16: 8) with angles
-//   computed once, and 128 KB are in flight on an SM. Little won over v5 in float32, ten per cent in bfloat16. At decode
-//   `launch-bound`, level with v5.
+//   computed once, and 128 KB are in flight on an SM. Little won over v7 in float32, ten per cent in bfloat16. At decode
+//   `launch-bound`, level with v7.
 #include <algorithm>
 #include <climits>
 #include <cuda_bf16.h>
