@@ -10,7 +10,7 @@ constexpr int BLOCKS_AN_SM = 16;  // of one warp each
 template <int C>
 __global__ void __launch_bounds__(WARP, BLOCKS_AN_SM)
     covariance_in_fewer(const float* __restrict__ x, float* __restrict__ mean, float* __restrict__ cov,
-                     long long samples) {
+                        long long samples) {
     window_in_registers<C>(x, mean, cov, samples);
 }
 
