@@ -1,5 +1,5 @@
-// CUDA C++ for a host compiler: a launch runs its blocks one after the other, the threads of a block as real threads where
-// they meet at __syncthreads(). Enough for kernels without warp intrinsics.
+// CUDA C++ for a host compiler: a launch runs its blocks one after the other, the threads of a block as real threads
+// where they meet at __syncthreads() or __syncwarp(). Enough for kernels without warp intrinsics.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -27,8 +27,10 @@
 static thread_local uint3 blockIdx, threadIdx;
 static dim3 gridDim, blockDim;
 static pthread_barrier_t meeting;
+static std::vector<pthread_barrier_t> warp_meetings;
 
 inline void __syncthreads() { pthread_barrier_wait(&meeting); }
+inline void __syncwarp() { pthread_barrier_wait(&warp_meetings[(threadIdx.y * blockDim.x + threadIdx.x) / 32]); }
 inline float __uint_as_float(unsigned x) { float y; std::memcpy(&y, &x, 4); return y; }
 inline unsigned __float_as_uint(float x) { unsigned y; std::memcpy(&y, &x, 4); return y; }
 inline int __double2loint(double x) { int y; std::memcpy(&y, &x, 4); return y; }
@@ -55,10 +57,15 @@ void each_thread(Body body) {
     const uint3 block = blockIdx;
 #ifdef MEETING
     pthread_barrier_init(&meeting, nullptr, count);
+    warp_meetings.resize((count + 31) / 32);
+    for (unsigned i = 0; i < warp_meetings.size(); ++i) {
+        pthread_barrier_init(&warp_meetings[i], nullptr, std::min(32u, count - 32 * i));
+    }
     std::vector<std::thread> threads;
     for (unsigned i = 0; i < count; ++i) threads.emplace_back(one, block, i);
     for (std::thread& thread : threads) thread.join();
     pthread_barrier_destroy(&meeting);
+    for (pthread_barrier_t& one : warp_meetings) pthread_barrier_destroy(&one);
 #else
     for (unsigned i = 0; i < count; ++i) one(block, i);
 #endif

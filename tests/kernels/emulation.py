@@ -16,7 +16,7 @@ from ncu_assist.backends.launcher import load_launcher
 from ncu_assist.backends.nvcc import find_nvcc
 from ncu_assist.backends.python import import_file
 from ncu_assist.errors import EnvironmentProblem
-from ncu_assist.spec import Kernel, Version, Workload
+from ncu_assist.spec import Kernel, Version, Workload, source_files
 from ncu_assist.spec_file import read_kernel
 
 KERNELS = Path(__file__).parents[2] / "kernels"
@@ -38,7 +38,7 @@ def load_for_host(kernel: Kernel, version: Version, folder: Path, **constants: i
     code, launches = LAUNCH.subn(r"emulated(\1, \2, \3)(", code)
     assert launches, f"{version.name} launches nothing"
     if code not in _built:
-        _built[code] = _compiled(code, folder / version.name)
+        _built[code] = _compiled(code, folder / version.name, source_files(version.path))
     return load_launcher(_built[code], kernel)
 
 
@@ -55,15 +55,16 @@ def versions(name: str, suffix: str = ".cu") -> list[Version]:
     return [v for v in found if suffix != ".cu" or "<<<" in v.path.read_text(encoding="utf-8")]
 
 
-def _compiled(code: str, stem: Path) -> Path:
+def _compiled(code: str, stem: Path, sources: tuple[Path, ...]) -> Path:
     compiler = shutil.which("g++")
     if compiler is None:
         pytest.skip("no g++")
     source, library = stem.with_suffix(".cpp"), stem.with_suffix(".so")
     source.write_text(f'#include "{HEADER}"\n{code}', encoding="utf-8")
     flags = ["-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-pthread"]
-    flags += ["-DMEETING"] if "__syncthreads" in code else []
-    subprocess.run([compiler, *flags, f"-I{_headers()}", source, "-o", library], check=True, timeout=120)
+    flags += ["-DMEETING"] if any("__sync" in file.read_text(encoding="utf-8") for file in sources) else []
+    folders = [f"-I{_headers()}", f"-I{sources[0].parent}"]
+    subprocess.run([compiler, *flags, *folders, source, "-o", library], check=True, timeout=120)
     return library
 
 

@@ -1,4 +1,4 @@
-"""Every kernel folder of the project: it loads, says what it expects, compiles without a spill, has its worklog."""
+"""Every kernel folder of the project: it loads, says what it expects, spills only if it says so, has its worklog."""
 
 from __future__ import annotations
 
@@ -29,6 +29,13 @@ def _named(version: Version) -> str:
     return f"{version.path.parent.name}-{version.short}"
 
 
+def _expected(version: Version) -> list[str]:
+    """The diagnoses that a version's header expects."""
+    said = header_comment(version.path.read_bytes(), version.path.suffix)
+    assert re.match(r"(Baseline|Changes)\b", said)
+    return DIAGNOSIS.findall(said.split("expected:")[1].split("measured:")[0])
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_ladder_has_no_gaps(name: str) -> None:
     kernel = read_kernel(KERNELS / name)
@@ -57,10 +64,7 @@ def test_an_output_may_have_the_dtype_of_the_workload() -> None:
 
 @pytest.mark.parametrize("version", _versions(), ids=_named)
 def test_a_header_says_what_changes_and_what_is_expected(version: Version) -> None:
-    said = header_comment(version.path.read_bytes(), version.path.suffix)
-    assert re.match(r"(Baseline|Changes)\b", said)
-    expected = said.split("expected:")[1].split("measured:")[0]
-    for rule in DIAGNOSIS.findall(expected):
+    for rule in _expected(version):
         assert rule in RULES, f"{version.name} expects {rule}"
     kernel = read_kernel(version.path.parent)
     assert set(version.dtypes) <= {w.dtype for w in kernel.workloads}
@@ -76,7 +80,7 @@ def test_a_worklog_has_every_version_and_room_for_the_table(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_cuda_versions_compile_and_keep_their_values_in_registers(
+def test_cuda_versions_compile_and_spill_only_where_that_is_the_story(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     try:
@@ -89,5 +93,6 @@ def test_cuda_versions_compile_and_keep_their_values_in_registers(
     cuda = [v for v in kernel.versions if backend_of(v.path).name == "cuda"]
     for version, outcome in build_versions(kernel, cuda, tmp_path).items():
         assert outcome.artifact is not None, outcome.log
-        assert {int(n) for n in SPILLED.findall(outcome.log)} == {0}, version
+        spills = any(int(n) for n in SPILLED.findall(outcome.log))
+        assert spills == ("register-spill" in _expected(kernel.version(version))), version
         assert "warning" not in outcome.log, outcome.log

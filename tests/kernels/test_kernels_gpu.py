@@ -25,8 +25,16 @@ ADD = ({"width": 4, "block": 256, "dtype": "float32"}, {"width": 2, "block": 256
 ROPE = ({"width": 4, "dtype": "float32"}, {"width": 2, "dtype": "bfloat16"})
 FAR = {"first_position": (1 << 20) - 100, "theta": 500_000}
 NEAR = {"first_position": 0, "theta": 10_000}
+ELEMENTS = (0, 1, 31, 1_000_003, (1 << 26) + 4099)
 MADE: dict[str, list[dict[str, object]]] = {
-    "elementwise_add": [{**kind, "n": n} for kind in ADD for n in (0, 1, 31, 1_000_003, (1 << 26) + 4099)],
+    "add_relu": [{"n": n, "dtype": "float32"} for n in ELEMENTS],
+    "elementwise_add": [{**kind, "n": n} for kind in ADD for n in ELEMENTS],
+    "fusion_limit": [
+        {"windows": windows, "channels": channels, "samples": samples, "dtype": "float32"}
+        for channels in (8, 16, 32)
+        for windows, samples in ((0, 64), (1, 2), (3, 33), (61, 1001), (515, 1028))
+    ],
+    "mul_add_sigmoid": [{"n": n, "dtype": "float32"} for n in ELEMENTS],
     "rope": [
         {**kind, **place, "heads": heads, "seq": seq, "dim": dim}
         for kind in ROPE
