@@ -70,6 +70,7 @@ def measure(job: Job, reporter: Reporter) -> Outcome:
         stopped = error
         measured = client.collect(request)
     outcome = _save(job, moment, builds, measured, profiled)
+    _tell_notes(outcome, reporter)
     if stopped is not None:
         raise stopped
     if profiled.interrupted:
@@ -165,6 +166,12 @@ def _save(
         run = save(store, shared, result) if result.checks or result.capture else None
         rows.append(VersionOutcome(version.name, run, failure))
     return Outcome(job.kernel.name, tuple(w.name for w in job.workloads), "live", tuple(rows))
+
+
+def _tell_notes(outcome: Outcome, reporter: Reporter) -> None:
+    for version in outcome.versions:
+        for note in version.run.run.notes if version.run else ():
+            reporter.note(f"{version.version}: {note}")
 
 
 def _failure(version: str, builds: dict[str, BuildOutcome], measured: client.Measured, profiled: Profiled) -> str:

@@ -22,7 +22,7 @@ class RangeWatch:
         self._max_launches, self._reporter = max_launches, reporter
         self._started = time.monotonic()
         self._begun: list[str] = []
-        self._ended: list[str] = []
+        self._ended: list[tuple[str, str]] = []
         self._launches = 0
         self._name = ""
         self.failures: dict[str, str] = {}
@@ -42,7 +42,7 @@ class RangeWatch:
             self._name = f"{event.version.split('_', 1)[0]} {event.workload}"
             self._show("warming up")
         elif event.event == "end":
-            self._ended.append(event.version)
+            self._ended.append((event.version, event.workload))
 
     def launch(self, launch: ProfiledLaunch) -> bool:
         """Take one step of ncu's log; return whether this call made more launches than it may."""
@@ -53,7 +53,11 @@ class RangeWatch:
 
     def is_finished(self, version: str) -> bool:
         """Return whether a version was profiled on all its workloads."""
-        return self._ended.count(version) == self._workloads
+        return len(self.called(version)) == self._workloads
+
+    def called(self, version: str) -> tuple[str, ...]:
+        """Return the workloads on which the calls of a version came to their end."""
+        return tuple(workload for name, workload in self._ended if name == version)
 
     def _show(self, step: str) -> None:
         number, ranges = len(self._begun), len(self._expected) * self._workloads
@@ -64,7 +68,7 @@ class RangeWatch:
 
     def _estimate(self, elapsed: float) -> str:
         """Return the whole time if launches go on as they did; nothing before the first is done."""
-        done = sum(self._expected.get(version, 1.0) for version in self._ended) + self._launches
+        done = sum(self._expected.get(version, 1.0) for version, _ in self._ended) + self._launches
         if not self._begun or done == 0:
             return ""
         if len(self._ended) == len(self._begun):  # the launches of the last call are among the expected ones

@@ -188,10 +188,11 @@ def test_a_version_of_copies_alone(version: str, tmp_path: Path) -> None:
     call = _load_copies(version, tmp_path)
     for shape in SHAPES:
         assert check(call, _problem(shape), SEEDS, 1).reason == "", shape
+    one = _problem(USUAL)
+    inputs, outputs = one.inputs(1), one.outputs()
     for changed in ({"tokens": -1}, {"token_bytes": -16}):
         with pytest.raises(RuntimeError, match="returned"):
-            one = _problem(USUAL)
-            call(one.inputs(1), one.outputs(), {**one.workload.integers, **changed})
+            call(inputs, outputs, {**one.workload.integers, **changed})
 
 
 @pytest.mark.parametrize("tokens", [1, 2, 3, 15, 16, 17, 100, 1000])

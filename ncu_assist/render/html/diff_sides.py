@@ -101,7 +101,7 @@ def _check(shown: Shown, side: Side) -> str:
 
 def _under_ncu(shown: Shown, side: Side) -> str:
     if not side.launches:
-        return "no counters"
+        return "launched no kernel" if shown.run.launched_nothing else "no counters"
     count = "1 launch" if side.launches == 1 else f"{side.launches} launches"
     if side.compared != side.launches:
         count = f"{count}, {side.compared} compared"
