@@ -14,7 +14,6 @@ from ncu_assist.verdict import REASONS, Verdict
 
 MOST_SAID = 500  # letters of one note
 SIGNS = {"faster": "▲", "slower": "▼", "same": "=", "unclear": "?", "not-comparable": "≠"}
-OF_COPY = "of copy: time of a device copy of the same bytes over the median, 100 % as fast"
 UNDER_NCU = "under ncu: all launches together; verdicts are over the launches of both"
 ALL_WORKLOADS = "geomean: of the speed-ups; worst: the smallest of them, below 1x is slower"
 

@@ -132,6 +132,7 @@ FACTS = (
     _Fact("middle half", _timing(lambda timing: f"{duration(timing.q1_ns)} to {duration(timing.q3_ns)}")),
     _Fact("samples", _timing(_samples)),
     _Fact("copy", _timing(lambda timing: f"{duration(timing.copy_ns)} for the same bytes" if timing.copy_ns else None)),
+    _Fact("copy engine", _timing(lambda timing: duration(timing.link_ns) if timing.link_ns else None)),
     _Fact("under ncu", _under_ncu),
     _Fact("bound by", _bound),
     _Fact("check", _check),

@@ -7,7 +7,6 @@ from ncu_assist.render.history import Cell, Climb, Rung, climb
 from ncu_assist.render.history_words import (
     ALL_WORKLOADS,
     MOST_SAID,
-    OF_COPY,
     UNDER_NCU,
     against,
     bound_by,
@@ -29,7 +28,7 @@ def history_markdown(history: History) -> str:
     shown = climb(history)
     lines = [f"### {escaped(title(shown))}", "", *([paragraph(provenance(shown)), ""] if shown.newest else [])]
     lines += table(_columns(shown), (_row(rung, shown) for rung in shown.rungs))
-    lines += ["", paragraph(OF_COPY if shown.shown is not None else UNDER_NCU)]
+    lines += ["", paragraph(shown.yardstick.legend if shown.shown is not None else UNDER_NCU)]
     if len(shown.workloads) > 1:
         heading = f"Each version against the one before, on all {len(shown.workloads)} workloads"
         lines += ["", paragraph(ALL_WORKLOADS), "", *folded(heading, _all_workloads(shown))]
@@ -50,14 +49,14 @@ def _predictions(shown: Climb) -> list[str]:
 
 def _columns(shown: Climb) -> list[tuple[str, str]]:
     columns = [("version", "left"), ("median" if shown.shown is not None else "under ncu", "right")]
-    columns += [("against the one before", "left"), ("of copy", "right"), ("bound by", "left")]
+    columns += [("against the one before", "left"), (shown.yardstick.title, "right"), ("bound by", "left")]
     overall = [("geomean", "right"), ("worst", "left"), ("slower on", "left")]
     return columns + (overall if len(shown.workloads) > 1 else [])
 
 
 def _row(rung: Rung, shown: Climb) -> list[str]:
     cell, worst = shown.cell(rung), rung.worst
-    share = cell.share_of_copy
+    share = cell.share
     row = [rung.version, time_of(rung, cell), against(cell.verdict), f"{100 * share:.0f} %" if share else "-"]
     row += [bound_by(cell)]
     if len(shown.workloads) == 1:

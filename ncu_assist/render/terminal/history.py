@@ -10,7 +10,6 @@ from ncu_assist.render.history import Cell, Climb, Rung, climb
 from ncu_assist.render.history_words import (
     ALL_WORKLOADS,
     MOST_SAID,
-    OF_COPY,
     UNDER_NCU,
     against,
     bound_by,
@@ -58,7 +57,7 @@ def _times(shown: Climb) -> Table:
     """Return the table of the workload shown; columns that nobody filled are left out."""
     cells = [(rung, shown.cell(rung)) for rung in shown.rungs]
     first: Column = ("median" if shown.shown else "under ncu", "right")
-    columns: tuple[Column, ...] = (first, ("vs before", "left"), ("of copy", "right"), ("bound by", "left"))
+    columns: tuple[Column, ...] = (first, ("vs before", "left"), (shown.yardstick.title, "right"), ("bound by", "left"))
     rows = [(_time(*pair), _against(pair[1]), _share(pair[1]), styled(bound_by(pair[1]))) for pair in cells]
     kept = [i for i in range(len(columns)) if i == 0 or any(row[i].plain != "-" for row in rows)]
     made = _table(shown, *(columns[i] for i in kept))
@@ -91,7 +90,7 @@ def _table(shown: Climb, *columns: Column) -> Table:
 
 
 def _legend(shown: Climb) -> list[str]:
-    lines = [OF_COPY] if any(shown.cell(rung).share_of_copy for rung in shown.rungs) else []
+    lines = [shown.yardstick.legend] if any(shown.cell(rung).share for rung in shown.rungs) else []
     lines += [UNDER_NCU] if shown.shown is None else []
     return [*lines, *([ALL_WORKLOADS] if len(shown.workloads) > 1 else [])]
 
@@ -105,4 +104,4 @@ def _against(cell: Cell) -> Text:
 
 
 def _share(cell: Cell) -> Text:
-    return styled(percent(cell.share_of_copy))
+    return styled(percent(cell.share))
