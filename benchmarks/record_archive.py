@@ -12,10 +12,8 @@ import sys
 from pathlib import Path
 
 from ncu_assist.ncu.command import ProfileOptions
-from ncu_assist.outcome import VersionOutcome
 from ncu_assist.pipeline.measuring import Job, measure
 from ncu_assist.pipeline.planning import Wish, plan
-from ncu_assist.pipeline.profiling import NO_KERNEL
 from ncu_assist.pipeline.recording import record
 from ncu_assist.project import find_project
 from ncu_assist.store import Store, StoredRun
@@ -39,14 +37,10 @@ def main(kernel: str, target: Path, counted: tuple[str, ...]) -> int:
     for version in outcome.versions:
         if version.failure or version.skipped:
             sys.stderr.write(f"{version.version}: {version.failure or version.skipped}\n")
-        if version.run is not None and _may_be_shipped(version):
+        if version.run is not None and not version.failure:
             stored = record(version.run, Store(target), _reported(job, version.run))
             sys.stdout.write(f"{stored.reference}\n")
     return outcome.exit_code
-
-
-def _may_be_shipped(version: VersionOutcome) -> bool:
-    return version.failure in ("", NO_KERNEL)
 
 
 def _reported(job: Job, stored: StoredRun) -> str:

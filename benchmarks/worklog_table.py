@@ -1,4 +1,4 @@
-"""Write the table of a kernel's worklog from its recorded runs: medians in microseconds and shares of the copy.
+"""Write the table of a kernel's worklog from its recorded runs: medians in microseconds, shares of what stood beside.
 
 usage: python benchmarks/worklog_table.py KERNEL     (from the project's root; rewrites kernels/KERNEL/README.md)
 """
@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ncu_assist.project import find_project
 from ncu_assist.record import Run
+from ncu_assist.render.yardstick import COPY, share, yardstick, yardstick_ns
 from ncu_assist.spec import Kernel
 from ncu_assist.spec_file import load_kernel
 from ncu_assist.store import Store
@@ -20,11 +21,16 @@ BETWEEN = re.compile(r"(<!-- table -->\n).*?(<!-- /table -->)", re.DOTALL)
 
 
 def table(kernel: Kernel, runs: list[Run]) -> str:
-    """Return a Markdown table, a row a version, a column a workload; below it the copy of the same bytes."""
+    """Return a Markdown table, a row a version, a column a workload; below it what was timed beside."""
+    beside = yardstick(timing for run in runs if run.bench for timing in run.bench.timings)
     names = [w.name for w in kernel.workloads]
-    lines = ["| µs (share of the copy) | " + " | ".join(names) + " |", "|---|" + "--:|" * len(names)]
+    lines = [
+        f"| µs (share {'of the copy' if beside is COPY else beside.title}) | " + " | ".join(names) + " |",
+        "|---|" + "--:|" * len(names),
+    ]
     lines += [f"| {run.version} | " + " | ".join(_cell(run, name) for name in names) + " |" for run in runs]
-    lines.append("| copy of the same bytes | " + " | ".join(_copy(runs[-1], name) for name in names) + " |")
+    below = beside.name.removeprefix("device ")
+    lines.append(f"| {below} | " + " | ".join(_beside(runs[-1], name) for name in names) + " |")
     device = runs[-1].device.name if runs[-1].device else "an unknown GPU"
     note = f"{device}, {runs[-1].created[:10]}, one bench a column, 100 interleaved rounds, L2 emptied by reading."
     return "\n".join([note, "", *lines]) + "\n"
@@ -34,13 +40,13 @@ def _cell(run: Run, workload: str) -> str:
     timing = run.timing(workload)
     if timing is None:
         return "-"
-    share = f" ({timing.copy_ns / timing.median_ns:.2f})" if timing.copy_ns else ""
-    return f"{timing.median_ns / 1e3:.4g}{share}"
+    reached = share(timing)
+    return f"{timing.median_ns / 1e3:.4g}" + (f" ({reached:.2f})" if reached else "")
 
 
-def _copy(run: Run, workload: str) -> str:
-    timing = run.timing(workload)
-    return f"{timing.copy_ns / 1e3:.4g}" if timing and timing.copy_ns else "-"
+def _beside(run: Run, workload: str) -> str:
+    found = yardstick_ns(run.timing(workload))
+    return f"{found / 1e3:.4g}" if found else "-"
 
 
 def main(name: str) -> None:

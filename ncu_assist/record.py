@@ -188,6 +188,11 @@ class Run:
         """The model of the GPU that it was measured on, None if unknown."""
         return self.device.name if self.device else None
 
+    @property
+    def launched_nothing(self) -> bool:
+        """Whether it was profiled and ncu saw that it launches no kernel: there is nothing to count."""
+        return self.profile is not None and self.profile.launches_logged == 0
+
     def workload(self, name: str) -> WorkloadFacts | None:
         return next((w for w in self.workloads if w.name == name), None)
 

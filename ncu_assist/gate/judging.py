@@ -154,5 +154,5 @@ def _lacking(row: Row, place: Place) -> tuple[Lacking, ...]:
 
 
 def _lacks(name: str, run: Run, workload: str | None) -> Lacking:
-    counted = any(workload in (None, launch.workload) for launch in run.launches)
+    counted = run.launched_nothing or any(workload in (None, launch.workload) for launch in run.launches)
     return Lacking(name, counted, run.profile.section_set if counted and run.profile else "")

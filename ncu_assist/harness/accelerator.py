@@ -66,13 +66,18 @@ def describe(error: BaseException) -> str:
     import torch
 
     text = " ".join(str(error).split())[:TEXT_LIMIT]
-    if isinstance(error, torch.cuda.OutOfMemoryError | MemoryError) or _is_cpu_out_of_memory(error):
+    is_of_cuda = text.startswith("CUDA error: ")
+    if is_of_cuda:
+        text = text.split(" CUDA kernel errors might be", 1)[0].split(" Search for ", 1)[0]
+    if isinstance(error, torch.cuda.OutOfMemoryError | MemoryError) or _is_out_of_memory(error):
         return f"{OUT_OF_MEMORY}: {text}"
-    if text.startswith("CUDA error: "):
-        return text.split(" CUDA kernel errors might be", 1)[0].split(" Search for ", 1)[0]
+    if is_of_cuda:
+        return text
     message = getattr(error, "message", None)
     return str(message) if message else f"{type(error).__name__}: {text}"
 
 
-def _is_cpu_out_of_memory(error: Any) -> bool:
-    return isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error)
+def _is_out_of_memory(error: Any) -> bool:
+    """Tell of the errors that have no class of their own: memory of the host, pinned (cudaHostAlloc) or not."""
+    words = ("DefaultCPUAllocator", "CUDA error: out of memory")
+    return isinstance(error, RuntimeError) and any(word in str(error) for word in words)

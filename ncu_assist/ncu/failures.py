@@ -13,7 +13,12 @@ TIMING_ONLY = "where none is possible, `ncu-assist bench` measures time without 
 APPLICATION_CODE = re.compile(r"The application returned an error code \((\d+)\)")
 SIGNALS = {6: "aborted", 9: "killed, perhaps for want of memory", 11: "segmentation fault", 15: "ended from outside"}
 BUSY_EXIT_CODE = 9  # of an ncu that finds another one, with another TMPDIR, on the same GPU
+NO_KERNELS = "no-kernels"
 RAW_LIMIT = 1500  # characters of ncu's own words in a message
+
+
+class NothingProfiled(StageFailed):
+    """ncu and the program came to their ends, and no launch was counted."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +134,7 @@ FAILURES: tuple[Failure, ...] = (
         FAILED,
     ),
     Failure(
-        "no-kernels",
+        NO_KERNELS,
         ("No kernels were profiled",),
         "no launch matched: the filter is wrong, the work happens elsewhere, or the program ended before its launch",
         "compare the filter with the names of the kernels",
@@ -205,14 +210,21 @@ def diagnose(text: str, exit_code: int) -> tuple[Failure, ...]:
 def profiling_error(text: str, exit_code: int) -> NcuAssistError:
     """Return the error for a profiling run that failed: the cause and ncu's own words, the cure as hint.
 
-    EnvironmentProblem (6) where the machine is the cause, StageFailed (5) otherwise and for words nobody knows.
+    EnvironmentProblem (6) where the machine is the cause, StageFailed (5) otherwise and for words nobody knows;
+    NothingProfiled, which is one of those, where nothing failed but that.
     """
     known = diagnose(text, exit_code)
     row = next((failure for failure in known if failure.exit_code != ADVICE), known[0] if known else None)
-    kind = EnvironmentProblem if row is not None and row.exit_code == ENVIRONMENT else StageFailed
+    kind = _kind(row, exit_code)
     cause = row.cause if row is not None else f"ncu failed with exit code {exit_code}"
     hint = row.cure if row is not None else "ncu-assist doctor"
     return kind(f"profiling failed: {cause}{_details(text)}\n{_own_words(text)}".rstrip(), hint)
+
+
+def _kind(row: Failure | None, exit_code: int) -> type[NcuAssistError]:
+    if row is not None and row.exit_code == ENVIRONMENT:
+        return EnvironmentProblem
+    return NothingProfiled if row is not None and row.id == NO_KERNELS and exit_code == 0 else StageFailed
 
 
 def _details(text: str) -> str:

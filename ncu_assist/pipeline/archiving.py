@@ -11,7 +11,7 @@ from ncu_assist.ncu import compressed
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.judging import save_judged
 from ncu_assist.pipeline.profiling import VersionCapture
-from ncu_assist.pipeline.timings import samples_of, timings_of
+from ncu_assist.pipeline.timings import always_late, samples_of, timings_of
 from ncu_assist.record import Bench, Check, Device, HostMemory, Profile, Run, Toolchain, WorkloadFacts
 from ncu_assist.spec import Kernel, Version, Workload, source_files, source_sha256
 from ncu_assist.store import Store, StoredRun, machine_hash, metrics_parquet, new_run_id, samples_parquet
@@ -72,7 +72,7 @@ def save(store: Store, shared: Measurement, result: VersionResult) -> StoredRun:
         if capture and shared.options
         else None,
         launches=capture.launches if capture else (),
-        notes=result.notes,
+        notes=(*result.notes, *_late(shared, version), *(silence(capture) if capture else ())),
         host_memory=shared.host_memory,
     )
     return save_judged(store, run, _files(shared, result))
@@ -92,12 +92,28 @@ def workload_facts(kernel: Kernel, workload: Workload) -> WorkloadFacts:
 
 
 def capture_files(capture: VersionCapture) -> dict[str, bytes]:
-    """Return the files of a run that hold its counters."""
+    """Return the files of a run that hold its counters; without a launch that is what ncu said."""
+    if not capture.launches:
+        return {"ncu.log": capture.log.encode()}
     return {
         "metrics.parquet": metrics_parquet(capture.metrics),
         "report.ncu-rep.zst": compressed.compress(capture.data),
         "ncu.log": capture.log.encode(),
     }
+
+
+def _late(shared: Measurement, version: Version) -> tuple[str, ...]:
+    late = () if shared.samples is None else always_late(shared.samples, version.name)
+    why = "its calls take longer to enqueue than the stream is held, or wait for the GPU"
+    return (f"no time on {', '.join(late)}: every sample was late, as {why}",) if late else ()
+
+
+def silence(capture: VersionCapture) -> tuple[str, ...]:
+    """Return the note of a version that launched no kernel, on all of its workloads or on some."""
+    if not capture.silent:
+        return ()
+    where = f" on {', '.join(capture.silent)}" if capture.launches else ""
+    return (f"launched no kernel{where}: nothing to count",)
 
 
 def _files(shared: Measurement, result: VersionResult) -> dict[str, bytes]:

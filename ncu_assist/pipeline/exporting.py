@@ -54,6 +54,8 @@ def _chosen(source: ExportSource, asked: tuple[str, ...]) -> tuple[Chosen, ...] 
         return None
     names = list(source.metrics["metric"].astype("category").cat.categories)
     if not names:
+        if source.run and source.run.launched_nothing:
+            raise UsageProblem(f"{source.where} has no metrics: it launched no kernel", "leave out --metrics")
         raise UsageProblem(f"{source.where} has no metrics: it was not profiled", "ncu-assist profile KERNEL")
     return choose(asked, names, source.where)
 

@@ -73,6 +73,7 @@ def measure(job: Job, reporter: Reporter) -> Outcome:
         stopped = error
         measured = client.collect(request)
     outcome = _save(job, moment, builds, measured, profiled)
+    _tell_notes(outcome, reporter)
     if stopped is not None:
         raise stopped
     if profiled.interrupted:
@@ -195,6 +196,12 @@ def _counted_on(job: Job) -> tuple[str, ...]:
     if job.options is None or not job.counted:
         return ()
     return (f"counters were taken on {', '.join(workload.name for workload in job.counted)} only",)
+
+
+def _tell_notes(outcome: Outcome, reporter: Reporter) -> None:
+    for version in outcome.versions:
+        for note in version.run.run.notes if version.run else ():
+            reporter.note(f"{version.version}: {note}")
 
 
 def _failure(version: str, builds: dict[str, BuildOutcome], measured: client.Measured, profiled: Profiled) -> str:

@@ -102,9 +102,13 @@ class NcuStage:
         except DamagedData:
             return None
 
+    def log(self) -> str:
+        """Return ncu's own words of the last run; empty where it left none."""
+        path = self.root / self.work / LOG
+        return path.read_text(errors="replace") if path.is_file() else ""
+
     def _capture(self, done: Completed, watch: _Watch) -> Capture:
-        log_path, path = self.root / self.work / LOG, self.root / self.work / REPORT
-        log = log_path.read_text(errors="replace") if log_path.is_file() else ""
+        log, path = self.log(), self.root / self.work / REPORT
         if watch.stopped:
             raise StageFailed(watch.stopped)
         if done.timed_out:

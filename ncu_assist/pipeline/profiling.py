@@ -13,22 +13,27 @@ from ncu_assist.harness.client import only, profile_command
 from ncu_assist.harness.names import call_of, repeat_of
 from ncu_assist.harness.request import Request
 from ncu_assist.ncu import report_file
+from ncu_assist.ncu.failures import NothingProfiled
+from ncu_assist.ncu.report import Report
 from ncu_assist.pipeline.foreign_run import toolchain_of
 from ncu_assist.pipeline.ncu_stage import Capture, NcuStage
 from ncu_assist.pipeline.progress import Expected, RangeWatch
 from ncu_assist.pipeline.reporter import Reporter
+from ncu_assist.pipeline.silence import control
 from ncu_assist.record import Device, Launch, Toolchain
 
 if TYPE_CHECKING:
     import pandas as pd
 
 STARTING = "ncu: starting"
-NO_KERNEL = "profile: it launched no kernel"  # a version that only copies, say
 
 
 @dataclass(frozen=True)
 class VersionCapture:
-    """One version's share of a capture: its launches renumbered from 0, their metrics, a report of just these."""
+    """One version's share of a capture: its launches renumbered from 0, their metrics, a report of just these.
+
+    ``silent`` are the workloads on which its calls launched no kernel. Where that is all of them, there is no report.
+    """
 
     launches: tuple[Launch, ...]
     metrics: pd.DataFrame
@@ -36,6 +41,7 @@ class VersionCapture:
     log: str
     device: Device | None
     toolchain: Toolchain  # as the report says
+    silent: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -103,12 +109,37 @@ class _Attempt:
         watch = RangeWatch(expected, repeats * self.max_launches, self.reporter)
         self.reporter.status(STARTING)
         try:
-            shares = split(stage.run(profile_command(_relative(part.path, stage.root)), watch.line, watch.launch))
+            capture = stage.run(profile_command(_relative(part.path, stage.root)), watch.line, watch.launch)
         except KeyboardInterrupt:
             return Profiled(_finished(stage, watch), watch.failures, interrupted=True)
-        silent = [v for v in versions if v not in shares and v not in watch.failures]
-        failures = watch.failures | dict.fromkeys(silent, NO_KERNEL)
-        return Profiled({version: shares[version] for version in versions if version in shares}, failures)
+        except NothingProfiled:
+            seen = control(stage, part.settings.device) if all(map(watch.called, versions)) else None
+            if seen is None:
+                raise
+            return Profiled({v: _without_launches(stage.log(), seen, watch.called(v)) for v in versions}, {})
+        return _shared_out(versions, capture, watch)
+
+
+def _shared_out(versions: tuple[str, ...], capture: Capture, watch: RangeWatch) -> Profiled:
+    """Return what a capture holds of each version. That it holds launches at all proves that silence is a version's."""
+    shares, captures = split(capture), {}
+    failures = dict(watch.failures)
+    for version in versions:
+        called, share = watch.called(version), shares.get(version)
+        if share is not None:
+            launched = {launch.workload for launch in share.launches}
+            captures[version] = replace(share, silent=tuple(name for name in called if name not in launched))
+        elif called and version not in failures:
+            captures[version] = _without_launches(capture.log, capture.report, called)
+        else:
+            failures.setdefault(version, "profile: no call of it came to its end")
+    return Profiled(captures, failures)
+
+
+def _without_launches(log: str, report: Report, workloads: tuple[str, ...]) -> VersionCapture:
+    """Return the capture of a version that launched nothing; ``report`` is of others that ncu saw beside it."""
+    nothing = report.metrics.iloc[:0]
+    return VersionCapture((), nothing, b"", log, report.device, toolchain_of(report), workloads)
 
 
 def _merged(one: Profiled, other: Profiled) -> Profiled:

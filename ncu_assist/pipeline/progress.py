@@ -30,7 +30,7 @@ class RangeWatch:
         self._expected, self._max_launches, self._reporter = expected, max_launches, reporter
         self._started = time.monotonic()
         self._begun: list[str] = []
-        self._ended: list[str] = []
+        self._ended: list[tuple[str, str]] = []
         self._launches = 0
         self._name = ""
         self.failures: dict[str, str] = {}
@@ -50,7 +50,7 @@ class RangeWatch:
             self._name = f"{event.version.split('_', 1)[0]} {event.workload}"
             self._show("warming up")
         elif event.event == "end":
-            self._ended.append(event.version)
+            self._ended.append((event.version, event.workload))
 
     def launch(self, launch: ProfiledLaunch) -> bool:
         """Take one step of ncu's log; return whether this call made more launches than it may."""
@@ -61,10 +61,14 @@ class RangeWatch:
 
     def is_finished(self, version: str) -> bool:
         """Return whether a version was profiled on all its workloads."""
-        return self._ended.count(version) == self._of(version).workloads
+        return len(self.called(version)) == self._of(version).workloads
 
     def _of(self, version: str) -> Expected:
         return self._expected.get(version, Expected())
+
+    def called(self, version: str) -> tuple[str, ...]:
+        """Return the workloads on which the calls of a version came to their end."""
+        return tuple(workload for name, workload in self._ended if name == version)
 
     def _show(self, step: str) -> None:
         number, ranges = len(self._begun), sum(one.workloads for one in self._expected.values())
@@ -75,7 +79,7 @@ class RangeWatch:
 
     def _estimate(self, elapsed: float) -> str:
         """Return the whole time if launches go on as they did; nothing before the first is done."""
-        done = sum(self._of(version).launches for version in self._ended) + self._launches
+        done = sum(self._of(version).launches for version, _ in self._ended) + self._launches
         if not self._begun or done == 0:
             return ""
         if len(self._ended) == len(self._begun):  # the launches of the last call are among the expected ones

@@ -40,6 +40,13 @@ def timings_of(samples: pd.DataFrame, version: str) -> tuple[Timing, ...]:
     return tuple(found)
 
 
+def always_late(samples: pd.DataFrame, version: str) -> tuple[str, ...]:
+    """Return the workloads on which every sample of ``version`` was late: they have no Timing."""
+    own = samples[samples["version"] == version]
+    late = own.groupby("workload", sort=False, observed=True)["late"].all()
+    return tuple(str(workload) for workload, always in late.items() if always)
+
+
 def samples_of(samples: pd.DataFrame, version: str) -> pd.DataFrame:
     """Return the samples of a version and those of the empty call and the copies timed beside it."""
     return samples[samples["version"].isin([version, EMPTY, COPY, LINK])].reset_index(drop=True)

@@ -25,7 +25,8 @@ ALL = "all"  # what history calls every workload
 class WorkloadRow:
     """One workload of a run: its check, its times, and what they come to; None where something was not stored.
 
-    ``share_of_copy`` is the time of a device copy of the same bytes over the time of the version: 1 is as fast.
+    ``share_of_copy`` is the time of a device copy of the same bytes over the time of the version: 1 is as fast. Where
+    bytes have to come from the host, the rate is of those, and ``share_of_link`` the time of the copy engine for them.
     """
 
     workload: WorkloadFacts
@@ -34,6 +35,15 @@ class WorkloadRow:
     bytes_per_second: float | None
     flops_per_second: float | None
     share_of_copy: float | None
+    share_of_link: float | None = None
+
+
+def gigabytes_per_second(row: WorkloadRow | None) -> str:
+    """Return the rate of a workload in GB/s without the unit, ``-`` where there is none; a host link's to a tenth."""
+    if row is None or row.bytes_per_second is None:
+        return "-"
+    digits = 0 if row.workload.host_bytes is None else 1
+    return f"{row.bytes_per_second / 1e9:.{digits}f}"
 
 
 @dataclass(frozen=True)
@@ -115,14 +125,16 @@ def workload_row(run: Run, facts: WorkloadFacts) -> WorkloadRow:
     """Return one workload of a run with the rates that its median comes to."""
     timing = run.timing(facts.name)
     seconds = timing.median_ns * 1e-9 if timing else None
-    copy = timing.copy_ns if timing else None
+    copy, link = (timing.copy_ns, timing.link_ns) if timing else (None, None)
+    moved = facts.algorithmic_bytes if facts.host_bytes is None else facts.host_bytes
     return WorkloadRow(
         workload=facts,
         check=next((check for check in run.checks if check.workload == facts.name), None),
         timing=timing,
-        bytes_per_second=facts.algorithmic_bytes / seconds if seconds and facts.algorithmic_bytes else None,
+        bytes_per_second=moved / seconds if seconds and moved else None,
         flops_per_second=facts.flops / seconds if seconds and facts.flops else None,
         share_of_copy=copy * 1e-9 / seconds if seconds and copy else None,
+        share_of_link=link * 1e-9 / seconds if seconds and link else None,
     )
 
 

@@ -12,6 +12,7 @@ from ncu_assist.diff import Bottleneck, bottleneck
 from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.outcome import History, Standing, Step, Sweep
 from ncu_assist.record import Check, Run, Source, Timing, WorkloadFacts
+from ncu_assist.render.yardstick import Yardstick, share, yardstick
 from ncu_assist.store import StoredRun, machine_hash, shown_source
 from ncu_assist.store.findings import Judged
 from ncu_assist.verdict import Verdict
@@ -23,7 +24,7 @@ TOO_LITTLE = ("one-sample", "only-late-samples")  # what is known of time then a
 class Cell:
     """One version on one workload. ``duration_ns`` is under ncu, over all launches; ``before`` is compared with.
 
-    ``share_of_copy`` is the time of a device copy of the same bytes over the median: 1 is as fast.
+    ``share`` is the time of what was timed beside it (yardstick.py) over the median: 1 is as fast.
     """
 
     workload: str | None
@@ -40,10 +41,9 @@ class Cell:
     served: bool = True  # whether the workload is for this version
 
     @property
-    def share_of_copy(self) -> float | None:
-        """None where no copy was timed beside the version."""
-        timing = self.timing
-        return timing.copy_ns / timing.median_ns if timing and timing.copy_ns and timing.median_ns > 0 else None
+    def share(self) -> float | None:
+        """None where nothing was timed beside the version."""
+        return share(self.timing)
 
     @property
     def time_ns(self) -> float | None:
@@ -125,6 +125,11 @@ class Swept:
     points: tuple[tuple[int, Cell], ...]
 
     @property
+    def yardstick(self) -> Yardstick:
+        """What the version was timed beside."""
+        return yardstick(cell.timing for _, cell in self.points)
+
+    @property
     def timed(self) -> tuple[tuple[int, Cell], ...]:
         return tuple((value, cell) for value, cell in self.points if cell.time_ns)
 
@@ -151,6 +156,11 @@ class Climb:
         """The workloads that versions are held against each other on: those that are no mere point of a sweep."""
         swept = {cell.workload for sweep in self.sweeps for _, cell in sweep.points} & set(self.only)
         return tuple(place for place, name in enumerate(self.workloads) if name not in swept)
+
+    @property
+    def yardstick(self) -> Yardstick:
+        """What the versions were timed beside."""
+        return yardstick(cell.timing for rung in self.rungs for cell in rung.cells)
 
     @property
     def adjacent(self) -> dict[str, str | None]:

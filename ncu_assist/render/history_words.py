@@ -14,7 +14,6 @@ from ncu_assist.verdict import REASONS, Verdict
 
 MOST_SAID = 500  # letters of one note
 SIGNS = {"faster": "▲", "slower": "▼", "same": "=", "unclear": "?", "not-comparable": "≠"}
-OF_COPY = "of copy: time of a device copy of the same bytes over the median, 100 % as fast"
 NOT_SERVED = "not served"  # a workload of another dtype, or that is for other versions
 SWEPT = "each point was timed on its own, not interleaved with the others: a few tenths of a per cent say nothing"
 UNDER_NCU = "under ncu: all launches together; verdicts are over the launches of both"

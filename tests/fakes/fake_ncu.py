@@ -7,7 +7,8 @@ FAKE_NCU_MODE      ok (default), truncated, hang, crash, or a key of MESSAGES: a
 FAKE_NCU_REPORT    the report to replay (plain or .zst); default: the naive and shared transposes in tests/data
 FAKE_NCU_LOG       the log that belongs to it
 FAKE_NCU_DELAY_S   seconds between two lines of the log; default 0
-FAKE_NCU_RUN       1: also run the command behind ``--``, with its output, before the log is written
+FAKE_NCU_RUN       1: also run the command behind ``--``, with its output, before the log is written; also before a
+                   failure with exit code 0
 FAKE_NCU_FAIL_IF   fail as FAKE_NCU_MODE says only if the command holds this text, else work
 FAKE_NCU_ARGV      a file to which the command line and TMPDIR, CUDA_VISIBLE_DEVICES are appended as one JSON object
 """
@@ -186,6 +187,8 @@ def _record(argv: list[str]) -> None:
 def _profile(mode: str, command: list[str], report: Path, log: Path) -> int:
     if mode in MESSAGES:
         exit_code, words = MESSAGES[mode]
+        if exit_code == 0 and os.environ.get("FAKE_NCU_RUN") == "1":
+            subprocess.call(command)
         _write(log, words)
         return exit_code
     text = Path(os.environ.get("FAKE_NCU_LOG", LOG)).read_text(encoding="utf-8")

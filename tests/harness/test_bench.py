@@ -95,6 +95,8 @@ def test_errors_in_plain_words() -> None:
     )
     long = "CUDA error: an illegal memory access was encountered\nSearch for `cudaErrorIllegalAddress' in …"
     assert accelerator.describe(RuntimeError(long)) == "CUDA error: an illegal memory access was encountered"
+    pinned = RuntimeError("CUDA error: out of memory\nCUDA kernel errors might be asynchronously reported")
+    assert accelerator.describe(pinned) == "not enough memory: CUDA error: out of memory"
     assert accelerator.describe(ValueError("no\nluck")) == "ValueError: no luck"
 
 

@@ -37,9 +37,14 @@ def load_for_host(kernel: Kernel, version: Version, folder: Path, **constants: i
         assert found, f"{version.name} has no constant {name}"
     code, launches = LAUNCH.subn(r"emulated(\1, \2, \3)(", code)
     assert launches, f"{version.name} launches nothing"
+    return load_launcher(compiled_for_host(code, folder / version.name, source_files(version.path)), kernel)
+
+
+def compiled_for_host(code: str, stem: Path, sources: tuple[Path, ...]) -> Path:
+    """Return code as a shared object of the host; the same code is compiled once. Skips as ``load_for_host`` does."""
     if code not in _built:
-        _built[code] = _compiled(code, folder / version.name, source_files(version.path))
-    return load_launcher(_built[code], kernel)
+        _built[code] = _compiled(code, stem, sources)
+    return _built[code]
 
 
 def problem(kernel: Kernel, dtype: str, **integers: int) -> Any:

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from emulation import KERNELS, load_for_host, problem, versions
+from emulation import KERNELS, compiled_for_host, load_for_host, problem, versions
 
 torch = pytest.importorskip("torch")
 
 from ncu_assist.backends import BACKENDS, build_versions  # noqa: E402
 from ncu_assist.backends.base import Call  # noqa: E402
+from ncu_assist.backends.launcher import load_launcher  # noqa: E402
 from ncu_assist.executors.local import Local  # noqa: E402
 from ncu_assist.harness.check import check  # noqa: E402
 from ncu_assist.harness.client import Measured, measure  # noqa: E402
@@ -66,6 +67,29 @@ inline void store(void* global, const void* shared, unsigned bytes) {
 inline void await_stores_read() { unread = false; }
 inline void await_stores() { unread = false; }
 """
+# A driver that does at once what it is asked for, and refuses what the real one refuses.
+DRIVER = """
+#include <cstdlib>
+static void* allocated(size_t size) { return std::malloc(size); }
+#define cudaHostAlloc(pointer, size, flags) (*(pointer) = allocated(size), cudaSuccess)
+#define cudaFreeHost(pointer) (std::free(pointer), cudaSuccess)
+#define cudaStreamSynchronize(stream) cudaSuccess
+#define cudaLaunchHostFunc(stream, function, data) (function(data), cudaSuccess)
+#define cudaMemcpyAsync(to, from, size, kind, stream) (std::memcpy(to, from, size), cudaSuccess)
+#define cudaStreamCreateWithFlags(stream, flags) (*(stream) = reinterpret_cast<cudaStream_t>(16), cudaSuccess)
+#define cudaEventCreateWithFlags(event, flags) cudaSuccess
+#define cudaEventRecord(event, stream) cudaSuccess
+#define cudaStreamWaitEvent(stream, event, flags) cudaSuccess
+#define cudaMemcpyBatchAsync copy_batch
+inline cudaError_t copy_batch(void* const* to, const void* const* from, const size_t* sizes, size_t count,
+                              cudaMemcpyAttributes* how, size_t* first, size_t kinds, cudaStream_t stream) {
+    const bool ordered = kinds == 1 && *first == 0 && how->srcAccessOrder == cudaMemcpySrcAccessOrderStream;
+    if (stream == nullptr || !ordered) return cudaErrorInvalidValue;
+    for (size_t i = 0; i < count; ++i) std::memcpy(to[i], from[i], sizes[i]);
+    return cudaSuccess;
+}
+"""
+WITHOUT_LAUNCH = ("v7", "v8")
 FAULTS = {
     "await_stores_read();": "",
     "parity ^= 1;": "",
@@ -84,7 +108,7 @@ def _named(version: Version) -> str:
 
 
 def _load(version: Version, folder: Path, fault: str = "", **constants: int) -> Call:
-    if version.short != "v7":
+    if version.short != "v10":
         return load_for_host(KERNEL, version, folder, **constants)
     code = version.path.read_text(encoding="utf-8")
     code = code.replace('#include "bulk_copy.cuh"\n', "").replace(
@@ -96,6 +120,18 @@ def _load(version: Version, folder: Path, fault: str = "", **constants: int) -> 
     written = folder / version.path.name
     written.write_text(code, encoding="utf-8")
     return load_for_host(KERNEL, replace(version, path=written), folder, **constants)
+
+
+def _load_copies(short: str, folder: Path, **constants: int) -> Call:
+    """Return a version that launches no kernel, on a driver made up here."""
+    version = KERNEL.version(short)
+    code = version.path.read_text(encoding="utf-8").replace("#include <cuda_runtime.h>", "")
+    code = code.replace("std::thread::hardware_concurrency()", "16u")  # more than there are here
+    for name, value in constants.items():
+        code = re.sub(rf"(constexpr [\w ]+? {name} = )\d+", rf"\g<1>{value}", code)
+    assert "<<<" not in code
+    includes = "".join(f"{line}\n" for line in code.splitlines() if line.startswith("#include"))
+    return load_launcher(compiled_for_host(includes + DRIVER + code, folder / version.name, (version.path,)), KERNEL)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -147,22 +183,41 @@ def test_a_cuda_version_on_the_host(version: Version, tmp_path: Path) -> None:
         assert check(call, _problem(shape), SEEDS, 1).reason == "", shape
 
 
+@pytest.mark.parametrize("version", WITHOUT_LAUNCH)
+def test_a_version_of_copies_alone(version: str, tmp_path: Path) -> None:
+    call = _load_copies(version, tmp_path)
+    for shape in SHAPES:
+        assert check(call, _problem(shape), SEEDS, 1).reason == "", shape
+    one = _problem(USUAL)
+    inputs, outputs = one.inputs(1), one.outputs()
+    for changed in ({"tokens": -1}, {"token_bytes": -16}):
+        with pytest.raises(RuntimeError, match="returned"):
+            call(inputs, outputs, {**one.workload.integers, **changed})
+
+
+@pytest.mark.parametrize("tokens", [1, 2, 3, 15, 16, 17, 100, 1000])
+def test_every_token_has_a_thread_that_gathers_it(tokens: int, tmp_path: Path) -> None:
+    call = _load_copies("v7", tmp_path, FEW=2)
+    assert check(call, _problem((tokens, 1000, 16, 1, 32)), SEEDS, 0).reason == ""
+
+
 def test_bytes_of_any_width(tmp_path: Path) -> None:
-    call = _load(KERNEL.version("v1"), tmp_path)
+    calls = [_load(KERNEL.version("v1"), tmp_path), *(_load_copies(one, tmp_path) for one in WITHOUT_LAUNCH)]
     for width in (1, 7, 655):
-        assert check(call, _problem((9, 20, width, 1, 32)), SEEDS, 1).reason == "", width
+        for call in calls:
+            assert check(call, _problem((9, 20, width, 1, 32)), SEEDS, 1).reason == "", width
 
 
 @pytest.mark.parametrize("tokens", [1, 319, 320, 321, 640, 641, 1500])
 def test_slots_turn_until_the_tokens_end(tokens: int, tmp_path: Path) -> None:
     """Two blocks of 160 threads have 320 first slots and as many second ones."""
-    call = _load(KERNEL.version("v7"), tmp_path)
+    call = _load(KERNEL.version("v10"), tmp_path)
     assert check(call, _problem((tokens, 2000, 32, 1, 32)), (1, 2), 0).reason == ""
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_among_the_slots_is_found(fault: str, tmp_path: Path) -> None:
-    version = KERNEL.version("v7")
+    version = KERNEL.version("v10")
     assert fault in version.path.read_text(encoding="utf-8")
     call = _load(version, tmp_path, fault)
     assert "elements are wrong" in check(call, _problem((1500, 2000, 32, 1, 32)), (1,), 0).reason
@@ -170,7 +225,7 @@ def test_a_fault_among_the_slots_is_found(fault: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("blocks", "slots"), [(1, 2), (3, 2), (1, 1), (2, 3)])
 def test_bulk_copies_on_other_sms_and_slots(blocks: int, slots: int, tmp_path: Path) -> None:
-    call = _load(KERNEL.version("v7"), tmp_path, BLOCKS=blocks, SLOTS=slots)
+    call = _load(KERNEL.version("v10"), tmp_path, BLOCKS=blocks, SLOTS=slots)
     assert check(call, _problem((1000, 1000, 656, 1, 32)), (1, 2), 0).reason == ""
 
 
@@ -195,7 +250,7 @@ def test_what_a_version_cannot_serve_is_refused(version: Version, tmp_path: Path
         bad.append({"token_bytes": 655})
     if version.short in ("v5", "v6"):
         bad += [{"grid": 0}, {"block": 0}, {"block": 48}, {"block": 2048}]
-    if version.short == "v7":
+    if version.short == "v10":
         bad.append({"token_bytes": 3520})
     for changed in bad:
         with pytest.raises(RuntimeError, match="returned"):
@@ -248,4 +303,4 @@ def test_any_limited_grid_on_a_gpu(tmp_path: Path) -> None:
 def test_a_table_beyond_two_gigabytes_on_a_gpu(tmp_path: Path) -> None:
     shape = (5000, 3_400_000, 656, 32, 256)
     assert shape[1] * shape[2] > 1 << 31
-    _on_gpu(tmp_path, [shape], ("v4", "v6", "v7", "v10"))
+    _on_gpu(tmp_path, [shape], ("v4", "v6", "v9", "v10"))

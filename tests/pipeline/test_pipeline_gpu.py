@@ -73,6 +73,25 @@ def test_a_recorded_run_names_no_machine_and_reads_the_same(tmp_path: Path, note
     assert str(tmp_path).encode() not in (recorded.report_bytes() or b"")
 
 
+@pytest.mark.parametrize("versions", [("v0_copies.py",), ("v0_copies.py", "v1_cuda.cu")])
+def test_a_version_that_launches_no_kernel_is_no_failure(
+    versions: tuple[str, ...], tmp_path: Path, notes: Notes
+) -> None:
+    sources = {"v0_copies.py": "def add_one(x, y):\n    y.copy_(x)\n", "v1_cuda.cu": ADD.replace("x[i] + 1", "x[i]")}
+    one = job(tmp_path, {name: sources[name] for name in versions})
+    reference = one.kernel.reference
+    reference.write_text(reference.read_text().replace("x.double() + 1", "x.double()"))
+    outcome = measure(one, notes)
+    assert [v.failure for v in outcome.versions] == [""] * len(versions)
+    stored = outcome.versions[0].run
+    assert stored is not None
+    assert stored.run.launched_nothing
+    assert stored.run.notes == ("launched no kernel: nothing to count",)
+    assert stored.run.toolchain.ncu
+    assert stored.run.bench is not None
+    assert Store(tmp_path / "reports").verify() == []
+
+
 def test_the_version_that_kills_ncu_is_named_and_the_other_profiled(tmp_path: Path, notes: Notes) -> None:
     outcome = measure(job(tmp_path, {"v0_torch.py": RIGHT, "v1_crash.py": CRASH_UNDER_NCU}), notes)
     first, second = outcome.versions

@@ -138,11 +138,18 @@ def _missing(facts: DiffFacts) -> tuple[str, str]:
     lacking = [one for one in (facts.baseline, facts.candidate) if not any(one.combined.tables)]
     if not lacking:
         return "", ""
-    sides = " and ".join(one_line(one.reference) for one in lacking)
-    return f"Counters of {sides}", _collect(lacking[0])
+    sides = " and ".join(_lacking(one) for one in lacking)
+    return f"Counters of {sides}", next(filter(None, map(_collect, lacking)), "")
+
+
+def _lacking(shown: Shown) -> str:
+    why = ", which launched no kernel" if shown.run.launched_nothing else ""
+    return one_line(shown.reference) + why
 
 
 def _collect(shown: Shown) -> str:
+    if shown.run.launched_nothing:
+        return ""
     return one_line(f"ncu-assist profile {shown.run.kernel} {shown.run.version}") if shown.rows else ""
 
 

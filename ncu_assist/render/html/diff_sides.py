@@ -101,7 +101,7 @@ def _check(shown: Shown, side: Side) -> str:
 
 def _under_ncu(shown: Shown, side: Side) -> str:
     if not side.launches:
-        return "no counters"
+        return "launched no kernel" if shown.run.launched_nothing else "no counters"
     count = "1 launch" if side.launches == 1 else f"{side.launches} launches"
     if side.compared != side.launches:
         count = f"{count}, {side.compared} compared"
@@ -132,6 +132,7 @@ FACTS = (
     _Fact("middle half", _timing(lambda timing: f"{duration(timing.q1_ns)} to {duration(timing.q3_ns)}")),
     _Fact("samples", _timing(_samples)),
     _Fact("copy", _timing(lambda timing: f"{duration(timing.copy_ns)} for the same bytes" if timing.copy_ns else None)),
+    _Fact("copy engine", _timing(lambda timing: duration(timing.link_ns) if timing.link_ns else None)),
     _Fact("under ncu", _under_ncu),
     _Fact("bound by", _bound),
     _Fact("check", _check),

@@ -15,19 +15,17 @@ from ncu_assist.render.html.head import Head, Link, provenance
 from ncu_assist.render.html.ladder_links import RUN_PAGE, RunLinks
 from ncu_assist.render.html.page import page
 from ncu_assist.render.html.table import ABSENT, Cell, Column, Table, number
-from ncu_assist.render.html.term import Term
+from ncu_assist.render.html.yardstick import share_term
 from ncu_assist.render.pages_words import number_of
+from ncu_assist.render.yardstick import COPY, LINK, share, yardstick
 
 LINES_OF_SUMMARY = 160  # letters
-OF_COPY = Term(
-    "of copy", "copy_ns / median_ns", "time of a device copy of the same bytes over the median: 100 % as fast"
-)
 COLUMNS = (
     Column("kernel"),
     Column("best version"),
     Column("time", "right", "number"),
     Column("against the baseline", "left", "number"),
-    Column("of copy", "right", "number", OF_COPY),
+    Column(COPY.title, "right", "number", share_term(COPY)),
     Column("on"),
     Column("last change"),
     Column("source"),
@@ -135,5 +133,8 @@ def _against(one: KernelState) -> Cell:
 
 def _of_copy(one: KernelState) -> Cell:
     timing = one.shown.run.timing(one.workload) if one.workload else None
-    share = timing.copy_ns / timing.median_ns if timing and timing.copy_ns and timing.median_ns > 0 else None
-    return number(f"{100 * share:.0f} %", share) if share is not None else Cell()
+    reached = share(timing)
+    if reached is None:
+        return Cell()
+    note = LINK.title if yardstick([timing]) is LINK else ""
+    return number(f"{100 * reached:.0f} %", reached, note)

@@ -9,7 +9,7 @@ from ncu_assist.outcome import KernelLadder
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.history import Climb, climb
-from ncu_assist.render.history_words import ALL_WORKLOADS, MOST_SAID, OF_COPY, UNDER_NCU, notes, to_settle
+from ncu_assist.render.history_words import ALL_WORKLOADS, MOST_SAID, UNDER_NCU, notes, to_settle
 from ncu_assist.render.html.bars import Bars
 from ncu_assist.render.html.head import Head, Link, Provenance, provenance
 from ncu_assist.render.html.ladder_bandwidth import bandwidth_bars
@@ -26,6 +26,7 @@ from ncu_assist.render.pages_words import number_of
 from ncu_assist.render.prediction_words import HEADING, legend, with_faults_gone
 from ncu_assist.render.predictions import predictions
 from ncu_assist.render.words import factor, origin
+from ncu_assist.render.yardstick import share, yardstick
 
 MOST_LISTED = 200  # runs in the footer; a hash covers the others
 SECTIONS = {
@@ -56,6 +57,7 @@ class LadderPage:
     estimated: Table | None
     estimated_legend: tuple[str, ...]
     bandwidth: Bars | None
+    beside: str  # what was timed beside every version
     small: tuple[SmallChart, ...]
     matrix: Table | None
     sweeps: tuple[Bars, ...]
@@ -102,6 +104,7 @@ def ladder_page(ladder: KernelLadder, shown: Climb, links: RunLinks) -> LadderPa
         drafts=drafts_table(ladder.drafts, ladder.damaged_drafts),
         estimated=predictions_table(gone) if gone else None,
         estimated_legend=tuple(one_line(line, MOST_SAID) for line in legend(gone)) if gone else (),
+        beside=shown.yardstick.what,
         bandwidth=bandwidth_bars(shown),
         small=small_charts(shown) if several else (),
         matrix=matrix(shown) if several else None,
@@ -149,13 +152,13 @@ def _verdict(ladder: KernelLadder) -> str:
     against = state.verdict
     if against and against.verdict == "faster" and against.speedup and state.baseline:
         said += [f"{factor(against.speedup)} faster than {one_line(state.baseline.run.version)}"]
-    if timing and timing.copy_ns:
-        said += [f"at {100 * timing.copy_ns / timing.median_ns:.0f} % of a device copy of the same bytes"]
+    if (reached := share(timing)) is not None:
+        said += [f"at {100 * reached:.0f} % of {yardstick([timing]).what}"]
     return " ".join(said[:2]) + "".join(f", {one}" for one in said[2:])
 
 
 def _legend(shown: Climb) -> tuple[str, ...]:
-    lines = [OF_COPY] if any(shown.cell(rung).share_of_copy for rung in shown.rungs) else []
+    lines = [shown.yardstick.legend] if any(shown.cell(rung).share for rung in shown.rungs) else []
     lines += [UNDER_NCU] if shown.shown is None else []
     return (*lines, *([ALL_WORKLOADS] if len(shown.places) > 1 else []))
 

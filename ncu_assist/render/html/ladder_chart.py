@@ -11,6 +11,7 @@ from ncu_assist.render.history import Cell, Climb, Rung
 from ncu_assist.render.history_words import against, bound_by, time_of
 from ncu_assist.render.html.axis import TEXT_WIDTH, Axis, log_axis
 from ncu_assist.render.html.badge import TONES
+from ncu_assist.render.yardstick import yardstick, yardstick_ns
 from ncu_assist.store import StoredRun
 
 ROW, TOP, LINE = 32, 30, 18  # units of a row, of a heading above the rows, of the text of a line across them
@@ -77,7 +78,7 @@ class LadderChart:
 
 
 def ladder_chart(shown: Climb, baseline: StoredRun | None) -> LadderChart:
-    """Return the drawing of the workload shown; the lines are a device copy of its bytes and the baseline."""
+    """Return the drawing of the workload shown; the lines are what was timed beside it and the baseline."""
     cells = [(rung, shown.cell(rung)) for rung in shown.rungs]
     lines = dict(_lines(cells, baseline, shown.shown))
     times = [cell.time_ns for _, cell in cells if cell.time_ns]
@@ -117,10 +118,10 @@ def cut(text: str, letters: int = LETTERS) -> str:
 def _lines(
     cells: list[tuple[Rung, Cell]], baseline: StoredRun | None, workload: str | None
 ) -> Iterator[tuple[str, float]]:
-    """Yield the times of a device copy, as it was measured last, and of the baseline, each with its name."""
-    copies = [cell.timing.copy_ns for _, cell in cells if cell.timing and cell.timing.copy_ns]
-    if copies:
-        yield "device copy of the same bytes", copies[-1]
+    """Yield the times of the yardstick, as it was measured last, and of the baseline, each with its name."""
+    beside = [found for _, cell in cells if (found := yardstick_ns(cell.timing))]
+    if beside:
+        yield yardstick(cell.timing for _, cell in cells).name, beside[-1]
     timing = baseline.run.timing(workload) if baseline and workload else None
     if baseline and timing:
         yield f"baseline {cut(one_line(baseline.run.version))}", timing.median_ns

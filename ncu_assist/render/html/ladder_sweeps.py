@@ -9,28 +9,29 @@ from ncu_assist.render.history import Cell, Swept
 from ncu_assist.render.history_words import SWEPT, point_time, sweep_title
 from ncu_assist.render.html.bars import Bar, Bars
 from ncu_assist.render.html.term import Term
+from ncu_assist.render.yardstick import Yardstick, yardstick_ns
 
 ROOM = 1.05  # to the right of what takes longest
 
 
 def sweep_bars(sweeps: Iterable[Swept]) -> tuple[Bars, ...]:
-    """Return the bars of each sweep, the shorter the faster, with the line of a device copy of the same bytes."""
+    """Return the bars of each sweep, the shorter the faster, with the line of what was timed beside it."""
     return tuple(_bars(sweep) for sweep in sweeps if sweep.timed)
 
 
 def _bars(sweep: Swept) -> Bars:
     cells = [cell for _, cell in sweep.timed]
-    copies = [cell.timing.copy_ns for cell in cells if cell.timing and cell.timing.copy_ns]
-    full = ROOM * max(*(cell.time_ns or 0.0 for cell in cells), *copies, 1.0)
-    line = "; the line is a device copy of the same bytes" if copies else ""
-    bars = tuple(_bar(f"{sweep.axis} {value}", cell, full) for value, cell in sweep.points)
+    beside = [found for cell in cells if (found := yardstick_ns(cell.timing))]
+    full = ROOM * max(*(cell.time_ns or 0.0 for cell in cells), *beside, 1.0)
+    line = f"; the line is {sweep.yardstick.what}" if beside else ""
+    bars = tuple(_bar(f"{sweep.axis} {value}", cell, full, sweep.yardstick) for value, cell in sweep.points)
     return Bars(one_line(sweep_title(sweep)), bars, f"the shorter the faster{line}; {SWEPT}")
 
 
-def _bar(name: str, cell: Cell, full: float) -> Bar:
-    share, copy = cell.share_of_copy, cell.timing.copy_ns if cell.timing else None
-    text = point_time(cell) + (f" · {100 * share:.0f} % of copy" if share else "")
+def _bar(name: str, cell: Cell, full: float, known: Yardstick) -> Bar:
+    share, beside = cell.share, yardstick_ns(cell.timing)
+    text = point_time(cell) + (f" · {100 * share:.0f} % {known.title}" if share else "")
     taken = cell.time_ns / full if cell.time_ns else None
     return Bar(
-        Term(one_line(name)), taken, text, ceiling=copy / full if copy else None, tone="bad" if cell.failed else ""
+        Term(one_line(name)), taken, text, ceiling=beside / full if beside else None, tone="bad" if cell.failed else ""
     )

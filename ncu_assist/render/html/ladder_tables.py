@@ -15,23 +15,22 @@ from ncu_assist.render.html.head import Link
 from ncu_assist.render.html.ladder_links import RunLinks
 from ncu_assist.render.html.table import ABSENT, Cell, Column, Table, number
 from ncu_assist.render.html.term import Term
+from ncu_assist.render.html.yardstick import share_term
 from ncu_assist.render.prediction_words import rows as prediction_rows
 from ncu_assist.render.predictions import Prediction
 from ncu_assist.render.words import factor
+from ncu_assist.render.yardstick import COPY, Yardstick
 from ncu_assist.store import Damage, StoredRun
 from ncu_assist.store.naming import short_name
 
 MANY = 12  # rows, from which a filter is of use
-OF_COPY = Term(
-    "of copy", "copy_ns / median_ns", "time of a device copy of the same bytes over the median: 100 % as fast"
-)
 GEOMEAN = Term("geomean", "", "geometric mean of the speed-ups over the version before, on all workloads of both")
 STEPS = (
     Column("version"),
     Column("time", "right", "number"),
     Column("against the one before", "left", "number"),
     Column("diff", order=""),
-    Column("of copy", "right", "number", OF_COPY),
+    Column(COPY.title, "right", "number", share_term(COPY)),
     Column("bound by"),
     Column("geomean", "right", "number", GEOMEAN),
     Column("worst workload", "left", "number"),
@@ -53,11 +52,17 @@ DAMAGED = (Column("run"), Column("what is wrong"))
 def steps_table(shown: Climb, links: RunLinks) -> Table:
     """Return a row a version: its time, the step from the one before, what binds it, the worst over all workloads."""
     rows = tuple(_step(rung, shown.cell(rung), links) for rung in shown.rungs)
-    return Table("steps-table", "Each version against the one before", STEPS, rows, len(rows) >= MANY).without_empty()
+    columns = _steps(shown.yardstick)
+    return Table("steps-table", "Each version against the one before", columns, rows, len(rows) >= MANY).without_empty()
+
+
+def _steps(measure: Yardstick) -> tuple[Column, ...]:
+    held = Column(measure.title, "right", "number", share_term(measure))
+    return tuple(held if column.title == COPY.title else column for column in STEPS)
 
 
 def _step(rung: Rung, cell: Measured, links: RunLinks) -> tuple[Cell, ...]:
-    version, share = one_line(rung.version), cell.share_of_copy
+    version, share = one_line(rung.version), cell.share
     return (
         Cell(version, link=Link(version, links.of(cell.stored) if cell.stored else "")),
         _time(rung, cell),
@@ -135,7 +140,7 @@ def matrix(shown: Climb) -> Table:
     names = [one_line(shown.workloads[place] or ABSENT) for place in shown.places]
     columns = (Column("version"), *(Column(name, "right", "number") for name in names))
     rows = tuple((Cell(one_line(rung.version)), *_entries(rung, shown)) for rung in shown.rungs)
-    note = "below each time: a device copy of the same bytes over it, 100 % as fast; the warmer, the further from that"
+    note = f"below each time: {shown.yardstick.what} over it, 100 % as fast; the warmer, the further from that"
     return Table("matrix-table", "Time of every version on every workload", columns, rows, note=note)
 
 
@@ -146,7 +151,7 @@ def _entries(rung: Rung, shown: Climb) -> Iterator[Cell]:
 def _entry(cell: Measured) -> Cell:
     if cell.time_ns is None:
         return Cell("FAILED", tone="bad") if cell.failed else Cell()
-    share = cell.share_of_copy
+    share = cell.share
     if share is None:
         return number(duration(cell.time_ns), cell.time_ns)
     return Cell(

@@ -10,6 +10,7 @@ from ncu_assist.render.escape import one_line
 from ncu_assist.render.history import Cell, Climb, Rung
 from ncu_assist.render.html.axis import GAP, TEXT_WIDTH, Axis, log_axis
 from ncu_assist.render.html.ladder_chart import cut, path_of, tone_of
+from ncu_assist.render.yardstick import yardstick_ns
 from ncu_assist.store.naming import short_name
 
 WIDTH, TOP, BOTTOM, LEFT, RIGHT = 284, 12, 150, 62, 278  # as in ladder.html.j2
@@ -59,7 +60,7 @@ def _chart(shown: Climb, place: int) -> SmallChart | None:
     timed = [(number, rung, cell) for number, (rung, cell) in enumerate(cells) if cell.time_ns]
     if not timed:
         return None
-    copies = [cell.timing.copy_ns for _, _, cell in timed if cell.timing and cell.timing.copy_ns]
+    copies = [found for _, _, cell in timed if (found := yardstick_ns(cell.timing))]
     axis = log_axis([*(cell.time_ns or 0.0 for _, _, cell in timed), *copies[-1:]], BOTTOM, TOP, duration)
     step = (RIGHT - LEFT - 24) / max(len(cells) - 1, 1)
     dots = tuple(
@@ -69,7 +70,7 @@ def _chart(shown: Climb, place: int) -> SmallChart | None:
     return SmallChart(
         id=f"workload-{place}",
         title=one_line(shown.workloads[place] or shown.kernel),
-        description="; ".join(_said(timed, copies[-1] if copies else None)),
+        description="; ".join(_said(timed, shown.yardstick.name, copies[-1] if copies else None)),
         axis=axis,
         dots=dots,
         names=_names([rung for rung, _ in cells], step),
@@ -78,9 +79,9 @@ def _chart(shown: Climb, place: int) -> SmallChart | None:
     )
 
 
-def _said(timed: list[tuple[int, Rung, Cell]], copy_ns: float | None) -> Iterator[str]:
-    if copy_ns is not None:
-        yield f"device copy of the same bytes: {duration(copy_ns)}"
+def _said(timed: list[tuple[int, Rung, Cell]], beside: str, beside_ns: float | None) -> Iterator[str]:
+    if beside_ns is not None:
+        yield f"{beside}: {duration(beside_ns)}"
     yield from (f"{one_line(rung.version)}: {duration(cell.time_ns or 0.0)}" for _, rung, cell in timed)
 
 

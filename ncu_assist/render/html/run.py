@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ncu_assist.record import Run
@@ -43,12 +44,17 @@ SECTIONS = (
     ("metrics", "All metrics"),
     ("raw", "Command and logs"),
 )
+OF_LAUNCHES = {"speed", "roofline", "memory", "stalls", "occupancy", "mix", "source", "nvidia", "metrics"}
 
 
 @dataclass(frozen=True)
 class RunPage:
-    """The content of a run's page, section by section; ``collect`` is the command for missing counters."""
+    """The content of a run's page, section by section; ``collect`` is the command for missing counters.
 
+    Where the version launches no kernel, the sections on launches are left out.
+    """
+
+    launched_nothing: bool
     has_counters: bool
     verdict: VerdictPart
     facts: tuple[FactGroup, ...]
@@ -80,6 +86,7 @@ def run_page_model(record: RunRecord) -> RunPage:
     lines = finding_lines(shown)
     source = source_view(shown, lines)
     return RunPage(
+        launched_nothing=shown.run.launched_nothing,
         has_counters=any(shown.combined.tables),
         verdict=verdict_part(shown, dict(record.verdicts), record.diff),
         facts=fact_groups(shown),
@@ -109,11 +116,17 @@ def _head(record: RunRecord) -> Head:
         title=one_line(run.version if run.run_id else shown.reference),
         subtitle=subtitle,
         crumbs=_crumbs(run, record.linked) if run.run_id else (Link("a report that is in no archive"),),
-        sections=tuple(Link(title, f"#{place}") for place, title in SECTIONS),
+        sections=tuple(_sections(run)),
         provenance=provenance((record.stored, *record.read)),
         recorded=_recorded(shown),
         warnings=_warnings(shown),
     )
+
+
+def _sections(run: Run) -> Iterator[Link]:
+    for place, title in SECTIONS:
+        if not (run.launched_nothing and place in OF_LAUNCHES):
+            yield Link(title, f"#{place}")
 
 
 def _recorded(shown: Shown) -> str:

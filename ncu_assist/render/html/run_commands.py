@@ -7,8 +7,10 @@ from ncu_assist.render.facts import Shown
 
 
 def to_profile(shown: Shown) -> str:
-    """Return the command that collects all counters of what was run."""
+    """Return the command that collects all counters of what was run; empty where there are none to collect."""
     kernel, version = one_line(shown.run.kernel), one_line(shown.run.version)
+    if shown.run.launched_nothing:
+        return ""
     if shown.run.source == "imported":
         return "ncu --set full --import-source yes -o REPORT PROGRAM"
     if not shown.run.workloads:

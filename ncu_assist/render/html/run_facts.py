@@ -45,13 +45,14 @@ class FactGroup:
 def fact_groups(shown: Shown) -> tuple[FactGroup, ...]:
     """Return the facts by what they are about, the run itself first; what a run lacks altogether has no group."""
     run = shown.run
+    was_profiled = bool(run.launches) or run.launched_nothing
     groups = (
         FactGroup("Run", _run(shown)),
         FactGroup("GPU", _device(run)),
         FactGroup("Memory of the host", _host(run.host_memory) if run.host_memory else ()),
         FactGroup("Programs", _programs(run)),
         FactGroup("Timing", _timing(shown, run.bench) if run.bench else ()),
-        FactGroup("Counters", _counters(run.profile, shown.combined, run) if run.launches else ()),
+        FactGroup("Counters", _counters(run.profile, shown.combined, run) if was_profiled else ()),
     )
     return tuple(group for group in groups if group.facts)
 
@@ -170,6 +171,8 @@ def _value(combined: Combined, key: str) -> str:
 
 def _launches(combined: Combined, run: Run) -> str:
     own, every = len(combined.launches), len(run.launches)
+    if run.launched_nothing:
+        return "none: it launched no kernel"
     return f"{own} of {combined.workload}, {every} in the run" if own < every else str(every)
 
 

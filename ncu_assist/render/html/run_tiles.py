@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.facts import Shown, WorkloadRow
 from ncu_assist.render.html.term import Term, term_of
+from ncu_assist.render.html.yardstick import share_term
+from ncu_assist.render.yardstick import share, yardstick
 
-OF_COPY = Term(
-    "of copy", "copy_ns / median_ns", "time of a device copy of the same bytes over the median: 100 % as fast"
-)
 BANDWIDTH = Term(
     "Effective bandwidth", "bytes of kernel.toml / median", "each input read once, each output written once"
 )
@@ -36,7 +35,7 @@ def tiles(shown: Shown) -> tuple[Tile, ...]:
 
 
 def _timed(row: WorkloadRow) -> Iterator[Tile]:
-    timing, moved, share = row.timing, row.workload.algorithmic_bytes, row.share_of_copy
+    timing, moved, of_it = row.timing, row.workload.algorithmic_bytes, share(row.timing)
     if timing:
         spread = f"{duration(timing.q1_ns)} to {duration(timing.q3_ns)}, {timing.samples} samples"
         yield Tile(Term("Median time"), duration(timing.median_ns), spread)
@@ -46,9 +45,10 @@ def _timed(row: WorkloadRow) -> Iterator[Tile]:
         yield Tile(LINK_RATE, rate, f"of {quantity(crossed, 'byte')} that must cross")
     elif row.bytes_per_second and moved:
         yield Tile(BANDWIDTH, quantity(row.bytes_per_second, "byte/s"), f"of {quantity(moved, 'byte')} that must move")
-    if share:
-        note = "a device copy of the same bytes is 100 %"
-        yield Tile(replace(OF_COPY, label="Of copy"), f"{100 * share:.0f} %", note)
+    if of_it:
+        measure = yardstick([timing])
+        term = replace(share_term(measure), label=measure.title.capitalize())
+        yield Tile(term, f"{100 * of_it:.0f} %", f"{measure.what} is 100 %")
 
 
 def _counted(shown: Shown) -> Iterator[Tile]:

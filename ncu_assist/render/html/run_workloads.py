@@ -6,15 +6,17 @@ from collections.abc import Mapping
 
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.facts import Shown, WorkloadRow
+from ncu_assist.render.facts import Shown, WorkloadRow, gigabytes_per_second
 from ncu_assist.render.html.badge import Badge, verdict_badge
-from ncu_assist.render.html.run_tiles import OF_COPY
 from ncu_assist.render.html.table import Cell, Column, Table, number
 from ncu_assist.render.html.term import Term
+from ncu_assist.render.html.yardstick import share_term
+from ncu_assist.render.yardstick import COPY, share, yardstick
 from ncu_assist.store.naming import short_name
 from ncu_assist.verdict import Verdict
 
 RATE = Term("GB/s", "bytes of kernel.toml / median", "each input read once, each output written once")
+LINK_RATE = Term("GB/s", "[host] bytes of kernel.toml / median", "what has to cross the host link")
 ERROR = Term("worst error", "||out - ref|| / ||ref||", "largest of all outputs and seeds")
 COLUMNS = (
     Column("workload"),
@@ -23,7 +25,7 @@ COLUMNS = (
     Column("q1 to q3", "right", ""),
     Column("against"),  # the version before, by name
     Column("GB/s", "right", "number", RATE),
-    Column("of copy", "right", "number", OF_COPY),
+    Column(COPY.title, "right", "number", share_term(COPY)),
     Column("check"),
     Column("worst error", "right", "number", ERROR),
 )
@@ -38,7 +40,7 @@ def workloads_table(shown: Shown, verdicts: Mapping[str, Verdict]) -> Table:
 
 def _row(row: WorkloadRow, verdict: Verdict | None, several: bool) -> tuple[Cell, ...]:
     timing, check = row.timing, row.check
-    rate, share = row.bytes_per_second, row.share_of_copy
+    rate, of_it = row.bytes_per_second, share(row.timing)
     error = check.norm_error if check else None
     return (
         Cell(one_line(row.workload.name)),
@@ -46,8 +48,8 @@ def _row(row: WorkloadRow, verdict: Verdict | None, several: bool) -> tuple[Cell
         number(duration(timing.median_ns), timing.median_ns) if timing else Cell(),
         Cell(f"{duration(timing.q1_ns)} to {duration(timing.q3_ns)}") if timing else Cell(),
         _against(verdict),
-        number(f"{rate / 1e9:.0f}", rate) if rate is not None else Cell(),
-        number(f"{100 * share:.0f} %", share) if share is not None else Cell(),
+        number(gigabytes_per_second(row), rate) if rate is not None else Cell(),
+        number(f"{100 * of_it:.0f} %", of_it) if of_it is not None else Cell(),
         _check(row),
         number(f"{error:.2g}", error) if error is not None else Cell(),
     )
@@ -62,7 +64,12 @@ def _against(verdict: Verdict | None) -> Cell:
 
 def _columns(shown: Shown) -> tuple[Column, ...]:
     before = short_name(one_line(shown.before.version)) if shown.before else ""
-    titled = {"against": Column(f"against {before}", "left", "number")}
+    measure = yardstick(row.timing for row in shown.rows)
+    titled = {
+        "against": Column(f"against {before}", "left", "number"),
+        COPY.title: Column(measure.title, "right", "number", share_term(measure)),
+        "GB/s": Column("GB/s", "right", "number", RATE if measure is COPY else LINK_RATE),
+    }
     return tuple(titled.get(column.title, column) for column in COLUMNS)
 
 

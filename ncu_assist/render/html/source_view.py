@@ -149,8 +149,10 @@ def _launches(shown: Shown) -> str:
 
 
 def collect_lines(shown: Shown) -> str:
-    """Return the command that collects the source lines of such a run."""
+    """Return the command that collects the source lines of such a run; empty where it launches nothing that has any."""
     run = shown.run
+    if run.launched_nothing:
+        return ""
     if not run.workloads:
         return "ncu --set full --import-source yes -o REPORT PROGRAM"
     return f"ncu-assist profile {one_line(run.kernel)}/{one_line(run.version)}"

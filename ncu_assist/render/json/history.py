@@ -16,12 +16,12 @@ from ncu_assist.store import machine_hash, shown_source
 def history_json(history: History) -> dict[str, Any]:
     """Return a history; ``speedup`` above 1 is faster than the version ``before``, within ``low`` and ``high``.
 
-    ``share_of_copy`` is 1 where a version is as fast as a device copy of the same bytes. ``percent`` is the share of
-    peak of the busiest unit. ``geomean`` is over the ``compared`` workloads and may hide a slower one, which ``worst``
-    and ``slower`` do not. ``prediction`` is of the workload shown: the faults of the version before that are ``gone``,
-    with what they were estimated to win, beside the speed-up ``achieved``; null where that cannot be told. Times in
-    nanoseconds; ``ncu_duration_ns`` is of all launches together. Raises DamagedData for counters or findings that were
-    changed.
+    ``share_of_copy`` is 1 where a version is as fast as a device copy of the same bytes, ``share_of_link`` where it is
+    as fast as the copy engine fetches them from the host. ``percent`` is the share of peak of the busiest unit.
+    ``geomean`` is over the ``compared`` workloads and may hide a slower one, which ``worst`` and ``slower`` do not.
+    ``prediction`` is of the workload shown: the faults of the version before that are ``gone``, with what they were
+    estimated to win, beside the speed-up ``achieved``; null where that cannot be told. Times in nanoseconds;
+    ``ncu_duration_ns`` is of all launches together. Raises DamagedData for counters or findings that were changed.
     """
     shown = climb(history)
     told = predictions(shown)
@@ -74,7 +74,9 @@ def _cell(cell: Cell) -> dict[str, Any]:
         "check_passed": cell.check.passed if cell.check else None,
         "median_ns": timing.median_ns if timing else None,
         "copy_ns": timing.copy_ns if timing else None,
-        "share_of_copy": cell.share_of_copy,
+        "link_ns": timing.link_ns if timing else None,
+        "share_of_copy": cell.share if timing and timing.copy_ns else None,
+        "share_of_link": cell.share if timing and not timing.copy_ns else None,
         "ncu_duration_ns": cell.duration_ns,
         "verdict": _word(cell),
         "likely": verdict.likely if verdict else None,

@@ -43,6 +43,7 @@ def _version(rung: Rung) -> dict[str, Any]:
     if rung.stored is None or rung.source is None:
         return {**facts, "workloads": []}
     named = run_facts(rung.stored.run, rung.stored.reference, rung.source)
+    facts["notes"] = rung.stored.run.notes
     return {**named, **facts, "workloads": [_cell(cell) for cell in rung.cells if cell.row]}
 
 

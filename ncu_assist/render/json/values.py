@@ -67,4 +67,5 @@ def workload(row: WorkloadRow) -> dict[str, Any]:
         "bytes_per_second": row.bytes_per_second,
         "flops_per_second": row.flops_per_second,
         "share_of_copy": row.share_of_copy,
+        "share_of_link": row.share_of_link,
     }

@@ -7,7 +7,6 @@ from ncu_assist.render.history import Cell, Climb, Rung, Swept, climb
 from ncu_assist.render.history_words import (
     ALL_WORKLOADS,
     MOST_SAID,
-    OF_COPY,
     SWEPT,
     UNDER_NCU,
     against,
@@ -32,7 +31,7 @@ def history_markdown(history: History) -> str:
     shown = climb(history)
     lines = [f"### {escaped(title(shown))}", "", *([paragraph(provenance(shown)), ""] if shown.newest else [])]
     lines += table(_columns(shown), (_row(rung, shown) for rung in shown.rungs))
-    lines += ["", paragraph(OF_COPY if shown.shown is not None else UNDER_NCU)]
+    lines += ["", paragraph(shown.yardstick.legend if shown.shown is not None else UNDER_NCU)]
     if len(shown.places) > 1:
         heading = f"Each version against the one before, on all {len(shown.places)} workloads"
         lines += ["", paragraph(ALL_WORKLOADS), "", *folded(heading, _all_workloads(shown))]
@@ -56,14 +55,16 @@ def _predictions(shown: Climb) -> list[str]:
 
 def _columns(shown: Climb) -> list[tuple[str, str]]:
     columns = [("version", "left"), ("median" if shown.shown is not None else "under ncu", "right")]
-    columns += [("against the one before", "left"), ("of copy", "right"), ("bound by", "left")]
+    columns += [("against the one before", "left"), (shown.yardstick.title, "right"), ("bound by", "left")]
     overall = [("geomean", "right"), ("worst", "left"), ("slower on", "left")]
     return columns + (overall if len(shown.places) > 1 else [])
 
 
 def _row(rung: Rung, shown: Climb) -> list[str]:
     cell, worst = shown.cell(rung), rung.worst
-    row = [rung.version, time_of(rung, cell), against(cell.verdict), _share(cell), bound_by(cell)]
+    share = cell.share
+    row = [rung.version, time_of(rung, cell), against(cell.verdict), f"{100 * share:.0f} %" if share else "-"]
+    row += [bound_by(cell)]
     if len(shown.places) < 2:
         return row
     where = f"{against(worst.verdict)} on {worst.workload}" if worst else "-"
@@ -79,12 +80,12 @@ def _all_workloads(shown: Climb) -> list[str]:
 
 def _along(sweep: Swept) -> list[str]:
     """Return the time of one version by the value of one integer."""
-    columns = [(sweep.axis, "right"), ("median", "right"), ("of copy", "right")]
+    columns = [(sweep.axis, "right"), ("median", "right"), (sweep.yardstick.title, "right")]
     return table(columns, ([str(value), point_time(cell), _share(cell)] for value, cell in sweep.points))
 
 
 def _share(cell: Cell) -> str:
-    return f"{100 * cell.share_of_copy:.0f} %" if cell.share_of_copy else "-"
+    return f"{100 * cell.share:.0f} %" if cell.share else "-"
 
 
 def _time_and_verdict(rung: Rung, cell: Cell) -> str:

@@ -10,7 +10,6 @@ from ncu_assist.render.history import Cell, Climb, Rung, Swept, climb
 from ncu_assist.render.history_words import (
     ALL_WORKLOADS,
     MOST_SAID,
-    OF_COPY,
     SWEPT,
     UNDER_NCU,
     against,
@@ -63,7 +62,7 @@ def _times(shown: Climb) -> Table:
     """Return the table of the workload shown; columns that nobody filled are left out."""
     cells = [(rung, shown.cell(rung)) for rung in shown.rungs]
     first: Column = ("median" if shown.shown else "under ncu", "right")
-    columns: tuple[Column, ...] = (first, ("vs before", "left"), ("of copy", "right"), ("bound by", "left"))
+    columns: tuple[Column, ...] = (first, ("vs before", "left"), (shown.yardstick.title, "right"), ("bound by", "left"))
     rows = [(_time(*pair), _against(pair[1]), _share(pair[1]), styled(bound_by(pair[1]))) for pair in cells]
     kept = [i for i in range(len(columns)) if i == 0 or any(row[i].plain != "-" for row in rows)]
     made = _table(shown, *(columns[i] for i in kept))
@@ -89,7 +88,7 @@ def _over_all(shown: Climb) -> list[RenderableType]:
 
 def _along(sweep: Swept) -> Table:
     """Return the table of a sweep: the time of one version by the value of one integer."""
-    made = table((one_line(sweep.axis), "right"), ("median", "right"), ("of copy", "right"))
+    made = table((one_line(sweep.axis), "right"), ("median", "right"), (sweep.yardstick.title, "right"))
     for value, cell in sweep.points:
         made.add_row(str(value), styled(point_time(cell), "bold red" if cell.failed else ""), _share(cell))
     return made
@@ -104,7 +103,7 @@ def _table(shown: Climb, *columns: Column) -> Table:
 
 
 def _legend(shown: Climb) -> list[str]:
-    lines = [OF_COPY] if any(shown.cell(rung).share_of_copy for rung in shown.rungs) else []
+    lines = [shown.yardstick.legend] if any(shown.cell(rung).share for rung in shown.rungs) else []
     lines += [UNDER_NCU] if shown.shown is None else []
     lines += [SWEPT] if shown.sweeps else []
     return [*lines, *([ALL_WORKLOADS] if len(shown.places) > 1 else [])]
@@ -119,4 +118,4 @@ def _against(cell: Cell) -> Text:
 
 
 def _share(cell: Cell) -> Text:
-    return styled(percent(cell.share_of_copy))
+    return styled(percent(cell.share))

@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING
 from ncu_assist.outcome import Outcome
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
+from ncu_assist.render.facts import gigabytes_per_second
 from ncu_assist.render.ladder import SKIPPED, Cell, Ladder, Rung, ladder
-from ncu_assist.render.terminal.run import bandwidth, check_word, percent
+from ncu_assist.render.terminal.run import check_word, percent
 from ncu_assist.render.terminal.style import Align, Style, table, to_text
 from ncu_assist.render.words import factor, origin, verdict_line
+from ncu_assist.render.yardstick import COPY, LINK
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-HEADINGS = ("median", "vs v0", "GB/s", "of copy", "check", "DRAM")
+HEADINGS = ("median", "vs v0", "GB/s", COPY.title, LINK.title, "check", "DRAM")
 
 
 def outcome_text(outcome: Outcome, style: Style | None = None) -> str:
@@ -67,8 +69,9 @@ def _cells(rung: Rung, index: int) -> tuple[str, ...]:
     return (
         _median(cell),
         factor(cell.speedup) if cell.speedup is not None else "-",
-        bandwidth(row.bytes_per_second) if row else "-",
+        gigabytes_per_second(row),
         percent(row.share_of_copy) if row else "-",
+        percent(row.share_of_link) if row else "-",
         check_word(row),
         f"{cell.dram_percent:.0f} %" if cell.dram_percent is not None else "-",
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.facts import Shown, WorkloadRow
+from ncu_assist.render.facts import Shown, WorkloadRow, gigabytes_per_second
 from ncu_assist.render.floor import floor_words
 from ncu_assist.render.terminal.diagnosis import diagnosis_lines
 from ncu_assist.render.terminal.hot_spots import hot_lines_text
@@ -17,6 +17,7 @@ from ncu_assist.render.terminal.run_launches import launches_text
 from ncu_assist.render.terminal.speed_of_light import of_what, speed_of_light, warp_states
 from ncu_assist.render.terminal.style import Style, detected, table, to_text
 from ncu_assist.render.words import failed_checks, of_launches, origin, verdict_sentence
+from ncu_assist.render.yardstick import share, yardstick
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -119,7 +120,7 @@ def _times(rows: tuple[WorkloadRow, ...]) -> Table:
         ("median", "right"),
         ("q1 to q3", "right"),
         ("GB/s", "right"),
-        ("of copy", "right"),
+        (yardstick(row.timing for row in rows).title, "right"),
         ("check", "left"),
     )
     for row in rows:
@@ -128,16 +129,11 @@ def _times(rows: tuple[WorkloadRow, ...]) -> Table:
             one_line(row.workload.name),
             duration(timing.median_ns) if timing else "-",
             f"{duration(timing.q1_ns)} to {duration(timing.q3_ns)}" if timing else "-",
-            bandwidth(row.bytes_per_second),
-            percent(row.share_of_copy),
+            gigabytes_per_second(row),
+            percent(share(row.timing)),
             check_word(row),
         )
     return made
-
-
-def bandwidth(bytes_per_second: float | None) -> str:
-    """Return a bandwidth in GB/s without the unit, ``-`` where there is none."""
-    return "-" if bytes_per_second is None else f"{bytes_per_second / 1e9:.0f}"
 
 
 def percent(share: float | None) -> str:

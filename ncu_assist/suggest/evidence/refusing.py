@@ -49,7 +49,8 @@ def chosen_workload(stored: StoredRun, kernel: Kernel, wanted: str | None) -> st
     command = f"ncu-assist profile {kernel.name} {short_name(run.version)}"
     if found is None:
         on = f" on {wanted}" if wanted else ""
-        message = f"{stored.reference} has no counters{on}: without them a prompt would be a guess"
+        lacks = "launches no kernel and so has" if run.launched_nothing else "has"
+        message = f"{stored.reference} {lacks} no counters{on}: without them a prompt would be a guess"
         raise UsageProblem(message, f"{command} --workload {wanted}" if wanted else command)
     failed = next((one for one in run.checks if not one.passed), None)
     if failed is not None:

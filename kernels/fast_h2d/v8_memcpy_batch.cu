@@ -5,6 +5,7 @@
 //   whatever its size: 0.2 to 1 s for 262,144 of them, below 1 GB/s, and longer to enqueue than the bench holds a
 //   stream: samples are late, and the driver's own time on the host is not in the others. 1,024 tokens can be timed.
 #include <cuda_runtime.h>
+#include <new>
 #include <vector>
 
 #if CUDART_VERSION >= 13000
@@ -20,6 +21,7 @@ static cudaError_t copy_all(const unsigned char* table, const long long* src, co
     cudaMemcpyAttributes ordered{};
     ordered.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
     size_t from_the_first = 0;
+    // The arrays are arguments of the call, not of the copies: the driver has read them when it returns.
     return cudaMemcpyBatchAsync(targets.data(), sources.data(), sizes.data(), tokens, &ordered, &from_the_first, 1,
                                 stream);
 }
@@ -56,7 +58,11 @@ extern "C" cudaError_t fast_h2d(const unsigned char* table, const long long* /*s
     if (tokens < 0 || width < 0) return cudaErrorInvalidValue;
     if (tokens == 0 || width == 0) return cudaSuccess;
 #if CUDART_VERSION >= 13000
-    return copy_beside(table, src_host, dst_host, out, tokens, width, stream);
+    try {
+        return copy_beside(table, src_host, dst_host, out, tokens, width, stream);
+    } catch (const std::bad_alloc&) {
+        return cudaErrorMemoryAllocation;
+    }
 #else
     return cudaErrorNotSupported;
 #endif

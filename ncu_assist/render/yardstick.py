@@ -1,0 +1,50 @@
+"""What versions are held against: a device copy of the same bytes, or the copy engine where those lie on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ncu_assist.record import Timing
+
+
+@dataclass(frozen=True)
+class Yardstick:
+    """What is timed beside every version; ``title`` heads a column of shares, which are ``formula``."""
+
+    title: str
+    what: str
+    formula: str
+
+    @property
+    def name(self) -> str:
+        """What it is without its article."""
+        return self.what.split(" ", 1)[1]
+
+    @property
+    def meaning(self) -> str:
+        return f"time of {self.what} over the median"
+
+    @property
+    def legend(self) -> str:
+        return f"{self.title}: {self.meaning}, 100 % as fast"
+
+
+COPY = Yardstick("of copy", "a device copy of the same bytes", "copy_ns / median_ns")
+LINK = Yardstick("of link", "the copy engine with the same bytes from the host", "link_ns / median_ns")
+
+
+def yardstick(timings: Iterable[Timing | None]) -> Yardstick:
+    """Return what versions of one kernel were timed beside; a device copy where that was nothing."""
+    return LINK if any(timing and timing.link_ns and not timing.copy_ns for timing in timings) else COPY
+
+
+def yardstick_ns(timing: Timing | None) -> float | None:
+    """Return the median of what was timed beside a version; None where nothing was."""
+    return (timing.copy_ns or timing.link_ns) if timing else None
+
+
+def share(timing: Timing | None) -> float | None:
+    """Return the time of the yardstick over that of a version: 1 is as fast; None where one of them is missing."""
+    beside = yardstick_ns(timing)
+    return beside / timing.median_ns if timing and beside and timing.median_ns > 0 else None
