@@ -61,7 +61,8 @@ def _compiled(code: str, stem: Path) -> Path:
         pytest.skip("no g++")
     source, library = stem.with_suffix(".cpp"), stem.with_suffix(".so")
     source.write_text(f'#include "{HEADER}"\n{code}', encoding="utf-8")
-    flags = ["-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-pthread"]
+    # -fno-gnu-unique: the shared memory of a template kernel is its own, not that of the library loaded before.
+    flags = ["-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-pthread", "-fno-gnu-unique"]
     flags += ["-DMEETING"] if "__syncthreads" in code else []
     subprocess.run([compiler, *flags, f"-I{_headers()}", source, "-o", library], check=True, timeout=120)
     return library
