@@ -12,13 +12,14 @@
 constexpr int THREADS = 256;
 constexpr int WARPS = THREADS / WARP;
 constexpr int MOST_PACKS = 8;  // a thread
+constexpr int SMALL_BLOCK = 64;  // where lanes have rows: few rows should reach many SMs
 constexpr long long MOST_COLS = 1 << 30;
 
 template <int LANES, int PACKS>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(SMALL_BLOCK)
     softmax_lanes(const float* __restrict__ x, float* __restrict__ y, long long rows, int cols) {
     static_assert(LANES >= MOST_EDGES, "an edge a lane");
-    const long long index = (static_cast<long long>(blockIdx.x) * THREADS + threadIdx.x) / LANES;
+    const long long index = (static_cast<long long>(blockIdx.x) * SMALL_BLOCK + threadIdx.x) / LANES;
     const bool inside = index < rows;  // the last warp has lanes without a row, but every lane is needed to shuffle
     const long long start = inside ? index * cols : 0;
     const int lane = threadIdx.x % LANES;
@@ -70,9 +71,9 @@ constexpr Kernel HELD[MOST_PACKS] = {softmax_held<1>, softmax_held<2>, softmax_h
 
 template <int LANES, int PACKS>
 static cudaError_t by_lanes(const float* x, float* y, long long rows, long long cols, cudaStream_t stream) {
-    constexpr int ROWS = THREADS / LANES;  // a block
+    constexpr int ROWS = SMALL_BLOCK / LANES;  // a block
     const auto kernel = softmax_lanes<LANES, PACKS>;
-    kernel<<<(rows - 1) / ROWS + 1, THREADS, 0, stream>>>(x, y, rows, static_cast<int>(cols));
+    kernel<<<(rows - 1) / ROWS + 1, SMALL_BLOCK, 0, stream>>>(x, y, rows, static_cast<int>(cols));
     return cudaGetLastError();
 }
 
