@@ -66,7 +66,8 @@ def _compiled(code: str, stem: Path, sources: tuple[Path, ...]) -> Path:
         pytest.skip("no g++")
     source, library = stem.with_suffix(".cpp"), stem.with_suffix(".so")
     source.write_text(f'#include "{HEADER}"\n{code}', encoding="utf-8")
-    flags = ["-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-pthread"]
+    # -fno-gnu-unique: the shared memory of a template kernel is its own, not that of the library loaded before.
+    flags = ["-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-pthread", "-fno-gnu-unique"]
     flags += ["-DMEETING"] if any("__sync" in file.read_text(encoding="utf-8") for file in sources) else []
     folders = [f"-I{_headers()}", f"-I{sources[0].parent}"]
     subprocess.run([compiler, *flags, *folders, source, "-o", library], check=True, timeout=120)
