@@ -109,19 +109,33 @@ class _Attempt:
         watch = RangeWatch(expected, repeats * self.max_launches, self.reporter)
         self.reporter.status(STARTING)
         try:
-            capture = stage.run(profile_command(_relative(part.path, stage.root)), watch.line, watch.launch)
+            return _shared_out(versions, self._capture(stage, part, watch), watch)
         except KeyboardInterrupt:
             return Profiled(_finished(stage, watch), watch.failures, interrupted=True)
         except NothingProfiled:
-            seen = control(stage, part.settings.device) if all(map(watch.called, versions)) else None
-            if seen is None:
+            silent = _silent(versions, stage, watch, part.settings.device)
+            if silent is None:
                 raise
-            return Profiled({v: _without_launches(stage.log(), seen, watch.called(v)) for v in versions}, {})
-        return _shared_out(versions, capture, watch)
+            return silent
+
+    def _capture(self, stage: NcuStage, part: Request, watch: RangeWatch) -> Capture:
+        capture = stage.run(profile_command(_relative(part.path, stage.root)), watch.line, watch.launch)
+        if not capture.report.records:
+            raise NothingProfiled("profiling failed: the report holds no launch", "ncu-assist doctor")
+        return capture
+
+
+def _silent(versions: tuple[str, ...], stage: NcuStage, watch: RangeWatch, device: str) -> Profiled | None:
+    """Return what is known where nothing was counted; None where that may be for other reasons than their silence."""
+    log = stage.log()
+    seen = control(stage, device) if all(map(watch.called, versions)) else None
+    if seen is None or watch.failures:
+        return None
+    return Profiled({version: _without_launches(log, seen, watch.called(version)) for version in versions}, {})
 
 
 def _shared_out(versions: tuple[str, ...], capture: Capture, watch: RangeWatch) -> Profiled:
-    """Return what a capture holds of each version. That it holds launches at all proves that silence is a version's."""
+    """Return what a capture holds of each version: it holds launches of some, so the others' silence is their own."""
     shares, captures = split(capture), {}
     failures = dict(watch.failures)
     for version in versions:

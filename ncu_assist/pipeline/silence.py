@@ -26,9 +26,10 @@ def control(stage: NcuStage, device: str) -> Report | None:
     """
     other = replace(stage, work=stage.work / FOLDER, options=replace(stage.options, section_set=QUICK))
     try:
-        return other.run([sys.executable, "-c", PROGRAM.format(device=device)], _unheard, _unlimited).report
+        report = other.run([sys.executable, "-c", PROGRAM.format(device=device)], _unheard, _unlimited).report
     except NcuAssistError:
         return None
+    return report if report.records else None
 
 
 def _unheard(_: str) -> None:

@@ -37,6 +37,11 @@ class WorkloadRow:
     share_of_copy: float | None
     share_of_link: float | None = None
 
+    @property
+    def share(self) -> float | None:
+        """Of what was timed beside it, whichever that is (yardstick.py)."""
+        return self.share_of_link if self.share_of_copy is None else self.share_of_copy
+
 
 def gigabytes_per_second(row: WorkloadRow | None) -> str:
     """Return the rate of a workload in GB/s without the unit, ``-`` where there is none; a host link's to a tenth."""

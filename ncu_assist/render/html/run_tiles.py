@@ -9,7 +9,7 @@ from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.facts import Shown, WorkloadRow
 from ncu_assist.render.html.term import Term, term_of
 from ncu_assist.render.html.yardstick import share_term
-from ncu_assist.render.yardstick import share, yardstick
+from ncu_assist.render.yardstick import yardstick
 
 BANDWIDTH = Term(
     "Effective bandwidth", "bytes of kernel.toml / median", "each input read once, each output written once"
@@ -35,7 +35,7 @@ def tiles(shown: Shown) -> tuple[Tile, ...]:
 
 
 def _timed(row: WorkloadRow) -> Iterator[Tile]:
-    timing, moved, of_it = row.timing, row.workload.algorithmic_bytes, share(row.timing)
+    timing, moved, of_it = row.timing, row.workload.algorithmic_bytes, row.share
     if timing:
         spread = f"{duration(timing.q1_ns)} to {duration(timing.q3_ns)}, {timing.samples} samples"
         yield Tile(Term("Median time"), duration(timing.median_ns), spread)

@@ -11,7 +11,7 @@ from ncu_assist.render.html.badge import Badge, verdict_badge
 from ncu_assist.render.html.table import Cell, Column, Table, number
 from ncu_assist.render.html.term import Term
 from ncu_assist.render.html.yardstick import share_term
-from ncu_assist.render.yardstick import COPY, share, yardstick
+from ncu_assist.render.yardstick import COPY, yardstick
 from ncu_assist.store.naming import short_name
 from ncu_assist.verdict import Verdict
 
@@ -40,7 +40,7 @@ def workloads_table(shown: Shown, verdicts: Mapping[str, Verdict]) -> Table:
 
 def _row(row: WorkloadRow, verdict: Verdict | None, several: bool) -> tuple[Cell, ...]:
     timing, check = row.timing, row.check
-    rate, of_it = row.bytes_per_second, share(row.timing)
+    rate, of_it = row.bytes_per_second, row.share
     error = check.norm_error if check else None
     return (
         Cell(one_line(row.workload.name)),

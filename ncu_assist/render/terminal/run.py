@@ -17,7 +17,7 @@ from ncu_assist.render.terminal.run_launches import launches_text
 from ncu_assist.render.terminal.speed_of_light import of_what, speed_of_light, warp_states
 from ncu_assist.render.terminal.style import Style, detected, table, to_text
 from ncu_assist.render.words import failed_checks, of_launches, origin, verdict_sentence
-from ncu_assist.render.yardstick import share, yardstick
+from ncu_assist.render.yardstick import yardstick
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -130,7 +130,7 @@ def _times(rows: tuple[WorkloadRow, ...]) -> Table:
             duration(timing.median_ns) if timing else "-",
             f"{duration(timing.q1_ns)} to {duration(timing.q3_ns)}" if timing else "-",
             gigabytes_per_second(row),
-            percent(share(row.timing)),
+            percent(row.share),
             check_word(row),
         )
     return made
