@@ -14,6 +14,7 @@ from ncu_assist.render.history_words import against
 from ncu_assist.render.html.badge import TONES, Badge, verdict_badge
 from ncu_assist.render.html.table import Cell, Column, Table, number
 from ncu_assist.render.html.term import Term, term_of
+from ncu_assist.render.l2_words import copy_words
 from ncu_assist.render.words import UNCUT, counted, factor, names, next_command, origins, verdict_line
 from ncu_assist.verdict import REASONS, clock_note
 
@@ -93,11 +94,13 @@ def _tiles(facts: DiffFacts) -> Iterator[PairTile]:
     if before.timing and after.timing:
         spread = f"middle half {_middle_half(before.timing)}{FAR}{_middle_half(after.timing)}"
         yield _tile(Term("Median time"), (before.timing.median_ns, after.timing.median_ns), "ns", spread)
-    shares = [row.share_of_copy for side in (facts.baseline, facts.candidate) if (row := side.row)]
+    rows = [row for side in (facts.baseline, facts.candidate) if (row := side.row)]
+    shares = [row.share_of_copy for row in rows]
     if len(shares) == 2 and None not in shares:
+        kept = copy_words(rows[-1].in_l2)
         term = Term("Of copy", "copy_ns / median_ns", "time of a device copy of the same bytes over the median")
         both = tuple(100 * (share or 0.0) for share in shares)
-        yield _tile(term, both, "%", "a device copy of the same bytes is 100 %")
+        yield _tile(term, both, "%", f"a device copy of the same bytes is 100 %{f'; {kept}' if kept else ''}")
     if before.bottleneck and after.bottleneck:
         busy = f"{before.bottleneck.percent:.0f} %{FAR}{after.bottleneck.percent:.0f} % at the busiest unit"
         one, other = before.bottleneck.name, after.bottleneck.name

@@ -10,12 +10,14 @@ from ncu_assist.outcome import ArchiveState, KernelState
 from ncu_assist.quantity import duration
 from ncu_assist.record import Run
 from ncu_assist.render.escape import one_line
+from ncu_assist.render.facts import in_l2
 from ncu_assist.render.html.badge import source_badge, verdict_badge
 from ncu_assist.render.html.head import Head, Link, provenance
 from ncu_assist.render.html.ladder_links import RUN_PAGE, RunLinks
 from ncu_assist.render.html.page import page
 from ncu_assist.render.html.table import ABSENT, Cell, Column, Table, number
 from ncu_assist.render.html.term import Term
+from ncu_assist.render.l2_words import copy_words
 from ncu_assist.render.pages_words import number_of
 
 LINES_OF_SUMMARY = 160  # letters
@@ -136,4 +138,5 @@ def _against(one: KernelState) -> Cell:
 def _of_copy(one: KernelState) -> Cell:
     timing = one.shown.run.timing(one.workload) if one.workload else None
     share = timing.copy_ns / timing.median_ns if timing and timing.copy_ns and timing.median_ns > 0 else None
-    return number(f"{100 * share:.0f} %", share) if share is not None else Cell()
+    kept = in_l2(one.shown.run.workload(one.workload or ""), one.shown.run)
+    return number(f"{100 * share:.0f} %", share, copy_words(kept)) if share is not None else Cell()

@@ -9,9 +9,11 @@ from ncu_assist.render.history import Cell, Climb, Rung
 from ncu_assist.render.html.bars import Bar, Bars
 from ncu_assist.render.html.ladder_chart import cut
 from ncu_assist.render.html.term import Term
+from ncu_assist.render.l2_words import l2_words
 
 ROOM = 1.05  # to the right of what is fastest, so that the line of the copy stays in sight
 LETTERS = 40
+LINE = "the line is a device copy of the same bytes, 100 %"
 EFFECTIVE = "Each input read once and each output written once, over the median"
 
 
@@ -24,17 +26,20 @@ def effective(cell: Cell) -> WorkloadRow | None:
 def bandwidth_bars(shown: Climb) -> Bars | None:
     """Return the bars of the workload shown, full width being a little more than the fastest; None without any."""
     rows = [(rung, effective(shown.cell(rung))) for rung in shown.rungs]
-    known = [(rung, row) for rung, row in rows if row and row.bytes_per_second and row.share_of_copy]
+    known = [(rung, row) for rung, row in rows if row and row.share_of_copy]
     if not known:
         return None
     full = ROOM * max(1.0, *(row.share_of_copy or 0.0 for _, row in known))
     bars = tuple(_bar(rung, row, full) for rung, row in known)
     on = f" on {one_line(shown.shown)}" if shown.shown else ""
-    scale = f"{EFFECTIVE}; the line is a device copy of the same bytes, 100 %"
-    return Bars(f"Effective bandwidth of each version{on}", bars, scale)
+    why = l2_words(known[0][1])
+    if why:
+        return Bars(f"Each version against a device copy{on}", bars, f"{LINE}; no bandwidth: {why}")
+    return Bars(f"Effective bandwidth of each version{on}", bars, f"{EFFECTIVE}; {LINE}")
 
 
 def _bar(rung: Rung, row: WorkloadRow, full: float) -> Bar:
     share = row.share_of_copy or 0.0
-    text = f"{quantity(row.bytes_per_second or 0.0, 'byte/s')} · {100 * share:.0f} %"
+    rate = f"{quantity(row.bytes_per_second, 'byte/s')} · " if row.bytes_per_second else ""
+    text = f"{rate}{100 * share:.0f} %"
     return Bar(Term(cut(one_line(rung.version), LETTERS)), share / full, text, ceiling=1.0 / full)

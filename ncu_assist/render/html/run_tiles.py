@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.facts import Shown, WorkloadRow
 from ncu_assist.render.html.term import Term, term_of
+from ncu_assist.render.l2_words import IN_L2, copy_words, l2_words
 
 OF_COPY = Term(
     "of copy", "copy_ns / median_ns", "time of a device copy of the same bytes over the median: 100 % as fast"
@@ -46,8 +47,11 @@ def _timed(row: WorkloadRow) -> Iterator[Tile]:
         yield Tile(LINK_RATE, rate, f"of {quantity(crossed, 'byte')} that must cross")
     elif row.bytes_per_second and moved:
         yield Tile(BANDWIDTH, quantity(row.bytes_per_second, "byte/s"), f"of {quantity(moved, 'byte')} that must move")
+    elif timing and row.in_l2:
+        yield Tile(BANDWIDTH, IN_L2[row.in_l2], l2_words(row))
     if share:
-        note = "a device copy of the same bytes is 100 %"
+        kept = copy_words(row.in_l2)
+        note = f"a device copy of the same bytes is 100 %{f'; {kept}' if kept else ''}"
         yield Tile(replace(OF_COPY, label="Of copy"), f"{100 * share:.0f} %", note)
 
 

@@ -11,6 +11,7 @@ from ncu_assist.render.html.badge import Badge, verdict_badge
 from ncu_assist.render.html.run_tiles import OF_COPY
 from ncu_assist.render.html.table import Cell, Column, Table, number
 from ncu_assist.render.html.term import Term
+from ncu_assist.render.l2_words import IN_L2, no_rates
 from ncu_assist.store.naming import short_name
 from ncu_assist.verdict import Verdict
 
@@ -33,12 +34,13 @@ def workloads_table(shown: Shown, verdicts: Mapping[str, Verdict]) -> Table:
     """Return the workloads in the order of the run; ``verdicts`` are those that both versions were timed on."""
     several = len({row.workload.dtype for row in shown.rows}) > 1  # else the title of the page says it
     rows = tuple(_row(row, verdicts.get(row.workload.name), several) for row in shown.rows)
-    return Table("workloads-table", "Time of every workload", _columns(shown), rows).without_empty()
+    note = "; ".join(no_rates(shown.rows))
+    return Table("workloads-table", "Time of every workload", _columns(shown), rows, note=note).without_empty()
 
 
 def _row(row: WorkloadRow, verdict: Verdict | None, several: bool) -> tuple[Cell, ...]:
     timing, check = row.timing, row.check
-    rate, share = row.bytes_per_second, row.share_of_copy
+    share = row.share_of_copy
     error = check.norm_error if check else None
     return (
         Cell(one_line(row.workload.name)),
@@ -46,11 +48,17 @@ def _row(row: WorkloadRow, verdict: Verdict | None, several: bool) -> tuple[Cell
         number(duration(timing.median_ns), timing.median_ns) if timing else Cell(),
         Cell(f"{duration(timing.q1_ns)} to {duration(timing.q3_ns)}") if timing else Cell(),
         _against(verdict),
-        number(f"{rate / 1e9:.0f}", rate) if rate is not None else Cell(),
+        _rate(row),
         number(f"{100 * share:.0f} %", share) if share is not None else Cell(),
         _check(row),
         number(f"{error:.2g}", error) if error is not None else Cell(),
     )
+
+
+def _rate(row: WorkloadRow) -> Cell:
+    if row.bytes_per_second is not None:
+        return number(f"{row.bytes_per_second / 1e9:.0f}", row.bytes_per_second)
+    return Cell(IN_L2[row.in_l2], tone="dim") if row.in_l2 and row.timing else Cell()
 
 
 def _against(verdict: Verdict | None) -> Cell:

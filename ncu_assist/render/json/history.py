@@ -75,6 +75,7 @@ def _cell(cell: Cell) -> dict[str, Any]:
         "median_ns": timing.median_ns if timing else None,
         "copy_ns": timing.copy_ns if timing else None,
         "share_of_copy": cell.share_of_copy,
+        "in_l2": cell.in_l2,
         "ncu_duration_ns": cell.duration_ns,
         "verdict": _word(cell),
         "likely": verdict.likely if verdict else None,

@@ -15,6 +15,7 @@ from ncu_assist.render.history_words import (
     UNDER_NCU,
     against,
     bound_by,
+    in_l2_lines,
     notes,
     point_time,
     provenance,
@@ -105,6 +106,7 @@ def _table(shown: Climb, *columns: Column) -> Table:
 
 def _legend(shown: Climb) -> list[str]:
     lines = [OF_COPY] if any(shown.cell(rung).share_of_copy for rung in shown.rungs) else []
+    lines += [one_line(line, MOST_SAID) for line in in_l2_lines(shown)]
     lines += [UNDER_NCU] if shown.shown is None else []
     lines += [SWEPT] if shown.sweeps else []
     return [*lines, *([ALL_WORKLOADS] if len(shown.places) > 1 else [])]
