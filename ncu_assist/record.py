@@ -63,7 +63,8 @@ class HostMemory:
 class WorkloadFacts:
     """A workload as it was when the run was made. Bytes and ``flops`` are of one call.
 
-    ``host_bytes`` is what has to come from the host, None where every input lay on the device.
+    ``host_bytes`` is what has to come from the host, None where every input lay on the device. ``written_bytes`` are
+    those of the outputs, None in runs that are older than the field.
     """
 
     name: str
@@ -72,6 +73,7 @@ class WorkloadFacts:
     algorithmic_bytes: int | None
     flops: int | None
     host_bytes: int | None = None
+    written_bytes: int | None = None
 
 
 @dataclass(frozen=True)

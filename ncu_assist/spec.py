@@ -7,6 +7,7 @@ import importlib.util
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 
 from ncu_assist.errors import UsageProblem, did_you_mean
@@ -128,6 +129,11 @@ class Kernel:
     def algorithmic_bytes(self, workload: Workload) -> int:
         """Return the bytes that a call has to move: each input read once, each output written once."""
         return evaluate(self.bytes_expression, workload.integers)
+
+    def written_bytes(self, workload: Workload) -> int:
+        """Return the bytes of the outputs, each written once."""
+        sizes = (DTYPE_BYTES[self.dtype(one, workload)] * prod(self.shape(one, workload)) for one in self.outputs)
+        return sum(sizes)
 
     def host_bytes(self, workload: Workload) -> int | None:
         """Return the bytes that a call has to fetch across the host link, None if all inputs lie on the device."""

@@ -85,9 +85,14 @@ def _served(shared: Measurement, version: Version) -> list[Workload]:
 
 def workload_facts(kernel: Kernel, workload: Workload) -> WorkloadFacts:
     """Return a workload with the bytes and operations it takes, as they are now."""
-    moved, flops = kernel.algorithmic_bytes(workload), kernel.flops(workload)
     return WorkloadFacts(
-        workload.name, workload.dtype, dict(workload.integers), moved, flops, kernel.host_bytes(workload)
+        name=workload.name,
+        dtype=workload.dtype,
+        integers=dict(workload.integers),
+        algorithmic_bytes=kernel.algorithmic_bytes(workload),
+        flops=kernel.flops(workload),
+        host_bytes=kernel.host_bytes(workload),
+        written_bytes=kernel.written_bytes(workload),
     )
 
 

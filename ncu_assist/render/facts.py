@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from ncu_assist.ceilings import Ceilings
 from ncu_assist.diff import Bottleneck
@@ -19,6 +20,8 @@ from ncu_assist.store import StoredRun
 from ncu_assist.verdict import Verdict
 
 ALL = "all"  # what history calls every workload
+NOTABLE = 0.05  # of the bytes: less, staying in L2, hardly changes a rate
+InL2 = Literal["all", "written"]
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,8 @@ class WorkloadRow:
 
     ``share_of_copy`` is the time of a device copy of the same bytes over the time of the version: 1 is as fast. Where
     bytes have to come from the host, the rate is of those, and ``share_of_link`` the time of the copy engine for them.
+    ``in_l2`` is what of the data fits in the ``l2_bytes`` of the GPU: the copy's does too, but a rate would be none of
+    DRAM, so there is no ``bytes_per_second``.
     """
 
     workload: WorkloadFacts
@@ -36,6 +41,8 @@ class WorkloadRow:
     flops_per_second: float | None
     share_of_copy: float | None
     share_of_link: float | None = None
+    in_l2: InL2 | None = None
+    l2_bytes: int | None = None
 
     @property
     def share(self) -> float | None:
@@ -131,7 +138,9 @@ def workload_row(run: Run, facts: WorkloadFacts) -> WorkloadRow:
     timing = run.timing(facts.name)
     seconds = timing.median_ns * 1e-9 if timing else None
     copy, link = (timing.copy_ns, timing.link_ns) if timing else (None, None)
-    moved = facts.algorithmic_bytes if facts.host_bytes is None else facts.host_bytes
+    kept = in_l2(facts, run)
+    whole = facts.algorithmic_bytes if facts.host_bytes is None else facts.host_bytes
+    moved = whole if kept is None else None
     return WorkloadRow(
         workload=facts,
         check=next((check for check in run.checks if check.workload == facts.name), None),
@@ -140,7 +149,26 @@ def workload_row(run: Run, facts: WorkloadFacts) -> WorkloadRow:
         flops_per_second=facts.flops / seconds if seconds and facts.flops else None,
         share_of_copy=copy * 1e-9 / seconds if seconds and copy else None,
         share_of_link=link * 1e-9 / seconds if seconds and link else None,
+        in_l2=kept,
+        l2_bytes=run.device.l2_bytes if run.device else None,
     )
+
+
+def in_l2(facts: WorkloadFacts | None, run: Run) -> InL2 | None:
+    """Return what of a workload's data DRAM need not have moved when a call ends: all of it, or what it writes.
+
+    None where it has to move it, and for inputs that come from the host, as the link then sets the pace. Also a call
+    that starts with a cold L2 leaves there what it wrote last.
+    """
+    l2_bytes = run.device.l2_bytes if run.device else None
+    if not l2_bytes or facts is None or facts.host_bytes is not None:
+        return None
+    moved, written = facts.algorithmic_bytes or 0, facts.written_bytes
+    if not moved:
+        return None
+    if moved <= l2_bytes:
+        return "all"
+    return "written" if written and NOTABLE * moved <= written <= l2_bytes else None
 
 
 def shown_workload(run: Run, wanted: str | None) -> str | None:

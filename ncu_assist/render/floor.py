@@ -8,6 +8,7 @@ from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Timing
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.facts import WorkloadRow
+from ncu_assist.render.l2_words import l2_words
 from ncu_assist.render.words import factor
 
 NS = 1e9
@@ -23,7 +24,8 @@ def floor_words(row: WorkloadRow | None, ceilings: Ceilings | None) -> str:
     copy = row.timing.copy_ns
     if not copy or not row.share_of_copy:
         return ""
-    return f"{duration(copy)}, a device copy of the same bytes{_far(row.share_of_copy)}"
+    kept = l2_words(row)
+    return f"{duration(copy)}, a device copy of the same bytes{_far(row.share_of_copy)}{f'; {kept}' if kept else ''}"
 
 
 def _of_link(timing: Timing, host_bytes: int, ceilings: Ceilings | None) -> str:

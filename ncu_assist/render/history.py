@@ -12,6 +12,7 @@ from ncu_assist.diff import Bottleneck, bottleneck
 from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.outcome import History, Standing, Step, Sweep
 from ncu_assist.record import Check, Run, Source, Timing, WorkloadFacts
+from ncu_assist.render.facts import InL2, in_l2
 from ncu_assist.render.yardstick import Yardstick, share, yardstick
 from ncu_assist.store import StoredRun, machine_hash, shown_source
 from ncu_assist.store.findings import Judged
@@ -44,6 +45,11 @@ class Cell:
     def share(self) -> float | None:
         """None where nothing was timed beside the version."""
         return share(self.timing)
+
+    @property
+    def in_l2(self) -> InL2 | None:
+        """What of the workload's data fits in L2, as what a copy moves then does; None where DRAM has to move it."""
+        return in_l2(_facts(self), self.stored.run) if self.stored else None
 
     @property
     def time_ns(self) -> float | None:

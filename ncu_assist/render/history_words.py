@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ncu_assist.quantity import duration
 from ncu_assist.record import Run, Source
 from ncu_assist.render.history import Cell, Climb, Rung, Swept
+from ncu_assist.render.l2_words import copy_words
 from ncu_assist.render.words import factor, origin
 from ncu_assist.store import machine_hash, shown_source
 from ncu_assist.store.naming import short_name
@@ -64,6 +65,15 @@ def slower_on(rung: Rung) -> str:
 def sweep_title(sweep: Swept) -> str:
     """Return what a sweep is of, e.g. ``block of v9_block_size: float16, n = 67108864, width = 2``."""
     return f"{sweep.axis} of {sweep.version}{f': {sweep.same}' if sweep.same else ''}"
+
+
+def in_l2_lines(shown: Climb) -> list[str]:
+    """Return which workloads' data lies in L2, where shares of a copy are shown: that of the copy does too."""
+    found: dict[str, dict[str, None]] = {}
+    for cell in (cell for rung in shown.rungs for cell in rung.cells):
+        if cell.in_l2 is not None and cell.share:
+            found.setdefault(cell.in_l2, {})[str(cell.workload)] = None
+    return [f"of copy on {', '.join(names)}: {copy_words(kind)}" for kind, names in found.items()]
 
 
 def point_time(cell: Cell) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ torch = pytest.importorskip("torch")
 from ncu_assist.backends import BACKENDS  # noqa: E402
 from ncu_assist.harness.check import check  # noqa: E402
 from ncu_assist.harness.compare import compare  # noqa: E402
+from ncu_assist.pipeline.sweeps import sweeps_of  # noqa: E402
 from ncu_assist.spec import Version  # noqa: E402
 from ncu_assist.spec_file import read_kernel  # noqa: E402
 
@@ -75,9 +77,48 @@ def test_several_accesses_a_thread(dtype: str, tmp_path: Path) -> None:
         assert check(call, one, SEEDS, 1).reason == "", size
 
 
+# Constants of v12 with which small sizes take each of its shapes: threads of a block and accesses of a thread.
+SHAPES = {
+    "one wave": ((128, 2), {}),
+    "several": ((256, 1), {"ONE_WAVE": 0}),
+    "many": ((768, 1), {"MANY_WAVES": 0}),
+    "wide": ((768, 1), {"WIDE": 0}),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", WIDTHS)
+def test_every_shape_of_a_block(dtype: str, shape: str, tmp_path: Path) -> None:
+    (threads, accesses), constants = SHAPES[shape]
+    call = load_for_host(KERNEL, KERNEL.version("v12"), tmp_path, **constants)
+    block = threads * accesses * 16 // WIDTHS[dtype]  # elements of a block
+    for size in (1, 3, block - 1, block, block + 1, 2 * block, 2 * block + block // 2 + 5):
+        one = problem(KERNEL, dtype, n=size, width=WIDTHS[dtype], block=256)
+        assert check(call, one, SEEDS, 1).reason == "", size
+
+
+def test_the_last_version_has_a_shape_for_each_size_of_the_ladder() -> None:
+    """As its comment and the worklog say: two sizes in one wave, 768 threads from 2^26 on, 256 between."""
+    code = KERNEL.versions[-1].path.read_text()
+    few, many = 1 << 18, 1 << 23
+    assert re.search(r"ONE_WAVE = 1 << 18;", code)
+    assert re.search(r"MANY_WAVES = 1 << 23;", code)
+    packs = {w.name: w.integers["n"] * w.integers["width"] // 16 for w in KERNEL.workloads if not w.versions}
+    assert [name for name, count in packs.items() if count <= few] == ["n20_f32", "n20_f16"]
+    assert [name for name, count in packs.items() if count >= many] == ["n26_f32", "n28_f32", "n26_f16", "n28_f16"]
+
+
+def test_the_sweep_is_of_one_version_and_one_integer() -> None:
+    (sweep,) = sweeps_of(KERNEL, {workload.name for workload in KERNEL.workloads})
+    assert (sweep.version, sweep.axis) == ("v9_block_size", "block")
+    assert [value for value, _ in sweep.points] == [32, 64, 96, 128, 192, 256, 384, 512, 768, 1024]
+    assert dict(sweep.points)[256] == KERNEL.default_workload.name
+
+
+@pytest.mark.parametrize("short", ["v11", "v12"])
 @pytest.mark.parametrize("shift", [1, 3, 4])
-def test_any_address(shift: int, tmp_path: Path) -> None:
-    call = load_for_host(KERNEL, KERNEL.version("v11"), tmp_path)
+def test_any_address(shift: int, short: str, tmp_path: Path) -> None:
+    call = load_for_host(KERNEL, KERNEL.version(short), tmp_path)
     a, b = problem(KERNEL, "float16", n=1100, width=2, block=256).inputs(1)
     c = torch.full_like(a, 7.0)
     call((a[shift:-9], b[shift:-9]), (c[shift:-9],), {"n": 1100 - 9 - shift, "width": 2, "block": 256})

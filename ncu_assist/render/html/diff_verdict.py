@@ -14,6 +14,7 @@ from ncu_assist.render.history_words import against
 from ncu_assist.render.html.badge import TONES, Badge, verdict_badge
 from ncu_assist.render.html.table import Cell, Column, Table, number
 from ncu_assist.render.html.term import Term, term_of
+from ncu_assist.render.l2_words import copy_words
 from ncu_assist.render.words import UNCUT, counted, factor, names, next_command, origins, verdict_line
 from ncu_assist.render.yardstick import share, yardstick
 from ncu_assist.verdict import REASONS, clock_note
@@ -99,7 +100,9 @@ def _tiles(facts: DiffFacts) -> Iterator[PairTile]:
         measure = yardstick((before.timing, after.timing))
         both = tuple(100 * (one or 0.0) for one in reached)
         term = Term(measure.title.capitalize(), measure.formula, measure.meaning)
-        yield _tile(term, both, "%", f"{measure.what} is 100 %")
+        rows = [row for side in (facts.baseline, facts.candidate) if (row := side.row)]
+        kept = copy_words(rows[-1].in_l2) if rows else ""
+        yield _tile(term, both, "%", f"{measure.what} is 100 %{f'; {kept}' if kept else ''}")
     if before.bottleneck and after.bottleneck:
         busy = f"{before.bottleneck.percent:.0f} %{FAR}{after.bottleneck.percent:.0f} % at the busiest unit"
         one, other = before.bottleneck.name, after.bottleneck.name

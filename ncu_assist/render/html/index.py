@@ -10,12 +10,14 @@ from ncu_assist.outcome import ArchiveState, KernelState
 from ncu_assist.quantity import duration
 from ncu_assist.record import Run
 from ncu_assist.render.escape import one_line
+from ncu_assist.render.facts import in_l2
 from ncu_assist.render.html.badge import source_badge, verdict_badge
 from ncu_assist.render.html.head import Head, Link, provenance
 from ncu_assist.render.html.ladder_links import RUN_PAGE, RunLinks
 from ncu_assist.render.html.page import page
 from ncu_assist.render.html.table import ABSENT, Cell, Column, Table, number
 from ncu_assist.render.html.yardstick import share_term
+from ncu_assist.render.l2_words import copy_words
 from ncu_assist.render.pages_words import number_of
 from ncu_assist.render.yardstick import COPY, LINK, share, yardstick
 
@@ -136,5 +138,6 @@ def _of_copy(one: KernelState) -> Cell:
     reached = share(timing)
     if reached is None:
         return Cell()
-    note = LINK.title if yardstick([timing]) is LINK else ""
+    kept = copy_words(in_l2(one.shown.run.workload(one.workload or ""), one.shown.run))
+    note = LINK.title if yardstick([timing]) is LINK else kept
     return number(f"{100 * reached:.0f} %", reached, note)

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from ncu_assist.outcome import KernelLadder
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
+from ncu_assist.render.facts import in_l2
 from ncu_assist.render.history import Climb, climb
-from ncu_assist.render.history_words import ALL_WORKLOADS, MOST_SAID, UNDER_NCU, notes, to_settle
+from ncu_assist.render.history_words import ALL_WORKLOADS, MOST_SAID, UNDER_NCU, in_l2_lines, notes, to_settle
 from ncu_assist.render.html.bars import Bars
 from ncu_assist.render.html.head import Head, Link, Provenance, provenance
 from ncu_assist.render.html.ladder_bandwidth import bandwidth_bars
@@ -22,6 +23,7 @@ from ncu_assist.render.html.ladder_tried import Tried, tried_of
 from ncu_assist.render.html.ladder_workloads import SmallChart, small_charts
 from ncu_assist.render.html.page import page
 from ncu_assist.render.html.table import Table
+from ncu_assist.render.l2_words import copy_words
 from ncu_assist.render.pages_words import number_of
 from ncu_assist.render.prediction_words import HEADING, legend, with_faults_gone
 from ncu_assist.render.predictions import predictions
@@ -154,11 +156,14 @@ def _verdict(ladder: KernelLadder) -> str:
         said += [f"{factor(against.speedup)} faster than {one_line(state.baseline.run.version)}"]
     if (reached := share(timing)) is not None:
         said += [f"at {100 * reached:.0f} % of {yardstick([timing]).what}"]
+        kept = copy_words(in_l2(state.best.run.workload(state.workload or ""), state.best.run))
+        said += [kept] if kept else []
     return " ".join(said[:2]) + "".join(f", {one}" for one in said[2:])
 
 
 def _legend(shown: Climb) -> tuple[str, ...]:
     lines = [shown.yardstick.legend] if any(shown.cell(rung).share for rung in shown.rungs) else []
+    lines += in_l2_lines(shown)
     lines += [UNDER_NCU] if shown.shown is None else []
     return (*lines, *([ALL_WORKLOADS] if len(shown.places) > 1 else []))
 

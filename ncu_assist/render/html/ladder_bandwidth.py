@@ -9,6 +9,7 @@ from ncu_assist.render.history import Cell, Climb, Rung
 from ncu_assist.render.html.bars import Bar, Bars
 from ncu_assist.render.html.ladder_chart import cut
 from ncu_assist.render.html.term import Term
+from ncu_assist.render.l2_words import l2_words
 from ncu_assist.render.yardstick import COPY
 
 ROOM = 1.05  # to the right of what is fastest, so that the line of the copy stays in sight
@@ -26,18 +27,23 @@ def effective(cell: Cell) -> WorkloadRow | None:
 def bandwidth_bars(shown: Climb) -> Bars | None:
     """Return the bars of the workload shown, full width being a little more than the fastest; None without any."""
     rows = [(rung, effective(shown.cell(rung))) for rung in shown.rungs]
-    known = [(rung, row) for rung, row in rows if row and row.bytes_per_second and row.share]
+    known = [(rung, row) for rung, row in rows if row and row.share]
     if not known:
         return None
     full = ROOM * max(1.0, *(row.share or 0.0 for _, row in known))
     bars = tuple(_bar(rung, row, full) for rung, row in known)
     on = f" on {one_line(shown.shown)}" if shown.shown else ""
-    measure = shown.yardstick
-    scale = f"{EFFECTIVE if measure is COPY else CROSSED}; the line is {measure.what}, 100 %"
-    return Bars(f"Effective bandwidth of each version{on}", bars, scale)
+    measure, why = shown.yardstick, l2_words(known[0][1])
+    line = f"the line is {measure.what}, 100 %"
+    if why:
+        return Bars(f"Each version against {measure.what}{on}", bars, f"{line}; no bandwidth: {why}")
+    return Bars(
+        f"Effective bandwidth of each version{on}", bars, f"{EFFECTIVE if measure is COPY else CROSSED}; {line}"
+    )
 
 
 def _bar(rung: Rung, row: WorkloadRow, full: float) -> Bar:
     reached = row.share or 0.0
-    text = f"{quantity(row.bytes_per_second or 0.0, 'byte/s')} · {100 * reached:.0f} %"
+    rate = f"{quantity(row.bytes_per_second, 'byte/s')} · " if row.bytes_per_second else ""
+    text = f"{rate}{100 * reached:.0f} %"
     return Bar(Term(cut(one_line(rung.version), LETTERS)), reached / full, text, ceiling=1.0 / full)

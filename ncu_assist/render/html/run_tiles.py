@@ -9,6 +9,7 @@ from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.facts import Shown, WorkloadRow
 from ncu_assist.render.html.term import Term, term_of
 from ncu_assist.render.html.yardstick import share_term
+from ncu_assist.render.l2_words import IN_L2, copy_words, l2_words
 from ncu_assist.render.yardstick import yardstick
 
 BANDWIDTH = Term(
@@ -45,10 +46,12 @@ def _timed(row: WorkloadRow) -> Iterator[Tile]:
         yield Tile(LINK_RATE, rate, f"of {quantity(crossed, 'byte')} that must cross")
     elif row.bytes_per_second and moved:
         yield Tile(BANDWIDTH, quantity(row.bytes_per_second, "byte/s"), f"of {quantity(moved, 'byte')} that must move")
+    elif timing and row.in_l2:
+        yield Tile(BANDWIDTH, IN_L2[row.in_l2], l2_words(row))
     if of_it:
-        measure = yardstick([timing])
+        measure, kept = yardstick([timing]), copy_words(row.in_l2)
         term = replace(share_term(measure), label=measure.title.capitalize())
-        yield Tile(term, f"{100 * of_it:.0f} %", f"{measure.what} is 100 %")
+        yield Tile(term, f"{100 * of_it:.0f} %", f"{measure.what} is 100 %{f'; {kept}' if kept else ''}")
 
 
 def _counted(shown: Shown) -> Iterator[Tile]:

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.facts import Shown, WorkloadRow, gigabytes_per_second
+from ncu_assist.render.facts import Shown, WorkloadRow
 from ncu_assist.render.html.badge import Badge, verdict_badge
 from ncu_assist.render.html.table import Cell, Column, Table, number
 from ncu_assist.render.html.term import Term
 from ncu_assist.render.html.yardstick import share_term
+from ncu_assist.render.l2_words import IN_L2, no_rates
 from ncu_assist.render.yardstick import COPY, yardstick
 from ncu_assist.store.naming import short_name
 from ncu_assist.verdict import Verdict
@@ -35,12 +36,13 @@ def workloads_table(shown: Shown, verdicts: Mapping[str, Verdict]) -> Table:
     """Return the workloads in the order of the run; ``verdicts`` are those that both versions were timed on."""
     several = len({row.workload.dtype for row in shown.rows}) > 1  # else the title of the page says it
     rows = tuple(_row(row, verdicts.get(row.workload.name), several) for row in shown.rows)
-    return Table("workloads-table", "Time of every workload", _columns(shown), rows).without_empty()
+    note = "; ".join(no_rates(shown.rows))
+    return Table("workloads-table", "Time of every workload", _columns(shown), rows, note=note).without_empty()
 
 
 def _row(row: WorkloadRow, verdict: Verdict | None, several: bool) -> tuple[Cell, ...]:
     timing, check = row.timing, row.check
-    rate, of_it = row.bytes_per_second, row.share
+    of_it = row.share
     error = check.norm_error if check else None
     return (
         Cell(one_line(row.workload.name)),
@@ -48,11 +50,17 @@ def _row(row: WorkloadRow, verdict: Verdict | None, several: bool) -> tuple[Cell
         number(duration(timing.median_ns), timing.median_ns) if timing else Cell(),
         Cell(f"{duration(timing.q1_ns)} to {duration(timing.q3_ns)}") if timing else Cell(),
         _against(verdict),
-        number(gigabytes_per_second(row), rate) if rate is not None else Cell(),
+        _rate(row),
         number(f"{100 * of_it:.0f} %", of_it) if of_it is not None else Cell(),
         _check(row),
         number(f"{error:.2g}", error) if error is not None else Cell(),
     )
+
+
+def _rate(row: WorkloadRow) -> Cell:
+    if row.bytes_per_second is not None:
+        return number(gigabytes_per_second(row), row.bytes_per_second)
+    return Cell(IN_L2[row.in_l2], tone="dim") if row.in_l2 and row.timing else Cell()
 
 
 def _against(verdict: Verdict | None) -> Cell:

@@ -77,6 +77,7 @@ def _cell(cell: Cell) -> dict[str, Any]:
         "link_ns": timing.link_ns if timing else None,
         "share_of_copy": cell.share if timing and timing.copy_ns else None,
         "share_of_link": cell.share if timing and not timing.copy_ns else None,
+        "in_l2": cell.in_l2,
         "ncu_duration_ns": cell.duration_ns,
         "verdict": _word(cell),
         "likely": verdict.likely if verdict else None,

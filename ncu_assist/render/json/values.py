@@ -65,6 +65,7 @@ def workload(row: WorkloadRow) -> dict[str, Any]:
         "check": check(row.check),
         "timing": timing(row.timing),
         "bytes_per_second": row.bytes_per_second,
+        "in_l2": row.in_l2,
         "flops_per_second": row.flops_per_second,
         "share_of_copy": row.share_of_copy,
         "share_of_link": row.share_of_link,

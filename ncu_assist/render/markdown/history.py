@@ -11,6 +11,7 @@ from ncu_assist.render.history_words import (
     UNDER_NCU,
     against,
     bound_by,
+    in_l2_lines,
     notes,
     point_time,
     provenance,
@@ -32,6 +33,7 @@ def history_markdown(history: History) -> str:
     lines = [f"### {escaped(title(shown))}", "", *([paragraph(provenance(shown)), ""] if shown.newest else [])]
     lines += table(_columns(shown), (_row(rung, shown) for rung in shown.rungs))
     lines += ["", paragraph(shown.yardstick.legend if shown.shown is not None else UNDER_NCU)]
+    lines += [line for said in in_l2_lines(shown) for line in ("", paragraph(said, MOST_SAID))]
     if len(shown.places) > 1:
         heading = f"Each version against the one before, on all {len(shown.places)} workloads"
         lines += ["", paragraph(ALL_WORKLOADS), "", *folded(heading, _all_workloads(shown))]

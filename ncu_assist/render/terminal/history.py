@@ -14,6 +14,7 @@ from ncu_assist.render.history_words import (
     UNDER_NCU,
     against,
     bound_by,
+    in_l2_lines,
     notes,
     point_time,
     provenance,
@@ -104,6 +105,7 @@ def _table(shown: Climb, *columns: Column) -> Table:
 
 def _legend(shown: Climb) -> list[str]:
     lines = [shown.yardstick.legend] if any(shown.cell(rung).share for rung in shown.rungs) else []
+    lines += [one_line(line, MOST_SAID) for line in in_l2_lines(shown)]
     lines += [UNDER_NCU] if shown.shown is None else []
     lines += [SWEPT] if shown.sweeps else []
     return [*lines, *([ALL_WORKLOADS] if len(shown.places) > 1 else [])]

@@ -8,6 +8,7 @@ from ncu_assist.outcome import Outcome
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.facts import gigabytes_per_second
+from ncu_assist.render.l2_words import l2_words
 from ncu_assist.render.ladder import SKIPPED, Cell, Ladder, Rung, ladder
 from ncu_assist.render.terminal.run import check_word, percent
 from ncu_assist.render.terminal.style import Align, Style, table, to_text
@@ -33,7 +34,8 @@ def outcome_text(outcome: Outcome, style: Style | None = None) -> str:
     for index, workload in enumerate(shown.workloads):
         served = tuple(rung for rung in shown.rungs if rung.serves(workload))
         parts += [Text(""), Text(one_line(workload), style="bold"), _table(served, index)]
-        parts += [Text(line, style="dim") for line in _not_served(shown.rungs, len(served), workload)]
+        remarks = (*_not_served(shown.rungs, len(served), workload), _no_rate(served, index))
+        parts += [Text(line, style="dim") for line in remarks if line]
     parts += [Text(line, style="red") for line in _troubles(shown)]
     skipped = [
         f"{one_line(rung.version)}: {one_line(f'{SKIPPED}: {rung.skipped}')}" for rung in shown.rungs if rung.skipped
@@ -61,6 +63,12 @@ def _not_served(rungs: tuple[Rung, ...], served: int, workload: str) -> list[str
     return [f"for {', '.join(named)} only" if served < others else f"not for {', '.join(named)}"]
 
 
+def _no_rate(rungs: tuple[Rung, ...], index: int) -> str:
+    """Return why a workload has no bandwidth; empty where it has one."""
+    rows = (rung.cells[index].row for rung in rungs if rung.cells)
+    return next((f"no GB/s: {words}" for row in rows if row and row.timing and (words := l2_words(row))), "")
+
+
 def _cells(rung: Rung, index: int) -> tuple[str, ...]:
     if not rung.cells:
         return (rung.status, *("-" for _ in HEADINGS[1:]))
@@ -69,7 +77,7 @@ def _cells(rung: Rung, index: int) -> tuple[str, ...]:
     return (
         _median(cell),
         factor(cell.speedup) if cell.speedup is not None else "-",
-        gigabytes_per_second(row),
+        gigabytes_per_second(row) if row and row.in_l2 is None else "-",
         percent(row.share_of_copy) if row else "-",
         percent(row.share_of_link) if row else "-",
         check_word(row),

@@ -10,6 +10,7 @@ from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.facts import Shown, WorkloadRow, gigabytes_per_second
 from ncu_assist.render.floor import floor_words
+from ncu_assist.render.l2_words import IN_L2, no_rates
 from ncu_assist.render.terminal.diagnosis import diagnosis_lines
 from ncu_assist.render.terminal.hot_spots import hot_lines_text
 from ncu_assist.render.terminal.nvidia_findings import nvidia_text
@@ -51,6 +52,7 @@ def show_text(shown: Shown, style: Style | None = None) -> str:
     parts += _verdict(shown)
     if shown.rows:
         parts += [Text(""), _times(shown.rows)]
+        parts += [Text(line, style="dim") for line in no_rates(shown.rows)]
         parts += [Text(line, style="red") for line in failed_checks(shown.rows)]
     if shown.combined.launches:
         parts += speed_of_light(shown)
@@ -129,11 +131,16 @@ def _times(rows: tuple[WorkloadRow, ...]) -> Table:
             one_line(row.workload.name),
             duration(timing.median_ns) if timing else "-",
             f"{duration(timing.q1_ns)} to {duration(timing.q3_ns)}" if timing else "-",
-            gigabytes_per_second(row),
+            bandwidth(row),
             percent(row.share),
             check_word(row),
         )
     return made
+
+
+def bandwidth(row: WorkloadRow) -> str:
+    """Return a bandwidth in GB/s without the unit, ``-`` where there is none, or that the data lies in L2."""
+    return IN_L2[row.in_l2] if row.in_l2 and row.timing else gigabytes_per_second(row)
 
 
 def percent(share: float | None) -> str:

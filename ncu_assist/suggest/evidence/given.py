@@ -73,6 +73,7 @@ class Floor:
     ceiling_bytes_per_second: float | None
     ceiling_ns: float | None
     peak_bytes_per_second: float | None  # of DRAM, by its clock and width
+    in_l2: str  # what of the data fits in L2, empty for none
     about: str
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 from ncu_assist.ceilings import Ceilings, bytes_in_flight, chip_facts, dram_ceiling
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Run
 from ncu_assist.render.escape import one_line
-from ncu_assist.spec import DTYPE_BYTES, Kernel
+from ncu_assist.render.facts import workload_row
+from ncu_assist.render.l2_words import l2_words
+from ncu_assist.spec import Kernel
 from ncu_assist.store import StoredRun
 from ncu_assist.suggest.evidence.given import Floor, Hardware
 
@@ -39,7 +40,7 @@ def floor_of(run: Run, kernel: Kernel, workload: str, ceilings: Ceilings | None,
     """
     facts, timing = run.workload(workload), run.timing(workload)
     moved = facts.algorithmic_bytes if facts else None
-    written = _written(kernel, workload)
+    written = kernel.written_bytes(next(one for one in kernel.workloads if one.name == workload))
     reached = dram_ceiling(ceilings, moved - written, written, "events") if ceilings and moved else None
     rate = reached.bytes_per_second if reached else None
     return Floor(
@@ -53,13 +54,8 @@ def floor_of(run: Run, kernel: Kernel, workload: str, ceilings: Ceilings | None,
         ceiling_ns=1e9 * moved / rate if moved and rate else None,
         peak_bytes_per_second=peak,
         about=reached.why.removesuffix(" under events") if reached else "",
+        in_l2=l2_words(workload_row(run, facts)) if facts else "",
     )
-
-
-def _written(kernel: Kernel, workload: str) -> int:
-    """Return the bytes of the outputs, each written once."""
-    shown = next(one for one in kernel.workloads if one.name == workload)
-    return sum(math.prod(kernel.shape(one, shown)) * DTYPE_BYTES[kernel.dtype(one, shown)] for one in kernel.outputs)
 
 
 def _attributes(stored: StoredRun) -> dict[str, float]:

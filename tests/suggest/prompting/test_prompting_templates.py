@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,13 @@ def test_a_file_replaces_the_default_of_its_name_alone(tmp_path: Path, v6: Evide
     assert "## GPU\nNVIDIA H200, 305 MB\n" in text
     assert "## Hardware and floor" not in text
     assert "## Diagnosis" in text
+
+
+def test_data_that_lies_in_l2_is_said_beside_the_floor(v6: Evidence) -> None:
+    assert "L2 (" not in build_prompt(v6).text
+    said = replace(v6.floor, in_l2="all 12 MB fit in L2 (62.9 MB)")
+    text = build_prompt(replace(v6, floor=said)).text
+    assert "\n- all 12 MB fit in L2 (62.9 MB); a kernel may seem faster than that floor\n- a device copy" in text
 
 
 def test_no_folder_means_the_defaults(tmp_path: Path, v6: Evidence) -> None:
