@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.facts import Shown, WorkloadRow
+from ncu_assist.render.facts import Shown, WorkloadRow, gigabytes_per_second
 from ncu_assist.render.html.badge import Badge, verdict_badge
 from ncu_assist.render.html.table import Cell, Column, Table, number
 from ncu_assist.render.html.term import Term
