@@ -16,6 +16,7 @@ import pytest
 from fakes.fake_ncu import install
 from kernel_folder import write_kernel
 from pipeline.measured import VERSIONS, WORKLOADS
+from recorded_family import copy_family
 from requirements import require
 
 from ncu_assist.cli import main
@@ -67,10 +68,9 @@ def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def recorded(tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch, no_gpu: None) -> Path:
-    """A copy of this repository's kernels and archive, without pages and without a GPU; the current folder."""
-    for name in ("kernels", "reports"):
-        shutil.copytree(repository / name, tmp_path / name, ignore=shutil.ignore_patterns("*.html"))
+def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_gpu: None) -> Path:
+    """A copy of lightning_decode and its runs, without pages and without a GPU; the current folder."""
+    copy_family(tmp_path)
     for stored in Store(tmp_path / "reports").runs():
         if stored.run.machine == machine_hash():  # measured here, not shipped
             shutil.rmtree(stored.folder)

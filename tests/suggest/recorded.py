@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from factories import make_run, metrics_frame, samples_frame, save_run, times
 from kernel_folder import PYTHON_VERSION, write_kernel
+from recorded_family import copy_family
 
 from ncu_assist.project import Project
 from ncu_assist.render.redact import NOBODY
@@ -18,15 +19,12 @@ from ncu_assist.spec import source_sha256
 from ncu_assist.store import Store, StoredRun, machine_hash
 from ncu_assist.suggest.evidence import Evidence, evidence
 
-ROOT = Path(__file__).parent.parent.parent
-
 
 @pytest.fixture(scope="session")
 def recorded_project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A copy of this repository's kernels and archive, without pages and without what was measured here."""
+    """A copy of lightning_decode and its runs, without pages and without what was measured here."""
     root = tmp_path_factory.mktemp("recorded")
-    for name in ("kernels", "reports"):
-        shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("*.html"))
+    copy_family(root)
     for stored in Store(root / "reports").runs():
         if stored.run.machine == machine_hash():
             shutil.rmtree(stored.folder)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from browser_checks import check_page, first_column, opened
 from factories import DEVICE, PROFILE, launch, make_run, metrics_frame, samples_frame, save_run, times
+from recorded_family import copy_family
 from render.html.test_sampler import HOSTILE
 
 from ncu_assist.diff import DiffOptions
@@ -37,8 +38,7 @@ Facts = Callable[..., DiffFacts]
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The recorded archive and a report, in a project of their own."""
     root = tmp_path_factory.mktemp("diff")
-    for name in ("kernels", "reports"):
-        shutil.copytree(REPOSITORY / name, root / name)
+    copy_family(root, pages=True)
     (root / "pyproject.toml").write_text("[tool.ncu-assist]\n")
     return root
 

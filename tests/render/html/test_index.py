@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from browser_checks import check_filters, check_page, check_sorts, check_tooltip, opened
 from factories import DEVICE, make_run, samples_frame, save_run, times
+from recorded_family import copy_family
 
 from ncu_assist.outcome import ArchiveState
 from ncu_assist.pipeline.pages.index import archive_state
@@ -26,9 +26,8 @@ MADE_UP = {"softmax": 3e5, "reduce": 5e4, "gemm": 7e6, "scan": 9e4, "sort": 2e6,
 @pytest.fixture(scope="module")
 def state(tmp_path_factory: pytest.TempPathFactory) -> ArchiveState:
     """The recorded kernel, six made-up ones, an imported run with a hostile GPU name, and a damaged run."""
-    root, repository = tmp_path_factory.mktemp("index"), Path(__file__).parents[3]
-    for name in ("kernels", "reports"):
-        shutil.copytree(repository / name, root / name)
+    root = tmp_path_factory.mktemp("index")
+    copy_family(root, pages=True)
     (root / "pyproject.toml").write_text("[tool.ncu-assist]\n")
     store = Store(root / "reports")
     for seed, (kernel, ns) in enumerate(MADE_UP.items()):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from drafts_made import hostile as hostile_draft
 from drafts_made import save_draft, several
 from factories import DEVICE, WORKLOAD, launch, make_run, metrics_frame, samples_frame, save_run, times
 from kernel_folder import write_kernel
+from recorded_family import copy_family
 
 from ncu_assist import record
 from ncu_assist.drafts import DraftArchive
@@ -38,9 +38,8 @@ V6, V7 = "v6_coalesced_store", "v7_registers_128bit"
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A copy of the recorded archive in which the samples of v9 were changed and the record of v8 is none."""
-    root, repository = tmp_path_factory.mktemp("ladder"), Path(__file__).parents[3]
-    for name in ("kernels", "reports"):
-        shutil.copytree(repository / name, root / name, ignore=shutil.ignore_patterns("*.html"))
+    root = tmp_path_factory.mktemp("ladder")
+    copy_family(root)
     store = Store(root / "reports")
     path = store.runs("lightning_decode", "v9_streaming_hints")[0].folder / "samples.parquet"
     path.write_bytes(bytes(reversed(path.read_bytes())))
