@@ -25,7 +25,7 @@ ROPE = ({"width": 4, "dtype": "float32"}, {"width": 2, "dtype": "bfloat16"})
 FAR = {"first_position": (1 << 20) - 100, "theta": 500_000}
 NEAR = {"first_position": 0, "theta": 10_000}
 MADE: dict[str, list[dict[str, object]]] = {
-    "elementwise_add": [{**kind, "n": n} for kind in ADD for n in (0, 1, 31, 1_000_003, (1 << 26) + 4099)],
+    "elementwise_add": [{**kind, "n": n} for kind in ADD for n in (0, 1, 31, 1_000_003, 5_000_011, (1 << 26) + 4099)],
     "rope": [
         {**kind, **place, "heads": heads, "seq": seq, "dim": dim}
         for kind in ROPE
