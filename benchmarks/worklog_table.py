@@ -9,6 +9,8 @@ import re
 import sys
 from pathlib import Path
 
+from ncu_assist.outcome import Sweep
+from ncu_assist.pipeline.sweeps import sweeps_of
 from ncu_assist.project import find_project
 from ncu_assist.record import Run
 from ncu_assist.render.yardstick import COPY, share, yardstick, yardstick_ns
@@ -21,9 +23,12 @@ BETWEEN = re.compile(r"(<!-- table -->\n).*?(<!-- /table -->)", re.DOTALL)
 
 
 def table(kernel: Kernel, runs: list[Run]) -> str:
-    """Return a Markdown table, a row a version, a column a workload; below it what was timed beside."""
+    """Return a Markdown table, a row a version, a column a workload; below it what was timed beside.
+
+    Workloads that are for some versions only follow in a table for each sweep.
+    """
     beside = yardstick(timing for run in runs if run.bench for timing in run.bench.timings)
-    names = [w.name for w in kernel.workloads]
+    names = [w.name for w in kernel.workloads if not w.versions]
     lines = [
         f"| µs (share {'of the copy' if beside is COPY else beside.title}) | " + " | ".join(names) + " |",
         "|---|" + "--:|" * len(names),
@@ -33,7 +38,16 @@ def table(kernel: Kernel, runs: list[Run]) -> str:
     lines.append(f"| {below} | " + " | ".join(_beside(runs[-1], name) for name in names) + " |")
     device = runs[-1].device.name if runs[-1].device else "an unknown GPU"
     note = f"{device}, {runs[-1].created[:10]}, one bench a column, 100 interleaved rounds, L2 emptied by reading."
-    return "\n".join([note, "", *lines]) + "\n"
+    measured = {facts.name for run in runs for facts in run.workloads}
+    swept = (line for sweep in sweeps_of(kernel, measured) for line in ("", *_sweep(sweep, runs)))
+    return "\n".join([note, "", *lines, *swept]) + "\n"
+
+
+def _sweep(sweep: Sweep, runs: list[Run]) -> list[str]:
+    run = next(one for one in runs if one.version == sweep.version)
+    head = " | ".join(str(value) for value, _ in sweep.points)
+    cells = " | ".join(_cell(run, name) for _, name in sweep.points)
+    return [f"| {sweep.axis} | {head} |", "|---|" + "--:|" * len(sweep.points), f"| {sweep.version} | {cells} |"]
 
 
 def _cell(run: Run, workload: str) -> str:

@@ -1,13 +1,13 @@
 // Changes, to v9 (v4 in float32): one 128-bit access of each input a thread again, in either dtype, and the shape of a
-// block from the size. 256 threads in the middle; 128 threads with two accesses where all of it is in flight at once; 768
-// where there are many waves. An index takes 32 bits where it fits. Serves any address, as v11 does.
+// block from the size: 256 threads; 128 with two accesses each where all of it is in flight at once; 768 where there are
+// many waves. An index takes 32 bits where it fits. Serves any address, as v11 does.
 // dtypes: float32, float16
 //
-// expected: `at-dram-roofline` from 2^26 on. In the middle v9 and v4, which were at 1.002 to 1.007 of the best of torch and
-//   CUB. At 2^20 the time is a launch and one round to DRAM: half as many warps are there sooner, as torch.compile
-//   shows, which takes 6.59 us in float32 with such blocks where v4 takes 6.72. From 2^26 on 1536 threads an SM instead
-//   of 2048: in the sweep, which was of float16, blocks of 768 were ahead by 0.2 % at 2^26 and 0.7 % at 2^28. Two of
-//   them fill an SM to three quarters, 48 KB in flight, which is what DRAM wants, and v11 with more had lost.
+// expected: `at-dram-roofline` from 2^26 on. In the middle v9 and v4, which were at 1.002 to 1.007 of the best of torch
+//   and CUB. At 2^20 the time is a launch and one round to DRAM: half as many warps are there sooner, as torch.compile
+//   shows, which in float32 takes 6.59 us with such blocks where v4 takes 6.72. From 2^26 on 1536 threads an SM
+//   instead of 2048: in the sweep, which was of float16, blocks of 768 were ahead by 0.2 % at 2^26 and 0.7 % at 2^28.
+//   Two of them fill an SM to three quarters, 48 KB in flight, which is what DRAM wants; v11, with more, had lost.
 #include <climits>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

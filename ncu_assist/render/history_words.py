@@ -116,7 +116,7 @@ def to_settle(shown: Climb) -> str:
 
 
 def _notes(rung: Rung, shown: Climb) -> Iterator[str]:
-    if rung.dtypes and any(not cell.served for cell in rung.cells):
+    if rung.dtypes and any(not cell.served and cell.workload not in shown.only for cell in rung.cells):
         yield f"serves {' and '.join(rung.dtypes)} only"
     if rung.missing:
         yield rung.missing

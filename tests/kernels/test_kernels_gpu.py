@@ -30,7 +30,7 @@ ELEMENTS = (0, 1, 31, 1_000_003, (1 << 26) + 4099)
 ROWS = ((0, 7), (5, 1), (1, 7), (70_001, 33), (99, 257), (35, 1023), (35, 4099), (3, 8195), (35, 33_001), (35, 70_001))
 MADE: dict[str, list[dict[str, object]]] = {
     "add_relu": [{"n": n, "dtype": "float32"} for n in ELEMENTS],
-    "elementwise_add": [{**kind, "n": n} for kind in ADD for n in ELEMENTS],
+    "elementwise_add": [{**kind, "n": n} for kind in ADD for n in (*ELEMENTS, 5_000_011)],
     "fusion_limit": [
         {"windows": windows, "channels": channels, "samples": samples, "dtype": "float32"}
         for channels in (8, 16, 32)

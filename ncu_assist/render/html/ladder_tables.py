@@ -63,8 +63,9 @@ def _steps(measure: Yardstick) -> tuple[Column, ...]:
 
 def _step(rung: Rung, cell: Measured, links: RunLinks) -> tuple[Cell, ...]:
     version, share = one_line(rung.version), cell.share
+    stored = cell.stored or next((one.stored for one in rung.cells if one.stored), None)
     return (
-        Cell(version, link=Link(version, links.of(cell.stored) if cell.stored else "")),
+        Cell(version, link=Link(version, links.of(stored) if stored else "")),
         _time(rung, cell),
         _against(rung, cell, links),
         _diff(rung, links),
