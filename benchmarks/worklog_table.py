@@ -27,17 +27,19 @@ def table(kernel: Kernel, runs: list[Run]) -> str:
 
     Workloads that are for some versions only follow in a table for each sweep.
     """
-    beside = yardstick(timing for run in runs if run.bench for timing in run.bench.timings)
+    timings = [timing for run in runs if run.bench for timing in run.bench.timings]
+    beside = yardstick(timings)
+    rounds = max((timing.samples + timing.dropped for timing in timings), default=0)
     names = [w.name for w in kernel.workloads if not w.versions]
     lines = [
-        f"| µs (share {'of the copy' if beside is COPY else beside.title}) | " + " | ".join(names) + " |",
+        f"| µs (share {'of the copy' if beside is COPY else 'of the copy engine'}) | " + " | ".join(names) + " |",
         "|---|" + "--:|" * len(names),
     ]
     lines += [f"| {run.version} | " + " | ".join(_cell(run, name) for name in names) + " |" for run in runs]
     below = beside.name.removeprefix("device ")
     lines.append(f"| {below} | " + " | ".join(_beside(runs[-1], name) for name in names) + " |")
     device = runs[-1].device.name if runs[-1].device else "an unknown GPU"
-    note = f"{device}, {runs[-1].created[:10]}, one bench a column, 100 interleaved rounds, L2 emptied by reading."
+    note = f"{device}, {runs[-1].created[:10]}, one bench a column, {rounds} interleaved rounds, L2 emptied by reading."
     measured = {facts.name for run in runs for facts in run.workloads}
     swept = (line for sweep in sweeps_of(kernel, measured) for line in ("", *_sweep(sweep, runs)))
     return "\n".join([note, "", *lines, *swept]) + "\n"
@@ -55,12 +57,16 @@ def _cell(run: Run, workload: str) -> str:
     if timing is None:
         return "-"
     reached = share(timing)
-    return f"{timing.median_ns / 1e3:.4g}" + (f" ({reached:.2f})" if reached else "")
+    return _microseconds(timing.median_ns) + (f" ({reached:.2f})" if reached else "")
 
 
 def _beside(run: Run, workload: str) -> str:
     found = yardstick_ns(run.timing(workload))
-    return f"{found / 1e3:.4g}" if found else "-"
+    return _microseconds(found) if found else "-"
+
+
+def _microseconds(ns: float) -> str:
+    return f"{ns / 1e3:.4g}" if ns < 1e7 else f"{ns / 1e3:.0f}"
 
 
 def main(name: str) -> None:

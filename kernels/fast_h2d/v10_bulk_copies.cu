@@ -1,16 +1,16 @@
-// Changes: no lane carries data. Tokens travel by bulk copies, host to shared memory to output, on two SMs: a block
-// takes nearly all of an SM's shared memory, so one SM has one block. Each thread turns two slots in a ring of its
-// own.
+// Changes: no lane carries data. Tokens travel by bulk copies, host to shared memory to output. Eight SMs have a share
+// of the tokens each: a block takes nearly all of an SM's shared memory, so one SM has one block. Each thread turns two
+// slots in a ring of its own.
 //
-// expected: `host-link-bound`, at its ceiling: 0.9 to 0.95 of the copy engine on two SMs, since bulk copies ask for
-//   whole lines; two SMs keep up to 420 KB under way. One SM (BLOCKS = 1) has up to 210 KB, less while a warp waits
-//   for the slowest of 32 tokens: 0.8 to 0.95. No counter of the load-store unit sees the tokens: sectors a request
-//   are not to be had.
+// expected: `host-link-bound`, at its ceiling: level with v6, 47 to 48.7 GB/s, on eight SMs. Two were too few, 22.5
+//   GB/s: an SM's bulk copies carry 11 however many of them have been issued. Five carry 56, if that adds up; a link
+//   that is shared wants some more. No counter of the load-store unit sees the tokens: sectors a request are not to be
+//   had.
 #include <cuda_runtime.h>
 
 #include "bulk_copy.cuh"
 
-constexpr int BLOCKS = 2;  // SMs
+constexpr int BLOCKS = 8;  // SMs
 constexpr int MOST_THREADS = 160;
 constexpr int SLOTS = 2;  // a thread
 constexpr int LANES = 32;
@@ -24,25 +24,25 @@ __global__ void __launch_bounds__(MOST_THREADS)
     extern __shared__ __align__(128) unsigned char room[];
     unsigned long long* barriers = reinterpret_cast<unsigned long long*>(room) + threadIdx.x * SLOTS;
     unsigned char* slots = room + blockDim.x * SLOTS * sizeof(unsigned long long) + threadIdx.x * SLOTS * width;
-    const long long first = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
-    const long long step = static_cast<long long>(gridDim.x) * blockDim.x;
+    const long long first = tokens * blockIdx.x / BLOCKS + threadIdx.x, end = tokens * (blockIdx.x + 1) / BLOCKS;
+    const long long step = blockDim.x;
 #pragma unroll
     for (int s = 0; s < SLOTS; ++s) {
         make_barrier(barriers + s);
         const long long i = first + s * step;
-        if (i < tokens) fetch(slots + s * width, table + src[i] * width, width, barriers + s);
+        if (i < end) fetch(slots + s * width, table + src[i] * width, width, barriers + s);
     }
     unsigned parity = 0;
-    for (long long i = first; i < tokens; i += SLOTS * step) {
+    for (long long i = first; i < end; i += SLOTS * step) {
 #pragma unroll
         for (int s = 0; s < SLOTS; ++s) {
             const long long mine = i + s * step, next = mine + SLOTS * step;
-            if (mine >= tokens) break;
+            if (mine >= end) break;
             const long long target = dst[mine];  // both on their way while the token is
-            const long long source = next < tokens ? src[next] : 0;
+            const long long source = next < end ? src[next] : 0;
             await(barriers + s, parity);
             store(out + target * width, slots + s * width, width);
-            if (next >= tokens) continue;
+            if (next >= end) continue;
             await_stores_read();
             fetch(slots + s * width, table + source * width, width, barriers + s);
         }

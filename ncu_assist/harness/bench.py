@@ -96,15 +96,21 @@ def run(
     """Return the samples of all rounds kept; every call has its version announced before it.
 
     Rounds before the first kept one have negative numbers and are dropped. The order within a round is a permutation
-    drawn from the request's first seed, so that it can be repeated.
+    drawn from the request's first seed, so that it can be repeated. What is late from the start, as often as the
+    settings say, is called no more.
     """
     samples, order = Samples(), random.Random(f"{request.seeds[0]} {workload}")
-    names = list(runs)
+    names, late, in_time = list(runs), dict.fromkeys(runs, 0), set[str]()
+    enough = request.settings.late_enough
     for number in range(-request.settings.warmup, request.settings.rounds):
         order.shuffle(names)
         for position, name in enumerate(names):
+            if 0 < enough <= late[name] and name not in in_time:
+                continue
             progress.begin(name)
             reading = stopwatch.time(runs[name])
+            late[name] += reading.late
+            in_time |= set() if reading.late else {name}
             if number >= 0:
                 row = (number, position, reading.time_ns, reading.sm_clock_mhz, reading.late)
                 samples.add(request.bench_id, workload, name, *row)

@@ -26,7 +26,8 @@ class Settings:
     """How to measure. ``trials`` is the number of seeds in check, ``repeats`` that of further calls a seed,
     ``profile_repeats`` that of profiled calls.
 
-    ``rounds`` and ``warmup`` count bench rounds kept and not kept. ``device`` is cuda; cpu serves tests.
+    ``rounds`` and ``warmup`` count bench rounds kept and not kept. A version whose first ``late_enough`` samples are
+    all late is not timed on; 0 times it to the end. ``device`` is cuda; cpu serves tests.
     """
 
     stages: tuple[Stage, ...]
@@ -35,6 +36,7 @@ class Settings:
     profile_repeats: int = 1
     rounds: int = 100
     warmup: int = 3
+    late_enough: int = 0
     flush: Flush = "read"
     device: str = "cuda"
 

@@ -22,6 +22,8 @@ from ncu_assist.spec import Kernel, Version, Workload
 from ncu_assist.spec_file import load_kernel
 from ncu_assist.store import Store, StoredRun
 
+LATE_ENOUGH = 10  # of a call that takes a second to enqueue, 100 rounds would be minutes for nothing
+
 
 @dataclass(frozen=True)
 class Wish:
@@ -49,6 +51,7 @@ def plan(project: Project, wish: Wish, stages: tuple[Stage, ...], options: Profi
         stages=stages,
         trials=project.settings.check_trials,
         rounds=wish.rounds or project.settings.rounds,
+        late_enough=LATE_ENOUGH,
         flush=wish.flush,
         profile_repeats=wish.repeats,
     )

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy
@@ -25,6 +28,42 @@ def test_the_sm_clock_is_the_median_over_sms_seen_twice() -> None:
     stamps[0, 3] = (10_000, 5_000_000)  # not seen by the second stamp
     assert stopwatch.sm_clock_mhz(stamps) == pytest.approx(1980.0)
     assert math.isnan(stopwatch.sm_clock_mhz(numpy.zeros((2, 5, 2), dtype=numpy.int64)))
+
+
+LATE = 10
+
+
+class Late:
+    """A stopwatch that some calls are too slow for: the first always, the second now and then."""
+
+    def __init__(self) -> None:
+        self.times: list[str] = []
+
+    def time(self, call: Callable[[], None]) -> stopwatch.Reading:
+        call()
+        name = self.times[-1]
+        is_late = name == "always" or (name == "at first" and self.times.count(name) < LATE)
+        return stopwatch.Reading(1.0, math.nan, is_late)
+
+    def empty(self) -> None:
+        pass
+
+
+def test_what_is_late_from_the_start_is_not_called_on_and_on(tmp_path: Path) -> None:
+    request = Request(
+        "", (), ("w",), Settings(("bench",), rounds=50, warmup=3, late_enough=LATE), (1,), "b", str(tmp_path)
+    )
+    watch = Late()
+    names = ("always", "at first", "never")
+    runs = {name: partial(watch.times.append, name) for name in names}
+    samples = bench.run(runs, "w", request, watch, bench.Progress(lambda name: None, lambda number: None))
+    assert [watch.times.count(name) for name in names] == [LATE, 53, 53]
+    rows = list(zip(samples.columns["version"], samples.columns["late"], strict=True))
+    assert [rows.count((name, True)) for name in names] == [LATE - 3, LATE - 1 - 3, 0]
+    to_the_end, watch = replace(request, settings=replace(request.settings, late_enough=0)), Late()
+    runs = {name: partial(watch.times.append, name) for name in names}
+    bench.run(runs, "w", to_the_end, watch, bench.Progress(lambda name: None, lambda number: None))
+    assert [watch.times.count(name) for name in names] == [53, 53, 53]
 
 
 def test_throttle_reasons_in_words() -> None:

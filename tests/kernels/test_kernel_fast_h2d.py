@@ -96,6 +96,7 @@ FAULTS = {
     "dst[mine]": "dst[i]",
     "src[next]": "src[mine]",
     "table + source * width": "table + source * width + 8",
+    "(blockIdx.x + 1) / BLOCKS": "(blockIdx.x + 1) / BLOCKS - 1",
 }
 
 
@@ -208,22 +209,22 @@ def test_bytes_of_any_width(tmp_path: Path) -> None:
             assert check(call, _problem((9, 20, width, 1, 32)), SEEDS, 1).reason == "", width
 
 
-@pytest.mark.parametrize("tokens", [1, 319, 320, 321, 640, 641, 1500])
+@pytest.mark.parametrize("tokens", [1, 7, 8, 9, 1279, 1280, 1281, 2560, 2561, 5123])
 def test_slots_turn_until_the_tokens_end(tokens: int, tmp_path: Path) -> None:
-    """Two blocks of 160 threads have 320 first slots and as many second ones."""
+    """Eight blocks of 160 threads have 1280 first slots and as many second ones."""
     call = _load(KERNEL.version("v10"), tmp_path)
-    assert check(call, _problem((tokens, 2000, 32, 1, 32)), (1, 2), 0).reason == ""
+    assert check(call, _problem((tokens, 6000, 32, 1, 32)), (1, 2), 0).reason == ""
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_among_the_slots_is_found(fault: str, tmp_path: Path) -> None:
     version = KERNEL.version("v10")
     assert fault in version.path.read_text(encoding="utf-8")
-    call = _load(version, tmp_path, fault)
+    call = _load(version, tmp_path, fault, BLOCKS=2)
     assert "elements are wrong" in check(call, _problem((1500, 2000, 32, 1, 32)), (1,), 0).reason
 
 
-@pytest.mark.parametrize(("blocks", "slots"), [(1, 2), (3, 2), (1, 1), (2, 3)])
+@pytest.mark.parametrize(("blocks", "slots"), [(1, 2), (3, 2), (1, 1), (2, 3), (16, 2)])
 def test_bulk_copies_on_other_sms_and_slots(blocks: int, slots: int, tmp_path: Path) -> None:
     call = _load(KERNEL.version("v10"), tmp_path, BLOCKS=blocks, SLOTS=slots)
     assert check(call, _problem((1000, 1000, 656, 1, 32)), (1, 2), 0).reason == ""
