@@ -1,6 +1,6 @@
 // Changes, to v9: theta^(-i / half) is that of the first pair of its group of four, times that of 0 to 3 pairs more. A
-// kernel gets 68 float64 instead of 256 frequencies, and a warp that fetches one for each lane asks for 8 and 4 addresses,
-// not 32: the constant cache serves one at a time. And blocks of 128 threads, which wait for fewer others.
+// kernel gets 68 float64 instead of 256 frequencies, and a warp that fetches one a lane asks for 8 and 4 addresses, not
+// 32: the constant cache serves one at a time. And blocks of 128 threads, which wait for fewer others.
 //
 // expected: `at-dram-roofline`, 1.00 to 1.01 of the copy in float32, 0.985 to 0.995 in bfloat16; at decode
 //   `launch-bound`, 4.0 us, level with the copy. A best guess: the two were measured apart, never together.
