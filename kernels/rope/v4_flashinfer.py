@@ -1,6 +1,8 @@
 # Baseline: FlashInfer's kernel with a table of cosines and sines, which it wants in float32; it takes strides, so that
 #   positions may be its tokens although heads lie in front. A decode step has its heads as tokens. Half types only; a
-#   head of 64, 128, 256 or 512. FlashInfer compiles it when this file is imported, half a minute the first time.
+#   head of 64, 128, 256 or 512. FlashInfer compiles it when this file is imported, most of a minute the first time,
+#   and links with -lcuda: a whole toolkit has that as lib64/stubs/libcuda.so. Where it is missing, a symbolic link
+#   libcuda.so to the driver's libcuda.so.1, in a folder on LIBRARY_PATH, does.
 # packages: flashinfer
 # dtypes: bfloat16
 #

@@ -6,6 +6,8 @@
 //
 // expected: `at-dram-roofline`, 0.99 to 1.00 of the copy in float32, 0.95 to 0.98 in bfloat16: 200 instructions a thread
 //   instead of 240 and 430. At decode `launch-bound`, half a microsecond less than v8, level with v2.
+// measured (a first run, H200): 256.3 us, 0.99 of the copy, and 129.0, 0.97, as expected. At decode 4.45 us, only 0.16 less
+//   than v8 and 0.16 to 0.28 more than v2.
 #include <algorithm>
 #include <climits>
 #include <cuda_bf16.h>

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from emulation import KERNELS, load_for_host, problem, versions
 
 torch = pytest.importorskip("torch")
 
-from ncu_assist.backends import BACKENDS  # noqa: E402
+from ncu_assist.backends import BACKENDS, build_versions  # noqa: E402
+from ncu_assist.backends.base import Call  # noqa: E402
 from ncu_assist.harness.check import check  # noqa: E402
 from ncu_assist.harness.compare import compare  # noqa: E402
 from ncu_assist.spec import Version  # noqa: E402
@@ -29,6 +31,7 @@ ODD_SIZES = (7, 3, 96, 1 << 17, 10_000)
 MANY_HEADS = (67, 1, 32, 4095, 10_000)
 NOTHING = (0, 4, 64, 0, 10_000)
 SHAPES = (START, FAR, ODD_SIZES, MANY_HEADS, NOTHING)
+EVEN_DIMS = (2, 6, 40, 510, 512)
 
 
 def _problem(dtype: str, shape: tuple[int, ...]) -> Any:
@@ -98,30 +101,38 @@ def test_a_thread_walks_through_heads(shape: tuple[int, ...], dtype: str, tmp_pa
     assert check(call, _problem(dtype, shape), (1, 2), 0).reason == ""
 
 
+@pytest.mark.parametrize("version", ["v9", "v10"])
 @pytest.mark.parametrize("dtype", WIDTHS)
 @pytest.mark.parametrize("shape", [(43, 3, 64, 100, 10_000), (9, 40, 128, 1 << 17, 10_000), (130, 1, 128, 0, 10_000)])
-def test_a_block_has_packs_positions_and_heads(shape: tuple[int, ...], dtype: str, tmp_path: Path) -> None:
-    call = load_for_host(KERNEL, KERNEL.version("v9"), tmp_path, MOST_GRID_YZ=7, MOST_BLOCK_Z=3)
+def test_a_block_has_packs_positions_and_heads(
+    shape: tuple[int, ...], dtype: str, version: str, tmp_path: Path
+) -> None:
+    call = load_for_host(KERNEL, KERNEL.version(version), tmp_path, MOST_GRID_YZ=7, MOST_BLOCK_Z=3)
     assert check(call, _problem(dtype, shape), (1, 2), 0).reason == ""
 
 
-@pytest.mark.parametrize("version", ["v8", "v9"])
+@pytest.mark.parametrize("version", ["v8", "v9", "v10"])
 @pytest.mark.parametrize("dtype", WIDTHS)
-@pytest.mark.parametrize("dim", [2, 6, 40, 512])
+@pytest.mark.parametrize("dim", EVEN_DIMS)
 def test_any_even_dim(dim: int, dtype: str, version: str, tmp_path: Path) -> None:
     call = load_for_host(KERNEL, KERNEL.version(version), tmp_path)
     assert check(call, _problem(dtype, (3, 5, dim, 1000, 10_000)), SEEDS, 0).reason == ""
 
 
-@pytest.mark.parametrize("version", ["v8", "v9"])
-def test_any_address(version: str, tmp_path: Path) -> None:
-    call = load_for_host(KERNEL, KERNEL.version(version), tmp_path)
-    one = _problem("bfloat16", (2, 3, 64, 1000, 10_000))
+def _moved_by_one(call: Call, dim: int, device: str) -> None:
+    """Turn a tensor that lies two bytes behind a multiple of sixteen."""
+    one = replace(_problem("bfloat16", (2, 3, dim, 1000, 10_000)), device=device)
     q, first, theta = one.inputs(1)
-    moved = torch.cat((torch.zeros(1, dtype=q.dtype), q.flatten()))[1:].view(q.shape)
+    moved = torch.cat((torch.zeros(1, dtype=q.dtype, device=device), q.flatten()))[1:].view(q.shape)
     out = torch.zeros_like(q)
     call((moved, first, theta), (out,), one.workload.integers)
     assert compare(out, one.expected((q, first, theta))[0], KERNEL.tolerances["bfloat16"]).wrong == 0
+
+
+@pytest.mark.parametrize("dim", [64, 512])
+@pytest.mark.parametrize("version", ["v8", "v9", "v10"])
+def test_any_address(version: str, dim: int, tmp_path: Path) -> None:
+    _moved_by_one(load_for_host(KERNEL, KERNEL.version(version), tmp_path), dim, "cpu")
 
 
 @pytest.mark.parametrize("version", versions("rope"), ids=_named)
@@ -133,21 +144,50 @@ def test_what_a_version_cannot_serve_is_refused(version: Version, tmp_path: Path
             call((torch.zeros(8), 0, 1), (torch.zeros(8),), {**one.workload.integers, **changed})
 
 
-def test_positions_beyond_the_phase_are_refused(tmp_path: Path) -> None:
-    call = load_for_host(KERNEL, KERNEL.version("v9"), tmp_path)
+@pytest.mark.parametrize("version", ["v9", "v10"])
+def test_positions_beyond_the_phase_are_refused(version: str, tmp_path: Path) -> None:
+    call = load_for_host(KERNEL, KERNEL.version(version), tmp_path)
     one = _problem("float32", START)
     with pytest.raises(RuntimeError, match="returned"):
         call((torch.zeros(8), 0, 1), (torch.zeros(8),), {**one.workload.integers, "first_position": (1 << 32) - 5})
 
 
-def test_cosines_all_around_the_circle(tmp_path: Path) -> None:
-    call = load_for_host(KERNEL, KERNEL.version("v9"), tmp_path)
+@pytest.mark.parametrize("version", ["v9", "v10"])
+def test_cosines_all_around_the_circle(version: str, tmp_path: Path) -> None:
+    call = load_for_host(KERNEL, KERNEL.version(version), tmp_path)
     one = _problem("float32", (1, 40_000, 8, 0, 10_000))
     q, first, theta = one.inputs(1)
     q = torch.cat((torch.ones(1, 40_000, 4), torch.zeros(1, 40_000, 4)), dim=-1)  # out: cosines, sines
     out = torch.zeros_like(q)
     call((q, first, theta), (out,), one.workload.integers)
     assert (out - one.expected((q, first, theta))[0]).abs().max() < 1.5e-7
+
+
+@pytest.mark.parametrize("first", [1 << 20, 1 << 30])
+@pytest.mark.parametrize("version", ["v9", "v10"])
+def test_angles_stay_right_far_out(version: str, first: int, tmp_path: Path) -> None:
+    call = load_for_host(KERNEL, KERNEL.version(version), tmp_path)
+    outcome = check(call, _problem("float32", (2, 5, 128, first, 500_000)), SEEDS, 0)
+    assert outcome.reason == ""
+    assert (outcome.norm_error or 1.0) < 2e-7
+
+
+@pytest.mark.gpu
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("short", ["v9", "v10"])
+def test_blocks_of_every_dim_and_address_on_a_gpu(short: str, tmp_path: Path) -> None:
+    """The emulation knows no limit on the threads of a block; a GPU refuses what is above it."""
+    version = KERNEL.version(short)
+    outcome = build_versions(KERNEL, (version,), tmp_path)[version.name]
+    assert outcome.artifact is not None, outcome.log
+    call = BACKENDS["cuda"].load(outcome.artifact, KERNEL)
+    for dtype in WIDTHS:
+        for dim in EVEN_DIMS:
+            for heads, seq in ((9, 33), (300, 1)):
+                one = replace(_problem(dtype, (heads, seq, dim, 1000, 10_000)), device="cuda")
+                assert check(call, one, SEEDS, 1).reason == "", (dtype, heads, seq, dim)
+    for dim in (64, 512):
+        _moved_by_one(call, dim, "cuda")
 
 
 def _liger(queries: Any, keys: Any, cos: Any, sin: Any) -> None:
