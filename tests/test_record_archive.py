@@ -47,16 +47,3 @@ def test_a_workload_that_is_not_there_stops_it_before_anything_is_measured(scrip
     with pytest.raises(UsageProblem, match="no workload 'w7'"):
         script.main("add_one", tmp_path / "shipped", ("w7",))
     assert not (tmp_path / "shipped").exists()
-
-
-def test_a_version_without_kernels_is_shipped_with_its_times(
-    script: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write_kernel(tmp_path, {"v2_copies.py": VERSIONS["v0_naive.py"]}, WORKLOADS)
-    assert script.main("add_one", tmp_path / "shipped", ()) == 5
-    said = capsys.readouterr()
-    assert "v2_copies: profile: it launched no kernel" in said.err
-    assert "v2_copies" in said.out
-    copies = Store(tmp_path / "shipped").runs("add_one", "v2_copies")[0].run
-    assert copies.bench is not None
-    assert copies.launches == ()
