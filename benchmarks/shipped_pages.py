@@ -1,0 +1,44 @@
+"""Write the pages that this repository ships: all of the main story, of the other kernels the ladder, and the index.
+
+usage: python benchmarks/shipped_pages.py      (from the project's root)
+
+The pages of a run and of a diff weigh half a megabyte each; `ncu-assist report --all` writes those of every kernel.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from ncu_assist.pipeline.pages.asked import Wish, report
+from ncu_assist.pipeline.pages.ladder import kernel_ladder
+from ncu_assist.pipeline.pages.writing import Pages
+from ncu_assist.project import find_project
+from ncu_assist.spec_file import kernel_names
+
+STORY = "lightning_decode"
+
+
+class Speak:
+    """A reporter for a terminal that nobody watches."""
+
+    def note(self, text: str) -> None:
+        sys.stderr.write(f"{text}\n")
+
+    def status(self, text: str) -> None:
+        return
+
+
+def main() -> None:
+    """Write them, without what `report` wrote of the other kernels before."""
+    project = find_project(Path.cwd())
+    others = [name for name in kernel_names(project) if name != STORY]
+    for path in (page for name in others for page in (project.reports / name).glob("*/**/*.html")):
+        path.unlink()
+    for name in others:
+        Pages(project, Speak()).ladder(kernel_ladder(project, name), of=set())
+    report(project, Wish(STORY), Speak())
+
+
+if __name__ == "__main__":
+    main()
