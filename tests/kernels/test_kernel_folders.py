@@ -93,5 +93,5 @@ def test_cuda_versions_compile_and_keep_their_values_in_registers(
     cuda = [v for v in kernel.versions if backend_of(v.path).name == "cuda"]
     for version, outcome in build_versions(kernel, cuda, tmp_path).items():
         assert outcome.artifact is not None, outcome.log
-        assert {int(n) for n in SPILLED.findall(outcome.log)} == {0}, version
+        assert {int(n) for n in SPILLED.findall(outcome.log)} <= {0}, version  # one that only copies has no kernel
         assert "warning" not in outcome.log, outcome.log
