@@ -183,7 +183,7 @@ def _save(
             builds[version.name].log,
             measured.checks.get(version.name, ()),
             profiled.captures.get(version.name),
-            _counted_on(job),
+            _counted_on(job, version),
         )
         failure = _failure(version.name, builds, measured, profiled)
         run = save(store, shared, result) if result.checks or result.capture else None
@@ -191,11 +191,12 @@ def _save(
     return Outcome(job.kernel.name, tuple(w.name for w in job.workloads), "live", tuple(rows))
 
 
-def _counted_on(job: Job) -> tuple[str, ...]:
+def _counted_on(job: Job, version: Version) -> tuple[str, ...]:
     """Return a note on the workloads that counters were asked for, where that is not all that was measured."""
     if job.options is None or not job.counted:
         return ()
-    return (f"counters were taken on {', '.join(workload.name for workload in job.counted)} only",)
+    names = ", ".join(workload.name for workload in job.counted if version.serves(workload))
+    return (f"counters were taken on {names or 'other workloads'} only",)
 
 
 def _tell_notes(outcome: Outcome, reporter: Reporter) -> None:

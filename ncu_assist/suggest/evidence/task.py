@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ncu_assist.record import Run
 from ncu_assist.render.escape import one_line
-from ncu_assist.spec import Kernel, Workload
+from ncu_assist.spec import Kernel, Version, Workload
 from ncu_assist.suggest.evidence.cleaning import Cleaner
 from ncu_assist.suggest.evidence.given import Argument, Bound, Language, Task, WorkloadTime
 
@@ -23,10 +23,15 @@ def task_of(kernel: Kernel, run: Run, workload: str, source: str, clean: Cleaner
         bounds=tuple(Bound(dtype, one.norm, one.rtol, one.atol) for dtype, one in kernel.tolerances.items()),
         bytes_expression=clean.line(kernel.bytes_expression),
         flops_expression=clean.line(kernel.flops_expression),
-        workloads=tuple(_workload(one, run, clean) for one in kernel.workloads if version.serves(one)),
+        workloads=tuple(_workload(one, run, clean) for one in kernel.workloads if _is_for_drafts(one, version)),
         build=_build(run, suffix),
         reference="\n".join(clean.code(kernel.reference.read_text(encoding="utf-8", errors="replace"))),
     )
+
+
+def _is_for_drafts(workload: Workload, parent: Version) -> bool:
+    """Tell whether a draft will meet a workload: its parent serves it, and it is not for named versions only."""
+    return parent.serves(workload) and not workload.versions
 
 
 def _build(run: Run, suffix: str) -> str:

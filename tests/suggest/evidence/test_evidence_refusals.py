@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from factories import launch, make_run, metrics_frame, save_run
-from kernel_folder import write_kernel
+from kernel_folder import TOML, write_kernel
 from suggest.recorded import made_project
 
 from ncu_assist import record
@@ -97,6 +97,12 @@ def test_the_first_workload_with_counters_where_the_default_has_none(tmp_path: P
     odd = record.WorkloadFacts("odd", "float32", {"n": 1000}, 8000, 1000)
     project = made_project(tmp_path, workloads=(odd,), launches=(launch(workload="odd"),), checks=(), timed=False)
     assert evidence(project, "add_one/v1").workload == "odd"
+
+
+def test_a_workload_that_is_for_the_parent_alone_is_none_of_a_draft(tmp_path: Path) -> None:
+    toml = TOML.replace("n = 1000\n", 'n = 1000\nversions = ["v1"]\n')
+    found = evidence(made_project(tmp_path, toml=toml), "add_one/v1")
+    assert [one.name for one in found.task.workloads] == ["small"]
 
 
 def test_a_kernel_with_inputs_in_memory_of_the_host(tmp_path: Path) -> None:
