@@ -6,7 +6,8 @@ with fewer than fit (less than one wave), those that work have fewer warps than 
 What it could save: blocks spread over all multiprocessors take the time down to blocks over multiprocessors. Beyond
 that, where waiting is the problem (no resource busy for 60 % of the time that a multiprocessor had work, Nsight
 Compute's SOLBottleneck), the waits that other warps could cover shrink by the warps now over those that fit. A launch
-with a block on every multiprocessor that keeps DRAM or a pipe busy has enough: half a wave may do.
+with a block on every multiprocessor that keeps DRAM or a pipe busy, or the link to the host, has enough: half
+a wave may do.
 
 What to try: split the work finer, so that each block does less (a part of a row, fewer elements a thread), split sums
 into parts that a second step or an atomic adds up, take batch and heads into the grid, run other kernels beside it.

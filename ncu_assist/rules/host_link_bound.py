@@ -25,25 +25,19 @@ from ncu_assist.quantity import quantity
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.blame import WRITES
 from ncu_assist.rules.facts import Facts
+from ncu_assist.rules.host_link import link_ns, link_rate
 from ncu_assist.rules.savings import START_NS, filled, is_worth_saying
 
 ID = "host-link-bound"
 NEEDS: tuple[str, ...] = ("host_sectors_read", "host_sectors_write")
 EVIDENCE = ("host_bytes", "host_sectors_read", "host_sectors_write", "pcie_read_bandwidth", "pcie_write_bandwidth")
-# Bytes a second of 16 lanes, by the first digits of the compute capability: PCIe 3.0, 4.0, 5.0 (PCI-SIG: 8, 16 and 32
-# GT/s a lane, 128 of 130 bits are data).
-LANES = {"7": 15.75e9, "8": 31.5e9, "9": 63e9, "10": 63e9, "12": 63e9}
 WAITS, STORES = ("long_scoreboard", "lg_throttle"), WRITES
-SLOWEST, REACHED = "7", 0.85
-NS = 1e9
 
 
 def find(facts: Facts) -> Finding | None:
     """Return what traffic with the host costs."""
     sectors = {verb: facts.value(f"host_sectors_{verb}") for verb in ("read", "write")}
-    rate, assumed = _link(facts)
-    time = facts.duration_ns
-    taken = min(time, SECTOR_BYTES * max(sectors.values()) / rate * NS)
+    time, taken = facts.duration_ns, link_ns(facts)
     rest = max(time * max(filled(facts).values(), default=0.0), min(time, START_NS))
     saved = min(taken, max(0.0, time - rest))
     if not is_worth_saying(saved, facts):
@@ -51,16 +45,8 @@ def find(facts: Facts) -> Finding | None:
     words = [f"{verb}s {quantity(SECTOR_BYTES * count, 'byte')}" for verb, count in sectors.items() if count]
     message = f"the kernel {' and '.join(words)} of host memory across the link"
     advice = "copy the data to the GPU first, beside other work, and keep there what is used again"
-    writes = sectors["write"] > sectors["read"]
+    writes, assumed = sectors["write"] > sectors["read"], link_rate(facts)[1]
     return Finding(
         ID, message, saved, EVIDENCE, (), "sectors" if writes else "samples", WAITS, {}, assumed, advice,
         about=STORES if writes else frozenset(),
     )  # fmt: skip
-
-
-def _link(facts: Facts) -> tuple[float, bool]:
-    """Return what the link delivers in bytes a second, and whether that is assumed."""
-    if facts.ceilings and facts.ceilings.link:
-        return max(point.bytes_per_second for point in facts.ceilings.link), facts.ceilings.origin != "live"
-    capability = facts.device.compute_capability if facts.device else ""
-    return REACHED * LANES.get(capability.partition(".")[0], LANES[SLOWEST]), True

@@ -9,6 +9,7 @@ from ncu_assist.diff.resources import PARTS, SHARED, SM_PARTS
 from ncu_assist.record import Launch
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.facts import Facts
+from ncu_assist.rules.host_link import link_ns
 from ncu_assist.rules.savings import filled
 
 LANES = 32  # of a warp, on every GPU so far (CUDA Programming Guide)
@@ -82,8 +83,13 @@ def chip_room(facts: Facts) -> float:
 
 
 def room_beside(facts: Facts, relieved: tuple[str, ...] = ()) -> float:
-    """Return the part of the time that the resources but some do not need, at the rate that they can reach, 0 to 1."""
-    return max(0.0, 1.0 - max(share for name, share in filled(facts).items() if name not in relieved))
+    """Return the part of the time that the resources but some do not need, at the rate that they can reach, 0 to 1.
+
+    The link to the host is one of them: no shape of a launch brings its bytes across any faster.
+    """
+    needed = [share for name, share in filled(facts).items() if name not in relieved]
+    link = link_ns(facts) / facts.duration_ns if facts.duration_ns else 0.0
+    return max(0.0, 1.0 - max(link, *needed))
 
 
 def uneven_share(facts: Facts) -> float:

@@ -40,6 +40,12 @@ def test_dram_at_its_ceiling_leaves_nothing_to_win() -> None:
     assert saved_share(grid_underfill, made(enough, long_scoreboard=95)) == 0
 
 
+def test_a_full_link_to_the_host_leaves_nothing_to_win() -> None:
+    """150,600 sectors take 90 of the 100 us over an assumed 53.55 GB/s; no grid brings them any faster."""
+    crossing = FEW | {"host_sectors_read": 150_600.0, "host_sectors_write": 0.0}
+    assert saved_share(grid_underfill, made(crossing, long_scoreboard=90)) == pytest.approx(0.1, abs=0.001)
+
+
 @pytest.mark.parametrize("case", ["occupancy_low_at_ceiling", "tail_one_wave_and_eight", "healthy_float_product"])
 def test_silent_on_recorded_kernels_that_fill_the_chip(case: str) -> None:
     assert found(grid_underfill, of_case(case)) is None

@@ -1,0 +1,47 @@
+"""Judge recorded runs of a kernel again with the rules as they are now, in place: findings.json, run.json.
+
+usage: python benchmarks/judge_again.py KERNEL      (from the project's root)
+
+For rules that were found wrong on runs that were not shipped yet: what a shipped run says stays as it was said. The
+digest of a run changes with its files, and its pages name it: write them again afterwards.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from ncu_assist.ceilings import ceilings_of
+from ncu_assist.project import find_project
+from ncu_assist.record import encode
+from ncu_assist.rules.kept import findings_of
+from ncu_assist.store import Store, StoredRun
+from ncu_assist.store.findings import FINDINGS, findings_json
+from ncu_assist.store.naming import RUN_JSON
+from ncu_assist.store.writing import write_file
+
+
+def main(kernel: str) -> None:
+    """Judge each recorded run that keeps findings, and say of which they changed."""
+    store = Store(find_project(Path.cwd()).reports)
+    for stored in store.runs(kernel):
+        if stored.run.source == "recorded" and FINDINGS in stored.run.files and _judge(stored, store.reports):
+            sys.stdout.write(f"{stored.reference}\n")
+
+
+def _judge(stored: StoredRun, reports: Path) -> bool:
+    """Write the findings of a run where they are others now, and return whether they were."""
+    ceilings = ceilings_of(stored.run.device, reports) if stored.run.device else None
+    made = findings_json(findings_of(stored.run, stored.by_launch(), ceilings))
+    if made == stored.read(FINDINGS):
+        return False
+    (stored.folder / FINDINGS).unlink()
+    fact = write_file(stored.folder / FINDINGS, made)
+    record = encode(replace(stored.run, files={**stored.run.files, FINDINGS: fact}, digest=""))
+    (stored.folder / RUN_JSON).write_bytes(record)
+    return True
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
