@@ -92,8 +92,8 @@ def test_whoever_leaves_early_has_answered_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "limits", "words"),
     [
-        (HANGS, Limits(silence_s=0.5, total_s=60), "gave no sign of life for 0.5 s and was ended"),
-        (CHATS, Limits(silence_s=60, total_s=8), "was not done after 8 s and was ended"),
+        (HANGS, Limits(silence_s=2, total_s=60), "gave no sign of life for 2 s and was ended"),
+        (CHATS, Limits(silence_s=60, total_s=15), "was not done after 15 s and was ended"),
     ],
 )
 def test_silence_and_chatter_both_end(source: str, limits: Limits, words: str, tmp_path: Path) -> None:
