@@ -2,8 +2,8 @@
 
 usage: python benchmarks/fast_h2d_sms.py FOLDER (from the project's root)
 
-`ncu-assist bench fast_h2d` in FOLDER interleaves them in one bench. Pieces are v10 with each token fetched in two copies, to the next line of 128 bytes and from
-there: whether bulk copies ask for whole lines by themselves.
+`ncu-assist bench fast_h2d` in FOLDER interleaves them in one bench. Pieces are v10 with each token fetched in two
+copies, to the next line of 128 bytes and from there: whether bulk copies ask for whole lines by themselves.
 """
 
 from __future__ import annotations
