@@ -7,8 +7,9 @@ The pages of a run and of a diff weigh half a megabyte each; `ncu-assist report 
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
+
+from record_archive import Speak
 
 from ncu_assist.pipeline.pages.asked import Wish, report
 from ncu_assist.pipeline.pages.ladder import kernel_ladder
@@ -17,16 +18,6 @@ from ncu_assist.project import find_project
 from ncu_assist.spec_file import kernel_names
 
 STORY = "lightning_decode"
-
-
-class Speak:
-    """A reporter for a terminal that nobody watches."""
-
-    def note(self, text: str) -> None:
-        sys.stderr.write(f"{text}\n")
-
-    def status(self, text: str) -> None:
-        return
 
 
 def main() -> None:

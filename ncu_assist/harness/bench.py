@@ -100,17 +100,19 @@ def run(
     settings say, is called no more.
     """
     samples, order = Samples(), random.Random(f"{request.seeds[0]} {workload}")
-    names, late, in_time = list(runs), dict.fromkeys(runs, 0), set[str]()
+    names, late = list(runs), dict.fromkeys(runs, 0)  # samples so far, of what was never in time
     enough = request.settings.late_enough
     for number in range(-request.settings.warmup, request.settings.rounds):
         order.shuffle(names)
         for position, name in enumerate(names):
-            if 0 < enough <= late[name] and name not in in_time:
+            if 0 < enough <= late.get(name, 0):
                 continue
             progress.begin(name)
             reading = stopwatch.time(runs[name])
-            late[name] += reading.late
-            in_time |= set() if reading.late else {name}
+            if not reading.late:
+                late.pop(name, None)
+            elif name in late:
+                late[name] += 1
             if number >= 0:
                 row = (number, position, reading.time_ns, reading.sm_clock_mhz, reading.late)
                 samples.add(request.bench_id, workload, name, *row)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from requirements import require
 
 from ncu_assist.backends.base import Call
 from ncu_assist.backends.launcher import load_launcher
@@ -61,16 +61,14 @@ def versions(name: str, suffix: str = ".cu") -> list[Version]:
 
 
 def _compiled(code: str, stem: Path, sources: tuple[Path, ...]) -> Path:
-    compiler = shutil.which("g++")
-    if compiler is None:
-        pytest.skip("no g++")
+    require("g++")
     source, library = stem.with_suffix(".cpp"), stem.with_suffix(".so")
     source.write_text(f'#include "{HEADER}"\n{code}', encoding="utf-8")
     # -fno-gnu-unique: the shared memory of a template kernel is its own, not that of the library loaded before.
     flags = ["-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-pthread", "-fno-gnu-unique"]
     flags += ["-DMEETING"] if any("__sync" in file.read_text(encoding="utf-8") for file in sources) else []
     folders = [f"-I{_headers()}", f"-I{sources[0].parent}"]
-    subprocess.run([compiler, *flags, *folders, source, "-o", library], check=True, timeout=120)
+    subprocess.run(["g++", *flags, *folders, source, "-o", library], check=True, timeout=120)
     return library
 
 
