@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import struct
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 NO_KEY = "none"  # the client insists on one; servers without keys ignore it
 ERROR_BYTES = 65_536  # of an error's body that are read: messages are shorter
+RESET_WHEN_CLOSED = struct.pack("ii", 1, 0)  # for SO_LINGER: on, for no time
 GRACE_S = 5.0  # beyond the time limits, after which a reading thread that nobody waits for ends by itself
 
 
@@ -51,11 +53,15 @@ class Line:
         return self.client.models.with_streaming_response.list()
 
     def hang_up(self) -> None:
-        """Shut the connections, which wakes who reads from them, and tells the endpoint to stop writing."""
+        """Shut the connections, which wakes who reads from them, and tells the endpoint to stop writing.
+
+        They are reset when they are closed: an endpoint whose window is full would not notice a mere end.
+        """
         for stream in self.streams:
             connection = stream.get_extra_info("socket")
             if connection is not None:
                 with suppress(OSError):
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_WHEN_CLOSED)
                     connection.shutdown(socket.SHUT_RDWR)
         self.streams.clear()
 

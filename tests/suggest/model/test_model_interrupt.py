@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
+from dataclasses import dataclass
 
 import pytest
 from suggest.asking import QUESTION, endpoint
 from suggest.protocol_server import delta, endless, protocol_server, slow, streamed
 
 from ncu_assist.suggest.model import ask
+from ncu_assist.suggest.model.line import Line
+from ncu_assist.suggest.model.secret import Scrubber
 
 PIECE = b"data: " + json.dumps(delta(content="x")).encode() + b"\n\n"
 
@@ -54,3 +58,22 @@ def test_the_client_is_loaded_for_a_question_alone() -> None:
         "import sys, ncu_assist.suggest.model; print(sorted({'openai', 'httpx', 'httpx2', 'rich'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_a_connection_hung_up_is_reset_when_it_is_closed() -> None:
+    """An endpoint that waits for room in a full window hears of a reset, not of an end."""
+    with socket.create_server(("127.0.0.1", 0)) as listening, socket.create_connection(listening.getsockname()) as ours:
+        theirs, _ = listening.accept()
+        Line(client=None, address="", streams=[_Stream(ours)], scrubber=Scrubber(None)).hang_up()  # type: ignore[arg-type]
+        ours.close()
+        with theirs, pytest.raises(OSError, match=r"reset|Broken pipe"):
+            theirs.send(b"more")
+
+
+@dataclass
+class _Stream:
+    socket: socket.socket
+
+    def get_extra_info(self, name: str) -> socket.socket:
+        assert name == "socket"
+        return self.socket
