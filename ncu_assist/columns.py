@@ -67,6 +67,9 @@ class Row(Mapping[str, float]):
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
+    def __bool__(self) -> bool:
+        return any(True for _ in self)  # the first number decides; a length asks for every metric
+
 
 def names_in(tables: Sequence[Values]) -> set[str]:
     """Return the metrics that any of these launches may have."""

@@ -18,6 +18,7 @@ VERSION_FILE = re.compile(r"v(\d+)_(\w+)\.(cu|py)")
 DTYPES_LINE = re.compile(r"^[ \t]*(?://|#|\*)?[ \t]*dtypes:[ \t]*(.+)$", re.MULTILINE)
 # In the first comment only, where prose may stand before and after.
 PACKAGES_LINE = re.compile(r"^[ \t]*packages:[ \t]*(.+)$", re.MULTILINE)
+DRAWS_LINE = re.compile(r"^[ \t]*draws: its own[ \t]*$", re.MULTILINE)
 HEADER_COMMENT = {
     ".cu": re.compile(rb"\A(?:[ \t]*(?://[^\n]*)?\r?\n)*"),
     ".py": re.compile(rb"\A(?:[ \t]*(?:#[^\n]*)?\r?\n)*"),
@@ -79,6 +80,7 @@ class Version:
     path: Path
     dtypes: tuple[str, ...]  # empty: every dtype of the kernel
     packages: tuple[str, ...] = ()  # that it cannot run without, by the names that Python imports
+    draws_own: bool = False  # random numbers of another generator than the reference's
 
     @property
     def short(self) -> str:
@@ -103,7 +105,10 @@ def why_skipped(version: Version) -> str:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel folder: one function, its arguments, its workloads, its versions in the order of their numbers."""
+    """A kernel folder: one function, its arguments, its workloads, its versions in the order of their numbers.
+
+    ``numbers`` are the inputs that are no tensors, but numbers that CUDA C gets as integers.
+    """
 
     name: str
     folder: Path
@@ -117,6 +122,7 @@ class Kernel:
     workloads: tuple[Workload, ...]
     versions: tuple[Version, ...]
     host: HostInputs | None = None
+    numbers: tuple[str, ...] = ()
 
     @property
     def default_workload(self) -> Workload:
@@ -233,8 +239,13 @@ def discover_versions(folder: Path) -> tuple[Version, ...]:
                 f"{folder.name}: {found[number].path.name} and {path.name} have the same number {number}",
                 f"rename one of them, e.g. to v{_free_number(folder)}_{match.group(2)}.{match.group(3)}",
             )
-        found[number] = Version(number, path.stem, path, _dtypes(path), _packages(path))
+        found[number] = _version(number, path)
     return tuple(found[number] for number in sorted(found))
+
+
+def _version(number: int, path: Path) -> Version:
+    said = header_comment(path.read_bytes(), path.suffix)
+    return Version(number, path.stem, path, _dtypes(path), _packages(path, said), bool(DRAWS_LINE.search(said)))
 
 
 def _free_number(folder: Path) -> int:
@@ -247,8 +258,8 @@ def _dtypes(path: Path) -> tuple[str, ...]:
     return tuple(match.group(1).replace(",", " ").split()) if match else ()
 
 
-def _packages(path: Path) -> tuple[str, ...]:
-    match = PACKAGES_LINE.search(header_comment(path.read_bytes(), path.suffix))
+def _packages(path: Path, said: str) -> tuple[str, ...]:
+    match = PACKAGES_LINE.search(said)
     names = tuple(match.group(1).replace(",", " ").split()) if match else ()
     for name in names:
         if not name.isidentifier():

@@ -21,7 +21,7 @@ KEYS: dict[str, type] = {
     "tolerance": dict,
     "workloads": dict,
 }
-OPTIONAL: dict[str, type] = {"host": dict}
+OPTIONAL: dict[str, type] = {"host": dict, "numbers": list}
 
 
 def kernel_names(project: Project) -> tuple[str, ...]:
@@ -79,6 +79,7 @@ def _read(folder: Path) -> Kernel:
         workloads=tuple(_workload(name, value) for name, value in table["workloads"].items()),
         versions=discover_versions(folder),
         host=_host(table["host"]) if "host" in table else None,
+        numbers=_names(table.get("numbers", []), "numbers"),
     )
     _check_consistency(kernel)
     return kernel
@@ -180,6 +181,9 @@ def _check_consistency(kernel: Kernel) -> None:
     for name in kernel.host.names if kernel.host else ():
         if name not in kernel.inputs:
             raise UsageProblem(f"[host] names '{name}', which is no input", did_you_mean(name, kernel.inputs))
+    for name in kernel.numbers:
+        if name not in kernel.inputs:
+            raise UsageProblem(f"'numbers' names '{name}', which is no input", did_you_mean(name, kernel.inputs))
     if [w.default for w in kernel.workloads].count(True) != 1:
         raise UsageProblem("exactly one workload must say default = true")
     for name, dtype in sorted({(o.name, kernel.dtype(o, w)) for o in kernel.outputs for w in kernel.workloads}):

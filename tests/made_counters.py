@@ -24,4 +24,11 @@ def every(number: float, share: float) -> dict[str, float]:
     """A launch with everything counted; ``share`` is how busy each unit was."""
     keys = {key for one in MADE for key in (one.busy, one.work, one.clock, one.units) if key in CATALOGUE}
     keys |= {"dram_bytes_read", "dram_bytes_write", "achieved_warps", "sm_cycles_active", "sm_cycles_elapsed"}
-    return {key: share if CATALOGUE[key].unit == "%" else number for key in keys}
+    return {key: share if CATALOGUE[key].unit == "%" else number for key in keys} | _host_link(number, share)
+
+
+def _host_link(number: float, share: float) -> dict[str, float]:
+    """The link to the host, a little less busy than all else: 63 GB/s are what PCIe 5.0 x16 carries."""
+    link = {"pcie_link_rate": 32_000.0, "pcie_link_width": 16.0, "pcie_write_bandwidth": 0.0}
+    crossed = dict.fromkeys(("host_sectors_read", "host_sectors_write"), number)
+    return {**link, **crossed, "pcie_read_bandwidth": 0.99 * share / 100 * 63e9}

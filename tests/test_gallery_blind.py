@@ -71,7 +71,7 @@ def test_its_reports_have_names_of_their_own(record_gallery: Any) -> None:
 
 @needs("nvcc")
 def test_it_translates_and_the_program_lists_its_cases(record_gallery: Any, tmp_path: Path) -> None:
-    program = record_gallery.build(tmp_path, "blind")
+    program = record_gallery.build(tmp_path, CASES)
     listed = process.run([str(program), "--list"], timeout_s=20).stdout.split("\n")
     partners = dict(line.split() for line in listed if line)
     assert sorted(partners) == sorted(BY_NAME)

@@ -16,7 +16,7 @@ from ncu_assist.rules.places import places
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 README = Path(__file__).parents[1] / "README.md"
-COUNTS = {"tuned": 20, "held-out": 21, "blind": 22}
+COUNTS = {"tuned": 23, "held-out": 22, "blind": 22}
 # It gets no finding, and so no line: its fix made it 1.06 times as fast, so the line that it marks is not at fault.
 MISSED = {"blind": ["scores_head_by_head"]}
 

@@ -239,6 +239,30 @@ def test_packages_that_a_version_needs(tmp_path: Path, code: str, packages: tupl
     assert why_skipped(version) == why
 
 
+@pytest.mark.parametrize(
+    ("code", "draws_own"),
+    [
+        ("# Baseline.\n# draws: its own\nimport torch\n", True),
+        ("# Baseline.\n# draws: eight at a time\n", False),
+        ("# Baseline. draws: its own\n", False),
+        ("import torch\n# draws: its own\n", False),
+    ],
+)
+def test_a_version_may_draw_by_itself(tmp_path: Path, code: str, draws_own: bool) -> None:
+    (version,) = discover_versions(write_kernel(tmp_path, {"v0_dropout.py": code}))
+    assert version.draws_own is draws_own
+
+
+def test_a_number_is_an_input(tmp_path: Path) -> None:
+    folder = write_kernel(tmp_path, {})
+    toml = (folder / "kernel.toml").read_text()
+    (folder / "kernel.toml").write_text(f'numbers = ["x"]\n{toml}')
+    assert read_kernel(folder).numbers == ("x",)
+    (folder / "kernel.toml").write_text(f'numbers = ["y"]\n{toml}')
+    with pytest.raises(UsageProblem, match="'numbers' names 'y', which is no input"):
+        read_kernel(folder)
+
+
 def test_a_package_is_named_as_in_an_import(tmp_path: Path) -> None:
     folder = write_kernel(tmp_path, {"v0_peer.py": "# packages: liger-kernel\n"})
     with pytest.raises(UsageProblem, match=r"v0_peer\.py names the package 'liger-kernel'"):

@@ -15,7 +15,8 @@ from ncu_assist.spec import Kernel
 def load_launcher(artifact: Path, kernel: Kernel) -> Call:
     """Return the launcher named like the kernel; the call raises RuntimeError for a cudaError_t other than 0.
 
-    It gets pointers and 64-bit integers in the order of ``kernel.arguments`` and torch's current stream last.
+    It gets pointers and 64-bit integers in the order of ``kernel.arguments`` and torch's current stream last;
+    ``kernel.numbers`` go as integers.
     Raises StageFailed if the shared object cannot be loaded or has no such function.
     """
     launcher = _function(artifact, kernel.name)
@@ -23,9 +24,10 @@ def load_launcher(artifact: Path, kernel: Kernel) -> Call:
     stream = _current_stream()
 
     def call(inputs: tuple[Any, ...], outputs: tuple[Any, ...], integers: Mapping[str, int]) -> None:
-        tensors = (*inputs, *outputs)
+        given = (*inputs, *outputs)
+        numbers = {**integers, **{name: given[places[name]] for name in kernel.numbers}}
         values = [
-            ctypes.c_void_p(tensors[places[name]].data_ptr()) if name in places else ctypes.c_int64(integers[name])
+            ctypes.c_int64(numbers[name]) if name in numbers else ctypes.c_void_p(given[places[name]].data_ptr())
             for name in kernel.arguments
         ]
         status = launcher(*values, ctypes.c_void_p(stream()))

@@ -1,10 +1,12 @@
-"""What the link to the host can deliver: its measured rate, which is the floor of what reads memory of the host."""
+"""What the link to the host can deliver, measured: bytes, the floor of what reads memory of the host, and requests."""
 
 from __future__ import annotations
 
+from ncu_assist.ceilings.chips import SECTOR_BYTES
 from ncu_assist.ceilings.records import Ceiling, Ceilings
 
 COPY_ENGINE = "host_to_device"
+SECTORS = "zero_copy_sectors"  # a kernel that reads a sector of every line: each is a request of its own
 
 
 def link_ceiling(ceilings: Ceilings | None) -> Ceiling | None:
@@ -18,3 +20,12 @@ def link_ceiling(ceilings: Ceilings | None) -> Ceiling | None:
     live = ceilings.origin == "live"
     where = "this GPU" if live else f"another {ceilings.device.name}"
     return Ceiling(max(point.bytes_per_second for point in points), not live, f"measured on {where}")
+
+
+def most_requests(ceilings: Ceilings | None) -> float | None:
+    """Return how many reads a second of a kernel the link carries, None where nobody measured it.
+
+    However small they are: requests of one sector do not fill the link with bytes.
+    """
+    points = [point for point in ceilings.link if point.name == SECTORS] if ceilings else []
+    return max((point.bytes_per_second / SECTOR_BYTES for point in points), default=None)

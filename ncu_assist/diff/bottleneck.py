@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import isnan
 
 from ncu_assist.diff.resources import (
     LATENCY,
+    LINK,
     MEMORY,
     PARTS,
     RESOURCES,
@@ -34,18 +36,17 @@ class Bottleneck:
 
     @property
     def group(self) -> str:
-        """Return the part of the GPU that it belongs to: DRAM, L2, L1, shared memory, SM, memory, latency."""
+        """Return what it belongs to: DRAM, L2, L1, shared memory, SM, memory, host link, latency."""
         return RESOURCES[self.name].group if self.name in RESOURCES else self.name
 
 
 def bottleneck(values: Mapping[str, float | None]) -> Bottleneck | None:
     """Return what the catalogue's throughputs say, as fine as they do; None where too few were collected to say it."""
-    memory, sm = _memory(values), SM.share(values)
-    if memory is None and sm is None:
+    memory = _memory(values)
+    found = [one for one in (memory, _busiest((SM,), values), _busiest((LINK,), values)) if one]
+    if not found:
         return None
-    resource, percent = memory or (SM, 0.0)
-    if sm is not None and (memory is None or sm > percent):
-        resource, percent = SM, sm
+    resource, percent = max(found, key=lambda one: one[1])
     if percent < BUSY_PERCENT:
         return Bottleneck(LATENCY, percent) if memory else None  # else it may be busy: nobody looked
     return Bottleneck(_finer(resource, percent, values).name, percent)
@@ -63,7 +64,8 @@ class _OfLaunch(Mapping[str, float | None]):
         self._values = values
 
     def __getitem__(self, key: str) -> float | None:
-        return ROWS[key].value(self._values)
+        found = ROWS[key].value(self._values)
+        return None if found is None or isnan(found) else found
 
     def __iter__(self) -> Iterator[str]:
         return iter(ROWS)

@@ -53,19 +53,20 @@ class Factors:
         return next((part for part in self.parts if part.kind == kind), None)
 
     @property
-    def in_short(self) -> tuple[Factor, Factor, Factor]:
-        """Return the same product as work of all launches, rate and clock."""
+    def in_short(self) -> tuple[Factor, ...]:
+        """Return the same product as work of all launches, rate, and clock where the resource has one."""
         found = {kind: [part for part in self.parts if part.kind in kinds] for kind, kinds in SHORT.items()}
-        work, clock = found["work"][-1], found["clock"][0]
+        work = found["work"][-1]
         all_work = [prod(getattr(part, side) for part in found["work"]) for side in ("baseline", "candidate")]
         rates = [_rate(found["rate"], side) for side in ("baseline", "candidate")]
-        unit = f"{work.unit or '1'}/cycle"
-        return replace(work, baseline=all_work[0], candidate=all_work[1]), Factor("rate", "rate", unit, *rates), clock
+        unit = _unit(work.unit, has_clock=bool(found["clock"]))
+        whole = replace(work, baseline=all_work[0], candidate=all_work[1])
+        return whole, Factor("rate", "rate", unit, *rates), *found["clock"]
 
 
 @dataclass(frozen=True)
 class _Side:
-    """One side's time in its parts: seconds = launches * work / (rate * clock)."""
+    """One side's time in its parts: seconds = launches * work / (rate * clock); without a clock that is 1 a second."""
 
     launches: int
     work: float  # of a launch
@@ -77,8 +78,8 @@ class _Side:
 def factors(resource: Resource, baseline: Combined, candidate: Combined) -> Factors | None:
     """Return the product on a resource; None where its work is not known of both sides, or is zero on one.
 
-    ``rate`` is work over cycles of the resource's own clock. Of latency it is what Little's law gives: warps in flight
-    over the cycles that each takes for an instruction.
+    ``rate`` is work over cycles of the resource's own clock, or over seconds where it has none. Of latency it is what
+    Little's law gives: warps in flight over the cycles that each takes for an instruction.
     """
     before, after = _side(resource, baseline), _side(resource, candidate)
     if before is None or after is None:
@@ -97,12 +98,18 @@ def _parts(resource: Resource, before: _Side, after: _Side) -> list[Factor]:
         waits = before.warps / before.rate, after.warps / after.rate
         parts.append(Factor("latency", "cycles an instruction", "cycle", *waits))
     else:
-        parts.append(Factor("rate", "rate", f"{resource.unit or '1'}/cycle", before.rate, after.rate))
-    return [*parts, Factor("clock", "clock", "hz", before.clock_hz, after.clock_hz)]
+        parts.append(Factor("rate", "rate", _unit(resource.unit, bool(resource.clock)), before.rate, after.rate))
+    clock = Factor("clock", "clock", "hz", before.clock_hz, after.clock_hz)
+    return [*parts, clock] if resource.clock else parts
+
+
+def _unit(work: str, has_clock: bool) -> str:
+    """Return the unit of a rate: of its work a cycle, a second of what has no clock."""
+    return f"{work or '1'}/{'cycle' if has_clock else 's'}"
 
 
 def _side(resource: Resource, combined: Combined) -> _Side | None:
-    nanoseconds, clock = known(combined, "duration"), known(combined, resource.clock)
+    nanoseconds, clock = known(combined, "duration"), known(combined, resource.clock) if resource.clock else 1.0
     if nanoseconds is None or clock is None:
         return None
     cycles = nanoseconds / NS_PER_S * clock

@@ -29,6 +29,7 @@ BINDING = {
     ),
     "shared memory": ("shared_wavefronts_excessive", "memory_throughput"),
     "memory": ("dram_bytes", "l2_sectors_sm", "memory_throughput"),
+    "host link": ("host_bytes", "host_link_busy"),
     "SM": ("instructions", "sm_throughput"),
     "latency": ("achieved_occupancy", "local_spilling_requests", "instructions"),
 }

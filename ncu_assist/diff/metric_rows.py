@@ -33,6 +33,7 @@ SHOWN = (
     "instructions",
     "local_spilling_requests",
 )
+OF_THE_LINK = ("host_bytes", "host_link_busy")  # only where something crossed it
 TOP_STALLS = 5
 NAMED = frozenset(name for metric in CATALOGUE.values() for name in metric.names)
 # What a count is a part of: it matters by its share of the whole, not by how much it grew.
@@ -90,11 +91,13 @@ class Row:
 
 
 def rows(baseline: Combined, candidate: Combined, every: bool = False) -> list[Row]:
-    """Return the metrics that are always looked at, then the top stall reasons of either side.
+    """Return the metrics that are always looked at, those of a host link in use, the top stall reasons of either side.
 
     ``every`` adds all others that a side has: the rest of the catalogue, then ncu's own by name, if they were read.
     """
-    found = [catalogue_row(key, baseline, candidate) for key in SHOWN] + _stall_rows(baseline, candidate)
+    crossed = any(side.values[key] for side in (baseline, candidate) for key in OF_THE_LINK)
+    shown = (*SHOWN, *OF_THE_LINK) if crossed else SHOWN
+    found = [catalogue_row(key, baseline, candidate) for key in shown] + _stall_rows(baseline, candidate)
     if not every:
         return found
     known = {row.key for row in found}

@@ -10,6 +10,7 @@ Values = Mapping[str, float | None]  # by key of the catalogue
 LATENCY = "latency"
 SHARED = "shared memory"
 L1_DATA = "L1 data pipe"
+HOST_LINK = "host link"  # outside the GPU: ncu's throughputs of memory know it not
 SHARED_SHARE = 0.5  # of the wavefronts in the data pipe of L1: above it shared memory is what the pipe is busy with
 
 
@@ -18,9 +19,10 @@ class Resource:
     """Something whose limit can be a kernel's limit.
 
     ``busy`` and ``clock`` are keys of the catalogue: its share of what it could do from start to end, in percent, and
-    its cycles a second. ``work`` is the key of what it does; where no counter holds that, its work is the cycles that
-    it was busy, on ``units`` (a key) of its kind. ``label`` says of what the work is. A coarse resource is the busiest
-    of several: what binds is then not known so well that its work could be told.
+    its cycles a second; what has no clock is measured by the second. ``work`` is the key of what it does; where no
+    counter holds that, its work is the cycles that it was busy, on ``units`` (a key) of its kind. ``label`` says of
+    what the work is. A coarse resource is the busiest of several: what binds is then not known so well that its work
+    could be told.
     """
 
     name: str
@@ -76,6 +78,7 @@ PARTS: tuple[Resource, ...] = (
 )
 SHARED_MEMORY = _l1(SHARED, "l1_data_pipe", "shared-memory wavefronts", "", "shared_wavefronts_all")
 MEMORY = Resource("memory", "memory", "memory_throughput")
+LINK = Resource(HOST_LINK, HOST_LINK, "host_link_busy", "", "host bytes", "host_bytes", "byte")
 # What says more than its parts only where those were not counted, or bind one launch after the other.
 WHOLES: tuple[Resource, ...] = (Resource("L2", "L2", "l2_busy"), Resource("L1", "L1", "l1_busy"), MEMORY)
 SM = Resource("SM", "SM", "sm_throughput")
@@ -101,7 +104,7 @@ SM_PARTS: tuple[Resource, ...] = (
 WAITING = Resource(LATENCY, LATENCY, "", "sm_clock", "instructions", "instructions", "inst")
 
 RESOURCES: dict[str, Resource] = {
-    one.name: one for one in reversed((*PARTS, SHARED_MEMORY, *WHOLES, SM, *SM_PARTS, WAITING))
+    one.name: one for one in reversed((*PARTS, LINK, SHARED_MEMORY, *WHOLES, SM, *SM_PARTS, WAITING))
 }
 
 

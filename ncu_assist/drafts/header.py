@@ -13,9 +13,9 @@ from ncu_assist.spec import HEADER_COMMENT
 SIGNS = {".cu": "//", ".py": "#"}
 WIDTH = 105  # letters of a line beside its sign
 LONGEST = 500  # letters of one text of a model
-# Lines of a comment that mean something to a reader other than a person: `dtypes:` and `packages:` to this tool,
-# `coding:` to Python.
-_MEANT = re.compile(r"(dtypes|packages|coding)(\s*[:=])", re.IGNORECASE)
+# Lines of a comment that mean something to a reader other than a person: `dtypes:`, `packages:` and `draws:` to this
+# tool, `coding:` to Python. What a draft draws is held against the reference, so its `draws:` is not kept.
+_MEANT = re.compile(r"(dtypes|packages|draws|coding)(\s*[:=])", re.IGNORECASE)
 _KEPT = re.compile(rb"^(?:#!.*|(?://|#)\s*(?:dtypes|packages):.*)\r?\n?", re.MULTILINE)
 
 

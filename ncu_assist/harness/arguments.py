@@ -18,9 +18,14 @@ from ncu_assist.harness.problem import Problem, Tensors
 class Buffers:
     """The tensors that a version is called with. Inputs that are no tensors pass as they are."""
 
-    inputs: Tensors
+    slots: list[Any]  # one an input: its tensor, or the number that was filled in last
     guarded_inputs: tuple[Guarded, ...]
     outputs: tuple[Guarded, ...]
+
+    @property
+    def inputs(self) -> Tensors:
+        """The inputs as a version gets them; numbers are those of the last ``fill``, tensors follow it."""
+        return tuple(self.slots)
 
     @property
     def results(self) -> Tensors:
@@ -28,9 +33,12 @@ class Buffers:
         return tuple(o.tensor for o in self.outputs)
 
     def fill(self, inputs: Tensors) -> None:
-        """Overwrite the inputs in place."""
+        """Overwrite the inputs, tensors in place."""
         for buffer, source in zip(self.guarded_inputs, _tensors(inputs), strict=True):
             buffer.refill(source)
+        for place, value in enumerate(inputs):
+            if not isinstance(value, torch.Tensor):
+                self.slots[place] = value
 
     def poison(self, turn: int) -> None:
         """Fill the outputs with values that no result has; integers alternate with ``turn``."""
@@ -68,7 +76,7 @@ def allocate(problem: Problem, inputs: Tensors) -> Buffers:
     guards = {n: guarded(n, t, INPUT_GUARD) for n, t in named.items() if isinstance(t, torch.Tensor)}
     outputs = zip(problem.kernel.outputs, problem.outputs(), strict=True)
     return Buffers(
-        inputs=tuple(guards[n].tensor if n in guards else t for n, t in named.items()),
+        slots=[guards[n].tensor if n in guards else t for n, t in named.items()],
         guarded_inputs=tuple(guards.values()),
         outputs=tuple(guarded(o.name, t, OUTPUT_GUARD) for o, t in outputs),
     )

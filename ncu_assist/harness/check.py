@@ -16,6 +16,7 @@ from ncu_assist.harness.arguments import Buffers, allocate
 from ncu_assist.harness.buffers import Guarded, bits
 from ncu_assist.harness.compare import Difference, compare, unravel
 from ncu_assist.harness.disturbance import Disturbance
+from ncu_assist.harness.draws import OwnDraws
 from ncu_assist.harness.problem import Problem, Tensors
 from ncu_assist.record import Check
 
@@ -30,19 +31,33 @@ class Trial:
     results: Tensors
 
 
-def check(call: Call, problem: Problem, seeds: Sequence[int], repeats: int) -> Check:
+@dataclass(frozen=True)
+class Course:
+    """What goes through all trials of a version: further calls a seed, other work beside them, what it draws itself.
+
+    ``draws`` is None where the reference knows the draws, or where there are none.
+    """
+
+    repeats: int
+    disturbance: Disturbance
+    draws: OwnDraws | None
+
+
+def check(call: Call, problem: Problem, seeds: Sequence[int], repeats: int, draws_own: bool = False) -> Check:
     """Return the outcome over all seeds; it stops at the first seed that fails.
 
+    With ``draws_own`` the reference computes with what the version drew, and the draws have to be those of chance.
     Raises what the call raises, and StageFailed if reference.py and kernel.toml disagree.
     """
     outcome = Check(problem.workload.name, True, "", (), None, None)
-    disturbance, buffers, earlier = Disturbance(problem.device), None, ()
+    course = Course(repeats, Disturbance(problem.device), OwnDraws() if draws_own else None)
+    buffers, earlier = None, ()
     for number, seed in enumerate(seeds):
         inputs = problem.inputs(seed)
         if buffers is None or (number == len(seeds) - 1 and number > 1):
             buffers = allocate(problem, inputs)
         buffers.fill(inputs)
-        trial = _trial(call, problem, buffers, inputs, (repeats, disturbance))
+        trial = _trial(call, problem, buffers, inputs, course)
         outcome = _add(outcome, seed, trial)
         if trial.reason:
             return replace(outcome, passed=False, reason=_stale(trial, earlier) or trial.reason)
@@ -50,14 +65,15 @@ def check(call: Call, problem: Problem, seeds: Sequence[int], repeats: int) -> C
     return outcome
 
 
-def _trial(call: Call, problem: Problem, buffers: Buffers, inputs: Tensors, how: tuple[int, Disturbance]) -> Trial:
-    repeats, disturbance = how
-    expected = problem.expected(inputs)
+def _trial(call: Call, problem: Problem, buffers: Buffers, inputs: Tensors, course: Course) -> Trial:
+    if course.draws:
+        course.draws.next_seed()
+    expected, unlikely = () if course.draws else problem.expected(inputs), ""
     reasons: list[str] = []
     first: Tensors = ()
     steady, norm_error, max_error = True, 0.0, 0.0
-    for turn in range(1 + repeats):
-        disturbance.start(turn)
+    for turn in range(1 + course.repeats):
+        course.disturbance.start(turn)
         buffers.call(call, problem, turn)
         touched = buffers.touched(inputs)
         if touched:
@@ -66,10 +82,12 @@ def _trial(call: Call, problem: Problem, buffers: Buffers, inputs: Tensors, how:
         if first and buffers.equal(first):
             reasons.append(reasons[0])
             continue
+        if course.draws:
+            expected, unlikely = course.draws.expected(problem, inputs, buffers.results)
         reason, worst = inspect(buffers, problem, expected, turn)
         norm_error, max_error = max(norm_error, worst.norm_error), max(max_error, worst.max_error)
         steady = steady and turn == 0
-        reasons.append(reason)
+        reasons.append(reason or unlikely)
         first = first or tuple(o.tensor.clone() for o in buffers.outputs)
     return Trial(_verdict(reasons, steady), norm_error, max_error, first)
 

@@ -43,10 +43,13 @@ class Problem:
             )
         return tuple(self._placed(name, value) for name, value in zip(self.kernel.inputs, tensors, strict=True))
 
-    def expected(self, inputs: Tensors) -> Tensors:
-        """Return the reference's outputs; it gets copies, all on the device, so that it may work in place."""
+    def expected(self, inputs: Tensors, *drawn: Any) -> Tensors:
+        """Return the reference's outputs, for what a version ``drawn`` by itself or else for the reference's own draws.
+
+        It gets copies, all on the device, so that it may work in place.
+        """
         copies = tuple(t.to(self.device, copy=True) if isinstance(t, torch.Tensor) else t for t in inputs)
-        outputs = self._ask("reference", *copies)
+        outputs = self._ask("reference", *copies, *drawn)
         shapes = [tuple(t.shape) for t in outputs]
         wanted = [self.kernel.shape(o, self.workload) for o in self.kernel.outputs]
         if shapes != wanted:
@@ -54,6 +57,10 @@ class Problem:
                 f"{self.kernel.name}/reference.py: outputs of shape {shapes}, kernel.toml says {wanted}"
             )
         return outputs
+
+    def drawn(self, inputs: Tensors, results: Tensors) -> Tensors:
+        """Return what a version drew by itself, as its outputs tell: the fields of Draws."""
+        return self._ask("drawn", inputs, results)
 
     def outputs(self) -> Tensors:
         """Return uninitialized outputs."""

@@ -138,5 +138,5 @@ def run_profile(session: Session) -> None:
 
 
 def _check(session: Session, problem: Problem, version: str, outcomes: list[Check]) -> None:
-    request = session.request
-    outcomes.append(check(session.calls[version], problem, request.seeds, request.settings.repeats))
+    request, draws_own = session.request, session.kernel.version(version).draws_own
+    outcomes.append(check(session.calls[version], problem, request.seeds, request.settings.repeats, draws_own))

@@ -22,7 +22,7 @@ PIPE_ROUNDS = {"fma": 350, "fp64": 175, "fp16": 350, "imad": 175, "alu": 175, "x
 SHARED_ROUNDS = 350
 TENSOR_ROUNDS = {"mma_bf16": 3500, "mma_fp16": 3500, "mma_tf32": 3500, "mma_int8": 3500, "wgmma_bf16": 1500}
 MATMUL = "matmul_bf16"
-LINKS = ("host_to_device", "device_to_host", "zero_copy_read", "zero_copy_write")
+LINKS = ("host_to_device", "device_to_host", "zero_copy_read", "zero_copy_write", "zero_copy_sectors")
 
 DURATION, SM_CLOCK = "gpu__time_duration.sum", "sm__cycles_elapsed.avg.per_second"
 MEMORY_CLOCK = "dram__cycles_elapsed.avg.per_second"

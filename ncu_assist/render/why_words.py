@@ -115,6 +115,8 @@ def _is_neutral(part: Factor) -> bool:
 def _rates(rate: Factor, made: Factors, why: Why) -> str:
     """Return a rate on both sides, in bytes a second where it moves bytes; else how busy, if no line above said it."""
     clock = made.of("clock")
+    if rate.unit == "byte/s":
+        return f" ({_from_to((rate.baseline, rate.candidate), rate.unit)})"
     if rate.unit == "byte/cycle" and clock:
         both = rate.baseline * clock.baseline, rate.candidate * clock.candidate
         return f" ({_from_to(both, 'byte/s')})"

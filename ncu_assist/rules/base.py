@@ -8,7 +8,9 @@ from typing import Literal, Protocol
 from ncu_assist.rules.facts import Facts
 
 Severity = Literal["high", "medium", "low", "info"]
-Waste = Literal["samples", "sectors", "sectors_excessive", "wavefronts_excessive", "divergence", "read_again"]
+Waste = Literal[
+    "samples", "sectors", "sectors_excessive", "wavefronts_excessive", "divergence", "read_again", "instructions"
+]
 # Of the run time that could be won (diagnoses.md): below 2 % a remark.
 LIMITS: tuple[tuple[float, Severity], ...] = ((0.30, "high"), (0.10, "medium"), (0.02, "low"))
 

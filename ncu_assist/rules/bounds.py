@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from ncu_assist.ceilings.chips import SECTOR_BYTES
-from ncu_assist.diff.resources import PARTS, SM_PARTS
+from ncu_assist.ceilings.chips import SCHEDULERS, SECTOR_BYTES
+from ncu_assist.diff.resources import HOST_LINK, PARTS, SM_PARTS
+from ncu_assist.rules.arithmetic import ISSUE
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.dram import asked_share, fill
 from ncu_assist.rules.facts import Facts
+from ncu_assist.rules.host_link import link_load
 
 # No kernel keeps a unit busy all the time: a loop of nothing but FMA its pipe 85 to 95 % (diagnoses.md,
 # at-compute-roofline). It stands for what `ceilings` did not measure as a share: units of L2 (whose reads are held
-# against the measured rate as well), of L1 but the data pipe, issue slots, and all of a GPU that nobody measured. Also
-# for the FMA pipe and the tensor cores, whose measured loops use operands again as no product can (with three others a
-# multiply-add reaches 85 %, a library's product 91 %). What DRAM can be asked for depends on mix and size: rules.dram.
+# against the measured rate as well), of L1 but the data pipe, and all of a GPU that nobody measured. Also for the FMA
+# pipe and the tensor cores, whose measured loops use operands again as no product can (with three others a multiply-add
+# reaches 85 %, a library's product 91 %). What DRAM can be asked for depends on mix and size: rules.dram.
 REACHABLE = 0.9
 # By unit: the loop of nothing else that `ceilings` runs on it, and whose share of the peak ncu counted.
 PROBES = {
     "ALU pipe": ("pipe", "alu"), "FP64 pipe": ("pipe", "fp64"), "XU pipe": ("pipe", "xu"), "LSU pipe": ("pipe", "lsu"),
     "L1 data pipe": ("shared", "wavefronts"),
 }  # fmt: skip
+# The loop that fills issue slots, where the FMA pipe takes an instruction a cycle: 94 % of them on an H200 and an H100.
+# More can be reached (`pipe_fma_unfused` of the fault gallery fills 98 %), less was only assumed.
+FILLS_SLOTS = ("pipe", "fma")
 L2_READS = "L2 output"  # where what SMs read leaves L2
 START = "start"  # of a kernel: what relieves it of that is fused with its neighbours
 LEAST_SHARE = 0.02  # of the time that anything takes: launching, the first loads, the last stores
@@ -38,14 +43,25 @@ def bounded_ns(finding: Finding, facts: Facts) -> float:
 
 def reachable(facts: Facts, name: str) -> float:
     """Return how busy a unit can be, 0 to 1: as it was in a loop of nothing else on such a GPU, else REACHABLE."""
+    if name == ISSUE:
+        return max(REACHABLE, _filled_slots(facts))
     rate = facts.ceilings.rate(*PROBES[name], "ncu") if facts.ceilings and name in PROBES else None
     measured = rate.pct_of_peak if rate else None
     return measured / 100.0 if measured else REACHABLE
 
 
+def _filled_slots(facts: Facts) -> float:
+    """Return the share of issue slots that a loop of `ceilings` filled, 0 to 1; 0 where none was run."""
+    rate = facts.ceilings.rate(*FILLS_SLOTS, "ncu") if facts.ceilings else None
+    return (rate.per_cycle_per_sm or 0.0) / SCHEDULERS if rate else 0.0
+
+
 def loads(facts: Facts) -> dict[str, float]:
-    """Return how busy each unit (names of diff.resources) was, of what a kernel can ask of it; 1 is at its limit."""
-    found: dict[str, float] = {}
+    """Return how busy each unit (names of diff.resources) was, of what a kernel can ask of it; 1 is at its limit.
+
+    The link to the host is one of them: what has to cross it does so no faster, whatever else is changed.
+    """
+    found = {HOST_LINK: link_load(facts)}
     for one in (*PARTS, *SM_PARTS):
         load = fill(facts) if one.name == "DRAM" else facts.busy(one) / reachable(facts, one.name)
         found[one.name] = max(load, found.get(one.name, 0.0))

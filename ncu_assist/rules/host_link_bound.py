@@ -5,13 +5,19 @@ the caches crosses the link to the host: about 55 GB/s over PCIe 5.0 x16, where 
 
 Why it costs time: DRAM and the SMs are idle while the link works.
 
-What to try: copy the data to the GPU first, with the copy engine and beside other work; leave on the GPU what is used
-again; read what must come from the host once, side by side, into shared memory. Managed memory: prefetch it.
+What to try: ask for whole lines of 128 bytes; copy the data to the GPU first, with the copy engine and beside other
+work; leave on the GPU what is used again; read what must come from the host once, side by side, into shared memory.
+Managed memory: prefetch it.
 
-How the time is worked out: the larger of the bytes read and written over what the link can deliver. That is the link's
-measured rate; without one, of the generation of PCIe that GPUs of this compute capability have, 16 lanes, 85 % of the
-nominal rate (the copy engine reaches 55.5 of 63 GB/s on an H200), *assumed*. Over a faster link, such as C2C, it is
-too long; it is never more than the launch took.
+How the time is worked out: the longest of bytes read, bytes written, and requests for reading, over what the link can
+deliver of each. A request is for a line of 128 bytes at most, and the link carries only so many a second, however small
+they are. They are counted as what is written over PCIe beside the data, 16 bytes a request.
+The rates are the link's measured ones; without them bytes alone count, at the rate of the generation of PCIe that GPUs
+of this compute capability have, 16 lanes, 85 % of the nominal rate (the copy engine reaches 55.5 of 63 GB/s on an
+H200), *assumed*. Over a faster link, such as C2C, it is too long; it is never more than the launch took.
+
+What loads waste that are not coalesced, sectors that they do not use and requests for less than a line, is
+`uncoalesced-global-load`; here is what crosses without it.
 
 Where: reads make warps wait for the load. No warp waits for a store: a full link shows at whatever else uses memory,
 so where more is written than read the lines are those that store, by the sectors they send. Which of several stores
@@ -21,32 +27,44 @@ goes to the host is not counted.
 from __future__ import annotations
 
 from ncu_assist.ceilings.chips import SECTOR_BYTES
+from ncu_assist.diff.resources import HOST_LINK
 from ncu_assist.quantity import quantity
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.blame import WRITES
 from ncu_assist.rules.facts import Facts
-from ncu_assist.rules.host_link import link_ns, link_rate
+from ncu_assist.rules.host_link import Crossed, are_requests_the_limit, crossed, link_ns, link_rate
 from ncu_assist.rules.savings import START_NS, filled, is_worth_saying
+from ncu_assist.rules.traffic import COALESCED, must_cross
 
 ID = "host-link-bound"
 NEEDS: tuple[str, ...] = ("host_sectors_read", "host_sectors_write")
 EVIDENCE = ("host_bytes", "host_sectors_read", "host_sectors_write", "pcie_read_bandwidth", "pcie_write_bandwidth")
 WAITS, STORES = ("long_scoreboard", "lg_throttle"), WRITES
+ADVICE = "copy the data to the GPU first, beside other work, and keep there what is used again"
+WIDER = "ask for whole lines of 128 bytes, or copy the data to the GPU first, beside other work"
 
 
 def find(facts: Facts) -> Finding | None:
-    """Return what traffic with the host costs."""
-    sectors = {verb: facts.value(f"host_sectors_{verb}") for verb in ("read", "write")}
-    time, taken = facts.duration_ns, link_ns(facts)
-    rest = max(time * max(filled(facts).values(), default=0.0), min(time, START_NS))
-    saved = min(taken, max(0.0, time - rest))
+    """Return what traffic with the host costs that no order of the addresses spares."""
+    what, time = must_cross(facts), facts.duration_ns
+    others = max((share for name, share in filled(facts).items() if name != HOST_LINK), default=0.0)
+    saved = min(link_ns(facts, what), max(0.0, time - max(time * others, min(time, START_NS))))
     if not is_worth_saying(saved, facts):
         return None
-    words = [f"{verb}s {quantity(SECTOR_BYTES * count, 'byte')}" for verb, count in sectors.items() if count]
-    message = f"the kernel {' and '.join(words)} of host memory across the link"
-    advice = "copy the data to the GPU first, beside other work, and keep there what is used again"
-    writes, assumed = sectors["write"] > sectors["read"], link_rate(facts)[1]
+    writes, assumed = what.written > what.read, link_rate(facts)[1]
     return Finding(
-        ID, message, saved, EVIDENCE, (), "sectors" if writes else "samples", WAITS, {}, assumed, advice,
-        about=STORES if writes else frozenset(),
+        ID, _message(facts, what), saved, EVIDENCE, (HOST_LINK,), "sectors" if writes else "samples", WAITS, {},
+        assumed, WIDER if are_requests_the_limit(facts, what) else ADVICE, about=STORES if writes else frozenset(),
     )  # fmt: skip
+
+
+def _message(facts: Facts, what: Crossed) -> str:
+    now = crossed(facts)
+    counts = {"reads": now.read, "writes": now.written}
+    words = [f"{verb} {quantity(SECTOR_BYTES * count, 'byte')}" for verb, count in counts.items() if count]
+    message = f"the kernel {' and '.join(words)} of host memory across the link"
+    if what.read < COALESCED * now.read:
+        message += f", of which its loads need {quantity(SECTOR_BYTES * what.read, 'byte')}"
+    if are_requests_the_limit(facts, what):
+        message += f", in requests of {SECTOR_BYTES * what.read / what.requests:.0f} bytes where a line is 128"
+    return message

@@ -18,7 +18,12 @@ The bytes shown are a lower bound: of a warp that waits one request is counted, 
 of a warp that works on meanwhile. By Little's law at least the rate of DRAM's reads times the shortest latency of a
 load is under way. Kernels with one load a warp in the fault gallery show 454 to 590 ns on an H200 and an H100, at half
 of DRAM's rate; 270 ns, 0.6 of the quickest, allow for warps that work on while they load. Where the counter shows less
-than that, it misses most loads (unrolled ones, `cp.async`, TMA), and nothing can be said.
+than that, it misses most loads (several a warp, `cp.async`, TMA).
+
+Then the most that can be under way decides: an SM's warps times what a warp reads from L2 in its whole life, by
+whatever means. Where even that is too little (threads that load once and end), it is said; in a loop a life is long,
+and the bound tells nothing. It takes warps for alike. Where many end at once it is too low, so it only counts where it
+allows the rate that DRAM has.
 """
 
 from __future__ import annotations
@@ -29,6 +34,7 @@ from ncu_assist.rules.base import Finding
 from ncu_assist.rules.dram import fill, reach
 from ncu_assist.rules.facts import Facts
 from ncu_assist.rules.savings import is_worth_saying
+from ncu_assist.rules.shape import LANES
 from ncu_assist.rules.traffic import is_coalesced
 
 ID = "low-bytes-in-flight"
@@ -37,7 +43,9 @@ NEEDS: tuple[str, ...] = (
     "sectors_per_request_load", "sectors_per_request_load_ideal", "sm_active_share", "global_load_requests",
 )  # fmt: skip
 EVIDENCE = ("bytes_in_flight", "dram_throughput", "sectors_per_request_load", "achieved_occupancy")
+OF_MOST = ("l2_sectors_read", "threads", "achieved_warps")
 WAIT = "long_scoreboard"
+ADVICE = "load 16 bytes at a time, or several values before the first is used"
 # What is read once comes wholly from DRAM; below three quarters a cache answers the rest, and latency is another one.
 FROM_DRAM = 0.75
 # Of DRAM's limit. What arrives in a second is what is under way over the latency: so close to its limit DRAM has nearly
@@ -48,32 +56,57 @@ LATENCY_NS = 270.0  # of a load from DRAM that does not queue, with a margin (ab
 
 def find(facts: Facts) -> Finding | None:
     """Return what it costs that DRAM is asked for too little at a time."""
-    needed = facts.bytes_needed_in_flight
-    if (
-        not _waits_for_dram(facts)
-        or not _can_tell(facts)
-        or (needed is not None and not _warps_ask_too_little(facts, needed))
-    ):
+    needed, is_counted = facts.bytes_needed_in_flight, _can_tell(facts)
+    under_way = _counted(facts, needed) if is_counted else _most(facts, needed)
+    if under_way is None or not _waits_for_dram(facts):
         return None
     lacking = 1.0 - fill(facts)
     waiting = facts.stall(WAIT) / 100.0 * facts.value("sm_active_share") / 100.0
     saved = facts.duration_ns * lacking * waiting
     if lacking < CLOSE or not is_worth_saying(saved, facts):
         return None
-    under_way = quantity(facts.value("bytes_in_flight"), "byte")
+    words = f"at {'least' if is_counted else 'most'} {quantity(under_way, 'byte')}"
     wanted = f", where DRAM needs {quantity(needed, 'byte')}" if needed else ""
-    message = f"warps wait for DRAM with at least {under_way} of loads under way an SM{wanted}"
-    assumed = reach(facts).assumed or needed is None
-    advice = "load 16 bytes at a time, or several values before the first is used"
-    return Finding(ID, message, saved, EVIDENCE, (), "samples", (WAIT,), {}, assumed, advice)
+    return Finding(
+        rule=ID,
+        message=f"warps wait for DRAM with {words} of loads under way an SM{wanted}",
+        saved_ns=saved,
+        evidence=EVIDENCE if is_counted else (*EVIDENCE, *OF_MOST),
+        stalls=(WAIT,),
+        assumed=reach(facts).assumed or needed is None,
+        advice=ADVICE,
+    )
 
 
 def _can_tell(facts: Facts) -> bool:
     """Return whether the counter shows at least the bytes that must be under way for DRAM to read at this rate."""
+    return facts.value("bytes_in_flight") >= _least(facts)
+
+
+def _least(facts: Facts) -> float:
+    """Return the bytes that are under way an SM at the rate of DRAM's reads; 0 where that is not known."""
     count, duration = facts.get("sm_count"), facts.duration_ns
-    if not count or not duration:
-        return True
-    return facts.value("bytes_in_flight") >= facts.value("dram_bytes_read") / duration * LATENCY_NS / count
+    return facts.value("dram_bytes_read") / duration * LATENCY_NS / count if count and duration else 0.0
+
+
+def _counted(facts: Facts, needed: int | None) -> float | None:
+    """Return the bytes that the counter shows, where they are too few and it is not warps that are missing."""
+    counted, request = facts.value("bytes_in_flight"), SECTOR_BYTES * facts.value("sectors_per_request_load")
+    is_too_little = needed is None or (counted < needed and _lacks_more_than_warps(facts, needed, request))
+    return counted if is_too_little else None
+
+
+def _most(facts: Facts, needed: int | None) -> float | None:
+    """Return the bytes that an SM's warps read in their whole life, where they are too few, as above.
+
+    None for a chain as well, whose launches have warps of different lives: each of them is judged alone.
+    """
+    sectors, threads, warps = (facts.get(key) for key in OF_MOST)
+    if not (needed and sectors and threads and warps) or len(facts.combined.launches) > 1:
+        return None
+    life = SECTOR_BYTES * sectors / (threads / LANES)
+    allows_the_rate = life * warps >= _least(facts)
+    return life * warps if allows_the_rate and _lacks_more_than_warps(facts, needed, life) else None
 
 
 def _waits_for_dram(facts: Facts) -> bool:
@@ -88,9 +121,7 @@ def _waits_for_dram(facts: Facts) -> bool:
     )
 
 
-def _warps_ask_too_little(facts: Facts, needed: int) -> bool:
-    """Return whether a warp's request lacks more of its part of the bytes needed than the SM lacks of its warps."""
+def _lacks_more_than_warps(facts: Facts, needed: int, of_warp: float) -> bool:
+    """Return whether what a warp asks for lacks more of its part of the bytes needed than the SM lacks of its warps."""
     part = needed / (SCHEDULERS * max(1.0, facts.value("max_warps")))
-    request = SECTOR_BYTES * facts.value("sectors_per_request_load")
-    occupancy = facts.value("achieved_occupancy") / 100.0
-    return facts.value("bytes_in_flight") < needed and request / part < occupancy
+    return of_warp / part < facts.value("achieved_occupancy") / 100.0

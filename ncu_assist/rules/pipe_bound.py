@@ -3,7 +3,8 @@
 Hardware: an SM carries out in each cycle, by kind of instruction, 128 sums or products of floats (FMA), 64 integer
 operations (ALU) or integer multiplications (half of the FMA pipe), 64 or only 2 in double precision (FP64), 16 special
 functions and conversions (XU), and 32 lanes of loads, stores or shuffles (LSU); the table of arithmetic throughput in
-the CUDA C++ Programming Guide has it for each chip.
+the CUDA C++ Programming Guide has it for each chip. Whatever the kind, each of its four schedulers issues one
+instruction a cycle: a mix of kinds can fill all issue slots, and no pipe.
 
 Cost: at its limit the slowest of these decides, while the others wait.
 
@@ -13,21 +14,28 @@ multiplications out of loops. `alu`: merge logic, work on packed values, leave p
 `fp64`: floats, if their precision does; look for constants without `f` and for `double` between.
 `xu`: multiply by reciprocals that were worked out once instead of dividing; a polynomial for part of the functions.
 `lsu`: exchange fewer values between lanes: add up in each thread first, use `__reduce_add_sync` for integers.
+`issue` (no pipe, but the issue slots): fewer instructions for the same result. Several elements a thread, that share
+addresses, angles, weights; wider accesses; packed or cheaper instructions.
 
 Thresholds: a pipe binds from 72 % of all time on: 80 %, where Nsight Compute calls it a bottleneck, of the 90 % that
 any unit reaches; XU and FP64 from 60 % on, where it says that they might become one, since they take an instruction
-for several cycles and are asked in bursts.
+for several cycles and are asked in bursts. Issue slots bind from 72 % on, too, where they are nearer to their limit
+than anything else and no pipe is above 60 %: else the pipe is why instructions queue (unfused sums and products fill
+98 % of the slots and 94 % of the FMA pipe).
 
 What the fix is worth: of products and sums the smaller half; of doubles what the ratio of the two rates leaves; of
 special functions half (a polynomial of eight steps on the FMA pipe takes as long as one function, so sharing them
 halves the time), of conversions for integer division all; between ALU and FMA pipe half of what one has more than the
-other; of shuffles all but what the issue of the rest takes.
+other; of shuffles all but what the issue of the rest takes; of all instructions half, as of functions, by the part of
+their lanes that work (idle ones are `warp-divergence`), and no more than leaves pipes and memory the work they have.
 """
 
 from __future__ import annotations
 
+from ncu_assist.diff.resources import SM_PARTS
 from ncu_assist.rules.arithmetic import ALU, BINDS, FMA, FP64, ISSUE, L1_PARTS, LSU, WARP, XU, busy, operations
 from ncu_assist.rules.base import Finding
+from ncu_assist.rules.bounds import loads
 from ncu_assist.rules.facts import Facts
 
 ID = "pipe-bound"
@@ -43,7 +51,7 @@ NEEDS: tuple[str, ...] = (
 UNFUSED_LEAST = 0.1  # of what the FMA pipe does: a tenth is within what the pipe itself varies by (85 to 95 %)
 SHUFFLES_LEAST = 0.5  # of what the LSU does: else it is bound by memory instructions
 SLOW_BINDS = 0.6
-FUNCTIONS_SAVED = 0.5
+FUNCTIONS_SAVED = INSTRUCTIONS_SAVED = 0.5
 FP64_TO_FMA = 0.5  # where the chip is not known: the best ratio that any has
 PIPES = {"fma": FMA, "alu": ALU, "fp64": FP64, "xu": XU, "lsu": LSU}
 ADVICE = {
@@ -52,6 +60,7 @@ ADVICE = {
     "fp64": "use floats where their precision does, and write constants with an f",
     "xu": "multiply by reciprocals worked out once, or use a polynomial for part of the functions",
     "lsu": "add up in each thread before lanes exchange values",
+    "issue": "spare instructions: let elements share what they have in common, and access 16 bytes at a time",
 }
 LOADS = (
     "global_load_instructions", "global_store_instructions", "shared_load_instructions", "shared_store_instructions",
@@ -61,7 +70,7 @@ LOADS = (
 
 def find(facts: Facts) -> Finding | None:
     """Return the saturated pipe that could be left most; None where none is, or it does what the work needs."""
-    found = [one for pipe in (_unfused, _integers, _fp64, _xu, _shuffles) if (one := pipe(facts)) is not None]
+    found = [one for pipe in (_unfused, _integers, _fp64, _xu, _shuffles, _mixed) if (one := pipe(facts)) is not None]
     return max(found, key=lambda one: one.saved_ns, default=None)
 
 
@@ -128,6 +137,27 @@ def _shuffles(facts: Facts) -> Finding | None:
     words = f"{100 * part:.0f} % of its instructions are shuffles"
     return _finding(facts, "lsu", max(0.0, share * part - issue), words, ("shared_load_instructions",),
                     (ISSUE, *L1_PARTS))  # fmt: skip
+
+
+def _mixed(facts: Facts) -> Finding | None:
+    """Instructions of several kinds, which fill the issue slots and no pipe."""
+    share, limits = busy(facts, ISSUE), loads(facts)
+    pipe = max((one.name for one in SM_PARTS if one.name != ISSUE), key=lambda name: busy(facts, name))
+    if share < BINDS or busy(facts, pipe) >= SLOW_BINDS or limits[ISSUE] < max(limits.values()):
+        return None
+    active = facts.value("sm_active_share") / 100.0 or 1.0
+    lanes = (facts.get("threads_per_instruction") or WARP) / WARP
+    return Finding(
+        rule=ID,
+        message=f"instructions fill {100 * share / active:.0f} % of the issue slots while SMs are active, and no pipe: "
+        f"of those the {pipe} is busiest, {100 * busy(facts, pipe) / active:.0f} %",
+        saved_ns=facts.duration_ns * share * INSTRUCTIONS_SAVED * lanes,
+        evidence=("issue_slots_busy", "instructions", "pipe_fma", "pipe_alu", "pipe_xu", "pipe_lsu"),
+        relieves=(ISSUE,),
+        waste="instructions",
+        detail={"pipe": "issue"},
+        advice=ADVICE["issue"],
+    )
 
 
 def _finding(

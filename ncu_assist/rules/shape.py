@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ncu_assist.diff.resources import PARTS, SHARED, SM_PARTS
+from ncu_assist.diff.resources import HOST_LINK, PARTS, SHARED, SM_PARTS
 from ncu_assist.record import Launch
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.facts import Facts
-from ncu_assist.rules.host_link import link_ns
+from ncu_assist.rules.host_link import link_load
 from ncu_assist.rules.savings import filled
 
 LANES = 32  # of a warp, on every GPU so far (CUDA Programming Guide)
@@ -27,7 +27,7 @@ UNEVEN_NEEDS = (  # of a rule that holds uneven_share against uneven_by_grid and
     "duration", "waves_per_sm", "grid_size", "sm_count", "dram_throughput",
     "sm_cycles_active", "sm_cycles_active_max", "sm_cycles_elapsed",
 )  # fmt: skip
-CHIP_WIDE = tuple(one.name for one in PARTS if one.group in ("DRAM", "L2"))
+CHIP_WIDE = (*(one.name for one in PARTS if one.group in ("DRAM", "L2")), HOST_LINK)
 
 
 def of_each_shape(find: Callable[[Facts], Finding | None], facts: Facts) -> Finding | None:
@@ -65,7 +65,7 @@ def latency_bound(facts: Facts) -> bool:
     """Tell whether no resource is busy enough to be the limit, looked at while multiprocessors had a warp."""
     active = (facts.get("sm_active_share") or 100.0) / 100.0
     shares = [facts.busy(one) / (active if one.group in ON_EACH_SM else 1.0) for one in (*PARTS, *SM_PARTS)]
-    return max(shares) < LATENCY_BELOW
+    return max(link_load(facts), *shares) < LATENCY_BELOW
 
 
 def coverable_share(facts: Facts) -> float:
@@ -74,7 +74,7 @@ def coverable_share(facts: Facts) -> float:
 
 
 def chip_room(facts: Facts) -> float:
-    """Return what DRAM and L2 could still take, 0 to 1 of what they can reach.
+    """Return what DRAM, L2 and the link to the host could still take, 0 to 1 of what they can reach.
 
     They serve all multiprocessors: while they are busy, one that has no warp costs nothing, the others get its share.
     """
@@ -83,13 +83,8 @@ def chip_room(facts: Facts) -> float:
 
 
 def room_beside(facts: Facts, relieved: tuple[str, ...] = ()) -> float:
-    """Return the part of the time that the resources but some do not need, at the rate that they can reach, 0 to 1.
-
-    The link to the host is one of them: no shape of a launch brings its bytes across any faster.
-    """
-    needed = [share for name, share in filled(facts).items() if name not in relieved]
-    link = link_ns(facts) / facts.duration_ns if facts.duration_ns else 0.0
-    return max(0.0, 1.0 - max(link, *needed))
+    """Return the part of the time that the resources but some do not need, at the rate that they can reach, 0 to 1."""
+    return max(0.0, 1.0 - max(share for name, share in filled(facts).items() if name not in relieved))
 
 
 def uneven_share(facts: Facts) -> float:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ncu_assist.ceilings.chips import SECTOR_BYTES
-from ncu_assist.diff.resources import L1_DATA
+from ncu_assist.diff.resources import HOST_LINK, L1_DATA
 from ncu_assist.rules.facts import Facts
+from ncu_assist.rules.host_link import LINE_SECTORS, Crossed, crossed, link_ns
 
 L2_UNITS = ("L2 input", "L2 tags", "L2 data", "L2 lookups", "L2 output")
 # HBM3 hands out 64 bytes: what is read as single sectors comes with a neighbour. `fft_bit_reversal` of the fault
@@ -18,11 +19,15 @@ COALESCED = 0.75  # of the bytes in touched sectors are used: a copy shifted by 
 
 @dataclass(frozen=True)
 class Wasted:
-    """Sectors beyond those that the bytes need: looked up in L1, asked of L2, moved at DRAM."""
+    """Sectors beyond those that the bytes need: looked up in L1, asked of L2, moved at DRAM.
+
+    ``link``: the part of the time of the link to the host that goes on them and on asking for less than lines, 0 to 1.
+    """
 
     l1: float
     l2: float
     dram: float
+    link: float = 0.0
 
 
 def wasted_by_loads(facts: Facts) -> Wasted:
@@ -37,7 +42,24 @@ def wasted_by_loads(facts: Facts) -> Wasted:
     asked = max(0.0, missed - ideal)
     read = facts.value("dram_bytes_read") / SECTOR_BYTES
     alone = missed if asked > SCATTERED * missed else asked
-    return Wasted(max(0.0, sectors - ideal), asked, _within(read - ideal, asked + (DRAM_SECTORS - 1) * alone))
+    dram, link = _within(read - ideal, asked + (DRAM_SECTORS - 1) * alone), link_ns(facts)
+    return Wasted(max(0.0, sectors - ideal), asked, dram, _share(link - link_ns(facts, must_cross(facts)), link))
+
+
+def must_cross(facts: Facts) -> Crossed:
+    """Return what would cross the link to the host if global loads asked for what they need, line by line.
+
+    Loads that are not coalesced ask for single sectors, and each is a request, even where a cache keeps them until all
+    of their bytes were used. What asked for no more than its bytes need (bulk copies) keeps its requests.
+    """
+    now = crossed(facts)
+    if not _is_excessive(facts) or not now.read:
+        return now
+    missed, ideal = _missed(facts), _ideal(facts, "load")
+    read = now.read - _within(now.read - ideal, max(0.0, missed - ideal))
+    if is_coalesced(facts):
+        return Crossed(read, now.requests * read / now.read, now.written)
+    return Crossed(read, max(read / LINE_SECTORS, now.requests - missed), now.written)
 
 
 def wasted_by_stores(facts: Facts) -> Wasted:
@@ -69,6 +91,7 @@ def left_without(wasted: Wasted, facts: Facts) -> dict[str, float]:
     shares["L1 fill"] = _share(wasted.l2, facts.value("l2_sectors_read"))
     moved = facts.value("dram_bytes_read") + facts.value("dram_bytes_write")
     shares["DRAM"] = _share(SECTOR_BYTES * wasted.dram, moved)
+    shares[HOST_LINK] = wasted.link
     return {name: 1.0 - share for name, share in shares.items() if share > 0}
 
 

@@ -13,12 +13,17 @@ memory and turn it there; read the whole structure as one or two vectors of 16 b
 
 How the time is worked out: sectors beyond the ideal for the bytes used, at least one a request, over what each unit
 handled, times how busy the unit was; what the others need stays. DRAM hands out 64 bytes, so a sector that stands alone
-comes with a neighbour. Nothing is said of a saving below 0.8 % of the time, by which repeats of one launch differ, nor
-where the addresses touch no more sectors than their bytes need (`Excessive L2 sectors, global`).
+comes with a neighbour. Memory of the host is fetched in requests of a line at most, of which the link carries only so
+many a second. Lanes in lines of their own ask for a sector each, and the link is full of requests before it is full of
+bytes. Where loads use less than three quarters of the sectors that they touch, what is left are the bytes used, in
+whole lines; what those cost is `host-link-bound`. Nothing is said of a saving below 0.8 % of the time, by which repeats
+of one launch differ, nor where the addresses touch no more sectors than their bytes need (`Excessive L2 sectors,
+global`).
 """
 
 from __future__ import annotations
 
+from ncu_assist.diff.resources import HOST_LINK
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.facts import Facts
 from ncu_assist.rules.savings import assumes_start, is_worth_saying, saved_ns
@@ -48,5 +53,6 @@ def find(facts: Facts) -> Finding | None:
     message = f"a global load touches {touched:.1f} sectors where its bytes need {ideal:.1f}"
     stalls = ("long_scoreboard", "lg_throttle")
     advice = "let neighbouring lanes read neighbouring addresses, or fetch a tile side by side into shared memory"
+    evidence = (*EVIDENCE, "host_bytes") if HOST_LINK in left else EVIDENCE
     assumed = assumes_start(facts)
-    return Finding(ID, message, saved, EVIDENCE, tuple(left), "sectors_excessive", stalls, {}, assumed, advice)
+    return Finding(ID, message, saved, evidence, tuple(left), "sectors_excessive", stalls, {}, assumed, advice)

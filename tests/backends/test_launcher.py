@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,8 +23,8 @@ extern "C" int add_one(const float* x, float* y, long long n, void* stream) {
 """
 
 
-def _library(folder: Path) -> tuple[Path, Kernel]:
-    (folder / "add.cpp").write_text(SOURCE)
+def _library(folder: Path, source: str = SOURCE) -> tuple[Path, Kernel]:
+    (folder / "add.cpp").write_text(source)
     library = folder / "add.so"
     completed = process.run(["g++", "-shared", "-fPIC", "-o", str(library), str(folder / "add.cpp")])
     assert completed.exit_code == 0, completed.stderr
@@ -38,6 +39,18 @@ def test_pointers_and_integers_in_the_order_of_arguments(tmp_path: Path) -> None
     call, x, y = load_launcher(library, kernel), torch.arange(5.0), torch.zeros(5)
     call((x,), (y,), {"n": 4})
     assert y.tolist() == [1.0, 2.0, 3.0, 4.0, 0.0]
+
+
+@needs("g++", "torch")
+def test_an_input_that_is_a_number_goes_as_an_integer(tmp_path: Path) -> None:
+    import torch
+
+    sums = 'extern "C" int add_one(long long x, long long* y, long long n, void*) { return *y = x + n, 0; }'
+    library, kernel = _library(tmp_path, sums)
+    call, y = load_launcher(library, replace(kernel, numbers=("x",))), torch.zeros(1, dtype=torch.int64)
+    for seed in (-3, (1 << 62) + 5):
+        call((seed,), (y,), {"n": 4})
+        assert y.tolist() == [seed + 4]
 
 
 @needs("g++", "torch")

@@ -1,4 +1,4 @@
-"""The rate of the host link: the copy engine's, with where it was measured; None where nobody did."""
+"""The rates of the host link, the copy engine's in bytes and a kernel's in requests; None where nobody measured."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from made_ceilings import MIB, ceilings, point
 
-from ncu_assist.ceilings.link import link_ceiling
+from ncu_assist.ceilings.link import link_ceiling, most_requests
 
 
 def test_the_rate_is_that_of_the_copy_engine() -> None:
@@ -24,3 +24,10 @@ def test_without_a_measurement_there_is_none() -> None:
     assert link_ceiling(None) is None
     assert link_ceiling(ceilings()) is None
     assert link_ceiling(replace(ceilings(), link=(point("zero_copy_read", 1, 0, MIB, 50e9),))) is None
+
+
+def test_requests_of_a_sector_each_are_no_rate_in_bytes() -> None:
+    points = (point("host_to_device", 1, 0, MIB, 50e9), point("zero_copy_sectors", 1, 0, MIB, 32 * 0.6e9))
+    assert most_requests(replace(ceilings(), link=points)) == 0.6e9
+    assert most_requests(replace(ceilings(), link=points[:1])) is None
+    assert most_requests(None) is None

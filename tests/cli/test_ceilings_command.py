@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from commandline import Run
-from made_ceilings import ceilings
+from made_ceilings import MIB, ceilings, point
 
 from ncu_assist.ceilings import encode, save
 from ncu_assist.ceilings.storage import FILE
@@ -46,6 +47,14 @@ def test_without_gpu_what_is_stored_is_shown_and_said_to_be(run: Run, project: P
     assert gpu["dram"][0]["bytes_per_second"] == 1e12
     assert "uuid_sha256" not in gpu["device"]
     assert gpu["path"].endswith(FILE)
+
+
+def test_requests_of_a_sector_are_told_beside_their_bytes(run: Run, project: Path) -> None:
+    links = (point("zero_copy_read", 1, 0, MIB, 50e9, "events"), point("zero_copy_sectors", 1, 0, MIB, 16e9, "events"))
+    save(project / "reports", replace(ceilings(), link=links))
+    lines = [line.split() for line in run("ceilings", "--show").out.splitlines()]
+    assert ["zero", "copy", "read", "50.0", "events"] in lines
+    assert ["zero", "copy", "sectors", "16.0", "events,", "500", "Mrequest/s"] in lines
 
 
 def test_what_came_with_the_tool_is_called_recorded(run: Run, project: Path) -> None:

@@ -11,7 +11,7 @@ from factories import STALL, launch, make_run, metrics_frame
 from ncu_assist.diff import Bottleneck, Change, Role, flags_heading
 from ncu_assist.diff.changes import changes
 from ncu_assist.diff.flagging import BINDING, EXPLAINS, SIDE_EFFECT, flags, with_roles
-from ncu_assist.diff.metric_rows import SHOWN
+from ncu_assist.diff.metric_rows import OF_THE_LINK, SHOWN
 from ncu_assist.diff.noise import NoiseModel
 from ncu_assist.frame import Combined, combine
 from ncu_assist.ncu.catalogue.derived import STALL_SHARES
@@ -74,7 +74,7 @@ def test_every_verdict_has_words_but_the_one_that_has_no_flags() -> None:
 
 
 def test_what_binds_is_always_looked_at() -> None:
-    assert {metric for metrics in BINDING.values() for metric in metrics} <= set(SHOWN)
+    assert {metric for metrics in BINDING.values() for metric in metrics} <= {*SHOWN, *OF_THE_LINK}
 
 
 def test_the_catalogue_says_which_way_a_stall_is_better() -> None:

@@ -51,8 +51,9 @@ def test_the_comment_changes_no_code(folder: Path) -> None:
 
 
 def test_lines_that_tools_read_stay_and_none_come_in(folder: Path) -> None:
-    source = b"#!/usr/bin/env python\n# coding: rot13\n# dtypes: float32\n# packages: json\n# Changes: old\nx = 1\n"
-    change = f"dtypes: float64 {'x' * 95} dtypes: int32 packages: os coding: utf-7\ncoding=x"
+    said = b"# coding: rot13\n# dtypes: float32\n# packages: json\n# draws: its own\n# Changes: old\n"
+    source = b"#!/usr/bin/env python\n" + said + b"x = 1\n"
+    change = f"dtypes: float64 {'x' * 95} dtypes: int32 packages: os draws: its own coding: utf-7\ncoding=x"
     draft = make_draft(claim=replace(CLAIM, change=change))
     made = with_header(source, draft)
     assert made.startswith(b"#!/usr/bin/env python\n# dtypes: float32\n# packages: json\n# Changes: dtypes - float64")
@@ -60,7 +61,7 @@ def test_lines_that_tools_read_stay_and_none_come_in(folder: Path) -> None:
     assert b"coding=" not in made
     (folder / "v21_b.py").write_bytes(made)
     kept = discover_versions(folder)[-1]
-    assert (kept.dtypes, kept.packages) == (("float32",), ("json",))
+    assert (kept.dtypes, kept.packages, kept.draws_own) == (("float32",), ("json",), False)
 
 
 @pytest.mark.parametrize("suffix", [".cu", ".py"])

@@ -179,3 +179,24 @@ def test_every_formula_needs_what_the_catalogue_has_and_answers_on_a_real_kernel
         assert derived.optional <= set(derived.needs), key
         assert derived.words
         assert derived.value(copy) is not None, key
+
+
+def test_the_link_to_the_host_by_hand() -> None:
+    """32 GT/s on 16 lanes are 64 GB/s, of which 128 of 130 bits are data: 63.015 GB/s."""
+    assert formulas.link_share(55.1e9, 7e9, 5e6, 0.0, 32_000, 16) == pytest.approx(100 * 55.1 / 63.0154, rel=1e-5)
+    assert formulas.link_share(3e9, 6e9, 9.0, 9.0, 8_000, 8) == pytest.approx(100 * 6 / 7.87692, rel=1e-5)
+    assert formulas.link_share(0.0, 13e9, 0.0, 0.0, 32_000, 16) == 0.0  # what the driver writes is not the kernel's
+    assert formulas.link_share(10e9, 13e9, 9.0, 0.0, 32_000, 16) == pytest.approx(100 * 10 / 63.0154, rel=1e-5)
+
+
+@pytest.mark.parametrize(("rate", "width"), [(0, 0), (32_000, 0), (2_500, 16), (64_000, 16), (8_000, 16)])
+def test_a_link_of_no_known_rate_has_no_share(rate: float, width: float) -> None:
+    """At rest a link reports less than it runs at: 55 GB/s do not fit through PCIe 3.0."""
+    assert math.isnan(formulas.link_share(55e9, 0.0, 9.0, 0.0, rate, width))
+
+
+def test_a_kernel_that_leaves_the_host_alone_does_not_load_the_link() -> None:
+    naive = values_of("transpose", "transpose_naive")
+    assert value("host_link_busy", naive) == 0.0
+    without = {name: number for name, number in naive.items() if "link_rate" not in name}
+    assert ALL_DERIVED["host_link_busy"].value(without) is None

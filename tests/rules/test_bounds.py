@@ -21,9 +21,18 @@ def test_a_measured_pipe_replaces_the_assumption() -> None:
     assert loads(measured)["XU pipe"] == pytest.approx(90.0 / 99.9)
 
 
-@pytest.mark.parametrize("name", ["L2 data", "FMA pipe", "instruction issue", "LSU pipe"])
+@pytest.mark.parametrize("name", ["L2 data", "FMA pipe", "LSU pipe"])
 def test_what_was_not_measured_stays_assumed(name: str) -> None:
     assert reachable(replace(made({}), ceilings=ceilings()), name) == REACHABLE
+
+
+@pytest.mark.parametrize(("a_cycle", "share"), [(3.76, 0.94), (1.9, REACHABLE), (None, REACHABLE)])
+def test_issue_slots_reach_what_a_loop_filled_where_that_is_more(a_cycle: float | None, share: float) -> None:
+    """An FMA pipe of 64 lanes takes an instruction in every other cycle: its loop says nothing of issue slots."""
+    fma = replace(XU, name="fma", per_cycle_per_sm=a_cycle, pct_of_peak=94.0)
+    measured = replace(made({}), ceilings=replace(ceilings(), rates=(fma,)))
+    assert reachable(measured, "instruction issue") == pytest.approx(share)
+    assert reachable(made({}), "instruction issue") == REACHABLE
 
 
 def test_reads_from_l2_are_held_against_the_measured_rate() -> None:

@@ -9,6 +9,7 @@ from made_ceilings import ceilings, point
 from made_facts import gallery, made, told
 
 from ncu_assist.rules import host_link_bound as rule
+from ncu_assist.rules.host_link import link_ns
 
 
 def test_reading_host_memory_is_nearly_all_of_the_time() -> None:
@@ -44,6 +45,26 @@ def test_a_measured_link_is_believed() -> None:
     (found,) = told(rule, replace(gallery("host_read"), ceilings=fast)).findings
     assert not found.finding.assumed
     assert found.finding.saved_ns == pytest.approx(262144 * 32 / 450.0)
+
+
+def test_small_requests_are_named_where_they_fill_the_link() -> None:
+    """262,144 sectors, each a request, at 1.6 a ns: 164 of 167 us, where their bytes take 19."""
+    points = (point("host_to_device", 1, 0, 1 << 28, 450e9), point("zero_copy_sectors", 1, 0, 1 << 26, 32 * 1.6e9))
+    facts = replace(gallery("host_read", pcie_write_bandwidth=30e9), ceilings=replace(ceilings(), link=points))
+    (found,) = told(rule, facts).findings
+    assert "in requests of 32 bytes where a line is 128" in found.finding.message
+    assert "whole lines" in found.finding.advice
+    assert link_ns(facts) == pytest.approx(262144 / 1.6)
+
+
+def test_what_uncoalesced_loads_waste_is_not_counted() -> None:
+    """Four sectors are touched where one is needed: three quarters of the bytes cross for nothing."""
+    sectors = 4 * 262144.0
+    waste = {"global_load_sectors": sectors, "bytes_per_sector_load": 8.0, "global_sectors_excessive": 0.75 * sectors}
+    facts = gallery("host_read", host_sectors_read=sectors, l1_hit_rate_load=0.0, **waste)
+    (found,) = told(rule, facts).findings
+    assert "reads 33.6 MB of host memory across the link, of which its loads need 8.39 MB" in found.finding.message
+    assert found.finding.saved_ns == told(rule, gallery("host_read")).findings[0].finding.saved_ns
 
 
 def test_without_counters_it_says_what_it_lacks() -> None:

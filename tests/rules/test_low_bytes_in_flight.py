@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from made_facts import gallery, made, told
 
+from ncu_assist.rules import Facts
 from ncu_assist.rules import low_bytes_in_flight as rule
 
 CASE = "flight_halves_one_by_one"
@@ -24,7 +27,10 @@ def test_waits_at_the_ceiling_are_no_fault(name: str) -> None:
     assert told(rule, gallery(name)).findings == ()
 
 
-@pytest.mark.parametrize("name", ["occupancy_registers", "occupancy_shared", "underfill_block_a_row", "l2_sweep_a_sum"])
+@pytest.mark.parametrize(
+    "name",
+    ["occupancy_registers", "occupancy_shared", "occupancy_eight_quads", "underfill_block_a_row", "l2_sweep_a_sum"],
+)
 def test_missing_warps_and_caches_have_rules_of_their_own(name: str) -> None:
     assert told(rule, gallery(name)).findings == ()
 
@@ -41,6 +47,43 @@ def test_a_counter_below_what_the_rate_needs_cannot_tell() -> None:
     assert rate < facts.value("bytes_in_flight")
     seen = facts.value("warps_long_scoreboard") * 0.9 * rate / facts.value("bytes_in_flight")
     assert told(rule, gallery(CASE, warps_long_scoreboard=seen)).findings == ()
+
+
+# One load of a float a thread, 48 warps an SM: a life reads 128 bytes, 6 KiB are under way at most.
+ONE_LOAD = {"warps_long_scoreboard": 28.0, "achieved_warps": 48.0, "l2_sectors_read": 4e6, "threads": 32e6}
+
+
+def unseen(**changed: Any) -> Facts:
+    """Return a kernel of whose loads the counter shows 2.0 kB an SM, where DRAM's rate takes 2.2."""
+    return gallery(CASE, **{**ONE_LOAD, **changed})
+
+
+def test_what_warps_read_in_their_whole_life_is_the_most_under_way() -> None:
+    assert unseen().value("bytes_in_flight") < rule._least(unseen())
+    (found,) = told(rule, unseen()).findings
+    assert found.severity == "high"
+    assert "at most 6.14 kB" in found.finding.message
+    assert set(rule.OF_MOST) < set(found.finding.evidence)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"l2_sectors_read": 4e6 * 6},  # a life reads as much as a warp's part of what DRAM needs, 768 bytes
+        {
+            "achieved_warps": 20.0,
+            "achieved_occupancy": 15.0,
+        },  # warps lack more than a warp, which has a sixth of its part
+        {"achieved_warps": 10.0},  # 1,280 bytes at most do not allow DRAM's rate: most warps ended at once
+    ],
+)
+def test_where_more_may_be_under_way_nothing_is_said(changed: dict[str, float]) -> None:
+    assert told(rule, unseen(**changed)).findings == ()
+
+
+@pytest.mark.parametrize("key", rule.OF_MOST)
+def test_without_the_counters_of_the_bound_nothing_is_said(key: str) -> None:
+    assert told(rule, gallery(CASE, without=(key,), **ONE_LOAD)).findings == ()
 
 
 def test_it_says_that_the_bytes_are_a_lower_bound() -> None:

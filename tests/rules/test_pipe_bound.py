@@ -29,7 +29,9 @@ def busy(**values: float) -> Facts:
     return Facts(facts.combined, H200)
 
 
-@pytest.mark.parametrize(("case", "pipe"), [("pipe_fma_unfused", "fma"), ("pipe_lsu_shuffles", "lsu")])
+@pytest.mark.parametrize(
+    ("case", "pipe"), [("pipe_fma_unfused", "fma"), ("pipe_lsu_shuffles", "lsu"), ("pipe_issue_angles", "issue")]
+)
 def test_names_the_pipe(case: str, pipe: str) -> None:
     found = pipe_bound.find(gallery(case))
     assert found is not None
@@ -88,6 +90,42 @@ def test_says_nothing_of_pipes_that_do_not_bind_or_do_the_work(case: str) -> Non
 def test_a_busy_lsu_that_loads_is_not_its_business() -> None:
     loads = 0.9 * 200_000 * 132
     assert pipe_bound.find(busy(pipe_lsu=90.0, shared_load_instructions=loads)) is None
+
+
+MIXED = {"issue_slots_busy": 90.0, "pipe_fma": 45.0, "pipe_alu": 50.0, "pipe_xu": 40.0, "pipe_lsu": 25.0}
+
+
+def test_a_mix_of_instructions_fills_the_issue_slots_and_no_pipe() -> None:
+    (ranked,) = told(pipe_bound, busy(**MIXED, sm_cycles_elapsed=210_000.0)).findings
+    assert ranked.finding.detail == {"pipe": "issue"}
+    assert "95 % of the issue slots" in ranked.finding.message  # while SMs are active, for 95 % of the time
+    assert "ALU pipe is busiest, 50 %" in ranked.finding.message
+    assert ranked.saved_ns == pytest.approx(0.9 / 2 * 100_000)
+
+
+def test_fewer_instructions_leave_memory_the_work_it_has() -> None:
+    (ranked,) = told(pipe_bound, busy(**MIXED, l2_data_busy=0.9 * 70.0)).findings
+    assert ranked.saved_ns == pytest.approx(0.3 * 100_000)
+
+
+def test_idle_lanes_are_not_counted_twice() -> None:
+    found = pipe_bound.find(busy(**MIXED, threads_per_instruction=16.0))
+    assert found is not None
+    assert found.saved_ns == pytest.approx(0.9 / 4 * 100_000)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"issue_slots_busy": 71.0},
+        {"pipe_fma": 62.0, "fp32_fma_per_cycle": 132 * 128 * 0.62},  # multiply-adds are what queues
+        {"l2_data_busy": 91.0},  # nearer to its limit than the issue slots
+        {"pipe_adu": 60.0},
+    ],
+)
+def test_issue_slots_are_not_the_limit_beside_another(changed: dict[str, float]) -> None:
+    assert pipe_bound.find(busy(**MIXED)) is not None
+    assert pipe_bound.find(busy(**{**MIXED, **changed})) is None
 
 
 def test_without_pipes_it_cannot_answer() -> None:

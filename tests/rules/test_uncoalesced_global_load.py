@@ -46,6 +46,22 @@ def test_one_word_for_all_lanes_needs_one_sector() -> None:
     assert told(rule, facts).findings == ()
 
 
+def test_host_memory_is_evidence_only_where_it_was_read() -> None:
+    sectors = {
+        "global_load_sectors": 8 * 262144.0,
+        "bytes_per_sector_load": 4.0,
+        "global_sectors_excessive": 7 * 262144.0,
+    }
+    (found,) = told(
+        rule, gallery("host_read", host_sectors_read=8 * 262144.0, l1_hit_rate_load=0.0, **sectors)
+    ).findings
+    assert "host_bytes" in found.finding.evidence
+    assert "host link" in found.finding.relieves
+    (found,) = told(rule, gallery("load_struct_member")).findings
+    assert "host_bytes" not in found.finding.evidence
+    assert "host link" not in found.finding.relieves
+
+
 def test_waste_that_binds_nothing_is_hardly_worth_saying() -> None:
     assert all(one.severity in ("info", "low") for one in told(rule, gallery("matrix_pairs_of_halves")).findings)
 

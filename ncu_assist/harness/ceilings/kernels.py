@@ -14,6 +14,7 @@ from ncu_assist.harness.ceilings.plan import DEFAULT_WAY, Probe, Request
 from ncu_assist.harness.ceilings.work import Work
 
 VECTOR = 16  # bytes of a vector load
+LINE, SECTOR = 128, 32  # bytes
 L2_TRAFFIC = 4e9  # bytes read from L2 in one call: half a millisecond on an H200
 THREADS_PER_SM = 2048  # that each kernel of memory.cu and pipes.cu launches at once
 WARPS_PER_SM = THREADS_PER_SM // 32
@@ -88,6 +89,10 @@ class Kernels:
             return Work(partial(device.copy_, host, non_blocking=True), size, size, 0)
         if probe.name == "device_to_host":
             return Work(partial(host.copy_, device, non_blocking=True), size, 0, size)
+        if probe.name == "zero_copy_sectors":
+            lines = size // LINE
+            call = self._call("memory", "host_sectors", _p(host.data_ptr()), lines, self._p_sink)
+            return Work(call, lines * SECTOR, lines * SECTOR, 0)
         mix = Probe("dram", "read" if probe.name == "zero_copy_read" else "fill", 1, size)
         return self._move(mix, DEFAULT_WAY, host.data_ptr(), host.data_ptr())
 

@@ -3,6 +3,7 @@
 
 static constexpr int THREADS = 256;
 static constexpr int SHARED_WORDS = THREADS * 4;
+static constexpr int LINE_BYTES = 128;
 
 template <bool STREAMING>
 static __device__ uint4 load(const uint4* from) {
@@ -113,6 +114,16 @@ __global__ void __launch_bounds__(THREADS) shared_kernel(long long rounds, unsig
     if ((kept.x ^ kept.y ^ kept.z ^ kept.w) == 0x5eed5eedu) *sink = kept.x;
 }
 
+// Loads 4 bytes of the first sector of every line of memory of the host, each lane in a line of its own: what crosses the
+// link is a request for one sector each.
+__global__ void __launch_bounds__(THREADS) host_sectors_kernel(const unsigned* in, unsigned* sink) {
+    const long long first = static_cast<long long>(blockIdx.x) * (THREADS * 4) + threadIdx.x;
+    unsigned kept = 0;
+#pragma unroll
+    for (int u = 0; u < 4; u++) kept += in[(first + u * THREADS) * (LINE_BYTES / 4)];
+    if (kept == 0x5eed5eedu) *sink = kept;
+}
+
 // `way`: 0 to 3 plain accesses with 1, 2, 4, 8 vectors a thread, 4 to 7 the same with streaming hints.
 extern "C" cudaError_t ceilings_move(long long reads, long long writes, long long way, const uint4* in, uint4* out,
                                      long long bytes_each, unsigned* sink, cudaStream_t stream) {
@@ -135,5 +146,11 @@ extern "C" cudaError_t ceilings_l2(const uint4* data, long long bytes, long long
 // Eight loads of 16 bytes a thread and round, eight blocks of 256 threads a multiprocessor.
 extern "C" cudaError_t ceilings_shared(long long rounds, unsigned* sink, long long sms, cudaStream_t stream) {
     shared_kernel<<<static_cast<unsigned>(8 * sms), THREADS, 0, stream>>>(rounds, sink);
+    return cudaGetLastError();
+}
+
+// A sector of each of `lines` lines, a multiple of what a block takes.
+extern "C" cudaError_t ceilings_host_sectors(const unsigned* in, long long lines, unsigned* sink, cudaStream_t stream) {
+    host_sectors_kernel<<<static_cast<unsigned>(lines / (THREADS * 4)), THREADS, 0, stream>>>(in, sink);
     return cudaGetLastError();
 }

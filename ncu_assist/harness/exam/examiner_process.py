@@ -62,6 +62,12 @@ class ExaminerProcess:
         """Whether the child has ended, which it does not do by itself."""
         return not self._thread.is_alive()
 
+    def _is_over(self) -> bool:
+        """Raise once nobody waits for the child: it is ended at once, as it has nothing to leave."""
+        if self._closed.is_set():
+            raise StageFailed("the exam was closed")
+        return False
+
     def _run(self) -> None:
         paper = str(self._folders.secret_paper)
         argv = [sys.executable, "-m", "ncu_assist.harness.exam", "examine", paper, self._device]
@@ -71,7 +77,7 @@ class ExaminerProcess:
                 env=child_environment(),
                 cwd=self._folders.secret,
                 on_line=self._line,
-                is_stuck=self._closed.is_set,
+                is_stuck=self._is_over,
             )
         except BaseException as error:
             self._error = error

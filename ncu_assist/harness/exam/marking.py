@@ -153,4 +153,4 @@ def _mixtures(names: Sequence[str], inputs: Tensors, earlier: Tensors) -> Iterat
 def _compare(problem: Problem, results: Tensors, expected: Tensors) -> tuple[str, Difference]:
     named = zip(problem.kernel.outputs, results, strict=True)
     outputs = tuple(Guarded(output.name, result, result, 0) for output, result in named)
-    return inspect(Buffers((), (), outputs), problem, expected, 0)
+    return inspect(Buffers([], (), outputs), problem, expected, 0)

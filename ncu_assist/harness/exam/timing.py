@@ -27,7 +27,7 @@ def run_bench(session: ExamSession, stopwatch: Stopwatch) -> None:
         return
     rounds = _Rounds(session, problem)
     calls = {version: session.calls[version] for version in versions}
-    runs = bench.entries_on(calls, problem, (rounds.buffers.inputs, rounds.buffers.results), stopwatch)
+    runs = bench.entries_on(calls, problem, (rounds.inputs, rounds.buffers.results), stopwatch)
     with conditions(session) as reasons:
         for version in versions:
             if session.attempt(Event("begin", "bench", version, workload.name), runs[version]):
@@ -54,6 +54,7 @@ class _Rounds:
         (self._question,) = session.asked(problem.workload, "bench")
         self._fresh = session.inputs(self._question)
         self.buffers = allocate(problem, self._fresh)
+        self.inputs = self.buffers.inputs  # the numbers are those of the question in every round
         self.buffers.fill(self._earlier[0] if self._earlier else self._fresh)
         self._round, self._pending = 0, ""
 

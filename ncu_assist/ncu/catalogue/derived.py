@@ -97,6 +97,10 @@ def _stall_row(reason: str) -> Derived:
 DRAM = ("dram_bytes_read", "dram_bytes_write")
 L2_PARTS = tuple(f"l2_{part}_busy" for part in ("lookups", "tags", "data", "output", "input"))
 L1_PARTS = ("l1_data_pipe", *(f"l1_{part}_busy" for part in ("requests", "writeback", "output", "fill")))
+LINK = (
+    "pcie_read_bandwidth", "pcie_write_bandwidth", "host_sectors_read", "host_sectors_write",
+    "pcie_link_rate", "pcie_link_width",
+)  # fmt: skip
 TENSOR = tuple(f"tensor_ops_{what}" for what in ("fp16", "bf16", "tf32", "fp64", "fp8"))
 
 # fmt: off
@@ -128,6 +132,10 @@ _TRAFFIC = (
             "bytes of host memory that the kernel read and wrote across PCIe or C2C",
             ("host_sectors_read", "host_sectors_write"), formulas.sector_bytes,
             "32 * (host_sectors_read + host_sectors_write)"),
+    Derived("host_link_busy", "Host link", "%", None, NOISY, MEAN,
+            "bytes over PCIe to or from host memory, the busier way, of what its lanes carry; C2C is not in it",
+            LINK, formulas.link_share,
+            "larger of pcie_read_bandwidth, pcie_write_bandwidth / (pcie_link_rate * pcie_link_width / 8 * 128 / 130)"),
     Derived("bytes_in_flight", "Bytes in flight per SM", "byte", None, NOISY, MEAN,
             "bytes of loads under way in an SM; a lower bound, as a warp that waits may wait for several loads",
             ("warps_long_scoreboard", "issued_per_cycle", "global_load_sectors", "global_load_requests"),

@@ -9,6 +9,10 @@ WARP_LANES = 32
 SCHEDULERS_PER_SM = 4  # every chip since Volta (NVIDIA's tuning guides: four warp schedulers an SM)
 NS_PER_S = 1e9
 NOT_APPLICABLE = math.nan
+# PCI Express Base Specification, 3.0 to 5.0: 8 to 32 GT/s a lane, of 130 bits 128 are data. Others code otherwise.
+PCIE_RATES = (8_000, 32_000)  # in million transfers
+PCIE_DATA = 128 / 130
+BITS = 8
 
 
 def ratio(above: float, below: float) -> float:
@@ -64,6 +68,22 @@ def sector_rate(duration_ns: float, sectors: float) -> float:
 
 def sector_bytes(*sectors: float) -> float:
     return sum(sectors) * SECTOR_BYTES
+
+
+def link_share(
+    read: float, written: float, read_sectors: float, written_sectors: float, rate: float, width: float
+) -> float:
+    """Return how full PCIe was of what goes to and from host memory, in percent, the busier way; headers count.
+
+    A way without a sector of host memory is empty: the driver writes some 35 kB over PCIe with each launch, which in
+    3 us is a fifth of the link. NaN where the link is of no rate that is known, or too slow for what crossed it: one
+    at rest may report less than it then runs at.
+    """
+    if not PCIE_RATES[0] <= rate <= PCIE_RATES[1]:
+        return NOT_APPLICABLE
+    moved = max(read if read_sectors > 0 else 0.0, written if written_sectors > 0 else 0.0)
+    found = percent(moved, rate * 1e6 * width / BITS * PCIE_DATA)
+    return found if found <= 100.0 else NOT_APPLICABLE
 
 
 def bytes_in_flight(waiting_warps: float, issued_per_cycle: float, sectors: float, requests: float) -> float:

@@ -86,6 +86,10 @@ MEMORY_METRICS: tuple[Metric, ...] = (
            NOISY, MEAN, "bytes over PCIe in the direction that the GPU reads, a second; other traffic counts too"),
     Metric("pcie_write_bandwidth", ("pcie__write_bytes.sum.per_second",), CHART, "PCIe write bandwidth", "byte/s",
            None, NOISY, MEAN, "bytes over PCIe in the direction that the GPU writes, a second"),
+    Metric("pcie_link_rate", ("device__attribute_gpu_pci_ext_gpu_link_rate",), NOWHERE, "PCIe link rate", "", None,
+           EXACT, FIRST, "million transfers a second on each lane, of the GPU's link: 32,000 for PCIe 5.0"),
+    Metric("pcie_link_width", ("device__attribute_gpu_pci_ext_gpu_link_width",), NOWHERE, "PCIe link width", "", None,
+           EXACT, FIRST, "lanes of the GPU's link"),
     Metric("l2_persisting_size", ("launch__persisting_l2_cache_size",), MEMORY, "L2 Persisting Size", "byte", None,
            EXACT, FIRST, "part of L2 set aside for data that is to stay"),
 )

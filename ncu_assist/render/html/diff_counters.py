@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ncu_assist.diff import Change
-from ncu_assist.diff.resources import PARTS, SM_PARTS, Resource
+from ncu_assist.diff.resources import LINK, PARTS, SM_PARTS, Resource
 from ncu_assist.quantity import digits, quantity
 from ncu_assist.render.change_words import delta_text
 from ncu_assist.render.diff_facts import DiffFacts
@@ -65,10 +65,11 @@ def _units(facts: DiffFacts) -> Bars | None:
         found += [_bar(term_of(whole), values, ""), *_parts(parts, both, bound)]
     if not found:
         return None
+    found += _parts((LINK,), both, bound, inner=False)
     return Bars("Units of the GPU, in percent of what each could do", tuple(found), _legend(facts, bound))
 
 
-def _parts(parts: Iterable[Resource], both: tuple[Values, Values], bound: str) -> list[Bar]:
+def _parts(parts: Iterable[Resource], both: tuple[Values, Values], bound: str, inner: bool = True) -> list[Bar]:
     """Return the busiest units of a kind, each by its first counter that both sides have."""
     known: dict[str, tuple[Resource, float, float]] = {}
     for one in parts:
@@ -78,7 +79,7 @@ def _parts(parts: Iterable[Resource], both: tuple[Values, Values], bound: str) -
     busy = [(one, before, after) for one, before, after in known.values() if max(before, after) >= LEAST]
     busy.sort(key=lambda each: -max(each[1:]))
     return [
-        _bar(_term(one), (before, after), "limit" if one.name == bound else "", inner=True)
+        _bar(_term(one), (before, after), "limit" if one.name == bound else "", inner=inner)
         for one, before, after in busy[:MOST_UNITS]
     ]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ncu_assist.render.history import Climb
 
 MOST = 1_500  # letters of a comment
-_LABEL = re.compile(r"([A-Za-z][\w ,]{0,20}?):(?:\s|$)")
+_LABEL = re.compile(r"([A-Za-z]\w{0,15}(?:, [\w ]{1,20})?):(?:\s|$)")  # "Changes, to v3": not half a sentence
 _LISTED = re.compile(r"\s*([-*|+•]|\d+[.)])\s")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ncu_assist.diff.resources import RESOURCES
+from ncu_assist.diff.resources import HOST_LINK, RESOURCES
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import quantity
 from ncu_assist.render.facts import Shown
@@ -15,8 +15,10 @@ from ncu_assist.render.html.memory_links import BOX_LIMITS, FLOWS, IN_BOXES, TIT
 from ncu_assist.render.html.run_commands import to_profile
 from ncu_assist.render.html.table import ABSENT, Cell, Column, Table, number
 from ncu_assist.render.html.term import Term, term_of
+from ncu_assist.rules.of_run import Told
+from ncu_assist.rules.savings import filled
 
-HOST, HOST_RULE = "host link", "host-link-bound"
+HOST_RULE = "host-link-bound"
 OF_PEAK = Term("of peak", "", "ncu's own share of peak of the metric in this row; of host memory: of what was measured")
 COLUMNS = (
     Column("from"), Column("to"), Column("figure"), Column("value", "right", "number"),
@@ -69,19 +71,28 @@ def memory_chart(shown: Shown, baseline: Shown | None = None) -> MemoryChart:
 
 def _marked(shown: Shown) -> Marked:
     """Return what stands for the resource that binds; nothing where none does."""
-    found = shown.told.diagnosis.findings if shown.told else ()
     bound = shown.bottleneck.name if shown.bottleneck else ""
-    name = HOST if found and found[0].finding.rule == HOST_RULE else bound
+    name = HOST_LINK if shown.told and _is_of_link(shown.told) else bound
     flows = [flow for flow in FLOWS if name in flow.limits and flow.has_traffic(shown)]
     flows = sorted(flows, key=lambda one: -(one.percent(shown) or 0.0))[:1]
     parts = frozenset(part for part, names in BOX_LIMITS.items() if name in names)
     return Marked(frozenset(flow.id for flow in flows), parts, name)
 
 
+def _is_of_link(told: Told) -> bool:
+    """Return whether the diagnosis is about the link to the host: of what is wasted, where no unit is busier."""
+    first = told.diagnosis.first
+    if first is None or HOST_LINK not in first.finding.relieves:
+        return False
+    busy = filled(told.facts)
+    return first.finding.rule == HOST_RULE or max(busy, key=lambda name: busy[name]) == HOST_LINK
+
+
 def _says(shown: Shown, marked: Marked) -> str:
     if marked.flows or marked.boxes:
-        share = f", {shown.bottleneck.percent:.0f} % of its peak" if shown.bottleneck and marked.name != HOST else ""
-        name = f"the {marked.name}" if marked.name == HOST else marked.name
+        bound = shown.bottleneck
+        share = f", {bound.percent:.0f} % of its peak" if bound and bound.name == marked.name else ""
+        name = f"the {marked.name}" if marked.name == HOST_LINK else marked.name
         return f"What binds is {name}{share} (◆)."
     shares = [(percent, flow) for flow in FLOWS if (percent := flow.percent(shown)) is not None]
     percent, busiest = max(shares, key=lambda one: one[0], default=(0.0, FLOWS[0]))

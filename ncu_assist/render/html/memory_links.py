@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ncu_assist.diff.resources import HOST_LINK
 from ncu_assist.ncu.catalogue.formulas import SECTOR_BYTES
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.rows import ROWS
@@ -141,9 +142,9 @@ FLOWS: tuple[Flow, ...] = (
     Flow("l2-dram-load", "dram", "l2", "From DRAM to L2", (Figure("dram_bytes_read"),), limits=("DRAM",)),
     Flow("l2-dram-store", "l2", "dram", "From L2 to DRAM", (Figure("dram_bytes_write"),), limits=("DRAM",)),
     Flow("l2-host-load", "host", "l2", "From host memory to L2", (Figure("host_sectors_read"),),
-         of_host="zero_copy_read", limits=("host link",)),
+         of_host="zero_copy_read", limits=(HOST_LINK,)),
     Flow("l2-host-store", "l2", "host", "From L2 to host memory", (Figure("host_sectors_write"),),
-         of_host="zero_copy_write", limits=("host link",)),
+         of_host="zero_copy_write", limits=(HOST_LINK,)),
 )
 # fmt: on
 
@@ -161,7 +162,7 @@ BOX_LIMITS: dict[str, tuple[str, ...]] = {
     "banks": ("shared memory",),
     "l2": ("L2", "L2 input", "L2 tags", "L2 data", "L2 lookups", "L2 output"),
     "dram": ("DRAM",),
-    "host": ("host link",),
+    "host": (HOST_LINK,),
 }
 TITLES = {
     "kernel": "Kernel", "global": "Global", "local": "Local", "async": "cp.async", "shared": "Shared", "tma": "TMA",

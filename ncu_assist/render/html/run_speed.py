@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ncu_assist.diff.resources import LATENCY
+from ncu_assist.diff.resources import HOST_LINK, LATENCY
 from ncu_assist.frame import Combined
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.rows import ROWS
@@ -14,9 +14,9 @@ from ncu_assist.render.facts import Shown
 from ncu_assist.render.html.bars import Bar, Bars
 from ncu_assist.render.html.run_records import Breakdown, Part
 from ncu_assist.render.html.term import Term, term_of
+from ncu_assist.render.throughputs import throughputs
 from ncu_assist.rules.dram import OF_CEILING, reach
 
-BARS = ("sm_throughput", "memory_throughput", "l1_cache_throughput", "l2_cache_throughput", "dram_throughput")
 # The bar of the part of the GPU that binds a kernel (Bottleneck.group).
 BOUND = {
     "SM": "sm_throughput",
@@ -25,6 +25,7 @@ BOUND = {
     "shared memory": "l1_cache_throughput",
     "L2": "l2_cache_throughput",
     "DRAM": "dram_throughput",
+    HOST_LINK: "host_link_busy",
 }
 TOP_PARTS = 8
 TITLES = {"sm_throughput": "Compute (SM) breakdown", "memory_throughput": "Memory breakdown"}
@@ -55,10 +56,9 @@ class SpeedPart:
 def speed_part(shown: Shown, breakdowns: tuple[Breakdown, ...]) -> SpeedPart:
     """Return bars in percent of peak, the one that binds marked."""
     combined = shown.combined
-    known = [(key, value) for key in BARS if (value := combined.values[key]) is not None]
     group = shown.bottleneck.group if shown.bottleneck else ""
     ceiling = _dram_ceiling(shown)
-    bars = tuple(_bar(key, value, key == BOUND.get(group), ceiling) for key, value in known)
+    bars = tuple(_bar(key, value, key == BOUND.get(group), ceiling) for key, value in throughputs(combined))
     scale = "; ".join(_scale(combined, ceiling))
     return SpeedPart(
         _sentence(shown), Bars("Throughput of each part, in percent of its peak", bars, scale if bars else ""),
@@ -104,7 +104,7 @@ def _dram_ceiling(shown: Shown) -> float | None:
 
 
 def _units(one: Breakdown, group: str) -> Units:
-    binds = group != LATENCY and (one.key == "sm_throughput") == (group == "SM")
+    binds = group not in (LATENCY, HOST_LINK) and (one.key == "sm_throughput") == (group == "SM")
     bars = tuple(_part(part, binds and place == 0) for place, part in enumerate(one.parts))
     caption = f"Parts of {ROWS[one.key].label}, in percent of their peak"
     rest = Bars(f"{caption}: the others", bars[TOP_PARTS:]) if len(bars) > TOP_PARTS else None

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ncu_assist.ceilings import Ceilings, Point, Rate
+from ncu_assist.ceilings.chips import SECTOR_BYTES
 from ncu_assist.ceilings.interpolation import Curve, dram_curves
+from ncu_assist.ceilings.link import SECTORS
 from ncu_assist.ceilings.records import Under
 from ncu_assist.quantity import digits, quantity
 from ncu_assist.render.escape import one_line
@@ -107,8 +109,15 @@ def _others(ceilings: Ceilings) -> list[RenderableType]:
         footprint = f" of {quantity(point.footprint_bytes, 'byte')}" if point.footprint_bytes else ""
         made.add_row(f"L2 reads{footprint}", f"{point.bytes_per_second / 1e9:.0f}", point.source)
     for point in ceilings.link:
-        made.add_row(one_line(point.name.replace("_", " ")), f"{point.bytes_per_second / 1e9:.1f}", point.source)
+        made.add_row(one_line(point.name.replace("_", " ")), f"{point.bytes_per_second / 1e9:.1f}", _under(point))
     return [Text(""), made]
+
+
+def _under(point: Point) -> str:
+    """Return under what a link was measured; of requests of a sector how many there were, which their bytes hide."""
+    if point.name != SECTORS:
+        return point.source
+    return f"{point.source}, {quantity(point.bytes_per_second / SECTOR_BYTES, 'request/s')}"
 
 
 def _rates(ceilings: Ceilings) -> list[RenderableType]:

@@ -12,13 +12,13 @@ from ncu_assist.quantity import digits, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.facts import Shown
 from ncu_assist.render.terminal.style import table
+from ncu_assist.render.throughputs import throughputs
 from ncu_assist.rules.low_occupancy import allowed_blocks
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-BARS = ("sm_throughput", "memory_throughput", "l1_cache_throughput", "l2_cache_throughput", "dram_throughput")
 LIMITS = {"shared": "shared memory", "blocks": "places for blocks"}  # in words
 TOP_STALLS = 5
 BAR = 24
@@ -29,7 +29,7 @@ def speed_of_light(shown: Shown) -> list[RenderableType]:
     from rich.text import Text
 
     values = shown.combined.values
-    known = [(key, value) for key in BARS if (value := values[key]) is not None]
+    known = throughputs(shown.combined)
     if not known:
         return []
     made = table(("unit", "left"), ("of its peak", "right"), ("", "left"), ("", "left"))

@@ -97,7 +97,7 @@ def _check_launcher(source: str, kernel: Kernel) -> None:
     if not found or 'extern "C"' not in " ".join(text.split()):
         form = f'extern "C" cudaError_t {kernel.name}(..., cudaStream_t stream)'
         raise UnusableReply(f"it defines no launcher '{kernel.name}', which is what is called: {form}")
-    tensors = {*kernel.inputs, *(output.name for output in kernel.outputs)}
+    tensors = {*kernel.inputs, *(output.name for output in kernel.outputs)} - {*kernel.numbers}
     kinds = [*("*" if name in tensors else "integer" for name in kernel.arguments), "stream"]
     if not any(_fits(parameters, kinds) for parameters in found):
         raise UnusableReply(

@@ -219,13 +219,13 @@ def test_without_drafts_nothing_is_said_of_them(recorded: Project) -> None:
 
 def test_a_comment_becomes_paragraphs(recorded: Project) -> None:
     ladder = kernel_ladder(recorded, "lightning_decode")
-    comment = "Changes, to v1: a\nb\n\nexpected: nothing.\n- one\n- two\nA sentence that goes on: and on"
+    comment = "Changes, to v1: a\nb\n\nexpected: nothing.\n- one\n- two\nA sentence goes on: and on\nin a line: more"
     (made,) = tried_of({V7: comment}, climb(ladder.history))
     assert [(one.label, one.text) for one in made.said] == [
         ("Changes, to v1", "a b"),
         ("expected", "nothing."),
         ("", "- one"),
-        ("", "- two A sentence that goes on: and on"),
+        ("", "- two A sentence goes on: and on in a line: more"),
     ]
 
 

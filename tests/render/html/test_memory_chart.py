@@ -6,8 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from render.html.charts_page import GALLERY, launch, recorded, shown
+from render.html.charts_page import ARCHIVE, GALLERY, launch, recorded, shown
 
+from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.html.memory_chart import memory_chart
 from ncu_assist.render.html.memory_drawing import LEAST, MOST, delta, width_of
 from ncu_assist.render.html.memory_links import FLOWS
@@ -91,6 +92,24 @@ def test_the_limit_is_marked_by_sign_and_words(path: Path, name: str, flow: str,
     marked = next(one for one in made.shapes if "link-limit" in one.cls)
     assert marked.hint.startswith(f"{flow}: ")
     assert sum(word.text.startswith("◆ ") and "limit" not in word.text for word in made.words) == 1
+
+
+def test_wasted_sectors_that_fill_the_link_to_the_host_mark_it() -> None:
+    """A byte a thread from pinned memory: the diagnosis is how it reads, the limit is where."""
+    stored = next(one for one in ARCHIVE.runs("fast_h2d") if one.run.version == "v1_byte_copy")
+    one = gather(stored, None, ARCHIVE)
+    assert one.told is not None
+    assert one.told.diagnosis.first is not None
+    assert one.told.diagnosis.first.finding.rule == "uncoalesced-global-load"
+    made = memory_chart(one)
+    assert made.says == "What binds is the host link (◆)."
+    assert any(word.text == "host link" for word in made.words)
+    assert "host link" not in memory_chart(launch(MEMORY, "load_struct_member")).says
+
+
+def test_a_full_link_to_the_host_says_how_full() -> None:
+    stored = next(one for one in ARCHIVE.runs("fast_h2d") if one.run.version == "v6_line_aligned")
+    assert memory_chart(gather(stored, None, ARCHIVE)).says == "What binds is the host link, 87 % of its peak (◆)."
 
 
 def test_a_kernel_that_memory_does_not_limit_says_what_does() -> None:

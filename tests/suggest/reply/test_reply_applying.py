@@ -135,6 +135,14 @@ OTHER = {
 }
 
 
+def test_an_input_that_is_a_number_goes_as_an_integer(add_one: Kernel) -> None:
+    kernel = replace(add_one, numbers=("x",))
+    source = CUDA.replace("const float* x", "long long x")
+    assert whole(source, kernel=kernel) == source
+    with pytest.raises(UnusableReply, match="another signature"):
+        whole(CUDA, kernel=kernel)
+
+
 @pytest.mark.parametrize("source", OTHER.values(), ids=OTHER.keys())
 def test_another_launcher_is_refused(add_one: Kernel, source: str) -> None:
     with pytest.raises(UnusableReply, match=r"no launcher 'add_one'|another signature: it is called with 4 arguments"):
