@@ -4,7 +4,7 @@
 //
 // expected: `at-dram-roofline`. Nothing, or a loss of some per cent at 2^26 and above: the same hints cost
 //   lightning_decode four to five. At 2^22 and below, where everything fits in L2, nothing.
-// measured: first run, a loss: 4.7 % in float16 and 5.2 % in float32 at 2^26, 5 to 6 % at 2^28; nothing at 2^22 and
+// measured: a loss: 5 % in either dtype at 2^26, 5 to 6 % at 2^28; nothing at 2^22 and
 //   below.
 #include <climits>
 #include <cuda_fp16.h>

@@ -6,7 +6,7 @@
 // expected: `at-dram-roofline`. 1.00 to 1.02 of the copy at 2^26 and above: a tie with v0, v2 and v9 there, since 64 KB
 //   in flight already suffice and 192 KB change little; a per cent for a quarter of the blocks to start. At 2^20 and
 //   2^22 the code of v9, so level with it.
-// measured: first run, it did not win: 1.6 % behind v9 and v4 at 2^26, 1.1 to 1.3 % at 2^28, 4.4 and 2.6 % at 2^24.
+// measured: it did not win: 1.5 % behind v9 and v4 at 2^26, 1.1 to 1.3 % at 2^28, 3.7 and 2.2 % at 2^24.
 //   More in flight than DRAM needs is no help and, it seems, some harm. Kept as the experiment that it was: v12 goes
 //   on from v9.
 #include <climits>

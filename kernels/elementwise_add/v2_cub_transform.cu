@@ -5,8 +5,8 @@
 // expected: `at-dram-roofline`, 1.00 to 1.02 of the copy at 2^26, level with v0. On Hopper the inputs travel by bulk
 //   copies (TMA), which no counter of the load-store unit sees: sectors a request are not to be had for the loads.
 //   At small sizes perhaps behind v0, for the barrier between copy and sum.
-// measured: first run, in float32 level at 2^26 and 0.9 % ahead of v0 at 2^28; in float16 4 % behind at 2^26, and at
-//   every small size, by 2 to 8 %.
+// measured: in float32 level at 2^26 and 1.1 % ahead of v0 at 2^28; in float16 4 % behind at 2^26, 2.6 % at 2^28, 8 %
+//   at 2^20.
 #include <cub/device/device_transform.cuh>
 #include <cuda/std/tuple>
 #include <cuda_fp16.h>

@@ -3,7 +3,7 @@
 //
 // expected: `low-bytes-in-flight`. A request is 64 contiguous bytes, 2 sectors; 2048 threads with two loads of 2 bytes
 //   keep 8 KB in flight on an SM, a sixth of what DRAM wants. 0.55 to 0.65 of the copy at 2^26.
-// measured: first run, 190 us, 0.50 of the copy: worse than predicted.
+// measured: 190 us, 0.50 of the copy: worse than predicted.
 #include <climits>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

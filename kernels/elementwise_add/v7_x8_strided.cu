@@ -7,7 +7,7 @@
 //   L1; the stores do not merge there, so L2 takes 64 sectors of partial writes for 16. It is sold as an improvement on
 //   v6: more bytes in flight (32 warps of 2 x 512 bytes, 32 KB on an SM) against four times the requests and twice
 //   the blocks that an SM has to start. No better than v6: 0.5 to 0.8 of the copy at 2^26.
-// measured: first run, 161.5 us, 0.59 of the copy: 1.38 times slower than v6, and as fast as v8 to the tick.
+// measured: 161.5 us, 0.59 of the copy: 1.38 times slower than v6, and as fast as v8 to the tick.
 #include <climits>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

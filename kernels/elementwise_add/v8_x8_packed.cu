@@ -4,7 +4,7 @@
 // expected: `low-occupancy`, by blocks: an SM holds 32 of them, so half of its 64 warps. 16 sectors a request, all used;
 //   32 KB in flight on an SM, and a block started for every 512 bytes. 0.85 to 0.95 of the copy at 2^26, 1.3 times v7
 //   or more.
-// measured: first run, 161.5 us, 0.59 of the copy: what v7 took. Not the access but the block of 32 threads sets the
+// measured: 161.5 us, 0.59 of the copy: what v7 took. Not the access but the block of 32 threads sets the
 //   pace.
 #include <climits>
 #include <cuda_fp16.h>

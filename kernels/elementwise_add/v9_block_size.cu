@@ -6,7 +6,7 @@
 //   2^26. The sweep: 32 behind (it is v8), 64 level with 128, 256 and 512 within a per cent since all of them fill the
 //   SM, 1024 a per cent or two behind: an SM waits for the slowest of 32 warps before it starts the next block. The
 //   folklore about 128 and 256 is then no more than: not 32.
-// measured: first run, 92.5 us, 1.03 of the copy. Of the sweep only 32 was slow; 64 to 1024 lay within 0.4 % at 2^26.
+// measured: 92.5 us, 1.03 of the copy. Of the sweep only 32 was slow; 64 to 1024 lay within 0.4 % at 2^26.
 #include <climits>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

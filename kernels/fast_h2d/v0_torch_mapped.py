@@ -4,6 +4,7 @@
 # expected: `host-link-bound`. Two launches: a gather that reads across the link into a temporary, and a scatter at the
 #   rate of DRAM, 3 % of the time. The gather is coalesced where torch takes its vectorised path for rows of 16-byte
 #   multiples, 40 to 49 GB/s then; else byte by byte with a division for each, and half of that or less.
+# measured: 40.0 GB/s. The gather alone has 48.2, the scatter takes 17 % of the time, not 3.
 import torch
 
 

@@ -6,6 +6,7 @@
 //   GB/s: an SM's bulk copies carry 11 however many of them have been issued. Five carry 56, if that adds up; a link
 //   that is shared wants some more. No counter of the load-store unit sees the tokens: sectors a request are not to be
 //   had.
+// measured: 28.1 GB/s, wrong: an SM is not the limit, and a bulk copy asks for 51 bytes at a time.
 #include <cuda_runtime.h>
 
 #include "bulk_copy.cuh"

@@ -3,6 +3,7 @@
 // expected: `uncoalesced-global-load`. The lanes of a warp read 32 tokens: 32 sectors a request for 32 bytes, each
 //   byte an access of its own. Sectors are fetched across the link again and again, as 2048 threads on an SM touch
 //   more lines than L1 holds. 1 to 2 GB/s.
+// measured: 0.76 GB/s, less than expected: a line is gone from L2 before its next byte is read.
 #include <climits>
 #include <cuda_runtime.h>
 

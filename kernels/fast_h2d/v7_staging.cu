@@ -5,6 +5,7 @@
 // expected: no launch, so nothing for ncu and no rule to name it. The copy alone is 3.1 ms, at the rate of the copy
 //   engine; the gather reads and writes 172 MB in the host's memory at random rows, 10 to 40 ms on 16 threads. 4 to 12
 //   GB/s.
+// measured: 12.4 GB/s.
 #include <algorithm>
 #include <array>
 #include <cstring>

@@ -3,6 +3,7 @@
 #
 # expected: `host-link-bound`, level with v4: the compiler gives a thread 16 bytes and a token a row of lanes, and loads
 #   all four tokens before it stores any. Rows are padded to 1024 bytes under a mask; masked lanes ask for nothing.
+# measured: 48.6 GB/s, level with v6.
 import triton
 import triton.language as tl
 
