@@ -43,6 +43,8 @@ inline void sincospif(float x, float* sine, float* cosine) {
     *sine = static_cast<float>(std::sin(M_PI * static_cast<double>(x)));
     *cosine = static_cast<float>(std::cos(M_PI * static_cast<double>(x)));
 }
+inline float __fdividef(float x, float y) { return x / y; }
+inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
 inline float __sinf(float x) { return std::sin(x); }
 inline float __cosf(float x) { return std::cos(x); }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,10 @@ from ncu_assist.spec_file import read_kernel
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 HEADER = Path(__file__).parent / "emulation.h"
+WARPS = Path(__file__).parent / "emulation_warps.h"
+LOCAL_INCLUDE = re.compile(r'#include "(\w+\.cuh)"\n')
+# Some of emulation_warps.h's own: what a cluster does is not compiled from PTX on the host.
+CLUSTER = re.compile(r"#if HAS_CLUSTERS\n__device__ inline int rank_in_cluster.*?#endif\n", re.DOTALL)
 LAUNCH = re.compile(r"(\S+)<<<(.+), (.+), 0, stream>>>\(")
 INCLUDED_FROM = re.compile(r'-I"?([^"\s]+)')
 _built: dict[str, Path] = {}  # by code: several tests look at the same version
@@ -40,6 +45,38 @@ def load_for_host(kernel: Kernel, version: Version, folder: Path, **constants: i
     return load_launcher(compiled_for_host(code, folder / version.name, source_files(version.path)), kernel)
 
 
+def load_with_warps(
+    kernel: Kernel, version: Version, folder: Path, faults: dict[str, str] | None = None, **constants: int
+) -> Call:
+    """Return a version whose lanes exchange registers, or whose blocks are clusters, as ``load_for_host`` does.
+
+    ``faults`` are changes to its code, right to wrong, that a test has to find.
+    """
+    written = folder / version.path.name
+    written.write_text(f'#include "{WARPS}"\n{_with_includes(version.path, faults or {})}', encoding="utf-8")
+    return load_for_host(kernel, replace(version, path=written), folder, **constants)
+
+
+def _with_includes(path: Path, faults: dict[str, str]) -> str:
+    """A version with what it includes in place, as files of a kernel folder are found in no other."""
+    seen: set[str] = set()
+
+    def included(found: re.Match[str]) -> str:
+        if found[1] in seen:
+            return ""
+        seen.add(found[1])
+        return text((path.parent / found[1]).read_text(encoding="utf-8"))
+
+    def text(code: str) -> str:
+        return LOCAL_INCLUDE.sub(included, code.replace("#pragma once\n", ""))
+
+    code = CLUSTER.sub("", text(path.read_text(encoding="utf-8")))
+    for right, wrong in faults.items():
+        assert right in code, right
+        code = code.replace(right, wrong)
+    return code
+
+
 def compiled_for_host(code: str, stem: Path, sources: tuple[Path, ...]) -> Path:
     """Return code as a shared object of the host; the same code is compiled once. Skips as ``load_for_host`` does."""
     if code not in _built:
@@ -57,7 +94,7 @@ def problem(kernel: Kernel, dtype: str, **integers: int) -> Any:
 def versions(name: str, suffix: str = ".cu") -> list[Version]:
     """Return the versions of a kernel in one language, without those that launch through a library."""
     found = [v for v in read_kernel(KERNELS / name).versions if v.path.suffix == suffix]
-    return [v for v in found if suffix != ".cu" or "<<<" in v.path.read_text(encoding="utf-8")]
+    return [v for v in found if suffix != ".cu" or any("<<<" in f.read_text("utf-8") for f in source_files(v.path))]
 
 
 def _compiled(code: str, stem: Path, sources: tuple[Path, ...]) -> Path:

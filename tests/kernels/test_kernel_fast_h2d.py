@@ -230,8 +230,17 @@ def test_bulk_copies_on_other_sms_and_slots(blocks: int, slots: int, tmp_path: P
     assert check(call, _problem((1000, 1000, 656, 1, 32)), (1, 2), 0).reason == ""
 
 
-def test_lanes_stand_on_lines_wherever_the_table_starts(tmp_path: Path) -> None:
-    call = _load(KERNEL.version("v6"), tmp_path)
+@pytest.mark.parametrize("tokens", [1, 63, 64, 65, 191, 192, 193, 400])
+@pytest.mark.parametrize(("blocks", "at_once"), [(2, 3), (1, 1), (3, 2)])
+def test_warps_turn_until_the_tokens_end(tokens: int, blocks: int, at_once: int, tmp_path: Path) -> None:
+    """Two blocks of 32 warps have 192 tokens under way, three each."""
+    call = _load(KERNEL.version("v11"), tmp_path, BLOCKS=blocks, TOKENS=at_once)
+    assert check(call, _problem((tokens, 500, 144, 1, 32)), (1, 2), 0).reason == ""
+
+
+@pytest.mark.parametrize("version", ["v6", "v11"])
+def test_lanes_stand_on_lines_wherever_the_table_starts(version: str, tmp_path: Path) -> None:
+    call = _load(KERNEL.version(version), tmp_path)
     one = _problem(USUAL)
     table, *indices = one.inputs(1)
     for shift in range(0, 128, 16):
@@ -253,6 +262,8 @@ def test_what_a_version_cannot_serve_is_refused(version: Version, tmp_path: Path
         bad += [{"grid": 0}, {"block": 0}, {"block": 48}, {"block": 2048}]
     if version.short == "v10":
         bad.append({"token_bytes": 3520})
+    if version.short == "v11":
+        bad += [{"tokens": 1 << 31}, {"rows": 1 << 31}]
     for changed in bad:
         with pytest.raises(RuntimeError, match="returned"):
             call(inputs, outputs, {**one.workload.integers, **changed})
@@ -304,4 +315,4 @@ def test_any_limited_grid_on_a_gpu(tmp_path: Path) -> None:
 def test_a_table_beyond_two_gigabytes_on_a_gpu(tmp_path: Path) -> None:
     shape = (5000, 3_400_000, 656, 32, 256)
     assert shape[1] * shape[2] > 1 << 31
-    _on_gpu(tmp_path, [shape], ("v4", "v6", "v9", "v10"))
+    _on_gpu(tmp_path, [shape], ("v4", "v6", "v9", "v10", "v11"))

@@ -26,14 +26,29 @@ ROPE = ({"width": 4, "dtype": "float32"}, {"width": 2, "dtype": "bfloat16"})
 FAR = {"first_position": (1 << 20) - 100, "theta": 500_000}
 NEAR = {"first_position": 0, "theta": 10_000}
 ELEMENTS = (0, 1, 31, 1_000_003, (1 << 26) + 4099)
+# rows, cols; rows of infinities, of NaN, of huge and of equal values among them
+ROWS = ((0, 7), (5, 1), (1, 7), (70_001, 33), (99, 257), (35, 1023), (35, 4099), (3, 8195), (35, 33_001), (35, 70_001))
+DROPOUT = ({"width": 4, "keep": 58982, "dtype": "float32"}, {"width": 2, "keep": 32768, "dtype": "bfloat16"})
+NORMALIZED = ((0, 7), (99, 257), (70_001, 33), (515, 1000), (35, 5000), (35, 8196), (9, 33_001), (9, 140_000))
 MADE: dict[str, list[dict[str, object]]] = {
+    "add_relu": [{"n": n, "dtype": "float32"} for n in ELEMENTS],
     "elementwise_add": [{**kind, "n": n} for kind in ADD for n in (*ELEMENTS, 5_000_011)],
+    "fusion_limit": [
+        {"windows": windows, "channels": channels, "samples": samples, "dtype": "float32"}
+        for channels in (8, 16, 32)
+        for windows, samples in ((0, 64), (1, 2), (3, 33), (61, 1001), (515, 1028))
+    ],
+    "layernorm_dropout_residual": [
+        {**kind, "rows": rows, "cols": cols} for kind in DROPOUT for rows, cols in NORMALIZED
+    ],
+    "mul_add_sigmoid": [{"n": n, "dtype": "float32"} for n in ELEMENTS],
     "rope": [
         {**kind, **place, "heads": heads, "seq": seq, "dim": dim}
         for kind in ROPE
         for place in (NEAR, FAR)
         for heads, seq, dim in ((0, 5, 128), (1, 1, 64), (37, 101, 96), (5, 4099, 256))
     ],
+    "softmax": [{"rows": rows, "cols": cols, "planted": 1, "dtype": "float32"} for rows, cols in ROWS],
 }
 SWEEP = [{**ADD[1], "n": 1_000_003, "block": block} for block in (32, 64, 128, 512, 1024)]
 

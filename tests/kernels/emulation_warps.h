@@ -1,0 +1,168 @@
+// Adds to emulation.h what kernels with warps and clusters need. A block is a thread of the host, whose thread-local
+// statics are its shared memory; a thread of the block is a fiber, so that hundreds of them can meet at every
+// shuffle. The blocks of a cluster run at the same time.
+#pragma once
+#include "emulation.h"
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+#include <ucontext.h>
+
+#undef __shared__
+#define __shared__ static thread_local
+#define __syncthreads() meet(block_door, blockDim.x)
+#define __syncwarp() meet(warp_doors[threadIdx.x / LANES_A_WARP], LANES_A_WARP)
+#define emulated(kernel, grid, block) on_fibers(kernel, grid, block, 1)
+#define cudaLaunchKernelEx launched_with_attributes
+#define cudaGetDevice(device) (*(device) = 0, cudaSuccess)
+#define cudaDeviceGetAttribute(value, name, device) (*(value) = 9, cudaSuccess)
+
+constexpr unsigned LANES_A_WARP = 32, STACK_BYTES = 1 << 16;
+
+// The last of those expected opens it for all.
+struct Door {
+    std::atomic<unsigned> come{0}, opened{0};
+    template <typename Before = void (*)()>
+    void arrive(unsigned expected, Before before_it_opens = [] {}) {
+        if (++come != expected) return;
+        before_it_opens();
+        come = 0;
+        ++opened;
+    }
+};
+
+struct Fiber {
+    ucontext_t context;
+    std::unique_ptr<char[]> stack{new char[STACK_BYTES]};
+    bool done = false;
+    unsigned met_in_cluster = 0;
+};
+
+struct Cluster {
+    explicit Cluster(unsigned size) : size(size), anchors(size), ended(size) {}
+    unsigned size;
+    Door door, end;
+    std::vector<char*> anchors;
+    std::vector<std::atomic<bool>> ended;
+    std::mutex mutex;
+    std::vector<std::function<void()>> writes;  // to be seen once all have arrived, and no sooner
+    void settle() {
+        for (const auto& write : writes) write();
+        writes.clear();
+    }
+};
+
+static thread_local Fiber* running;
+static thread_local ucontext_t scheduler;
+static thread_local Door block_door, warp_doors[LANES_A_WARP];
+static thread_local double exchanged[LANES_A_WARP * LANES_A_WARP];
+static thread_local Cluster* cluster;
+static thread_local char anchor;  // thread-local statics lie at the same distance from it in every thread
+static std::function<void()> fiber_body;
+
+inline void let_others_run() { swapcontext(&running->context, &scheduler); }
+
+inline void meet(Door& door, unsigned expected) {
+    const unsigned before = door.opened;
+    door.arrive(expected);
+    while (door.opened == before) let_others_run();
+}
+
+template <typename T>
+T __shfl_xor_sync(unsigned, T value, int mask) {
+    static_assert(sizeof(T) <= sizeof(double), "does not fit");
+    std::memcpy(exchanged + threadIdx.x, &value, sizeof(T));
+    __syncwarp();
+    std::memcpy(&value, exchanged + (threadIdx.x ^ mask), sizeof(T));
+    __syncwarp();
+    return value;
+}
+
+template <typename T>
+T __shfl_sync(unsigned, T value, int from, int width = LANES_A_WARP) {
+    static_assert(sizeof(T) <= sizeof(double), "does not fit");
+    std::memcpy(exchanged + threadIdx.x, &value, sizeof(T));
+    __syncwarp();
+    std::memcpy(&value, exchanged + (threadIdx.x / width * width + from), sizeof(T));
+    __syncwarp();
+    return value;
+}
+
+inline int rank_in_cluster() { return blockIdx.x % cluster->size; }
+inline void arrive_in_cluster() {
+    cluster->door.arrive(cluster->size * blockDim.x, [] { cluster->settle(); });
+}
+inline void await_cluster() {
+    while (cluster->door.opened == running->met_in_cluster) let_others_run();
+    ++running->met_in_cluster;
+}
+
+// What a real one would break on spoils this block instead: the other may not have started, or has ended.
+template <typename T>
+void write_to(int rank, T* here, T value) {
+    if (running->met_in_cluster == 0 || cluster->ended[rank]) {
+        std::memset(static_cast<void*>(here), 0xff, sizeof(T));
+        return;
+    }
+    char* there = cluster->anchors[rank] + (reinterpret_cast<char*>(here) - &anchor);
+    const std::lock_guard<std::mutex> lock(cluster->mutex);
+    cluster->writes.push_back([=] { *reinterpret_cast<T*>(there) = value; });
+}
+
+inline void run_fiber() {
+    fiber_body();
+    running->done = true;
+    let_others_run();
+}
+
+inline void run_block(Cluster* mine, uint3 block) {
+    cluster = mine;
+    blockIdx = block;
+    mine->anchors[rank_in_cluster()] = &anchor;
+    std::vector<Fiber> fibers(blockDim.x);
+    for (Fiber& fiber : fibers) {
+        getcontext(&fiber.context);
+        fiber.context.uc_stack.ss_sp = fiber.stack.get();
+        fiber.context.uc_stack.ss_size = STACK_BYTES;
+        makecontext(&fiber.context, run_fiber, 0);
+    }
+    for (unsigned left = blockDim.x; left > 0;) {
+        for (unsigned i = 0; i < blockDim.x; ++i) {
+            running = &fibers[i];
+            if (running->done) continue;
+            threadIdx = {i, 0, 0};
+            swapcontext(&scheduler, &running->context);
+            left -= running->done;
+        }
+        std::this_thread::yield();  // other blocks of the cluster
+    }
+    mine->ended[rank_in_cluster()] = true;
+    mine->end.arrive(mine->size);
+    while (mine->end.opened == 0) std::this_thread::yield();  // its memory may still be written to
+}
+
+template <typename... A>
+auto on_fibers(void (*kernel)(A...), dim3 grid, dim3 block, unsigned cluster_size) {
+    return [=](A... arguments) {
+        gridDim = grid;
+        blockDim = block;
+        fiber_body = [=] { kernel(arguments...); };
+        for (unsigned x = 0; x < grid.x; x += cluster_size) {
+            Cluster one(cluster_size);
+            std::vector<std::thread> blocks;
+            for (unsigned i = 0; i < cluster_size; ++i) blocks.emplace_back(run_block, &one, uint3{x + i, 0, 0});
+            for (std::thread& thread : blocks) thread.join();
+        }
+    };
+}
+
+template <typename... A, typename... B>
+cudaError_t launched_with_attributes(const cudaLaunchConfig_t* config, void (*kernel)(A...), B... arguments) {
+    const unsigned size = config->numAttrs ? config->attrs->val.clusterDim.x : 1;
+    if (config->gridDim.x % size) return cudaErrorInvalidConfiguration;
+    on_fibers(kernel, config->gridDim, config->blockDim, size)(arguments...);
+    return cudaSuccess;
+}
