@@ -1,23 +1,29 @@
-"""How few SMs fill the link: a project with a version a grid of v6's code, and a number of SMs and slots of v10's.
+"""How few SMs fill the link: a project with a version a grid of v6's code, a number of SMs and slots of v10's, of SMs
+and tokens a warp of v11's.
 
-usage: python benchmarks/fast_h2d_sms.py FOLDER (from the project's root)
+usage: python benchmarks/fast_h2d_sms.py FOLDER            (from the project's root)
+       python benchmarks/fast_h2d_sms.py --points BENCH.json
 
-`ncu-assist bench fast_h2d` in FOLDER interleaves them in one bench. Pieces are v10 with each token fetched in two
-copies, to the next line of 128 bytes and from there: whether bulk copies ask for whole lines by themselves.
+`ncu-assist bench fast_h2d --workload t256k --json` in FOLDER interleaves them in one bench; `--points` prints what of
+it is kept. Pieces are v10 with each token fetched in two copies, to the next line of 128 bytes and from there: whether
+bulk copies ask for whole lines by themselves.
 """
 
 from __future__ import annotations
 
-import re
-import shutil
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-SOURCE = Path("kernels/fast_h2d")
+from variants import changed, source, with_constants, write_project
+
+KERNEL = "fast_h2d"
 GRIDS = ((1, 1024), (2, 1024), (4, 1024), (8, 1024), (32, 256))  # blocks, threads
 RINGS = (*((sms, 2, 160) for sms in (1, 2, 3, 4, 5, 6, 8, 12, 16)), (1, 2, 32), (8, 2, 64))  # SMs, slots, threads
 IN_PIECES = ((1, 2, 160), (8, 2, 160))
+AT_ONCE = ((1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3), (3, 3), (4, 2), (4, 3), (8, 1), (8, 2))  # SMs, tokens a warp
 RING = ("BLOCKS", "SLOTS", "MOST_THREADS")
 GRID_IN = r"long long grid,\s+long long block, cudaStream_t stream\) \{"
 PIECES = """
@@ -38,34 +44,43 @@ __device__ inline void fetch_pieces(unsigned char* shared, const unsigned char* 
 """
 
 
-def main(root: Path) -> None:
-    """Write the project; a folder that is there is replaced."""
-    folder = root / "kernels" / "fast_h2d"
-    shutil.rmtree(root, ignore_errors=True)
-    folder.mkdir(parents=True)
-    (root / "pyproject.toml").write_text("[tool.ncu-assist]\nrounds = 40\n", encoding="utf-8")
-    for name in ("reference.py", "bulk_copy.cuh", "kernel.toml"):
-        shutil.copy(SOURCE / name, folder)
-    for number, (name, code) in enumerate(_versions()):
-        (folder / f"v{number}_{name}.cu").write_text(code, encoding="utf-8")
+def points(bench: Path) -> str:
+    """Return the medians of a bench of such a project, as JSON."""
+    versions = json.loads(bench.read_text(encoding="utf-8"))["versions"]
+    (workload,) = {one["name"] for version in versions for one in version["workloads"]}
+    first = versions[0]["workloads"][0]
+    kept = {
+        "gpu": versions[0]["device"]["name"],
+        "kernel": versions[0]["kernel"],
+        "workload": workload,
+        "samples": first["timing"]["samples"],
+        "copy_engine_us": round(first["timing"]["link_ns"] / 1e3, 1),
+        "points": [_point(version) for version in versions],
+    }
+    return json.dumps(kept, indent=1) + "\n"
+
+
+def _point(version: dict[str, Any]) -> dict[str, Any]:
+    (one,) = version["workloads"]
+    median_ns = one["timing"]["median_ns"]
+    code = version["version"].partition("_")[2]
+    rate = round(one["host_bytes"] / median_ns, 2)
+    return {"code": code, "median_us": round(median_ns / 1e3, 1), "gigabytes_per_second": rate}
 
 
 def _versions() -> Iterator[tuple[str, str]]:
-    lines, bulk = _source("line_aligned"), _source("bulk_copies")
+    lines, bulk, at_once = (source(KERNEL, idea) for idea in ("line_aligned", "bulk_copies", "tokens_at_once"))
     for grid, block in GRIDS:
         fixed = f"long long, long long, cudaStream_t stream) {{\n    const long long grid = {grid}, block = {block};"
-        yield f"lines_{grid}x{block}", _changed(GRID_IN, fixed, lines)
+        yield f"lines_{grid}x{block}", changed(GRID_IN, fixed, lines)
     for ring in RINGS:
         yield f"bulk_{_name(ring)}", _with_ring(bulk, ring)
-    pieces = _changed(r"\bfetch\(", "fetch_pieces(", bulk, 2)
+    pieces = changed(r"\bfetch\(", "fetch_pieces(", bulk, 2)
     pieces = pieces.replace("constexpr int BLOCKS", f"{PIECES}constexpr int BLOCKS")
     for ring in IN_PIECES:
         yield f"pieces_{_name(ring)}", _with_ring(pieces, ring)
-
-
-def _source(idea: str) -> str:
-    (path,) = SOURCE.glob(f"v*_{idea}.cu")
-    return path.read_text(encoding="utf-8")
+    for sms, tokens in AT_ONCE:
+        yield f"at_once_{sms}sm_{tokens}", with_constants(at_once, {"BLOCKS": sms, "TOKENS": tokens})
 
 
 def _name(ring: tuple[int, int, int]) -> str:
@@ -73,16 +88,11 @@ def _name(ring: tuple[int, int, int]) -> str:
 
 
 def _with_ring(code: str, ring: tuple[int, int, int]) -> str:
-    for name, value in zip(RING, ring, strict=True):
-        code = _changed(rf"(constexpr int {name} = )\d+", rf"\g<1>{value}", code)
-    return code
-
-
-def _changed(pattern: str, text: str, code: str, times: int = 1) -> str:
-    code, found = re.subn(pattern, text, code)
-    assert found == times, (pattern, found)
-    return code
+    return with_constants(code, dict(zip(RING, ring, strict=True)))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    if sys.argv[1] == "--points":
+        sys.stdout.write(points(Path(sys.argv[2])))
+    else:
+        write_project(Path(sys.argv[1]), KERNEL, _versions(), ("bulk_copy.cuh",), "rounds = 40\n")

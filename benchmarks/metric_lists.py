@@ -27,9 +27,10 @@ TARGET = Path(__file__).parent.parent / "ncu_assist" / "ncu" / "data"
 COLLECTIONS = {"profiling": "query", "launch": "querylaunch", "source": "querysource"}
 ROW = re.compile(r"^(\S+)\s+(Counter|Ratio|Throughput)\s")
 TYPE_WIDTH, UNIT_WIDTH = 16, 16  # of ncu's columns, the blank between them included
-# What a report holds beside metrics of the kernel: facts of the device and the machine, samplers, scratch values.
+# What a report holds beside metrics of the kernel: facts of the device and the machine, samplers, scratch values. The
+# link of the GPU stays: the share of it that a kernel fills is a metric.
 OTHER = re.compile(
-    r"^(device__|numa__|nvlink__|c2clink__|profiler__|breakdown:|group:|pmsampling:|derived_temp)|Triage"
+    r"^(device__(?!attribute_gpu_pci_ext_gpu_link_)|numa__|nvlink__|c2clink__|profiler__|breakdown:|group:|pmsampling:|derived_temp)|Triage"
 )
 
 Row = tuple[str, str, str, str]  # name, kind, unit, collection

@@ -1,11 +1,12 @@
 """Build the fault gallery, time every case, and record its reports under ncu, small and blanked.
 
-usage: python benchmarks/record_gallery.py OUT [--half blind]
+usage: python benchmarks/record_gallery.py OUT [--half blind | --source FILE]
 
 OUT gets ``times.json`` first, then one report a source file, each as soon as it is done; a run that is cut keeps what
 it has, and a second one with the same OUT goes on with the rest. It needs nvcc, ncu and the GPU that the table's sizes
 were chosen for, and takes about five minutes. ``--half blind`` builds and records the blind part instead, which has
-files of its own: ``times_blind.json`` and reports whose names begin with ``gallery_blind``.
+files of its own: ``times_blind.json`` and reports whose names begin with ``gallery_blind``. ``--source link.cu``
+records the cases of one file, new ones say, and puts their times among those that ``times.json`` of OUT has already.
 """
 
 from __future__ import annotations
@@ -39,15 +40,17 @@ from gallery.table import FOLDER, Case, Part, cases  # noqa: E402
 FLAGS = ("-O3", "-lineinfo", "-arch=sm_90a", "-std=c++17")
 OPTIONS = ProfileOptions(nvtx_include="gallery/")
 CULPRIT = re.compile(r"^(\w+) \(line", re.MULTILINE)  # how the program names the case that failed
+ROW = re.compile(r'^(?=\{"name": "(\w+)")(\{.*\}),?$', re.MULTILINE)  # of the times that the program prints
 MOST_BYTES = 16 << 20  # of one file
 SECONDS_A_LAUNCH, START_SECONDS = 8.0, 120.0  # measured 1.7 s a launch; a limit, not an estimate
 LAUNCHES_A_REPORT = 26  # a report is lost as a whole when time runs out
 
 
-def main(out: Path, part: Part = "main") -> int:
+def main(out: Path, part: Part = "main", source: str | None = None) -> int:
     out.mkdir(parents=True, exist_ok=True)
-    table, model = cases(part), query_gpus().gpus[0].name.split()[1].lower()  # NVIDIA H200 -> h200
-    program = build(Path(tempfile.mkdtemp(prefix="gallery-")), part)
+    table = tuple(case for case in cases(part) if source in (None, case.source))
+    model = query_gpus().gpus[0].name.split()[1].lower()  # NVIDIA H200 -> h200
+    program = build(Path(tempfile.mkdtemp(prefix="gallery-")), table)
     failed = time_cases(program, out / ("times.json" if part == "main" else f"times_{part}.json"), table)
     good = [not failed]
     with ThreadPoolExecutor(max_workers=2) as packers:  # blanking and packing one report while ncu writes the next
@@ -62,10 +65,10 @@ def main(out: Path, part: Part = "main") -> int:
     return 0 if all(good) else 1
 
 
-def build(folder: Path, part: Part = "main") -> Path:
-    """Translate a part's sources side by side; return the program. Raises RuntimeError with the compiler's words."""
+def build(folder: Path, table: Sequence[Case]) -> Path:
+    """Translate the sources of cases side by side; return the program. RuntimeError has the compiler's words."""
     nvcc = find_nvcc()
-    sources = [FOLDER / "main.cu", *sorted({FOLDER / case.source for case in cases(part)})]
+    sources = [FOLDER / "main.cu", *sorted({FOLDER / case.source for case in table})]
     objects = [folder / f"{source.stem}.o" for source in sources]
     argvs = [[str(nvcc.path), *FLAGS, "-c", str(s), "-o", str(o)] for s, o in zip(sources, objects, strict=True)]
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as workers:
@@ -77,7 +80,7 @@ def build(folder: Path, part: Part = "main") -> Path:
 
 
 def time_cases(program: Path, target: Path, table: Sequence[Case]) -> frozenset[str]:
-    """Write what ``gallery --time`` prints, and return the cases that failed; wrong results are told.
+    """Write what ``gallery --time`` prints among what is there, and return the cases that failed; tell wrong results.
 
     A case that ends the program is left out and the others are timed again.
     """
@@ -90,12 +93,19 @@ def time_cases(program: Path, target: Path, table: Sequence[Case]) -> frozenset[
             break
         say(f"FAILED: {done.stderr.strip()[-300:]}")
         failed.add(culprit.group(1))
-    target.write_text(done.stdout)
+    target.write_text(merged(target.read_text() if target.exists() else "", done.stdout))
     say(f"timed, exit code {done.exit_code}, {done.seconds:.0f} s {done.stderr.strip()[-300:]}")
     wrong = [row for row in _rows(done.stdout) if not row["sound"] or row["agrees"] is False]
     for row in wrong:
         say(f"WRONG RESULT: {row}")
     return frozenset(failed)
+
+
+def merged(before: str, printed: str) -> str:
+    """Return the rows of two lists, each printed a row a line; of a case that both have the second's."""
+    old, new = (dict(ROW.findall(text)) for text in (before, printed))
+    rows = {**{name: row for name, row in old.items() if name not in new}, **new}
+    return "[\n" + ",\n".join(rows.values()) + "\n]\n" if old.keys() - new else printed
 
 
 def _rows(printed: str) -> list[dict[str, Any]]:
@@ -176,6 +186,8 @@ def _must(argv: list[str]) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--half", choices=("blind",))
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument("--half", choices=("blind",))
+    only.add_argument("--source", choices=sorted({case.source for case in cases()}))
     asked = parser.parse_args()
-    sys.exit(main(asked.out.resolve(), asked.half or "main"))
+    sys.exit(main(asked.out.resolve(), asked.half or "main", asked.source))

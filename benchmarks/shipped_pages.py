@@ -16,6 +16,7 @@ from ncu_assist.pipeline.pages.ladder import kernel_ladder
 from ncu_assist.pipeline.pages.writing import Pages
 from ncu_assist.project import find_project
 from ncu_assist.spec_file import kernel_names
+from ncu_assist.store import Store
 
 STORY = "lightning_decode"
 
@@ -23,7 +24,8 @@ STORY = "lightning_decode"
 def main() -> None:
     """Write them, without what `report` wrote of the other kernels before."""
     project = find_project(Path.cwd())
-    others = [name for name in kernel_names(project) if name != STORY]
+    recorded = {stored.run.kernel for stored in Store(project.reports).runs()}
+    others = [name for name in kernel_names(project) if name != STORY and name in recorded]
     for path in (page for name in others for page in (project.reports / name).glob("*/**/*.html")):
         path.unlink()
     for name in others:
