@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from ncu_assist.ceilings import Floor
 from ncu_assist.diff import Diff
 from ncu_assist.drafts import StoredDraft
 from ncu_assist.drafts.records import Draft
@@ -75,6 +76,7 @@ class Standing:
     were stored last before this version was first measured, None where there is none. ``judged`` is what the rules say
     now of a run that keeps no findings, on the workload whose times are shown. ``before`` is the version compared with
     on it, None for that of the step: not every version serves every workload. ``served`` is whether this one does.
+    ``floor`` is the least time that the workload can take on the GPU of ``run``, None where no rate of it is known.
     """
 
     workload: str | None
@@ -84,6 +86,7 @@ class Standing:
     judged: Judged | None = field(default=None, repr=False)
     before: str | None = None
     served: bool = True
+    floor: Floor | None = None
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,7 @@ class Step:
 
     That is on the workload shown, or, for a version that does not serve it, on the first that it does.
     ``missing`` says why nothing of it is shown; it is empty for a version that was measured as its source is now.
-    ``dtypes`` are those that it serves, empty for all.
+    ``dtypes`` are those that it serves, empty for all. ``is_peer``: it is a library's or a framework's own.
     """
 
     version: str
@@ -100,6 +103,7 @@ class Step:
     standings: tuple[Standing, ...]  # one a workload of the history
     missing: str = ""
     dtypes: tuple[str, ...] = ()
+    is_peer: bool = False
 
 
 @dataclass(frozen=True)

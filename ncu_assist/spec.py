@@ -17,6 +17,7 @@ VERSION_FILE = re.compile(r"v(\d+)_(\w+)\.(cu|py)")
 # Within a line: \s would take the square of a file of blank lines, and a draft may be one.
 DTYPES_LINE = re.compile(r"^[ \t]*(?://|#|\*)?[ \t]*dtypes:[ \t]*(.+)$", re.MULTILINE)
 # In the first comment only, where prose may stand before and after.
+PEER = "Baseline"  # what the first comment of a version starts with that is a library's or a framework's
 PACKAGES_LINE = re.compile(r"^[ \t]*packages:[ \t]*(.+)$", re.MULTILINE)
 DRAWS_LINE = re.compile(r"^[ \t]*draws: its own[ \t]*$", re.MULTILINE)
 HEADER_COMMENT = {
@@ -81,6 +82,7 @@ class Version:
     dtypes: tuple[str, ...]  # empty: every dtype of the kernel
     packages: tuple[str, ...] = ()  # that it cannot run without, by the names that Python imports
     draws_own: bool = False  # random numbers of another generator than the reference's
+    is_peer: bool = False  # of a library or framework: the steps are held against it
 
     @property
     def short(self) -> str:
@@ -245,7 +247,8 @@ def discover_versions(folder: Path) -> tuple[Version, ...]:
 
 def _version(number: int, path: Path) -> Version:
     said = header_comment(path.read_bytes(), path.suffix)
-    return Version(number, path.stem, path, _dtypes(path), _packages(path, said), bool(DRAWS_LINE.search(said)))
+    draws_own = bool(DRAWS_LINE.search(said))
+    return Version(number, path.stem, path, _dtypes(path), _packages(path, said), draws_own, said.startswith(PEER))
 
 
 def _free_number(folder: Path) -> int:

@@ -1,4 +1,4 @@
-# Changes: the same through torch.compile: one Triton kernel, statistics in one pass over the row, then a second read.
+# Baseline: the same through torch.compile: one Triton kernel, statistics in one pass over the row, then a second read.
 # draws: its own
 #
 # expected: at c4k three passes, since L1 and L2 serve the second read; but a call of Philox for every element, of whose

@@ -1,4 +1,4 @@
-# Changes: the library's own fusion of two of the three steps, a * b + c in one launch.
+# Baseline: the library's own fusion of two of the three steps, a * b + c in one launch.
 #
 # expected: `redundant-traffic` over two launches, 24 bytes an element where 16 would do. 0.67 of the copy at n26, 1.33
 #   times v0.

@@ -1,4 +1,4 @@
-# Changes: softmax through torch.compile, which writes a Triton kernel a size: statistics in one pass, then a second
+# Baseline: softmax through torch.compile, which writes a Triton kernel a size: statistics in one pass, then a second
 #   read.
 #
 # expected: at c4k the second read is served by L1 and L2, 0.8 to 0.95 of the copy. At c64k it comes from DRAM:

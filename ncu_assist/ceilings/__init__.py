@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ncu_assist.ceilings.chips import ChipFacts, bytes_in_flight, chip_facts
+from ncu_assist.ceilings.floor import Floor, floor_of
 from ncu_assist.ceilings.interpolation import dram_ceiling
 from ncu_assist.ceilings.lookup import ceilings_of
 from ncu_assist.ceilings.records import Ceiling, Ceilings, Conditions, Point, Rate, Spread, Stage
@@ -13,6 +14,7 @@ __all__ = [
     "Ceilings",
     "ChipFacts",
     "Conditions",
+    "Floor",
     "Point",
     "Rate",
     "Spread",
@@ -23,6 +25,7 @@ __all__ = [
     "decode",
     "dram_ceiling",
     "encode",
+    "floor_of",
     "path_of",
     "save",
     "shipped",

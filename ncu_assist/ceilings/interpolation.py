@@ -56,9 +56,8 @@ def dram_ceiling(
     low = next((p for p in reversed(places) if p.share <= share + SAME_SHARE), places[0])
     high = next((p for p in places if p.share >= share - SAME_SHARE), places[-1])
     reasons = [*_outside_mixes(places, share), *[words for words in (low.assumed, high.assumed) if words][:1]]
-    where = "this GPU" if ceilings.origin == "live" else f"another {ceilings.device.name}"
     rate = _between(low, high, share)
-    return Ceiling(rate, bool(reasons), "; ".join([f"measured on {where} under {under}", *reasons]))
+    return Ceiling(rate, bool(reasons), "; ".join([f"measured on {ceilings.where} under {under}", *reasons]))
 
 
 def dram_curves(ceilings: Ceilings, under: Under, counted: bool = False) -> list[Curve]:

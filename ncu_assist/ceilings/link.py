@@ -17,9 +17,8 @@ def link_ceiling(ceilings: Ceilings | None) -> Ceiling | None:
     points = [point for point in ceilings.link if point.name == COPY_ENGINE] if ceilings else []
     if ceilings is None or not points:
         return None
-    live = ceilings.origin == "live"
-    where = "this GPU" if live else f"another {ceilings.device.name}"
-    return Ceiling(max(point.bytes_per_second for point in points), not live, f"measured on {where}")
+    rate = max(point.bytes_per_second for point in points)
+    return Ceiling(rate, ceilings.origin != "live", f"measured on {ceilings.where}")
 
 
 def most_requests(ceilings: Ceilings | None) -> float | None:

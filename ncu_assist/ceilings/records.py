@@ -107,6 +107,11 @@ class Ceilings:
     schema: str = SCHEMA
     digest: str = ""  # over this record without the digest itself
 
+    @property
+    def where(self) -> str:
+        """Which GPU was measured, as seen from the one that they are asked for."""
+        return "this GPU" if self.origin == "live" else f"another {self.device.name}"
+
     def rate(self, kind: str, name: str, source: Under) -> Rate | None:
         """Return what a pipe reached, None where it was not measured."""
         return next((r for r in self.rates if (r.kind, r.name, r.source) == (kind, name, source)), None)

@@ -10,6 +10,7 @@ from ncu_assist.diff.by_time import verdict_by_time
 from ncu_assist.diff.timing import Samples, common_bench, is_timed
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.outcome import History, Standing, Step
+from ncu_assist.pipeline.floors import Floors
 from ncu_assist.pipeline.judging import judged_now
 from ncu_assist.pipeline.sweeps import sweeps_of
 from ncu_assist.project import Project
@@ -34,6 +35,7 @@ class _Known:
     missing: str = ""
     dtypes: tuple[str, ...] = ()
     unserved: tuple[str, ...] = ()
+    is_peer: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,8 @@ def history_of(project: Project, store: Store, name: str, workload: str | None =
     measured = _measured(plan)
     chosen = measured if workload in (None, ALL) else (_named(name, workload, plan, measured),)
     shown = _shown(plan, chosen)
-    steps = tuple(_judged(step, shown, store) for step in _steps(plan.versions, chosen, shown))
+    floors = Floors(store.reports)
+    steps = tuple(_judged(step, shown, floors) for step in _steps(plan.versions, chosen, shown))
     if plan.kernel is None:
         return History(name, chosen, shown, steps)
     only = {one.name: one.versions for one in plan.kernel.workloads if one.versions and one.name in chosen}
@@ -80,7 +83,8 @@ def _as_now(store: Store, kernel: Kernel, version: Version) -> _Known:
     runs, now = live_first(store.runs(kernel.name, version.name)), source_sha256(version.path)
     matching = tuple(stored for stored in runs if stored.run.source_sha256 == now)
     missing = "" if matching else _why_missing(store, kernel.name, version, runs)
-    return _Known(version.name, matching, missing, version.dtypes, unserved(version, kernel.workloads))
+    apart = unserved(version, kernel.workloads)
+    return _Known(version.name, matching, missing, version.dtypes, apart, version.is_peer)
 
 
 def _why_missing(store: Store, kernel: str, version: Version, runs: Sequence[StoredRun]) -> str:
@@ -142,7 +146,7 @@ def _steps(versions: tuple[_Known, ...], workloads: tuple[str | None, ...], show
     for known in versions:
         standings = tuple(_standing(last.get(workload), known, workload, samples) for workload in workloads)
         before = _before(standings, last, shown) if known.runs else None
-        yield Step(known.version, before, standings, known.missing, known.dtypes)
+        yield Step(known.version, before, standings, known.missing, known.dtypes, known.is_peer)
         last |= {one.workload: known for one in standings if one.run and is_timed(one.run.run, one.workload)}
 
 
@@ -165,13 +169,14 @@ def _standing(before: _Known | None, known: _Known, workload: str | None, sample
     return replace(compared, verdict=verdict_by_time(*pair, workload, samples))
 
 
-def _judged(step: Step, shown: str | None, store: Store) -> Step:
-    """Return a step with what the rules say now of the run shown, where it keeps no findings of that workload."""
-    standings = tuple(
-        replace(one, judged=judged_now(one.run, shown, store.reports)) if one.run and one.workload == shown else one
-        for one in step.standings
-    )
-    return replace(step, standings=standings)
+def _judged(step: Step, shown: str | None, floors: Floors) -> Step:
+    """Return a step with its floors, and what the rules say now of the run shown, where it keeps no findings of it."""
+    standings = (replace(one, floor=floors.of(one.run, one.workload)) if one.run else one for one in step.standings)
+    return replace(step, standings=tuple(_judged_one(one, shown, floors.reports) for one in standings))
+
+
+def _judged_one(one: Standing, shown: str | None, reports: Path) -> Standing:
+    return replace(one, judged=judged_now(one.run, shown, reports)) if one.run and one.workload == shown else one
 
 
 def _predicted(

@@ -1,9 +1,10 @@
-"""The floor of a workload in words: a device copy of its bytes, or the host link for what comes from the host."""
+"""The floor of a workload in words: what sets its least time, how far a version is from it, and what a copy takes."""
 
 from __future__ import annotations
 
-from ncu_assist.ceilings import Ceilings
-from ncu_assist.ceilings.link import link_ceiling
+from collections.abc import Iterator
+
+from ncu_assist.ceilings import Ceilings, Floor, floor_of
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Timing
 from ncu_assist.render.escape import one_line
@@ -11,35 +12,39 @@ from ncu_assist.render.facts import WorkloadRow
 from ncu_assist.render.l2_words import l2_words
 from ncu_assist.render.words import factor
 
-NS = 1e9
 UNMEASURED = "the rate of the host link was not measured: ncu-assist ceilings"
 
 
 def floor_words(row: WorkloadRow | None, ceilings: Ceilings | None) -> str:
-    """Return the floor and how far the version is from it; empty for what was not timed."""
+    """Return the floor and how far the version is from it; empty for what was not timed, or held against nothing."""
     if row is None or row.timing is None:
         return ""
+    floor, timing = floor_of(row.workload, ceilings), row.timing
+    first = [f"{floor_note(floor)}{_far(floor.ns / timing.median_ns)}"] if floor else list(_unknown(row))
+    return "; ".join([*first, *_beside(row, timing, far=floor is None)])
+
+
+def floor_note(floor: Floor) -> str:
+    """Return a floor and what it is by, e.g. ``250 µs, 1.07 GB at the 4.29 TB/s of DRAM (measured on this GPU)``."""
+    rate = f"{quantity(floor.per_second, f'{floor.unit}/s')} of {floor.bound}"
+    return f"{duration(floor.ns)}, {quantity(floor.amount, floor.unit)} at the {rate} ({one_line(floor.why)})"
+
+
+def _unknown(row: WorkloadRow) -> Iterator[str]:
     if row.workload.host_bytes is not None:
-        return _of_link(row.timing, row.workload.host_bytes, ceilings)
-    copy = row.timing.copy_ns
-    if not copy or not row.share_of_copy:
-        return ""
-    kept = l2_words(row)
-    return f"{duration(copy)}, a device copy of the same bytes{_far(row.share_of_copy)}{f'; {kept}' if kept else ''}"
+        yield f"not known for {quantity(row.workload.host_bytes, 'byte')} from the host; {UNMEASURED}"
 
 
-def _of_link(timing: Timing, host_bytes: int, ceilings: Ceilings | None) -> str:
-    """A device copy says nothing of bytes that cross the link: its rate is the floor, measured apart or beside."""
-    ceiling = link_ceiling(ceilings)
-    moved = f"{quantity(host_bytes, 'byte')} from the host"
-    engine = f"the copy engine takes {duration(timing.link_ns)} for them" if timing.link_ns else ""
-    if ceiling is None:
-        far = _far(timing.link_ns / timing.median_ns) if timing.link_ns else ""
-        return "; ".join(filter(None, [f"not known for {moved}", f"{engine}{far}" if engine else "", UNMEASURED]))
-    floor_ns = host_bytes / ceiling.bytes_per_second * NS
-    rate = f"{quantity(ceiling.bytes_per_second, 'byte/s')}, {one_line(ceiling.why)}"
-    said = f"{duration(floor_ns)}, {moved} at {rate}{_far(floor_ns / timing.median_ns)}"
-    return "; ".join(filter(None, [said, engine]))
+def _beside(row: WorkloadRow, timing: Timing, *, far: bool) -> Iterator[str]:
+    """Yield what was timed beside the version. A device copy says nothing of bytes that cross the link."""
+    if row.workload.host_bytes is not None:
+        if timing.link_ns:
+            taken = f"the copy engine takes {duration(timing.link_ns)} for them"
+            yield taken + (_far(timing.link_ns / timing.median_ns) if far else "")
+    elif timing.copy_ns and row.share_of_copy:
+        yield f"a device copy of the same bytes takes {duration(timing.copy_ns)}{_far(row.share_of_copy)}"
+        if kept := l2_words(row):
+            yield kept
 
 
 def _far(share: float) -> str:

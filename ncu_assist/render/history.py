@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from math import exp, log
 from pathlib import Path
 
+from ncu_assist.ceilings import Floor
 from ncu_assist.columns import Values
 from ncu_assist.diff import Bottleneck, bottleneck
 from ncu_assist.frame import Combined, combine_tables
@@ -40,6 +41,12 @@ class Cell:
     predicted: StoredRun | None = None  # the run of the version before that holds what was predicted of this one
     before: str | None = None
     served: bool = True  # whether the workload is for this version
+    floor: Floor | None = None  # the least time that the workload can take on the GPU of the run
+
+    @property
+    def facts(self) -> WorkloadFacts | None:
+        """What its run says of the workload."""
+        return self.stored.run.workload(self.workload) if self.stored and self.workload else None
 
     @property
     def share(self) -> float | None:
@@ -47,9 +54,21 @@ class Cell:
         return share(self.timing)
 
     @property
+    def share_of_floor(self) -> float | None:
+        """The least time that the workload can take over the median: 1 is at the floor."""
+        return self.floor.ns / self.timing.median_ns if self.floor and self.timing else None
+
+    def over(self, peer: Cell) -> float | None:
+        """Return the time of another version over this one's, of medians in one bench: 2 is twice as fast as it."""
+        own, other = self.timing, peer.timing
+        if own is None or other is None or own.bench_id != other.bench_id:
+            return None
+        return other.median_ns / own.median_ns
+
+    @property
     def in_l2(self) -> InL2 | None:
         """What of the workload's data fits in L2, as what a copy moves then does; None where DRAM has to move it."""
-        return in_l2(_facts(self), self.stored.run) if self.stored else None
+        return in_l2(self.facts, self.stored.run) if self.stored else None
 
     @property
     def time_ns(self) -> float | None:
@@ -79,6 +98,7 @@ class Rung:
     cells: tuple[Cell, ...]
     missing: str
     dtypes: tuple[str, ...] = ()
+    is_peer: bool = False  # a library's or a framework's own
 
     @property
     def compared(self) -> tuple[Cell, ...]:
@@ -207,14 +227,10 @@ def climb(history: History) -> Climb:
 def _swept(sweep: Sweep, workloads: tuple[str | None, ...], rungs: tuple[Rung, ...]) -> Swept:
     rung = next(one for one in rungs if one.version == sweep.version)
     points = tuple((value, rung.cells[workloads.index(name)]) for value, name in sweep.points)
-    facts = next((found for _, cell in points if cell.stored and (found := _facts(cell))), None)
+    facts = next((cell.facts for _, cell in points if cell.facts), None)
     integers = {name: value for name, value in facts.integers.items() if name != sweep.axis} if facts else {}
     same = [facts.dtype, *(f"{name} = {value}" for name, value in integers.items())] if facts else []
     return Swept(sweep.version, sweep.axis, ", ".join(same), points)
-
-
-def _facts(cell: Cell) -> WorkloadFacts | None:
-    return cell.stored.run.workload(cell.workload) if cell.stored and cell.workload else None
 
 
 def _runs(rungs: tuple[Rung, ...]) -> Iterator[StoredRun]:
@@ -223,7 +239,7 @@ def _runs(rungs: tuple[Rung, ...]) -> Iterator[StoredRun]:
 
 def _rung(step: Step, counters: _Counters) -> Rung:
     cells = tuple(_cell(one, one.before or step.before, counters) for one in step.standings)
-    return Rung(step.version, step.before, cells, step.missing, step.dtypes)
+    return Rung(step.version, step.before, cells, step.missing, step.dtypes, step.is_peer)
 
 
 def _cell(standing: Standing, before: str | None, counters: _Counters) -> Cell:
@@ -244,6 +260,7 @@ def _cell(standing: Standing, before: str | None, counters: _Counters) -> Cell:
         predicted=standing.predicted,
         before=before,
         served=standing.served,
+        floor=standing.floor,
     )
 
 

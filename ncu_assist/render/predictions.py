@@ -12,6 +12,7 @@ from ncu_assist.rules import RULES
 from ncu_assist.store import StoredRun
 from ncu_assist.store.findings import Judged, StoredFinding
 
+LITTLE = 0.5  # of the time that a fault cost, which a remark may still name: a change of half is one
 Source = Literal["stored", "computed now"]
 By = Literal["bench", "unpaired samples", "launches under ncu", "ncu"]
 
@@ -29,7 +30,8 @@ class Prediction:
     """The faults of ``before`` that ``version`` no longer has, and those that it has anew, the largest first.
 
     ``source`` says of what the estimates are: stored when ``before`` was archived, by version ``tool``, or computed now
-    for a run that keeps none. A fault is gone where its rule answers and finds nothing above ``info``.
+    for a run that keeps none. A fault is gone where its rule answers and finds nothing above ``info``, and no remark
+    that would still save half of the time: such a fault is there, beside a worse one.
     """
 
     version: str
@@ -54,6 +56,10 @@ class Prediction:
         return (self.duration_ns or 0.0) / left if left > 0.0 and None not in saved else None
 
 
+def _key(one: StoredFinding) -> tuple[str, str]:
+    return one.rule, one.detail.get("pipe", "")
+
+
 @dataclass(frozen=True)
 class _Opinion:
     """What was said of a version on one workload, by rules of which all are known."""
@@ -66,7 +72,12 @@ class _Opinion:
     @property
     def faults(self) -> dict[tuple[str, str], StoredFinding]:
         """Findings above ``info``; one pipe at its limit is another fault than the next."""
-        return {(one.rule, one.detail.get("pipe", "")): one for one in self.judged.findings if one.severity != "info"}
+        return {_key(one): one for one in self.judged.findings if one.severity != "info"}
+
+    def is_rid_of(self, key: tuple[str, str], fault: StoredFinding) -> bool:
+        """Tell whether nothing is left of a fault of another version, or little."""
+        left = [one.saved_ns or 0.0 for one in self.judged.findings if _key(one) == key]
+        return key not in self.faults and max(left, default=0.0) <= LITTLE * (fault.saved_ns or 0.0)
 
     def answers(self, rule: str) -> bool:
         return rule in self.rules and rule not in self.judged.unanswered
@@ -82,6 +93,24 @@ def predictions(shown: Climb) -> dict[str, Prediction]:
     opinions = {name: _opinion(shown.cell(rung)) for name, rung in rungs.items()}
     found = (_prediction(rung, rungs.get(rung.before or ""), shown, opinions) for rung in shown.rungs)
     return {one.version: one for one in found if one is not None}
+
+
+def first_finding(rung: Rung, shown: Climb) -> tuple[str | None, StoredFinding | None]:
+    """Return a workload and what the rules say first of a version on it.
+
+    That is the workload shown; for a version that does not serve it the one with the most bytes to move of those that
+    were profiled. Raises DamagedData for findings that were changed.
+    """
+    cells = [shown.cell(rung)] if shown.cell(rung).served else sorted(rung.cells, key=_bytes, reverse=True)
+    for cell in cells:
+        opinion = _opinion(cell)
+        if opinion is not None and opinion.judged.findings:
+            return cell.workload, opinion.judged.findings[0]
+    return None, None
+
+
+def _bytes(cell: Cell) -> int:
+    return (cell.facts.algorithmic_bytes or 0) if cell.facts else 0
 
 
 def _prediction(
@@ -105,7 +134,8 @@ def _prediction(
 
 def _only_in(one: _Opinion, other: _Opinion) -> tuple[StoredFinding, ...]:
     """Return the faults of one side that the other can answer for and does not have."""
-    return tuple(fault for key, fault in one.faults.items() if key not in other.faults and other.answers(fault.rule))
+    faults = one.faults.items()
+    return tuple(fault for key, fault in faults if other.answers(fault.rule) and other.is_rid_of(key, fault))
 
 
 def _opinion(cell: Cell) -> _Opinion | None:

@@ -14,6 +14,7 @@ from made import EVIL
 
 from ncu_assist.errors import DamagedData
 from ncu_assist.outcome import History, Standing, Step
+from ncu_assist.pipeline.floors import Floors
 from ncu_assist.pipeline.history import _judged
 from ncu_assist.render import prediction_words as words
 from ncu_assist.render.history import climb
@@ -62,7 +63,7 @@ def history_of(before: StoredRun, after: StoredRun, verdict: Verdict | None = FA
 
 def judged(history: History) -> History:
     """Return a history with what the rules say now, as the pipeline gives it."""
-    return replace(history, steps=tuple(_judged(step, "small", _store(step)) for step in history.steps))
+    return replace(history, steps=tuple(_judged(step, "small", Floors(_store(step).reports)) for step in history.steps))
 
 
 def _store(step: Step) -> Store:
@@ -117,6 +118,8 @@ def test_what_is_gone(tmp_path: Path) -> None:
     remark = finding("tail-effect", 1e3, "info")
     assert gone(history_of(before, run_of(tmp_path, "v1_fused", remark))) == [STORE.rule, TAIL.rule]
     assert gone(history_of(before, run_of(tmp_path, "v2_tail", TAIL))) == [STORE.rule]
+    hidden = finding("tail-effect", 2e4, "info")  # as large as it was, beside something worse
+    assert gone(history_of(before, run_of(tmp_path, "v4_slow", hidden))) == [STORE.rule]
     silent = run_of(tmp_path, "v3_basic", unanswered=[STORE.rule])
     assert gone(history_of(before, silent)) == [TAIL.rule]  # what lacks its counters is not known to be gone
 

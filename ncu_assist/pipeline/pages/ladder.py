@@ -14,6 +14,7 @@ from ncu_assist.pipeline.pages.index import kernel_state
 from ncu_assist.pipeline.pages.readable import own_source, readable
 from ncu_assist.project import Project
 from ncu_assist.spec import header_comment
+from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun
 
 MOST_OF_A_COMMENT = 20_000  # bytes of a source that are looked at for the comment at its top
@@ -33,7 +34,7 @@ def kernel_ladder(project: Project, kernel: str) -> KernelLadder:
     return KernelLadder(
         history=history,
         state=kernel_state(project, store, kernel, runs) if runs else None,
-        tried={version: _tried(stored) for version, stored in _shown(history).items()},
+        tried=_comments(project, history),
         runs=runs,
         damaged=store.left_out,
         drafts=tuple(stored.draft for stored in drafts),
@@ -79,8 +80,24 @@ def _shown(history: History) -> dict[str, StoredRun]:
     return {version: stored for version, stored in found.items() if stored is not None}
 
 
-def _tried(stored: StoredRun) -> str:
+def _comments(project: Project, history: History) -> dict[str, str]:
+    """Return the comment at the top of each version shown, as its file has it now: there stands what was measured.
+
+    The code below it is that of the run. Without a folder it is the comment of the archived source.
+    """
+    shown = _shown(history)
+    if history.kernel not in kernel_names(project):
+        return {version: _archived(stored) for version, stored in shown.items()}
+    versions = load_kernel(project, history.kernel).versions
+    return {one.name: _comment(one.path.read_bytes(), one.path.suffix) for one in versions if one.name in shown}
+
+
+def _archived(stored: StoredRun) -> str:
     name = own_source(stored)
     if name is None:
         return ""
-    return header_comment(stored.read(name)[:MOST_OF_A_COMMENT], PurePosixPath(name).suffix)
+    return _comment(stored.read(name), PurePosixPath(name).suffix)
+
+
+def _comment(source: bytes, suffix: str) -> str:
+    return header_comment(source[:MOST_OF_A_COMMENT], suffix)

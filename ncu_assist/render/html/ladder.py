@@ -15,10 +15,13 @@ from ncu_assist.render.html.bars import Bars
 from ncu_assist.render.html.head import Head, Link, Provenance, provenance
 from ncu_assist.render.html.ladder_bandwidth import bandwidth_bars
 from ncu_assist.render.html.ladder_chart import LadderChart, ladder_chart
+from ncu_assist.render.html.ladder_diagnoses import diagnoses_table
 from ncu_assist.render.html.ladder_drafts import drafts_table
+from ncu_assist.render.html.ladder_held import held_tables
 from ncu_assist.render.html.ladder_links import RunLinks
 from ncu_assist.render.html.ladder_sweeps import sweep_bars
 from ncu_assist.render.html.ladder_tables import damaged_table, matrix, predictions_table, runs_table, steps_table
+from ncu_assist.render.html.ladder_traffic import traffic_table
 from ncu_assist.render.html.ladder_tried import Tried, tried_of
 from ncu_assist.render.html.ladder_workloads import SmallChart, small_charts
 from ncu_assist.render.html.page import page
@@ -34,6 +37,9 @@ MOST_LISTED = 200  # runs in the footer; a hash covers the others
 SECTIONS = {
     "times": "Times",
     "steps": "Steps",
+    "held": "Against floor and peers",
+    "traffic": "Launches and traffic",
+    "diagnoses": "Diagnoses",
     "tried": "What each version tried",
     "drafts": "Drafts",
     "estimated": "Estimated and achieved",
@@ -54,6 +60,9 @@ class LadderPage:
     chart: LadderChart
     steps: Table
     steps_legend: tuple[str, ...]
+    held: tuple[Table, ...]  # one a workload, that of the workload shown first
+    traffic: Table | None
+    diagnoses: Table | None
     tried: tuple[Tried, ...]
     drafts: Table | None
     estimated: Table | None
@@ -71,6 +80,9 @@ class LadderPage:
     def has(self, section: str) -> bool:
         """Tell whether a section has anything to say."""
         parts: dict[str, object] = {
+            "held": self.held,
+            "traffic": self.traffic,
+            "diagnoses": self.diagnoses,
             "tried": self.tried,
             "drafts": self.drafts,
             "estimated": self.estimated,
@@ -102,6 +114,9 @@ def ladder_page(ladder: KernelLadder, shown: Climb, links: RunLinks) -> LadderPa
         chart=ladder_chart(shown, ladder.state.baseline if ladder.state else None),
         steps=steps_table(shown, links),
         steps_legend=_legend(shown),
+        held=held_tables(shown),
+        traffic=traffic_table(shown),
+        diagnoses=diagnoses_table(shown, ladder.tried),
         tried=tuple(tried_of(ladder.tried, shown)),
         drafts=drafts_table(ladder.drafts, ladder.damaged_drafts),
         estimated=predictions_table(gone) if gone else None,

@@ -20,8 +20,7 @@ CROSSED = "What has to come from the host, over the median"
 
 def effective(cell: Cell) -> WorkloadRow | None:
     """Return the rates that a version's median comes to; None without a workload of its own."""
-    facts = cell.stored.run.workload(cell.workload) if cell.stored and cell.workload else None
-    return workload_row(cell.stored.run, facts) if cell.stored and facts else None
+    return workload_row(cell.stored.run, cell.facts) if cell.stored and cell.facts else None
 
 
 def bandwidth_bars(shown: Climb) -> Bars | None:

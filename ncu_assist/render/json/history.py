@@ -17,8 +17,9 @@ def history_json(history: History) -> dict[str, Any]:
     """Return a history; ``speedup`` above 1 is faster than the version ``before``, within ``low`` and ``high``.
 
     ``share_of_copy`` is 1 where a version is as fast as a device copy of the same bytes, ``share_of_link`` where it is
-    as fast as the copy engine fetches them from the host. ``percent`` is the share of peak of the busiest unit.
-    ``geomean`` is over the ``compared`` workloads and may hide a slower one, which ``worst`` and ``slower`` do not.
+    as fast as the copy engine fetches them from the host. ``floor_ns`` is the least time of the workload by measured
+    rates, ``is_peer`` tells what is a library's or a framework's own. ``percent`` is the share of peak of the busiest
+    unit. ``geomean`` is over the ``compared`` workloads and may hide a slower one; ``worst`` and ``slower`` do not.
     ``prediction`` is of the workload shown: the faults of the version before that are ``gone``, with what they were
     estimated to win, beside the speed-up ``achieved``; null where that cannot be told. Times in nanoseconds;
     ``ncu_duration_ns`` is of all launches together. Raises DamagedData for counters or findings that were changed.
@@ -46,6 +47,7 @@ def _row(rung: Rung, shown: Climb) -> dict[str, Any]:
         "version": rung.version,
         "before": rung.before,
         "missing": rung.missing or None,
+        "is_peer": rung.is_peer,
         "run": run,
         "cells": [_cell(cell) for cell in rung.cells],
         "compared": len(rung.compared),
@@ -77,6 +79,8 @@ def _cell(cell: Cell) -> dict[str, Any]:
         "link_ns": timing.link_ns if timing else None,
         "share_of_copy": cell.share if timing and timing.copy_ns else None,
         "share_of_link": cell.share if timing and not timing.copy_ns else None,
+        "floor_ns": cell.floor.ns if cell.floor else None,
+        "share_of_floor": cell.share_of_floor,
         "in_l2": cell.in_l2,
         "ncu_duration_ns": cell.duration_ns,
         "verdict": _word(cell),

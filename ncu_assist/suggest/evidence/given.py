@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from ncu_assist.ceilings import Floor as Least
+
 Language = Literal["cuda", "torch-extension", "python"]
 
 
@@ -60,8 +62,8 @@ class Task:
 class Floor:
     """What bounds the time on the workload. Times in nanoseconds, None where something was not measured.
 
-    ``ceiling_ns``: the bytes at the bandwidth that DRAM reached for this mix and size; ``copy_ns``: a device copy of as
-    many bytes, timed beside the parent. ``about`` says where the ceiling is from.
+    ``least`` is what bytes or operations take at a measured rate; ``copy_ns``: a device copy of as many bytes, timed
+    beside the parent.
     """
 
     median_ns: float | None
@@ -70,11 +72,9 @@ class Floor:
     bytes: int | None
     flops: int | None
     copy_ns: float | None
-    ceiling_bytes_per_second: float | None
-    ceiling_ns: float | None
+    least: Least | None
     peak_bytes_per_second: float | None  # of DRAM, by its clock and width
     in_l2: str  # what of the data fits in L2, empty for none
-    about: str
 
 
 @dataclass(frozen=True)

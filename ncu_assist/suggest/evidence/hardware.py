@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from ncu_assist.ceilings import Ceilings, bytes_in_flight, chip_facts, dram_ceiling
+from ncu_assist.ceilings import Ceilings, bytes_in_flight, chip_facts
+from ncu_assist.ceilings import floor_of as least_time
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Run
 from ncu_assist.render.escape import one_line
@@ -34,26 +36,21 @@ def hardware_of(stored: StoredRun, ceilings: Ceilings | None) -> Hardware:
 
 
 def floor_of(run: Run, kernel: Kernel, workload: str, ceilings: Ceilings | None, peak: float | None) -> Floor:
-    """Return what bounds the time of a workload: its bytes at DRAM's measured ceiling, and a copy of as many.
+    """Return what bounds the time of a workload: its bytes or operations at a measured rate, and a copy of as many.
 
     ``peak`` is the bandwidth that DRAM has by its clock, in bytes a second.
     """
     facts, timing = run.workload(workload), run.timing(workload)
-    moved = facts.algorithmic_bytes if facts else None
     written = kernel.written_bytes(next(one for one in kernel.workloads if one.name == workload))
-    reached = dram_ceiling(ceilings, moved - written, written, "events") if ceilings and moved else None
-    rate = reached.bytes_per_second if reached else None
     return Floor(
         median_ns=timing.median_ns if timing else None,
         cold=run.bench is not None and run.bench.flush != "none",
         interval=f"{duration(timing.q1_ns)} to {duration(timing.q3_ns)}" if timing else "",
-        bytes=moved,
+        bytes=facts.algorithmic_bytes if facts else None,
         flops=facts.flops if facts else None,
         copy_ns=timing.copy_ns if timing else None,
-        ceiling_bytes_per_second=rate,
-        ceiling_ns=1e9 * moved / rate if moved and rate else None,
+        least=least_time(replace(facts, written_bytes=written), ceilings) if facts else None,
         peak_bytes_per_second=peak,
-        about=reached.why.removesuffix(" under events") if reached else "",
         in_l2=l2_words(workload_row(run, facts)) if facts else "",
     )
 

@@ -104,10 +104,9 @@ def test_the_floor_is_the_bytes_at_the_measured_ceiling(v6: Evidence) -> None:
     floor = v6.floor
     assert floor.bytes == 305_135_872
     assert floor.copy_ns == pytest.approx(75_360, abs=1)
-    assert floor.ceiling_ns is not None
-    assert floor.ceiling_bytes_per_second is not None
-    assert floor.ceiling_ns == pytest.approx(1e9 * floor.bytes / floor.ceiling_bytes_per_second)
-    assert 65_000 < floor.ceiling_ns < floor.copy_ns
+    assert floor.least is not None
+    assert (floor.least.bound, floor.least.amount) == ("DRAM", floor.bytes)
+    assert 65_000 < floor.least.ns < floor.copy_ns
     assert floor.cold
 
 

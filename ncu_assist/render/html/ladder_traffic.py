@@ -1,0 +1,73 @@
+"""What fusion is worth: launches and bytes of every version, what fewer bytes than the first allow, what was won."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncu_assist.quantity import quantity
+from ncu_assist.render.escape import one_line
+from ncu_assist.render.history import Cell as Measured
+from ncu_assist.render.history import Climb, Rung
+from ncu_assist.render.html.table import Cell, Column, Table, number
+from ncu_assist.render.html.term import Term
+from ncu_assist.render.words import factor
+from ncu_assist.store.naming import short_name
+
+MOVED = Term("DRAM bytes", "dram_bytes", "read from and written to DRAM by all launches together, under ncu")
+NEEDED = Term(
+    "of needed",
+    "dram_bytes / algorithmic_bytes",
+    "over each input read once and each output written once; below 1x, some of the results are still in L2",
+)
+
+
+def traffic_table(shown: Climb) -> Table | None:
+    """Return a row a version with counters on the workload shown; None where no version has several launches."""
+    counted = [(rung, shown.cell(rung)) for rung in shown.rungs if _moved(shown.cell(rung))]
+    if not any(len(cell.combined.launches) > 1 for _, cell in counted if cell.combined):
+        return None
+    first = counted[0]
+    rows = tuple(tuple(_row(rung, cell, first[1])) for rung, cell in counted)
+    return Table("traffic-table", "Launches and bytes of every version", _columns(first[0]), rows)
+
+
+def _columns(first: Rung) -> tuple[Column, ...]:
+    name, whole = one_line(short_name(first.version)), one_line(first.version)
+    worth = Term(
+        "worth", f"dram_bytes of {whole} / dram_bytes", f"the speed-up over {name} that fewer bytes bring at the same rate"
+    )
+    won = Term("won", f"median_ns of {whole} / median_ns", f"the speed-up over {name} in one bench")
+    return (
+        Column("version"),
+        Column("launches", "right", "number"),
+        Column("DRAM bytes", "right", "number", MOVED),
+        Column("of needed", "right", "number", NEEDED),
+        Column("worth", "right", "number", worth),
+        Column("won", "right", "number", won),
+    )
+
+
+def _row(rung: Rung, cell: Measured, first: Measured) -> Iterator[Cell]:
+    moved, needed = _moved(cell), _needed(cell)
+    launches = len(cell.combined.launches) if cell.combined else 0
+    yield Cell(one_line(rung.version))
+    yield number(str(launches), launches)
+    yield number(quantity(moved, "byte"), moved)
+    yield _ratio(moved / needed if needed else None)
+    yield _ratio(_moved(first) / moved if cell is not first else None)
+    yield _ratio(cell.over(first) if cell is not first else None)
+
+
+def _moved(cell: Measured) -> float:
+    """Return the bytes that DRAM moved; 0 where they were not counted, or come from the host, as DRAM is idle then."""
+    if cell.combined is None or cell.facts is None or cell.facts.host_bytes is not None:
+        return 0.0
+    return cell.combined.values["dram_bytes"] or 0.0
+
+
+def _needed(cell: Measured) -> int:
+    return (cell.facts.algorithmic_bytes or 0) if cell.facts else 0
+
+
+def _ratio(value: float | None) -> Cell:
+    return number(factor(value), value) if value else Cell()

@@ -1,0 +1,102 @@
+"""The ladder page against floor, copy and peers, and its first findings beside those that were expected."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ncu_assist.pipeline.pages.ladder import kernel_ladder
+from ncu_assist.project import find_project
+from ncu_assist.render.history import Climb, climb
+from ncu_assist.render.html.ladder_diagnoses import diagnoses_table, expected
+from ncu_assist.render.html.ladder_held import held_tables
+from ncu_assist.render.html.table import Cell, Table
+from ncu_assist.render.json.history import history_json
+
+PROJECT = find_project(Path(__file__).parents[3])
+
+
+@pytest.fixture(scope="module")
+def rope() -> tuple[Climb, tuple[Table, ...]]:
+    shown = climb(kernel_ladder(PROJECT, "rope").history)
+    return shown, held_tables(shown)
+
+
+def row(table: Table, version: str) -> dict[str, Cell]:
+    (found,) = (one for one in table.rows if one[0].text.startswith(f"{version}_"))
+    return {column.title: cell for column, cell in zip(table.columns, found, strict=True)}
+
+
+def test_every_workload_has_a_table_the_one_shown_first(rope: tuple[Climb, tuple[Table, ...]]) -> None:
+    shown, tables = rope
+    assert [one.caption for one in tables] == list(shown.workloads)
+    assert tables[0].caption == shown.shown
+    assert all(one.note.startswith("floor: ") for one in tables)
+
+
+def test_ratios_are_of_medians_of_one_bench(rope: tuple[Climb, tuple[Table, ...]]) -> None:
+    shown, (first, *_) = rope
+    cells = {rung.version: shown.cell(rung) for rung in shown.rungs}
+    ours, compiled = cells["v10_two_factors"], cells["v2_torch_compile"]
+    assert ours.timing is not None
+    assert compiled.timing is not None
+    assert ours.floor is not None
+    said = row(first, "v10")
+    assert float(said["over v2"].key) == compiled.timing.median_ns / ours.timing.median_ns
+    assert float(said["of floor"].key) == ours.floor.ns / ours.timing.median_ns
+    assert float(said["of copy"].key) == ours.share
+    assert row(first, "v2")["over v2"] == Cell()  # of itself it says nothing
+
+
+def test_a_peer_has_a_column_where_it_was_timed(rope: tuple[Climb, tuple[Table, ...]]) -> None:
+    _, tables = rope
+    named = {one.caption: [c.title for c in one.columns if c.title.startswith("over ")] for one in tables}
+    assert named["s8k_f32"] == ["over v0", "over v2", "over v3"]
+    assert named["s8k_bf16"] == ["over v0", "over v2", "over v3", "over v4"]  # FlashInfer serves half types alone
+
+
+def test_times_of_two_benches_have_no_ratio(rope: tuple[Climb, tuple[Table, ...]]) -> None:
+    shown, _ = rope
+    early, late = shown.cell(shown.rungs[0]), shown.cell(shown.rungs[-1])
+    assert early.timing is not None
+    assert late.over(early)
+    assert late.over(replace(early, timing=replace(early.timing, bench_id="another"))) is None
+
+
+def test_history_as_json_says_the_same() -> None:
+    rows = history_json(kernel_ladder(PROJECT, "rope").history)["rows"]
+    assert [one["version"] for one in rows if one["is_peer"]] == [
+        "v0_torch_eager",
+        "v2_torch_compile",
+        "v3_liger",
+        "v4_flashinfer",
+    ]
+    cell = rows[-1]["cells"][0]
+    assert cell["share_of_floor"] == pytest.approx(cell["floor_ns"] / cell["median_ns"])
+
+
+def test_the_first_finding_stands_beside_the_expected_one() -> None:
+    ladder = kernel_ladder(PROJECT, "elementwise_add")
+    table = diagnoses_table(climb(ladder.history), ladder.tried)
+    assert table is not None
+    scalar = row(table, "v3")
+    assert (scalar["first finding"].text, scalar["as expected"].text) == ("low-bytes-in-flight", "yes")
+    assert scalar["on"].text == "n26_f32"  # it does not serve the workload shown
+    assert row(table, "v5")["on"] == Cell()
+
+
+def test_what_a_comment_expects_is_the_rules_it_names_before_what_was_measured() -> None:
+    comment = "Changes: `l2-bound` no more.\nexpected: `at-dram-roofline`, not `no-such-rule`.\nmeasured: `l1-bound`."
+    assert expected(comment) == ("at-dram-roofline",)
+    assert expected("Changes: nothing") == ()
+
+
+def test_a_finding_that_nobody_expected_is_marked() -> None:
+    ladder = kernel_ladder(PROJECT, "rope")
+    shown = climb(ladder.history)
+    table = diagnoses_table(shown, {"v10_two_factors": "expected: `tail-effect`"})
+    assert table is not None
+    assert row(table, "v10")["as expected"].text == "no"
+    assert diagnoses_table(shown, {}) is not None

@@ -1,0 +1,53 @@
+"""The ladder page on fusion: launches and bytes of each version, what fewer bytes allow and what was won."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ncu_assist.pipeline.pages.ladder import kernel_ladder
+from ncu_assist.project import find_project
+from ncu_assist.render.history import Climb, climb
+from ncu_assist.render.html.ladder_traffic import traffic_table
+from ncu_assist.render.html.table import Cell
+
+PROJECT = find_project(Path(__file__).parents[3])
+
+
+def ladder(kernel: str) -> Climb:
+    return climb(kernel_ladder(PROJECT, kernel).history)
+
+
+def test_a_chain_beside_one_launch() -> None:
+    shown = ladder("add_relu")
+    table = traffic_table(shown)
+    assert table is not None
+    rows = {row[0].text: row[1:] for row in table.rows}
+    chain, fused = shown.cell(shown.rungs[0]), shown.cell(shown.rungs[-1])
+    assert chain.combined is not None
+    assert fused.combined is not None
+    bytes_of = [cell.combined.values["dram_bytes"] or 0.0 for cell in (chain, fused) if cell.combined]
+    launches, moved, needed, worth, won = rows[shown.rungs[-1].version]
+    assert (rows["v0_torch_eager"][0].text, launches.text) == ("2", "1")
+    assert rows["v0_torch_eager"][3:] == (Cell(), Cell())
+    assert float(moved.key) == bytes_of[1]
+    assert fused.facts is not None
+    assert float(needed.key) == pytest.approx(bytes_of[1] / (fused.facts.algorithmic_bytes or 0))
+    assert float(worth.key) == pytest.approx(bytes_of[0] / bytes_of[1])
+    assert float(won.key) == pytest.approx(fused.over(chain) or 0.0)
+    assert 1.5 < float(worth.key) < 1.75  # five of the eight passes over DRAM went, of which L2 kept a part
+
+
+def test_single_launches_and_the_link_have_no_such_table() -> None:
+    assert traffic_table(ladder("elementwise_add")) is None
+    assert traffic_table(ladder("fast_h2d")) is None
+    shown = ladder("add_relu")
+    bare = replace(shown, rungs=tuple(replace(one, cells=_uncounted(one.cells)) for one in shown.rungs))
+    assert traffic_table(bare) is None
+
+
+def _uncounted(cells: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(replace(cell, combined=None) for cell in cells)
