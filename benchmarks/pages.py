@@ -36,7 +36,7 @@ from ncu_assist.store.reading import CODE
 
 RUNS = 1_000
 REPEATS = 5
-LIMITS_S = {"run": 1.0, "index": 3.0}  # what issue 6 asks for, on two cores
+LIMITS_S = {"run": 1.0, "index": 3.0}  # that a reader waits, on two cores
 ONE_LAUNCH, TEN_LAUNCHES, INLINED = "v6_coalesced_store", "v0_torch_eager", "v1_triton_padded"
 WHOLE = """
 import sys

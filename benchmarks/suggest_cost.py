@@ -20,7 +20,7 @@ from typing import Any
 
 KERNEL, REFERENCE = "lightning_decode", "v6"
 STARTED = "NCU_ASSIST_BENCHMARK_STARTED"
-LIMITS_S = {"to_verdict": 10.0, "whole": 30.0}  # what issue 7 asks for on an H200 machine
+LIMITS_S = {"to_verdict": 10.0, "whole": 30.0}  # that somebody waits for a verdict, on an H200 machine
 PROFILE = "profile: "  # what is said once the verdict is known
 
 

@@ -17,7 +17,7 @@ from ncu_assist.store import Damage, StoredRun
 from ncu_assist.store.findings import Judged
 from ncu_assist.verdict import Verdict
 
-EVERY_DRAFT_REJECTED, UNPROVEN = 3, 4  # exit codes (design.md, Contracts)
+EVERY_DRAFT_REJECTED, UNPROVEN = 3, 4  # exit codes
 
 
 @dataclass(frozen=True)

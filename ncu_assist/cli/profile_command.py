@@ -16,7 +16,7 @@ from ncu_assist.errors import UsageProblem
 if TYPE_CHECKING:
     from ncu_assist.harness.request import Flush
 
-MOST_REPEATS = 50  # a launch takes 1.8 s under --set full (ncu_facts.md, Cost)
+MOST_REPEATS = 50  # a launch takes 1.8 s under --set full (docs/sources.md, Cost)
 LAUNCHES = 20  # of a foreign program unless asked for more: autotuning can launch hundreds, each taking a second
 
 

@@ -16,7 +16,7 @@ LEFT = 3
 # Excess sectors and wavefronts repeat exactly, so a change is real; it matters from the share of the time on below
 # which a finding is a remark (the diagnoses' severity "info").
 MATERIAL = 0.02
-# A line's time comes from samples, and of a launch whose duration wanders by 0.8 % at 124 µs (ncu_facts.md, Measuring).
+# A line's time comes from samples, and of a launch whose duration wanders by 0.8 % at 124 µs (docs/sources.md, Noise).
 SIGMAS = 3.0
 DURATION_NOISE = 0.01
 

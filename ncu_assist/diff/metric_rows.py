@@ -46,7 +46,7 @@ WHOLE = {
     "dram_bytes_read": "dram_bytes",
     "dram_bytes_write": "dram_bytes",
 }
-IMMATERIAL = 0.01  # of the whole; up to 2 % of bank conflicts are arbitration between warps (diagnoses.md)
+IMMATERIAL = 0.01  # of the whole; up to 2 % of bank conflicts are arbitration between warps (docs/sources.md)
 TRIFLE, TRIFLE_POINTS = 0.01, 1.0  # a counter that is exact may move by less and explain nothing that anyone would see
 
 

@@ -14,7 +14,7 @@ from ncu_assist.record import Run
 Distance = Literal["within", "near", "beyond"]
 
 # Of the metrics that do not repeat exactly, most stay below 1 % in a long kernel and half of them in a short one
-# (ncu_facts.md, Measuring): no recording of few kernels proves less than half of that for the next kernel. Ratios of a
+# (docs/sources.md, Noise): no recording of few kernels proves less than half of that for the next kernel. Ratios of a
 # short kernel are put together from passes that differ: one of 2 us had 39 % of a stall in one process, 14 in the next.
 FLOOR, SHORT_FLOOR, SHORT_POINTS = 0.005, 0.05, 10.0
 UNKNOWN_FACTOR = 2.0  # times the floor, where no recorded kernel did what is counted

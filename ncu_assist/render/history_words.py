@@ -15,6 +15,7 @@ from ncu_assist.verdict import REASONS, Verdict
 
 MOST_SAID = 500  # letters of one note
 SIGNS = {"faster": "▲", "slower": "▼", "same": "=", "unclear": "?", "not-comparable": "≠"}
+NOT_MEASURED = "not measured"
 NOT_SERVED = "not served"  # a workload of another dtype, or that is for other versions
 SWEPT = "each point was timed on its own, not interleaved with the others: a few tenths of a per cent say nothing"
 UNDER_NCU = "under ncu: all launches together; verdicts are over the launches of both"
@@ -48,7 +49,7 @@ def time_of(rung: Rung, cell: Cell) -> str:
         return NOT_SERVED
     if rung.missing:
         return "changed" if rung.missing.startswith("has changed") else rung.missing.partition(":")[0]
-    return "-" if cell.stored else "not measured"
+    return "-" if cell.stored else NOT_MEASURED
 
 
 def slower_on(rung: Rung) -> str:
@@ -80,7 +81,7 @@ def point_time(cell: Cell) -> str:
     """Return the time at one point of a sweep, or in a word why there is none."""
     if cell.time_ns is not None:
         return duration(cell.time_ns)
-    return "FAILED" if cell.failed else "not measured"
+    return "FAILED" if cell.failed else NOT_MEASURED
 
 
 def title(shown: Climb) -> str:
@@ -102,7 +103,12 @@ def notes(shown: Climb) -> Iterator[str]:
 
 
 def to_settle(shown: Climb) -> str:
-    """Return the first verdict that is unclear on the workload shown, with why and what would settle it, or empty."""
+    """Return the first verdict that is unclear on the workload shown, with why and what would settle it, or empty.
+
+    Of a kernel without any run it is the command that measures it.
+    """
+    if shown.newest is None:
+        return f"try: ncu-assist profile {shown.kernel}"
     for rung in shown.rungs:
         verdict, before = shown.cell(rung).verdict, shown.cell(rung).before
         if verdict is None or verdict.verdict != "unclear" or before is None:
@@ -119,7 +125,8 @@ def _notes(rung: Rung, shown: Climb) -> Iterator[str]:
     if rung.dtypes and any(not cell.served and cell.workload not in shown.only for cell in rung.cells):
         yield f"serves {' and '.join(rung.dtypes)} only"
     if rung.missing:
-        yield rung.missing
+        if rung.missing != NOT_MEASURED:  # the table says that
+            yield rung.missing
         return
     for cell in rung.cells:
         if cell.failed and cell.check:
@@ -135,11 +142,24 @@ def _notes(rung: Rung, shown: Climb) -> Iterator[str]:
     for (reason, before), workloads in rung.not_comparable.items():
         where = f" on {', '.join(map(str, workloads))}" if len(workloads) < len(rung.cells) else ""
         yield f"not comparable with {before}{where}: {REASONS[reason].meaning}"
-    for cell in rung.cells:
-        if cell.verdict and cell.verdict.clocks_mhz:
-            then, now = cell.verdict.clocks_mhz
-            yield f"SM clocks{f' on {cell.workload}' if cell.workload else ''}: {now:.0f} MHz, before {then:.0f} MHz"
+    yield from _clocks(rung)
     yield from sorted(_other_places(rung, shown))
+
+
+def _clocks(rung: Rung) -> Iterator[str]:
+    """Yield the SM clocks of the workloads on which they were not those of the version before, in one line."""
+    judged = ((cell.workload, cell.verdict.clocks_mhz) for cell in rung.cells if cell.verdict)
+    found = {workload: clocks for workload, clocks in judged if clocks}
+    if not found:
+        return
+    where = f" on {', '.join(map(str, found))}" if None not in found else ""
+    before, now = ([clocks[side] for clocks in found.values()] for side in (0, 1))
+    yield f"SM clocks{where}: {_span(now)} MHz, before {_span(before)} MHz"
+
+
+def _span(values: list[float]) -> str:
+    low, high = f"{min(values):.0f}", f"{max(values):.0f}"
+    return low if low == high else f"{low} to {high}"
 
 
 def _why_passed_over(rung: Rung, shown: Climb) -> str:

@@ -11,7 +11,7 @@ from ncu_assist.render.facts import WorkloadRow, workload_row
 from ncu_assist.store import StoredRun, machine_hash, shown_source
 from ncu_assist.store.naming import is_called
 
-BASELINE = "v0"  # the library or framework version: the number to beat (design.md, A kernel folder)
+BASELINE = "v0"  # the library or framework version: the number to beat
 NOT_MEASURED, NOT_SERVED, SKIPPED = "not measured", "not served", "skipped"
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from ncu_assist.diff.resources import SM_PARTS
 from ncu_assist.rules.facts import Facts
 
-# A loop of nothing but FMA shows 85 to 95 % of the pipe (diagnoses.md, at-compute-roofline): the lower end where this
+# A loop of nothing but FMA shows 85 to 95 % of the pipe (docs/sources.md): the lower end where this
 # GPU was not measured. Done is what reaches 0.95 of it.
 LOOP_REACHES = 0.85
 DONE = 0.95
 # Nsight Compute calls a pipe a bottleneck from 80 % on (its rule HighPipeUtilization); of all time, of which no pipe
 # gets more than bounds.REACHABLE, 0.9.
 BINDS = 0.72
-# A bf16 product of 8192^3 in a library where the GPU was not measured: 705 of 989 TFLOP/s on an H200 (ncu_facts.md), at
-# the clock that its power allows. Measured ones hold it by the cycle, 3,734 of 4,096 operations: 0.91.
+# A bf16 product of 8192^3 in a library where the GPU was not measured: 705 of 989 TFLOP/s on an H200, at the clock
+# that its power allows (docs/sources.md). Measured ones hold it by the cycle, 3,734 of 4,096 operations: 0.91.
 PRODUCT_REACHES = 0.7
 WARP = 32
 TENSOR_HALVES = ("tensor_ops_fp16", "tensor_ops_bf16")

@@ -36,7 +36,7 @@ NEEDS: tuple[str, ...] = (
 ADVICE = "add up first in registers, over a warp and over the block, then do one atomic"
 NORMAL_WAIT_NS = 1500.0
 CYCLES_EACH = 2.5  # of L2, for atomics on one address
-NOTICEABLE = 0.01  # of the time: a repeated launch of 124 µs varies by 0.8 % (ncu_facts.md)
+NOTICEABLE = 0.01  # of the time: a repeated launch of 124 µs varies by 0.8 % (docs/sources.md)
 GLOBAL_WAITS = ("long_scoreboard", "lg_throttle", "drain", "membar")
 SHARED_WAITS = ("short_scoreboard", "mio_throttle")
 

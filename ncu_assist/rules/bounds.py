@@ -10,8 +10,8 @@ from ncu_assist.rules.dram import asked_share, fill
 from ncu_assist.rules.facts import Facts
 from ncu_assist.rules.host_link import link_load
 
-# No kernel keeps a unit busy all the time: a loop of nothing but FMA its pipe 85 to 95 % (diagnoses.md,
-# at-compute-roofline). It stands for what `ceilings` did not measure as a share: units of L2 (whose reads are held
+# No kernel keeps a unit busy all the time: a loop of nothing but FMA its pipe 85 to 95 % (docs/sources.md,
+# Rates). It stands for what `ceilings` did not measure as a share: units of L2 (whose reads are held
 # against the measured rate as well), of L1 but the data pipe, and all of a GPU that nobody measured. Also for the FMA
 # pipe and the tensor cores, whose measured loops use operands again as no product can (with three others a multiply-add
 # reaches 85 %, a library's product 91 %). What DRAM can be asked for depends on mix and size: rules.dram.

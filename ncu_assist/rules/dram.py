@@ -8,7 +8,7 @@ from ncu_assist.ceilings import dram_ceiling
 from ncu_assist.ceilings.chips import SECTOR_BYTES
 from ncu_assist.rules.facts import Facts
 
-OF_CEILING = 0.95  # diagnoses: at or above it of the measured ceiling a kernel is done
+OF_CEILING = 0.95  # docs/sources.md: at or above it of the measured ceiling a kernel is done
 # Without a curve, of the peak. Both are of the bytes that were asked for, as the shipped curves under ncu have them:
 # from 128 MiB on streams of any mix reach 87 to 100 % on an H200 and an H100, of 32 MiB 72 to 93 %.
 OF_PEAK = 0.85
@@ -16,7 +16,7 @@ OF_PEAK_SMALL = 0.75
 MEDIUM_BYTES = 128 << 20  # from here on OF_PEAK
 SMALL_BYTES = 1 << 30  # 1 GB; buffers come in powers of two, so it is counted as 1,073,741,824
 # A rate so close to its limit has reached it: the same streams on two H200 differed by at most 0.8 % from 1 GiB on, as
-# repeats of one launch do (ncu_facts.md), and below it nine in ten by at most 2.2 % (benchmarks/ceilings_spread.py).
+# repeats of one launch do (docs/sources.md), and below it nine in ten by at most 2.2 % (benchmarks/ceilings_spread.py).
 STRAYS, STRAYS_SMALL = 0.01, 0.022
 
 

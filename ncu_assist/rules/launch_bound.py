@@ -23,9 +23,9 @@ from ncu_assist.rules.facts import Facts
 ID = "launch-bound"
 NEEDS: tuple[str, ...] = ("duration",)
 # Between the 2 and 3 us that kernels of one load and one store a thread take on an H200 (the fault gallery, and
-# ncu_facts.md, "Measuring"): the smallest launch that does anything.
+# docs/sources.md, Rates): the smallest launch that does anything.
 LAUNCH_NS = 2_500.0
-WORK_NS = 800.0  # of a tiny kernel in a CUDA graph on an H200, start and work together (ncu_facts.md)
+WORK_NS = 800.0  # of a tiny kernel in a CUDA graph on an H200, start and work together (docs/sources.md)
 SHARE = 0.25  # of a launch that its cost must be: within it the rest can no longer be told from noise (5 % of 3 us)
 
 CHAIN = "do the steps in one launch, or put the chain into a CUDA graph"

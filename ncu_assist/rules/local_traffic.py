@@ -18,7 +18,7 @@ NEEDS: tuple[str, ...] = (
 )
 WAITS = ("long_scoreboard", "lg_throttle")  # for local and global memory alike: they go through one queue
 READY = "not_selected"  # could issue, another warp did
-NOTICEABLE = 0.01  # of the time: a repeated launch of 124 µs varies by 0.8 % (ncu_facts.md)
+NOTICEABLE = 0.01  # of the time: a repeated launch of 124 µs varies by 0.8 % (docs/sources.md)
 MOST = 0.5  # of all sectors: then what L2 and DRAM do is done for local memory
 
 

@@ -10,8 +10,8 @@ from ncu_assist.rules.facts import Facts
 # What a kernel takes besides moving its bytes: streams of 32 and 64 MiB take 9.1 to 9.7 and 16.1 to 17.0 us on an H200,
 # so 1.9 to 3.0 us besides their bytes; 0.7 to 3.1 us on an H100 (the first two sizes of each mix in ceilings/data).
 START_NS = 2_500.0
-SHARE = 0.02  # of the time, below which a finding is a remark (diagnoses.md): a start that is less changes no advice
-NOISE = 0.008  # of the time: what repeats of one launch of 124 µs stray by (ncu_facts.md, "Measuring")
+SHARE = 0.02  # of the time, below which a finding is a remark (docs/sources.md): a start that is less changes no advice
+NOISE = 0.008  # of the time: what repeats of one launch of 124 µs stray by (docs/sources.md, Noise)
 
 
 def saved_ns(facts: Facts, left: Mapping[str, float]) -> float:

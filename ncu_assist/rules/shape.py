@@ -13,8 +13,8 @@ from ncu_assist.rules.host_link import link_load
 from ncu_assist.rules.savings import filled
 
 LANES = 32  # of a warp, on every GPU so far (CUDA Programming Guide)
-# Below 2 % of the run time a finding is a remark (diagnoses.md). Multiprocessors never end in the same cycle and a last
-# wave is never full, so remarks on them would stand beside every kernel.
+# Below 2 % of the run time a finding is a remark (docs/sources.md). Multiprocessors never end in the same cycle and a
+# last wave is never full, so remarks on them would stand beside every kernel.
 LEAST_WORTH = 0.02
 # "Below 60 % of both compute throughput and memory bandwidth typically indicates latency issues": Nsight Compute's rule
 # SOLBottleneck.

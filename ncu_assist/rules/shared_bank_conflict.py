@@ -28,7 +28,7 @@ NEEDS: tuple[str, ...] = (
     "shared_wavefronts", "shared_wavefronts_excessive", "l1_data_pipe", "sm_cycles_elapsed", "sm_count",
 )  # fmt: skip
 EVIDENCE = ("bank_conflict_ways", "shared_wavefronts_excessive", "shared_wavefronts", "l1_data_pipe")
-IGNORED = 0.02  # of all wavefronts (diagnoses; ncu_facts.md: up to 2 % of raw conflicts are arbitration)
+IGNORED = 0.02  # of all wavefronts (docs/sources.md: up to 2 % of raw conflicts are arbitration)
 
 ADVICE = "pad the rows of the tile by one element, or swizzle its columns"
 

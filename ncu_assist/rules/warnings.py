@@ -15,7 +15,7 @@ from ncu_assist.rules.facts import Facts
 # off, but data that was in L2 before the kernel began.
 RESIDENT_BELOW = 0.5
 # DRAM writes that no store explains. A recorded kernel that stores nothing, with its caches flushed by ncu, shows up to
-# 3.5 % of its traffic and 5 MB; a zeroing flush leaves up to 60 MB (ncu_facts.md, "Measuring"). Between the two.
+# 3.5 % of its traffic and 5 MB; a zeroing flush leaves up to 60 MB (docs/sources.md, Noise). Between the two.
 DIRTY_SHARE = 0.1
 DIRTY_BYTES = 10 << 20
 FEW = 4  # metrics that are named one by one

@@ -25,7 +25,7 @@ METRICS, SAMPLES, SOURCE_FOLDER = "metrics.parquet", "samples.parquet", "source/
 REPORTS = ("report.ncu-rep.zst", "report.ncu-rep", "report.ncu-repz")
 CODE = "code.json.zst"  # of the launches that its page shows: as NVIDIA's reader had it when the run was archived
 EXPORT = "export.csv.zst"  # what is kept of a run that was imported from a CSV export
-REPORT_LIMIT = 2_000_000_000  # bytes after decompression; a launch takes 0.6 to 4.6 MB (ncu_facts.md, Cost)
+REPORT_LIMIT = 2_000_000_000  # bytes after decompression; a launch takes 0.6 to 4.6 MB (docs/sources.md, Cost)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from ncu_assist.verdict.samples import quantile
 if TYPE_CHECKING:
     import numpy as np
 
-# Sources: single samples of identical binaries, 39 kernels (ncu_facts.md), and the recorded repeats in noise.py.
+# Sources: single samples of identical binaries, 39 kernels (docs/sources.md), and the recorded repeats in noise.py.
 # Kernels of 20 us and more: repeats stray by up to 1.6 % from their median, so two samples by 3.2 % from each other; a
 # cache-resident one moved by 5 %. Twice that is far outside. One kernel in 39 moved by 53 %: hence likely, not faster.
 LIKELY_LONG = 0.10

@@ -13,7 +13,7 @@ from ncu_assist.verdict.ticks import resolution, spread_ratios
 if TYPE_CHECKING:
     import numpy as np
 
-MARGIN = 0.005  # a smaller change is no change: NVBench's robust comparison asks for the same 0.5 % (ncu_facts.md)
+MARGIN = 0.005  # a smaller change is no change: NVBench's robust comparison asks for the same 0.5 % (docs/sources.md)
 MINIMUM_PAIRS = 10  # the smallest and largest of 8 hold the median in 99.2 %; two more, because rounds may be alike
 
 

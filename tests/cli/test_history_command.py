@@ -99,7 +99,7 @@ def test_what_is_missing_says_so_and_is_passed_over(run: Run, recorded: Path) ->
     assert answer.code == 0
     said = " ".join(answer.out.split())
     assert "v4_shared_memory: has changed since it was measured; the old run is lightning_decode/v4_shared" in said
-    assert "v5_shared_padded: not measured" in said
+    assert "v5_shared_padded not measured" in said
     assert "v6_coalesced_store: compared with v3_global_memory" in said
 
 

@@ -12,7 +12,7 @@ from ncu_assist.rules.of_run import told_of
 from ncu_assist.store import Store
 
 REPORTS = Path(__file__).parents[2] / "reports"
-# What each step of the ladder is about (kernels.md); v4's conflicts are worth less than its stores: v5, which removes
+# What each step of the ladder is about (its worklog); v4's conflicts are worth less than its stores: v5, which removes
 # them, is 1.05 times as fast, v6, which mends the stores, 2.76 times.
 LADDER = {
     "v0_torch_eager": "redundant-traffic",

@@ -33,9 +33,8 @@ def traffic_table(shown: Climb) -> Table | None:
 
 def _columns(first: Rung) -> tuple[Column, ...]:
     name, whole = one_line(short_name(first.version)), one_line(first.version)
-    worth = Term(
-        "worth", f"dram_bytes of {whole} / dram_bytes", f"the speed-up over {name} that fewer bytes bring at the same rate"
-    )
+    fewer = f"the speed-up over {name} that fewer bytes bring at the same rate"
+    worth = Term("worth", f"dram_bytes of {whole} / dram_bytes", fewer)
     won = Term("won", f"median_ns of {whole} / median_ns", f"the speed-up over {name} in one bench")
     return (
         Column("version"),

@@ -22,7 +22,7 @@ NO_WORK = (
     "A roofline says nothing of such a kernel; what moves its data is in the memory chart."
 )
 CONSTANTS = f"Pairs of halves were counted, but {ONLY_CONSTANTS}."
-OFF_CLOCK = 0.05  # of the clock at which a ceiling was measured: ceilings of two H200 differ by less (ncu_facts.md)
+OFF_CLOCK = 0.05  # of the clock at which a ceiling was measured: ceilings of two H200 differ by less (docs/sources.md)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from ncu_assist.suggest.evidence.records import Margin
 if TYPE_CHECKING:
     import pandas as pd
 
-LEAST = 0.02  # of samples, or of what is wasted: below it a finding is a remark (diagnoses.md)
+LEAST = 0.02  # of samples, or of what is wasted: below it a finding is a remark (docs/sources.md)
 MOST = 12
 LEAST_STALL = 0.15  # of the samples of a line; a smaller part says little
 TOP_STALLS = 2

@@ -14,7 +14,7 @@ from ncu_assist.executors.sandbox import read_result
 from ncu_assist.harness.client import child_environment
 from ncu_assist.harness.exam.plan import Plan
 
-TIMEOUT_S = 300.0  # a torch extension takes half a minute (ncu_facts.md, Cost)
+TIMEOUT_S = 300.0  # a torch extension takes half a minute (docs/sources.md, Cost)
 NO_GPU = {"CUDA_VISIBLE_DEVICES": "-1"}  # which locks are by
 SMALL = 1 << 24  # bytes of a file of outcomes, compilers' words and all
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 REPOSITORY = Path(__file__).parents[3]
 DATA = REPOSITORY / "tests" / "data"
-LIMIT = 500_000 + 2 * 150_000  # of a page of two launches, beside its source (issue 6)
+LIMIT = 500_000 + 2 * 150_000  # of a page of two launches, beside its source
 SOURCE = 2_000_000
 Facts = Callable[..., DiffFacts]
 

@@ -15,7 +15,7 @@ from ncu_assist.suggest.evidence import Evidence
 from ncu_assist.suggest.prompting import FORMS, build_prompt
 from ncu_assist.suggest.prompting.templates import DEFAULTS
 
-LIMIT = 8_000  # tokens, issue 7
+LIMIT = 8_000  # tokens
 
 
 def test_the_example_in_docs_is_the_prompt(repository: Path, v6: Evidence) -> None:
