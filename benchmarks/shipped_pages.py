@@ -1,8 +1,8 @@
-"""Write the pages that this repository ships: all of the main story, of the other kernels the ladder, and the index.
+"""Write the pages that this repository ships: the ladder of every kernel, of the main story some runs and diffs too.
 
 usage: python benchmarks/shipped_pages.py      (from the project's root)
 
-The pages of a run and of a diff weigh half a megabyte each; `ncu-assist report --all` writes those of every kernel.
+The pages of a run and of a diff weigh half a megabyte each; `ncu-assist report KERNEL` writes those that are missing.
 """
 
 from __future__ import annotations
@@ -11,27 +11,35 @@ from pathlib import Path
 
 from record_archive import Speak
 
-from ncu_assist.pipeline.pages.asked import Wish, report
 from ncu_assist.pipeline.pages.ladder import kernel_ladder
 from ncu_assist.pipeline.pages.writing import Pages
-from ncu_assist.project import find_project
-from ncu_assist.spec_file import kernel_names
+from ncu_assist.project import Project, find_project
+from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store
+from ncu_assist.store.matching import recorded_runs_matching
 
 STORY = "lightning_decode"
+RUNS = ("v0", "v6", "v7", "v10")  # a chain of torch launches, what binds on the way, what came of it, the last step
+STEP = "v7_registers_128bit"  # its diffs with the version before and the one after it
 
 
-def main() -> None:
-    """Write them, without what `report` wrote of the other kernels before."""
-    project = find_project(Path.cwd())
+def write(project: Project) -> None:
+    """Write them, in place of those that are there."""
     recorded = {stored.run.kernel for stored in Store(project.reports).runs()}
-    others = [name for name in kernel_names(project) if name != STORY and name in recorded]
-    for path in (page for name in others for page in (project.reports / name).glob("*/**/*.html")):
+    for path in (page for name in recorded for page in (project.reports / name).glob("*/**/*.html")):
         path.unlink()
-    for name in others:
-        Pages(project, Speak()).ladder(kernel_ladder(project, name), of=set())
-    report(project, Wish(STORY), Speak())
+    pages = Pages(project, Speak())
+    for name in sorted(recorded & set(kernel_names(project)) - {STORY}):
+        pages.ladder(kernel_ladder(project, name), of=set())
+    story = kernel_ladder(project, STORY)
+    pages.plan(story, {STEP})
+    kernel = load_kernel(project, STORY)
+    runs = recorded_runs_matching(pages.store, kernel)
+    for version in RUNS:
+        pages.run(runs[kernel.version(version).name])
+    pages.ladder(story, of={STEP})
+    pages.index()
 
 
 if __name__ == "__main__":
-    main()
+    write(find_project(Path.cwd()))
