@@ -47,12 +47,13 @@ def best_run(runs: list[StoredRun], workload: str) -> StoredRun | None:
 
     Times of different GPUs are not compared: only runs on the GPU of the first run count.
     """
-    timed = [r for r in runs if r.run.timing(workload) is not None and _passed(r.run, workload)]
+    timed = [r for r in runs if r.run.timing(workload) is not None and passed(r.run, workload)]
     same_gpu = [r for r in timed if r.run.gpu == timed[0].run.gpu]
     return min(same_gpu, key=lambda r: _median_ns(r.run, workload), default=None)
 
 
-def _passed(run: Run, workload: str) -> bool:
+def passed(run: Run, workload: str) -> bool:
+    """Tell whether a run was checked on a workload and is right there."""
     checks = [check.passed for check in run.checks if check.workload == workload]
     return bool(checks) and all(checks)
 

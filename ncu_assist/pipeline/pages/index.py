@@ -16,9 +16,10 @@ from ncu_assist.spec import Kernel, source_sha256
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
 from ncu_assist.store.baselines import get_baseline
-from ncu_assist.store.matching import best_run, live_first, newest_of_source
+from ncu_assist.store.matching import best_run, live_first, newest_of_source, passed
 from ncu_assist.store.naming import is_called
 
+NEAR = 1.05  # times the best median: what is further off is slower by any verdict
 Runs = tuple[StoredRun, ...]
 
 
@@ -62,7 +63,7 @@ def kernel_state(project: Project, store: Store, kernel: str, runs: Runs) -> Ker
         problem=known.problem,
     )
     try:
-        return _compared(state, _baseline(store, kernel, known), known)
+        return replace(_compared(state, _baseline(store, kernel, known), known), level=_level(state, known))
     except DamagedData as error:
         return replace(state, problem=error.message)
 
@@ -76,6 +77,24 @@ def _compared(state: KernelState, baseline: StoredRun | None, known: _Known) -> 
     before, after = (_of_same_source(known.runs, one) for one in (baseline, state.best))
     pair = common_bench(before, after, state.workload) or (baseline, state.best)
     return replace(state, baseline=baseline, verdict=verdict_by_time(*pair, state.workload, Samples()))
+
+
+def _level(state: KernelState, known: _Known) -> tuple[str, ...]:
+    """Return the versions that are as fast as the best by verdict, the closest first."""
+    best = state.best.run.timing(state.workload) if state.best and state.workload else None
+    if state.best is None or state.workload is None or best is None:
+        return ()
+    others = (
+        one for one in known.current if one.reference != state.best.reference and one.run.gpu == state.best.run.gpu
+    )
+    times = ((one, one.run.timing(state.workload)) for one in others if passed(one.run, state.workload))
+    near = [(timing.median_ns, one) for one, timing in times if timing and timing.median_ns <= NEAR * best.median_ns]
+    samples = Samples()
+    return tuple(
+        one.run.version
+        for _, one in sorted(near, key=lambda pair: pair[0])
+        if verdict_by_time(one, state.best, state.workload, samples).verdict in ("same", "unclear")
+    )
 
 
 def _baseline(store: Store, kernel: str, known: _Known) -> StoredRun | None:

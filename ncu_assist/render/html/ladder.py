@@ -32,6 +32,7 @@ from ncu_assist.render.prediction_words import HEADING, legend, with_faults_gone
 from ncu_assist.render.predictions import predictions
 from ncu_assist.render.words import factor, origin
 from ncu_assist.render.yardstick import share, yardstick
+from ncu_assist.store.naming import short_name
 
 MOST_LISTED = 200  # runs in the footer; a hash covers the others
 SECTIONS = {
@@ -166,6 +167,7 @@ def _verdict(ladder: KernelLadder) -> str:
     timing = state.best.run.timing(state.workload) if state.workload else None
     said = [f"{one_line(state.best.run.version)} is the fastest"]
     said += [f"on {one_line(state.workload)}: {duration(timing.median_ns)}"] if timing and state.workload else []
+    said += [f"level with {', '.join(one_line(short_name(name)) for name in state.level)}"] if state.level else []
     against = state.verdict
     if against and against.verdict == "faster" and against.speedup and state.baseline:
         said += [f"{factor(against.speedup)} faster than {one_line(state.baseline.run.version)}"]

@@ -100,3 +100,12 @@ def test_a_finding_that_nobody_expected_is_marked() -> None:
     assert table is not None
     assert row(table, "v10")["as expected"].text == "no"
     assert diagnoses_table(shown, {}) is not None
+
+
+def test_what_no_verdict_calls_slower_is_level_with_the_fastest() -> None:
+    state = kernel_ladder(PROJECT, "elementwise_add").state
+    assert state is not None
+    assert state.best is not None
+    assert state.best.run.version == "v0_torch_add"
+    assert "v12_shape_by_size" in state.level
+    assert not {"v0_torch_add", "v5_scalar_f16", "v7_x8_strided"} & set(state.level)
