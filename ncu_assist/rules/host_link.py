@@ -8,10 +8,11 @@ from ncu_assist.ceilings.chips import SECTOR_BYTES
 from ncu_assist.ceilings.link import most_requests
 from ncu_assist.rules.facts import Facts
 
-# Bytes a second of 16 lanes, by the first digits of the compute capability: PCIe 3.0, 4.0, 5.0 (PCI-SIG: 8, 16 and 32
+# Bytes a second of 16 lanes (reports say how many there are; how fast they are they say of a link at rest), by the first digits of the compute capability: PCIe 3.0, 4.0, 5.0 (PCI-SIG: 8, 16 and 32
 # GT/s a lane, 128 of 130 bits are data).
 LANES = {"7": 15.75e9, "8": 31.5e9, "9": 63e9, "10": 63e9, "12": 63e9}
 KERNEL_READS = "zero_copy_read"
+ALL_LANES = 16
 SLOWEST, REACHED = "7", 0.85
 # What ncu counts as written over PCIe while nothing is written to the host: requests for reading, of which each is a
 # header of four words (PCI Express Base Specification, memory requests with 64-bit addresses). `host_read` of the fault
@@ -77,7 +78,8 @@ def link_rate(facts: Facts) -> tuple[float, bool]:
         own = [point for point in facts.ceilings.link if point.name == KERNEL_READS]
         return max(point.bytes_per_second for point in own or facts.ceilings.link), facts.ceilings.origin != "live"
     capability = facts.device.compute_capability if facts.device else ""
-    return REACHED * LANES.get(capability.partition(".")[0], LANES[SLOWEST]), True
+    width = facts.get("pcie_link_width") or ALL_LANES
+    return REACHED * LANES.get(capability.partition(".")[0], LANES[SLOWEST]) * width / ALL_LANES, True
 
 
 def _bytes_ns(what: Crossed, rate: float) -> float:

@@ -16,6 +16,7 @@ from ncu_assist.quantity import percent
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.dram import OF_CEILING, fill, reach
 from ncu_assist.rules.facts import Facts
+from ncu_assist.rules.host_link import link_load
 
 ID = "unexplained"
 NEEDS: tuple[str, ...] = ()
@@ -23,22 +24,33 @@ NEEDS: tuple[str, ...] = ()
 
 def find(facts: Facts) -> Finding | None:
     """Return how far the nearest ceiling is and what warps wait for most; says something of every launch."""
-    busiest, top = facts.busiest(), next(iter(facts.combined.stalls.items()), None)
-    nearest, evidence = "no resource was counted", list[str]()
-    if busiest and busiest[1] > 0:
-        nearest = f"the nearest ceiling is {busiest[0].name}, {_distance(facts, *busiest)}"
-        evidence = [busiest[0].busy]
+    top = next(iter(facts.combined.stalls.items()), None)
+    nearest, evidence = _nearest(facts)
     if top and top[0] in STALL_REASONS:
         evidence.append(f"warps_{top[0]}")
     stalls = (top[0],) if top else ()
     return Finding(ID, f"{nearest}; {_waits(top)}", 0.0, tuple(evidence), stalls=stalls)
 
 
+def _nearest(facts: Facts) -> tuple[str, list[str]]:
+    """Return the nearest ceiling in words, and its counter; the link to the host is none of the GPU's own resources."""
+    busiest, link = facts.busiest(), link_load(facts)
+    if link > (busiest[1] if busiest else 0.0):
+        return f"the nearest ceiling is the link to the host, {_short(link)}", ["host_bytes"]
+    if busiest is None or busiest[1] <= 0:
+        return "no resource was counted", []
+    return f"the nearest ceiling is {busiest[0].name}, {_distance(facts, *busiest)}", [busiest[0].busy]
+
+
+def _short(share: float) -> str:
+    return f"busy {percent(share)} of the time, {percent(1 - share)} short of its peak"
+
+
 def _distance(facts: Facts, resource: Resource, share: float) -> str:
     """Return how far a resource is from its ceiling: of DRAM the one measured for such a kernel, where there is one."""
     limit = reach(facts)
     if resource.name != "DRAM" or facts.ceilings is None or limit.assumed:
-        return f"busy {percent(share)} of the time, {percent(1 - share)} short of its peak"
+        return _short(share)
     reached = fill(facts) * OF_CEILING
     return f"at {percent(reached)} of what a plain kernel of this mix and size gets ({limit.why})"
 

@@ -23,6 +23,18 @@ def test_tells_the_nearest_ceiling_and_its_distance() -> None:
     assert finding.evidence == ("l2_data_busy", "warps_membar")
 
 
+def test_the_link_to_the_host_may_be_the_nearest() -> None:
+    """4.8 MB in 100 us are 48 GB/s; sixteen lanes of this capability give a kernel 53.6."""
+    crossing = {"dram_throughput": 10.0, "host_sectors_read": 1.5e5, "host_sectors_write": 0.0}
+    finding = found(unexplained, made(crossing))
+    assert finding
+    assert finding.message.startswith("the nearest ceiling is the link to the host, busy 90 % of the time")
+    assert finding.evidence[0] == "host_bytes"
+    half = found(unexplained, made(crossing | {"host_sectors_read": 0.75e5, "pcie_link_width": 8.0}))
+    assert half
+    assert "busy 90 % of the time" in half.message  # of half the lanes
+
+
 def test_behind_all_others() -> None:
     assert list(RULES)[-1] == unexplained.ID
     diagnosis = diagnose(of_case("healthy_add"), RULES)
