@@ -1,4 +1,4 @@
-"""Variants of layernorm_dropout_residual: a project with v10 and, beside it, v10 that converts x after all of its loads.
+"""Variants of layernorm_dropout_residual: a project with v10, and with v10 that converts x behind all of its loads.
 
 usage: python benchmarks/layernorm_variants.py FOLDER       (from the project's root)
 
@@ -21,7 +21,8 @@ HEADERS = ("calling.cuh", "drawn.cuh", "dropout.cuh", "elements.cuh", "shared_ca
 INLINED = ("cluster.cuh", "statistics.cuh")  # v10's alone, each with the next in it
 ZEROS = r"(?<=Raw \(&addend\)\[PACKS\]\) \{\n)#pragma unroll\n        for [^\n]+unpack\(Raw\{\}, value\[k\]\);\n"
 LOADED = r"unpack\(x\[pack\(k\)\], value\[k\]\);\n(            addend\[k\] = [^\n]+\n        \}\n)"
-CONVERTED = r"raw[k] = x[pack(k)];\n\1#pragma unroll\n        for (int k = 0; k < PACKS; ++k) unpack(raw[k], value[k]);\n"
+LOADS = r"raw[k] = x[pack(k)];\n\1"
+CONVERTS = "#pragma unroll\n        for (int k = 0; k < PACKS; ++k) unpack(raw[k], value[k]);\n"
 
 
 def _versions() -> Iterator[tuple[str, str]]:
@@ -30,7 +31,7 @@ def _versions() -> Iterator[tuple[str, str]]:
         text = (KERNELS / KERNEL / name).read_text(encoding="utf-8").replace("#pragma once\n", "")
         code = code.replace(f'#include "{name}"\n', text)
     yield IDEA, code
-    yield "converted_behind", changed(LOADED, CONVERTED, changed(ZEROS, "        Raw raw[PACKS] = {};\n", code))
+    yield "converted_behind", changed(LOADED, LOADS + CONVERTS, changed(ZEROS, "        Raw raw[PACKS] = {};\n", code))
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ from ncu_assist.ceilings.chips import SECTOR_BYTES
 from ncu_assist.ceilings.link import most_requests
 from ncu_assist.rules.facts import Facts
 
-# Bytes a second of 16 lanes (reports say how many there are; how fast they are they say of a link at rest), by the first digits of the compute capability: PCIe 3.0, 4.0, 5.0 (PCI-SIG: 8, 16 and 32
-# GT/s a lane, 128 of 130 bits are data).
+# Bytes a second of 16 lanes, by the first digits of the compute capability: PCIe 3.0, 4.0, 5.0 (PCI-SIG: 8, 16 and 32
+# GT/s a lane, 128 of 130 bits are data). Reports say how many lanes there are; how fast they are, of a link at rest.
 LANES = {"7": 15.75e9, "8": 31.5e9, "9": 63e9, "10": 63e9, "12": 63e9}
 KERNEL_READS = "zero_copy_read"
 ALL_LANES = 16
