@@ -153,7 +153,7 @@ class KernelState:
 
     ``best`` is None where no version is checked and timed as its source is now; ``shown`` is then the newest run, for a
     foreign program too. ``verdict`` is None where best and baseline are one, or one of them has no time. ``level`` are
-    the versions that no verdict calls slower than best: the same, or not told apart.
+    the versions that no verdict calls slower than best: the same, or not told apart. ``floor`` is that of ``shown``.
     """
 
     kernel: str
@@ -169,6 +169,7 @@ class KernelState:
     changed: str  # when its newest run was made
     problem: str = ""  # why the kernel's folder or one of these runs could not be read
     level: tuple[str, ...] = ()
+    floor: Floor | None = None
 
 
 @dataclass(frozen=True)

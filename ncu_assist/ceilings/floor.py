@@ -16,6 +16,7 @@ TENSOR_DTYPES = ("bfloat16", "float16")
 HALF_ASSUMED = "that half of the bytes are written is assumed"
 
 Bound = Literal["DRAM", "the link from the host", "the tensor cores"]
+TENSOR_CORES: Bound = "the tensor cores"
 
 
 @dataclass(frozen=True)
@@ -73,4 +74,4 @@ def _tensor(facts: WorkloadFacts, ceilings: Ceilings) -> Floor | None:
     rate = next((one for one in rates if one is not None), None)
     if rate is None or facts.dtype not in TENSOR_DTYPES or not facts.flops:
         return None
-    return Floor("the tensor cores", facts.flops, "flop", rate.per_second, f"measured on {ceilings.where}", False)
+    return Floor(TENSOR_CORES, facts.flops, "flop", rate.per_second, f"measured on {ceilings.where}", False)

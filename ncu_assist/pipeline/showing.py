@@ -48,7 +48,7 @@ def gather(
         run=run,
         reference=stored.reference,
         source=shown_source(run, machine_hash()),
-        rows=tuple(workload_row(run, facts) for facts in run.workloads),
+        rows=tuple(workload_row(run, facts, ceilings) for facts in run.workloads),
         combined=combined,
         bottleneck=bottleneck(combined.values),
         launches=_launches(run, tables, ceilings, None if every else chosen),

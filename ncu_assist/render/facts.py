@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ncu_assist.ceilings import Ceilings
+from ncu_assist.ceilings import Ceilings, Floor, floor_of
 from ncu_assist.diff import Bottleneck
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.frame import Combined
@@ -15,6 +15,7 @@ from ncu_assist.ncu.code import Code
 from ncu_assist.ncu.hot_spots import HotSpots
 from ncu_assist.ncu.nvidia_findings import NvidiaFinding
 from ncu_assist.record import Check, Launch, Run, Source, Timing, WorkloadFacts
+from ncu_assist.render.yardstick import Yardstick, share, yardstick
 from ncu_assist.rules.of_run import Told
 from ncu_assist.store import StoredRun
 from ncu_assist.verdict import Verdict
@@ -31,7 +32,7 @@ class WorkloadRow:
     ``share_of_copy`` is the time of a device copy of the same bytes over the time of the version: 1 is as fast. Where
     bytes have to come from the host, the rate is of those, and ``share_of_link`` the time of the copy engine for them.
     ``in_l2`` is what of the data fits in the ``l2_bytes`` of the GPU: the copy's does too, but a rate would be none of
-    DRAM, so there is no ``bytes_per_second``.
+    DRAM, so there is no ``bytes_per_second``. ``floor`` is the least time, None where no rate of it is known.
     """
 
     workload: WorkloadFacts
@@ -43,11 +44,27 @@ class WorkloadRow:
     share_of_link: float | None = None
     in_l2: InL2 | None = None
     l2_bytes: int | None = None
+    floor: Floor | None = None
 
     @property
     def share(self) -> float | None:
-        """Of what was timed beside it, whichever that is (yardstick.py)."""
-        return self.share_of_link if self.share_of_copy is None else self.share_of_copy
+        """Of what it is held against, whichever that is (yardstick.py)."""
+        return share(self.timing, self.floor)
+
+    @property
+    def measure(self) -> Yardstick:
+        """What it is held against."""
+        return yardstick([self.timing], [self.floor])
+
+    def share_of(self, measure: Yardstick) -> float | None:
+        """None where it is held against something else: one workload of a kernel may be bound by bytes, another not."""
+        return self.share if self.measure is measure else None
+
+
+def measure_of(rows: Iterable[WorkloadRow]) -> Yardstick:
+    """Return what the workloads of one run are held against."""
+    known = list(rows)
+    return yardstick((row.timing for row in known), (row.floor for row in known))
 
 
 def gigabytes_per_second(row: WorkloadRow | None) -> str:
@@ -133,8 +150,8 @@ class Shown:
         return next((row for row in self.rows if row.workload.name == self.combined.workload), None)
 
 
-def workload_row(run: Run, facts: WorkloadFacts) -> WorkloadRow:
-    """Return one workload of a run with the rates that its median comes to."""
+def workload_row(run: Run, facts: WorkloadFacts, ceilings: Ceilings | None = None) -> WorkloadRow:
+    """Return one workload of a run with the rates that its median comes to, and the least time by ``ceilings``."""
     timing = run.timing(facts.name)
     seconds = timing.median_ns * 1e-9 if timing else None
     copy, link = (timing.copy_ns, timing.link_ns) if timing else (None, None)
@@ -151,6 +168,7 @@ def workload_row(run: Run, facts: WorkloadFacts) -> WorkloadRow:
         share_of_link=link * 1e-9 / seconds if seconds and link else None,
         in_l2=kept,
         l2_bytes=run.device.l2_bytes if run.device else None,
+        floor=floor_of(facts, ceilings),
     )
 
 

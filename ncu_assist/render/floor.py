@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncu_assist.ceilings import Ceilings, Floor, floor_of
+from ncu_assist.ceilings import Floor
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Timing
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.facts import WorkloadRow
 from ncu_assist.render.l2_words import l2_words
 from ncu_assist.render.words import factor
+from ncu_assist.render.yardstick import COPY
 
 UNMEASURED = "the rate of the host link was not measured: ncu-assist ceilings"
 
 
-def floor_words(row: WorkloadRow | None, ceilings: Ceilings | None) -> str:
+def floor_words(row: WorkloadRow | None) -> str:
     """Return the floor and how far the version is from it; empty for what was not timed, or held against nothing."""
     if row is None or row.timing is None:
         return ""
-    floor, timing = floor_of(row.workload, ceilings), row.timing
+    floor, timing = row.floor, row.timing
     first = [f"{floor_note(floor)}{_far(floor.ns / timing.median_ns)}"] if floor else list(_unknown(row))
     return "; ".join([*first, *_beside(row, timing, far=floor is None)])
 
@@ -41,7 +42,7 @@ def _beside(row: WorkloadRow, timing: Timing, *, far: bool) -> Iterator[str]:
         if timing.link_ns:
             taken = f"the copy engine takes {duration(timing.link_ns)} for them"
             yield taken + (_far(timing.link_ns / timing.median_ns) if far else "")
-    elif timing.copy_ns and row.share_of_copy:
+    elif timing.copy_ns and row.share_of_copy and row.measure is COPY:
         yield f"a device copy of the same bytes takes {duration(timing.copy_ns)}{_far(row.share_of_copy)}"
         if kept := l2_words(row):
             yield kept

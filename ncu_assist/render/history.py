@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import exp, log
 from pathlib import Path
@@ -14,7 +14,7 @@ from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.outcome import History, Standing, Step, Sweep
 from ncu_assist.record import Check, Run, Source, Timing, WorkloadFacts
 from ncu_assist.render.facts import InL2, in_l2
-from ncu_assist.render.yardstick import Yardstick, share, yardstick
+from ncu_assist.render.yardstick import Yardstick, share, yardstick, yardstick_ns
 from ncu_assist.store import StoredRun, machine_hash, shown_source
 from ncu_assist.store.findings import Judged
 from ncu_assist.verdict import Verdict
@@ -26,7 +26,7 @@ TOO_LITTLE = ("one-sample", "only-late-samples")  # what is known of time then a
 class Cell:
     """One version on one workload. ``duration_ns`` is under ncu, over all launches; ``before`` is compared with.
 
-    ``share`` is the time of what was timed beside it (yardstick.py) over the median: 1 is as fast.
+    ``share`` is the time of what it is held against (yardstick.py) over the median: 1 is as fast.
     """
 
     workload: str | None
@@ -50,8 +50,13 @@ class Cell:
 
     @property
     def share(self) -> float | None:
-        """None where nothing was timed beside the version."""
-        return share(self.timing)
+        """None where the version is held against nothing."""
+        return share(self.timing, self.floor)
+
+    @property
+    def beside_ns(self) -> float | None:
+        """The time of what the version is held against."""
+        return yardstick_ns(self.timing, self.floor)
 
     @property
     def share_of_floor(self) -> float | None:
@@ -87,6 +92,12 @@ class Cell:
         if self.verdict is None or self.verdict.verdict == "not-comparable" or self.verdict.reason in TOO_LITTLE:
             return None
         return self.verdict.speedup
+
+
+def yardstick_of(cells: Iterable[Cell]) -> Yardstick:
+    """Return what versions of one kernel are held against."""
+    known = list(cells)
+    return yardstick((cell.timing for cell in known), (cell.floor for cell in known))
 
 
 @dataclass(frozen=True)
@@ -153,7 +164,7 @@ class Swept:
     @property
     def yardstick(self) -> Yardstick:
         """What the version was timed beside."""
-        return yardstick(cell.timing for _, cell in self.points)
+        return yardstick_of(cell for _, cell in self.points)
 
     @property
     def timed(self) -> tuple[tuple[int, Cell], ...]:
@@ -185,8 +196,8 @@ class Climb:
 
     @property
     def yardstick(self) -> Yardstick:
-        """What the versions were timed beside."""
-        return yardstick(cell.timing for rung in self.rungs for cell in rung.cells)
+        """What the versions are held against on the workload shown."""
+        return yardstick_of(self.cell(rung) for rung in self.rungs if rung.cells)
 
     @property
     def adjacent(self) -> dict[str, str | None]:

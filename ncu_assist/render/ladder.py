@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ncu_assist.ceilings import ceilings_of
 from ncu_assist.frame import combine_tables
 from ncu_assist.outcome import Outcome, VersionOutcome
 from ncu_assist.record import Run, Source
@@ -86,11 +87,12 @@ def _rung(version: VersionOutcome, workloads: tuple[str, ...], baseline: Run | N
     nothing = set(version.unserved) == set(workloads)
     if stored is None:
         return Rung(version.version, None, None, (), version.failure, version.unserved, nothing, version.skipped)
-    tables = stored.by_launch()
+    tables, device = stored.by_launch(), stored.run.device
+    ceilings = ceilings_of(device, stored.folder.parents[2]) if device else None
     cells = []
     for name in workloads:
         facts = stored.run.workload(name)
-        row = workload_row(stored.run, facts) if facts else None
+        row = workload_row(stored.run, facts, ceilings) if facts else None
         dram = combine_tables(stored.run, tables, name).values["dram_throughput"]
         cells.append(Cell(name, row, _speedup(baseline, stored.run, name), dram))
     source = shown_source(stored.run, machine_hash())

@@ -1,10 +1,13 @@
-"""What versions are held against: a device copy of the same bytes, or the copy engine where those lie on the host."""
+"""What versions are held against: a device copy of the same bytes; the copy engine where those lie on the host; the
+tensor cores' own rate where operations, not bytes, set the least time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ncu_assist.ceilings import Floor
+from ncu_assist.ceilings.floor import TENSOR_CORES
 from ncu_assist.record import Timing
 
 
@@ -34,17 +37,28 @@ COPY = Yardstick("of copy", "a device copy of the same bytes", "copy_ns / median
 LINK = Yardstick("of link", "the copy engine with the same bytes from the host", "link_ns / median_ns")
 
 
-def yardstick(timings: Iterable[Timing | None]) -> Yardstick:
-    """Return what versions of one kernel were timed beside; a device copy where that was nothing."""
+TENSOR = Yardstick("of tensor", "the tensor cores' own loop with as many operations", "floor_ns / median_ns")
+
+
+def yardstick(timings: Iterable[Timing | None], floors: Iterable[Floor | None] = ()) -> Yardstick:
+    """Return what versions of one kernel are held against; a device copy where that is nothing."""
+    if any(_is_of_operations(floor) for floor in floors):
+        return TENSOR
     return LINK if any(timing and timing.link_ns and not timing.copy_ns for timing in timings) else COPY
 
 
-def yardstick_ns(timing: Timing | None) -> float | None:
-    """Return the median of what was timed beside a version; None where nothing was."""
+def yardstick_ns(timing: Timing | None, floor: Floor | None = None) -> float | None:
+    """Return the time of what a version is held against; None where that is nothing."""
+    if floor is not None and _is_of_operations(floor):
+        return floor.ns
     return (timing.copy_ns or timing.link_ns) if timing else None
 
 
-def share(timing: Timing | None) -> float | None:
+def share(timing: Timing | None, floor: Floor | None = None) -> float | None:
     """Return the time of the yardstick over that of a version: 1 is as fast; None where one of them is missing."""
-    beside = yardstick_ns(timing)
+    beside = yardstick_ns(timing, floor)
     return beside / timing.median_ns if timing and beside and timing.median_ns > 0 else None
+
+
+def _is_of_operations(floor: Floor | None) -> bool:
+    return floor is not None and floor.bound == TENSOR_CORES

@@ -7,36 +7,41 @@ from dataclasses import replace
 import pytest
 from made_ceilings import MIB, ceilings, point
 
+from ncu_assist.ceilings import Ceilings, Rate, Spread, floor_of
 from ncu_assist.record import Timing, WorkloadFacts
 from ncu_assist.render.facts import WorkloadRow
 from ncu_assist.render.floor import UNMEASURED, floor_words
+from ncu_assist.render.yardstick import COPY, TENSOR
 
 TIMING = Timing("w", "b", 10, 0, 4e6, 4e6, 4e6, 4e6, None, None, None)
 MEASURED = replace(ceilings(), link=(point("host_to_device", 1, 0, MIB, 50e9),))
 FACTS = WorkloadFacts("w", "uint8", {}, 400_000_000, 0, None, 200_000_000)
 
 
-def _row(host_bytes: int | None, share: float | None = None, **times: float) -> WorkloadRow:
-    facts = WorkloadFacts("w", "uint8", {}, 400_000_000, 0, host_bytes)
-    return WorkloadRow(facts, None, replace(TIMING, **times), None, None, share)
+def _row(
+    host_bytes: int | None, share: float | None = None, known: Ceilings | None = None, **times: float
+) -> WorkloadRow:
+    facts = replace(FACTS, host_bytes=host_bytes)
+    floor = floor_of(facts, known)
+    return WorkloadRow(facts, None, replace(TIMING, **times), None, None, share, floor=floor)
 
 
 def test_of_a_device_workload_it_is_dram_and_the_copy_beside() -> None:
     measured = ceilings(point("copy", 1, 1, 400_000_000, 200e9, "events"))
-    words = floor_words(replace(_row(None, 0.5, copy_ns=2e6), workload=FACTS), measured)
+    words = floor_words(_row(None, 0.5, measured, copy_ns=2e6))
     dram = "2 ms, 400 MB at the 200 GB/s of DRAM (measured on this GPU), 2.00x away"
     assert words == f"{dram}; a device copy of the same bytes takes 2 ms, 2.00x away"
 
 
 def test_without_a_curve_there_is_the_copy_alone() -> None:
-    words = floor_words(_row(None, 0.5, copy_ns=2e6), None)
+    words = floor_words(_row(None, 0.5, copy_ns=2e6))
     assert words == "a device copy of the same bytes takes 2 ms, 2.00x away"
-    assert floor_words(_row(None), None) == ""
+    assert floor_words(_row(None)) == ""
 
 
 @pytest.mark.parametrize("copy_ns", [1e5, 3e6])
 def test_of_bytes_from_the_host_it_is_the_link_whatever_a_device_copy_took(copy_ns: float) -> None:
-    words = floor_words(_row(100_000_000, copy_ns / 4e6, copy_ns=copy_ns, link_ns=2.1e6), MEASURED)
+    words = floor_words(_row(100_000_000, copy_ns / 4e6, MEASURED, copy_ns=copy_ns, link_ns=2.1e6))
     assert words.startswith(
         "2 ms, 100 MB at the 50 GB/s of the link from the host (measured on this GPU), 2.00x away; "
     )
@@ -45,12 +50,25 @@ def test_of_bytes_from_the_host_it_is_the_link_whatever_a_device_copy_took(copy_
 
 
 def test_without_a_measured_link_it_says_so() -> None:
-    assert floor_words(_row(100_000_000), None) == f"not known for 100 MB from the host; {UNMEASURED}"
-    beside = floor_words(_row(100_000_000, link_ns=2e6), ceilings())
+    assert floor_words(_row(100_000_000)) == f"not known for 100 MB from the host; {UNMEASURED}"
+    beside = floor_words(_row(100_000_000, None, ceilings(), link_ns=2e6))
     engine = "the copy engine takes 2 ms for them, 2.00x away"
     assert beside == f"not known for 100 MB from the host; {UNMEASURED}; {engine}"
 
 
 def test_of_what_was_not_timed_there_is_none() -> None:
-    assert floor_words(None, MEASURED) == ""
-    assert floor_words(replace(_row(100), timing=None), MEASURED) == ""
+    assert floor_words(None) == ""
+    assert floor_words(replace(_row(100, None, MEASURED), timing=None)) == ""
+
+
+def test_of_operations_it_is_the_tensor_cores_and_no_copy() -> None:
+    """A copy of the bytes takes a twentieth of the time: it says nothing of a product of matrices."""
+    rate = Rate("tensor", "wgmma_bf16", "op", "events", Spread(1e-3, 1e-3, 1e-3, 1), 8e14, None)
+    known = replace(ceilings(point("copy", 1, 1, 400_000_000, 4e12, "events")), rates=(rate,))
+    facts = replace(FACTS, dtype="bfloat16", flops=16 * 10**11)
+    row = replace(_row(None, 0.05, copy_ns=2e5), workload=facts, floor=floor_of(facts, known))
+    assert (
+        floor_words(row) == "2 ms, 1.60 Tflop at the 800 Tflop/s of the tensor cores (measured on this GPU), 2.00x away"
+    )
+    assert (row.share, row.measure) == (0.5, TENSOR)
+    assert row.share_of(COPY) is None

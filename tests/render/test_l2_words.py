@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from factories import DEVICE, WORKLOAD, make_run
 from made import saved
-from made_ceilings import ceilings
 
 from ncu_assist.outcome import ArchiveState, History, KernelLadder, KernelState, Outcome, Standing, Step, VersionOutcome
 from ncu_assist.pipeline.showing import gather
@@ -110,12 +109,10 @@ def test_a_run_says_it_on_its_page(tmp_path: Path) -> None:
 def test_the_floor_says_it(tmp_path: Path) -> None:
     stored = small(tmp_path)
     row = workload_row(stored.run, stored.run.workloads[0])
-    assert "a device copy of the same bytes" in floor_words(row, ceilings())
-    assert floor_words(row, ceilings()).endswith(
-        "; all 12 MB fit in L2 (62.9 MB), so bytes over time are no rate of DRAM"
-    )
+    assert "a device copy of the same bytes" in floor_words(row)
+    assert floor_words(row).endswith("; all 12 MB fit in L2 (62.9 MB), so bytes over time are no rate of DRAM")
     half = small(tmp_path, "v2_half", facts(100 * MB, 33 * MB))
-    words = floor_words(workload_row(half.run, half.run.workloads[0]), ceilings())
+    words = floor_words(workload_row(half.run, half.run.workloads[0]))
     assert "; the 33 MB written fit in L2 (62.9 MB) and may stay there" in words
 
 

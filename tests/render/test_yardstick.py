@@ -6,9 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from factories import BENCH_ID, make_run, samples_frame, times, timing
+from factories import BENCH_ID, DEVICE, make_run, samples_frame, times, timing
 
 from ncu_assist.outcome import History, KernelLadder, Outcome, Standing, Step, VersionOutcome
+from ncu_assist.pipeline.floors import Floors
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.record import Bench, Timing, WorkloadFacts
 from ncu_assist.render.history import climb
@@ -22,9 +23,10 @@ from ncu_assist.render.markdown.history import history_markdown
 from ncu_assist.render.terminal import outcome_text, show_text
 from ncu_assist.render.terminal.history import history_text
 from ncu_assist.render.terminal.style import Style
-from ncu_assist.render.yardstick import COPY, LINK, share, yardstick, yardstick_ns
+from ncu_assist.render.yardstick import COPY, LINK, TENSOR, share, yardstick, yardstick_ns
 from ncu_assist.store import Store, StoredRun, samples_parquet
 
+H200 = replace(DEVICE, name="NVIDIA H200", sm_count=132)
 HOSTED = WorkloadFacts("small", "uint8", {"n": 1}, 348_160_000, 0, 171_966_464)
 TIMING = Timing("small", BENCH_ID, 10, 0, 4e6, 4e6, 4e6, 4e6, None, None, None)
 
@@ -33,6 +35,16 @@ def run_of(tmp_path: Path, version: str, median_ns: float) -> StoredRun:
     samples = samples_frame(times(median_ns, 1), version=version)
     made = replace(timing(samples), copy_ns=None, link_ns=3.1e6)
     run = make_run(version=version, workloads=(HOSTED,), launches=(), profile=None)
+    bench = Bench(BENCH_ID, "read", 100, None, None, (made,))
+    return Store(tmp_path).save(replace(run, bench=bench), {"samples.parquet": samples_parquet(samples)})
+
+
+def product(tmp_path: Path, version: str, median_ns: float) -> StoredRun:
+    """A run of a product of matrices of 8192 x 8192 in bfloat16 on an H200, beside which a copy was timed."""
+    samples = samples_frame(times(median_ns, 1), version=version)
+    made = replace(timing(samples), copy_ns=1e5)
+    facts = WorkloadFacts("small", "bfloat16", {"n": 8192}, 3 * 2 * 8192**2, 2 * 8192**3, None, 2 * 8192**2)
+    run = make_run(version=version, workloads=(facts,), launches=(), profile=None, device=H200)
     bench = Bench(BENCH_ID, "read", 100, None, None, (made,))
     return Store(tmp_path).save(replace(run, bench=bench), {"samples.parquet": samples_parquet(samples)})
 
@@ -93,3 +105,31 @@ def test_every_page_does(history: History) -> None:
     assert "host" in page.bandwidth.scale
     assert climbed.yardstick is LINK
     assert "of link" in ladder_html(ladder)
+
+
+def test_operations_are_held_against_the_tensor_cores_everywhere(tmp_path: Path) -> None:
+    """A copy of the operands would take a fifteenth of the time: that says nothing of a product."""
+    stored = [product(tmp_path, "v0_library", 1.5e6), product(tmp_path, "v1_ours", 2.5e6)]
+    floors = Floors(tmp_path)
+    standings = [Standing("small", one, None, floor=floors.of(one, "small")) for one in stored]
+    steps = tuple(Step(one.run.version, None, (at,)) for one, at in zip(stored, standings, strict=True))
+    history = History("add_one", ("small",), "small", steps)
+    outcome = Outcome("add_one", ("small",), "live", tuple(VersionOutcome(one.run.version, one) for one in stored))
+    shown = gather(stored[1], store=Store(tmp_path))
+    for text in (outcome_text(outcome, Style()), show_text(shown, Style()), history_text(history, Style())):
+        assert "of tensor" in text
+        assert "of copy" not in text
+        assert "46 %" in text  # 1.14 of 2.5 ms at 963 Tflop/s
+    assert "439.7" in show_text(shown, Style())  # Tflop/s
+    assert [tile.term.label for tile in tiles(shown)][2:4] == ["Operations", "Of tensor"]
+    titles = [column.title for column in workloads_table(shown, {}).columns]
+    assert titles[titles.index("Tflop/s") + 1] == "of tensor"
+    page = ladder_page(KernelLadder(history, None, {}, tuple(stored), ()), climb(history), RunLinks(frozenset()))
+    assert page.beside == TENSOR.what
+    assert page.bandwidth is not None
+    assert page.bandwidth.caption.startswith("Operations a second")
+    assert "440 Tflop/s" in page.bandwidth.bars[1].text
+    assert [column.title for column in page.held[0].columns] == ["version", "time", "of floor"]
+    cell = history_json(history)["rows"][1]["cells"][0]
+    assert cell["share_of_copy"] == pytest.approx(0.04, abs=0.001)
+    assert cell["share_of_floor"] == pytest.approx(0.457, abs=0.005)

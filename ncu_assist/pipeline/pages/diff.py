@@ -157,7 +157,7 @@ def _shown(store: Store, stored: StoredRun, side: Side, totals: Combined, looked
         run=run,
         reference=stored.reference,
         source=side.source,
-        rows=tuple(workload_row(run, facts) for facts in run.workloads),
+        rows=tuple(workload_row(run, facts, ceilings) for facts in run.workloads),
         combined=totals,
         bottleneck=side.bottleneck,
         launches=tuple(LaunchRow(one, None) for one in run.launches),

@@ -10,6 +10,7 @@ from ncu_assist.diff.by_time import verdict_by_time
 from ncu_assist.diff.timing import Samples, common_bench, is_timed
 from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.outcome import ArchiveState, KernelState
+from ncu_assist.pipeline.floors import Floors
 from ncu_assist.pipeline.pages.readable import PageStore
 from ncu_assist.project import Project
 from ncu_assist.spec import Kernel, source_sha256
@@ -61,6 +62,7 @@ def kernel_state(project: Project, store: Store, kernel: str, runs: Runs) -> Ker
         runs=len(runs),
         changed=runs[0].run.created,
         problem=known.problem,
+        floor=Floors(project.reports).of(shown, known.workload),
     )
     try:
         return replace(_compared(state, _baseline(store, kernel, known), known), level=_level(state, known))

@@ -10,13 +10,14 @@ from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Timing
 from ncu_assist.render.diff_facts import DiffFacts, OnWorkload
 from ncu_assist.render.escape import one_line
+from ncu_assist.render.facts import measure_of
 from ncu_assist.render.history_words import against
 from ncu_assist.render.html.badge import TONES, Badge, verdict_badge
 from ncu_assist.render.html.table import Cell, Column, Table, number
 from ncu_assist.render.html.term import Term, term_of
 from ncu_assist.render.l2_words import copy_words
 from ncu_assist.render.words import UNCUT, counted, factor, names, next_command, origins, verdict_line
-from ncu_assist.render.yardstick import share, yardstick
+from ncu_assist.render.yardstick import COPY
 from ncu_assist.verdict import REASONS, clock_note
 
 FAR = " → "
@@ -95,13 +96,13 @@ def _tiles(facts: DiffFacts) -> Iterator[PairTile]:
     if before.timing and after.timing:
         spread = f"middle half {_middle_half(before.timing)}{FAR}{_middle_half(after.timing)}"
         yield _tile(Term("Median time"), (before.timing.median_ns, after.timing.median_ns), "ns", spread)
-    reached = share(before.timing), share(after.timing)
-    if None not in reached:
-        measure = yardstick((before.timing, after.timing))
+    rows = [row for side in (facts.baseline, facts.candidate) if (row := side.row)]
+    reached = [row.share for row in rows]
+    if len(rows) == 2 and None not in reached:
+        measure = measure_of(rows)
         both = tuple(100 * (one or 0.0) for one in reached)
         term = Term(measure.title.capitalize(), measure.formula, measure.meaning)
-        rows = [row for side in (facts.baseline, facts.candidate) if (row := side.row)]
-        kept = copy_words(rows[-1].in_l2) if rows else ""
+        kept = copy_words(rows[-1].in_l2) if measure is COPY else ""
         yield _tile(term, both, "%", f"{measure.what} is 100 %{f'; {kept}' if kept else ''}")
     if before.bottleneck and after.bottleneck:
         busy = f"{before.bottleneck.percent:.0f} %{FAR}{after.bottleneck.percent:.0f} % at the busiest unit"

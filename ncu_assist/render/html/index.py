@@ -19,7 +19,7 @@ from ncu_assist.render.html.table import ABSENT, Cell, Column, Table, number
 from ncu_assist.render.html.yardstick import share_term
 from ncu_assist.render.l2_words import copy_words
 from ncu_assist.render.pages_words import number_of
-from ncu_assist.render.yardstick import COPY, LINK, share, yardstick
+from ncu_assist.render.yardstick import COPY, share, yardstick
 
 LINES_OF_SUMMARY = 160  # letters
 COLUMNS = (
@@ -135,9 +135,9 @@ def _against(one: KernelState) -> Cell:
 
 def _of_copy(one: KernelState) -> Cell:
     timing = one.shown.run.timing(one.workload) if one.workload else None
-    reached = share(timing)
+    reached, measure = share(timing, one.floor), yardstick([timing], [one.floor])
     if reached is None:
         return Cell()
     kept = copy_words(in_l2(one.shown.run.workload(one.workload or ""), one.shown.run))
-    note = LINK.title if yardstick([timing]) is LINK else kept
+    note = kept if measure is COPY else measure.title
     return number(f"{100 * reached:.0f} %", reached, note)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from ncu_assist.outcome import KernelLadder
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.facts import in_l2
 from ncu_assist.render.history import Climb, climb
 from ncu_assist.render.history_words import ALL_WORKLOADS, MOST_SAID, UNDER_NCU, in_l2_lines, notes, to_settle
 from ncu_assist.render.html.bars import Bars
@@ -31,7 +30,7 @@ from ncu_assist.render.pages_words import number_of
 from ncu_assist.render.prediction_words import HEADING, legend, with_faults_gone
 from ncu_assist.render.predictions import predictions
 from ncu_assist.render.words import factor, origin
-from ncu_assist.render.yardstick import share, yardstick
+from ncu_assist.render.yardstick import COPY
 from ncu_assist.store.naming import short_name
 
 MOST_LISTED = 200  # runs in the footer; a hash covers the others
@@ -111,7 +110,7 @@ def ladder_page(ladder: KernelLadder, shown: Climb, links: RunLinks) -> LadderPa
     gone = with_faults_gone(predictions(shown).values())
     several = len(shown.places) > 1
     return LadderPage(
-        verdict=_verdict(ladder),
+        verdict=_verdict(ladder, shown),
         chart=ladder_chart(shown, ladder.state.baseline if ladder.state else None),
         steps=steps_table(shown, links),
         steps_legend=_legend(shown),
@@ -159,8 +158,8 @@ def _provenance(ladder: KernelLadder, links: RunLinks) -> Provenance:
     return replace(listed, origins=tuple(replace(one, href=pages[one.reference]) for one in listed.origins))
 
 
-def _verdict(ladder: KernelLadder) -> str:
-    """Return the best version in one line: its time, how it stands to the baseline and to the floor."""
+def _verdict(ladder: KernelLadder, shown: Climb) -> str:
+    """Return the best version in one line: its time, how it stands to the baseline and to what it is held against."""
     state = ladder.state
     if state is None or state.best is None:
         return "No version is checked and timed as its source is now." if state and state.workload else ""
@@ -171,10 +170,10 @@ def _verdict(ladder: KernelLadder) -> str:
     against = state.verdict
     if against and against.verdict == "faster" and against.speedup and state.baseline:
         said += [f"{factor(against.speedup)} faster than {one_line(state.baseline.run.version)}"]
-    if (reached := share(timing)) is not None:
-        said += [f"at {100 * reached:.0f} % of {yardstick([timing]).what}"]
-        kept = copy_words(in_l2(state.best.run.workload(state.workload or ""), state.best.run))
-        said += [kept] if kept else []
+    best = next((shown.cell(rung) for rung in shown.rungs if rung.version == state.best.run.version), None)
+    if best is not None and best.share is not None:
+        said += [f"at {100 * best.share:.0f} % of {shown.yardstick.what}"]
+        said += [copy_words(best.in_l2)] if best.in_l2 and shown.yardstick is COPY else []
     return " ".join(said[:2]) + "".join(f", {one}" for one in said[2:])
 
 

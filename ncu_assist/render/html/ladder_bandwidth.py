@@ -1,4 +1,4 @@
-"""Effective bandwidth of each version against a device copy of the same bytes, or across the host link, as bars."""
+"""Effective bandwidth of each version against a device copy, or across the host link, or its operations, as bars."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from ncu_assist.render.html.bars import Bar, Bars
 from ncu_assist.render.html.ladder_chart import cut
 from ncu_assist.render.html.term import Term
 from ncu_assist.render.l2_words import l2_words
-from ncu_assist.render.yardstick import COPY
+from ncu_assist.render.yardstick import COPY, TENSOR, Yardstick
 
 ROOM = 1.05  # to the right of what is fastest, so that the line of the copy stays in sight
 LETTERS = 40
 EFFECTIVE = "Each input read once and each output written once, over the median"
+NEEDED = "The operations of kernel.toml over the median"
 CROSSED = "What has to come from the host, over the median"
 
 
@@ -25,15 +26,17 @@ def effective(cell: Cell) -> WorkloadRow | None:
 
 def bandwidth_bars(shown: Climb) -> Bars | None:
     """Return the bars of the workload shown, full width being a little more than the fastest; None without any."""
-    rows = [(rung, effective(shown.cell(rung))) for rung in shown.rungs]
-    known = [(rung, row) for rung, row in rows if row and row.share]
+    rows = [(rung, shown.cell(rung).share, effective(shown.cell(rung))) for rung in shown.rungs]
+    known = [(rung, share, row) for rung, share, row in rows if row and share]
     if not known:
         return None
-    full = ROOM * max(1.0, *(row.share or 0.0 for _, row in known))
-    bars = tuple(_bar(rung, row, full) for rung, row in known)
+    full = ROOM * max(1.0, *(share for _, share, _ in known))
+    bars = tuple(_bar(rung, share, _rate(row, shown.yardstick), full) for rung, share, row in known)
     on = f" on {one_line(shown.shown)}" if shown.shown else ""
-    measure, why = shown.yardstick, l2_words(known[0][1])
+    measure, why = shown.yardstick, l2_words(known[0][2])
     line = f"the line is {measure.what}, 100 %"
+    if measure is TENSOR:
+        return Bars(f"Operations a second of each version{on}", bars, f"{NEEDED}; {line}")
     if why:
         return Bars(f"Each version against {measure.what}{on}", bars, f"{line}; no bandwidth: {why}")
     return Bars(
@@ -41,8 +44,12 @@ def bandwidth_bars(shown: Climb) -> Bars | None:
     )
 
 
-def _bar(rung: Rung, row: WorkloadRow, full: float) -> Bar:
-    reached = row.share or 0.0
-    rate = f"{quantity(row.bytes_per_second, 'byte/s')} · " if row.bytes_per_second else ""
-    text = f"{rate}{100 * reached:.0f} %"
+def _rate(row: WorkloadRow, measure: Yardstick) -> str:
+    if measure is TENSOR:
+        return quantity(row.flops_per_second, "flop/s") if row.flops_per_second else ""
+    return quantity(row.bytes_per_second, "byte/s") if row.bytes_per_second else ""
+
+
+def _bar(rung: Rung, reached: float, rate: str, full: float) -> Bar:
+    text = f"{rate} · {100 * reached:.0f} %" if rate else f"{100 * reached:.0f} %"
     return Bar(Term(cut(one_line(rung.version), LETTERS)), reached / full, text, ceiling=1.0 / full)

@@ -8,12 +8,12 @@ from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.floor import floor_note
 from ncu_assist.render.history import Cell as Measured
-from ncu_assist.render.history import Climb, Rung
+from ncu_assist.render.history import Climb, Rung, yardstick_of
 from ncu_assist.render.html.table import ABSENT, Cell, Column, Table, number
 from ncu_assist.render.html.term import Term
 from ncu_assist.render.html.yardstick import share_term
 from ncu_assist.render.words import factor
-from ncu_assist.render.yardstick import yardstick
+from ncu_assist.render.yardstick import TENSOR, Yardstick
 from ncu_assist.store.naming import short_name
 
 FLOOR = "of floor"
@@ -37,15 +37,15 @@ def _table(shown: Climb, place: int) -> Table | None:
     peers = [(rung, cell) for rung, cell in timed if rung.is_peer]
     if not peers and not any(cell.floor for _, cell in timed):
         return None
-    measure = yardstick(cell.timing for _, cell in timed)
+    measure = yardstick_of(cell for _, cell in timed)
     columns = (
         Column("version"),
         Column("time", "right", "number"),
         Column(FLOOR, "right", "number", FLOOR_TERM),
-        Column(measure.title, "right", "number", share_term(measure)),
+        *([Column(measure.title, "right", "number", share_term(measure))] if measure is not TENSOR else []),
         *(_over(rung) for rung, _ in peers),
     )
-    rows = tuple((*_row(rung, cell), *_ratios(cell, peers)) for rung, cell in timed)
+    rows = tuple((*_row(rung, cell, measure), *_ratios(cell, peers)) for rung, cell in timed)
     name = one_line(shown.workloads[place] or ABSENT)
     return Table(f"held-{place}", name, columns, rows, note=_note(timed)).without_empty()
 
@@ -56,10 +56,12 @@ def _over(peer: Rung) -> Column:
     return Column(f"over {name}", "right", "number", Term(f"over {name}", whole, what))
 
 
-def _row(rung: Rung, cell: Measured) -> Iterator[Cell]:
+def _row(rung: Rung, cell: Measured, measure: Yardstick) -> Iterator[Cell]:
     yield Cell(one_line(rung.version))
     yield number(duration(cell.time_ns), cell.time_ns) if cell.time_ns is not None else Cell()
-    yield from (_share(one) for one in (cell.share_of_floor, cell.share))
+    yield _share(cell.share_of_floor)
+    if measure is not TENSOR:  # which is the floor itself
+        yield _share(cell.share)
 
 
 def _share(share: float | None) -> Cell:

@@ -9,7 +9,7 @@ from ncu_assist.render.history import Cell, Swept
 from ncu_assist.render.history_words import SWEPT, point_time, sweep_title
 from ncu_assist.render.html.bars import Bar, Bars
 from ncu_assist.render.html.term import Term
-from ncu_assist.render.yardstick import Yardstick, yardstick_ns
+from ncu_assist.render.yardstick import Yardstick
 
 ROOM = 1.05  # to the right of what takes longest
 
@@ -21,7 +21,7 @@ def sweep_bars(sweeps: Iterable[Swept]) -> tuple[Bars, ...]:
 
 def _bars(sweep: Swept) -> Bars:
     cells = [cell for _, cell in sweep.timed]
-    beside = [found for cell in cells if (found := yardstick_ns(cell.timing))]
+    beside = [found for cell in cells if (found := cell.beside_ns)]
     full = ROOM * max(*(cell.time_ns or 0.0 for cell in cells), *beside, 1.0)
     line = f"; the line is {sweep.yardstick.what}" if beside else ""
     bars = tuple(_bar(f"{sweep.axis} {value}", cell, full, sweep.yardstick) for value, cell in sweep.points)
@@ -29,7 +29,7 @@ def _bars(sweep: Swept) -> Bars:
 
 
 def _bar(name: str, cell: Cell, full: float, known: Yardstick) -> Bar:
-    share, beside = cell.share, yardstick_ns(cell.timing)
+    share, beside = cell.share, cell.beside_ns
     text = point_time(cell) + (f" · {100 * share:.0f} % {known.title}" if share else "")
     taken = cell.time_ns / full if cell.time_ns else None
     return Bar(

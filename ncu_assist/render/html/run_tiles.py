@@ -10,7 +10,7 @@ from ncu_assist.render.facts import Shown, WorkloadRow
 from ncu_assist.render.html.term import Term, term_of
 from ncu_assist.render.html.yardstick import share_term
 from ncu_assist.render.l2_words import IN_L2, copy_words, l2_words
-from ncu_assist.render.yardstick import yardstick
+from ncu_assist.render.yardstick import TENSOR
 
 BANDWIDTH = Term(
     "Effective bandwidth", "bytes of kernel.toml / median", "each input read once, each output written once"
@@ -18,6 +18,7 @@ BANDWIDTH = Term(
 LINK_RATE = Term(
     "From the host", "[host] bytes of kernel.toml / median", "what has to cross the host link, over the median"
 )
+FLOP_RATE = Term("Operations", "flops of kernel.toml / median", "the operations that the work needs, over the median")
 LESS = 0.995  # of what must move: above, it is printed as 1.00x
 
 
@@ -48,8 +49,12 @@ def _timed(row: WorkloadRow) -> Iterator[Tile]:
         yield Tile(BANDWIDTH, quantity(row.bytes_per_second, "byte/s"), f"of {quantity(moved, 'byte')} that must move")
     elif timing and row.in_l2:
         yield Tile(BANDWIDTH, IN_L2[row.in_l2], l2_words(row))
+    if row.measure is TENSOR and row.flops_per_second:
+        needed = f"of {quantity(row.workload.flops or 0, 'flop')} that the work needs"
+        yield Tile(FLOP_RATE, quantity(row.flops_per_second, "flop/s"), needed)
     if of_it:
-        measure, kept = yardstick([timing]), copy_words(row.in_l2)
+        measure = row.measure
+        kept = copy_words(row.in_l2) if measure is not TENSOR else ""
         term = replace(share_term(measure), label=measure.title.capitalize())
         yield Tile(term, f"{100 * of_it:.0f} %", f"{measure.what} is 100 %{f'; {kept}' if kept else ''}")
 

@@ -89,7 +89,7 @@ def _command(shown: Shown) -> str:
 
 
 def _floor(shown: Shown) -> str:
-    words = floor_words(shown.row, shown.ceilings)
+    words = floor_words(shown.row)
     return f"Floor: {words}" if words else ""
 
 

@@ -10,6 +10,7 @@ from ncu_assist.render.history import Cell, Climb, Rung, Swept, climb
 from ncu_assist.render.history_words import notes
 from ncu_assist.render.json.values import answer, run_facts
 from ncu_assist.render.predictions import Prediction, predictions
+from ncu_assist.render.yardstick import share
 from ncu_assist.store import machine_hash, shown_source
 
 
@@ -77,8 +78,8 @@ def _cell(cell: Cell) -> dict[str, Any]:
         "median_ns": timing.median_ns if timing else None,
         "copy_ns": timing.copy_ns if timing else None,
         "link_ns": timing.link_ns if timing else None,
-        "share_of_copy": cell.share if timing and timing.copy_ns else None,
-        "share_of_link": cell.share if timing and not timing.copy_ns else None,
+        "share_of_copy": share(timing) if timing and timing.copy_ns else None,
+        "share_of_link": share(timing) if timing and not timing.copy_ns else None,
         "floor_ns": cell.floor.ns if cell.floor else None,
         "share_of_floor": cell.share_of_floor,
         "in_l2": cell.in_l2,

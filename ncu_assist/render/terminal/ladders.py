@@ -13,13 +13,14 @@ from ncu_assist.render.ladder import SKIPPED, Cell, Ladder, Rung, ladder
 from ncu_assist.render.terminal.run import check_word, percent
 from ncu_assist.render.terminal.style import Align, Style, table, to_text
 from ncu_assist.render.words import factor, origin, verdict_line
-from ncu_assist.render.yardstick import COPY, LINK
+from ncu_assist.render.yardstick import COPY, LINK, TENSOR
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-HEADINGS = ("median", "vs v0", "GB/s", COPY.title, LINK.title, "check", "DRAM")
+MEASURES = (COPY, LINK, TENSOR)
+HEADINGS = ("median", "vs v0", "GB/s", *(measure.title for measure in MEASURES), "check", "DRAM")
 
 
 def outcome_text(outcome: Outcome, style: Style | None = None) -> str:
@@ -78,8 +79,7 @@ def _cells(rung: Rung, index: int) -> tuple[str, ...]:
         _median(cell),
         factor(cell.speedup) if cell.speedup is not None else "-",
         gigabytes_per_second(row) if row and row.in_l2 is None else "-",
-        percent(row.share_of_copy) if row else "-",
-        percent(row.share_of_link) if row else "-",
+        *(percent(row.share_of(measure)) if row else "-" for measure in MEASURES),
         check_word(row),
         f"{cell.dram_percent:.0f} %" if cell.dram_percent is not None else "-",
     )

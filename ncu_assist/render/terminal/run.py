@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.facts import Shown, WorkloadRow, gigabytes_per_second
+from ncu_assist.render.facts import Shown, WorkloadRow, gigabytes_per_second, measure_of
 from ncu_assist.render.floor import floor_words
 from ncu_assist.render.l2_words import IN_L2, no_rates
 from ncu_assist.render.terminal.diagnosis import diagnosis_lines
@@ -18,7 +18,7 @@ from ncu_assist.render.terminal.run_launches import launches_text
 from ncu_assist.render.terminal.speed_of_light import of_what, speed_of_light, warp_states
 from ncu_assist.render.terminal.style import Style, detected, table, to_text
 from ncu_assist.render.words import failed_checks, of_launches, origin, verdict_sentence
-from ncu_assist.render.yardstick import yardstick
+from ncu_assist.render.yardstick import TENSOR, Yardstick
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -78,7 +78,7 @@ def _verdict(shown: Shown) -> list[RenderableType]:
         name, verdict = shown.before.version, shown.before.verdict
         said = verdict_sentence(shown.run.version, name, shown.combined.workload, verdict)
         lines.append(Text(said, style="bold"))
-    floor = floor_words(shown.row, shown.ceilings)
+    floor = floor_words(shown.row)
     if floor:
         lines.append(Text(f"floor: {floor}"))
     return [Text(""), *lines] if lines else []
@@ -117,12 +117,13 @@ def _origin(shown: Shown) -> str:
 
 
 def _times(rows: tuple[WorkloadRow, ...]) -> Table:
+    measure = measure_of(rows)
     made = table(
         ("workload", "left"),
         ("median", "right"),
         ("q1 to q3", "right"),
-        ("GB/s", "right"),
-        (yardstick(row.timing for row in rows).title, "right"),
+        ("Tflop/s" if measure is TENSOR else "GB/s", "right"),
+        (measure.title, "right"),
         ("check", "left"),
     )
     for row in rows:
@@ -131,15 +132,20 @@ def _times(rows: tuple[WorkloadRow, ...]) -> Table:
             one_line(row.workload.name),
             duration(timing.median_ns) if timing else "-",
             f"{duration(timing.q1_ns)} to {duration(timing.q3_ns)}" if timing else "-",
-            bandwidth(row),
-            percent(row.share),
+            rate(row, measure),
+            percent(row.share_of(measure)),
             check_word(row),
         )
     return made
 
 
-def bandwidth(row: WorkloadRow) -> str:
-    """Return a bandwidth in GB/s without the unit, ``-`` where there is none, or that the data lies in L2."""
+def rate(row: WorkloadRow, measure: Yardstick) -> str:
+    """Return a bandwidth in GB/s without the unit, ``-`` where there is none, or that the data lies in L2.
+
+    Where versions are held against the tensor cores, it is Tflop/s.
+    """
+    if measure is TENSOR:
+        return "-" if row.flops_per_second is None else f"{row.flops_per_second / 1e12:.1f}"
     return IN_L2[row.in_l2] if row.in_l2 and row.timing else gigabytes_per_second(row)
 
 

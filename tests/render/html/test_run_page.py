@@ -117,7 +117,8 @@ def test_the_verdict_comes_first_with_floor_and_diagnosis(v6: RunRecord) -> None
     assert part.badge
     assert part.badge.tone == "good"
     assert part.sentence.startswith("v6 is 2.76x faster than v5 on b64_d96")
-    assert part.floor == "Floor: 75.4 µs, a device copy of the same bytes, 2.94x away"
+    assert part.floor.startswith("Floor: 72.3 µs, 305 MB at the 4.22 TB/s of DRAM (measured on another NVIDIA H200; ")
+    assert part.floor.endswith(", 3.06x away; a device copy of the same bytes takes 75.4 µs, 2.94x away")
     assert part.diagnosis.startswith("uncoalesced-global-load, estimated 2.20x: ")
     assert [tile.term.label for tile in part.tiles][:3] == ["Median time", "Effective bandwidth", "Of copy"]
 
@@ -292,7 +293,7 @@ def test_inputs_in_memory_of_the_host_stand_on_the_page_and_bound_its_floor(tmp_
     text = run_page(save_run(Store(tmp_path), run, metrics_frame({}), samples), Store(tmp_path))
     assert "Memory of the host" in text
     assert "PCIe generation 5, 16 lanes" in text
-    assert "Floor: 1.99 ms, 110 MB from the host at 55.2 GB/s, measured on another NVIDIA H200, 2" in text
+    assert "Floor: 1.99 ms, 110 MB at the 55.2 GB/s of the link from the host (measured on another NVIDIA H200), 2" in text
     assert "of 110 MB that must cross" in text
     assert "300 MB that must move" not in text
     assert EVIL not in text
