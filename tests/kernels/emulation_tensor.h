@@ -33,6 +33,9 @@
 #define cudaGetLastError() take_status()
 #define cudaFuncSetAttribute(kernel, attribute, value) allow(reinterpret_cast<const void*>(kernel), value)
 
+using std::max;
+using std::min;
+
 constexpr unsigned MOST_WARPS = 32, POISON = 0xffffffff, PIECE = 16;
 constexpr size_t WITHOUT_LEAVE = 48 << 10, MOST_DYNAMIC = 227 << 10, BEHIND = 1 << 16, PAGE = 1024;
 
