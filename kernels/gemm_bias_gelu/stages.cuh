@@ -2,20 +2,22 @@
 #pragma once
 #include "fragments.cuh"
 
-// Rows first, first + 1, ... of a matrix, 64 elements each from k0 on. Rows behind the last repeat it: what they make is
-// not stored. What lies behind k is zero. Not ALIGNED, elements go through registers.
+// Rows first, first + 1, ... of a matrix, 64 elements each from k0 on; zeros where it has none. Not ALIGNED, elements go
+// through registers.
 template <int ROWS, int THREADS, bool ALIGNED>
 __device__ inline void fill(bf16* tile, const bf16* matrix, int first, int rows, int k0, int k) {
-    static_assert(ROWS * CHUNKS % THREADS == 0 && THREADS % CHUNKS == 0, "a thread has one chunk of some rows");
-    const int chunk = threadIdx.x % CHUNKS, col = k0 + chunk * CHUNK;
-#pragma unroll(ALIGNED ? ROWS * CHUNKS / THREADS : 1)
-    for (int row = threadIdx.x / CHUNKS; row < ROWS; row += THREADS / CHUNKS) {
+    constexpr int APART = THREADS / CHUNKS, EACH = ROWS / APART;
+    static_assert(ROWS % APART == 0 && THREADS % CHUNKS == 0, "a thread has the same chunk of every row");
+    const int row = threadIdx.x / CHUNKS, chunk = threadIdx.x % CHUNKS, col = k0 + chunk * CHUNK;
+    const int left = col < k ? rows - first - row : 0;
+    const bf16* from = matrix + static_cast<long long>(first + row) * k + col;
+#pragma unroll(ALIGNED ? EACH : 1)
+    for (int i = 0; i < EACH; ++i) {
+        bf16* to = place(tile, row + i * APART, chunk);
         if (ALIGNED) {
-            const bool inside = col < k;
-            const bf16* from = matrix + static_cast<long long>(min(first + row, rows - 1)) * k + (inside ? col : 0);
-            copy_async_16(place(tile, row, chunk), from, inside);
+            copy_async_16(to, from + static_cast<long long>(i * APART) * k, i * APART < left);
         } else {
-            *reinterpret_cast<uint4*>(place(tile, row, chunk)) = chunk_at<false>(matrix, first + row, rows, col, k);
+            *reinterpret_cast<uint4*>(to) = chunk_at<false>(matrix, first + row + i * APART, rows, col, k);
         }
     }
 }

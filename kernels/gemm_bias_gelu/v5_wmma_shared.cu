@@ -16,9 +16,10 @@ constexpr int BLOCKS_M = TILE_M / WARPS_M / SIDE, BLOCKS_N = TILE_N / WARPS_N / 
 
 template <int ROWS, bool ALIGNED>
 __device__ inline void fill(bf16* tile, const bf16* matrix, int first, int rows, int k0, int k) {
-#pragma unroll(ALIGNED ? 4 : 1)
-    for (int i = threadIdx.x; i < ROWS * DEPTH / CHUNK; i += THREADS) {
-        const int row = i / (DEPTH / CHUNK), along = i % (DEPTH / CHUNK) * CHUNK;
+    constexpr int CHUNKS = DEPTH / CHUNK, EACH = ROWS * CHUNKS / THREADS;
+#pragma unroll(ALIGNED ? EACH : 1)
+    for (int i = 0; i < EACH; ++i) {
+        const int row = threadIdx.x / CHUNKS + i * (THREADS / CHUNKS), along = threadIdx.x % CHUNKS * CHUNK;
         *reinterpret_cast<uint4*>(tile + row * STRIDE + along) =
             chunk_at<ALIGNED>(matrix, first + row, rows, k0 + along, k);
     }

@@ -13,9 +13,10 @@ constexpr int TALL = TILE_M / WARPS_M / 16, WIDE = TILE_N / WARPS_N / 8;
 
 template <int ROWS, bool ALIGNED>
 __device__ inline void fill(bf16* tile, const bf16* matrix, int first, int rows, int k0, int k) {
-#pragma unroll(ALIGNED ? 4 : 1)
-    for (int i = threadIdx.x; i < ROWS * CHUNKS; i += THREADS) {
-        const int row = i / CHUNKS, chunk = i % CHUNKS;
+    constexpr int EACH = ROWS * CHUNKS / THREADS;
+#pragma unroll(ALIGNED ? EACH : 1)
+    for (int i = 0; i < EACH; ++i) {
+        const int row = threadIdx.x / CHUNKS + i * (THREADS / CHUNKS), chunk = threadIdx.x % CHUNKS;
         *reinterpret_cast<uint4*>(place(tile, row, chunk)) =
             chunk_at<ALIGNED>(matrix, first + row, rows, k0 + chunk * CHUNK, k);
     }
