@@ -1,5 +1,5 @@
-// A warp's part of a tile on tensor cores whose layouts are known: loads from a swizzled tile, products, and the epilogue
-// on the sums in registers.
+// A warp's part of a tile on tensor cores whose layouts are known: loads from a swizzled tile, products, and the
+// epilogue on the sums in registers.
 #pragma once
 #include "layer.cuh"
 #include "mma.cuh"
@@ -72,8 +72,8 @@ __device__ inline void transpose_among_four(unsigned (&words)[4]) {
     }
 }
 
-// Adds the bias of each column, applies GELU, and writes. Four lanes have two columns each of four blocks of eight: after
-// a transposition each has a block of its own, 16 bytes. ALIGNED: rows of out start on 16 bytes.
+// Adds the bias of each column, applies GELU, and writes. Four lanes have two columns each of four blocks of eight:
+// after a transposition each has a block of its own, 16 bytes. ALIGNED: rows of out start on 16 bytes.
 template <bool ALIGNED, int TALL, int WIDE>
 __device__ inline void finish(const Sums<TALL, WIDE>& sums, const Layer& layer, int row, int col) {
     static_assert(WIDE % 4 == 0, "a block a lane");

@@ -1,5 +1,5 @@
-// Tensor cores, their loads and asynchronous copies as PTX has them (PTX ISA: "mma", "ldmatrix", "cp.async"), for compute
-// capability 8.0 and above.
+// Tensor cores, their loads and asynchronous copies as PTX has them (PTX ISA: "mma", "ldmatrix", "cp.async"), for
+// compute capability 8.0 and above.
 #pragma once
 #include <cuda_runtime.h>
 

@@ -5,7 +5,7 @@
 #include "wmma.cuh"
 
 constexpr int SIDE = 16;
-constexpr int PATCH_STRIDE = 20;  // wmma wants a multiple of four floats; 16 would put every other row into the same banks
+constexpr int PATCH_STRIDE = 24;  // floats: four rows of eight, as they are stored, are all banks once
 constexpr int PATCH = SIDE * PATCH_STRIDE;
 
 using FragmentX = wmma::fragment<wmma::matrix_a, SIDE, SIDE, SIDE, bf16, wmma::row_major>;

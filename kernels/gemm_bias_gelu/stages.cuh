@@ -2,8 +2,8 @@
 #pragma once
 #include "fragments.cuh"
 
-// Rows first, first + 1, ... of a matrix, 64 elements each from k0 on; zeros where it has none. Not ALIGNED, elements go
-// through registers.
+// Rows first, first + 1, ... of a matrix, 64 elements each from k0 on; zeros where it has none. Not ALIGNED, elements
+// go through registers.
 template <int ROWS, int THREADS, bool ALIGNED>
 __device__ inline void fill(bf16* tile, const bf16* matrix, int first, int rows, int k0, int k) {
     constexpr int APART = THREADS / CHUNKS, EACH = ROWS / APART;

@@ -1,9 +1,9 @@
-// Changes: blocks go in groups of sixteen rows of tiles, down before right. The 132 that run at a time cover 2048 x 2176
-// outputs instead of 512 x 8192 and share more of what they read.
+// Changes: blocks go in groups of sixteen rows of tiles, down before right. The 132 that run at a time cover 2048 x
+// 2176 outputs instead of 512 x 8192 and share more of what they read.
 //
-// expected: `tensor-underfed`, with mma.sync where the chip has wgmma. Blocks of a wave go through k side by side, so that
-//   L2 serves most reads in either order; from DRAM, at square8k, 1.1 GB come instead of 2.3, of which neither takes
-//   more than a third of the time. 1.00 to 1.04 times v9, at wide 1.01 to 1.06.
+// expected: `tensor-underfed`, with mma.sync where the chip has wgmma. Blocks of a wave go through k side by side, so
+//   that L2 serves most reads in either order; from DRAM, at square8k, 1.1 GB come instead of 2.3, of which neither
+//   takes more than a third of the time. 1.00 to 1.04 times v9, at wide 1.01 to 1.06.
 // measured: nothing yet.
 #include "stages.cuh"
 

@@ -1,9 +1,10 @@
-# Changes: Triton, one kernel. A program a tile of 128 x 256 outputs, groups of eight rows of tiles; bias and GELU happen
-#   to the sums in registers. Triton has no tanh of its own: it is written through an exponential that stays below 1.
+# Changes: Triton, one kernel. A program a tile of 128 x 256 outputs, groups of eight rows of tiles; bias and GELU
+# happen to the sums in registers. Triton has no tanh of its own: it is written through an exponential that stays below
+# 1.
 #
 # expected: `tensor-underfed`: wgmma with three stages, but each program's epilogue stands behind its product, and no
-#   other program of that SM multiplies meanwhile. 0.75 to 0.9 of v1 at square8k; 0.6 to 0.8 at few_rows, 192
-#   programs for 132 SMs. At odd, where loads are of two bytes, below 0.3.
+#   other program of that SM multiplies meanwhile. 0.75 to 0.9 of v1 at square8k; 0.6 to 0.8 at few_rows, 192 programs
+#   for 132 SMs. At odd, where loads are of two bytes, below 0.3.
 # measured: nothing yet.
 import triton
 import triton.language as tl

@@ -1,8 +1,8 @@
-// Changes: mma.sync and ldmatrix instead of wmma. Where a lane's elements lie is known now: tiles are swizzled instead of
-// padded, and bias and GELU happen to the sums in registers, with 16-byte stores after shuffles among four lanes.
+// Changes: mma.sync and ldmatrix instead of wmma. Where a lane's elements lie is known now: tiles are swizzled instead
+// of padded, and bias and GELU happen to the sums in registers, with 16-byte stores after shuffles among four lanes.
 //
-// expected: `tensor-underfed`: still a tile loaded, then multiplied. ldmatrix loads four matrices in one instruction and
-//   without conflicts; the epilogue no longer passes shared memory. 1.05 to 1.3 times v5.
+// expected: `tensor-underfed`: still a tile loaded, then multiplied. ldmatrix loads four matrices in one instruction
+//   and without conflicts; the epilogue no longer passes shared memory. 1.05 to 1.3 times v5.
 // measured: nothing yet.
 #include "fragments.cuh"
 

@@ -2,7 +2,7 @@
 // product. 128 sums a thread leave room for one block an SM, which gets four stages of 48 KB.
 //
 // expected: `tensor-underfed`, with mma.sync where the chip has wgmma: 32 cycles of shared memory for 52 of the tensor
-//   cores. 1.1 to 1.3 times v7, 0.5 to 0.65 of v1. At few_rows 192 blocks in two waves of 132: no faster than v7.
+//   cores. 1.1 to 1.3 times v7, 0.5 to 0.62 of v1. At few_rows 192 blocks in two waves of 132: no faster than v7.
 // measured: nothing yet.
 #include "stages.cuh"
 

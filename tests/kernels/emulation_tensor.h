@@ -9,7 +9,8 @@
 //   commit_copies()                   closes a thread's group of copies
 //   wait_for_copies<N>()              until at most the last N groups of this thread are under way
 //   dynamic_shared()                  the dynamic shared memory of the block
-//   wmma::                            fragments of 16 x 16 x 16 whose elements lie where no kernel can know
+//   wmma::                            fragments of 16 x 16 x 16 whose elements lie where no kernel can know; its loads
+//                                     and stores make no lane wait for another
 //
 // They are stricter than the hardware. From its issue on, what a copy will overwrite is NaN; it arrives at the first
 // __syncthreads() after its thread has waited for it, and no sooner for that thread itself. Warps drift apart: at each
@@ -260,7 +261,6 @@ void load_matrix_sync(fragment<Use, 16, 16, 16, T, Layout>& f, const T* from, un
         if (serves<T>(from, stride)) f.x[i] = from[at];
         else std::memset(&f.x[i], 0xff, sizeof(T));
     }
-    __syncwarp();
 }
 
 template <typename T>
