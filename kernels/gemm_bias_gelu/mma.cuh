@@ -29,8 +29,8 @@ __device__ inline void ldmatrix_x4(unsigned (&r)[4], const void* row) {
                  : "memory");
 }
 
-// 16 bytes from global to shared memory, past registers and L1; zeros, and nothing is read, where not inside. L2 fetches
-// whole lines: left to itself, the compiler asks for that in some kernels and not in others.
+// 16 bytes from global to shared memory, past registers and L1; zeros, and nothing is read, where not inside. L2
+// fetches whole lines: left to itself, the compiler asks for that in some kernels and not in others.
 __device__ inline void copy_async_16(void* to, const void* from, bool inside) {
     asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(
                      static_cast<unsigned>(__cvta_generic_to_shared(to))),

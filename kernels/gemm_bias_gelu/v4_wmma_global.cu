@@ -2,7 +2,7 @@
 // global memory; eight warps, 64 x 32 outputs, a block.
 //
 // expected: `tensor-underfed`: a warp loads 1 KB for one product of 16 x 16 x 16, in pieces of 16 bytes a row, and
-//   waits for it each time. L1 serves the warps of a block that share rows. 0.04 to 0.09 of v1. A piece is half of a
+//   waits for it each time. L1 serves the warps of a block that share rows. 0.04 to 0.08 of v1. A piece is half of a
 //   sector: `uncoalesced-global-load` may come first.
 // measured: nothing yet.
 #include "layer.cuh"

@@ -2,7 +2,7 @@
 // multiplies 64 x 32 outputs. Rows are padded by 16 bytes, so that eight of them lie in different banks.
 //
 // expected: `tensor-underfed`: 32 KB are loaded, then multiplied, with a barrier behind each, and only the other block
-//   of the SM works meanwhile. A third of v4's loads from L2, none of them uncoalesced. 4 to 8 times v4, 0.25 to 0.4
+//   of the SM works meanwhile. A third of v4's loads from L2, none of them uncoalesced. 4 to 8 times v4, 0.22 to 0.38
 //   of v1.
 // measured: nothing yet.
 #include "layer.cuh"

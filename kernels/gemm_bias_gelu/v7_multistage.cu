@@ -2,9 +2,9 @@
 // a tile. 96 KB of shared memory a block, still two blocks an SM.
 //
 // expected: `tensor-underfed`, with mma.sync where the chip has wgmma. What is left is shared memory: a warp of 64 x
-//   32 loads 3 KB for 64 x 32 x 16 products, 24 cycles of the SM's shared memory for 26 of its tensor cores; and L2,
-//   which has to bring 512 bytes for 32,768 operations, 5.7 TB/s at 365 TFLOP/s: perhaps `l2-bound`. 1.3 to 1.8 times
-//   v6, 0.4 to 0.55 of v1.
+//   32 loads 3 KB for 64 x 32 x 16 products, 24 cycles of the SM's shared memory for 25 of its tensor cores, and 8
+//   more for the copies; and L2, which has to bring 512 bytes for 32,768 operations, 7 TB/s at 450 TFLOP/s: perhaps
+//   `l2-bound`. 1.3 to 1.8 times v6, 0.42 to 0.58 of v1.
 // measured: nothing yet.
 #include "stages.cuh"
 

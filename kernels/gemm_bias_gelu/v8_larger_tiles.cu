@@ -1,8 +1,9 @@
 // Changes: tiles of 128 x 256, 64 x 64 a warp: a third less from shared memory and a quarter less from L2 for each
 // product. 128 sums a thread leave room for one block an SM, which gets four stages of 48 KB.
 //
-// expected: `tensor-underfed`, with mma.sync where the chip has wgmma: 32 cycles of shared memory for 52 of the tensor
-//   cores. 1.1 to 1.3 times v7, 0.5 to 0.62 of v1. At few_rows 192 blocks in two waves of 132: no faster than v7.
+// expected: `tensor-underfed`, with mma.sync where the chip has wgmma: 32 cycles of shared memory, 44 with the copies,
+//   for 49 of the tensor cores. 1.1 to 1.3 times v7, 0.53 to 0.66 of v1. At few_rows 192 blocks in two waves of 132:
+//   no faster than v7.
 // measured: nothing yet.
 #include "stages.cuh"
 
