@@ -30,6 +30,11 @@ ELEMENTS = (0, 1, 31, 1_000_003, (1 << 26) + 4099)
 ROWS = ((0, 7), (5, 1), (1, 7), (70_001, 33), (99, 257), (35, 1023), (35, 4099), (3, 8195), (35, 33_001), (35, 70_001))
 DROPOUT = ({"width": 4, "keep": 58982, "dtype": "float32"}, {"width": 2, "keep": 32768, "dtype": "bfloat16"})
 NORMALIZED = ((0, 7), (99, 257), (70_001, 33), (515, 1000), (35, 5000), (35, 8196), (9, 33_001), (9, 140_000))
+# m, n, k: one output; one more than a tile; less than a warp's; long and narrow each way; rows that start anywhere
+PRODUCTS = (
+    *((1, 1, 1), (33, 7, 1), (129, 257, 72), (1000, 513, 8), (257, 129, 4099), (300, 520, 5000)),
+    *((17, 70_001, 24), (70_001, 9, 33), (5, 24, 100_000)),
+)
 MADE: dict[str, list[dict[str, object]]] = {
     "add_relu": [{"n": n, "dtype": "float32"} for n in ELEMENTS],
     "elementwise_add": [{**kind, "n": n} for kind in ADD for n in (*ELEMENTS, 5_000_011)],
@@ -38,6 +43,7 @@ MADE: dict[str, list[dict[str, object]]] = {
         for channels in (8, 16, 32)
         for windows, samples in ((0, 64), (1, 2), (3, 33), (61, 1001), (515, 1028))
     ],
+    "gemm_bias_gelu": [{"m": m, "n": n, "k": k, "dtype": "bfloat16"} for m, n, k in PRODUCTS],
     "layernorm_dropout_residual": [
         {**kind, "rows": rows, "cols": cols} for kind in DROPOUT for rows, cols in NORMALIZED
     ],
