@@ -23,10 +23,13 @@ from ncu_assist.spec_file import read_kernel
 KERNELS = Path(__file__).parents[2] / "kernels"
 HEADER = Path(__file__).parent / "emulation.h"
 WARPS = Path(__file__).parent / "emulation_warps.h"
+TENSOR = Path(__file__).parent / "emulation_tensor.h"
+HOLD_PTX = {"mma.cuh", "wmma.cuh"}  # emulation_tensor.h has all that is in them
 LOCAL_INCLUDE = re.compile(r'#include "(\w+\.cuh)"\n')
 # Some of emulation_warps.h's own: what a cluster does is not compiled from PTX on the host.
 CLUSTER = re.compile(r"#if HAS_CLUSTERS\n__device__ inline int rank_in_cluster.*?#endif\n", re.DOTALL)
 LAUNCH = re.compile(r"(\S+)<<<(.+), (.+), 0, stream>>>\(")
+WITH_MEMORY = re.compile(r"(\S+)<<<(.+), (.+), (.+), stream>>>\(")
 INCLUDED_FROM = re.compile(r'-I"?([^"\s]+)')
 _built: dict[str, Path] = {}  # by code: several tests look at the same version
 
@@ -41,7 +44,8 @@ def load_for_host(kernel: Kernel, version: Version, folder: Path, **constants: i
         code, found = re.subn(rf"(constexpr [\w ]+? {name} = )[^;]+;", rf"\g<1>{value};", code)
         assert found, f"{version.name} has no constant {name}"
     code, launches = LAUNCH.subn(r"emulated(\1, \2, \3)(", code)
-    assert launches, f"{version.name} launches nothing"
+    code, others = WITH_MEMORY.subn(r"emulated_with_memory(\1, \2, \3, \4)(", code)
+    assert launches + others, f"{version.name} launches nothing"
     return load_launcher(compiled_for_host(code, folder / version.name, source_files(version.path)), kernel)
 
 
@@ -65,6 +69,8 @@ def _with_includes(path: Path, faults: dict[str, str]) -> str:
         if found[1] in seen:
             return ""
         seen.add(found[1])
+        if found[1] in HOLD_PTX:
+            return f'#include "{TENSOR}"\n'
         return text((path.parent / found[1]).read_text(encoding="utf-8"))
 
     def text(code: str) -> str:

@@ -1,0 +1,292 @@
+// Adds to emulation_warps.h what kernels on tensor cores need, in place of the functions of their mma.cuh and wmma.cuh,
+// which hold the PTX:
+//
+//   mma_m16n8k16(c, a, b0, b1)        bfloat16 in, float sums; fragments as in the PTX ISA, "Matrix fragments for
+//                                     mma.m16n8k16 with floating point type". Also with b as an array of two.
+//   ldmatrix_x4(r, row)               four matrices of 8 x 8 halves; lane i gives row i % 8 of matrix i / 8
+//   ldmatrix_x4_trans(r, row)         the same, each matrix transposed
+//   copy_async_16(to, from, inside)   cp.async of 16 bytes; 16 zeros, and nothing read, where it is not inside
+//   commit_copies()                   closes a thread's group of copies
+//   wait_for_copies<N>()              until at most the last N groups of this thread are under way
+//   dynamic_shared()                  the dynamic shared memory of the block
+//   wmma::                            fragments of 16 x 16 x 16 whose elements lie where no kernel can know
+//
+// They are stricter than the hardware. From its issue on, what a copy will overwrite is NaN; it arrives at the first
+// __syncthreads() after its thread has waited for it, and no sooner for that thread itself. Warps drift apart: at each
+// load of a matrix some let others run ahead. Addresses that the hardware would refuse give NaN. So do rows that lie in
+// the same banks, where the environment has EMULATED_CONFLICTS. Dynamic shared memory starts as NaN. More than 48 KB
+// of it need cudaFuncSetAttribute; what is written behind its end is an error of the launch.
+#pragma once
+#include "emulation_warps.h"
+
+#include <cstdint>
+#include <cstdlib>
+#include <deque>
+#include <map>
+
+#undef __syncthreads
+#undef emulated
+#undef cudaGetLastError
+#define __syncthreads() meet_and_settle()
+#define emulated(kernel, grid, block) with_memory(kernel, grid, block, 0)
+#define emulated_with_memory(kernel, grid, block, bytes) with_memory(kernel, grid, block, bytes)
+#define cudaGetLastError() take_status()
+#define cudaFuncSetAttribute(kernel, attribute, value) allow(reinterpret_cast<const void*>(kernel), value)
+
+constexpr unsigned MOST_WARPS = 32, POISON = 0xffffffff, PIECE = 16;
+constexpr size_t WITHOUT_LEAVE = 48 << 10, MOST_DYNAMIC = 227 << 10, BEHIND = 1 << 16, PAGE = 1024;
+
+// ---- launches, dynamic shared memory
+
+static cudaError_t emulated_status = cudaSuccess;
+static size_t dynamic_bytes = 0;
+static std::map<const void*, size_t> allowed;
+
+inline cudaError_t take_status() {
+    const cudaError_t status = emulated_status;
+    emulated_status = cudaSuccess;
+    return status;
+}
+
+inline cudaError_t allow(const void* kernel, size_t bytes) {
+    if (bytes > MOST_DYNAMIC) return cudaErrorInvalidValue;
+    allowed[kernel] = bytes;
+    return cudaSuccess;
+}
+
+struct DynamicShared {
+    size_t bytes = dynamic_bytes;
+    unsigned char* memory;
+    DynamicShared() {
+        const size_t all = (bytes + BEHIND + PAGE - 1) / PAGE * PAGE;
+        memory = static_cast<unsigned char*>(std::aligned_alloc(PAGE, all));
+        std::memset(memory, 0xff, all);
+    }
+    ~DynamicShared() {
+        for (size_t i = bytes; i < bytes + BEHIND; ++i) {
+            if (memory[i] != 0xff) emulated_status = cudaErrorIllegalAddress;
+        }
+        std::free(memory);
+    }
+};
+
+// Of the block, since each block is a thread of the host of its own.
+inline unsigned char* dynamic_shared() {
+    static thread_local DynamicShared shared;
+    return shared.memory;
+}
+
+template <typename... A>
+auto with_memory(void (*kernel)(A...), dim3 grid, dim3 block, size_t bytes) {
+    return [=](A... arguments) {
+        const auto leave = allowed.find(reinterpret_cast<const void*>(kernel));
+        if (bytes > (leave == allowed.end() ? WITHOUT_LEAVE : std::max(WITHOUT_LEAVE, leave->second))) {
+            emulated_status = cudaErrorInvalidValue;
+            return;
+        }
+        gridDim = grid;
+        blockDim = block;
+        dynamic_bytes = bytes;
+        fiber_body = [=] { kernel(arguments...); };
+        for (unsigned i = 0; i < grid.x * grid.y * grid.z; ++i) {
+            Cluster one(1);
+            std::thread(run_block, &one, uint3{i % grid.x, i / grid.x % grid.y, i / grid.x / grid.y}).join();
+        }
+    };
+}
+
+// ---- asynchronous copies
+
+struct Copy {
+    unsigned char* to;
+    unsigned char bytes[PIECE];
+};
+struct CopiesOfThread {
+    std::vector<Copy> open;
+    std::deque<std::vector<Copy>> groups;
+};
+
+static thread_local std::map<unsigned, CopiesOfThread> copies;
+static thread_local std::vector<Copy> arrived;  // waited for; to be seen behind the next barrier
+
+inline void settle_copies() {
+    for (const Copy& copy : arrived) std::memcpy(copy.to, copy.bytes, PIECE);
+    arrived.clear();
+}
+
+inline void meet_and_settle() {
+    const unsigned before = block_door.opened;
+    block_door.arrive(blockDim.x, settle_copies);
+    while (block_door.opened == before) let_others_run();
+}
+
+inline bool is_aligned(const void* address, unsigned to) { return reinterpret_cast<uintptr_t>(address) % to == 0; }
+
+inline void copy_async_16(void* to, const void* from, bool inside = true) {
+    Copy copy = {static_cast<unsigned char*>(to), {}};
+    std::memset(to, 0xff, PIECE);
+    if (!is_aligned(to, PIECE) || !is_aligned(from, PIECE)) return;
+    if (inside) std::memcpy(copy.bytes, from, PIECE);
+    copies[threadIdx.x].open.push_back(copy);
+}
+void copy_async_16(void*, const void*, int) = delete;  // is it a number of bytes, or a condition?
+
+inline void commit_copies() {
+    CopiesOfThread& mine = copies[threadIdx.x];
+    mine.groups.push_back(std::move(mine.open));
+    mine.open.clear();
+}
+
+template <int N>
+void wait_for_copies() {
+    CopiesOfThread& mine = copies[threadIdx.x];
+    for (; mine.groups.size() > N; mine.groups.pop_front()) {
+        arrived.insert(arrived.end(), mine.groups.front().begin(), mine.groups.front().end());
+    }
+}
+
+// ---- fragments
+
+static thread_local const unsigned char* row_of_lane[MOST_WARPS][LANES_A_WARP];
+static thread_local unsigned operands[MOST_WARPS][LANES_A_WARP][6];
+
+inline float half_of(unsigned word, unsigned high) { return __uint_as_float(high ? word & 0xffff0000u : word << 16); }
+
+inline void drift() {
+    for (unsigned turns = (threadIdx.x / LANES_A_WARP + blockIdx.x) % 3; turns > 0; --turns) let_others_run();
+}
+
+inline bool in_the_same_banks(const unsigned char* const* rows) {
+    static const bool looks = std::getenv("EMULATED_CONFLICTS") != nullptr;
+    if (!looks) return false;
+    for (unsigned i = 0; i < 8; ++i) {
+        for (unsigned j = 0; j < i; ++j) {
+            const uintptr_t a = reinterpret_cast<uintptr_t>(rows[i]), b = reinterpret_cast<uintptr_t>(rows[j]);
+            if (a != b && (a / PIECE - b / PIECE) % 8 == 0) return true;
+        }
+    }
+    return false;
+}
+
+inline void load_matrices(unsigned (&r)[4], const void* row, bool transposed) {
+    const unsigned warp = threadIdx.x / LANES_A_WARP, lane = threadIdx.x % LANES_A_WARP;
+    drift();
+    row_of_lane[warp][lane] = static_cast<const unsigned char*>(row);
+    __syncwarp();
+    for (unsigned matrix = 0; matrix < 4; ++matrix) {
+        const unsigned char* const* rows = row_of_lane[warp] + 8 * matrix;
+        r[matrix] = 0;
+        for (unsigned half = 0; half < 2; ++half) {
+            const unsigned up = transposed ? 2 * (lane % 4) + half : lane / 4;
+            const unsigned along = transposed ? lane / 4 : 2 * (lane % 4) + half;
+            uint16_t element = 0xffff;
+            if (is_aligned(rows[up], PIECE) && !in_the_same_banks(rows)) std::memcpy(&element, rows[up] + 2 * along, 2);
+            r[matrix] |= static_cast<unsigned>(element) << 16 * half;
+        }
+    }
+    __syncwarp();
+}
+
+inline void ldmatrix_x4(unsigned (&r)[4], const void* row) { load_matrices(r, row, false); }
+inline void ldmatrix_x4_trans(unsigned (&r)[4], const void* row) { load_matrices(r, row, true); }
+
+// A's element of a row and a column, B's of a row (along k) and a column.
+inline float element_of_a(const unsigned (*lanes)[6], unsigned row, unsigned col) {
+    return half_of(lanes[row % 8 * 4 + col % 8 / 2][row / 8 + 2 * (col / 8)], col % 2);
+}
+inline float element_of_b(const unsigned (*lanes)[6], unsigned row, unsigned col) {
+    return half_of(lanes[col * 4 + row % 8 / 2][4 + row / 8], row % 2);
+}
+
+inline void mma_m16n8k16(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+    const unsigned warp = threadIdx.x / LANES_A_WARP, lane = threadIdx.x % LANES_A_WARP;
+    const unsigned mine[6] = {a[0], a[1], a[2], a[3], b0, b1};
+    std::memcpy(operands[warp][lane], mine, sizeof(mine));
+    __syncwarp();
+    for (unsigned i = 0; i < 4; ++i) {
+        const unsigned row = lane / 4 + i / 2 * 8, col = lane % 4 * 2 + i % 2;
+        for (unsigned k = 0; k < 16; ++k) {
+            c[i] += element_of_a(operands[warp], row, k) * element_of_b(operands[warp], k, col);
+        }
+    }
+    __syncwarp();
+}
+inline void mma_m16n8k16(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+    mma_m16n8k16(c, a, b[0], b[1]);
+}
+
+// ---- wmma, 16 x 16 x 16, bfloat16 in, float sums
+
+namespace wmma {
+struct matrix_a {};
+struct matrix_b {};
+struct accumulator {};
+struct row_major {};
+struct col_major {};
+enum layout_t { mem_row_major, mem_col_major };
+constexpr unsigned SIDE = 16, EACH = SIDE * SIDE / LANES_A_WARP;
+static thread_local float tiles[MOST_WARPS][3][SIDE * SIDE];
+
+template <typename Use, int M, int N, int K, typename T, typename Layout = void>
+struct fragment {
+    static_assert(M == 16 && N == 16 && K == 16, "only these are emulated");
+    static constexpr int num_elements = EACH;
+    T x[EACH];
+};
+
+// Where the tile has a lane's element: a permutation that no kernel can have been written for.
+inline unsigned place_of(unsigned i) {
+    return ((threadIdx.x % LANES_A_WARP * EACH + i) * 77 + 41) % (SIDE * SIDE);
+}
+
+template <typename F, typename T>
+void fill_fragment(F& f, T value) {
+    for (auto& element : f.x) element = value;
+}
+
+template <typename T>
+bool serves(const void* address, unsigned stride) { return is_aligned(address, 32) && stride * sizeof(T) % 16 == 0; }
+
+template <typename Use, typename T, typename Layout>
+void load_matrix_sync(fragment<Use, 16, 16, 16, T, Layout>& f, const T* from, unsigned stride) {
+    drift();
+    constexpr bool by_rows = std::is_same<Layout, row_major>::value;
+    for (unsigned i = 0; i < EACH; ++i) {
+        const unsigned row = place_of(i) / SIDE, col = place_of(i) % SIDE;
+        const size_t at = by_rows ? row * static_cast<size_t>(stride) + col : col * static_cast<size_t>(stride) + row;
+        if (serves<T>(from, stride)) f.x[i] = from[at];
+        else std::memset(&f.x[i], 0xff, sizeof(T));
+    }
+    __syncwarp();
+}
+
+template <typename T>
+void store_matrix_sync(T* to, const fragment<accumulator, 16, 16, 16, T>& f, unsigned stride, layout_t layout) {
+    __syncwarp();
+    for (unsigned i = 0; i < EACH; ++i) {
+        const unsigned row = place_of(i) / SIDE, col = place_of(i) % SIDE;
+        T& element = to[layout == mem_row_major ? row * static_cast<size_t>(stride) + col
+                                                : col * static_cast<size_t>(stride) + row];
+        if (serves<T>(to, stride)) element = f.x[i];
+        else std::memset(&element, 0xff, sizeof(T));
+    }
+}
+
+template <typename A, typename B, typename C>
+void mma_sync(C& d, const A& a, const B& b, const C& c) {
+    float (&all)[3][SIDE * SIDE] = tiles[threadIdx.x / LANES_A_WARP];
+    for (unsigned i = 0; i < EACH; ++i) {
+        all[0][place_of(i)] = static_cast<float>(a.x[i]);
+        all[1][place_of(i)] = static_cast<float>(b.x[i]);
+        all[2][place_of(i)] = c.x[i];
+    }
+    __syncwarp();
+    for (unsigned i = 0; i < EACH; ++i) {
+        const unsigned row = place_of(i) / SIDE, col = place_of(i) % SIDE;
+        float sum = all[2][row * SIDE + col];
+        for (unsigned k = 0; k < SIDE; ++k) sum += all[0][row * SIDE + k] * all[1][k * SIDE + col];
+        d.x[i] = sum;
+    }
+    __syncwarp();
+}
+}  // namespace wmma
