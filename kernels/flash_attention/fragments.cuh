@@ -1,5 +1,5 @@
-// A warp has 16 queries, its lane 4 g + t of them rows g and g + 8: scores, powers and results stay in the registers that
-// mma.sync left them in. Powers of two tiles of eight keys are the operand of the next product as they lie.
+// A warp has 16 queries, its lane 4 g + t of them rows g and g + 8: scores, powers and results stay in the registers
+// that mma.sync left them in. Powers of two tiles of eight keys are the operand of the next product as they lie.
 #pragma once
 #include "calling.cuh"
 #include "mma.cuh"

@@ -16,8 +16,8 @@ __device__ inline unsigned shared_address(const void* pointer) {
     return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }
 
-// Four matrices of 8 x 8 halves. Lane i gives row i % 8 of matrix i / 8, 16 bytes, and lane 4 g + t gets columns 2 t and
-// 2 t + 1 of row g of each; transposed, rows 2 t and 2 t + 1 of column g.
+// Four matrices of 8 x 8 halves. Lane i gives row i % 8 of matrix i / 8, 16 bytes, and lane 4 g + t gets columns 2 t
+// and 2 t + 1 of row g of each; transposed, rows 2 t and 2 t + 1 of column g.
 __device__ inline void ldmatrix_x4(unsigned (&r)[4], const void* row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])

@@ -2,9 +2,11 @@
 
 import torch
 
-Q_SCALE = 2.0  # scores are two wide: of 4096 keys some 75 share a result
+Q_SCALE = 2.0  # scores are two wide: of 4096 keys some hundred share a result
 PLANTED, LIKENESS = 61, 0.3  # each such key is like one query, which draws half of its result from it or nearly all
-WIDE_PERIOD, WIDE = 8, 16.0  # each such head has scores that overflow without the maximum subtracted
+# Each such head has scores that overflow without the maximum subtracted, one or two keys a result, and values that are
+# as much smaller as there are fewer of them, so that all heads weigh the same in the norm.
+WIDE_PERIOD, WIDE, NARROW = 8, 16.0, 0.125
 
 
 def make_inputs(workload: dict, seed: int, device: str) -> tuple:
@@ -23,6 +25,7 @@ def make_inputs(workload: dict, seed: int, device: str) -> tuple:
         place = torch.arange(PLANTED // 2 % keys, keys, PLANTED, device=device)
         k[:, place] += LIKENESS * q[:, (place + queries - keys).clamp(0, queries - 1)]
     q[::WIDE_PERIOD] *= WIDE
+    v[::WIDE_PERIOD] *= NARROW
     q, k, v = (t.to(torch.bfloat16).view(batch, heads, rows, dim) for t, rows in ((q, queries), (k, keys), (v, keys)))
     return q, k, v, workload["causal"]
 

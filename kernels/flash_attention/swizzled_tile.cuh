@@ -1,5 +1,5 @@
-// A tile of keys or values whose rows are swizzled: the c-th 16 bytes of row r lie where the (c ^ r % 8)-th would. Eight
-// rows of one column, which make a matrix for ldmatrix, so have all 32 banks between them.
+// A tile of keys or values whose rows are swizzled: the c-th 16 bytes of row r lie where the (c ^ r % 8)-th would.
+// Eight rows of one column, which make a matrix for ldmatrix, so have all 32 banks between them.
 #pragma once
 #include "fragments.cuh"
 

@@ -1,11 +1,13 @@
-// Changes: the blocks with the most keys start first. Of a causal head those are its last queries; of 16 heads at a time,
-// whose keys and values L2 holds, all last tiles come first, then all next to last.
+// Changes: the blocks with the most keys start first. Of a causal head those have its last queries: of 64 heads all
+// last tiles come first, then all next to last. Some four blocks of a head then run at a time and share what L2
+// brings.
 //
-// expected: causal 1.05 to 1.15 times v9, whose last blocks run 64 tiles of keys while other SMs are done already:
-//   `tensor-underfed` alone is left of that. Without a mask the same within 2 %, as v9 has its blocks in step anyway.
+// expected: `tensor-underfed`. Causal 1.05 to 1.15 times v9, whose last blocks run 64 tiles of keys while other SMs
+//   are done already; 0.85 to 0.95 of the rate without a mask. Without a mask the same as v9 within 2 %: keys and
+//   values come from DRAM twice as often, 1 TB/s at the most.
 #include "wide_warps.cuh"
 
-constexpr int SECTION = 16;  // heads: 4096 keys and values of 128 are 34 MB for so many
+constexpr int SECTION = 64;  // heads; of more, two blocks that share keys and values would be too far apart
 
 struct LongestFirst {
     int tiles, heads;

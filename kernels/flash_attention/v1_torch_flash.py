@@ -1,5 +1,6 @@
-# Baseline: torch's scaled_dot_product_attention, held to its FLASH_ATTENTION backend: FlashAttention 2, on mma.sync. Its
-#   causal mask is for as many queries as keys, so other shapes are padded or cut. It fails where the backend is missing.
+# Baseline: torch's scaled_dot_product_attention, held to its FLASH_ATTENTION backend: FlashAttention 2, on mma.sync.
+#   Its causal mask is for as many queries as keys, so other shapes are padded or cut. It fails where the backend is
+#   missing.
 #
 # expected: `tensor-underfed`: 320 to 360 TFLOP/s at d128, with an instruction that reaches two thirds of the chip's
 #   rate. At d64 280 to 330: as many powers for half of the products. Causal 0.75 to 0.85 of the rate without a mask.

@@ -14,9 +14,9 @@ def flash_attention(q, k, v, causal, out):
     if causal and queries > keys:
         out[:, :, : queries - keys] = 0.0  # those queries see no key
         q, out = q[:, :, queries - keys :], out[:, :, queries - keys :]
-    if keys == 0:
-        out.zero_()
-    if out.numel() == 0 or keys == 0:
+    if keys < 2:  # cuDNN wants two keys at least; one key's value is the result
+        out.copy_(v) if keys else out.zero_()
+    if out.numel() == 0 or keys < 2:
         return
     with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
         result = F.scaled_dot_product_attention(q, k, v, is_causal=bool(causal))

@@ -1,8 +1,8 @@
-# Changes: Triton, a program for 128 queries of a head: keys and values go by in tiles of 64, with an online softmax. Tiles
-#   that all of its queries see whole take no mask; tiles that none sees are left out.
+# Changes: Triton, a program for 128 queries of a head: keys and values go by in tiles of 64, with an online softmax.
+#   Tiles that all of its queries see whole take no mask; tiles that none sees are left out.
 #
-# expected: `tensor-underfed`: Triton writes wgmma here, 350 to 480 TFLOP/s at d128, between v1 and v2: products wait for
-#   the powers, and the powers for the products. At d64 280 to 380. Causal 0.7 to 0.85 of the rate without a mask.
+# expected: `tensor-underfed`: Triton writes wgmma here, 350 to 480 TFLOP/s at d128, between v1 and v2: products wait
+#   for the powers, and the powers for the products. At d64 280 to 380. Causal 0.7 to 0.85 of the rate without a mask.
 import triton
 import triton.language as tl
 

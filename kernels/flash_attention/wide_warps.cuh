@@ -1,5 +1,5 @@
-// A warp has 32 queries, a block 128: what ldmatrix brings of k and v serves two products. Registers that hold twice the
-// sums have no room for q, which lies in shared memory, too. Else as two_stages.cuh.
+// A warp has 32 queries, a block 128: what ldmatrix brings of k and v serves two products. Registers that hold twice
+// the sums have no room for q, which lies in shared memory, too. Else as two_stages.cuh.
 #pragma once
 #include "copy_rows.cuh"
 #include "swizzled_tile.cuh"

@@ -9,7 +9,8 @@
 //   commit_copies()                   closes a thread's group of copies
 //   wait_for_copies<N>()              until at most the last N groups of this thread are under way
 //   dynamic_shared()                  the dynamic shared memory of the block
-//   wmma::                            fragments of 16 x 16 x 16 whose elements lie where no kernel can know
+//   wmma::                            fragments of 16 x 16 x 16 whose elements lie where no kernel can know; its loads
+//                                     and stores make no lane wait for another
 //
 // They are stricter than the hardware. From its issue on, what a copy will overwrite is NaN; it arrives at the first
 // __syncthreads() after its thread has waited for it, and no sooner for that thread itself. Warps drift apart: at each
@@ -32,6 +33,9 @@
 #define emulated_with_memory(kernel, grid, block, bytes) with_memory(kernel, grid, block, bytes)
 #define cudaGetLastError() take_status()
 #define cudaFuncSetAttribute(kernel, attribute, value) allow(reinterpret_cast<const void*>(kernel), value)
+
+using std::max;
+using std::min;
 
 constexpr unsigned MOST_WARPS = 32, POISON = 0xffffffff, PIECE = 16;
 constexpr size_t WITHOUT_LEAVE = 48 << 10, MOST_DYNAMIC = 227 << 10, BEHIND = 1 << 16, PAGE = 1024;
@@ -157,8 +161,6 @@ inline void drift() {
 }
 
 inline bool in_the_same_banks(const unsigned char* const* rows) {
-    static const bool looks = std::getenv("EMULATED_CONFLICTS") != nullptr;
-    if (!looks) return false;
     for (unsigned i = 0; i < 8; ++i) {
         for (unsigned j = 0; j < i; ++j) {
             const uintptr_t a = reinterpret_cast<uintptr_t>(rows[i]), b = reinterpret_cast<uintptr_t>(rows[j]);
@@ -170,17 +172,19 @@ inline bool in_the_same_banks(const unsigned char* const* rows) {
 
 inline void load_matrices(unsigned (&r)[4], const void* row, bool transposed) {
     const unsigned warp = threadIdx.x / LANES_A_WARP, lane = threadIdx.x % LANES_A_WARP;
+    const bool looks_at_banks = std::getenv("EMULATED_CONFLICTS") != nullptr;
     drift();
     row_of_lane[warp][lane] = static_cast<const unsigned char*>(row);
     __syncwarp();
     for (unsigned matrix = 0; matrix < 4; ++matrix) {
         const unsigned char* const* rows = row_of_lane[warp] + 8 * matrix;
+        const bool conflict = looks_at_banks && in_the_same_banks(rows);
         r[matrix] = 0;
         for (unsigned half = 0; half < 2; ++half) {
             const unsigned up = transposed ? 2 * (lane % 4) + half : lane / 4;
             const unsigned along = transposed ? lane / 4 : 2 * (lane % 4) + half;
             uint16_t element = 0xffff;
-            if (is_aligned(rows[up], PIECE) && !in_the_same_banks(rows)) std::memcpy(&element, rows[up] + 2 * along, 2);
+            if (is_aligned(rows[up], PIECE) && !conflict) std::memcpy(&element, rows[up] + 2 * along, 2);
             r[matrix] |= static_cast<unsigned>(element) << 16 * half;
         }
     }
@@ -257,12 +261,10 @@ void load_matrix_sync(fragment<Use, 16, 16, 16, T, Layout>& f, const T* from, un
         if (serves<T>(from, stride)) f.x[i] = from[at];
         else std::memset(&f.x[i], 0xff, sizeof(T));
     }
-    __syncwarp();
 }
 
 template <typename T>
 void store_matrix_sync(T* to, const fragment<accumulator, 16, 16, 16, T>& f, unsigned stride, layout_t layout) {
-    __syncwarp();
     for (unsigned i = 0; i < EACH; ++i) {
         const unsigned row = place_of(i) / SIDE, col = place_of(i) % SIDE;
         T& element = to[layout == mem_row_major ? row * static_cast<size_t>(stride) + col
