@@ -12,7 +12,7 @@ using bf16 = __nv_bfloat16;
 constexpr int WARP = 32;
 constexpr unsigned ALL_LANES = 0xffffffff;
 constexpr int CHUNK = 8;  // elements of an access of 16 bytes
-constexpr long long MOST_ROWS = 1 << 30;
+constexpr long long MOST_ROWS = 1 << 29;  // of q or of k: their sum is an int
 
 struct Attention {
     const bf16 *q, *k, *v;

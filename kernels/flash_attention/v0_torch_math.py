@@ -14,6 +14,9 @@ def product(a, b):
 
 def flash_attention(q, k, v, causal, out):
     queries, keys, dim = q.shape[2], k.shape[2], q.shape[3]
+    if q.numel() == 0 or keys == 0:
+        out.zero_()
+        return
     q, k, v, result = (t.flatten(0, 1) for t in (q, k, v, out))
     scores = product(q, k.mT).mul_(dim**-0.5)
     if causal:

@@ -257,8 +257,8 @@ def test_what_a_version_cannot_serve_is_refused(version: Version, tmp_path: Path
         {"causal": 2},
         {"batch": -1},
         {"queries": -1},
-        {"keys": (1 << 30) + 1},
-        {"queries": 1 << 30, "heads": 1 << 10},
+        {"keys": (1 << 29) + 1},
+        {"queries": 1 << 29, "heads": 1 << 10},
     ):
         integers = {**right, **wrong}
         with pytest.raises(RuntimeError, match="returned"):
