@@ -1,21 +1,20 @@
-// Changes: the blocks with the most keys start first. Of a causal head those have its last queries: of 64 heads all
-// last tiles come first, then all next to last. Some four blocks of a head then run at a time and share what L2
-// brings.
+// Changes: the blocks with the most keys start first. Causal, those have a head's last queries: of 64 heads all last
+// tiles come first, then all next to last. Some four blocks of a head run at a time and share what L2 brings. Without a
+// mask all are alike, and go head by head.
 //
-// expected: `tensor-underfed`. Causal 1.05 to 1.15 times v9, whose last blocks run 64 tiles of keys while other SMs
-//   are done already; 0.85 to 0.95 of the rate without a mask. Without a mask the same as v9 within 2 %: keys and
-//   values come from DRAM twice as often, 1 TB/s at the most.
+// expected: `tensor-underfed`. Causal 1.05 to 1.15 times v9, whose last blocks run 64 tiles of keys while other SMs are
+//   done already: 0.85 to 0.95 of the rate without a mask. Keys and values come from DRAM eight times instead of once,
+//   0.6 TB/s. Without a mask as v9.
 #include "wide_warps.cuh"
 
-constexpr int SECTION = 64;  // heads; of more, two blocks that share keys and values would be too far apart
+constexpr int SECTION = 64;  // heads; of more, blocks that share keys and values would be too far apart
 
 struct LongestFirst {
-    int tiles, heads;
-    __device__ Place place(unsigned block) const {
-        const unsigned of_section = static_cast<unsigned>(tiles) * SECTION;
-        const int start = static_cast<int>(block / of_section) * SECTION, count = lesser(SECTION, heads - start);
-        const int rest = static_cast<int>(block % of_section);
-        return {start + rest % count, tiles - 1 - rest / count};
+    __device__ static Place place(const Grid& grid, int block) {
+        const int section = grid.causal ? lesser(SECTION, grid.heads) : 1;
+        const int start = block / grid.tiles / section * section, count = lesser(section, grid.heads - start);
+        const int rest = block - start * grid.tiles;
+        return {start + rest % count, grid.tiles - 1 - rest / count};
     }
 };
 

@@ -9,10 +9,7 @@
 
 // Head by head, from its first queries on.
 struct ByHead {
-    int tiles, heads;
-    __device__ Place place(unsigned block) const {
-        return {static_cast<int>(block) / tiles, static_cast<int>(block) % tiles};
-    }
+    __device__ static Place place(const Grid& grid, int block) { return {block / grid.tiles, block % grid.tiles}; }
 };
 
 extern "C" cudaError_t flash_attention(const bf16* q, const bf16* k, const bf16* v, bf16* out, long long batch,

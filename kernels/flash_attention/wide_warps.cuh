@@ -7,10 +7,13 @@
 constexpr int OF_WARP = 2;  // times 16 queries
 constexpr int ROWS = THREADS / WARP * OF_WARP * ROWS_A_MMA;
 
-// The queries that a block has: the tile-th 128 of a head.
+// All blocks, and the queries that one of them has: the tile-th 128 of a head.
+struct Grid {
+    int tiles, heads;
+    bool causal;
+};
 struct Place {
-    int head;
-    int tile;
+    int head, tile;
 };
 
 // scores = q k^T for rows of q from `row` of its tile on
@@ -62,11 +65,11 @@ __device__ inline void add(Result<Tile::DIM> (&result)[OF_WARP], const Scores (&
 // Order says which queries of which head a block has.
 template <typename Tile, typename Order>
 __global__ void __launch_bounds__(THREADS)
-    attend(const __grid_constant__ Attention a, const Order order, float factor) {
+    attend(const __grid_constant__ Attention a, const Grid grid, float factor) {
     constexpr int DIM = Tile::DIM, TILE = KEYS * DIM;
     bf16* q_tile = reinterpret_cast<bf16*>(dynamic_shared());
     bf16* stages = q_tile + ROWS * DIM;  // of each two tiles: keys, values
-    const Place place = order.place(blockIdx.x);
+    const Place place = Order::place(grid, static_cast<int>(blockIdx.x));
     const int first = place.tile * ROWS;
     const int of_block = static_cast<int>(threadIdx.x) / WARP * OF_WARP * ROWS_A_MMA, row = first + of_block;
     const int end = a.seen_by_any(first, ROWS);
@@ -109,7 +112,7 @@ cudaError_t launch(const Attention& a, long long heads, cudaStream_t stream) {
     const auto kernel = attend<Tile, Order>;
     const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, BYTES);
     if (status != cudaSuccess) return status;
-    const Order order = {tiles_of(a, ROWS), static_cast<int>(heads)};
-    kernel<<<blocks, THREADS, BYTES, stream>>>(a, order, factor_of(Tile::DIM));
+    const Grid grid = {tiles_of(a, ROWS), static_cast<int>(heads), a.causal};
+    kernel<<<blocks, THREADS, BYTES, stream>>>(a, grid, factor_of(Tile::DIM));
     return cudaGetLastError();
 }
