@@ -37,14 +37,14 @@
 using std::max;
 using std::min;
 
-constexpr unsigned MOST_WARPS = 32, POISON = 0xffffffff, PIECE = 16;
-constexpr size_t WITHOUT_LEAVE = 48 << 10, MOST_DYNAMIC = 227 << 10, BEHIND = 1 << 16, PAGE = 1024;
+constexpr unsigned MOST_WARPS = 32, COPIED_AT_ONCE = 16;
+constexpr size_t WITHOUT_LEAVE = 48 << 10, MOST_DYNAMIC = 227 << 10, GUARDED_BEHIND = 1 << 16, EMULATED_PAGE = 1024;
 
 // ---- launches, dynamic shared memory
 
 static cudaError_t emulated_status = cudaSuccess;
 static size_t dynamic_bytes = 0;
-static std::map<const void*, size_t> allowed;
+static std::map<const void*, size_t> allowed_bytes;
 
 inline cudaError_t take_status() {
     const cudaError_t status = emulated_status;
@@ -54,7 +54,7 @@ inline cudaError_t take_status() {
 
 inline cudaError_t allow(const void* kernel, size_t bytes) {
     if (bytes > MOST_DYNAMIC) return cudaErrorInvalidValue;
-    allowed[kernel] = bytes;
+    allowed_bytes[kernel] = bytes;
     return cudaSuccess;
 }
 
@@ -62,12 +62,12 @@ struct DynamicShared {
     size_t bytes = dynamic_bytes;
     unsigned char* memory;
     DynamicShared() {
-        const size_t all = (bytes + BEHIND + PAGE - 1) / PAGE * PAGE;
-        memory = static_cast<unsigned char*>(std::aligned_alloc(PAGE, all));
+        const size_t all = (bytes + GUARDED_BEHIND + EMULATED_PAGE - 1) / EMULATED_PAGE * EMULATED_PAGE;
+        memory = static_cast<unsigned char*>(std::aligned_alloc(EMULATED_PAGE, all));
         std::memset(memory, 0xff, all);
     }
     ~DynamicShared() {
-        for (size_t i = bytes; i < bytes + BEHIND; ++i) {
+        for (size_t i = bytes; i < bytes + GUARDED_BEHIND; ++i) {
             if (memory[i] != 0xff) emulated_status = cudaErrorIllegalAddress;
         }
         std::free(memory);
@@ -83,8 +83,8 @@ inline unsigned char* dynamic_shared() {
 template <typename... A>
 auto with_memory(void (*kernel)(A...), dim3 grid, dim3 block, size_t bytes) {
     return [=](A... arguments) {
-        const auto leave = allowed.find(reinterpret_cast<const void*>(kernel));
-        if (bytes > (leave == allowed.end() ? WITHOUT_LEAVE : std::max(WITHOUT_LEAVE, leave->second))) {
+        const auto leave = allowed_bytes.find(reinterpret_cast<const void*>(kernel));
+        if (bytes > (leave == allowed_bytes.end() ? WITHOUT_LEAVE : std::max(WITHOUT_LEAVE, leave->second))) {
             emulated_status = cudaErrorInvalidValue;
             return;
         }
@@ -101,21 +101,21 @@ auto with_memory(void (*kernel)(A...), dim3 grid, dim3 block, size_t bytes) {
 
 // ---- asynchronous copies
 
-struct Copy {
+struct EmulatedCopy {
     unsigned char* to;
-    unsigned char bytes[PIECE];
+    unsigned char bytes[COPIED_AT_ONCE];
 };
 struct CopiesOfThread {
-    std::vector<Copy> open;
-    std::deque<std::vector<Copy>> groups;
+    std::vector<EmulatedCopy> open;
+    std::deque<std::vector<EmulatedCopy>> groups;
 };
 
-static thread_local std::map<unsigned, CopiesOfThread> copies;
-static thread_local std::vector<Copy> arrived;  // waited for; to be seen behind the next barrier
+static thread_local std::map<unsigned, CopiesOfThread> copies_of_threads;
+static thread_local std::vector<EmulatedCopy> arrived_copies;  // waited for; to be seen behind the next barrier
 
 inline void settle_copies() {
-    for (const Copy& copy : arrived) std::memcpy(copy.to, copy.bytes, PIECE);
-    arrived.clear();
+    for (const EmulatedCopy& copy : arrived_copies) std::memcpy(copy.to, copy.bytes, COPIED_AT_ONCE);
+    arrived_copies.clear();
 }
 
 inline void meet_and_settle() {
@@ -124,39 +124,39 @@ inline void meet_and_settle() {
     while (block_door.opened == before) let_others_run();
 }
 
-inline bool is_aligned(const void* address, unsigned to) { return reinterpret_cast<uintptr_t>(address) % to == 0; }
+inline bool starts_on(const void* address, unsigned to) { return reinterpret_cast<uintptr_t>(address) % to == 0; }
 
 inline void copy_async_16(void* to, const void* from, bool inside = true) {
-    Copy copy = {static_cast<unsigned char*>(to), {}};
-    std::memset(to, 0xff, PIECE);
-    if (!is_aligned(to, PIECE) || !is_aligned(from, PIECE)) return;
-    if (inside) std::memcpy(copy.bytes, from, PIECE);
-    copies[threadIdx.x].open.push_back(copy);
+    EmulatedCopy copy = {static_cast<unsigned char*>(to), {}};
+    std::memset(to, 0xff, COPIED_AT_ONCE);
+    if (!starts_on(to, COPIED_AT_ONCE) || !starts_on(from, COPIED_AT_ONCE)) return;
+    if (inside) std::memcpy(copy.bytes, from, COPIED_AT_ONCE);
+    copies_of_threads[threadIdx.x].open.push_back(copy);
 }
 void copy_async_16(void*, const void*, int) = delete;  // is it a number of bytes, or a condition?
 
 inline void commit_copies() {
-    CopiesOfThread& mine = copies[threadIdx.x];
+    CopiesOfThread& mine = copies_of_threads[threadIdx.x];
     mine.groups.push_back(std::move(mine.open));
     mine.open.clear();
 }
 
 template <int N>
 void wait_for_copies() {
-    CopiesOfThread& mine = copies[threadIdx.x];
+    CopiesOfThread& mine = copies_of_threads[threadIdx.x];
     for (; mine.groups.size() > N; mine.groups.pop_front()) {
-        arrived.insert(arrived.end(), mine.groups.front().begin(), mine.groups.front().end());
+        arrived_copies.insert(arrived_copies.end(), mine.groups.front().begin(), mine.groups.front().end());
     }
 }
 
 // ---- fragments
 
 static thread_local const unsigned char* row_of_lane[MOST_WARPS][LANES_A_WARP];
-static thread_local unsigned operands[MOST_WARPS][LANES_A_WARP][6];
+static thread_local unsigned operands_of_lanes[MOST_WARPS][LANES_A_WARP][6];
 
 inline float half_of(unsigned word, unsigned high) { return __uint_as_float(high ? word & 0xffff0000u : word << 16); }
 
-inline void drift() {
+inline void drift_apart() {
     for (unsigned turns = (threadIdx.x / LANES_A_WARP + blockIdx.x) % 3; turns > 0; --turns) let_others_run();
 }
 
@@ -164,7 +164,7 @@ inline bool in_the_same_banks(const unsigned char* const* rows) {
     for (unsigned i = 0; i < 8; ++i) {
         for (unsigned j = 0; j < i; ++j) {
             const uintptr_t a = reinterpret_cast<uintptr_t>(rows[i]), b = reinterpret_cast<uintptr_t>(rows[j]);
-            if (a != b && (a / PIECE - b / PIECE) % 8 == 0) return true;
+            if (a != b && (a / COPIED_AT_ONCE - b / COPIED_AT_ONCE) % 8 == 0) return true;
         }
     }
     return false;
@@ -173,7 +173,7 @@ inline bool in_the_same_banks(const unsigned char* const* rows) {
 inline void load_matrices(unsigned (&r)[4], const void* row, bool transposed) {
     const unsigned warp = threadIdx.x / LANES_A_WARP, lane = threadIdx.x % LANES_A_WARP;
     const bool looks_at_banks = std::getenv("EMULATED_CONFLICTS") != nullptr;
-    drift();
+    drift_apart();
     row_of_lane[warp][lane] = static_cast<const unsigned char*>(row);
     __syncwarp();
     for (unsigned matrix = 0; matrix < 4; ++matrix) {
@@ -184,7 +184,7 @@ inline void load_matrices(unsigned (&r)[4], const void* row, bool transposed) {
             const unsigned up = transposed ? 2 * (lane % 4) + half : lane / 4;
             const unsigned along = transposed ? lane / 4 : 2 * (lane % 4) + half;
             uint16_t element = 0xffff;
-            if (is_aligned(rows[up], PIECE) && !conflict) std::memcpy(&element, rows[up] + 2 * along, 2);
+            if (starts_on(rows[up], COPIED_AT_ONCE) && !conflict) std::memcpy(&element, rows[up] + 2 * along, 2);
             r[matrix] |= static_cast<unsigned>(element) << 16 * half;
         }
     }
@@ -205,12 +205,12 @@ inline float element_of_b(const unsigned (*lanes)[6], unsigned row, unsigned col
 inline void mma_m16n8k16(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
     const unsigned warp = threadIdx.x / LANES_A_WARP, lane = threadIdx.x % LANES_A_WARP;
     const unsigned mine[6] = {a[0], a[1], a[2], a[3], b0, b1};
-    std::memcpy(operands[warp][lane], mine, sizeof(mine));
+    std::memcpy(operands_of_lanes[warp][lane], mine, sizeof(mine));
     __syncwarp();
     for (unsigned i = 0; i < 4; ++i) {
         const unsigned row = lane / 4 + i / 2 * 8, col = lane % 4 * 2 + i % 2;
         for (unsigned k = 0; k < 16; ++k) {
-            c[i] += element_of_a(operands[warp], row, k) * element_of_b(operands[warp], k, col);
+            c[i] += element_of_a(operands_of_lanes[warp], row, k) * element_of_b(operands_of_lanes[warp], k, col);
         }
     }
     __syncwarp();
@@ -249,11 +249,11 @@ void fill_fragment(F& f, T value) {
 }
 
 template <typename T>
-bool serves(const void* address, unsigned stride) { return is_aligned(address, 32) && stride * sizeof(T) % 16 == 0; }
+bool serves(const void* address, unsigned stride) { return starts_on(address, 32) && stride * sizeof(T) % 16 == 0; }
 
 template <typename Use, typename T, typename Layout>
 void load_matrix_sync(fragment<Use, 16, 16, 16, T, Layout>& f, const T* from, unsigned stride) {
-    drift();
+    drift_apart();
     constexpr bool by_rows = std::is_same<Layout, row_major>::value;
     for (unsigned i = 0; i < EACH; ++i) {
         const unsigned row = place_of(i) / SIDE, col = place_of(i) % SIDE;
