@@ -26,6 +26,8 @@ ROPE = ({"width": 4, "dtype": "float32"}, {"width": 2, "dtype": "bfloat16"})
 FAR = {"first_position": (1 << 20) - 100, "theta": 500_000}
 NEAR = {"first_position": 0, "theta": 10_000}
 ELEMENTS = (0, 1, 31, 1_000_003, (1 << 26) + 4099)
+# heads, queries, keys
+ATTENTION = ((0, 5, 5), (3, 0, 7), (1, 1, 1), (3, 7, 0), (5, 1, 999), (70, 333, 129), (3, 129, 4097), (9, 1111, 300))
 # rows, cols; rows of infinities, of NaN, of huge and of equal values among them
 ROWS = ((0, 7), (5, 1), (1, 7), (70_001, 33), (99, 257), (35, 1023), (35, 4099), (3, 8195), (35, 33_001), (35, 70_001))
 DROPOUT = ({"width": 4, "keep": 58982, "dtype": "float32"}, {"width": 2, "keep": 32768, "dtype": "bfloat16"})
@@ -38,6 +40,12 @@ PRODUCTS = (
 MADE: dict[str, list[dict[str, object]]] = {
     "add_relu": [{"n": n, "dtype": "float32"} for n in ELEMENTS],
     "elementwise_add": [{**kind, "n": n} for kind in ADD for n in (*ELEMENTS, 5_000_011)],
+    "flash_attention": [
+        {"batch": 1, "heads": h, "queries": q, "keys": k, "dim": dim, "causal": c, "dtype": "bfloat16"}
+        for dim in (64, 128)
+        for c in (0, 1)
+        for h, q, k in ATTENTION
+    ],
     "fusion_limit": [
         {"windows": windows, "channels": channels, "samples": samples, "dtype": "float32"}
         for channels in (8, 16, 32)
