@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 import re
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
-from requirements import require
+from host_compiler import compiled
 
 from ncu_assist.backends.base import Call
 from ncu_assist.backends.launcher import load_launcher
-from ncu_assist.backends.nvcc import find_nvcc
 from ncu_assist.backends.python import import_file
-from ncu_assist.errors import EnvironmentProblem
 from ncu_assist.spec import Kernel, Version, Workload, source_files
 from ncu_assist.spec_file import read_kernel
 
@@ -30,7 +25,6 @@ LOCAL_INCLUDE = re.compile(r'#include "(\w+\.cuh)"\n')
 CLUSTER = re.compile(r"#if HAS_CLUSTERS\n__device__ inline int rank_in_cluster.*?#endif\n", re.DOTALL)
 LAUNCH = re.compile(r"(\S+)<<<(.+), (.+), 0, stream>>>\(")
 WITH_MEMORY = re.compile(r"(\S+)<<<(.+), (.+), (.+), stream>>>\(")
-INCLUDED_FROM = re.compile(r'-I"?([^"\s]+)')
 _built: dict[str, Path] = {}  # by code: several tests look at the same version
 
 
@@ -86,7 +80,10 @@ def _with_includes(path: Path, faults: dict[str, str]) -> str:
 def compiled_for_host(code: str, stem: Path, sources: tuple[Path, ...]) -> Path:
     """Return code as a shared object of the host; the same code is compiled once. Skips as ``load_for_host`` does."""
     if code not in _built:
-        _built[code] = _compiled(code, stem, sources)
+        meets = any("__sync" in file.read_text(encoding="utf-8") for file in sources)
+        warps = f'#include "{WARPS}"\n'
+        first = [HEADER, *([WARPS] if code.startswith(warps) else [])]
+        _built[code] = compiled(code.removeprefix(warps), stem, first, sources[0].parent, meets)
     return _built[code]
 
 
@@ -101,28 +98,3 @@ def versions(name: str, suffix: str = ".cu") -> list[Version]:
     """Return the versions of a kernel in one language, without those that launch through a library."""
     found = [v for v in read_kernel(KERNELS / name).versions if v.path.suffix == suffix]
     return [v for v in found if suffix != ".cu" or any("<<<" in f.read_text("utf-8") for f in source_files(v.path))]
-
-
-def _compiled(code: str, stem: Path, sources: tuple[Path, ...]) -> Path:
-    require("g++")
-    source, library = stem.with_suffix(".cpp"), stem.with_suffix(".so")
-    source.write_text(f'#include "{HEADER}"\n{code}', encoding="utf-8")
-    # -fno-gnu-unique: the shared memory of a template kernel is its own, not that of the library loaded before.
-    flags = ["-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-pthread", "-fno-gnu-unique"]
-    flags += ["-DMEETING"] if any("__sync" in file.read_text(encoding="utf-8") for file in sources) else []
-    folders = [f"-I{_headers()}", f"-I{sources[0].parent}"]
-    subprocess.run(["g++", *flags, *folders, source, "-o", library], check=True, timeout=120)
-    return library
-
-
-@functools.cache
-def _headers() -> Path:
-    """The folder that nvcc takes cuda_fp16.h from: a wrapper may stand before nvcc, so it is asked."""
-    try:
-        argv = [find_nvcc().path, "--dryrun", "-E", "-x", "cu", "/dev/null"]
-    except EnvironmentProblem as missing:
-        pytest.skip(missing.message)
-    asked = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
-    folders = [Path(folder) for folder in INCLUDED_FROM.findall(asked.stderr)]
-    found = [folder for folder in folders if (folder / "cuda_fp16.h").is_file()]
-    return found[0] if found else pytest.skip("no CUDA headers beside nvcc")
