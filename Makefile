@@ -15,7 +15,8 @@ demo: $(VENV)/.demo  ## set up and profile lightning_decode: live on a GPU, from
 	$(BIN)/ncu-assist diff lightning_decode/v3 lightning_decode/v7
 
 test: $(VENV)/.test  ## set up and run the tests; what needs a missing tool skips with a reason
-	$(BIN)/python -m pytest -rs
+	$(BIN)/python -m pytest -rs --ignore tests/kernels
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -rs -n auto tests/kernels
 
 gpu-test: $(VENV)/.test  ## the tests that need a GPU and ncu
 	$(BIN)/python -m pytest -rs -m gpu
