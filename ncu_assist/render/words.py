@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePath
 
 from ncu_assist.diff import Diff, Side
@@ -111,6 +111,11 @@ def failed_checks(rows: Iterable[WorkloadRow]) -> list[str]:
 def factor(speedup: float) -> str:
     """Return a ratio of times with the digits that matter: 3.42x, 1.008x."""
     return f"{speedup:.2f}x" if abs(speedup - 1) >= 0.1 else f"{speedup:.3f}x"
+
+
+def level_words(versions: Sequence[str]) -> str:
+    """Return which versions no verdict calls slower, e.g. ``level with v4, v12``; empty for none."""
+    return f"level with {', '.join(one_line(short_name(name)) for name in versions)}" if versions else ""
 
 
 def _short_names(diff: Diff) -> tuple[str, str]:

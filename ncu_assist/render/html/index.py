@@ -19,6 +19,7 @@ from ncu_assist.render.html.table import ABSENT, Cell, Column, Table, number
 from ncu_assist.render.html.yardstick import share_term
 from ncu_assist.render.l2_words import copy_words
 from ncu_assist.render.pages_words import number_of
+from ncu_assist.render.words import level_words
 from ncu_assist.render.yardstick import COPY, share, yardstick
 
 LINES_OF_SUMMARY = 160  # letters
@@ -87,7 +88,9 @@ def _summary(state: ArchiveState) -> str:
 def _row(one: KernelState, links: RunLinks) -> tuple[Cell, ...]:
     run = one.shown.run
     page_of_run = links.to(run.kernel, run.version, run.run_id, RUN_PAGE)
-    best = Cell(run.version, link=Link(run.version, page_of_run), note="" if one.best else _why_no_best(one))
+    best = Cell(
+        run.version, link=Link(run.version, page_of_run), note=level_words(one.level) if one.best else _why_no_best(one)
+    )
     return (
         Cell(one.kernel, link=Link(one.kernel, links.to(one.kernel, "index.html")), note=_note(one)),
         best,

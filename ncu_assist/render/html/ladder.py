@@ -29,9 +29,8 @@ from ncu_assist.render.l2_words import copy_words
 from ncu_assist.render.pages_words import number_of
 from ncu_assist.render.prediction_words import HEADING, legend, with_faults_gone
 from ncu_assist.render.predictions import predictions
-from ncu_assist.render.words import factor, origin
+from ncu_assist.render.words import factor, level_words, origin
 from ncu_assist.render.yardstick import COPY
-from ncu_assist.store.naming import short_name
 
 MOST_LISTED = 200  # runs in the footer; a hash covers the others
 SECTIONS = {
@@ -166,7 +165,7 @@ def _verdict(ladder: KernelLadder, shown: Climb) -> str:
     timing = state.best.run.timing(state.workload) if state.workload else None
     said = [f"{one_line(state.best.run.version)} is the fastest"]
     said += [f"on {one_line(state.workload)}: {duration(timing.median_ns)}"] if timing and state.workload else []
-    said += [f"level with {', '.join(one_line(short_name(name)) for name in state.level)}"] if state.level else []
+    said += [level_words(state.level)] if state.level else []
     against = state.verdict
     if against and against.verdict == "faster" and against.speedup and state.baseline:
         said += [f"{factor(against.speedup)} faster than {one_line(state.baseline.run.version)}"]
