@@ -8,7 +8,6 @@ from ncu_assist.diff.bottleneck import BUSY_PERCENT, Bottleneck
 from ncu_assist.quantity import quantity
 from ncu_assist.render.facts import Shown
 from ncu_assist.render.html.roofline_numbers import (
-    PRECISIONS,
     USUAL,
     Point,
     Roof,
@@ -18,6 +17,7 @@ from ncu_assist.render.html.roofline_numbers import (
     points,
     roof,
 )
+from ncu_assist.render.precisions import PRECISIONS
 
 # Compilers load constants with HFMA2. Kernels of the fault gallery that compute nothing in halves have no HADD2 and no
 # HMUL2, and at most 54 HFMA2 a thread; one that multiplies matrices of halves has 17,000.

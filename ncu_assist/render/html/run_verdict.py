@@ -16,6 +16,7 @@ from ncu_assist.render.html.run_diagnosis import told_first
 from ncu_assist.render.html.run_tiles import Tile, tiles
 from ncu_assist.render.html.run_workloads import workloads_table
 from ncu_assist.render.html.table import Table
+from ncu_assist.render.precisions import operations_words
 from ncu_assist.render.words import UNCUT, counted, factor, failed_checks, verdict_sentence
 from ncu_assist.store.naming import short_name
 from ncu_assist.verdict import REASONS, Verdict, clock_note
@@ -29,6 +30,7 @@ class VerdictPart:
     sentence: str
     notes: tuple[str, ...]  # of the verdict
     floor: str
+    operations: str  # needed and counted, empty where bytes set the floor
     to_see_more: str  # a command
     diagnosis: str  # the first finding
     failed: tuple[str, ...]
@@ -47,6 +49,7 @@ def verdict_part(shown: Shown, verdicts: Mapping[str, Verdict], diff: str = "") 
         sentence=_sentence(shown),
         notes=_reason(shown, verdicts),
         floor=_floor(shown),
+        operations=operations_words(shown),
         to_see_more=_command(shown),
         diagnosis=_diagnosis(shown),
         failed=tuple(failed_checks(shown.rows)),

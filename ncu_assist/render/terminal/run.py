@@ -11,6 +11,7 @@ from ncu_assist.render.escape import one_line
 from ncu_assist.render.facts import Shown, WorkloadRow, gigabytes_per_second, measure_of
 from ncu_assist.render.floor import floor_words
 from ncu_assist.render.l2_words import IN_L2, no_rates
+from ncu_assist.render.precisions import operations_words
 from ncu_assist.render.terminal.diagnosis import diagnosis_lines
 from ncu_assist.render.terminal.hot_spots import hot_lines_text
 from ncu_assist.render.terminal.nvidia_findings import nvidia_text
@@ -70,7 +71,7 @@ def show_text(shown: Shown, style: Style | None = None) -> str:
 
 
 def _verdict(shown: Shown) -> list[RenderableType]:
-    """Return the verdict against the version before, and how far the floor is; nothing of what was not timed."""
+    """Return the verdict against the version before, how far the floor is, and operations where they set it."""
     from rich.text import Text
 
     lines: list[RenderableType] = []
@@ -81,6 +82,9 @@ def _verdict(shown: Shown) -> list[RenderableType]:
     floor = floor_words(shown.row)
     if floor:
         lines.append(Text(f"floor: {floor}"))
+    operations = operations_words(shown)
+    if operations:
+        lines.append(Text(f"operations: {operations}"))
     return [Text(""), *lines] if lines else []
 
 
