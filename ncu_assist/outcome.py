@@ -152,8 +152,8 @@ class KernelState:
     """What the archive knows of a kernel: its best version, against the baseline by time on one workload.
 
     ``best`` is None where no version is checked and timed as its source is now; ``shown`` is then the newest run, for a
-    foreign program too. ``verdict`` is None where best and baseline are one, or one of them has no time. ``level`` are
-    the versions that no verdict calls slower than best: the same, or not told apart. ``floor`` is that of ``shown``.
+    foreign program too. ``verdict`` is None where best and baseline are one, or one of them has no time. ``same``
+    are the versions as fast as best by verdict, ``unclear`` those whose verdict is in doubt. ``floor`` is of ``shown``.
     """
 
     kernel: str
@@ -168,7 +168,8 @@ class KernelState:
     runs: int
     changed: str  # when its newest run was made
     problem: str = ""  # why the kernel's folder or one of these runs could not be read
-    level: tuple[str, ...] = ()
+    same: tuple[str, ...] = ()
+    unclear: tuple[str, ...] = ()
     floor: Floor | None = None
 
 

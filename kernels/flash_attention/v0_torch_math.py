@@ -1,7 +1,7 @@
 # Baseline: the formula in torch, one operator after the other. Scores stay in float32, as rounding them to bfloat16
 #   would put an error of 3 % on the power of a score of 8. From torch 2.8, which can multiply halves into floats.
 #
-# expected: `redundant-traffic` over five launches, seven causal: the scores are written, scaled, raised, rounded and
+# expected: `redundant-traffic` over five launches, eight causal: the scores are written, scaled, raised, rounded and
 #   read again, 30 GB at d128 where 0.27 would do. 8 to 10 ms, 55 to 70 TFLOP/s; causal takes longer, for nothing is
 #   left out: 20 to 28 TFLOP/s.
 import torch

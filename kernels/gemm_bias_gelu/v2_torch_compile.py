@@ -1,4 +1,4 @@
-# Changes, to v0: torch.compile. It leaves the product to the library and makes one kernel of what stands behind it.
+# Baseline: torch.compile. It leaves the product to the library and makes one kernel of what stands behind it.
 #
 # expected: `tensor-underfed` or `at-compute-roofline` for the product, as in v0, and one pass over the outputs less:
 #   1.03 to 1.045 times v0 at square8k, 1.06 to 1.085 at wide, half of what v1 wins.

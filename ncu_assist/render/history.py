@@ -54,6 +54,15 @@ class Cell:
         return share(self.timing, self.floor)
 
     @property
+    def measure(self) -> Yardstick:
+        """What the version is held against."""
+        return yardstick([self.timing], [self.floor])
+
+    def share_of(self, measure: Yardstick) -> float | None:
+        """None where it is held against something else: floors are of a workload and of a GPU."""
+        return self.share if self.measure is measure else None
+
+    @property
     def beside_ns(self) -> float | None:
         """The time of what the version is held against."""
         return yardstick_ns(self.timing, self.floor)
@@ -198,6 +207,12 @@ class Climb:
     def yardstick(self) -> Yardstick:
         """What the versions are held against on the workload shown."""
         return yardstick_of(self.cell(rung) for rung in self.rungs if rung.cells)
+
+    @property
+    def held_against(self) -> str:
+        """What the versions are held against on any workload, in words."""
+        held = {cell.measure.what for rung in self.rungs for cell in rung.cells if cell.share is not None}
+        return " or ".join(sorted(held)) or self.yardstick.what
 
     @property
     def adjacent(self) -> dict[str, str | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -95,18 +96,16 @@ def predictions(shown: Climb) -> dict[str, Prediction]:
     return {one.version: one for one in found if one is not None}
 
 
-def first_finding(rung: Rung, shown: Climb) -> tuple[str | None, StoredFinding | None]:
-    """Return a workload and what the rules say first of a version on it.
+def findings_of(rung: Rung, shown: Climb) -> Iterator[tuple[Cell, tuple[StoredFinding, ...]]]:
+    """Yield what the rules say of a version on each workload that was profiled, what could win most first.
 
-    That is the workload shown; for a version that does not serve it the one with the most bytes to move of those that
-    were profiled. Raises DamagedData for findings that were changed.
+    The workload shown comes first, then those with the most bytes to move. Raises DamagedData for findings that were
+    changed.
     """
-    cells = [shown.cell(rung)] if shown.cell(rung).served else sorted(rung.cells, key=_bytes, reverse=True)
-    for cell in cells:
+    for cell in sorted(rung.cells, key=lambda one: (one.workload != shown.shown, -_bytes(one))):
         opinion = _opinion(cell)
         if opinion is not None and opinion.judged.findings:
-            return cell.workload, opinion.judged.findings[0]
-    return None, None
+            yield cell, opinion.judged.findings
 
 
 def _bytes(cell: Cell) -> int:

@@ -113,9 +113,11 @@ def factor(speedup: float) -> str:
     return f"{speedup:.2f}x" if abs(speedup - 1) >= 0.1 else f"{speedup:.3f}x"
 
 
-def level_words(versions: Sequence[str]) -> str:
-    """Return which versions no verdict calls slower, e.g. ``level with v4, v12``; empty for none."""
-    return f"level with {', '.join(one_line(short_name(name)) for name in versions)}" if versions else ""
+def level_words(same: Sequence[str], unclear: Sequence[str]) -> str:
+    """Return which versions no verdict calls slower, e.g. ``the same as v4, v12, perhaps as v8``; empty for none."""
+    known, doubtful = (", ".join(one_line(short_name(name)) for name in names) for names in (same, unclear))
+    perhaps = f"perhaps {'' if known else 'the same '}as {doubtful}" if doubtful else ""
+    return ", ".join(filter(None, [f"the same as {known}" if known else "", perhaps]))
 
 
 def _short_names(diff: Diff) -> tuple[str, str]:

@@ -20,7 +20,7 @@ from ncu_assist.store.baselines import get_baseline
 from ncu_assist.store.matching import best_run, live_first, newest_of_source, passed
 from ncu_assist.store.naming import is_called
 
-NEAR = 1.05  # times the best median: what is further off is slower by any verdict
+NEAR = 1.05  # times the best median: further off are only verdicts that nobody would settle
 Runs = tuple[StoredRun, ...]
 
 
@@ -65,7 +65,7 @@ def kernel_state(project: Project, store: Store, kernel: str, runs: Runs) -> Ker
         floor=Floors(project.reports).of(shown, known.workload),
     )
     try:
-        return replace(_compared(state, _baseline(store, kernel, known), known), level=_level(state, known))
+        return _beside_best(_compared(state, _baseline(store, kernel, known), known), known)
     except DamagedData as error:
         return replace(state, problem=error.message)
 
@@ -81,22 +81,22 @@ def _compared(state: KernelState, baseline: StoredRun | None, known: _Known) -> 
     return replace(state, baseline=baseline, verdict=verdict_by_time(*pair, state.workload, Samples()))
 
 
-def _level(state: KernelState, known: _Known) -> tuple[str, ...]:
-    """Return the versions that are as fast as the best by verdict, the closest first."""
-    best = state.best.run.timing(state.workload) if state.best and state.workload else None
-    if state.best is None or state.workload is None or best is None:
-        return ()
-    others = (
-        one for one in known.current if one.reference != state.best.reference and one.run.gpu == state.best.run.gpu
-    )
-    times = ((one, one.run.timing(state.workload)) for one in others if passed(one.run, state.workload))
-    near = [(timing.median_ns, one) for one, timing in times if timing and timing.median_ns <= NEAR * best.median_ns]
+def _beside_best(state: KernelState, known: _Known) -> KernelState:
+    """Return a state with the versions that are as fast as the best by verdict, or may be, the closest first."""
+    best, workload = state.best, state.workload
+    timing = best.run.timing(workload) if best and workload else None
+    if best is None or workload is None or timing is None:
+        return state
+    others = (one for one in known.current if one.reference != best.reference and one.run.gpu == best.run.gpu)
+    times = ((one, one.run.timing(workload)) for one in others if passed(one.run, workload))
+    near = [(found.median_ns, one) for one, found in times if found and found.median_ns <= NEAR * timing.median_ns]
     samples = Samples()
-    return tuple(
-        one.run.version
+    verdicts = [
+        (one.run.version, verdict_by_time(one, best, workload, samples).verdict)
         for _, one in sorted(near, key=lambda pair: pair[0])
-        if verdict_by_time(one, state.best, state.workload, samples).verdict in ("same", "unclear")
-    )
+    ]
+    same, unclear = (tuple(name for name, word in verdicts if word == wanted) for wanted in ("same", "unclear"))
+    return replace(state, same=same, unclear=unclear)
 
 
 def _baseline(store: Store, kernel: str, known: _Known) -> StoredRun | None:

@@ -97,9 +97,9 @@ def _tiles(facts: DiffFacts) -> Iterator[PairTile]:
         spread = f"middle half {_middle_half(before.timing)}{FAR}{_middle_half(after.timing)}"
         yield _tile(Term("Median time"), (before.timing.median_ns, after.timing.median_ns), "ns", spread)
     rows = [row for side in (facts.baseline, facts.candidate) if (row := side.row)]
-    reached = [row.share for row in rows]
+    measure = measure_of(rows)
+    reached = [row.share_of(measure) for row in rows]
     if len(rows) == 2 and None not in reached:
-        measure = measure_of(rows)
         both = tuple(100 * (one or 0.0) for one in reached)
         term = Term(measure.title.capitalize(), measure.formula, measure.meaning)
         kept = copy_words(rows[-1].in_l2) if measure is COPY else ""

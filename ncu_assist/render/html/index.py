@@ -89,7 +89,9 @@ def _row(one: KernelState, links: RunLinks) -> tuple[Cell, ...]:
     run = one.shown.run
     page_of_run = links.to(run.kernel, run.version, run.run_id, RUN_PAGE)
     best = Cell(
-        run.version, link=Link(run.version, page_of_run), note=level_words(one.level) if one.best else _why_no_best(one)
+        run.version,
+        link=Link(run.version, page_of_run),
+        note=level_words(one.same, one.unclear) if one.best else _why_no_best(one),
     )
     return (
         Cell(one.kernel, link=Link(one.kernel, links.to(one.kernel, "index.html")), note=_note(one)),

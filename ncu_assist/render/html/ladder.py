@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ncu_assist.outcome import KernelLadder
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.history import Climb, climb
+from ncu_assist.render.history import Cell, Climb, climb
 from ncu_assist.render.history_words import ALL_WORKLOADS, MOST_SAID, UNDER_NCU, in_l2_lines, notes, to_settle
 from ncu_assist.render.html.bars import Bars
 from ncu_assist.render.html.head import Head, Link, Provenance, provenance
@@ -120,7 +120,7 @@ def ladder_page(ladder: KernelLadder, shown: Climb, links: RunLinks) -> LadderPa
         drafts=drafts_table(ladder.drafts, ladder.damaged_drafts),
         estimated=predictions_table(gone) if gone else None,
         estimated_legend=tuple(one_line(line, MOST_SAID) for line in legend(gone)) if gone else (),
-        beside=shown.yardstick.what,
+        beside=shown.held_against,
         bandwidth=bandwidth_bars(shown),
         small=small_charts(shown) if several else (),
         matrix=matrix(shown) if several else None,
@@ -165,15 +165,21 @@ def _verdict(ladder: KernelLadder, shown: Climb) -> str:
     timing = state.best.run.timing(state.workload) if state.workload else None
     said = [f"{one_line(state.best.run.version)} is the fastest"]
     said += [f"on {one_line(state.workload)}: {duration(timing.median_ns)}"] if timing and state.workload else []
-    said += [level_words(state.level)] if state.level else []
+    said += [level_words(state.same, state.unclear)] if state.same or state.unclear else []
     against = state.verdict
     if against and against.verdict == "faster" and against.speedup and state.baseline:
         said += [f"{factor(against.speedup)} faster than {one_line(state.baseline.run.version)}"]
-    best = next((shown.cell(rung) for rung in shown.rungs if rung.version == state.best.run.version), None)
+    best = _cell_of(shown, state.best.run.version, state.workload)
     if best is not None and best.share is not None:
-        said += [f"at {100 * best.share:.0f} % of {shown.yardstick.what}"]
-        said += [copy_words(best.in_l2)] if best.in_l2 and shown.yardstick is COPY else []
+        said += [f"at {100 * best.share:.0f} % of {best.measure.what}"]
+        said += [copy_words(best.in_l2)] if best.in_l2 and best.measure is COPY else []
     return " ".join(said[:2]) + "".join(f", {one}" for one in said[2:])
+
+
+def _cell_of(shown: Climb, version: str, workload: str | None) -> Cell | None:
+    """Return a version on a workload that need not be the one shown: without a folder nothing says which is."""
+    cells = next((rung.cells for rung in shown.rungs if rung.version == version), ())
+    return next((cell for cell in cells if cell.workload == workload), None)
 
 
 def _legend(shown: Climb) -> tuple[str, ...]:

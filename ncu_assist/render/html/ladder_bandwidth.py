@@ -26,7 +26,7 @@ def effective(cell: Cell) -> WorkloadRow | None:
 
 def bandwidth_bars(shown: Climb) -> Bars | None:
     """Return the bars of the workload shown, full width being a little more than the fastest; None without any."""
-    rows = [(rung, shown.cell(rung).share, effective(shown.cell(rung))) for rung in shown.rungs]
+    rows = [(rung, shown.cell(rung).share_of(shown.yardstick), effective(shown.cell(rung))) for rung in shown.rungs]
     known = [(rung, share, row) for rung, share, row in rows if row and share]
     if not known:
         return None

@@ -18,6 +18,7 @@ ROW, TOP, LINE = 32, 30, 18  # units of a row, of a heading above the rows, of t
 PLOT, PLOT_END, STEPS = 214, 720, 806  # where the axis starts and ends, and steps start, as in ladder.html.j2
 ASIDE, ROOM = 12, 82  # of a time from its dot, and what it takes with that
 NEAR, FAR = 8, 40  # how far a neighbour lies beside a dot: hardly, clearly
+BASELINE = "baseline"
 LETTERS = 24  # of a name beside the drawing
 # what a kernel is bound by, in few kinds: each has a colour, a hatch is not needed as each says its name
 BANDS = {
@@ -125,14 +126,15 @@ def _lines(
         yield yardstick_of(cell for _, cell in cells).name, beside[-1]
     timing = baseline.run.timing(workload) if baseline and workload else None
     if baseline and timing:
-        yield f"baseline {cut(one_line(baseline.run.version))}", timing.median_ns
+        yield f"{BASELINE} {cut(one_line(baseline.run.version))}", timing.median_ns
 
 
 def _mark(name: str, value: float, axis: Axis, place: int) -> Mark:
+    kind = "base" if name.startswith(BASELINE) else "floor"
     text = f"{name} {duration(value)}"
     half, at = len(text) * TEXT_WIDTH / 2, axis.at(value)
     middle = min(max(at, PLOT + half), STEPS - half)
-    return Mark(at, text, round(middle, 2), 14.0 + LINE * place, "floor" if place == 0 and "copy" in name else "base")
+    return Mark(at, text, round(middle, 2), 14.0 + LINE * place, kind)
 
 
 def _row(rung: Rung, cell: Cell, y: float, places: tuple[float | None, bool]) -> Row:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from ncu_assist.render.escape import one_line
+from ncu_assist.render.history import Cell as Measured
 from ncu_assist.render.history import Climb, Rung
 from ncu_assist.render.html.badge import Badge
 from ncu_assist.render.html.table import ABSENT, Cell, Column, Table, number
 from ncu_assist.render.html.term import Term
-from ncu_assist.render.predictions import first_finding
+from ncu_assist.render.predictions import findings_of
 from ncu_assist.render.words import factor
 from ncu_assist.rules import RULES
 from ncu_assist.store.findings import StoredFinding
 
 QUOTED = re.compile(r"`([a-z][a-z0-9]*(?:-[a-z0-9]+)+)`")
 EXPECTED = Term("expected", "", "the rules that the comment at the top of the source names, after expected:")
+FOUND = Term("found", "", "whether a rule that was expected comes first, elsewhere, or on no profiled workload")
 ESTIMATED = Term("estimated", "", "the speed-up that the finding was estimated to be worth, under ncu")
+OF_THE_FLOOR = {"host-link-bound": "the link from the host"}  # a finding whose limit the floor itself has to meet
 COLUMNS = (
     Column("version"),
     Column("first finding"),
@@ -25,8 +28,9 @@ COLUMNS = (
     Column("estimated", "right", "number", ESTIMATED),
     Column("on"),
     Column("expected", "left", "text", EXPECTED),
-    Column("as expected"),
+    Column("found", "left", "text", FOUND),
 )
+Told = list[tuple[Measured, tuple[StoredFinding, ...]]]
 
 
 def diagnoses_table(shown: Climb, comments: Mapping[str, str]) -> Table | None:
@@ -45,27 +49,41 @@ def expected(comment: str) -> tuple[str, ...]:
 
 
 def _row(rung: Rung, shown: Climb, wanted: tuple[str, ...]) -> tuple[Cell, ...] | None:
-    workload, found = first_finding(rung, shown)
-    if found is None and not wanted:
+    told: Told = list(findings_of(rung, shown))
+    if not told and not wanted:
         return None
+    cell, found = (told[0][0], told[0][1][0]) if told else (None, None)
+    elsewhere = cell is not None and cell.workload != shown.shown
     return (
         Cell(one_line(rung.version)),
         Cell(found.rule) if found else Cell(),
         Cell(found.severity) if found else Cell(),
-        _estimate(found),
-        Cell(one_line(workload)) if workload and workload != shown.shown else Cell(),
+        _estimate(found, cell),
+        Cell(one_line(cell.workload or ABSENT)) if cell and elsewhere else Cell(),
         Cell(", ".join(wanted)) if wanted else Cell(),
-        _agrees(found, wanted),
+        _found(told, wanted),
     )
 
 
-def _estimate(found: StoredFinding | None) -> Cell:
-    speedup = found.estimated_speedup if found and found.severity != "info" else None
-    return number(factor(speedup), speedup) if speedup else Cell()
-
-
-def _agrees(found: StoredFinding | None, wanted: tuple[str, ...]) -> Cell:
-    if found is None or not wanted:
+def _estimate(found: StoredFinding | None, cell: Measured | None) -> Cell:
+    """Return what a finding is worth; nothing of a remark, nor of a limit that is that of the floor."""
+    if found is None or found.severity == "info" or found.estimated_speedup is None:
         return Cell()
-    badge = Badge("yes", "good") if found.rule in wanted else Badge("no", "unsure", "one of the two is wrong")
-    return Cell(badge.text, badge=badge)
+    if cell is not None and cell.floor is not None and OF_THE_FLOOR.get(found.rule) == cell.floor.bound:
+        return Cell()
+    return number(factor(found.estimated_speedup), found.estimated_speedup)
+
+
+def _found(told: Told, wanted: Iterable[str]) -> Cell:
+    """Return whether what was expected is there: first, behind another, on another workload, or not."""
+    if not wanted or not told:
+        return Cell()
+    first, known = told[0], set(wanted)
+    if first[1][0].rule in known:
+        return Cell("first", badge=Badge("first", "good"))
+    for cell, findings in told:
+        rule = next((one.rule for one in findings if one.rule in known), None)
+        if rule is not None:
+            where = "" if cell is first[0] else f" on {one_line(cell.workload or ABSENT)}"
+            return Cell("also", badge=Badge("also", "same"), note=f"{rule}{where}")
+    return Cell("not found", badge=Badge("not found", "unsure"))

@@ -20,8 +20,8 @@ FLOOR = "of floor"
 FLOOR_TERM = Term(
     FLOOR,
     "floor_ns / median_ns",
-    "the least time that the workload can take, by what it has to move or compute and by rates that were measured, "
-    "over the median: 100 % is at the floor",
+    "the time that what the workload has to move or compute takes at the best rates measured, over the median: "
+    "100 % is at the floor, a little more within the spread of those rates",
 )
 
 
@@ -61,7 +61,7 @@ def _row(rung: Rung, cell: Measured, measure: Yardstick) -> Iterator[Cell]:
     yield number(duration(cell.time_ns), cell.time_ns) if cell.time_ns is not None else Cell()
     yield _share(cell.share_of_floor)
     if measure is not TENSOR:  # which is the floor itself
-        yield _share(cell.share)
+        yield _share(cell.share_of(measure))
 
 
 def _share(share: float | None) -> Cell:
@@ -75,6 +75,11 @@ def _ratios(cell: Measured, peers: Sequence[tuple[Rung, Measured]]) -> Iterator[
 
 
 def _note(timed: Sequence[tuple[Rung, Measured]]) -> str:
-    """Return what the floor is: its time and the rate that it is by."""
-    floor = next((cell.floor for _, cell in reversed(timed) if cell.floor), None)
-    return f"floor: {floor_note(floor)}" if floor else ""
+    """Return what the floor is, its time and the rate that it is by; runs of several GPUs have several."""
+    floors: dict[str, list[str]] = {}
+    for rung, cell in timed:
+        if cell.floor:
+            floors.setdefault(floor_note(cell.floor), []).append(one_line(short_name(rung.version)))
+    if len(floors) == 1:
+        return f"floor: {next(iter(floors))}"
+    return "; ".join(f"floor of {', '.join(versions)}: {said}" for said, versions in floors.items())

@@ -29,7 +29,7 @@ def _bars(sweep: Swept) -> Bars:
 
 
 def _bar(name: str, cell: Cell, full: float, known: Yardstick) -> Bar:
-    share, beside = cell.share, cell.beside_ns
+    share, beside = cell.share_of(known), cell.beside_ns
     text = point_time(cell) + (f" · {100 * share:.0f} % {known.title}" if share else "")
     taken = cell.time_ns / full if cell.time_ns else None
     return Bar(

@@ -51,8 +51,9 @@ DAMAGED = (Column("run"), Column("what is wrong"))
 
 def steps_table(shown: Climb, links: RunLinks) -> Table:
     """Return a row a version: its time, the step from the one before, what binds it, the worst over all workloads."""
-    rows = tuple(_step(rung, shown.cell(rung), links) for rung in shown.rungs)
-    columns = _steps(shown.yardstick)
+    measure = shown.yardstick
+    rows = tuple(_step(rung, shown.cell(rung), measure, links) for rung in shown.rungs)
+    columns = _steps(measure)
     return Table("steps-table", "Each version against the one before", columns, rows, len(rows) >= MANY).without_empty()
 
 
@@ -61,8 +62,8 @@ def _steps(measure: Yardstick) -> tuple[Column, ...]:
     return tuple(held if column.title == COPY.title else column for column in STEPS)
 
 
-def _step(rung: Rung, cell: Measured, links: RunLinks) -> tuple[Cell, ...]:
-    version, share = one_line(rung.version), cell.share
+def _step(rung: Rung, cell: Measured, measure: Yardstick, links: RunLinks) -> tuple[Cell, ...]:
+    version, share = one_line(rung.version), cell.share_of(measure)
     stored = cell.stored or next((one.stored for one in rung.cells if one.stored), None)
     return (
         Cell(version, link=Link(version, links.of(stored) if stored else "")),
@@ -141,7 +142,7 @@ def matrix(shown: Climb) -> Table:
     names = [one_line(shown.workloads[place] or ABSENT) for place in shown.places]
     columns = (Column("version"), *(Column(name, "right", "number") for name in names))
     rows = tuple((Cell(one_line(rung.version)), *_entries(rung, shown)) for rung in shown.rungs)
-    note = f"below each time: {shown.yardstick.what} over it, 100 % as fast; the warmer, the further from that"
+    note = f"below each time: {shown.held_against} over it, 100 % as fast; the warmer, the further from that"
     return Table("matrix-table", "Time of every version on every workload", columns, rows, note=note)
 
 

@@ -25,6 +25,7 @@ from ncu_assist.render.markdown.table import folded, table
 from ncu_assist.render.prediction_words import COLUMNS, HEADING, legend, rows, with_faults_gone
 from ncu_assist.render.predictions import predictions
 from ncu_assist.render.words import factor
+from ncu_assist.render.yardstick import Yardstick
 
 
 def history_markdown(history: History) -> str:
@@ -64,7 +65,7 @@ def _columns(shown: Climb) -> list[tuple[str, str]]:
 
 def _row(rung: Rung, shown: Climb) -> list[str]:
     cell, worst = shown.cell(rung), rung.worst
-    share = cell.share
+    share = cell.share_of(shown.yardstick)
     row = [rung.version, time_of(rung, cell), against(cell.verdict), f"{100 * share:.0f} %" if share else "-"]
     row += [bound_by(cell)]
     if len(shown.places) < 2:
@@ -83,11 +84,14 @@ def _all_workloads(shown: Climb) -> list[str]:
 def _along(sweep: Swept) -> list[str]:
     """Return the time of one version by the value of one integer."""
     columns = [(sweep.axis, "right"), ("median", "right"), (sweep.yardstick.title, "right")]
-    return table(columns, ([str(value), point_time(cell), _share(cell)] for value, cell in sweep.points))
+    return table(
+        columns, ([str(value), point_time(cell), _share(cell, sweep.yardstick)] for value, cell in sweep.points)
+    )
 
 
-def _share(cell: Cell) -> str:
-    return f"{100 * cell.share:.0f} %" if cell.share else "-"
+def _share(cell: Cell, measure: Yardstick) -> str:
+    share = cell.share_of(measure)
+    return f"{100 * share:.0f} %" if share else "-"
 
 
 def _time_and_verdict(rung: Rung, cell: Cell) -> str:

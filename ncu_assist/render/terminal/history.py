@@ -28,6 +28,7 @@ from ncu_assist.render.terminal.predictions import prediction_parts
 from ncu_assist.render.terminal.run import percent
 from ncu_assist.render.terminal.style import Align, Style, styled, table, to_text
 from ncu_assist.render.words import factor
+from ncu_assist.render.yardstick import Yardstick
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -64,7 +65,8 @@ def _times(shown: Climb) -> Table:
     cells = [(rung, shown.cell(rung)) for rung in shown.rungs]
     first: Column = ("median" if shown.shown else "under ncu", "right")
     columns: tuple[Column, ...] = (first, ("vs before", "left"), (shown.yardstick.title, "right"), ("bound by", "left"))
-    rows = [(_time(*pair), _against(pair[1]), _share(pair[1]), styled(bound_by(pair[1]))) for pair in cells]
+    measure = shown.yardstick
+    rows = [(_time(*pair), _against(pair[1]), _share(pair[1], measure), styled(bound_by(pair[1]))) for pair in cells]
     kept = [i for i in range(len(columns)) if i == 0 or any(row[i].plain != "-" for row in rows)]
     made = _table(shown, *(columns[i] for i in kept))
     for (rung, _), row in zip(cells, rows, strict=True):
@@ -91,7 +93,9 @@ def _along(sweep: Swept) -> Table:
     """Return the table of a sweep: the time of one version by the value of one integer."""
     made = table((one_line(sweep.axis), "right"), ("median", "right"), (sweep.yardstick.title, "right"))
     for value, cell in sweep.points:
-        made.add_row(str(value), styled(point_time(cell), "bold red" if cell.failed else ""), _share(cell))
+        made.add_row(
+            str(value), styled(point_time(cell), "bold red" if cell.failed else ""), _share(cell, sweep.yardstick)
+        )
     return made
 
 
@@ -119,5 +123,5 @@ def _against(cell: Cell) -> Text:
     return styled(against(cell.verdict), COLORS.get(cell.verdict.verdict, "") if cell.verdict else "")
 
 
-def _share(cell: Cell) -> Text:
-    return styled(percent(cell.share))
+def _share(cell: Cell, measure: Yardstick) -> Text:
+    return styled(percent(cell.share_of(measure)))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ncu_assist.ceilings.floor import TENSOR_CORES
 from ncu_assist.pipeline.pages.ladder import kernel_ladder
 from ncu_assist.project import find_project
 from ncu_assist.render.history import Climb, climb
@@ -14,6 +15,8 @@ from ncu_assist.render.html.ladder_diagnoses import diagnoses_table, expected
 from ncu_assist.render.html.ladder_held import held_tables
 from ncu_assist.render.html.table import Cell, Table
 from ncu_assist.render.json.history import history_json
+from ncu_assist.render.words import level_words
+from ncu_assist.render.yardstick import COPY, TENSOR
 
 PROJECT = find_project(Path(__file__).parents[3])
 
@@ -82,7 +85,7 @@ def test_the_first_finding_stands_beside_the_expected_one() -> None:
     table = diagnoses_table(climb(ladder.history), ladder.tried)
     assert table is not None
     scalar = row(table, "v3")
-    assert (scalar["first finding"].text, scalar["as expected"].text) == ("low-bytes-in-flight", "yes")
+    assert (scalar["first finding"].text, scalar["found"].text) == ("low-bytes-in-flight", "first")
     assert scalar["on"].text == "n26_f32"  # it does not serve the workload shown
     assert row(table, "v5")["on"] == Cell()
 
@@ -93,19 +96,61 @@ def test_what_a_comment_expects_is_the_rules_it_names_before_what_was_measured()
     assert expected("Changes: nothing") == ()
 
 
+def test_what_was_expected_may_stand_behind_another_or_on_another_workload() -> None:
+    ladder = kernel_ladder(PROJECT, "elementwise_add")
+    table = diagnoses_table(climb(ladder.history), ladder.tried)
+    assert table is not None
+    behind = row(table, "v7")["found"]
+    assert (behind.text, behind.note) == ("also", "uncoalesced-global-load")
+    ladder = kernel_ladder(PROJECT, "rope")
+    table = diagnoses_table(climb(ladder.history), ladder.tried)
+    assert table is not None
+    assert row(table, "v2")["found"].note == "l2-bound on s8k_bf16"
+
+
+def test_a_limit_that_the_floor_has_to_meet_has_no_estimate() -> None:
+    ladder = kernel_ladder(PROJECT, "fast_h2d")
+    table = diagnoses_table(climb(ladder.history), ladder.tried)
+    assert table is not None
+    assert (row(table, "v6")["first finding"].text, row(table, "v6")["estimated"]) == ("host-link-bound", Cell())
+    assert row(table, "v2")["estimated"].text == "4.17x"  # uncoalesced
+
+
+def test_floors_of_several_gpus_are_told_apart(rope: tuple[Climb, tuple[Table, ...]]) -> None:
+    shown, _ = rope
+    last = shown.rungs[-1]
+    slower = tuple(replace(cell, floor=replace(cell.floor, per_second=1e12)) for cell in last.cells if cell.floor)
+    (first, *_) = held_tables(replace(shown, rungs=(*shown.rungs[:-1], replace(last, cells=slower))))
+    assert first.note.startswith("floor of v0, v1, v2, v3, v5, v6, v7, v8, v9: 250 µs")
+    assert "; floor of v10: 1.07 ms" in first.note
+
+
+def test_a_share_stands_below_its_own_measure_only(rope: tuple[Climb, tuple[Table, ...]]) -> None:
+    """Floors of one workload may differ by GPU: a share of a copy is no share of the tensor cores."""
+    shown, _ = rope
+    first, *others = shown.rungs
+    busy = tuple(replace(cell, floor=replace(cell.floor, bound=TENSOR_CORES)) for cell in first.cells if cell.floor)
+    mixed = replace(shown, rungs=(replace(first, cells=busy), *others))
+    assert mixed.yardstick is TENSOR
+    assert mixed.cell(others[-1]).share_of(mixed.yardstick) is None
+    assert mixed.held_against == f"{COPY.what} or {TENSOR.what}"
+
+
 def test_a_finding_that_nobody_expected_is_marked() -> None:
     ladder = kernel_ladder(PROJECT, "rope")
     shown = climb(ladder.history)
     table = diagnoses_table(shown, {"v10_two_factors": "expected: `tail-effect`"})
     assert table is not None
-    assert row(table, "v10")["as expected"].text == "no"
+    assert row(table, "v10")["found"].text == "not found"
     assert diagnoses_table(shown, {}) is not None
 
 
-def test_what_no_verdict_calls_slower_is_level_with_the_fastest() -> None:
+def test_what_no_verdict_calls_slower_stands_beside_the_fastest() -> None:
     state = kernel_ladder(PROJECT, "elementwise_add").state
     assert state is not None
     assert state.best is not None
     assert state.best.run.version == "v0_torch_add"
-    assert "v12_shape_by_size" in state.level
-    assert not {"v0_torch_add", "v5_scalar_f16", "v7_x8_strided"} & set(state.level)
+    assert "v12_shape_by_size" in state.same
+    assert not {"v0_torch_add", "v5_scalar_f16", "v7_x8_strided"} & {*state.same, *state.unclear}
+    assert level_words(("v4_x", "v12_y"), ("v8_z",)) == "the same as v4, v12, perhaps as v8"
+    assert level_words((), ("v8_z",)) == "perhaps the same as v8"
