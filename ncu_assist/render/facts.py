@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -15,7 +15,7 @@ from ncu_assist.ncu.code import Code
 from ncu_assist.ncu.hot_spots import HotSpots
 from ncu_assist.ncu.nvidia_findings import NvidiaFinding
 from ncu_assist.record import Check, Launch, Run, Source, Timing, WorkloadFacts
-from ncu_assist.render.yardstick import Yardstick, share, yardstick
+from ncu_assist.render.yardstick import Yardstick, measure_of, share
 from ncu_assist.rules.of_run import Told
 from ncu_assist.store import StoredRun
 from ncu_assist.verdict import Verdict
@@ -54,17 +54,11 @@ class WorkloadRow:
     @property
     def measure(self) -> Yardstick:
         """What it is held against."""
-        return yardstick([self.timing], [self.floor])
+        return measure_of([self])
 
     def share_of(self, measure: Yardstick) -> float | None:
         """None where it is held against something else: one workload of a kernel may be bound by bytes, another not."""
         return self.share if self.measure is measure else None
-
-
-def measure_of(rows: Iterable[WorkloadRow]) -> Yardstick:
-    """Return what the workloads of one run are held against."""
-    known = list(rows)
-    return yardstick((row.timing for row in known), (row.floor for row in known))
 
 
 def gigabytes_per_second(row: WorkloadRow | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import exp, log
 from pathlib import Path
@@ -14,7 +14,7 @@ from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.outcome import History, Standing, Step, Sweep
 from ncu_assist.record import Check, Run, Source, Timing, WorkloadFacts
 from ncu_assist.render.facts import InL2, in_l2
-from ncu_assist.render.yardstick import Yardstick, share, yardstick, yardstick_ns
+from ncu_assist.render.yardstick import Yardstick, measure_of, share, yardstick_ns
 from ncu_assist.store import StoredRun, machine_hash, shown_source
 from ncu_assist.store.findings import Judged
 from ncu_assist.verdict import Verdict
@@ -56,7 +56,7 @@ class Cell:
     @property
     def measure(self) -> Yardstick:
         """What the version is held against."""
-        return yardstick([self.timing], [self.floor])
+        return measure_of([self])
 
     def share_of(self, measure: Yardstick) -> float | None:
         """None where it is held against something else: floors are of a workload and of a GPU."""
@@ -101,12 +101,6 @@ class Cell:
         if self.verdict is None or self.verdict.verdict == "not-comparable" or self.verdict.reason in TOO_LITTLE:
             return None
         return self.verdict.speedup
-
-
-def yardstick_of(cells: Iterable[Cell]) -> Yardstick:
-    """Return what versions of one kernel are held against."""
-    known = list(cells)
-    return yardstick((cell.timing for cell in known), (cell.floor for cell in known))
 
 
 @dataclass(frozen=True)
@@ -173,7 +167,7 @@ class Swept:
     @property
     def yardstick(self) -> Yardstick:
         """What the version was timed beside."""
-        return yardstick_of(cell for _, cell in self.points)
+        return measure_of(cell for _, cell in self.points)
 
     @property
     def timed(self) -> tuple[tuple[int, Cell], ...]:
@@ -206,7 +200,7 @@ class Climb:
     @property
     def yardstick(self) -> Yardstick:
         """What the versions are held against on the workload shown."""
-        return yardstick_of(self.cell(rung) for rung in self.rungs if rung.cells)
+        return measure_of(self.cell(rung) for rung in self.rungs if rung.cells)
 
     @property
     def held_against(self) -> str:

@@ -13,7 +13,7 @@ from ncu_assist.rules import RULES
 from ncu_assist.store import StoredRun
 from ncu_assist.store.findings import Judged, StoredFinding
 
-LITTLE = 0.5  # of the time that a fault cost, which a remark may still name: a change of half is one
+LITTLE = 0.5  # of the time that a fault cost: a remark that still names more is of the same fault
 Source = Literal["stored", "computed now"]
 By = Literal["bench", "unpaired samples", "launches under ncu", "ncu"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 from ncu_assist.ceilings import Floor
 from ncu_assist.ceilings.floor import TENSOR_CORES
@@ -45,6 +46,21 @@ def yardstick(timings: Iterable[Timing | None], floors: Iterable[Floor | None] =
     if any(_is_of_operations(floor) for floor in floors):
         return TENSOR
     return LINK if any(timing and timing.link_ns and not timing.copy_ns for timing in timings) else COPY
+
+
+class Held(Protocol):
+    """What was timed on a workload, with the least time of that workload."""
+
+    @property
+    def timing(self) -> Timing | None: ...
+    @property
+    def floor(self) -> Floor | None: ...
+
+
+def measure_of(held: Iterable[Held]) -> Yardstick:
+    """Return what versions of one kernel, or workloads of one version, are held against."""
+    known = list(held)
+    return yardstick((one.timing for one in known), (one.floor for one in known))
 
 
 def yardstick_ns(timing: Timing | None, floor: Floor | None = None) -> float | None:

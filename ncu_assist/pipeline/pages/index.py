@@ -20,7 +20,7 @@ from ncu_assist.store.baselines import get_baseline
 from ncu_assist.store.matching import best_run, live_first, newest_of_source, passed
 from ncu_assist.store.naming import is_called
 
-NEAR = 1.05  # times the best median: further off are only verdicts that nobody would settle
+NEAR = 1.05  # times the best median: versions further off are not asked about
 Runs = tuple[StoredRun, ...]
 
 

@@ -10,14 +10,13 @@ from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Timing
 from ncu_assist.render.diff_facts import DiffFacts, OnWorkload
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.facts import measure_of
 from ncu_assist.render.history_words import against
 from ncu_assist.render.html.badge import TONES, Badge, verdict_badge
 from ncu_assist.render.html.table import Cell, Column, Table, number
 from ncu_assist.render.html.term import Term, term_of
 from ncu_assist.render.l2_words import copy_words
 from ncu_assist.render.words import UNCUT, counted, factor, names, next_command, origins, verdict_line
-from ncu_assist.render.yardstick import COPY
+from ncu_assist.render.yardstick import COPY, measure_of
 from ncu_assist.verdict import REASONS, clock_note
 
 FAR = " → "

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from ncu_assist.diff.resources import HOST_LINK
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.history import Cell, Climb, Rung, yardstick_of
+from ncu_assist.render.history import Cell, Climb, Rung
 from ncu_assist.render.history_words import against, bound_by, time_of
 from ncu_assist.render.html.axis import TEXT_WIDTH, Axis, log_axis
 from ncu_assist.render.html.badge import TONES
+from ncu_assist.render.yardstick import measure_of
 from ncu_assist.store import StoredRun
 
 ROW, TOP, LINE = 32, 30, 18  # units of a row, of a heading above the rows, of the text of a line across them
@@ -123,7 +124,7 @@ def _lines(
     """Yield the times of the yardstick, as it was measured last, and of the baseline, each with its name."""
     beside = [found for _, cell in cells if (found := cell.beside_ns)]
     if beside:
-        yield yardstick_of(cell for _, cell in cells).name, beside[-1]
+        yield measure_of(cell for _, cell in cells).name, beside[-1]
     timing = baseline.run.timing(workload) if baseline and workload else None
     if baseline and timing:
         yield f"{BASELINE} {cut(one_line(baseline.run.version))}", timing.median_ns

@@ -8,12 +8,12 @@ from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.floor import floor_note
 from ncu_assist.render.history import Cell as Measured
-from ncu_assist.render.history import Climb, Rung, yardstick_of
+from ncu_assist.render.history import Climb, Rung
 from ncu_assist.render.html.table import ABSENT, Cell, Column, Table, number
 from ncu_assist.render.html.term import Term
 from ncu_assist.render.html.yardstick import share_term
 from ncu_assist.render.words import factor
-from ncu_assist.render.yardstick import TENSOR, Yardstick
+from ncu_assist.render.yardstick import TENSOR, Yardstick, measure_of
 from ncu_assist.store.naming import short_name
 
 FLOOR = "of floor"
@@ -37,7 +37,7 @@ def _table(shown: Climb, place: int) -> Table | None:
     peers = [(rung, cell) for rung, cell in timed if rung.is_peer]
     if not peers and not any(cell.floor for _, cell in timed):
         return None
-    measure = yardstick_of(cell for _, cell in timed)
+    measure = measure_of(cell for _, cell in timed)
     columns = (
         Column("version"),
         Column("time", "right", "number"),

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.history import Cell, Climb, Rung, yardstick_of
+from ncu_assist.render.history import Cell, Climb, Rung
 from ncu_assist.render.html.axis import GAP, TEXT_WIDTH, Axis, log_axis
 from ncu_assist.render.html.ladder_chart import cut, path_of, tone_of
+from ncu_assist.render.yardstick import measure_of
 from ncu_assist.store.naming import short_name
 
 WIDTH, TOP, BOTTOM, LEFT, RIGHT = 284, 12, 150, 62, 278  # as in ladder.html.j2
@@ -59,7 +60,7 @@ def _chart(shown: Climb, place: int) -> SmallChart | None:
     timed = [(number, rung, cell) for number, (rung, cell) in enumerate(cells) if cell.time_ns]
     if not timed:
         return None
-    beside = yardstick_of(cell for _, _, cell in timed).name
+    beside = measure_of(cell for _, _, cell in timed).name
     copies = [found for _, _, cell in timed if (found := cell.beside_ns)]
     axis = log_axis([*(cell.time_ns or 0.0 for _, _, cell in timed), *copies[-1:]], BOTTOM, TOP, duration)
     step = (RIGHT - LEFT - 24) / max(len(cells) - 1, 1)

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.facts import Shown, WorkloadRow, gigabytes_per_second, measure_of
+from ncu_assist.render.facts import Shown, WorkloadRow, gigabytes_per_second
 from ncu_assist.render.html.badge import Badge, verdict_badge
 from ncu_assist.render.html.table import Cell, Column, Table, number
 from ncu_assist.render.html.term import Term
 from ncu_assist.render.html.yardstick import share_term
 from ncu_assist.render.l2_words import IN_L2, no_rates
-from ncu_assist.render.yardstick import COPY, LINK, TENSOR, Yardstick
+from ncu_assist.render.yardstick import COPY, LINK, TENSOR, Yardstick, measure_of
 from ncu_assist.store.naming import short_name
 from ncu_assist.verdict import Verdict
 

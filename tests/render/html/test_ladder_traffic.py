@@ -38,7 +38,7 @@ def test_a_chain_beside_one_launch() -> None:
     assert float(needed.key) == pytest.approx(bytes_of[1] / (fused.facts.algorithmic_bytes or 0))
     assert float(worth.key) == pytest.approx(bytes_of[0] / bytes_of[1])
     assert float(won.key) == pytest.approx(fused.over(chain) or 0.0)
-    assert 1.5 < float(worth.key) < 1.75  # five of the eight passes over DRAM went, of which L2 kept a part
+    assert 1.5 < float(worth.key) < 1.75  # five passes over DRAM, of which three are left
 
 
 def test_single_launches_and_the_link_have_no_such_table() -> None:
