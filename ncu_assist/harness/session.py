@@ -135,6 +135,7 @@ def run_profile(session: Session) -> None:
         call, request = session.calls[version], session.request
         repeats = request.settings.profile_repeats
         session.attempt(begin, partial(profile, call, version, problem, request.seeds[0], repeats))
+        accelerator.release()  # ncu saves memory on the device, in system memory and slowly where there is no room
 
 
 def _check(session: Session, problem: Problem, version: str, outcomes: list[Check]) -> None:

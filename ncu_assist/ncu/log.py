@@ -10,8 +10,14 @@ from ncu_assist.executors.sandbox.reading import open_regular
 
 MOST_BYTES = 1 << 24  # of a log that are read at once; the rest is there the next time
 # ==PROF== Profiling "name" - 0 (1/20): 0%....50%....100% - 38 passes
-# (1/20) stands there only under --launch-count, and neither it nor the number where kernels are filtered by name.
-LAUNCH_LINE = re.compile(r'^==PROF== Profiling "(?P<name>.*)"(?: - \d+)?(?: \(\d+/\d+\))?:(?P<rest> *\d.*)?$')
+# (1/20) stands there only under --launch-count, and neither it nor the number where kernels are filtered by name. What
+# ncu has to say while a launch is replayed, such as that memory is saved in system memory, stands in the middle: 0%, a
+# line with the warning, ....50%....100% - 38 passes. So whatever comes before its next ==PROF== belongs to a launch.
+LAUNCH = re.compile(
+    r'^==PROF== Profiling "(?P<name>.*)"(?: - \d+)?(?: \(\d+/\d+\))?:(?P<rest>(?: *\d.*)?(?:\n(?!==PROF== ).*)*)$',
+    re.MULTILINE,
+)
+BEGIN = b"==PROF== Profiling "
 PASSES = re.compile(r"- (\d+) pass")  # "pass" or "passes", the last letters perhaps not yet written
 PERCENT = re.compile(r"(\d+)%(\.*)")
 PERCENT_PER_DOT = 10
@@ -42,7 +48,7 @@ class LogFacts:
 
 def read_log(text: str) -> LogFacts:
     """Return the facts of a log; a launch counts as profiled only when its line says how many passes it took."""
-    launches = _launches(text, 0)
+    launches = _launches(text.encode(errors="replace"), 0)
     return LogFacts(
         profiled=tuple(launch for launch in launches if launch.passes is not None),
         unfinished=tuple(launch for launch in launches if launch.passes is None),
@@ -58,8 +64,8 @@ class LogFollower:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._read = 0  # bytes of whole lines read so far; a line grows until ncu is done with its launch
-        self._done = 0  # launches in those lines
+        self._read = 0  # bytes read so far, without those of a launch that ncu is not done with
+        self._done = 0  # launches in those
         self._last: ProfiledLaunch | None = None
 
     def poll(self) -> tuple[ProfiledLaunch, ...]:
@@ -70,24 +76,30 @@ class LogFollower:
                 data = log.read(MOST_BYTES)
         except OSError:
             return ()
-        whole = data[: data.rfind(b"\n") + 1]
-        news = [one for one in _launches(data.decode(errors="replace"), self._done) if one != self._last]
+        news = [one for one in _launches(data, self._done) if one != self._last]
+        whole = _finished(data)
         self._read += len(whole)
-        self._done += len(_launches(whole.decode(errors="replace"), 0))
+        self._done += len(_launches(whole, 0))
         if news:
             self._last = news[-1]
         return tuple(news)
 
 
-def _launches(text: str, first: int) -> list[ProfiledLaunch]:
-    lines = [match for match in map(LAUNCH_LINE.match, text.splitlines()) if match is not None]
-    return [_launch(match, index) for index, match in enumerate(lines, first)]
+def _finished(data: bytes) -> bytes:
+    """Return the whole lines, up to a last launch that is not finished."""
+    whole = data[: data.rfind(b"\n") + 1]
+    launches = _launches(whole, 0)
+    return whole[: whole.rfind(BEGIN)] if launches and launches[-1].passes is None else whole
+
+
+def _launches(data: bytes, first: int) -> list[ProfiledLaunch]:
+    text = data.decode(errors="replace")
+    return [_launch(match, index) for index, match in enumerate(LAUNCH.finditer(text), first)]
 
 
 def _launch(match: re.Match[str], index: int) -> ProfiledLaunch:
-    rest = match["rest"] or ""
-    passes = PASSES.search(rest)
-    marks = PERCENT.findall(rest)
+    passes = PASSES.search(match["rest"])
+    marks = PERCENT.findall(match["rest"])
     percent = int(marks[-1][0]) + PERCENT_PER_DOT * len(marks[-1][1]) if marks else 0
     return ProfiledLaunch(match["name"], index, min(percent, 100), int(passes[1]) if passes else None)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from fakes.fake_ncu import MESSAGES
 
 from ncu_assist.ncu.log import LogFollower, ProfiledLaunch, read_log
@@ -28,6 +29,29 @@ def test_a_launch_counts_only_when_it_is_finished() -> None:
     facts = read_log(text)
     assert facts.profiled == (ProfiledLaunch('a "b" c', 0, 100, 1),)
     assert facts.unfinished == (ProfiledLaunch("d", 1, 20, None),)
+
+
+def _interrupted(between: str) -> str:
+    """A log with words of ncu's in the middle of a launch, as users show it; there is no recording of it here."""
+    warning = "==WARNING== Backing up device memory in system memory. Kernel replay might be slow."
+    before = '==PROF== Connected to process 7\n==PROF== Profiling "a" - 0: 0%'
+    after = '==PROF== Profiling "b" - 1: 0%....50%....100% - 38 passes\n==PROF== Disconnected from process 7\n'
+    return f"{before}{between.format(warning)}....50%....100% - 39 passes\n{after}"
+
+
+@pytest.mark.parametrize("between", ["\n{0}\n", "....10%\n{0}\n{0}\n", "\n{0}"])
+def test_a_warning_in_the_middle_of_a_launch(between: str, tmp_path: Path) -> None:
+    text = _interrupted(between)
+    facts = read_log(text)
+    assert facts.profiled == (ProfiledLaunch("a", 0, 100, 39), ProfiledLaunch("b", 1, 100, 38))
+    assert facts.unfinished == ()
+    path, events = tmp_path / "ncu.log", []
+    follower = LogFollower(path)
+    for end in range(len(text) + 1):
+        path.write_text(text[:end])
+        events += follower.poll()
+    assert [one for one in events if one.passes] == list(facts.profiled)
+    assert {one.index for one in events} == {0, 1}
 
 
 def test_errors_keep_their_further_lines_and_available_kernels_are_listed_apart() -> None:
