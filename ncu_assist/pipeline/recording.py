@@ -10,6 +10,7 @@ from pathlib import Path
 from ncu_assist.drafts import RUNS, DraftArchive, StoredDraft, runs_below
 from ncu_assist.errors import DamagedData
 from ncu_assist.ncu import blanking, compressed, report_file
+from ncu_assist.ncu.trimming import trimmed
 from ncu_assist.pipeline.kept_code import code_files
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.reading import CODE
@@ -21,7 +22,8 @@ PROCESS = re.compile(r"(?<=process )\d+")
 
 
 def record(stored: StoredRun, target: Store, workload: str) -> StoredRun:
-    """Save a run as recorded: the report holds the launches of ``workload`` only and nothing that names a machine.
+    """Save a run as recorded: the report holds the launches of ``workload`` only, of their cubins the code of kernels
+    that were launched, and nothing that names a machine.
 
     A report that still names one after blanking is left out; the metrics stay whole. Raises as Store.save does.
     """
@@ -59,7 +61,7 @@ def _small_report(stored: StoredRun, workload: str) -> bytes | None:
     keep = {launch.index for launch in stored.run.launches if launch.workload == workload}
     if data is None or not keep:
         return None
-    selected = report_file.select(data, keep)
+    selected = trimmed(report_file.select(data, keep))
     blank = blanking.blank(selected)
     if blanking.leftovers(blank):
         return None
