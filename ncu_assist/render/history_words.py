@@ -9,6 +9,7 @@ from ncu_assist.record import Run, Source
 from ncu_assist.render.history import Cell, Climb, Rung, Swept
 from ncu_assist.render.l2_words import copy_words
 from ncu_assist.render.words import factor, origin
+from ncu_assist.render.yardstick import COPY
 from ncu_assist.store import machine_hash, shown_source
 from ncu_assist.store.naming import short_name
 from ncu_assist.verdict import REASONS, Verdict
@@ -72,7 +73,7 @@ def in_l2_lines(shown: Climb) -> list[str]:
     """Return which workloads' data lies in L2, where shares of a copy are shown: that of the copy does too."""
     found: dict[str, dict[str, None]] = {}
     for cell in (cell for rung in shown.rungs for cell in rung.cells):
-        if cell.in_l2 is not None and cell.share:
+        if cell.in_l2 is not None and cell.share_of(COPY):
             found.setdefault(cell.in_l2, {})[str(cell.workload)] = None
     return [f"of copy on {', '.join(names)}: {copy_words(kind)}" for kind, names in found.items()]
 

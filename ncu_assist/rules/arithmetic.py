@@ -63,8 +63,16 @@ def tensor_ns(facts: Facts, operations: float) -> float | None:
     return 1e9 * operations / (_product_rate(facts, 2.0 * chip.tensor_fp16) * count * clock)
 
 
+def has_library_rate(facts: Facts) -> bool:
+    """Return whether a library's product was measured on such a GPU: else the rate of a good one is assumed."""
+    return _library_rate(facts) is not None
+
+
 def _product_rate(facts: Facts, peak: float) -> float:
     """Return the operations a cycle and SM of a good product: of the library's where that was measured."""
+    return _library_rate(facts) or PRODUCT_REACHES * peak
+
+
+def _library_rate(facts: Facts) -> float | None:
     rate = facts.ceilings.rate("tensor", "matmul_bf16", "events") if facts.ceilings else None
-    measured = rate.per_cycle_per_sm if rate else None
-    return measured or PRODUCT_REACHES * peak
+    return rate.per_cycle_per_sm if rate else None

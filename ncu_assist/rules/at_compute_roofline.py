@@ -10,7 +10,9 @@ That was measured with operands that are used again; with three others a multipl
 a loop reaches 85 % (diagnoses). So where warps wait most for their turn, the dispatcher or the pipe, that is enough.
 Three of four instructions must be multiply-adds in floats, or the tensor cores' best instruction of the chip (wgmma
 on 9.0): loop counters, addresses and loads of a tiled product take less than the fourth. Then issuing at that rate is
-as good as the pipe itself. Anything else that fills a pipe is `pipe-bound`.
+as good as the pipe itself. A product on the tensor cores is done as well where it is as fast, by the cycle, as a
+library's was measured on such a GPU: its operands are not used again as a loop's are. Anything else that fills a pipe
+is `pipe-bound`.
 """
 
 from __future__ import annotations
@@ -24,8 +26,10 @@ from ncu_assist.rules.arithmetic import (
     WARP,
     busy,
     fma_ceiling,
+    has_library_rate,
     is_best_instruction,
     operations,
+    tensor_ns,
     tensor_operations,
 )
 from ncu_assist.rules.base import Finding
@@ -42,6 +46,7 @@ NEEDS: tuple[str, ...] = (
 )
 ADVICE = "stop here, or do less work: a better algorithm, a smaller type"
 NEEDED = 0.75  # of all instructions are the work itself
+TENSOR_EVIDENCE = ("pipe_tensor_cycles", "pipe_tensor_gmma")
 ONLY_THE_PIPE = ("not_selected", "dispatch_stall", "math_pipe_throttle")  # a warp could issue, had it the place
 
 
@@ -51,10 +56,21 @@ def find(facts: Facts) -> Finding | None:
 
 
 def _tensor(facts: Facts) -> Finding | None:
-    reached, assumed = _tensor_reached(facts)
-    if not is_best_instruction(facts) or reached < (DONE * LOOP_REACHES if assumed else DONE):
+    if not is_best_instruction(facts):
         return None
-    return _finding("tensor", "the tensor cores", reached, ("pipe_tensor_cycles", "pipe_tensor_gmma"), assumed)
+    reached, assumed = _tensor_reached(facts)
+    if reached >= (DONE * LOOP_REACHES if assumed else DONE):
+        return _finding("tensor", "the tensor cores", reached, TENSOR_EVIDENCE, assumed)
+    if _is_as_fast_as_a_library(facts):
+        active = facts.value("pipe_tensor_cycles") / 100.0
+        return _finding("tensor", "a library's product on the tensor cores", active, TENSOR_EVIDENCE, False)
+    return None
+
+
+def _is_as_fast_as_a_library(facts: Facts) -> bool:
+    done = tensor_operations(facts)
+    needed = tensor_ns(facts, done) if has_library_rate(facts) else None
+    return needed is not None and done > 0.0 and needed >= facts.duration_ns
 
 
 def _tensor_reached(facts: Facts) -> tuple[float, bool]:

@@ -14,6 +14,8 @@ What it could save: in a kernel that waits, time goes with one over the warps th
 states that others could cover shrinks by the warps now over the warps that fit once the limiter is gone, which is where
 the next limit is, or the blocks of the launch run out.
 
+Where the kernel pays for spilling registers already, fewer of them would spill more, and the finding says so.
+
 What to try, by limiter. Registers: `__launch_bounds__` with a number of blocks, smaller tiles a thread, load where
 used; beware of spills. Shared memory: smaller or fewer buffers, smaller types, a larger carve-out. Blocks: larger
 blocks. Warps: a block size that divides the places for warps. Barriers: numbers of named barriers that the compiler
@@ -23,6 +25,7 @@ knows; one known only at run time reserves all sixteen.
 from __future__ import annotations
 
 from ncu_assist.ceilings.chips import SCHEDULERS
+from ncu_assist.rules import local_traffic
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.facts import Facts
 from ncu_assist.rules.shape import (
@@ -51,12 +54,14 @@ NEEDS: tuple[str, ...] = (
     "block_limit_registers", "block_limit_shared_memory", "block_limit_blocks", "block_limit_warps",
 )  # fmt: skip
 TRY = {
+    "spilling": "spread a tile over more threads, so that each keeps fewer values",
     "registers": "give it __launch_bounds__ with more blocks or keep fewer values a thread",
     "shared": "use less shared memory a block",
     "barriers": "use fewer barriers, with numbers that the compiler knows",
     "blocks": "use larger blocks",
     "warps": "use blocks whose warps divide the places evenly",
 }
+SPILLING = "; registers spill already, and with fewer more would"
 
 
 def find(facts: Facts) -> Finding | None:
@@ -72,16 +77,25 @@ def _find(facts: Facts) -> Finding | None:
     saved = min(working_share(facts) * coverable_share(facts) * (1.0 - now / then), room_beside(facts))
     if saved < LEAST_WORTH:
         return None
+    is_spilling = limiter == "registers" and _spills(facts)
     return Finding(
         ID,
         f"{now:.0f} warps fit on a multiprocessor of {places(facts):.0f}, limited by {limiter}, and they wait for "
-        f"{100 * coverable_share(facts):.0f} % of their time; without that limit {then:.0f} would run",
+        f"{100 * coverable_share(facts):.0f} % of their time; without that limit {then:.0f} would run"
+        f"{SPILLING if is_spilling else ''}",
         saved * facts.duration_ns,
         ("theoretical_warps", "achieved_warps", LIMITS[limiter], "warps_long_scoreboard", "issue_slots_busy"),
         stalls=("long_scoreboard", "short_scoreboard", "wait"),
         detail={"limiter": limiter},
-        advice=TRY[limiter],
+        advice=TRY["spilling" if is_spilling else limiter],
     )
+
+
+def _spills(facts: Facts) -> bool:
+    """Return whether spilled registers cost time; no where that was not counted."""
+    if any(facts.get(key) is None for key in local_traffic.NEEDS):
+        return False
+    return local_traffic.cost_ns(facts, facts.value("local_spilling_requests")) > 0.0
 
 
 def places(facts: Facts) -> float:

@@ -24,6 +24,11 @@ from ncu_assist.rules.facts import Facts
 
 ID = "register-spill"
 NEEDS: tuple[str, ...] = local_traffic.NEEDS
+MOST_OF_A_THREAD = 255  # the allocator counts by eight, and one is for the hardware
+MORE, ALL_OF_THEM = (
+    "give the kernel more registers",
+    "it has all that a thread can have: spread a tile over more threads",
+)
 
 
 def find(facts: Facts) -> Finding | None:
@@ -33,8 +38,9 @@ def find(facts: Facts) -> Finding | None:
     if saved <= 0.0:
         return None
     share = 100.0 * local_traffic.local_share(facts)
-    limit = facts.get("registers_allocated")
-    told = f" with {limit:.0f} registers a thread" if limit else ""
+    limit = facts.get("registers_allocated") or 0.0
+    told = f" with {min(limit, MOST_OF_A_THREAD):.0f} registers a thread" if limit else ""
+    more = MORE if limit < MOST_OF_A_THREAD else ALL_OF_THEM
     return Finding(
         rule=ID,
         message=f"spills registers{told}: {share:.0f} % of all sectors are local memory's, and warps wait for them",
@@ -42,5 +48,5 @@ def find(facts: Facts) -> Finding | None:
         evidence=("local_spilling_requests", "local_load_sectors", "local_store_sectors", "registers_allocated"),
         relieves=local_traffic.relieved(facts),
         stalls=local_traffic.WAITS,
-        advice="give the kernel more registers, unroll less, or hold a smaller tile a thread",
+        advice=f"{more}, unroll less, or hold a smaller tile a thread",
     )

@@ -8,8 +8,8 @@ tiles leave the tensor cores idle most of the time.
 
 What to try: stage tiles in shared memory, two or more buffers, filled with `cp.async` or TMA while the last ones are
 multiplied; larger tiles a warp; `ldmatrix` and layouts without bank conflicts; on 9.0 `wgmma`, through CUTLASS or a
-library. Loads of operands from shared memory are there because `mma.sync` takes them from registers: what they cost is
-put down to its line where the chip has `wgmma`.
+library: `mma.sync` fills the tensor cores at two thirds of that rate. Loads of operands from shared memory are there
+because `mma.sync` takes them from registers: what they cost is put down to its line where the chip has `wgmma`.
 
 Thresholds: tensor cores do most of the operations. The time after is that of a product at the rate a cycle that a
 library's reached on such a GPU (`ncu-assist ceilings`), else at 70 % of the chip's peak; where that is not known, or
@@ -20,10 +20,12 @@ are relieved; L2, DRAM and other pipes stay.
 from __future__ import annotations
 
 from ncu_assist.rules.arithmetic import (
+    BINDS,
     ISSUE,
     L1_PARTS,
     LSU,
     TENSOR,
+    TENSOR_HALVES,
     TENSOR_OTHERS,
     busy,
     is_best_instruction,
@@ -37,6 +39,10 @@ from ncu_assist.rules.facts import Facts
 ID = "tensor-underfed"
 NEEDS: tuple[str, ...] = ("tensor_ops_fp16", "pipe_tensor_cycles", "sm_active_share")
 MOST_OF_ALL = 0.5  # of all operations
+KINDS = {"pipe_tensor_gmma": "with wgmma (gmma)", "pipe_tensor_hmma": "with mma.sync (hmma)"}
+OLDER = " where the chip has wgmma"
+FEED = "stage tiles in shared memory with two or more buffers, and multiply one while the next arrives"
+NEWER = "wgmma, which takes operands from shared memory: mma.sync is close to all that it can do"
 WAITS = ("long_scoreboard", "short_scoreboard", "mio_throttle", "lg_throttle", "barrier", "wait")
 
 
@@ -54,15 +60,17 @@ def find(facts: Facts) -> Finding | None:
         return None
     active = facts.value("sm_active_share") / 100.0 or 1.0
     is_older = is_best_instruction(facts) is False
-    older = ", with mma.sync where the chip has wgmma" if is_older else ""
+    pipe = "pipe_tensor_gmma" if facts.get("pipe_tensor_gmma") else "pipe_tensor_hmma"
+    types = (key for key in (*TENSOR_HALVES, *TENSOR_OTHERS) if facts.get(key))
+    said = f"{100 * share / active:.0f} % busy while SMs are active, {KINDS[pipe]}{OLDER if is_older else ''}"
     return Finding(
         rule=ID,
-        message=f"feeds tensor cores too little: {100 * share / active:.0f} % busy while SMs are active{older}",
+        message=f"feeds tensor cores too little: {said}",
         saved_ns=facts.duration_ns - fed,
-        evidence=("pipe_tensor_cycles", "tensor_ops_fp16", "pipe_tensor_hmma", "pipe_tensor_gmma"),
+        evidence=("pipe_tensor_cycles", *types, pipe),
         relieves=(TENSOR, ISSUE, LSU, *L1_PARTS),
         stalls=WAITS,
         with_operands=is_older,
         detail={"pipe": "tensor"},
-        advice="stage tiles in shared memory with two or more buffers, and multiply one while the next arrives",
+        advice=NEWER if is_older and share >= BINDS else FEED,
     )

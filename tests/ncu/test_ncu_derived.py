@@ -200,3 +200,23 @@ def test_a_kernel_that_leaves_the_host_alone_does_not_load_the_link() -> None:
     assert value("host_link_busy", naive) == 0.0
     without = {name: number for name, number in naive.items() if "link_rate" not in name}
     assert ALL_DERIVED["host_link_busy"].value(without) is None
+
+
+@pytest.mark.parametrize(
+    ("bytes_per_sector", "requests", "async_copies", "share"),
+    [
+        (16.0, 100.0, 0.0, 50.0),
+        (8.0, 100.0, 40.0, 25.0),
+        (8.0, 100.0, 99.0, None),  # of the one load that is no cp.async
+        (127.5, 100.0, 0.0, None),  # generic loads of wmma, most of them of shared memory
+        (32.2, 100.0, 0.0, 100.625),
+        (0.0, 100.0, 0.0, None),
+    ],
+)
+def test_efficiency_only_where_the_bytes_are_known(
+    bytes_per_sector: float, requests: float, async_copies: float, share: float | None
+) -> None:
+    found = formulas.sector_efficiency(bytes_per_sector, requests, async_copies)
+    assert found == pytest.approx(share) if share is not None else math.isnan(found)
+    ideal = formulas.ideal_sectors(bytes_per_sector, 400.0, requests, async_copies)
+    assert math.isnan(ideal) == (share is None)

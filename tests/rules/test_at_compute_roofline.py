@@ -8,6 +8,7 @@ import pytest
 from made_ceilings import ceilings
 from made_facts import gallery, told
 
+from ncu_assist.ceilings import Rate, Spread
 from ncu_assist.rules import at_compute_roofline
 
 
@@ -83,3 +84,19 @@ def test_a_chip_whose_best_instruction_has_no_counter_is_not_called_done() -> No
     facts = gallery("healthy_tensor_rate")
     newer = replace(facts, device=replace(facts.device, compute_capability="10.0"))
     assert at_compute_roofline.find(newer) is None
+
+
+@pytest.mark.parametrize(("of_it", "is_done"), [(0.99, True), (1.01, False)])
+def test_a_product_as_fast_as_a_library_s_is_done(of_it: float, is_done: bool) -> None:
+    facts = gallery("healthy_tensor_rate")
+    done = facts.value("tensor_ops_fp16") / facts.duration_ns * 1e9
+    rate = of_it * done / facts.value("sm_count") / facts.value("sm_clock")  # of the library, a cycle and SM
+    loop, library = (
+        Rate("tensor", name, "op", source, Spread(1e-3, 1e-3, 1e-3, 2), 1e15, value)
+        for name, source, value in (("wgmma_bf16", "ncu", 1.2 * rate), ("matmul_bf16", "events", rate))
+    )
+    found = at_compute_roofline.find(replace(facts, ceilings=replace(ceilings(), rates=(loop, library))))
+    assert (found is not None) == is_done
+    if found:
+        assert "a library's product on the tensor cores" in found.message
+        assert not found.assumed

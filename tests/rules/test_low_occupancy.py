@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from made_facts import gallery
 from shape_facts import Counters, found, made, missing, of_case, saved_share, without
 
 from ncu_assist.rules import low_occupancy
@@ -104,3 +105,16 @@ def test_launches_of_several_shapes_are_not_mixed() -> None:
 def test_says_what_it_lacks() -> None:
     facts = without(made(WAITS, long_scoreboard=80), "block_limit_registers")
     assert missing(low_occupancy, facts) == ("block_limit_registers",)
+
+
+def test_nobody_who_spills_is_told_to_use_fewer_registers() -> None:
+    spilling = {"local_load_requests": 1e7, "local_store_requests": 1e7, "local_spilling_requests": 2e7}
+    sectors = {"local_load_sectors": 4e8, "local_store_sectors": 4e8}
+    told = low_occupancy.find(gallery("occupancy_registers", **spilling, **sectors))
+    assert told is not None
+    assert told.message.endswith(low_occupancy.SPILLING)
+    assert "__launch_bounds__" not in told.advice
+    for facts in (gallery("occupancy_registers"), gallery("occupancy_registers", without=("local_spilling_requests",))):
+        told = low_occupancy.find(facts)
+        assert told is not None
+        assert "__launch_bounds__" in told.advice

@@ -27,3 +27,11 @@ def test_without_its_metrics_it_cannot_answer() -> None:
 def test_spills_that_nobody_waits_for_cost_nothing() -> None:
     few = gallery("spill_asked_occupancy", local_load_sectors=1e4, local_store_sectors=1e4, l2_sectors_sm=1e7)
     assert register_spill.find(few) is None
+
+
+@pytest.mark.parametrize(("allocated", "words"), [(128.0, "give the kernel more"), (256.0, "spread a tile over more")])
+def test_nobody_is_told_to_give_more_registers_than_there_are(allocated: float, words: str) -> None:
+    found = register_spill.find(gallery("spill_asked_occupancy", registers_allocated=allocated))
+    assert found is not None
+    assert words in found.advice
+    assert f"{min(allocated, 255):.0f} registers a thread" in found.message

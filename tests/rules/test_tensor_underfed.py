@@ -69,3 +69,22 @@ def test_other_types_go_by_the_cycles_of_the_pipe() -> None:
     assert found is not None
     busy = facts.value("pipe_tensor_cycles") / 100 * facts.value("sm_active_share") / 100
     assert found.saved_ns == pytest.approx(facts.duration_ns * (1 - busy / 0.9))
+
+
+def test_the_evidence_is_of_the_type_and_the_instruction_that_were_used() -> None:
+    found = tensor_underfed.find(gallery("tensor_straight_from_global", tensor_ops_fp16=0.0, tensor_ops_bf16=1e10))
+    assert found is not None
+    assert found.evidence == ("pipe_tensor_cycles", "tensor_ops_bf16", "pipe_tensor_hmma")
+    assert "mma.sync (hmma) where the chip has wgmma" in found.message
+    newer = tensor_underfed.find(gallery("tensor_straight_from_global", pipe_tensor_gmma=1.0))
+    assert newer is not None
+    assert newer.evidence[-1] == "pipe_tensor_gmma"
+    assert newer.message.endswith("with wgmma (gmma)")
+
+
+@pytest.mark.parametrize(("busy", "word"), [(30.0, "buffers"), (80.0, "wgmma")])
+def test_an_older_instruction_that_is_fed_asks_for_the_newer_one(busy: float, word: str) -> None:
+    facts = gallery("tensor_straight_from_global", pipe_tensor_cycles=busy, sm_cycles_active=1e5, sm_cycles_elapsed=1e5)
+    found = tensor_underfed.find(facts)
+    assert found is not None
+    assert word in found.advice

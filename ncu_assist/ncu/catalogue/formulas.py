@@ -13,6 +13,8 @@ NOT_APPLICABLE = math.nan
 PCIE_RATES = (8_000, 32_000)  # in million transfers
 PCIE_DATA = 128 / 130
 BITS = 8
+MOST = 0.5  # of the requests
+MOST_USED = 101.0  # per cent: counters of one launch come from several passes
 
 
 def ratio(above: float, below: float) -> float:
@@ -41,20 +43,26 @@ def share(part: float, *others: float) -> float:
     return percent(part, part + sum(others))
 
 
-def sector_efficiency(bytes_per_sector: float, requests: float) -> float:
-    """Return used of touched bytes; requests without any used byte are cp.async, whose bytes ncu does not count."""
-    return 100.0 * bytes_per_sector / SECTOR_BYTES if requests > 0 and bytes_per_sector > 0 else NOT_APPLICABLE
+def sector_efficiency(bytes_per_sector: float, requests: float, async_copies: float = 0.0) -> float:
+    """Return used of touched bytes; not applicable where nobody can tell.
+
+    That is where most requests are cp.async, whose bytes ncu does not count, and where threads used more bytes than
+    they touched: generic accesses that went to shared memory count as used.
+    """
+    used = 100.0 * bytes_per_sector / SECTOR_BYTES
+    is_known = requests > 0 and used > 0 and async_copies <= MOST * requests and used <= MOST_USED
+    return used if is_known else NOT_APPLICABLE
 
 
-def ideal_sectors(bytes_per_sector: float, sectors: float, requests: float) -> float:
+def ideal_sectors(bytes_per_sector: float, sectors: float, requests: float, async_copies: float = 0.0) -> float:
     """Return the sectors a request would touch if the bytes it uses lay side by side; at least one."""
-    used = sector_efficiency(bytes_per_sector, requests) / 100.0
+    used = sector_efficiency(bytes_per_sector, requests, async_copies) / 100.0
     return NOT_APPLICABLE if math.isnan(used) else max(1.0, used * sectors / requests)
 
 
-def excess_sectors(bytes_per_sector: float, sectors: float, requests: float) -> float:
+def excess_sectors(bytes_per_sector: float, sectors: float, requests: float, async_copies: float = 0.0) -> float:
     """Return the sectors a request touches beyond those."""
-    return ratio(sectors, requests) - ideal_sectors(bytes_per_sector, sectors, requests)
+    return ratio(sectors, requests) - ideal_sectors(bytes_per_sector, sectors, requests, async_copies)
 
 
 def rate(duration_ns: float, *nbytes: float) -> float:

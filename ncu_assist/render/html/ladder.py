@@ -20,7 +20,7 @@ from ncu_assist.render.html.ladder_held import held_tables
 from ncu_assist.render.html.ladder_links import RunLinks
 from ncu_assist.render.html.ladder_sweeps import sweep_bars
 from ncu_assist.render.html.ladder_tables import damaged_table, matrix, predictions_table, runs_table, steps_table
-from ncu_assist.render.html.ladder_traffic import traffic_table
+from ncu_assist.render.html.ladder_traffic import traffic_table, traffic_words
 from ncu_assist.render.html.ladder_tried import Tried, tried_of
 from ncu_assist.render.html.ladder_workloads import SmallChart, small_charts
 from ncu_assist.render.html.page import page
@@ -61,6 +61,7 @@ class LadderPage:
     steps_legend: tuple[str, ...]
     held: tuple[Table, ...]  # one a workload, that of the workload shown first
     traffic: Table | None
+    traffic_words: str
     diagnoses: Table | None
     tried: tuple[Tried, ...]
     drafts: Table | None
@@ -115,6 +116,7 @@ def ladder_page(ladder: KernelLadder, shown: Climb, links: RunLinks) -> LadderPa
         steps_legend=_legend(shown),
         held=held_tables(shown),
         traffic=traffic_table(shown),
+        traffic_words=traffic_words(shown),
         diagnoses=diagnoses_table(shown, ladder.tried),
         tried=tuple(tried_of(ladder.tried, shown)),
         drafts=drafts_table(ladder.drafts, ladder.damaged_drafts),

@@ -11,6 +11,7 @@ from ncu_assist.render.history import Climb, Rung
 from ncu_assist.render.html.table import Cell, Column, Table, number
 from ncu_assist.render.html.term import Term
 from ncu_assist.render.words import factor
+from ncu_assist.render.yardstick import TENSOR
 from ncu_assist.store.naming import short_name
 
 MOVED = Term("DRAM bytes", "dram_bytes", "read from and written to DRAM by all launches together, under ncu")
@@ -19,6 +20,15 @@ NEEDED = Term(
     "dram_bytes / algorithmic_bytes",
     "over each input read once and each output written once; below 1x, some of the results are still in L2",
 )
+WORTH = (
+    "What fusion is worth: the bytes that a version saves over the first one that was counted, and the time that it "
+    "won."
+)
+BESIDE_OPERATIONS = (
+    "The bytes that every version moves. Here operations set the least time, and fewer bytes are worth at most the "
+    "time that DRAM takes for them."
+)
+FACTS = 4  # columns that hold whatever sets the least time
 
 
 def traffic_table(shown: Climb) -> Table | None:
@@ -26,9 +36,15 @@ def traffic_table(shown: Climb) -> Table | None:
     counted = [(rung, shown.cell(rung)) for rung in shown.rungs if _moved(shown.cell(rung))]
     if not any(len(cell.combined.launches) > 1 for _, cell in counted if cell.combined):
         return None
-    first = counted[0]
-    rows = tuple(tuple(_row(rung, cell, first[1])) for rung, cell in counted)
-    return Table("traffic-table", "Launches and bytes of every version", _columns(first[0]), rows)
+    first, bytes_count = counted[0], shown.yardstick is not TENSOR
+    columns = _columns(first[0]) if bytes_count else _columns(first[0])[:FACTS]
+    rows = tuple(tuple(_row(rung, cell, first[1]))[: len(columns)] for rung, cell in counted)
+    return Table("traffic-table", "Launches and bytes of every version", columns, rows)
+
+
+def traffic_words(shown: Climb) -> str:
+    """Return what the table is about: what bytes are worth is not said where operations set the least time."""
+    return BESIDE_OPERATIONS if shown.yardstick is TENSOR else WORTH
 
 
 def _columns(first: Rung) -> tuple[Column, ...]:

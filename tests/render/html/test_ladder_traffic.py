@@ -11,7 +11,8 @@ import pytest
 from ncu_assist.pipeline.pages.ladder import kernel_ladder
 from ncu_assist.project import find_project
 from ncu_assist.render.history import Climb, climb
-from ncu_assist.render.html.ladder_traffic import traffic_table
+from ncu_assist.render.history_words import in_l2_lines
+from ncu_assist.render.html.ladder_traffic import traffic_table, traffic_words
 from ncu_assist.render.html.table import Cell
 
 PROJECT = find_project(Path(__file__).parents[3])
@@ -51,3 +52,19 @@ def test_single_launches_and_the_link_have_no_such_table() -> None:
 
 def _uncounted(cells: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(replace(cell, combined=None) for cell in cells)
+
+
+def test_where_operations_set_the_least_time_bytes_are_not_said_to_be_worth_anything() -> None:
+    shown = ladder("gemm_bias_gelu")
+    table = traffic_table(shown)
+    assert table is not None
+    assert [column.title for column in table.columns] == ["version", "launches", "DRAM bytes", "of needed"]
+    assert {len(row) for row in table.rows} == {len(table.columns)}
+    assert "operations set the least time" in traffic_words(shown)
+    assert traffic_words(ladder("add_relu")).startswith("What fusion is worth")
+
+
+def test_notes_on_the_copy_name_no_workload_that_is_held_against_tensor_cores() -> None:
+    said = " ".join(in_l2_lines(ladder("gemm_bias_gelu")))
+    assert "small" in said
+    assert "square4k" not in said
