@@ -2,6 +2,8 @@
 #
 # expected: `redundant-traffic`: means and centring in one kernel, a row in registers, then the library's product. Three
 #   passes instead of four: 1.1 to 1.3 times v0.
+# measured: 1.44 times v0 at c32 (628 us), 1.52 at c8, 1.32 at c16: centring was slow, and one kernel at DRAM's limit
+#   replaces it. `redundant-traffic`, 1.65x.
 import torch
 
 # A graph a shape. Past the limit (8 by default) torch runs the function eagerly and says so only in a log.

@@ -6,6 +6,8 @@
 //   registers (9 warps an SM): 0.5 to 0.7 of the copy, still ahead of v2. At c32 `register-spill`: 1600 bytes of stack
 //   a thread, 400 KB an SM where L1 has 256: 12 GB through L2 for 0.5 GB of samples. 2 to 5 ms, several times slower
 //   than v2.
+// measured: c8 154 us, 0.82 of the copy, 2.08 times v2, `unexplained`. c16 228 us, 0.56, 1.72 times v2, `low-occupancy`
+//   (8 warps). c32 3.28 ms, 6.08 times slower than v2, `register-spill`, 6.58x: 13.1 GB of spills, 8.1 GB at DRAM.
 #include "in_registers.cuh"
 
 template <int C>

@@ -6,6 +6,8 @@
 //   window are as many as the cycles that DRAM takes for them, so `unexplained` or `pipe-bound` rather than
 //   `at-dram-roofline`. 2 to 3 times v2 and 10 times v3. At c16 0.8 to 0.9, ahead of v3; at c8 level with it, or a few
 //   per cent behind for its barriers.
+// measured: c32 267 us, 0.49 of the copy, 2.02 times v2 and 12.3 times v3. c16 0.55, 3 % behind v3; c8 0.49, 1.69 times
+//   v3's time. `shared-bank-conflict`, 1.24x to 1.28x: four stores of 4 bytes where one of 16 was meant.
 #include "lane_sums.cuh"
 
 constexpr int TILE = 8, TRIANGLE = TILE * (TILE + 1) / 2;  // a warp keeps a square of 64 pairs, or two triangles of 36

@@ -6,6 +6,9 @@
 // expected: `at-dram-roofline` at c64k: four blocks of 32 KB in flight an SM, 66 rows in work, one read, one write.
 //   0.92 to 0.98 of the copy, 1.45 times v6; what is missing is waiting for the slowest of eight blocks, and for room
 //   for the eight of the next row at once. The other workloads as v7.
+// measured: 563 us at c64k, 0.90 of the copy, 1.39 times v7, 1.85 times v1; `unexplained`: one read, but 29 % of the
+//   warp states wait for a fence, which is in barrier.cluster.arrive, and 62 clusters fit, not 66. Else as v7: 31.3 us
+//   at c4k, 1.80 times v1.
 #include <climits>
 #include <cuda_runtime.h>
 
