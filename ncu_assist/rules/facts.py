@@ -13,13 +13,17 @@ from ncu_assist.record import Device
 
 @dataclass(frozen=True)
 class Facts:
-    """The counters of launches that are judged together. ``algorithmic_bytes`` and ``flops`` are None if unknown."""
+    """The counters of launches that are judged together, and of their workload bytes, operations and dtype, if known.
+
+    ``dtype`` is that of inputs and outputs, as kernel.toml names it.
+    """
 
     combined: Combined
     device: Device | None = None
     ceilings: Ceilings | None = None
     algorithmic_bytes: int | None = None
     flops: int | None = None
+    dtype: str | None = None
 
     def get(self, key: str) -> float | None:
         """Return a metric by its key; None where it is absent, or says nothing of this kernel."""

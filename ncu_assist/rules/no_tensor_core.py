@@ -8,7 +8,8 @@ Cost: the FMA pipe, the issue slots and shared memory do in many instructions wh
 What to try: a library product (cuBLAS, CUTLASS); `nvcuda::wmma` or `mma.sync` in kernels of one's own, `wgmma` on 9.0;
 tiles whose sides are multiples of 16. Sums may stay floats.
 
-Thresholds: half of all instructions are multiply-adds, on halves, or on floats beside conversions from halves (one in
+Thresholds: half of all instructions are multiply-adds, on halves, or on floats that were halves: the workload's dtype
+says so, as a bfloat16 becomes a float by a shift, which no counter tells from others, or there are conversions (one in
 500: a tile of 256 converts one value for 128 sums); an operand load for 32 of them at least, from shared memory or
 global memory, which no polynomial has; and 64 operations a byte of DRAM, which nothing has that uses each value once.
 Products of floats are left alone: tensor cores would round them. The time after is that of a product at the rate a
@@ -47,6 +48,7 @@ MOST_OF_ALL = 0.5
 CONVERTED = 1 / 500
 FMA_A_LOAD = 32
 FLOPS_A_BYTE = 64.0
+HALVES = ("bfloat16", "float16")
 SPEED_UP = 8.0  # where the chip's rate is not known: HFMA2 against tensor cores on 8.0 and 9.0, the lesser ratio
 
 
@@ -59,7 +61,7 @@ def find(facts: Facts) -> Finding | None:
     flops = (4 if packed else 2) * done
     if not _is_product(facts, done, flops) or tensor_operations(facts) > flops:
         return None
-    if not packed and operations(facts, "fp16_add_per_cycle") < CONVERTED * done:
+    if not packed and not _were_halves(facts, done):
         return None
     after = tensor_ns(facts, flops)
     with_tensor = facts.duration_ns / SPEED_UP if after is None else after
@@ -73,6 +75,11 @@ def find(facts: Facts) -> Finding | None:
         assumed=after is None,
         advice="call a library product, or use mma.sync or wgmma",
     )
+
+
+def _were_halves(facts: Facts, done: float) -> bool:
+    """Return whether the floats that are multiplied were halves in memory."""
+    return facts.dtype in HALVES or operations(facts, "fp16_add_per_cycle") >= CONVERTED * done
 
 
 def _is_product(facts: Facts, done: float, flops: float) -> bool:

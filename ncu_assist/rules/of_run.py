@@ -57,9 +57,9 @@ def told_of(run: Run, combined: Combined, ceilings: Ceilings | None = None, whol
     """
     if not combined.launches or not any(combined.tables):
         return None
-    workload = run.workload(combined.workload) if combined.workload and whole else None
-    moved, flops = (workload.algorithmic_bytes, workload.flops) if workload else (None, None)
-    facts = Facts(combined, run.device, ceilings, moved, flops)
+    workload = run.workload(combined.workload) if combined.workload else None
+    moved, flops = (workload.algorithmic_bytes, workload.flops) if workload and whole else (None, None)
+    facts = Facts(combined, run.device, ceilings, moved, flops, workload.dtype if workload else None)
     diagnosis = diagnose(facts, RULES)
     caches = run.profile.cache_control if run.profile else None
     return Told(facts, diagnosis, (*warnings(facts, caches), *metric_missing(diagnosis)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from made_facts import gallery, told
 
@@ -38,3 +40,10 @@ def test_work_without_reuse_is_no_product() -> None:
 
 def test_tensor_cores_that_work_already_are_left_alone() -> None:
     assert no_tensor_core.find(gallery("matrix_pairs_of_halves", tensor_ops_fp16=1e11)) is None
+
+
+@pytest.mark.parametrize(("dtype", "is_found"), [("bfloat16", True), ("float16", True), ("float32", False)])
+def test_the_workload_says_what_the_floats_were(dtype: str, is_found: bool) -> None:
+    """A bfloat16 becomes a float by a shift: nothing in the counters tells."""
+    facts = replace(gallery("healthy_float_product"), dtype=dtype)
+    assert (no_tensor_core.find(facts) is not None) == is_found
