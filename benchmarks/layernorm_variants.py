@@ -1,4 +1,5 @@
-"""Variants of layernorm_dropout_residual: a project with v10, and with v10 that converts x behind all of its loads.
+"""Variants of layernorm_dropout_residual: a project with v10, and with v10 that converts x behind all of its loads: of
+every access, or only where that is one element.
 
 usage: python benchmarks/layernorm_variants.py FOLDER       (from the project's root)
 
@@ -22,6 +23,8 @@ INLINED = ("cluster.cuh", "statistics.cuh")  # v10's alone, each with the next i
 ZEROS = r"(?<=Raw \(&addend\)\[PACKS\]\) \{\n)#pragma unroll\n        for [^\n]+unpack\(Raw\{\}, value\[k\]\);\n"
 LOADED = r"unpack\(x\[pack\(k\)\], value\[k\]\);\n(            addend\[k\] = [^\n]+\n        \}\n)"
 LOADS = r"raw[k] = x[pack(k)];\n\1"
+AT_ONCE = r"raw[k] = x[pack(k)];\n            if (!BEHIND) unpack(raw[k], value[k]);\n\1"
+SINGLE = "        constexpr bool BEHIND = SIZE<T, Raw> == 1;\n        Raw raw[PACKS] = {};\n"
 CONVERTS = "#pragma unroll\n        for (int k = 0; k < PACKS; ++k) unpack(raw[k], value[k]);\n"
 
 
@@ -32,6 +35,9 @@ def _versions() -> Iterator[tuple[str, str]]:
         code = code.replace(f'#include "{name}"\n', text)
     yield IDEA, code
     yield "converted_behind", changed(LOADED, LOADS + CONVERTS, changed(ZEROS, "        Raw raw[PACKS] = {};\n", code))
+    zeros = changed(ZEROS, SINGLE + CONVERTS.replace("unpack(raw", "if (!BEHIND) unpack(raw"), code)
+    behind = CONVERTS.replace("unpack(raw", "if (BEHIND) unpack(raw")
+    yield "single_behind", changed(LOADED, AT_ONCE + behind, zeros)
 
 
 if __name__ == "__main__":
