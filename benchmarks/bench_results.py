@@ -16,10 +16,13 @@ from ncu_assist.store import Store
 
 
 def results(root: Path, kernel: str) -> dict[str, object]:
-    """Return GPU, date, and the times of the versions of the newest bench, in the order of the kernel's folder."""
+    """Return GPU, date, and the times of the versions of the newest bench by idea, in the order of their numbers.
+
+    A project of variants numbers them anew, so that their numbers say nothing.
+    """
     project = find_project(root)
     names = [version.name for version in load_kernel(project, kernel).versions]
-    runs = [stored.run for stored in Store(project.reports).runs(kernel)]
+    runs = [stored.run for stored in Store(project.reports).runs(kernel) if stored.run.bench]
     newest = max(runs, key=lambda run: run.created)
     together = [run for run in runs if run.bench and newest.bench and run.bench.bench_id == newest.bench.bench_id]
     return {
@@ -33,7 +36,7 @@ def results(root: Path, kernel: str) -> dict[str, object]:
 
 
 def _version(run: Run, bench: Bench) -> dict[str, object]:
-    return {"version": run.version, "workloads": [_workload(one) for one in bench.timings]}
+    return {"version": run.version.partition("_")[2], "workloads": [_workload(one) for one in bench.timings]}
 
 
 def _workload(timing: Timing) -> dict[str, object]:

@@ -43,8 +43,15 @@ class Timed:
         return _microseconds(timing.median_ns) + (f" ({reached:.2f})" if reached else "")
 
     def beside(self, workload: str) -> str:
-        found = yardstick_ns(self.run.timing(workload), self.floors.get(workload))
-        return _microseconds(found) if found else "-"
+        timing, floor = self.run.timing(workload), self.floors.get(workload)
+        found = yardstick_ns(timing, floor)
+        is_copy = self.is_mixed and yardstick([timing], [floor]) is COPY
+        return _microseconds(found) + (" (copy)" if is_copy else "") if found else "-"
+
+    @property
+    def is_mixed(self) -> bool:
+        """Tell whether some workloads are held against the tensor cores, and so others perhaps against a copy."""
+        return yardstick((), self.floors.values()) is TENSOR
 
 
 def table(kernel: Kernel, timed: list[Timed]) -> str:

@@ -22,8 +22,8 @@ PROCESS = re.compile(r"(?<=process )\d+")
 
 
 def record(stored: StoredRun, target: Store, workload: str) -> StoredRun:
-    """Save a run as recorded: the report holds the launches of ``workload`` only, of their cubins the code of kernels
-    that were launched, and nothing that names a machine.
+    """Save a run as recorded: the report holds the launches of ``workload`` only, the machine code of their kernels and
+    of no other, and nothing that names a machine.
 
     A report that still names one after blanking is left out; the metrics stay whole. Raises as Store.save does.
     """

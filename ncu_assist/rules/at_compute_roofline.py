@@ -63,7 +63,9 @@ def _tensor(facts: Facts) -> Finding | None:
         return _finding("tensor", "the tensor cores", reached, TENSOR_EVIDENCE, assumed)
     if _is_as_fast_as_a_library(facts):
         active = facts.value("pipe_tensor_cycles") / 100.0
-        return _finding("tensor", "a library's product on the tensor cores", active, TENSOR_EVIDENCE, False)
+        return _finding(
+            "tensor", "a product on the tensor cores, as a library's is", active, TENSOR_EVIDENCE[:1], False
+        )
     return None
 
 

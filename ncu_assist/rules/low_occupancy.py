@@ -61,7 +61,7 @@ TRY = {
     "blocks": "use larger blocks",
     "warps": "use blocks whose warps divide the places evenly",
 }
-SPILLING = "; registers spill already, and with fewer more would"
+SPILLING = "; it spills registers already, and with fewer it would spill more"
 
 
 def find(facts: Facts) -> Finding | None:

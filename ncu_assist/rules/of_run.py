@@ -53,13 +53,13 @@ def told_of(run: Run, combined: Combined, ceilings: Ceilings | None = None, whol
     """Return what the rules say of launches of a run together; None without counters.
 
     ``ceilings`` are those of its GPU (`ceilings.ceilings_of`), None where nobody measured such a GPU.
-    ``whole``: they are all that a call on the workload launches, so that its bytes and operations are theirs.
+    ``whole``: they are all that a call on the workload launches, so that its bytes, operations and dtype are theirs.
     """
     if not combined.launches or not any(combined.tables):
         return None
-    workload = run.workload(combined.workload) if combined.workload else None
-    moved, flops = (workload.algorithmic_bytes, workload.flops) if workload and whole else (None, None)
-    facts = Facts(combined, run.device, ceilings, moved, flops, workload.dtype if workload else None)
+    workload = run.workload(combined.workload) if combined.workload and whole else None
+    told = (workload.algorithmic_bytes, workload.flops, workload.dtype) if workload else ()
+    facts = Facts(combined, run.device, ceilings, *told)
     diagnosis = diagnose(facts, RULES)
     caches = run.profile.cache_control if run.profile else None
     return Told(facts, diagnosis, (*warnings(facts, caches), *metric_missing(diagnosis)))

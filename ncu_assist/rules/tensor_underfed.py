@@ -8,7 +8,7 @@ tiles leave the tensor cores idle most of the time.
 
 What to try: stage tiles in shared memory, two or more buffers, filled with `cp.async` or TMA while the last ones are
 multiplied; larger tiles a warp; `ldmatrix` and layouts without bank conflicts; on 9.0 `wgmma`, through CUTLASS or a
-library: `mma.sync` fills the tensor cores at two thirds of that rate. Loads of operands from shared memory are there
+library: `mma.sync` has two thirds of the rate of `wgmma`. Loads of operands from shared memory are there
 because `mma.sync` takes them from registers: what they cost is put down to its line where the chip has `wgmma`.
 
 Thresholds: tensor cores do most of the operations. The time after is that of a product at the rate a cycle that a
@@ -39,10 +39,13 @@ from ncu_assist.rules.facts import Facts
 ID = "tensor-underfed"
 NEEDS: tuple[str, ...] = ("tensor_ops_fp16", "pipe_tensor_cycles", "sm_active_share")
 MOST_OF_ALL = 0.5  # of all operations
-KINDS = {"pipe_tensor_gmma": "with wgmma (gmma)", "pipe_tensor_hmma": "with mma.sync (hmma)"}
-OLDER = " where the chip has wgmma"
+KINDS = {
+    "pipe_tensor_gmma": ", with gmma instructions (wgmma)",
+    "pipe_tensor_hmma": ", with hmma instructions (mma.sync, wmma)",
+}  # those counted and used, the first that is
+OLDER = ", where the chip has wgmma"
 FEED = "stage tiles in shared memory with two or more buffers, and multiply one while the next arrives"
-NEWER = "wgmma, which takes operands from shared memory: mma.sync is close to all that it can do"
+NEWER = "use wgmma, which takes its operands from shared memory: mma.sync reaches two thirds of its rate at most"
 WAITS = ("long_scoreboard", "short_scoreboard", "mio_throttle", "lg_throttle", "barrier", "wait")
 
 
@@ -60,14 +63,14 @@ def find(facts: Facts) -> Finding | None:
         return None
     active = facts.value("sm_active_share") / 100.0 or 1.0
     is_older = is_best_instruction(facts) is False
-    pipe = "pipe_tensor_gmma" if facts.get("pipe_tensor_gmma") else "pipe_tensor_hmma"
+    pipes = [key for key in KINDS if facts.get(key)][:1]
     types = (key for key in (*TENSOR_HALVES, *TENSOR_OTHERS) if facts.get(key))
-    said = f"{100 * share / active:.0f} % busy while SMs are active, {KINDS[pipe]}{OLDER if is_older else ''}"
+    how = "".join(KINDS[key] for key in pipes) + (OLDER if is_older else "")
     return Finding(
         rule=ID,
-        message=f"feeds tensor cores too little: {said}",
+        message=f"feeds tensor cores too little: {100 * share / active:.0f} % busy while SMs are active{how}",
         saved_ns=facts.duration_ns - fed,
-        evidence=("pipe_tensor_cycles", *types, pipe),
+        evidence=("pipe_tensor_cycles", *types, *pipes),
         relieves=(TENSOR, ISSUE, LSU, *L1_PARTS),
         stalls=WAITS,
         with_operands=is_older,

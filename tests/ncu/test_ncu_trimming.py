@@ -67,10 +67,24 @@ def test_a_library_s_code_weighs_little_then() -> None:
     assert small < large / 2
 
 
-@pytest.mark.parametrize("name", ["range", "graph_basic"])
-def test_what_names_no_kernel_keeps_all_code(name: str) -> None:
-    data = _report(name)
-    assert trimmed(data) == data
+def test_a_cubin_that_more_than_launches_refer_to_keeps_all_code() -> None:
+    data = report_file.select(_report("transpose_full"), {1})
+    (source,) = {one for entry in report_file.results(data) for one in report_file.sources_of(data, entry)}
+    shared = data + _block_with_a_range(source)
+    assert [entry.kind for entry in report_file.results(shared)] == [report_file.RESULTS, report_file.RANGES]
+    assert trimmed(shared) == shared
+    other = data + _block_with_a_range(source + 1)
+    assert trimmed(other) != other
+
+
+def _block_with_a_range(source: int) -> bytes:
+    """A block with nothing but a range that refers to a cubin."""
+    number = report_file.OTHER_SOURCES[report_file.RANGES]
+    entry = wire.write_varint(number << 3) + wire.write_varint(source)
+    payload = len(entry).to_bytes(4, "little") + entry
+    counts = {report_file.RANGES: 1, report_file.PAYLOAD: len(payload)}
+    header = b"".join(wire.write_varint(key << 3) + wire.write_varint(value) for key, value in counts.items())
+    return len(header).to_bytes(4, "little") + header + payload
 
 
 def test_what_is_no_report_is_refused() -> None:

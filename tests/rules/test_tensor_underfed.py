@@ -75,11 +75,14 @@ def test_the_evidence_is_of_the_type_and_the_instruction_that_were_used() -> Non
     found = tensor_underfed.find(gallery("tensor_straight_from_global", tensor_ops_fp16=0.0, tensor_ops_bf16=1e10))
     assert found is not None
     assert found.evidence == ("pipe_tensor_cycles", "tensor_ops_bf16", "pipe_tensor_hmma")
-    assert "mma.sync (hmma) where the chip has wgmma" in found.message
+    assert "with hmma instructions (mma.sync, wmma), where the chip has wgmma" in found.message
     newer = tensor_underfed.find(gallery("tensor_straight_from_global", pipe_tensor_gmma=1.0))
     assert newer is not None
     assert newer.evidence[-1] == "pipe_tensor_gmma"
-    assert newer.message.endswith("with wgmma (gmma)")
+    assert newer.message.endswith("with gmma instructions (wgmma)")
+    other = tensor_underfed.find(gallery("tensor_straight_from_global", pipe_tensor_hmma=0.0))
+    assert other is not None
+    assert "instructions" not in other.message, "imma or dmma"
 
 
 @pytest.mark.parametrize(("busy", "word"), [(30.0, "buffers"), (80.0, "wgmma")])

@@ -39,7 +39,8 @@ class Derived:
     def value(self, values: Values) -> float | None:
         """Return the value from metrics by ncu's name: None where one is absent, NaN where it is not applicable.
 
-        Not applicable is a ratio over traffic that there was none of, or that went through TMA.
+        Not applicable is a ratio over traffic that there was none of, or whose bytes ncu does not count: what went
+        through TMA or cp.async, or to shared memory by generic addresses.
         """
         found = {key: CATALOGUE[key].value(values) for key in self.needs}
         absent = [key for key, number in found.items() if number is None]

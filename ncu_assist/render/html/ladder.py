@@ -42,7 +42,7 @@ SECTIONS = {
     "tried": "What each version tried",
     "drafts": "Drafts",
     "estimated": "Estimated and achieved",
-    "bandwidth": "Bandwidth",
+    "bandwidth": "Rates",
     "workloads": "All workloads",
     "sweeps": "Sweeps",
     "notes": "Notes",

@@ -1,4 +1,4 @@
-"""What fusion is worth: launches and bytes of every version, what fewer bytes than the first allow, what was won."""
+"""Launches and bytes of every version; where bytes set the least time, what fewer allow and what was won."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ WORTH = (
     "won."
 )
 BESIDE_OPERATIONS = (
-    "The bytes that every version moves. Here operations set the least time, and fewer bytes are worth at most the "
-    "time that DRAM takes for them."
+    "The bytes that every version moves. Here operations set the least time, so that fewer bytes promise no speed-up "
+    "in proportion."
 )
-FACTS = 4  # columns that hold whatever sets the least time
+FACTS = 4  # the first columns: version, launches, bytes, of needed
 
 
 def traffic_table(shown: Climb) -> Table | None:
