@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from ncu_assist.quantity import quantity
 from ncu_assist.render.facts import WorkloadRow
+from ncu_assist.render.yardstick import TENSOR, measure_of
 
 IN_L2 = {"all": "in L2", "written": "writes in L2"}  # in the place of a rate
 NO_RATE = "so bytes over time are no rate of DRAM"
@@ -28,11 +29,11 @@ def copy_words(kept: str | None) -> str:
     return f"{WHAT[kept]} {COPY_TOO}" if kept else ""
 
 
-def no_rates(rows: Iterable[WorkloadRow]) -> list[str]:
-    """Return a line for each remark that a table has in the place of a rate."""
+def no_rates(rows: Sequence[WorkloadRow]) -> list[str]:
+    """Return a line for each remark that a table has in the place of a rate; none where its rates are of operations."""
     found: dict[str, list[WorkloadRow]] = {}
     for row in rows:
-        if row.in_l2 is not None:
+        if row.in_l2 is not None and measure_of(rows) is not TENSOR:
             found.setdefault(row.in_l2, []).append(row)
     return [
         f"{IN_L2[kind]}: {WHAT[kind]} fits there ({quantity(some[0].l2_bytes or 0, 'byte')}), {NO_RATE}"

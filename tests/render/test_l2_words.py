@@ -26,7 +26,7 @@ from ncu_assist.render.l2_words import no_rates
 from ncu_assist.render.markdown.history import history_markdown
 from ncu_assist.render.terminal import Style, outcome_text, show_text
 from ncu_assist.render.terminal.history import history_text
-from ncu_assist.store import StoredRun
+from ncu_assist.store import Store, StoredRun
 
 MB = 1_000_000
 L2 = DEVICE.l2_bytes or 0  # 62.9 MB
@@ -134,3 +134,16 @@ def test_the_ladder_and_the_history_say_it(tmp_path: Path) -> None:
     assert "TB/s" not in page
     rows = index_page(ArchiveState((state,), (stored,), ())).kernels.rows
     assert any(cell.note == "all that is moved fits in L2, the copy's too" for cell in rows[0])
+
+
+def test_where_rates_are_of_operations_nothing_is_said_of_bytes() -> None:
+    store = Store(Path(__file__).parents[2] / "reports")
+    gemm, norm = (
+        next(one for one in store.runs(kernel) if one.run.version.startswith("v1_"))
+        for kernel in ("gemm_bias_gelu", "layernorm_dropout_residual")
+    )
+    shown = gather(gemm, store=store)
+    assert any(row.in_l2 for row in shown.rows)
+    assert no_rates(shown.rows) == []
+    assert "writes in L2" not in show_text(shown, Style())
+    assert no_rates(gather(norm, store=store).rows)
