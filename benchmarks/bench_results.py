@@ -22,16 +22,14 @@ def results(root: Path, kernel: str) -> dict[str, object]:
     """
     project = find_project(root)
     names = [version.name for version in load_kernel(project, kernel).versions]
-    runs = [stored.run for stored in Store(project.reports).runs(kernel) if stored.run.bench]
-    newest = max(runs, key=lambda run: run.created)
-    together = [run for run in runs if run.bench and newest.bench and run.bench.bench_id == newest.bench.bench_id]
+    timed = [(one.run, one.run.bench) for one in Store(project.reports).runs(kernel) if one.run.bench]
+    newest, its_bench = max(timed, key=lambda one: one[0].created)
+    together = [one for one in timed if one[1].bench_id == its_bench.bench_id]
     return {
         "gpu": newest.device.name if newest.device else None,
         "driver": newest.device.driver if newest.device else None,
         "created": newest.created,
-        "versions": [
-            _version(run, run.bench) for run in sorted(together, key=lambda run: names.index(run.version)) if run.bench
-        ],
+        "versions": [_version(*one) for one in sorted(together, key=lambda one: names.index(one[0].version))],
     }
 
 

@@ -9,17 +9,15 @@ digest of a run changes with its files, and its pages name it: write them again 
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
+
+from in_place import write_files
 
 from ncu_assist.ceilings import ceilings_of
 from ncu_assist.project import find_project
-from ncu_assist.record import encode
 from ncu_assist.rules.kept import findings_of
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.findings import FINDINGS, findings_json
-from ncu_assist.store.naming import RUN_JSON
-from ncu_assist.store.writing import write_file
 
 
 def main(kernel: str) -> None:
@@ -36,10 +34,7 @@ def _judge(stored: StoredRun, reports: Path) -> bool:
     made = findings_json(findings_of(stored.run, stored.by_launch(), ceilings))
     if made == stored.read(FINDINGS):
         return False
-    (stored.folder / FINDINGS).unlink()
-    fact = write_file(stored.folder / FINDINGS, made)
-    record = encode(replace(stored.run, files={**stored.run.files, FINDINGS: fact}, digest=""))
-    (stored.folder / RUN_JSON).write_bytes(record)
+    write_files(stored, {FINDINGS: made})
     return True
 
 

@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
+
+from in_place import write_files
 
 from ncu_assist.pipeline.kept_code import code_files
 from ncu_assist.project import find_project
-from ncu_assist.record import encode
 from ncu_assist.render.facts import shown_workload
 from ncu_assist.store import Store, StoredRun
-from ncu_assist.store.naming import RUN_JSON
 from ncu_assist.store.reading import CODE, REPORTS
-from ncu_assist.store.writing import write_file
 
 
 def main(reports: Path) -> None:
@@ -35,11 +33,7 @@ def _keep(stored: StoredRun) -> int:
     workload = shown_workload(stored.run, None)  # the only one in the report of a recorded run
     files: Mapping[str, bytes | Path] = {name: stored.folder / name for name in REPORTS if name in stored.run.files}
     made = code_files(stored.run, files, workload)
-    facts = {name: write_file(stored.folder / name, data) for name, data in made.items()}
-    if facts:
-        record = encode(replace(stored.run, files=stored.run.files | facts, digest=""))
-        (stored.folder / RUN_JSON).write_bytes(record)
-    return sum(fact.size for fact in facts.values())
+    return write_files(stored, made) if made else 0
 
 
 if __name__ == "__main__":

@@ -9,19 +9,17 @@ write them again afterwards.
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
+
+from in_place import write_files
 
 from ncu_assist.ncu import compressed
 from ncu_assist.ncu.trimming import trimmed
 from ncu_assist.pipeline.kept_code import code_files
 from ncu_assist.pipeline.recording import REPORT
 from ncu_assist.project import find_project
-from ncu_assist.record import encode
 from ncu_assist.render.facts import shown_workload
 from ncu_assist.store import Store, StoredRun
-from ncu_assist.store.naming import RUN_JSON
-from ncu_assist.store.writing import write_file
 
 
 def main() -> None:
@@ -37,12 +35,7 @@ def _trim(stored: StoredRun, report: bytes) -> int:
     made = {REPORT: compressed.compress(report, compressed.SMALL)}
     made |= code_files(stored.run, made, shown_workload(stored.run, None))
     before = sum(stored.run.files[name].size for name in made)
-    for name in made:
-        (stored.folder / name).unlink()
-    facts = {name: write_file(stored.folder / name, data) for name, data in made.items()}
-    record = encode(replace(stored.run, files={**stored.run.files, **facts}, digest=""))
-    (stored.folder / RUN_JSON).write_bytes(record)
-    return before - sum(fact.size for fact in facts.values())
+    return before - write_files(stored, made)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """A report without the machine code of kernels that were not launched.
 
-A launch brings the whole cubin of its kernel, and those of a library hold hundreds of kernels: of a report of eight
+A launch brings the whole cubin of its kernel, and those of a library hold hundreds of kernels: of a report of four
 launches, thirty of thirty-five megabytes. Zeros take their place, so that every offset in the file still holds.
 """
 

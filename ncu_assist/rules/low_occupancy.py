@@ -54,13 +54,13 @@ NEEDS: tuple[str, ...] = (
     "block_limit_registers", "block_limit_shared_memory", "block_limit_blocks", "block_limit_warps",
 )  # fmt: skip
 TRY = {
-    "spilling": "spread a tile over more threads, so that each keeps fewer values",
     "registers": "give it __launch_bounds__ with more blocks or keep fewer values a thread",
     "shared": "use less shared memory a block",
     "barriers": "use fewer barriers, with numbers that the compiler knows",
     "blocks": "use larger blocks",
     "warps": "use blocks whose warps divide the places evenly",
 }
+SPREAD = "spread a tile over more threads, so that each keeps fewer values"
 SPILLING = "; it spills registers already, and with fewer it would spill more"
 
 
@@ -87,7 +87,7 @@ def _find(facts: Facts) -> Finding | None:
         ("theoretical_warps", "achieved_warps", LIMITS[limiter], "warps_long_scoreboard", "issue_slots_busy"),
         stalls=("long_scoreboard", "short_scoreboard", "wait"),
         detail={"limiter": limiter},
-        advice=TRY["spilling" if is_spilling else limiter],
+        advice=SPREAD if is_spilling else TRY[limiter],
     )
 
 

@@ -14,7 +14,6 @@ PCIE_RATES = (8_000, 32_000)  # in million transfers
 PCIE_DATA = 128 / 130
 BITS = 8
 MOST = 0.5  # of the requests
-MOST_USED = 101.0  # per cent: counters of one launch come from several passes
 
 
 def ratio(above: float, below: float) -> float:
@@ -50,7 +49,7 @@ def sector_efficiency(bytes_per_sector: float, requests: float, async_copies: fl
     they touched: generic accesses that went to shared memory count as used.
     """
     used = 100.0 * bytes_per_sector / SECTOR_BYTES
-    is_known = requests > 0 and used > 0 and async_copies <= MOST * requests and used <= MOST_USED
+    is_known = requests > 0 and used > 0 and async_copies <= MOST * requests and used <= 100.0
     return used if is_known else NOT_APPLICABLE
 
 

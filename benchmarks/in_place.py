@@ -1,0 +1,21 @@
+"""Recorded runs changed where they lie: files of a run written anew, and its record, which has their hashes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ncu_assist.record import encode
+from ncu_assist.store import StoredRun
+from ncu_assist.store.naming import RUN_JSON
+from ncu_assist.store.writing import write_file
+
+
+def write_files(stored: StoredRun, made: Mapping[str, bytes]) -> int:
+    """Write files of a run in the place of those of the same name, then its record; return their size in bytes."""
+    for name in made.keys() & stored.run.files.keys():
+        (stored.folder / name).unlink()
+    facts = {name: write_file(stored.folder / name, data) for name, data in made.items()}
+    record = encode(replace(stored.run, files={**stored.run.files, **facts}, digest=""))
+    (stored.folder / RUN_JSON).write_bytes(record)
+    return sum(fact.size for fact in facts.values())
