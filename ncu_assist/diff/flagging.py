@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ncu_assist.diff.bottleneck import Bottleneck
-from ncu_assist.diff.records import Change, Flag, Role
+from ncu_assist.diff.records import Change, ChangeWord, Flag, Role
 from ncu_assist.quantity import quantity
 from ncu_assist.verdict import Verdict, Word
 
@@ -35,6 +35,12 @@ BINDING = {
 }
 # How busy a resource is follows from the time where another one binds: less of it a second explains nothing.
 RATES = ("dram_bandwidth", "dram_throughput", "memory_throughput", "sm_throughput")
+# A rate is good or bad only where the time goes with it: less of it in a version as fast or faster is less work.
+NOT_SAID_OF_RATES: dict[Word, tuple[ChangeWord, ...]] = {
+    "faster": ("regressed",),
+    "same": ("regressed", "improved"),
+    "slower": ("improved",),
+}
 
 
 @dataclass(frozen=True)
@@ -68,7 +74,7 @@ SIDE_EFFECT: dict[Word, Telling] = {
 def with_roles(
     changes: tuple[Change, ...], verdict: Verdict, bottleneck: Bottleneck | None = None
 ) -> tuple[Change, ...]:
-    """Return the changes with a role for each regressed one that is more than a trifle.
+    """Return the changes with a role for each regressed one that is more than a trifle, rates as the time has it.
 
     Time decides: in a slower version it explains, in a faster one or one that is as fast it is a side effect. The rate
     of a resource that does not bind the candidate is a side effect everywhere; where the time is not settled, so is all
@@ -76,7 +82,8 @@ def with_roles(
     """
     if verdict.verdict == "not-comparable":
         return changes
-    return tuple(replace(c, role=_role(c, verdict, bottleneck)) if _got_worse(c) else c for c in changes)
+    told = [_beside_the_time(change, verdict) for change in changes]
+    return tuple(replace(c, role=_role(c, verdict, bottleneck)) if _got_worse(c) else c for c in told)
 
 
 def flags(changes: tuple[Change, ...], verdict: Verdict) -> tuple[Flag, ...]:
@@ -90,6 +97,11 @@ def flags_heading(role: Role, verdict: Verdict) -> str:
     """Return what the list of flags of a role is called; empty for a role that no flag has under this verdict."""
     telling = _telling(role, verdict)
     return telling.heading if telling else ""
+
+
+def _beside_the_time(change: Change, verdict: Verdict) -> Change:
+    is_wrong = change.metric in RATES and change.verdict in NOT_SAID_OF_RATES.get(verdict.verdict, ())
+    return replace(change, verdict="changed") if is_wrong else change
 
 
 def _got_worse(change: Change) -> bool:

@@ -11,8 +11,8 @@ from ncu_assist.executors.sandbox.reading import open_regular
 MOST_BYTES = 1 << 24  # of a log that are read at once; the rest is there the next time
 # ==PROF== Profiling "name" - 0 (1/20): 0%....50%....100% - 38 passes
 # (1/20) stands there only under --launch-count, and neither it nor the number where kernels are filtered by name. What
-# ncu has to say while a launch is replayed, such as that memory is saved in system memory, stands in the middle: 0%, a
-# line with the warning, ....50%....100% - 38 passes. So whatever comes before its next ==PROF== belongs to a launch.
+# ncu has to say while a launch is replayed, such as that it takes long, stands in the middle: 0%==WARNING== ..., and
+# on the next line ....50%....100% - 38 passes. So whatever comes before its next ==PROF== belongs to a launch.
 LAUNCH = re.compile(
     r'^==PROF== Profiling "(?P<name>.*)"(?: - \d+)?(?: \(\d+/\d+\))?:(?P<rest>(?: *\d.*)?(?:\n(?!==PROF== ).*)*)$',
     re.MULTILINE,
@@ -105,8 +105,8 @@ def _launch(match: re.Match[str], index: int) -> ProfiledLaunch:
 
 
 def _messages(text: str, kind: str) -> tuple[str, ...]:
-    """Return the messages of a kind, each with the lines that belong to it: those up to the next '=='."""
-    found = re.findall(rf"^=={kind}== (.*(?:\n(?!==|Available Kernels).*)*)", text, re.MULTILINE)
+    """Return the messages of a kind, each with the lines that belong to it: up to the next '==' or a launch's rest."""
+    found = re.findall(rf"(?:^|(?<=[%.]))=={kind}== (.*(?:\n(?!==|\.\.|Available Kernels).*)*)", text, re.MULTILINE)
     return tuple(message.strip() for message in found)
 
 

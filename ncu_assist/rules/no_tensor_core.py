@@ -8,12 +8,13 @@ Cost: the FMA pipe, the issue slots and shared memory do in many instructions wh
 What to try: a library product (cuBLAS, CUTLASS); `nvcuda::wmma` or `mma.sync` in kernels of one's own, `wgmma` on 9.0;
 tiles whose sides are multiples of 16. Sums may stay floats.
 
-Thresholds: half of all instructions are multiply-adds, on halves, or on floats that were halves: the workload's dtype
-says so, as a bfloat16 becomes a float by a shift, which no counter tells from others, or there are conversions (one in
-500: a tile of 256 converts one value for 128 sums); an operand load for 32 of them at least, from shared memory or
-global memory, which no polynomial has; and 64 operations a byte of DRAM, which nothing has that uses each value once.
-Products of floats are left alone: tensor cores would round them. The time after is that of a product at the rate a
-cycle that a library's reached on such a GPU, else at 70 % of the tensor cores' peak; bounds of L2 and DRAM stay.
+Thresholds: multiply-adds are a fifth of all instructions, as where each loads and converts two operands of its own, on
+halves, or on floats that were halves: the workload's dtype says so, as a bfloat16 becomes a float by a shift, which no
+counter tells from others, or there are conversions (one in 500: a tile of 256 converts one value for 128 sums); an
+operand load for 32 of them at least, from shared memory or global memory, which no polynomial has; and 64 operations a
+byte, of DRAM and of what the workload needs, which nothing has that uses each value once. Products of floats are left
+alone: tensor cores would round them. The time after is that of a product at the rate a cycle that a library's reached
+on such a GPU, else at 70 % of the tensor cores' peak; bounds of L2 and DRAM stay.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ NEEDS: tuple[str, ...] = (
     "global_load_instructions",
     "dram_bytes",
 )
-MOST_OF_ALL = 0.5
+OF_ALL = 0.2
 CONVERTED = 1 / 500
 FMA_A_LOAD = 32
 FLOPS_A_BYTE = 64.0
@@ -83,7 +84,8 @@ def _were_halves(facts: Facts, done: float) -> bool:
 
 
 def _is_product(facts: Facts, done: float, flops: float) -> bool:
-    """Return whether multiply-adds are most of the work, on operands that are loaded often and used often."""
+    """Return whether multiply-adds are much of the work, on operands that are loaded often and used often."""
     loads = WARP * (facts.value("shared_load_instructions") + facts.value("global_load_instructions"))
-    most = done >= MOST_OF_ALL * WARP * facts.value("instructions") > 0
-    return most and loads * FMA_A_LOAD >= done and flops >= FLOPS_A_BYTE * facts.value("dram_bytes")
+    many = done >= OF_ALL * WARP * facts.value("instructions") > 0
+    needed = max(facts.value("dram_bytes"), facts.algorithmic_bytes or 0)  # what lies in L2 has few bytes of DRAM
+    return many and loads * FMA_A_LOAD >= done and flops >= FLOPS_A_BYTE * needed

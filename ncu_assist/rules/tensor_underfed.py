@@ -14,11 +14,13 @@ because `mma.sync` takes them from registers: what they cost is put down to its 
 Thresholds: tensor cores do most of the operations. The time after is that of a product at the rate a cycle that a
 library's reached on such a GPU (`ncu-assist ceilings`), else at 70 % of the chip's peak; where that is not known, or
 most of the work is on other types than halves, that of the cycles in which they worked, over 0.9. Loads within the SM
-are relieved; L2, DRAM and other pipes stay.
+are relieved; L2, DRAM and other pipes stay. What bank conflicts cost is left to `shared-bank-conflict`, which says what
+to do about it: two buffers with the same conflicts are hardly faster than one.
 """
 
 from __future__ import annotations
 
+from ncu_assist.rules import shared_bank_conflict
 from ncu_assist.rules.arithmetic import (
     BINDS,
     ISSUE,
@@ -59,7 +61,9 @@ def find(facts: Facts) -> Finding | None:
     share = busy(facts, TENSOR)
     after = tensor_ns(facts, done) if halves > MOST_OF_ALL * done else None
     fed = facts.duration_ns * share / REACHABLE if after is None else after
-    if fed >= facts.duration_ns:
+    conflicts = shared_bank_conflict.find(facts)
+    without_conflicts = facts.duration_ns - (conflicts.saved_ns if conflicts else 0.0)
+    if fed >= without_conflicts:
         return None
     active = facts.value("sm_active_share") / 100.0 or 1.0
     is_older = is_best_instruction(facts) is False
@@ -69,7 +73,7 @@ def find(facts: Facts) -> Finding | None:
     return Finding(
         rule=ID,
         message=f"feeds tensor cores too little: {100 * share / active:.0f} % busy while SMs are active{how}",
-        saved_ns=facts.duration_ns - fed,
+        saved_ns=without_conflicts - fed,
         evidence=("pipe_tensor_cycles", *types, *pipes),
         relieves=(TENSOR, ISSUE, LSU, *L1_PARTS),
         stalls=WAITS,

@@ -23,7 +23,8 @@ REASONS: dict[str, Reason] = {
     "interval-beyond": Reason("the 99 % interval of the paired ratios lies beyond 0.5 %"),
     "interval-inside": Reason("the 99 % interval of the paired ratios lies within 0.5 %"),
     "interval-across": Reason(
-        "the 99 % interval of the paired ratios reaches across 0.5 %: too few or too noisy samples",
+        "the 99 % interval of the paired ratios reaches across 0.5 %: the difference is about that, or the samples are "
+        "too few or too noisy",
         f"{BENCH} --rounds 400",
     ),
     "not-resolved": Reason(

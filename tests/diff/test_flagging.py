@@ -17,7 +17,8 @@ from ncu_assist.frame import Combined, combine
 from ncu_assist.ncu.catalogue.derived import STALL_SHARES
 from ncu_assist.verdict import Verdict, Word, compare_durations, not_comparable
 
-WORSE = Change("sm_throughput", "Compute (SM) Throughput", "%", 70.0, 50.0, -20.0, "regressed")
+WORSE = Change("instructions", "Executed Instructions", "inst", 1e9, 2e9, 1.0, "regressed")
+RATE = Change("sm_throughput", "Compute (SM) Throughput", "%", 70.0, 50.0, -20.0, "regressed")
 BYTES = Change("dram_bytes", "DRAM bytes", "byte", 1e9, 2e9, 1.0, "regressed")
 DRAM = Bottleneck("DRAM", 85.0)
 ROLES: dict[Word, Role] = {
@@ -38,7 +39,7 @@ def test_the_role_follows_the_verdict(word: Word, role: Role) -> None:
     assert told.role == role
     (flag,) = flags((told,), verdict(word))
     assert flag.role == role
-    assert flag.message.startswith("Compute (SM) Throughput fell from 70.0 % to 50.0 %: ")
+    assert flag.message.startswith("Executed Instructions rose from 1 G to 2 G: ")
     assert ("explains" in flag.message, "side effect" in flag.message) == (word == "slower", word != "slower")
     heading = flags_heading(role, verdict(word))
     assert ("explains" in heading, "side effect" in heading) == (word == "slower", word != "slower")
@@ -51,8 +52,23 @@ def test_work_on_the_resource_that_binds_would_explain_a_slowdown_that_is_not_se
 
 
 def test_a_rate_of_what_does_not_bind_explains_no_slowdown() -> None:
-    assert [c.role for c in with_roles((WORSE, BYTES), verdict("slower"), DRAM)] == ["side-effect", "explains"]
-    assert [c.role for c in with_roles((WORSE, BYTES), verdict("slower"), None)] == ["side-effect", "explains"]
+    assert [c.role for c in with_roles((RATE, BYTES), verdict("slower"), DRAM)] == ["side-effect", "explains"]
+    assert [c.role for c in with_roles((RATE, BYTES), verdict("slower"), None)] == ["side-effect", "explains"]
+
+
+@pytest.mark.parametrize(
+    ("word", "fell", "rose"),
+    [
+        ("slower", "regressed", "changed"),
+        ("faster", "changed", "improved"),
+        ("same", "changed", "changed"),
+        ("unclear", "regressed", "improved"),
+    ],
+)
+def test_a_rate_is_good_or_bad_only_with_the_time(word: Word, fell: str, rose: str) -> None:
+    """Half of the instructions in the same time are half of the rate, and nothing got worse."""
+    up = replace(RATE, baseline=50.0, candidate=70.0, delta=20.0, verdict="improved")
+    assert [one.verdict for one in with_roles((RATE, up), verdict(word), None)] == [fell, rose]
 
 
 def test_what_is_only_likely_is_not_settled() -> None:

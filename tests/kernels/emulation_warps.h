@@ -42,13 +42,14 @@ struct Fiber {
 };
 
 struct Cluster {
-    explicit Cluster(unsigned size) : size(size), anchors(size), ended(size) {}
+    explicit Cluster(unsigned size) : size(size), anchors(size), ended(size), sent(size) {}
     unsigned size;
     Door door, end;
     std::vector<char*> anchors;
     std::vector<std::atomic<bool>> ended;
     std::mutex mutex;
     std::vector<std::function<void()>> writes;  // to be seen once all have arrived, and no sooner
+    std::vector<std::vector<std::function<void()>>> sent;  // to each block
     void settle() {
         for (const auto& write : writes) write();
         writes.clear();
@@ -100,16 +101,55 @@ inline void await_cluster() {
     ++running->met_in_cluster;
 }
 
-// What a real one would break on spoils this block instead: the other may not have started, or has ended.
+// A barrier of the cluster with release and acquire or without is the same one here.
+inline void arrive_without_fence() { arrive_in_cluster(); }
+
+// Where `here` is in another block; null where a real one would break: it may not have started, or has ended.
+template <typename T>
+T* place_in(int rank, T* here) {
+    if (running->met_in_cluster == 0 || cluster->ended[rank]) return nullptr;
+    return reinterpret_cast<T*>(cluster->anchors[rank] + (reinterpret_cast<char*>(here) - &anchor));
+}
+
+// What a real one would break on spoils this block instead.
 template <typename T>
 void write_to(int rank, T* here, T value) {
-    if (running->met_in_cluster == 0 || cluster->ended[rank]) {
+    T* const there = place_in(rank, here);
+    if (!there) {
         std::memset(static_cast<void*>(here), 0xff, sizeof(T));
         return;
     }
-    char* there = cluster->anchors[rank] + (reinterpret_cast<char*>(here) - &anchor);
     const std::lock_guard<std::mutex> lock(cluster->mutex);
-    cluster->writes.push_back([=] { *reinterpret_cast<T*>(there) = value; });
+    cluster->writes.push_back([=] { *there = value; });
+}
+
+// Bytes that are still to come. Nothing of them is seen before all are there.
+struct Arrivals {
+    unsigned bytes;
+};
+inline void expect_bytes(Arrivals& arrivals, unsigned bytes) { arrivals.bytes = bytes; }
+template <typename T>
+void send_to(int rank, T* here, T value, Arrivals& arrivals) {
+    Arrivals* const its = place_in(rank, &arrivals);
+    if (!its) {
+        arrivals.bytes = 0;
+        std::memset(static_cast<void*>(here), 0xff, sizeof(T));
+        return;
+    }
+    const std::lock_guard<std::mutex> lock(cluster->mutex);
+    std::vector<std::function<void()>>& sent = cluster->sent[rank];
+    sent.push_back([=, there = place_in(rank, here)] { *there = value; });
+    its->bytes -= sizeof(T);
+    if (its->bytes) return;
+    for (const auto& write : sent) write();
+    sent.clear();
+}
+inline void await_bytes(const Arrivals& arrivals) {
+    const auto left = [&] {
+        const std::lock_guard<std::mutex> lock(cluster->mutex);
+        return arrivals.bytes;
+    };
+    while (left()) let_others_run();
 }
 
 inline void run_fiber() {

@@ -49,6 +49,12 @@ def full_log() -> str:
 
 
 @pytest.fixture
+def slow_launch_log() -> str:
+    """A log with a warning in the middle of a launch's line."""
+    return (DATA / "slow_launch_full_h200_2025.3.1.log").read_text()
+
+
+@pytest.fixture
 def basic_path() -> Path:
     """The same three launches, --set basic."""
     return DATA / "transpose_basic_h200_2025.3.1.ncu-rep.zst"

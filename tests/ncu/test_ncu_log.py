@@ -31,27 +31,20 @@ def test_a_launch_counts_only_when_it_is_finished() -> None:
     assert facts.unfinished == (ProfiledLaunch("d", 1, 20, None),)
 
 
-def _interrupted(between: str) -> str:
-    """A log with words of ncu's in the middle of a launch, as users show it; there is no recording of it here."""
-    warning = "==WARNING== Backing up device memory in system memory. Kernel replay might be slow."
-    before = '==PROF== Connected to process 7\n==PROF== Profiling "a" - 0: 0%'
-    after = '==PROF== Profiling "b" - 1: 0%....50%....100% - 38 passes\n==PROF== Disconnected from process 7\n'
-    return f"{before}{between.format(warning)}....50%....100% - 39 passes\n{after}"
-
-
-@pytest.mark.parametrize("between", ["\n{0}\n", "....10%\n{0}\n{0}\n", "\n{0}"])
-def test_a_warning_in_the_middle_of_a_launch(between: str, tmp_path: Path) -> None:
-    text = _interrupted(between)
-    facts = read_log(text)
-    assert facts.profiled == (ProfiledLaunch("a", 0, 100, 39), ProfiledLaunch("b", 1, 100, 38))
+def test_a_warning_in_the_middle_of_a_launch(slow_launch_log: str) -> None:
+    facts = read_log(slow_launch_log)
+    assert [(one.index, one.percent, one.passes) for one in facts.profiled] == [(i, 100, 38) for i in range(38)]
     assert facts.unfinished == ()
-    path, events = tmp_path / "ncu.log", []
-    follower = LogFollower(path)
-    for end in range(len(text) + 1):
-        path.write_text(text[:end])
-        events += follower.poll()
-    assert [one for one in events if one.passes] == list(facts.profiled)
-    assert {one.index for one in events} == {0, 1}
+    (slow,) = (one for one in facts.warnings if one.startswith("Launching the workload is taking more time"))
+    assert slow.endswith("for more details.")
+
+
+def test_several_warnings_in_the_middle_of_a_launch() -> None:
+    """Others than the recorded one: users show ones on lines of their own, and ncu may say more than one thing."""
+    warning = "==WARNING== Backing up device memory in system memory. Kernel replay might be slow.\n"
+    facts = read_log(f'==PROF== Profiling "a" - 0: 0%....10%\n{warning}{warning}....50%....100% - 39 passes\n')
+    assert facts.profiled == (ProfiledLaunch("a", 0, 100, 39),)
+    assert len(facts.warnings) == 2
 
 
 def test_errors_keep_their_further_lines_and_available_kernels_are_listed_apart() -> None:
@@ -60,6 +53,15 @@ def test_errors_keep_their_further_lines_and_available_kernels_are_listed_apart(
     facts = read_log(MESSAGES["no-kernels"][1])
     assert facts.kernels_seen == ("transpose_naive", "transpose_shared")
     assert facts.warnings == ("No kernels were profiled.",)
+
+
+def test_following_a_log_with_a_warning_in_the_middle(tmp_path: Path, slow_launch_log: str) -> None:
+    path, events = tmp_path / "ncu.log", []
+    follower = LogFollower(path)
+    for end in range(len(slow_launch_log) + 1):
+        path.write_text(slow_launch_log[:end])
+        events += follower.poll()
+    assert [one for one in events if one.passes] == list(read_log(slow_launch_log).profiled)
 
 
 def test_following_a_log_that_grows_byte_by_byte(tmp_path: Path, full_log: str) -> None:

@@ -17,7 +17,7 @@ from ncu_assist.render.json import diff_json, list_json, outcome_json, show_json
 from ncu_assist.render.json.values import clean
 from ncu_assist.store import Damage
 
-SM = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
+INSTRUCTIONS = "smsp__inst_executed.sum"
 DIFF_KEYS = {
     "schema", "baseline", "candidate", "verdict", "likely", "reason", "speedup", "source", "bottleneck", "launches",
     "flags", "lines",
@@ -41,7 +41,7 @@ def printed(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_diff_keeps_its_contract(tmp_path: Path) -> None:
-    slow, fast = saved(tmp_path, "v1_a", 2e5, {SM: 70.0}), saved(tmp_path, "v2_b", 1e5, {SM: 50.0})
+    slow, fast = saved(tmp_path, "v1_a", 2e5, {INSTRUCTIONS: 3e6}), saved(tmp_path, "v2_b", 1e5, {INSTRUCTIONS: 9e6})
     found = printed(diff_json(diff_runs(slow, fast)))
     assert set(found) >= DIFF_KEYS
     assert (found["schema"], found["verdict"], found["source"]) == ("ncu-assist.diff/1", "faster", "live")
@@ -59,9 +59,9 @@ def test_diff_keeps_its_contract(tmp_path: Path) -> None:
     assert found["changes"] == one["changes"]
     changes = {change["metric"]: change for change in one["changes"]}
     assert all(set(change) >= CHANGE_KEYS for change in changes.values())
-    assert changes["sm_throughput"]["delta"] == -20.0
-    assert changes["sm_throughput"]["role"] == "side-effect"
-    assert found["flags"][0]["metric"] == "sm_throughput"
+    assert changes["instructions"]["delta"] == 2.0
+    assert changes["instructions"]["role"] == "side-effect"
+    assert found["flags"][0]["metric"] == "instructions"
     assert found["candidate"]["device"]["name"] == "NVIDIA H200"
     assert "uuid_sha256" not in found["candidate"]["device"]
 

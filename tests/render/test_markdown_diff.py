@@ -12,19 +12,20 @@ from ncu_assist.render.markdown import diff_markdown
 from ncu_assist.store import Store
 
 SM = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
+INSTRUCTIONS = "smsp__inst_executed.sum"
 COMMENT_LIMIT = 65_536  # characters of a comment on GitHub
 
 
 def test_verdict_and_why_stand_in_the_open(tmp_path: Path) -> None:
-    slow, fast = saved(tmp_path, "v1_a", 2e5, {SM: 70.0}), saved(tmp_path, "v2_b", 1e5, {SM: 40.0})
+    slow, fast = saved(tmp_path, "v1_a", 2e5, {INSTRUCTIONS: 3e6}), saved(tmp_path, "v2_b", 1e5, {INSTRUCTIONS: 9e6})
     text = diff_markdown(diff_runs(slow, fast))
     before_fold = text.partition("<details>")[0]
     assert before_fold.startswith("🟢 **v2 is 2.0")
     assert "bound by DRAM" in before_fold
     assert "**What got worse as a side effect**" in before_fold
-    assert "- Compute (SM) Throughput fell from 70.0 % to 40.0 %" in before_fold
+    assert "- Executed Instructions rose from 3 M to 9 M" in before_fold
     assert text.count("<details>") == text.count("</details>") >= 2
-    assert "| Compute (SM) Throughput | 70.0 % | 40.0 % (▼ -30.0 pt) | regressed |" in text
+    assert "| Executed Instructions | 3 M | 9 M (▲ +200.0 %) | regressed |" in text
     assert "metrics did not change, or are missing" in text
 
 

@@ -16,6 +16,7 @@ from ncu_assist.render.terminal import Style, diff_text, list_text, outcome_text
 from ncu_assist.store import Damage
 
 SM = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
+INSTRUCTIONS = "smsp__inst_executed.sum"
 COLOR = Style(80, True)
 
 
@@ -28,7 +29,7 @@ def check_layout(text: str) -> None:
 
 
 def test_a_diff_starts_with_the_verdict(tmp_path: Path) -> None:
-    slow, fast = saved(tmp_path, "v3_slow", 3.42e5, {SM: 70.0}), saved(tmp_path, "v7_quick", 1e5, {SM: 50.0})
+    slow, fast = saved(tmp_path, "v3_slow", 3.42e5, {INSTRUCTIONS: 3e6}), saved(tmp_path, "v7_quick", 1e5, {INSTRUCTIONS: 9e6})
     text = diff_text(diff_runs(slow, fast), Style())
     check_layout(text)
     lines = text.splitlines()
@@ -36,19 +37,18 @@ def test_a_diff_starts_with_the_verdict(tmp_path: Path) -> None:
     assert lines[0].endswith(", 100 pairs)")
     assert lines[1] == "measured on NVIDIA H200, 2026-11-21"
     assert lines[2] == "both bound by DRAM (83 %, now 83 %)"
-    row = next(line for line in lines if line.startswith("Compute (SM) Throughput"))
-    assert row.split()[3:] == ["70.0", "%", "50.0", "%", "▼", "-20.0", "pt", "regressed"]
+    row = next(line for line in lines if line.startswith("Executed Instructions"))
+    assert row.split()[2:] == ["3", "M", "9", "M", "▲", "+200.0", "%", "regressed"]
     assert "What got worse as a side effect:" in text
-    assert "  Compute (SM) Throughput fell from 70.0 % to 50.0 %" in text
+    assert "  Executed Instructions rose from 3 M to 9 M" in text
     back = diff_text(diff_runs(fast, slow), Style())
     assert back.startswith("v3 is 3.42x slower than v7 on small (99 % interval 3.")
 
 
 def test_a_slower_version_is_explained(tmp_path: Path) -> None:
-    inst = "smsp__inst_executed.sum"
     slow, fast = (
-        saved(tmp_path, "v3_slow", 2e5, {SM: 50.0, inst: 9e6}),
-        saved(tmp_path, "v7_quick", 1e5, {SM: 70.0, inst: 3e6}),
+        saved(tmp_path, "v3_slow", 2e5, {SM: 50.0, INSTRUCTIONS: 9e6}),
+        saved(tmp_path, "v7_quick", 1e5, {SM: 70.0, INSTRUCTIONS: 3e6}),
     )
     text = diff_text(diff_runs(fast, slow), Style())
     assert "What got worse and explains the slowdown:\n  Executed Instructions rose" in text
@@ -85,9 +85,10 @@ def test_from_zero_and_missing_are_shown(tmp_path: Path) -> None:
 
 
 def test_colours_only_where_asked(tmp_path: Path) -> None:
-    diff = diff_runs(saved(tmp_path, "v1_a", 2e5), saved(tmp_path, "v2_b", 1e5, {SM: 9.0}))
+    before, after = saved(tmp_path, "v1_a", 2e5, {INSTRUCTIONS: 3e6}), saved(tmp_path, "v2_b", 1e5, {INSTRUCTIONS: 9e6})
+    diff = diff_runs(before, after)
     assert "\x1b[1;32mv2 is 2." in diff_text(diff, COLOR)
-    assert "\x1b[31m▼ -16.0 pt" in diff_text(diff, COLOR)
+    assert "\x1b[31m▲ +200.0 %" in diff_text(diff, COLOR)
     assert "\x1b" not in diff_text(diff)  # pytest's stdout is no terminal
 
 

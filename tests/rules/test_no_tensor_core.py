@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from made_facts import gallery, told
 
+from ncu_assist.frame import combine_tables
 from ncu_assist.rules import no_tensor_core
+from ncu_assist.rules.of_run import told_of
+from ncu_assist.store import Store
+
+ARCHIVE = Store(Path(__file__).parents[2] / "reports")
 
 
 def test_fires() -> None:
@@ -47,3 +53,18 @@ def test_the_workload_says_what_the_floats_were(dtype: str, is_found: bool) -> N
     """A bfloat16 becomes a float by a shift: nothing in the counters tells."""
     facts = replace(gallery("healthy_float_product"), dtype=dtype)
     assert (no_tensor_core.find(facts) is not None) == is_found
+
+
+@pytest.mark.parametrize(("version", "is_found"), [("v5_padded_rows", True), ("v6_mma_sync", False)])
+def test_products_of_bfloat16_as_recorded(version: str, is_found: bool) -> None:
+    """Of v5's instructions 47 % are multiply-adds; the shifts that make floats of bfloat16 are among the others."""
+    (stored,) = ARCHIVE.runs("flash_attention", version)
+    told_all = told_of(stored.run, combine_tables(stored.run, stored.by_launch(), "d128"))
+    assert told_all is not None
+    assert (told_all.diagnosis.findings[0].finding.rule == "no-tensor-core") == is_found
+
+
+def test_what_lies_in_l2_needs_its_bytes_nevertheless() -> None:
+    in_l2 = gallery("matrix_pairs_of_halves", dram_bytes_read=0.0, dram_bytes_write=0.0)
+    assert no_tensor_core.find(in_l2) is not None
+    assert no_tensor_core.find(replace(in_l2, algorithmic_bytes=10**9)) is None

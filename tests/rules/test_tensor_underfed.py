@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from made_ceilings import ceilings
 from made_facts import gallery, told
 
 from ncu_assist.ceilings import Rate, Spread
+from ncu_assist.frame import combine_tables
 from ncu_assist.rules import tensor_underfed
+from ncu_assist.rules.of_run import told_of
+from ncu_assist.store import Store
+
+ARCHIVE = Store(Path(__file__).parents[2] / "reports")
 
 
 def test_fires() -> None:
@@ -91,3 +97,14 @@ def test_an_older_instruction_that_is_fed_asks_for_the_newer_one(busy: float, wo
     found = tensor_underfed.find(facts)
     assert found is not None
     assert word in found.advice
+
+
+def test_what_bank_conflicts_cost_is_not_its_own() -> None:
+    """flash_attention: v7 has two buffers for v6's one and is 1.06 times as fast, v8 no conflicts, 4.7 times v7."""
+    for version in ("v6_mma_sync", "v7_two_stages"):
+        (stored,) = ARCHIVE.runs("flash_attention", version)
+        said = told_of(stored.run, combine_tables(stored.run, stored.by_launch(), "d128"))
+        assert said is not None
+        first, second, *_ = said.diagnosis.findings
+        assert (first.finding.rule, second.finding.rule) == ("shared-bank-conflict", "tensor-underfed")
+        assert second.finding.saved_ns < 0.3 * said.facts.duration_ns
