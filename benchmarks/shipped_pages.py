@@ -1,4 +1,4 @@
-"""Write the pages that this repository ships: the ladder of every kernel, of the main story some runs and diffs too.
+"""Write the pages that this repository ships: the ladder of every kernel, of the main story some runs and a diff too.
 
 usage: python benchmarks/shipped_pages.py      (from the project's root)
 
@@ -12,15 +12,15 @@ from pathlib import Path
 from record_archive import Speak
 
 from ncu_assist.pipeline.pages.ladder import kernel_ladder
-from ncu_assist.pipeline.pages.writing import Pages
+from ncu_assist.pipeline.pages.writing import Pages, diff_path
 from ncu_assist.project import Project, find_project
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store
 from ncu_assist.store.matching import recorded_runs_matching
 
 STORY = "lightning_decode"
-RUNS = ("v0", "v6", "v7", "v10")  # a chain of torch launches, what binds on the way, what came of it, the last step
-STEP = "v7_registers_128bit"  # its diffs with the version before and the one after it
+RUNS = ("v0", "v6", "v7")  # a chain of torch launches, what binds on the way, what came of it
+STEP = ("v6", "v7")  # the versions of the diff
 
 
 def write(project: Project) -> None:
@@ -29,15 +29,15 @@ def write(project: Project) -> None:
     for path in (page for name in recorded for page in (project.reports / name).glob("*/**/*.html")):
         path.unlink()
     pages = Pages(project, Speak())
-    for name in sorted(recorded & set(kernel_names(project)) - {STORY}):
-        pages.ladder(kernel_ladder(project, name), of=set())
-    story = kernel_ladder(project, STORY)
-    pages.plan(story, {STEP})
     kernel = load_kernel(project, STORY)
     runs = recorded_runs_matching(pages.store, kernel)
+    before, after = (runs[kernel.version(version).name] for version in STEP)
+    pages.planned.add(diff_path((before, after)))
     for version in RUNS:
         pages.run(runs[kernel.version(version).name])
-    pages.ladder(story, of={STEP})
+    pages.diff((before, after), None)
+    for name in sorted(recorded & set(kernel_names(project))):
+        pages.ladder(kernel_ladder(project, name), of=set())
     pages.index()
 
 

@@ -2,7 +2,7 @@
 
 usage: python benchmarks/softmax_variants.py FOLDER         (from the project's root)
 
-`ncu-assist bench softmax --workload c64k` in FOLDER interleaves them in one bench. Before the first arrival nothing is
+`ncu-assist bench softmax --workload all` in FOLDER interleaves them in one bench. Before the first arrival nothing is
 written that another block reads, and yet it has release semantics unless told otherwise: a fence before all loads.
 """
 
@@ -12,21 +12,18 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from variants import KERNELS, changed, source, write_project
+from variants import changed, source, write_project
 
 KERNEL = "softmax"
 IDEA = "row_in_cluster"  # v8
-HEADERS = ("held.cuh", "statistics.cuh")
-OWN = "cluster.cuh"  # of v8 alone: it stands in the source
-FIRST = r"(__shared__ Statistics parts\[MOST_BLOCKS \* WARPS\];\n    )arrive_in_cluster\(\);"
-RELAXED = r'\1asm volatile("barrier.cluster.arrive.relaxed.aligned;");'
+HEADERS = ("cluster.cuh", "held.cuh", "short_rows.cuh", "spread.cuh", "statistics.cuh")
+FIRST = r"(void begin\(int\) \{ )arrive_in_cluster"
 
 
 def _versions() -> Iterator[tuple[str, str]]:
-    own = (KERNELS / KERNEL / OWN).read_text(encoding="utf-8").replace("#pragma once\n", "")
-    code = source(KERNEL, IDEA).replace(f'#include "{OWN}"\n', own)
+    code = source(KERNEL, IDEA)
     yield IDEA, code
-    yield "first_arrival_relaxed", changed(FIRST, RELAXED, code, 2)
+    yield "first_arrival_relaxed", changed(FIRST, r"\1arrive_without_fence", code)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@
 # expected: `tensor-underfed`: 320 to 360 TFLOP/s at d128, with an instruction that reaches two thirds of the chip's
 #   rate. At d64 280 to 330: as many powers for half of the products. Causal 0.75 to 0.85 of the rate without a mask.
 #   The copy to out is 2 % of that.
+# measured: 1.587 ms at d128, 346 TFLOP/s, 37 us of it the copy; d64 293, causal 0.85 and 0.87 of that. Tensor cores
+#   56 % busy, `tensor-underfed`, 2.49x.
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 

@@ -18,25 +18,35 @@ struct Share {
     __device__ bool has(int k) const { return FULL || pack(k) < packs; }
 
     __device__ void load(const Raw* __restrict__ x) {
-#pragma unroll
-        for (int k = 0; k < PACKS; ++k) unpack(Raw{}, value[k]);
-#pragma unroll
-        for (int k = 0; k < PACKS; ++k) {
-            if (pack(k) >= packs) break;
-            unpack(x[pack(k)], value[k]);
-        }
+        load_each(x, [](int) {});
     }
 
     // Both at once. It looks for the row's end even where that is known: a branch is what keeps the compiler from
     // moving the loads of the residual behind the sums, where its values are used.
     __device__ void load(const Raw* __restrict__ x, const Raw* __restrict__ residual, Raw (&addend)[PACKS]) {
+        load_each(x, [&](int k) { addend[k] = residual[pack(k)]; });
+    }
+
+    // A conversion in front of the branch that guards the next load waits for its own load. Where packs are single
+    // elements, sixteen and more of them, all loads go out first.
+    template <typename Also>
+    __device__ void load_each(const Raw* __restrict__ x, const Also& also) {
+        constexpr bool BEHIND = SIZE<T, Raw> == 1;
+        Raw raw[PACKS] = {};
 #pragma unroll
-        for (int k = 0; k < PACKS; ++k) unpack(Raw{}, value[k]);
+        for (int k = 0; k < PACKS; ++k) {
+            if (!BEHIND) unpack(Raw{}, value[k]);
+        }
 #pragma unroll
         for (int k = 0; k < PACKS; ++k) {
             if (pack(k) >= packs) break;
-            unpack(x[pack(k)], value[k]);
-            addend[k] = residual[pack(k)];
+            raw[k] = x[pack(k)];
+            if (!BEHIND) unpack(raw[k], value[k]);
+            also(k);
+        }
+#pragma unroll
+        for (int k = 0; k < PACKS; ++k) {
+            if (BEHIND) unpack(raw[k], value[k]);
         }
     }
 

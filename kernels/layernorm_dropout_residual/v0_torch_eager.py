@@ -5,7 +5,7 @@
 # expected: `redundant-traffic` over three launches: layer_norm reads and writes a matrix, dropout reads and writes one
 #   and stores a byte an element, the sum reads two and writes one: 7.25 passes in float32 where three would do, 7.5 in
 #   bfloat16: 0.4 of the copy. At one_row `launch-bound`.
-# measured: 553 us at c4k_f32, 0.34 of the copy, and 314 at c4k_bf16, 0.30: the bytes as predicted, at a lower rate.
+# measured: 552 us at c4k_f32, 0.34 of the copy, and 313 at c4k_bf16, 0.30: the bytes as predicted, at a lower rate.
 import torch
 import torch.nn.functional as F
 

@@ -6,8 +6,8 @@
 //   bfloat16, 1.0 to 1.1 times v8, for an eighth of its instructions is gone. At c128k x is read once instead of three
 //   times and 512 blocks fill the GPU where 64 did not: 2 to 4 times v8, 0.7 to 0.9 of the copy. At c24 ten times v8,
 //   whose threads mostly idle: 0.6 to 0.85 of the copy. one_row 0.3 us less.
-// measured: 185.6 us at c4k_f32, 1.02 of the copy; 99.6 at c4k_bf16, 0.95. c128k 3.8 times v8, 0.65 of the copy; c24 22
-//   times. At c4093_bf16 1.70 times slower than v9: each load of two bytes waits for the one before.
+// measured: 185.4 us at c4k_f32, 1.02 of the copy; 99.3 at c4k_bf16, 0.96. c128k 3.8 times v8, 0.65 of the copy; c24 22
+//   times. At c4093_bf16 49.0 us, 1.06 times v9; 87.9 while each load of two bytes waited for the one before.
 #include <climits>
 
 #include "cluster.cuh"

@@ -4,7 +4,7 @@
 # expected: at c4k three passes, since L1 and L2 serve the second read; but a call of Philox for every element, of whose
 #   four words one is used: some ninety instructions an element are as long as the bytes take in float32, and twice that
 #   in bfloat16. `pipe-bound`, 0.6 to 0.8 of the copy in float32, 0.35 to 0.5 in bfloat16.
-# measured: 308 us at c4k_f32, 0.62 of the copy, and 312 at c4k_bf16, 0.30; four bytes an element more are stored than
+# measured: 308 us at c4k_f32, 0.62 of the copy, and 311 at c4k_bf16, 0.30; four bytes an element more are stored than
 #   needed.
 import torch
 import torch.nn.functional as F

@@ -7,7 +7,7 @@
 //   eight that it makes, some seventy instructions: the mask's kernel takes 120 to 170 us, bound by them rather than by
 //   its bytes. 0.25 to 0.35 of the copy in float32, 0.15 to 0.25 in bfloat16, behind v1. At c128k a row takes 512 KB,
 //   and 64 rows in work no longer fit in L2 with all that is written: up to seven passes.
-// measured: 691 us at c4k_f32 and 617 at c4k_bf16, 0.27 and 0.15 of the copy; the mask's kernel 416 and 424 us of it,
+// measured: 690 us at c4k_f32 and 617 at c4k_bf16, 0.27 and 0.15 of the copy; the mask's kernel 416 and 424 us of it,
 //   with 135 instructions.
 #include "stored_mask.cuh"
 

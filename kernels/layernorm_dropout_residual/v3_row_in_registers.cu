@@ -2,7 +2,7 @@
 //
 // expected: nothing or little at c4k, for L1 served the reads that are saved; what is left is the mask,
 //   `redundant-traffic`, and a loop less of instructions. 1.0 to 1.15 times v2. At c128k rows do not fit: as v2.
-// measured: a step back, 1.14 times slower than v2 at c4k_f32 (785 us), 1.37 at c4k_bf16 (846): 64 registers leave half
+// measured: a step back, 1.14 times slower than v2 at c4k_f32 (784 us), 1.37 at c4k_bf16 (846): 64 registers leave half
 //   of the warps.
 #include "stored_mask.cuh"
 

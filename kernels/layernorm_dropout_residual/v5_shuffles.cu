@@ -2,7 +2,7 @@
 //
 // expected: `barrier-stall` gone where it was; 1.02 to 1.1 times v4, for other blocks of the SM filled the waits: five
 //   or more of them. Still `redundant-traffic`. One row waits for nobody but itself: at one_row 1 us less.
-// measured: 1.006 times v4 at c4k_f32 (666 us), 1.007 at c4k_bf16 (554): less than predicted. 1.04 and 1.16 at c4093.
+// measured: 1.007 times v4 at c4k_f32 (666 us) and at c4k_bf16 (554): less than predicted. 1.04 and 1.16 at c4093.
 #include "stored_mask.cuh"
 
 struct ByShuffles {

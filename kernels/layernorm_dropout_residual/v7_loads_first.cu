@@ -3,7 +3,7 @@
 //
 // expected: `at-dram-roofline` at c4k: 32 KB a block, four or five blocks an SM; 1.05 to 1.15 times v6, 0.9 to 0.97 of
 //   the copy. In bfloat16 0.85 to 0.95: half of the bytes for as many draws and sums. one_row 0.5 us less than v6.
-// measured: 185.4 us at c4k_f32, 1.02 of the copy; 100.4 at c4k_bf16, 0.945. 2.27 times slower than v6 at c24, where
+// measured: 185.4 us at c4k_f32, 1.02 of the copy; 100.2 at c4k_bf16, 0.95. 2.27 times slower than v6 at c24, where
 //   idle threads draw.
 #include "drawn.cuh"
 

@@ -4,7 +4,7 @@
 //
 // expected: nothing at c4k in float32, where integer work hides behind the bytes, and nothing in bfloat16, where a pack
 //   has eight elements already. At c4093 1.2 to 1.5 times v7.
-// measured: level with v7 at c4k_f32; 1.09 times slower at c4k_bf16 (109.4 us), wrong. At c4093 1.71 and 1.57 times v7.
+// measured: level with v7 at c4k_f32; 1.09 times slower at c4k_bf16 (109.1 us), wrong. At c4093 1.71 and 1.56 times v7.
 #include "shared_calls.cuh"
 
 template <typename T, typename Raw, int PACKS>

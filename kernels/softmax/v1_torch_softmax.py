@@ -5,8 +5,8 @@
 #   registers nor the shared memory that it asks for: three reads, `redundant-traffic`, 0.45 to 0.65. At c256 a warp a
 #   row, 0.85 to 0.95. At odd rows do not start on 16 bytes, and it reads three times through the caches: 0.6 to 0.8. At
 #   small `launch-bound`.
-# measured: 56.1 us at c4k, 0.58 of the copy: one read, but 75 instructions an element, `barrier-stall`, 1.06x, but
-#   issue slots 69 % busy. 0.49 at c64k, `redundant-traffic`, 1.89x; 0.98 at c256, `at-dram-roofline`; 0.51 at odd.
+# measured: 56.0 us at c4k, 0.58 of the copy: one read, but 75 instructions an element, `barrier-stall`, 1.06x, but
+#   issue slots 70 % busy. 0.49 at c64k, `redundant-traffic`, 1.89x; 0.99 at c256, `at-dram-roofline`; 0.51 at odd.
 import torch
 
 

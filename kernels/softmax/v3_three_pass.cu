@@ -6,9 +6,9 @@
 //   barriers, and some forty instructions an element (a division each) fill more than half of the issue slots:
 //   `barrier-stall`, 0.55 to 0.75 of the copy. At c64k the rows in work take 277 MB, more than L2 has:
 //   `redundant-traffic`, four passes for two, 0.45 to 0.5.
-// measured: 41.2 us at c4k, 0.79 of the copy, `unexplained`: no redundant traffic, but L1 served only 58 % of what is
-//   read again, L2 the rest; barriers 9 % of the warp states. 0.42 at c64k, `redundant-traffic`, 1.72x. 0.27 at c256,
-//   `pipe-bound` (issue), 1.75x.
+// measured: 41.5 us at c4k, 0.79 of the copy, `unexplained`: no redundant traffic, but L1 served only 55 % of what is
+//   read again, L2 the rest; barriers 8 % of the warp states. 0.42 at c64k, `redundant-traffic`, 1.72x. 0.27 at c256,
+//   `pipe-bound` (issue), 1.74x.
 #include <climits>
 #include <cmath>
 #include <cuda_runtime.h>

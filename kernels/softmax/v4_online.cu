@@ -5,8 +5,8 @@
 //   sixteen loads a thread under way before it uses one, this one four, for sums hang on each other.
 //   `low-bytes-in-flight`, 32 KB an SM at most, 0.45 to 0.7 of the copy. At c64k three passes for two,
 //   `redundant-traffic`, 0.5 to 0.66.
-// measured: 37.5 us at c4k, 0.87 of the copy, 1.10 times v3, wrong: 38 instructions an element for 49 won more than
-//   late loads lost; `unexplained`. 0.63 at c64k, 1.49 times v3, `redundant-traffic`, 1.46x. 0.29 at c256.
+// measured: 37.5 us at c4k, 0.87 of the copy, 1.11 times v3, wrong: 38 instructions an element for 49 won more than
+//   late loads lost; `unexplained`. 0.64 at c64k, 1.50 times v3, `redundant-traffic`, 1.46x. 0.29 at c256.
 #include <climits>
 #include <cuda_runtime.h>
 

@@ -5,9 +5,9 @@
 # expected: `at-dram-roofline` at c4k, 0.9 to 0.98 of the copy: 16 values a thread, 128-bit accesses. At c64k
 #   `redundant-traffic`, three passes for two, 0.6 to 0.66. At c256 `low-bytes-in-flight`: programs of one warp, of
 #   which an SM holds 32, or 32 KB. At odd accesses of 32 bits and half of the lanes masked: 0.6 to 0.85.
-# measured: 31.2 us at c4k, 1.04 of the copy, 1.80 times v1, `at-dram-roofline`. 0.60 at c64k, 1.04 times slower than v4
-#   with 8 % fewer bytes, `redundant-traffic`, 1.30x. 0.75 at c256, `low-occupancy` (blocks), 1.28x, with 12.5 warps an
-#   SM where 32 fit. 1.03 at odd.
+# measured: 31.2 us at c4k, 1.04 of the copy, 1.80 times v1, `at-dram-roofline`. 0.60 at c64k, 1.06 times slower than v4
+#   with 8 % fewer bytes, `redundant-traffic`, 1.30x. 0.75 at c256, `low-occupancy` (blocks), 1.27x, with 12.8 warps an
+#   SM where 32 fit. 1.04 at odd.
 import triton
 import triton.language as tl
 

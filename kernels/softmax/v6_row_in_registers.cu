@@ -5,8 +5,8 @@
 // expected: `at-dram-roofline` at c4k: six blocks of 16 KB in flight an SM, five waves. 0.93 to 1.00 of the copy, and
 //   within 3 % of that at odd. At c64k three passes for two, `redundant-traffic`, 0.6 to 0.66. At c256 threads idle:
 //   64 of 256 have a pack, `low-bytes-in-flight`, 8 KB an SM, 0.3 to 0.5.
-// measured: 31.3 us at c4k, 1.04 of the copy, level with v5, `at-dram-roofline`; odd 2.1 % more than c4k. 0.65 at c64k,
-//   `redundant-traffic`, 1.48x. 0.29 at c256, not for want of bytes in flight: `pipe-bound` (issue), 1.69x.
+// measured: 31.4 us at c4k, 1.04 of the copy, level with v5, `at-dram-roofline`; odd 2.2 % more than c4k. 0.66 at c64k,
+//   `redundant-traffic`, 1.48x. 0.30 at c256, not for want of bytes in flight: `pipe-bound` (issue), 1.70x.
 #include <climits>
 #include <cuda_runtime.h>
 

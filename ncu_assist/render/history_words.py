@@ -8,10 +8,9 @@ from ncu_assist.quantity import duration
 from ncu_assist.record import Run, Source
 from ncu_assist.render.history import Cell, Climb, Rung, Swept
 from ncu_assist.render.l2_words import copy_words
-from ncu_assist.render.words import factor, origin
+from ncu_assist.render.words import factor, origin, settling
 from ncu_assist.render.yardstick import COPY
 from ncu_assist.store import machine_hash, shown_source
-from ncu_assist.store.naming import short_name
 from ncu_assist.verdict import REASONS, Verdict
 
 MOST_SAID = 500  # letters of one note
@@ -114,11 +113,9 @@ def to_settle(shown: Climb) -> str:
         verdict, before = shown.cell(rung).verdict, shown.cell(rung).before
         if verdict is None or verdict.verdict != "unclear" or before is None:
             continue
-        reason = REASONS[verdict.reason]
-        if reason.command and shown.shown is not None:
-            names = {"kernel": shown.kernel, "baseline": short_name(before), "candidate": short_name(rung.version)}
-            command = f"{reason.command.format(**names)} --workload {shown.shown}"
-            return f"unclear: {reason.meaning}\ntry: {command}"
+        command = settling(verdict.reason, shown.kernel, (before, rung.version), shown.shown)
+        if command and shown.shown is not None:
+            return f"unclear: {REASONS[verdict.reason].meaning}\ntry: {command}"
     return ""
 
 

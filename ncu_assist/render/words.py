@@ -74,14 +74,9 @@ def names(diff: Diff) -> tuple[str, str]:
 
 def next_command(diff: Diff) -> str:
     """Return the command that would settle the verdict; empty when it is settled or nothing here can."""
-    if REASONS[diff.verdict.reason].command == "":
-        return ""
-    if diff.source == "imported":
-        return FOREIGN
-    baseline, candidate = _short_names(diff)
-    command = REASONS[diff.verdict.reason].command
-    where = f" --workload {one_line(diff.workload)}" if diff.workload and "--workload" not in command else ""
-    return command.format(kernel=one_line(diff.candidate.kernel), baseline=baseline, candidate=candidate) + where
+    versions = (diff.baseline.version, diff.candidate.version)
+    command = settling(diff.verdict.reason, diff.candidate.kernel, versions, diff.workload)
+    return FOREIGN if command and diff.source == "imported" else command
 
 
 def origin(source: Source, run: Run | Side) -> str:
@@ -110,7 +105,25 @@ def failed_checks(rows: Iterable[WorkloadRow]) -> list[str]:
 
 def factor(speedup: float) -> str:
     """Return a ratio of times with the digits that matter: 3.42x, 1.008x."""
-    return f"{speedup:.2f}x" if abs(speedup - 1) >= 0.1 else f"{speedup:.3f}x"
+    return f"{speedup:.{_digits(speedup)}f}x"
+
+
+def between(low: float, high: float) -> str:
+    """Return an interval of ratios, both ends with as many digits: ``1.096 to 1.101``."""
+    digits = max(_digits(low), _digits(high))
+    return f"{low:.{digits}f} to {high:.{digits}f}"
+
+
+def _digits(ratio: float) -> int:
+    return 2 if abs(ratio - 1) >= 0.1 else 3
+
+
+def settling(reason: str, kernel: str, versions: tuple[str, str], workload: str | None) -> str:
+    """Return the command that would settle a verdict with this reason on a workload; empty where none would."""
+    command = REASONS[reason].command
+    where = f" --workload {one_line(workload)}" if workload and command and "--workload" not in command else ""
+    baseline, candidate = (one_line(short_name(version)) for version in versions)
+    return command.format(kernel=one_line(kernel), baseline=baseline, candidate=candidate) + where
 
 
 def level_words(same: Sequence[str], unclear: Sequence[str]) -> str:
@@ -164,8 +177,7 @@ def _interval(verdict: Verdict, turned: bool) -> str:
         before, after = verdict.samples
         return "one sample a side" if before == after == 1 else f"not paired, {before} and {after} samples"
     ends = (1 / verdict.high, 1 / verdict.low) if turned else (verdict.low, verdict.high)
-    shown = [factor(end).removesuffix("x") for end in ends]
-    return f"99 % interval {shown[0]} to {shown[1]}, {verdict.pairs} pairs"
+    return f"99 % interval {between(*ends)}, {verdict.pairs} pairs"
 
 
 _SENTENCES: dict[str, Callable[[str, str, str, Verdict], str]] = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from fakes.fake_ncu import MESSAGES
 
 from ncu_assist.ncu.log import LogFollower, ProfiledLaunch, read_log

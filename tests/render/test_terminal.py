@@ -29,7 +29,10 @@ def check_layout(text: str) -> None:
 
 
 def test_a_diff_starts_with_the_verdict(tmp_path: Path) -> None:
-    slow, fast = saved(tmp_path, "v3_slow", 3.42e5, {INSTRUCTIONS: 3e6}), saved(tmp_path, "v7_quick", 1e5, {INSTRUCTIONS: 9e6})
+    slow, fast = (
+        saved(tmp_path, "v3_slow", 3.42e5, {INSTRUCTIONS: 3e6}),
+        saved(tmp_path, "v7_quick", 1e5, {INSTRUCTIONS: 9e6}),
+    )
     text = diff_text(diff_runs(slow, fast), Style())
     check_layout(text)
     lines = text.splitlines()

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from factories import make_run, metrics_frame, samples_frame, save_run, times
 
 from ncu_assist.diff import diff_runs
-from ncu_assist.render.words import verdict_line
+from ncu_assist.render.words import between, settling, verdict_line
 from ncu_assist.store import Store, StoredRun
 
 
@@ -60,3 +61,18 @@ def test_few_pairs_say_how_few(tmp_path: Path) -> None:
     assert line(tmp_path / "a", 1e5, 1e5, 9) == "v1 against v0 on small: unclear (9 pairs)"
     assert line(tmp_path / "b", 1e5, 1e5, 1) == "v1 against v0 on small: unclear (1 pair)"
     assert line(tmp_path / "c", 2e5, 1e5, 9).endswith("x faster (9 pairs)")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [(1.0959, 1.1001, "1.096 to 1.100"), (2.4, 2.5, "2.40 to 2.50"), (0.995, 1.2, "0.995 to 1.200")],
+)
+def test_both_ends_of_an_interval_have_as_many_digits(low: float, high: float, words: str) -> None:
+    assert between(low, high) == words
+
+
+def test_what_settles_a_verdict_names_a_workload_once() -> None:
+    command = "ncu-assist bench add_one v1 v2"
+    assert settling("interval-across", "add_one", ("v1_a", "v2_b"), "odd") == f"{command} --rounds 400 --workload odd"
+    assert settling("not-resolved", "add_one", ("v1_a", "v2_b"), "odd") == f"{command} --workload all"
+    assert settling("interval-inside", "add_one", ("v1_a", "v2_b"), "odd") == ""

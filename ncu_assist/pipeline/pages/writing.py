@@ -64,7 +64,7 @@ class Pages:
 
     def plan(self, ladder: KernelLadder, of: set[str] | None = None) -> None:
         """Note which diffs ``ladder`` will write."""
-        self.planned |= {_diff_path(one.pair) for one in _pairs(ladder, of)}
+        self.planned |= {diff_path(one.pair) for one in _pairs(ladder, of)}
 
     def withdraw(self, folder: Path, problem: str) -> None:
         """Replace the pages that show a damaged run, its own and the diffs made of it, by what is wrong with it."""
@@ -81,7 +81,7 @@ class Pages:
     def diff(self, pair: Pair, workload: str | None) -> None:
         """Write the page that compares two versions into the folder of the second."""
         title = f"{pair[0].reference} {pair[1].reference}"
-        path = _diff_path(pair)
+        path = diff_path(pair)
         try:
             self._write("diff", title, path, lambda: self._diff_page(pair, workload))
         except DamagedData as error:  # pages may lead there
@@ -163,7 +163,8 @@ def _pairs(ladder: KernelLadder, of: set[str] | None) -> Iterator[Neighbours]:
             yield found
 
 
-def _diff_path(pair: Pair) -> Path:
+def diff_path(pair: Pair) -> Path:
+    """Return where the page of a diff lies."""
     return pair[1].folder.parent / diff_name(pair[0].run.version)
 
 

@@ -15,7 +15,7 @@ from ncu_assist.render.html.badge import TONES, Badge, verdict_badge
 from ncu_assist.render.html.table import Cell, Column, Table, number
 from ncu_assist.render.html.term import Term, term_of
 from ncu_assist.render.l2_words import copy_words
-from ncu_assist.render.words import UNCUT, counted, factor, names, next_command, origins, verdict_line
+from ncu_assist.render.words import UNCUT, between, counted, names, next_command, origins, verdict_line
 from ncu_assist.render.yardstick import COPY, measure_of
 from ncu_assist.verdict import REASONS, clock_note
 
@@ -78,14 +78,14 @@ def _workloads(facts: DiffFacts) -> Table:
 
 def _on_workload(one: OnWorkload, is_shown: bool) -> tuple[Cell, ...]:
     verdict, badge = one.verdict, verdict_badge(one.verdict)
-    bounds = [end for end in (verdict.low, verdict.high) if end]
-    bounds = [1 / end for end in reversed(bounds)] if verdict.verdict == "slower" else bounds  # as the badge says it
-    ends = [factor(end).removesuffix("x") for end in bounds]
+    ends = (verdict.low, verdict.high) if verdict.low and verdict.high else None
+    if ends and verdict.verdict == "slower":  # as the badge says it
+        ends = (1 / ends[1], 1 / ends[0])
     return (
         Cell(one_line(one.workload), note="this page" if is_shown else ""),
         *(number(duration(ns), ns) for ns in one.medians_ns),
         Cell(badge.text, repr(verdict.speedup) if verdict.speedup else "", badge=badge) if badge else Cell(),
-        Cell(" to ".join(ends)) if ends else Cell(),
+        Cell(between(*ends)) if ends else Cell(),
     )
 
 
