@@ -1,6 +1,7 @@
 // Changes, to v8: statistics are sent to the other blocks by asynchronous stores (PTX ISA, "st.async"), each of which
 // tells the receiver's barrier in shared memory how many bytes came. A block waits for the bytes of all warps, and then
 // nobody writes to it any more: one arrival at the cluster's barrier for two, and none that needs a fence.
+// Bytes that come before a block has said how many it expects open nothing: its barrier waits for that arrival, too.
 //
 // expected: `at-dram-roofline` at c64k: no warp waits for a fence, 29 % of the states in v8. 1.05 to 1.12 times v8,
 //   0.95 to 1.00 of the copy. All else as v8. A bench of a variant had shown 1.10 at c64k before it became a version.

@@ -106,7 +106,8 @@ def _launch(match: re.Match[str], index: int) -> ProfiledLaunch:
 
 def _messages(text: str, kind: str) -> tuple[str, ...]:
     """Return the messages of a kind, each with the lines that belong to it: up to the next '==' or a launch's rest."""
-    found = re.findall(rf"(?:^|(?<=[%.]))=={kind}== (.*(?:\n(?!==|\.\.|Available Kernels).*)*)", text, re.MULTILINE)
+    further = r"\n(?!==|\.|\d+%| - \d+ pass|Available Kernels).*"
+    found = re.findall(rf"(?:^|(?<=[%.]))=={kind}== (.*(?:{further})*)", text, re.MULTILINE)
     return tuple(message.strip() for message in found)
 
 

@@ -8,13 +8,13 @@ Cost: the FMA pipe, the issue slots and shared memory do in many instructions wh
 What to try: a library product (cuBLAS, CUTLASS); `nvcuda::wmma` or `mma.sync` in kernels of one's own, `wgmma` on 9.0;
 tiles whose sides are multiples of 16. Sums may stay floats.
 
-Thresholds: multiply-adds are a fifth of all instructions, as where each loads and converts two operands of its own, on
-halves, or on floats that were halves: the workload's dtype says so, as a bfloat16 becomes a float by a shift, which no
-counter tells from others, or there are conversions (one in 500: a tile of 256 converts one value for 128 sums); an
-operand load for 32 of them at least, from shared memory or global memory, which no polynomial has; and 64 operations a
-byte, of DRAM and of what the workload needs, which nothing has that uses each value once. Products of floats are left
-alone: tensor cores would round them. The time after is that of a product at the rate a cycle that a library's reached
-on such a GPU, else at 70 % of the tensor cores' peak; bounds of L2 and DRAM stay.
+Thresholds: multiply-adds are an eighth of all instructions, as where each loads and converts two operands of its own
+in a loop that takes three more, on halves, or on floats that were halves: the workload's dtype says so, as a bfloat16
+becomes a float by a shift, which no counter tells from others, or there are conversions (one in 500: a tile of 256
+converts one value for 128 sums); an operand load for 32 of them at least, from shared memory or global memory, which no
+polynomial has; and 64 operations a byte, of DRAM and of what the workload needs, which nothing has that uses each value
+once. Products of floats are left alone: tensor cores would round them. The time after is that of a product at the rate
+a cycle that a library's reached on such a GPU, else at 70 % of the tensor cores' peak; bounds of L2 and DRAM stay.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ NEEDS: tuple[str, ...] = (
     "global_load_instructions",
     "dram_bytes",
 )
-OF_ALL = 0.2
+OF_ALL = 1 / 8
 CONVERTED = 1 / 500
 FMA_A_LOAD = 32
 FLOPS_A_BYTE = 64.0

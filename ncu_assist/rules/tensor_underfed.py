@@ -61,8 +61,7 @@ def find(facts: Facts) -> Finding | None:
     share = busy(facts, TENSOR)
     after = tensor_ns(facts, done) if halves > MOST_OF_ALL * done else None
     fed = facts.duration_ns * share / REACHABLE if after is None else after
-    conflicts = shared_bank_conflict.find(facts)
-    without_conflicts = facts.duration_ns - (conflicts.saved_ns if conflicts else 0.0)
+    without_conflicts = facts.duration_ns - _conflicts_ns(facts)
     if fed >= without_conflicts:
         return None
     active = facts.value("sm_active_share") / 100.0 or 1.0
@@ -81,3 +80,11 @@ def find(facts: Facts) -> Finding | None:
         detail={"pipe": "tensor"},
         advice=NEWER if is_older and share >= BINDS else FEED,
     )
+
+
+def _conflicts_ns(facts: Facts) -> float:
+    """Return what bank conflicts cost; 0 where that was not counted."""
+    if any(facts.get(key) is None for key in shared_bank_conflict.NEEDS):
+        return 0.0
+    conflicts = shared_bank_conflict.find(facts)
+    return conflicts.saved_ns if conflicts else 0.0

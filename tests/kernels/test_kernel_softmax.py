@@ -186,7 +186,7 @@ def test_offsets_beyond_two_to_the_31_on_a_gpu(cols: int, tmp_path: Path) -> Non
     x = torch.zeros(rows, cols, device="cuda")
     (x[-8:],) = problem_on("cuda", 8, cols).inputs(1)
     expected = torch.softmax(x[-8:].double(), dim=1)
-    outcomes = build_versions(KERNEL, KERNEL.select_versions(("v3", "v4", "v5", "v6", "v7", "v8")), tmp_path)
+    outcomes = build_versions(KERNEL, KERNEL.select_versions(("v3", "v4", "v5", "v6", "v7", "v8", "v9")), tmp_path)
     for name, outcome in outcomes.items():
         assert outcome.artifact is not None, outcome.log
         y = torch.full_like(x, -1.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from fakes.fake_ncu import MESSAGES
 
 from ncu_assist.ncu.log import LogFollower, ProfiledLaunch, read_log
@@ -36,6 +37,14 @@ def test_a_warning_in_the_middle_of_a_launch(slow_launch_log: str) -> None:
     assert facts.unfinished == ()
     (slow,) = (one for one in facts.warnings if one.startswith("Launching the workload is taking more time"))
     assert slow.endswith("for more details.")
+
+
+@pytest.mark.parametrize("before", ["0%", "0%..", "0%....", "0%....50%", "0%....50%...", "0%....50%....100%"])
+def test_a_warning_anywhere_in_the_bar(before: str) -> None:
+    rest = "0%....50%....100% - 38 passes".removeprefix(before)
+    facts = read_log(f'==PROF== Profiling "a" - 0: {before}==WARNING== It takes long.\n{rest}\n')
+    assert facts.profiled == (ProfiledLaunch("a", 0, 100, 38),)
+    assert facts.warnings == ("It takes long.",)
 
 
 def test_several_warnings_in_the_middle_of_a_launch() -> None:

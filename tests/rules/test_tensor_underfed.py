@@ -102,9 +102,20 @@ def test_an_older_instruction_that_is_fed_asks_for_the_newer_one(busy: float, wo
 def test_what_bank_conflicts_cost_is_not_its_own() -> None:
     """flash_attention: v7 has two buffers for v6's one and is 1.06 times as fast, v8 no conflicts, 4.7 times v7."""
     for version in ("v6_mma_sync", "v7_two_stages"):
-        (stored,) = ARCHIVE.runs("flash_attention", version)
+        stored = next(one for one in ARCHIVE.runs("flash_attention", version) if one.run.source == "recorded")
         said = told_of(stored.run, combine_tables(stored.run, stored.by_launch(), "d128"))
         assert said is not None
         first, second, *_ = said.diagnosis.findings
         assert (first.finding.rule, second.finding.rule) == ("shared-bank-conflict", "tensor-underfed")
         assert second.finding.saved_ns < 0.3 * said.facts.duration_ns
+
+
+@pytest.mark.parametrize("missing", ["shared_wavefronts", "shared_wavefronts_excessive", "l1_data_pipe"])
+def test_where_conflicts_were_not_counted_none_are_left_out(missing: str) -> None:
+    conflicts = {"shared_wavefronts": 1e8, "shared_wavefronts_excessive": 8e7}
+    made = {key: value for key, value in conflicts.items() if key != missing}
+    known = tensor_underfed.find(gallery("tensor_straight_from_global", **conflicts))
+    unknown = tensor_underfed.find(gallery("tensor_straight_from_global", without=(missing,), **made))
+    assert known is not None
+    assert unknown is not None
+    assert known.saved_ns < unknown.saved_ns

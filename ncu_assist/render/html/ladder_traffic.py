@@ -21,8 +21,8 @@ NEEDED = Term(
     "over each input read once and each output written once; below 1x, some of the results are still in L2",
 )
 WORTH = (
-    "What fusion is worth: the bytes that a version saves over the first one that was counted, and the time that it "
-    "won."
+    "What fusion is worth at most: the bytes that a version saves over the first one that was counted, with caches as "
+    "ncu had them before each launch; and the time that it won."
 )
 BESIDE_OPERATIONS = (
     "The bytes that every version moves. Here operations set the least time, so that fewer bytes promise no speed-up "
@@ -51,7 +51,7 @@ def _columns(first: Rung) -> tuple[Column, ...]:
     name, whole = one_line(short_name(first.version)), one_line(first.version)
     fewer = f"the speed-up over {name} that fewer bytes bring at the same rate"
     worth = Term("worth", f"dram_bytes of {whole} / dram_bytes", fewer)
-    won = Term("won", f"median_ns of {whole} / median_ns", f"the speed-up over {name} in one bench")
+    won = Term("won", f"median_ns of {whole} / median_ns", f"the speed-up over {name}, medians of one bench")
     return (
         Column("version"),
         Column("launches", "right", "number"),
