@@ -1,5 +1,5 @@
 """Variants of layernorm_dropout_residual: a project with v10; with v10 that converts each x as soon as it is loaded, or
-all of them behind all loads; and with other blocks for rows of 4096 columns, more of which fit a multiprocessor.
+all of them behind all loads; and with smaller, larger and more blocks for rows of 4096 columns.
 
 usage: python benchmarks/layernorm_variants.py FOLDER       (from the project's root)
 
