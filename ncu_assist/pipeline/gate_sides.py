@@ -153,7 +153,7 @@ def _to_measure(project: Project, asked: GateRequest, sides: Sequence[StoredRun 
 
     Raises UsageProblem for a workload that the kernel does not have.
     """
-    baseline, candidate = sides
+    baseline = sides[0]
     if isinstance(baseline, Unmeasured) and baseline.needs_live and baseline.is_stale and not _is_exact(asked.against):
         return f"ncu-assist baseline clear {baseline.kernel}"  # its source is gone, so nothing can measure it again
     missing = [one for one in sides if isinstance(one, Unmeasured)]

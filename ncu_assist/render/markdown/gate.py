@@ -42,7 +42,10 @@ def _not_measured(gate: NotMeasured) -> str:
     for side in gate.missing:
         reason = escaped(why_unmeasured(side), MOST_SAID)
         lines.append(f"- **{UNMEASURED}** {escaped(f'{side.kernel}/{side.version}')}: {reason}")
-    lines += [f"- Try: {escaped(gate.next, MOST_SAID)}", *(f"- note: {paragraph(one, MOST_SAID)}" for one in gate.notes)]
+    lines += [
+        f"- Try: {escaped(gate.next, MOST_SAID)}",
+        *(f"- note: {paragraph(one, MOST_SAID)}" for one in gate.notes),
+    ]
     return "\n".join(lines) + "\n"
 
 
