@@ -11,7 +11,7 @@ from ncu_assist.ceilings import Floor
 from ncu_assist.diff import Diff
 from ncu_assist.drafts import StoredDraft
 from ncu_assist.drafts.records import Draft
-from ncu_assist.errors import StageFailed
+from ncu_assist.errors import EnvironmentProblem, StageFailed
 from ncu_assist.record import Source
 from ncu_assist.store import Damage, StoredRun
 from ncu_assist.store.findings import Judged
@@ -24,7 +24,8 @@ EVERY_DRAFT_REJECTED, UNPROVEN = 3, 4  # exit codes
 class VersionOutcome:
     """One version: its run, or why there is none. A run with a ``failure`` holds what was finished before it.
 
-    ``unserved`` are the workloads asked for that are not for this version.
+    ``unserved`` are the workloads asked for that are not for this version, ``unmeasured`` those that are, and that no
+    run of it holds where nothing can be measured.
     ``skipped`` says why a version without a run was not tried: no failure, what it needs is not installed.
     """
 
@@ -34,6 +35,7 @@ class VersionOutcome:
     failure_code: int = StageFailed.exit_code
     unserved: tuple[str, ...] = ()
     skipped: str = ""
+    unmeasured: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,9 @@ class Outcome:
 
     @property
     def exit_code(self) -> int:
-        """0, or the exit code of what failed, the highest of several."""
-        return max((v.failure_code for v in self.versions if v.failure), default=0)
+        """0, or the exit code of what failed or could not be measured here, the highest of several."""
+        unmeasured = [EnvironmentProblem.exit_code for v in self.versions if v.unmeasured]
+        return max([*unmeasured, *(v.failure_code for v in self.versions if v.failure)], default=0)
 
 
 @dataclass(frozen=True)
@@ -135,7 +138,8 @@ class BaselineInForce:
     """What ``@baseline`` means: the run that was set, or that of v0.
 
     ``run`` is None where none was set and v0 has no run either; ``missing`` says then why, and ``to_set`` is the
-    command that changes it.
+    command that changes it. Among those of other kernels it is also None where what was set is gone or damaged,
+    which ``exit_code`` tells.
     """
 
     kernel: str
@@ -145,6 +149,7 @@ class BaselineInForce:
     cleared: bool = False  # just now
     missing: str = ""
     to_set: str = ""
+    exit_code: int = 0
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,8 @@ def command(**given: Any) -> int:
     """Build, check, time and profile versions of KERNEL (all unless named), and archive a run of each.
 
     Where there is no GPU or no ncu, recorded runs answer, and say so. With --kernel, --version and a program after
-    --, profile that program instead. Exit code 5 when something failed, 6 when nothing could be measured or shown.
+    --, profile that program instead. Exit code 5 when something failed, 6 when a version could neither be measured
+    nor shown from a run of its source as it is; the others are shown.
     """
     asked = Asked(**given)
     if asked.quick and asked.section_set:

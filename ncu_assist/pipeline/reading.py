@@ -32,7 +32,11 @@ def named(project: Project, references: Sequence[str], kernel: str | None) -> li
     Raises UsageProblem for a reference that names nothing, DamagedData for what cannot be read whole.
     """
     context, store = Context(project, Path.cwd(), kernel), Store(project.reports)
-    found = [resolve(text, store, context) for text in references]
+    return opened(references, [resolve(text, store, context) for text in references], kernel)
+
+
+def opened(references: Sequence[str], found: Sequence[StoredRun | Path], kernel: str | None) -> list[StoredRun]:
+    """Return what references were resolved to as runs, the reports among them read; raises as ``named`` does."""
     paths = [one for one in found if isinstance(one, Path)]
     titles = [text for text, one in zip(references, found, strict=True) if isinstance(one, Path)]
     bare = iter(bare_reports(titles, paths, kernel) if paths else ())

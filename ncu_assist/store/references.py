@@ -26,13 +26,23 @@ _FILE = "a file"
 _KINDS = {stat.S_IFREG: _FILE, stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
 
 
+class VersionNotMeasured(UsageProblem):
+    """A version that has no run of its source as it is now; ``newest`` is the last run of it as it was, if any."""
+
+    def __init__(self, kernel: str, version: str, newest: StoredRun | None) -> None:
+        old = f"changed since it was measured; the old run is {newest.reference}" if newest else "not been measured"
+        super().__init__(f"{kernel}/{version} has {old}", f"ncu-assist profile {kernel} {version}")
+        self.kernel, self.version, self.newest = kernel, version, newest
+
+
 def resolve(text: str, store: Store, context: Context) -> StoredRun | Path:
     """Return what a reference means: a stored run, or the path of a report that exists.
 
     A version means its newest run of the source as it is now, a run measured on this machine before a recorded one;
     with ``@run`` (an id, the beginning of one, or ``last``) any run may be named. What names no run and is a file is
     the path of a report, whatever its ending. Raises UsageProblem, with the nearest names or the candidates, for a
-    reference that means nothing or more than one thing, DamagedData for a damaged run.
+    reference that means nothing or more than one thing, VersionNotMeasured for a version without such a run,
+    DamagedData for a damaged one.
     """
     if text.endswith(REPORT_ENDINGS):
         return existing_report(context.folder / text, text)
@@ -123,11 +133,7 @@ def _current(store: Store, context: Context, kernel: str, version: str) -> Store
         return found
     if not runs:
         _refuse_damaged(store, f"{kernel}/{version}/")
-        raise UsageProblem(f"{kernel}/{version} has not been measured", f"ncu-assist profile {kernel} {version}")
-    raise UsageProblem(
-        f"{kernel}/{version} has changed since it was measured; the old run is {runs[0].reference}",
-        f"ncu-assist profile {kernel} {version}",
-    )
+    raise VersionNotMeasured(kernel, version, next(iter(runs), None))
 
 
 def _one_run(store: Store, kernel: str, version: str, run_id: str) -> StoredRun:

@@ -46,12 +46,17 @@ class TestRecorded:
     def test_a_version_with_another_source_is_not_measured(self, run: Run, recorded: Path) -> None:
         path = recorded / "kernels" / "lightning_decode" / "v7_registers_128bit.cu"
         path.write_text(path.read_text() + "\nint more;\n")
-        answer = run("profile", "lightning_decode")
-        assert answer.code == 0
-        line = next(line for line in answer.out.splitlines() if line.startswith("v7_"))
-        assert "not measured" in line
-        status = {v["version"]: v["status"] for v in run("profile", "lightning_decode", "--json").json["versions"]}
-        assert status["v7_registers_128bit"] == "not measured"
+        for versions in ((), ("v6", "v7")):
+            answer = run("profile", "lightning_decode", *versions)
+            assert answer.code == 6
+            line = next(line for line in answer.out.splitlines() if line.startswith("v7_"))
+            assert "not measured" in line
+            assert "NOT MEASURED: v7_registers_128bit on b64_d96" in answer.err
+            assert "ncu-assist doctor" in answer.err
+        assert run("profile", "lightning_decode", "v6").code == 0
+        shown = run("profile", "lightning_decode", "--json")
+        status = {v["version"]: v["status"] for v in shown.json["versions"]}
+        assert (shown.code, shown.json["exit_code"], status["v7_registers_128bit"]) == (6, 6, "not measured")
         assert status["v6_coalesced_store"] == "measured"
 
     def test_nothing_that_was_asked_for_can_be_shown(self, run: Run, recorded: Path) -> None:

@@ -39,7 +39,7 @@ def _verdict(diff: Diff) -> dict[str, Any]:
 
 def _version(rung: Rung) -> dict[str, Any]:
     facts: dict[str, Any] = {"version": rung.version, "status": rung.status, "failure": rung.failure or None}
-    facts |= {"not_served": rung.unserved, "skipped": rung.skipped or None}
+    facts |= {"not_served": rung.unserved, "not_measured": rung.unmeasured, "skipped": rung.skipped or None}
     if rung.stored is None or rung.source is None:
         return {**facts, "workloads": []}
     named = run_facts(rung.stored.run, rung.stored.reference, rung.source)
