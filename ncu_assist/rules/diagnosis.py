@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.rules.base import Finding, Rule, Severity, severity
 from ncu_assist.rules.bounds import bounded_ns
 from ncu_assist.rules.facts import Facts
 from ncu_assist.rules.places import Place
 
 DONE, UNEXPLAINED = "at-", "unexplained"  # ids of rules that say that a kernel is done, or that none knows
-OF_A_CALL = ("launch-bound", "redundant-traffic")  # ids of rules on a call as a whole; the others are on one kernel
+# Ids of rules on a call as a whole, by sums and shares of its time; the others are on one kernel.
+OF_A_CALL = ("launch-bound", "redundant-traffic", "at-dram-roofline")
 TOO_FEW, COLLECT = "not enough counters for a diagnosis", "collect `--set full`"
 
 
@@ -110,9 +112,16 @@ def _is_done(one: Ranked) -> bool:
 
 def _answer(rule: Rule, facts: Facts) -> tuple[Finding | None, tuple[str, ...]]:
     """Return what a rule says of launches, and the keys for want of which it says nothing."""
-    absent = [(one, key) for one in facts.by_kernel for key in rule.NEEDS if one.get(key) is None]
+    absent = [(one, key) for one in facts.by_kernel for key in rule.NEEDS if _lacks(one, key)]
     missing = tuple(dict.fromkeys(key for one, key in absent if key not in one.combined.not_applicable))
     return (None if absent else rule.find(facts)), missing
+
+
+def _lacks(facts: Facts, key: str) -> bool:
+    """Tell whether the launches of a kernel lack a metric; what does not combine a rule asks of each shape."""
+    if facts.get(key) is not None:
+        return False
+    return ROWS[key].combine.how != "none" or any(one.get(key) is None for one in facts.by_shape)
 
 
 def _ranked(answers: Sequence[tuple[Facts, Finding]], facts: Facts) -> Ranked | None:

@@ -55,6 +55,16 @@ class Facts:
             return (self,)
         return tuple(replace(self, combined=one, algorithmic_bytes=None, flops=None) for one in parts)
 
+    @cached_property
+    def by_shape(self) -> tuple[Facts, ...]:
+        """Return the facts of the launches of one kernel, grid and block, in the order in which they ran."""
+        groups: dict[tuple[object, ...], list[int]] = {}
+        for place, one in enumerate(self.combined.launches):
+            groups.setdefault((one.signature, one.grid, one.block), []).append(place)
+        if len(groups) < 2:
+            return (self,)
+        return tuple(replace(self, combined=self.combined.of_places(own)) for own in groups.values())
+
     @property
     def duration_ns(self) -> float:
         return self.combined.duration_ns or 0.0

@@ -20,6 +20,8 @@ LEAST_STALL = 5.0  # percent of warp states
 OF_A_FINDING = 3  # of each further one
 # What the launches say already, or what stall shares say better.
 SAID = frozenset(("block_size", "grid_size", "barriers", "sm_count", "achieved_warps"))
+# What has no meaning over launches of several kernels.
+OF_A_LAUNCH = frozenset(("registers", "shared_memory", "theoretical_occupancy", "waves_per_sm"))
 LOWER_BOUNDS = {"bytes_in_flight": ", at least"}  # see rules.low_bytes_in_flight
 WARPS = "warps_"  # a key of it and a reason: warps that wait at each issue
 # What is asked of every kernel, the most telling first: traffic, room for warps, caches, accesses, instructions.
@@ -79,6 +81,7 @@ def _keys(combined: Combined, diagnosis: Diagnosis | None, bound: Bottleneck | N
         own = [key for key in one.finding.evidence if key not in SAID and not key.startswith(WARPS)]
         yield from own[:OF_A_FINDING]
     said = {"memory_throughput"} if bound and bound.name in RESOURCES else set()  # the share of what binds is the same
+    said |= OF_A_LAUNCH if len(combined.launches) > 1 else set()
     yield from (key for key in ALWAYS if key not in said)
 
 
