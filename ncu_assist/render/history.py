@@ -44,6 +44,12 @@ class Cell:
     floor: Floor | None = None  # the least time that the workload can take on the GPU of the run
 
     @property
+    def bound_launch(self) -> int | None:
+        """The launch that the bottleneck is of where launches are of different kernels: the longest."""
+        combined = self.combined
+        return combined.longest.launches[0].index if combined and combined.is_of_kernels else None
+
+    @property
     def facts(self) -> WorkloadFacts | None:
         """What its run says of the workload."""
         return self.stored.run.workload(self.workload) if self.stored and self.workload else None
@@ -273,7 +279,7 @@ def _cell(standing: Standing, before: str | None, counters: _Counters) -> Cell:
         check=next((check for check in stored.run.checks if check.workload == workload), None),
         timing=stored.run.timing(workload) if workload else None,
         duration_ns=combined.duration_ns,
-        bottleneck=bottleneck(combined.values),
+        bottleneck=bottleneck((combined.longest if combined.is_of_kernels else combined).values),
         verdict=standing.verdict,
         combined=combined,
         judged=standing.judged,

@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePath
 
 from ncu_assist.diff import Diff, Side
-from ncu_assist.frame import Coverage
+from ncu_assist.frame import Combined, Coverage
+from ncu_assist.ncu.catalogue.rows import ROWS
+from ncu_assist.quantity import quantity
 from ncu_assist.record import Run, Source
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.facts import WorkloadRow
+from ncu_assist.render.facts import Shown, WorkloadRow
 from ncu_assist.store.naming import short_name
 from ncu_assist.verdict import REASONS, Verdict
 
@@ -18,6 +20,7 @@ from ncu_assist.verdict import REASONS, Verdict
 FOREIGN = "ncu-assist bench KERNEL V1 V2"
 WORDS = ("faster", "same", "slower", "unclear", "not comparable")
 LINE = 80  # letters, of a terminal
+NAME = 40  # letters of a kernel in a sentence
 UNCUT = 10_000  # for a page, where a sentence wraps
 
 
@@ -58,6 +61,27 @@ def _on_pairs(diff: Diff) -> str:
 def of_launches(coverage: Coverage | None) -> str:
     """Return of how many launches a value is, e.g. ``2 of 4 launches``; empty where it is of all."""
     return f"{coverage.known} of {coverage.launches} launches" if coverage else ""
+
+
+def impossible_lines(combined: Combined, keys: Sequence[str]) -> list[str]:
+    """Return a remark on each value that no hardware can have, so that it is shown and nobody takes it for evidence."""
+    values = [(ROWS[key], combined.impossible[key]) for key in keys if key in combined.impossible]
+    return [
+        f"{row.label}: the report says {quantity(value, row.unit)}, which no hardware can have: counters of different "
+        "passes"
+        for row, value in values
+    ]
+
+
+def of_longest(shown: Shown) -> str:
+    """Return what ratios are of where launches are of different kernels: the longest; empty where they are of all."""
+    if shown.counted is shown:
+        return ""
+    whole, alone = shown.combined, shown.counted.combined
+    time = alone.duration_ns
+    share = f", {100 * time / whole.duration_ns:.0f} % of the time" if time and whole.duration_ns else ""
+    launch = alone.launches[0]
+    return f"launch {launch.index} alone, {one_line(launch.kernel, NAME)}: the longest of {len(whole.launches)}{share}"
 
 
 def names(diff: Diff) -> tuple[str, str]:

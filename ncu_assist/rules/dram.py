@@ -51,7 +51,9 @@ def asked_bytes(facts: Facts) -> tuple[float, float]:
 
 
 def counted_share(facts: Facts) -> float:
-    """Return the share of DRAM's peak that it moved while the kernel ran, 0 to 1."""
+    """Return the share of DRAM's peak that it moved while the kernel ran, 0 to 1; of several of their time."""
+    if len(facts.by_kernel) > 1:
+        return sum(one.duration_ns * counted_share(one) for one in facts.by_kernel) / facts.duration_ns
     return facts.value("dram_throughput") / 100.0
 
 
@@ -86,6 +88,8 @@ def _still_in_l2(facts: Facts) -> float:
     What the work needs only says so where DRAM saw less than half of the stores: then some may have gone to the same
     address again. Else they went to addresses of their own, and a kernel that reads too much wrote them all the same.
     """
+    if len(facts.by_kernel) > 1:
+        return sum(map(_still_in_l2, facts.by_kernel))
     written = facts.value("dram_bytes_write")
     stored = SECTOR_BYTES * facts.value("global_store_requests") * facts.value("sectors_per_request_store_ideal")
     most = len(facts.combined.launches) * ((facts.device.l2_bytes if facts.device else None) or 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from ncu_assist.ceilings import Ceilings, ChipFacts, bytes_in_flight, chip_facts
 from ncu_assist.diff.resources import PARTS, SM_PARTS, Resource
@@ -42,6 +43,27 @@ class Facts:
         """Return the facts of some of the launches, by index; without any the facts as they are."""
         chosen = [one for one in self.combined.launches if one.index in launches]
         return replace(self, combined=self.combined.only(chosen)) if chosen else self
+
+    @cached_property
+    def by_kernel(self) -> tuple[Facts, ...]:
+        """Return the facts of each kernel, the longest first; itself where there is one.
+
+        Bytes and operations of the workload are those of the call, and of none of several kernels.
+        """
+        parts = self.combined.by_kernel
+        if len(parts) < 2:
+            return (self,)
+        return tuple(replace(self, combined=one, algorithmic_bytes=None, flops=None) for one in parts)
+
+    @cached_property
+    def by_shape(self) -> tuple[Facts, ...]:
+        """Return the facts of the launches of one kernel, grid and block, in the order in which they ran."""
+        groups: dict[tuple[object, ...], list[int]] = {}
+        for place, one in enumerate(self.combined.launches):
+            groups.setdefault((one.signature, one.grid, one.block), []).append(place)
+        if len(groups) < 2:
+            return (self,)
+        return tuple(replace(self, combined=self.combined.of_places(own)) for own in groups.values())
 
     @property
     def duration_ns(self) -> float:

@@ -95,6 +95,7 @@ def _cell(cell: Cell) -> dict[str, Any]:
         "clocks_mhz": verdict.clocks_mhz if verdict else None,
         "bottleneck": cell.bottleneck.name if cell.bottleneck else None,
         "percent": cell.bottleneck.percent if cell.bottleneck else None,
+        "bottleneck_launch": cell.bound_launch,
     }
 
 

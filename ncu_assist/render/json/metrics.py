@@ -77,7 +77,9 @@ def _row(row: Row, chip: str | None) -> dict[str, Any]:
         "meaning": row.meaning,
         "better": row.better,
         "exact": row.exact,
-        "combine": row.combine,
+        "combine": row.combine.how,
+        "weights": list(row.combine.weights),
+        "over_kernels": row.combine.over_kernels,
         "noise": {"chip": NOISE_CHIP, **noise},
     }
     return {**facts, **(_of_metric(row, chip) if isinstance(row, Metric) else _of_derived(row))}
