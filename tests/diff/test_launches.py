@@ -28,10 +28,10 @@ def foreign(root: Path, version: str, launches: list[Launch], *metrics: dict[str
     return save_run(Store(root / "reports"), run, metrics_frame(*(metrics or [{}] * len(launches))))
 
 
-def program(*times: tuple[str, float | None]) -> list[Launch]:
+def program(*times: tuple[str, float | None], ranges: tuple[str, ...] = ()) -> list[Launch]:
     """Make the launches of a foreign program, each a kernel and its time."""
     return [
-        launch(i, kernel, None, ranges=(), duration_ns=ns)  # type: ignore[arg-type]
+        launch(i, kernel, None, ranges=ranges, duration_ns=ns)  # type: ignore[arg-type]
         for i, (kernel, ns) in enumerate(times)
     ]
 
@@ -59,12 +59,12 @@ def test_several_launches_compare_as_sums_and_time_weighted_means(tmp_path: Path
     before = foreign(
         tmp_path,
         "before",
-        program(("k", 1e6), ("a", 3e6), ("b", 1e6)),
+        program(("k", 1e6), ("a", 3e6), ("b", 1e6), ranges=("step",)),
         {},
         {SM: 20.0, READ: 100.0, "gpu__time_duration.sum": 3e6},
         {SM: 60.0, READ: 300.0, "gpu__time_duration.sum": 1e6},
     )
-    found = diff_runs(before, foreign(tmp_path, "after", program(("k", 1e6), ("fused", 2e6))))
+    found = diff_runs(before, foreign(tmp_path, "after", program(("k", 1e6), ("fused", 2e6), ranges=("step",))))
     first = found.launches[0]
     assert (first.pairing, first.pair.confidence, first.baseline_ns, first.kernel) == ("sum", "order", 4e6, "fused")
     values = {change.metric: change.baseline for change in first.changes}

@@ -11,6 +11,8 @@ from factories import DEVICE, launch, make_run, metrics_frame, save_run
 from ncu_assist.diff import Change, Diff, DiffOptions, diff_runs
 from ncu_assist.errors import UsageProblem
 from ncu_assist.record import ROUNDED
+from ncu_assist.render.json import diff_json
+from ncu_assist.render.terminal import Style, diff_text
 from ncu_assist.store import Store, StoredRun
 
 SM = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
@@ -77,9 +79,9 @@ def test_the_repeats_of_one_kernel_are_the_answer(tmp_path: Path) -> None:
 
 
 def test_all_launches_count_where_all_are_paired(tmp_path: Path) -> None:
-    before = foreign(tmp_path, "before", ("a", 1e5, {}), ("x", 2e5, {}), ("y", 2e5, {}))
-    found = diff_runs(before, foreign(tmp_path, "after", ("a", 1e5, {}), ("xy", 1e5, {})))
-    assert (found.baseline.compared, found.candidate.compared) == (3, 2)
+    before = foreign(tmp_path, "before", ("a", 1e5, {}), ("naive", 4e5, {}))
+    found = diff_runs(before, foreign(tmp_path, "after", ("a", 1e5, {}), ("quick", 1e5, {})))
+    assert (found.baseline.compared, found.candidate.compared) == (2, 2)
     assert changes(found)["duration"].baseline == 5e5
     assert found.verdict.likely == "faster"
 
@@ -101,13 +103,32 @@ def test_programs_without_a_launch_in_common_are_not_compared(tmp_path: Path) ->
     assert (found.verdict.likely, found.verdict.speedup) == (None, None)
     assert (found.launches, found.changes, found.flags) == ((), (), ())
     assert [one.kernel for one in (*found.only_baseline, *found.only_candidate)] == list("abcd")
-    fused = diff_runs(before, foreign(tmp_path, "fused", ("ab", 1e4, {})))
+    fused = diff_runs(before, foreign(tmp_path, "fused", ("z", 1e4, {})))
     assert fused.verdict.reason == "no-common-launch"
 
 
 def test_reports_of_one_kernel_each_compare_whatever_it_is_called(tmp_path: Path) -> None:
     found = diff_runs(foreign(tmp_path, "one", ("a", 1e5, {})), foreign(tmp_path, "two", ("b", 1e4, {})))
     assert (found.verdict.likely, found.launches[0].pairing) == ("faster", "order")
+    often = foreign(tmp_path, "often", ("b", 2.0e5, {}), ("b", 1.9e5, {}), ("b", 2.1e5, {}))
+    thrice = diff_runs(foreign(tmp_path, "once", ("a", 1e5, {})), often)
+    assert (thrice.verdict.speedup, thrice.launches[0].pair.repeats) == (pytest.approx(0.5), True)  # one launch each
+
+
+def test_a_verdict_is_over_paired_launches_only(tmp_path: Path) -> None:
+    """Between launches that pair, one launch against three of other kernels is no chain and its fusion."""
+    before = foreign(tmp_path, "before", ("a", 1e5, {}), ("whole", 1e5, {}), ("b", 1e5, {}))
+    parts = ("head", 3e5, {}), ("middle", 2e5, {}), ("tail", 1e5, {})
+    found = diff_runs(before, foreign(tmp_path, "after", ("a", 1e5, {}), *parts, ("b", 1e5, {})))
+    assert (found.baseline.compared, found.candidate.compared, found.verdict.speedup) == (2, 2, 1.0)
+    assert [one.kernel for one in found.only_candidate] == ["head", "middle", "tail"]
+    (alone,) = [line for line in diff_text(found, Style()).splitlines() if line.startswith("only in after")]
+    assert alone == "only in after (3 launches, 600 µs): head 300 µs, middle 200 µs, tail 100 µs"
+    assert [(one["kernel"], one["duration_ns"]) for one in diff_json(found)["unpaired"]["candidate"]] == [
+        ("head", 3e5),
+        ("middle", 2e5),
+        ("tail", 1e5),
+    ]
 
 
 def test_runs_that_cannot_be_compared_keep_their_values(tmp_path: Path) -> None:

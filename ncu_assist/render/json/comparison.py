@@ -105,7 +105,13 @@ def _launch(launch: LaunchDiff) -> dict[str, Any]:
 
 def _named(launches: tuple[Launch, ...]) -> list[dict[str, Any]]:
     return [
-        {"launch": one.index, "kernel": one.kernel, "grid": list(one.grid), "block": list(one.block)}
+        {
+            "launch": one.index,
+            "kernel": one.kernel,
+            "grid": list(one.grid),
+            "block": list(one.block),
+            "duration_ns": one.duration_ns,
+        }
         for one in launches
     ]
 
