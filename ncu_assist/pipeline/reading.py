@@ -21,7 +21,7 @@ from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.choosing import Context, unknown
 from ncu_assist.store.matching import recorded_runs_matching, same_source
-from ncu_assist.store.references import resolve
+from ncu_assist.store.references import resolve, resolve_all
 
 Pair = tuple[StoredRun, StoredRun]
 
@@ -32,7 +32,7 @@ def named(project: Project, references: Sequence[str], kernel: str | None) -> li
     Raises UsageProblem for a reference that names nothing, DamagedData for what cannot be read whole.
     """
     context, store = Context(project, Path.cwd(), kernel), Store(project.reports)
-    found = [resolve(text, store, context) for text in references]
+    found = resolve_all(references, store, context)
     paths = [one for one in found if isinstance(one, Path)]
     titles = [text for text, one in zip(references, found, strict=True) if isinstance(one, Path)]
     bare = iter(bare_reports(titles, paths, kernel) if paths else ())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import shlex
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ncu_assist.errors import DamagedData, UsageProblem, did_you_mean
@@ -42,6 +42,20 @@ def resolve(text: str, store: Store, context: Context) -> StoredRun | Path:
         if _kind(context.folder / text) == _FILE:
             return context.folder / text
         raise
+
+
+def resolve_all(texts: Sequence[str], store: Store, context: Context) -> list[StoredRun | Path]:
+    """Return what several references mean, each as ``resolve`` does.
+
+    Raises UsageProblem also where --kernel was given and all are reports: it names the kernel of a bare version, and
+    whoever expects it to choose among the launches of a report must not get all of them.
+    """
+    found = [resolve(text, store, context) for text in texts]
+    if context.kernel is not None and all(isinstance(one, Path) for one in found):
+        named, are = " and ".join(texts), "is a report" if len(texts) == 1 else "are reports"
+        message = f"--kernel is for a bare version such as v2, and {named} {are}: no launches are chosen by it"
+        raise UsageProblem(message, "leave out --kernel")
+    return found
 
 
 def _stored(text: str, store: Store, context: Context) -> StoredRun:
