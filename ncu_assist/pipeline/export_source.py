@@ -108,7 +108,7 @@ class ExportSource:
 
 @contextmanager
 def opened_source(project: Project, reference: str, kernel: str | None) -> Iterator[ExportSource]:
-    """Give what a reference names, for the length of the with block. Raises as ``store.references.resolve_all`` does."""
+    """Give what a reference names, for the length of the with block. Raises as ``references.resolve_all`` does."""
     (found,) = resolve_all((reference,), Store(project.reports), Context(project, Path.cwd(), kernel))
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as name:
         folder = Path(name)

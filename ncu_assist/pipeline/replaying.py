@@ -71,7 +71,7 @@ def _row(store: Store, kernel: Kernel, version: Version, workloads: set[str]) ->
     """Return the run that shows a version; without one, why: damage that stands in its place, or nothing measured."""
     stored = newest_matching(store, kernel.name, version)
     if stored is None or not workloads & {w.name for w in stored.run.workloads}:
-        found = [d for d in store.damaged() if d.path.startswith(f"{kernel.name}/{version.name}/")]
+        found = [d for d in store.damaged() if d.concerns(f"{kernel.name}/{version.name}/")]
         words = f"{found[0].path} is damaged: {found[0].problem}" if found else ""
         skipped = "" if words else why_skipped(version)
         return VersionOutcome(version.name, None, words, DamagedData.exit_code, skipped=skipped)

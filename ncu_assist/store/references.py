@@ -13,7 +13,7 @@ from ncu_assist.spec import source_sha256
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store.archive import Store
 from ncu_assist.store.baselines import get_baseline
-from ncu_assist.store.choosing import Context, choose_kernel, sources_of, unknown, versions_of
+from ncu_assist.store.choosing import Context, choose_kernel, refuse_unreadable, sources_of, unknown, versions_of
 from ncu_assist.store.machine import machine_hash, shown_source
 from ncu_assist.store.matching import best_run, live_first, newest_matching
 from ncu_assist.store.naming import is_called, with_short_names
@@ -79,6 +79,7 @@ def full_name(store: Store, context: Context, kernel: str, version: str) -> str:
     known = versions_of(store, context, kernel)
     found = [name for name in known if name == version] or [name for name in known if is_called(name, version)]
     if not found:
+        refuse_unreadable(store, kernel, version)
         raise unknown(f"{kernel} has no version '{version}'", version, with_short_names(known))
     return found[0]
 
@@ -162,7 +163,7 @@ def _one_run(store: Store, kernel: str, version: str, run_id: str) -> StoredRun:
 
 def _refuse_damaged(store: Store, path: str) -> None:
     for damage in store.damaged():
-        if damage.path.startswith(path):
+        if damage.concerns(path):
             raise DamagedData(f"{damage.path} is damaged: {damage.problem}", "ncu-assist verify")
 
 
@@ -172,6 +173,7 @@ def _last(store: Store, context: Context, kernel: str) -> StoredRun:
         source = shown_source(stored.run, machine_hash())
         if source != "recorded" or now.get(stored.run.version, stored.run.source_sha256) == stored.run.source_sha256:
             return stored
+    _refuse_damaged(store, f"{kernel}/")
     raise UsageProblem(f"{kernel} has not been measured", f"ncu-assist profile {kernel}")
 
 

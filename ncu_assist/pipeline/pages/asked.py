@@ -23,7 +23,10 @@ from ncu_assist.store.references import REPORT_ENDINGS
 
 NEAR = 0.8  # how alike a word must be to a kernel's name to be that, misspelt
 
-ALL_ALONE, ALL_ALONE_HINT = "--all writes all pages, each to its place", "leave out what to report, --kernel and --output"
+ALL_ALONE, ALL_ALONE_HINT = (
+    "--all writes all pages, each to its place",
+    "leave out what to report, --kernel and --output",
+)
 
 
 @dataclass(frozen=True)
