@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,8 @@ from ncu_assist.render.escape import plain
 
 if TYPE_CHECKING:
     from rich.status import Status
+
+    from ncu_assist.store import Damage
 
 QUIET_TERMINAL_STEP_S = 10.0  # without a terminal, a live line would be noise: one line in ten seconds at most
 
@@ -47,6 +49,12 @@ class Progress:
         elif time.monotonic() - self._last > QUIET_TERMINAL_STEP_S:
             self._last = time.monotonic()
             self.note(text)
+
+
+def note_damages(damages: Iterable[Damage]) -> None:
+    """Write to stderr what of the archive was left out of a result, and how to look at all of it."""
+    for damage in damages:
+        click.echo(plain(f"left out: reports/{damage.path}: {damage.problem}; try: ncu-assist verify"), err=True)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ncu_assist.cli import options
-from ncu_assist.cli.console import write, write_json
+from ncu_assist.cli.console import note_damages, write, write_json
 
 
 @click.command("history")
@@ -25,9 +25,12 @@ def command(kernel: str | None, workload: str | None, text_format: str, as_json:
     Without KERNEL it is the folder you stand in, else the only kernel with runs, else the one profiled last.
     """
     from ncu_assist.pipeline.history import history
+    from ncu_assist.pipeline.reading import left_out
 
     options.check_format(as_json, text_format)
-    found = history(options.current_project(), kernel, workload)
+    project = options.current_project()
+    found = history(project, kernel, workload)
+    note_damages(left_out(project, f"{found.kernel}/"))
     if as_json:
         from ncu_assist.render.json.history import history_json
 

@@ -14,19 +14,22 @@ from ncu_assist.errors import DamagedData
 def command(as_json: bool) -> int:
     """Read every file of the archive and hold it against the hashes, counts and schema of its run.
 
-    Drafts too. Exit code 7 when anything is damaged; each damaged run or draft is named.
+    Drafts and baselines too. Exit code 7 when anything is damaged or cannot be read; each such run, draft or folder is
+    named.
     """
     from ncu_assist.drafts import DraftArchive
     from ncu_assist.render.json import verify_json
     from ncu_assist.render.terminal import verify_text
     from ncu_assist.store import Store
+    from ncu_assist.store.baselines import baseline_damages
 
     reports = options.current_project().reports
     store = Store(reports)
     with progress() as reporter:
         reporter.status("reading the archive")
         archive = DraftArchive(reports)
-        damages, counts = [*store.verify(), *archive.verify()], (len(store.runs()), len(archive.drafts()))
+        damages = list(dict.fromkeys([*store.verify(), *baseline_damages(store), *archive.verify()]))
+        counts = (len(store.runs()), len(archive.drafts()))
     if as_json:
         write_json(verify_json(damages, *counts))
     else:

@@ -12,8 +12,9 @@ import msgspec
 from ncu_assist.drafts.records import SCHEMA, Draft
 from ncu_assist.errors import DamagedData
 from ncu_assist.record import FileFact, content_digest
+from ncu_assist.store.folders import foreign_files, unreadable
 from ncu_assist.store.naming import DRAFTS
-from ncu_assist.store.reading import file_problem
+from ncu_assist.store.reading import file_problem, record_of
 
 DRAFT_JSON = "draft.json"
 HINT = "ncu-assist verify"
@@ -54,7 +55,7 @@ class StoredDraft:
         try:
             data = (self.folder / name).read_bytes()
         except OSError as error:
-            return f"cannot be read ({error.strerror})"
+            return unreadable(error)
         same = hashlib.sha256(data).hexdigest() == self.files[name].sha256
         return "" if same else "was changed after it was written (its hash differs)"
 
@@ -76,13 +77,7 @@ def open_draft(folder: Path) -> StoredDraft:
 
     Sizes of its files are compared, hashes only when a file is read.
     """
-    path = folder / DRAFT_JSON
-    if path.is_symlink() or not path.is_file():
-        raise DamagedData(f"{DRAFT_JSON} is missing", HINT)
-    try:
-        record = _decoded(path.read_bytes())
-    except OSError as error:
-        raise DamagedData(f"{DRAFT_JSON} cannot be read ({error.strerror})", HINT) from error
+    record = _decoded(record_of(folder, DRAFT_JSON))
     if (record.draft.kernel, DRAFTS, record.draft.id) != folder.parts[-3:]:
         raise DamagedData(f"{DRAFT_JSON} belongs to {record.draft.kernel}/{DRAFTS}/{record.draft.id}", HINT)
     for name, fact in record.files.items():
@@ -96,10 +91,7 @@ def problems_of(folder: Path, deep: bool) -> Iterator[str]:
     try:
         stored = open_draft(folder)
         known = {DRAFT_JSON, *stored.files}
-        for path in sorted(folder.rglob("*")):
-            name = path.relative_to(folder).as_posix()
-            if name not in known and (path.is_symlink() or not path.is_dir()):
-                yield f"{name} is not a file of this draft"
+        yield from foreign_files(folder, known, "draft")
         for name in stored.files if deep else ():
             stored.read(name)
     except DamagedData as error:

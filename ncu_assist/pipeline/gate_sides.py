@@ -202,8 +202,11 @@ def _refuse_damaged_successor(store: Store, text: str, stored: StoredRun) -> Non
         return
     place = f"{stored.run.kernel}/{stored.run.version}/" if version else f"{stored.run.kernel}/"
     for damage in store.damaged():
-        if damage.path.startswith(place) and damage.path.rpartition("/")[2] > stored.run.run_id:
-            message = f"{damage.path} is damaged, and newer than {stored.reference}: {damage.problem}"
+        folder, _, run_id = damage.path.rpartition("/")
+        is_run = folder.count("/") == 1
+        if damage.concerns(place) and (not is_run or run_id > stored.run.run_id):
+            newer = "and newer" if is_run else "and what it holds may be newer"
+            message = f"{damage.path} is damaged, {newer} than {stored.reference}: {damage.problem}"
             raise DamagedData(message, "ncu-assist verify")
 
 

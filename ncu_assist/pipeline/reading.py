@@ -18,10 +18,10 @@ from ncu_assist.pipeline.repeated_runs import learned_noise
 from ncu_assist.project import Project
 from ncu_assist.spec import Version, why_skipped
 from ncu_assist.spec_file import kernel_names, load_kernel
-from ncu_assist.store import Store, StoredRun
-from ncu_assist.store.choosing import Context, unknown
+from ncu_assist.store import Damage, Store, StoredRun
+from ncu_assist.store.choosing import Context, refuse_unreadable, unknown
 from ncu_assist.store.matching import recorded_runs_matching, same_source
-from ncu_assist.store.references import resolve
+from ncu_assist.store.references import resolve, resolve_all
 
 Pair = tuple[StoredRun, StoredRun]
 
@@ -32,7 +32,7 @@ def named(project: Project, references: Sequence[str], kernel: str | None) -> li
     Raises UsageProblem for a reference that names nothing, DamagedData for what cannot be read whole.
     """
     context, store = Context(project, Path.cwd(), kernel), Store(project.reports)
-    return opened(references, [resolve(text, store, context) for text in references], kernel)
+    return opened(references, resolve_all(references, store, context), kernel)
 
 
 def opened(references: Sequence[str], found: Sequence[StoredRun | Path], kernel: str | None) -> list[StoredRun]:
@@ -89,12 +89,30 @@ def _check_two(project: Project, references: tuple[str, str], kernel: str | None
         raise UsageProblem("diff needs two reports or runs, and nothing has been measured here", command)
 
 
+def left_out(project: Project, place: str = "") -> tuple[Damage, ...]:
+    """Return what of the archive cannot be read at or above a place such as ``add_one/``, of all of it by default."""
+    return tuple(damage for damage in Store(project.reports).damaged() if damage.concerns(place))
+
+
+def beside(project: Project, reference: str, stored: StoredRun) -> tuple[Damage, ...]:
+    """Return what cannot be read where a reference looked for a run, and might have found another than ``stored``.
+
+    Nothing for a report, and for a reference that names one run by its id.
+    """
+    version, at, which = reference.rpartition("/")[2].partition("@")
+    if not stored.run.run_id or (version and at and which != "last"):
+        return ()
+    run = stored.run
+    return left_out(project, f"{run.kernel}/{run.version}/" if version else f"{run.kernel}/")
+
+
 def listing(project: Project, kernel: str | None) -> tuple[KernelListing, ...]:
     """Return all kernels, or the one named, with the run of each version; raises UsageProblem for a wrong name."""
     store = Store(project.reports)
     own = kernel_names(project)
     names = sorted({*own, *store.kernels()})
     if kernel is not None and kernel not in names:
+        refuse_unreadable(store, kernel, None)
         raise unknown(f"there is no kernel '{kernel}'", kernel, names)
     chosen = [kernel] if kernel is not None else names
     if kernel in own:

@@ -75,7 +75,7 @@ def _row(store: Store, kernel: Kernel, version: Version, workloads: tuple[Worklo
     row = VersionOutcome(version.name, None, unserved=not_for_it)
     stored = _shown(store, kernel, version, set(served)) if served else None
     if stored is None:
-        found = [d for d in store.damaged() if d.path.startswith(f"{kernel.name}/{version.name}/")]
+        found = [d for d in store.damaged() if d.concerns(f"{kernel.name}/{version.name}/")]
         if found:
             words = f"{found[0].path} is damaged: {found[0].problem}"
             return replace(row, failure=words, failure_code=DamagedData.exit_code)

@@ -11,6 +11,7 @@ import msgspec
 
 from ncu_assist.errors import DamagedData, EnvironmentProblem
 from ncu_assist.store.archive import Store
+from ncu_assist.store.folders import Damage, kernel_folders
 from ncu_assist.store.naming import is_folder_name
 from ncu_assist.store.reading import StoredRun
 
@@ -50,16 +51,28 @@ def set_baseline(store: Store, stored: StoredRun) -> None:
 def get_baseline(store: Store, kernel: str) -> Baseline | None:
     """Return the baseline that was set; None when none was. Raises DamagedData for a file that is not one."""
     path = _path(store, kernel)
-    if not path.is_file():
-        return None
     hint = f"ncu-assist baseline clear {kernel}"
     try:
         baseline = msgspec.json.decode(path.read_bytes(), type=Baseline)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
     except (msgspec.DecodeError, UnicodeDecodeError, OSError) as error:
         raise DamagedData(f"{kernel}/{FILE} cannot be read: {error}", hint) from error
     if baseline.schema != SCHEMA or not is_folder_name(baseline.version):
         raise DamagedData(f"{kernel}/{FILE} names no version", hint)
     return baseline
+
+
+def baseline_damages(store: Store) -> list[Damage]:
+    """Return the baselines that were set and cannot be read."""
+    found = []
+    for folder in kernel_folders(store.reports):
+        if isinstance(folder, Path):
+            try:
+                get_baseline(store, folder.name)
+            except DamagedData as error:
+                found.append(Damage(f"{folder.name}/{FILE}", error.message.removeprefix(f"{folder.name}/{FILE} ")))
+    return found
 
 
 def clear_baseline(store: Store, kernel: str) -> bool:

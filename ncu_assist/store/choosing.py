@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ncu_assist.errors import UsageProblem, did_you_mean
+from ncu_assist.errors import DamagedData, UsageProblem, did_you_mean
 from ncu_assist.project import Project
 from ncu_assist.spec import Version, discover_versions
 from ncu_assist.spec_file import kernel_names
 from ncu_assist.store.archive import Store
+from ncu_assist.store.folders import ROOT
 from ncu_assist.store.matching import live_first
 from ncu_assist.store.naming import is_called, is_folder_name, with_short_names
 
@@ -34,12 +35,14 @@ def choose_kernel(store: Store, context: Context, named: str | None, version: st
     kernel = named or context.kernel or _kernel_of_folder(context, known)
     if kernel is not None:
         if kernel not in known:
+            refuse_unreadable(store, kernel, version)
             raise unknown(f"there is no kernel '{kernel}'", kernel, known)
         return kernel
     candidates = [k for k in known if _has(store, context, k, version)]
     if len(candidates) == 1:
         return candidates[0]
     if not candidates:
+        refuse_unreadable(store, None, version)
         raise _nothing(store, context, known, version)
     last = _profiled_last(store)
     if last not in candidates:
@@ -47,6 +50,15 @@ def choose_kernel(store: Store, context: Context, named: str | None, version: st
         command = f"ncu-assist show {candidates[0]}/{version or '@last'}"
         raise UsageProblem(f"'{version or 'that'}' may mean several: {listed}; name the kernel too", command)
     return str(last)
+
+
+def refuse_unreadable(store: Store, kernel: str | None, version: str | None) -> None:
+    """Raise DamagedData where what was asked for may lie in a folder of the archive that cannot be looked into."""
+    for damage in store.unreadable():
+        own = damage.path.split("/")
+        is_meant = kernel in (None, own[0]) and (len(own) == 1 or version is None or is_called(own[1], version))
+        if damage.path == ROOT or is_meant:
+            raise DamagedData(f"reports/{damage.path} is damaged: {damage.problem}", "ncu-assist verify")
 
 
 def unknown(message: str, name: str, known: Iterable[str]) -> UsageProblem:
@@ -73,7 +85,10 @@ def versions_of(store: Store, context: Context, kernel: str) -> tuple[str, ...]:
 def _has(store: Store, context: Context, kernel: str, version: str | None) -> bool:
     if version is None:
         return kernel in store.kernels()
-    return any(is_called(name, version) for name in versions_of(store, context, kernel))
+    try:
+        return any(is_called(name, version) for name in versions_of(store, context, kernel))
+    except UsageProblem:  # another kernel's folder is wrong: who means that one names it, and is told
+        return any(is_called(name, version) for name in store.versions(kernel))
 
 
 def _kernel_of_folder(context: Context, known: tuple[str, ...]) -> str | None:

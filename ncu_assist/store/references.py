@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import shlex
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ncu_assist.errors import DamagedData, UsageProblem, did_you_mean
@@ -13,7 +13,7 @@ from ncu_assist.spec import source_sha256
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store.archive import Store
 from ncu_assist.store.baselines import get_baseline
-from ncu_assist.store.choosing import Context, choose_kernel, sources_of, unknown, versions_of
+from ncu_assist.store.choosing import Context, choose_kernel, refuse_unreadable, sources_of, unknown, versions_of
 from ncu_assist.store.machine import machine_hash, shown_source
 from ncu_assist.store.matching import best_run, live_first, newest_matching
 from ncu_assist.store.naming import is_called, with_short_names
@@ -54,6 +54,20 @@ def resolve(text: str, store: Store, context: Context) -> StoredRun | Path:
         raise
 
 
+def resolve_all(texts: Sequence[str], store: Store, context: Context) -> list[StoredRun | Path]:
+    """Return what several references mean, each as ``resolve`` does.
+
+    Raises UsageProblem also where --kernel was given and all are reports: it names the kernel of a bare version, and
+    whoever expects it to choose among the launches of a report must not get all of them.
+    """
+    found = [resolve(text, store, context) for text in texts]
+    if context.kernel is not None and all(isinstance(one, Path) for one in found):
+        named, are = " and ".join(texts), "is a report" if len(texts) == 1 else "are reports"
+        message = f"--kernel is for a bare version such as v2, and {named} {are}: no launches are chosen by it"
+        raise UsageProblem(message, "leave out --kernel")
+    return found
+
+
 def _stored(text: str, store: Store, context: Context) -> StoredRun:
     before, at, after = text.partition("@")
     kernel, slash, version = before.rpartition("/")
@@ -75,6 +89,7 @@ def full_name(store: Store, context: Context, kernel: str, version: str) -> str:
     known = versions_of(store, context, kernel)
     found = [name for name in known if name == version] or [name for name in known if is_called(name, version)]
     if not found:
+        refuse_unreadable(store, kernel, version)
         raise unknown(f"{kernel} has no version '{version}'", version, with_short_names(known))
     return found[0]
 
@@ -154,7 +169,7 @@ def _one_run(store: Store, kernel: str, version: str, run_id: str) -> StoredRun:
 
 def _refuse_damaged(store: Store, path: str) -> None:
     for damage in store.damaged():
-        if damage.path.startswith(path):
+        if damage.concerns(path):
             raise DamagedData(f"{damage.path} is damaged: {damage.problem}", "ncu-assist verify")
 
 
@@ -164,6 +179,7 @@ def _last(store: Store, context: Context, kernel: str) -> StoredRun:
         source = shown_source(stored.run, machine_hash())
         if source != "recorded" or now.get(stored.run.version, stored.run.source_sha256) == stored.run.source_sha256:
             return stored
+    _refuse_damaged(store, f"{kernel}/")
     raise UsageProblem(f"{kernel} has not been measured", f"ncu-assist profile {kernel}")
 
 

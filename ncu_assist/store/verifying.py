@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ncu_assist.errors import DamagedData
 from ncu_assist.store.findings import FINDINGS
+from ncu_assist.store.folders import foreign_files
 from ncu_assist.store.naming import RUN_JSON
 from ncu_assist.store.reading import CODE, METRICS, SAMPLES, StoredRun, open_run
 from ncu_assist.store.sample_counts import samples_problem
@@ -21,18 +22,10 @@ def problems_of(folder: Path, deep: bool) -> Iterator[str]:
     except DamagedData as error:
         yield error.message
         return
-    yield from _unknown_files(stored)
+    yield from foreign_files(folder, {RUN_JSON, *DERIVED_FILES, *stored.run.files}, "run")
     if deep:
         broken = [problem for name in stored.run.files for problem in _changed(stored, name)]
         yield from broken or _wrong_counts(stored)
-
-
-def _unknown_files(stored: StoredRun) -> Iterator[str]:
-    known = {RUN_JSON, *DERIVED_FILES, *stored.run.files}
-    for path in sorted(stored.folder.rglob("*")):
-        name = path.relative_to(stored.folder).as_posix()
-        if name not in known and (path.is_symlink() or not path.is_dir()):
-            yield f"{name} is not a file of this run"
 
 
 def _changed(stored: StoredRun, name: str) -> Iterator[str]:

@@ -170,4 +170,7 @@ def test_a_link_is_followed_nowhere(archive: DraftArchive, tmp_path: Path) -> No
     elsewhere = save_draft(DraftArchive(tmp_path / "other"))
     (archive.reports / "add_one").mkdir(parents=True)
     (archive.reports / "add_one" / "suggest").symlink_to(elsewhere.folder.parent)
-    assert archive.everything() == ([], [])
+    drafts, damaged = archive.everything()
+    assert drafts == []
+    assert [(one.path, one.problem.split(",")[0]) for one in damaged] == [("add_one/suggest", "is a link")]
+    assert archive.verify() == damaged

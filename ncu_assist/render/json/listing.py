@@ -12,9 +12,10 @@ from ncu_assist.render.ladder import NOT_MEASURED, SKIPPED
 from ncu_assist.store import Damage, machine_hash, shown_source
 
 
-def list_json(kernels: Sequence[KernelListing]) -> dict[str, Any]:
-    """Return kernels, their versions, and the run that shows each (null where there is none)."""
-    return answer("list", {"kernels": [_kernel(kernel) for kernel in kernels]})
+def list_json(kernels: Sequence[KernelListing], damages: Sequence[Damage] = ()) -> dict[str, Any]:
+    """Return kernels, their versions, and the run that shows each (null where there is none); what was left out."""
+    damaged = [asdict(damage) for damage in damages]
+    return answer("list", {"kernels": [_kernel(kernel) for kernel in kernels], "damaged": damaged})
 
 
 def _kernel(kernel: KernelListing) -> dict[str, Any]:

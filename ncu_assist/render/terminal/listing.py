@@ -71,6 +71,7 @@ def verify_text(damages: Sequence[Damage], runs: int, drafts: int = 0, style: St
         read = number_of(runs, "run") + (f" and {number_of(drafts, 'draft')}" if drafts else "")
         return to_text([Text(f"✓ {read}, nothing damaged", style="green")], style)
     lines = [
-        Text(f"✗ {one_line(damage.path, 500)}: {one_line(damage.problem, 500)}", style="red") for damage in damages
+        Text(f"✗ reports/{one_line(damage.path, 500)}: {one_line(damage.problem, 500)}", style="red")
+        for damage in damages
     ]
     return to_text([*lines, Text(f"{len(damages)} damaged; {runs} runs can be read")], style)
