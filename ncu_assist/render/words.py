@@ -14,8 +14,9 @@ from ncu_assist.render.facts import WorkloadRow
 from ncu_assist.store.naming import short_name
 from ncu_assist.verdict import REASONS, Verdict
 
-# What settles reports of others' programs: nothing that is in them.
-FOREIGN = "ncu-assist bench KERNEL V1 V2"
+# What settles runs of programs, which nothing here can bench: durations of many launches under ncu.
+OF_PROGRAMS = "ncu --set full -o REPORT PROGRAM, of each: with 20 launches of the kernel or more"
+FEW_LAUNCHES = ("one-sample", "too-few-samples")
 WORDS = ("faster", "same", "slower", "unclear", "not comparable")
 LINE = 80  # letters, of a terminal
 UNCUT = 10_000  # for a page, where a sentence wraps
@@ -73,10 +74,11 @@ def names(diff: Diff) -> tuple[str, str]:
 
 
 def next_command(diff: Diff) -> str:
-    """Return the command that would settle the verdict; empty when it is settled or nothing here can."""
-    versions = (diff.baseline.version, diff.candidate.version)
-    command = settling(diff.verdict.reason, diff.candidate.kernel, versions, diff.workload)
-    return FOREIGN if command and diff.source == "imported" else command
+    """Return the command that would settle the verdict; empty when it is settled or nothing can."""
+    sides = (diff.baseline, diff.candidate)
+    if any(side.source == "imported" or side.workload is None for side in sides):
+        return OF_PROGRAMS if diff.verdict.reason in FEW_LAUNCHES and not diff.is_one_run else ""
+    return settling(diff.verdict.reason, diff.candidate.kernel, (sides[0].version, sides[1].version), diff.workload)
 
 
 def origin(source: Source, run: Run | Side) -> str:

@@ -51,7 +51,7 @@ def short_name(version: str) -> str:
 def with_short_names(versions: Iterable[str]) -> list[str]:
     """Return full names and, of numbered versions, their short ones, to offer the nearest of both."""
     full = list(versions)
-    return full + [short_name(version) for version in full if VERSION_NUMBER.fullmatch(version)]
+    return list(dict.fromkeys([*full, *(short_name(version) for version in full if VERSION_NUMBER.fullmatch(version))]))
 
 
 def version_order(version: str) -> tuple[int, str]:
