@@ -13,6 +13,7 @@ from ncu_assist.errors import UsageProblem
 from ncu_assist.ncu.command_line import options_in
 from ncu_assist.ncu.report import Report
 from ncu_assist.record import Profile, Run, Source, Toolchain
+from ncu_assist.render.escape import readable
 from ncu_assist.store import machine_hash, new_run_id
 from ncu_assist.store.naming import is_folder_name
 
@@ -44,7 +45,7 @@ def default_names(path: Path, kernel: str | None, version: str | None) -> Names:
 
 def fit_name(name: str) -> str:
     """Return a name made fit for a folder of the archive; empty for one of which nothing is fit."""
-    return UNFIT.sub("_", name).lstrip(".-+")[:LONGEST_NAME]
+    return UNFIT.sub("_", readable(name)).lstrip(".-+")[:LONGEST_NAME]
 
 
 def stem(path: Path) -> str:

@@ -43,7 +43,7 @@ def no_kernel(project: Project, word: str, folder: Path) -> UsageProblem:
 
 def _of_file(word: str, path: Path) -> tuple[str, str]:
     """Return what a file is, and the command that does with it what can be done."""
-    name, quoted = fit_name(path.stem), shlex.quote(word)
+    name, quoted = fit_name(path.stem).strip("_") or "program", shlex.quote(word)
     if word.endswith(REPORT_ENDINGS):
         return f"{word} is a report, in which a kernel was profiled already", f"ncu-assist show {quoted}"
     archived = f"ncu-assist profile --kernel {name} --version v0 --"

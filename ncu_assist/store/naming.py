@@ -22,7 +22,7 @@ def new_run_id(now: datetime, source: str | None = None) -> str:
     such as the version's name and source hash.
     """
     moment = now.astimezone(UTC)
-    tail = hashlib.sha256(f"{moment.isoformat()}|{source}".encode()).hexdigest()[:6]
+    tail = hashlib.sha256(f"{moment.isoformat()}|{source}".encode("utf-8", "surrogatepass")).hexdigest()[:6]
     return f"{moment:%Y%m%dT%H%M%SZ}-{tail}"
 
 
