@@ -165,7 +165,8 @@ class Kernel:
             if name in (version.short, version.name):
                 return version
         known = [n for v in self.versions for n in (v.short, v.name)]
-        raise UsageProblem(f"{self.name} has no version '{name}'", did_you_mean(name, known))
+        message = f"{self.name} has no version '{name}'; {did_you_mean(name, known)}"
+        raise UsageProblem(message, f"ncu-assist list {self.name}")
 
     def select_versions(self, names: tuple[str, ...]) -> tuple[Version, ...]:
         """Return the versions named, in the order of their numbers; all of them when none is named."""
@@ -181,7 +182,8 @@ class Kernel:
         found = tuple(w for w in self.workloads if name in ("all", w.name))
         if not found:
             known = ["all", *(w.name for w in self.workloads)]
-            raise UsageProblem(f"{self.name} has no workload '{name}'", did_you_mean(name, known))
+            message = f"{self.name} has no workload '{name}'; {did_you_mean(name, known)}"
+            raise UsageProblem(message, f"ncu-assist list {self.name}")
         return found
 
 

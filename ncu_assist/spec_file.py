@@ -38,7 +38,7 @@ def load_kernel(project: Project, name: str) -> Kernel:
     """
     names = kernel_names(project)
     if name not in names:
-        raise UsageProblem(f"there is no kernel '{name}'", did_you_mean(name, names))
+        raise UsageProblem(f"there is no kernel '{name}'; {did_you_mean(name, names)}", "ncu-assist list")
     kernel = read_kernel(project.kernels / name)
     for workload in kernel.workloads:
         _check_versions(kernel, workload)
@@ -166,7 +166,8 @@ def _check_versions(kernel: Kernel, workload: Workload) -> None:
         try:
             version = kernel.version(name)
         except UsageProblem as error:
-            raise UsageProblem(f"{where} is for '{name}', which is no version", error.hint) from error
+            known = did_you_mean(name, [n for v in kernel.versions for n in (v.short, v.name)])
+            raise UsageProblem(f"{where} is for '{name}', which is no version; {known}") from error
         if not version.serves(workload):
             raise UsageProblem(f"{where} is for '{name}', which does not serve {workload.dtype}")
 

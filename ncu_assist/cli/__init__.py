@@ -8,6 +8,7 @@ import sys
 import click
 
 from ncu_assist import __version__
+from ncu_assist.cli.console import take_every_text
 from ncu_assist.errors import NcuAssistError, did_you_mean
 from ncu_assist.render.escape import plain
 
@@ -68,6 +69,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line; every error a user can act on ends here, in words and with its exit code."""
+    take_every_text()
     try:
         status = cli.main(prog_name="ncu-assist", standalone_mode=False)
     except click.ClickException as error:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -92,7 +94,8 @@ def _refuse_program(asked: Asked) -> None:
 
     word = asked.words[0]
     if word not in kernel_names(options.current_project()) and shutil.which(word):
-        raise UsageProblem(f"'{word}' is a program, not a kernel of this project", "add --kernel NAME --version V")
+        command = f"ncu-assist profile --kernel {Path(word).name} --version v0 -- {shlex.join(asked.words)}"
+        raise UsageProblem(f"'{word}' is a program, not a kernel of this project", command)
     if asked.kernel_filter is not None:
         raise UsageProblem("--filter is for a program; of a kernel, name versions and --workload", "drop --filter")
 

@@ -56,7 +56,8 @@ def _chosen(source: ExportSource, asked: tuple[str, ...]) -> tuple[Chosen, ...] 
     if not names:
         if source.run and source.run.launched_nothing:
             raise UsageProblem(f"{source.where} has no metrics: it launched no kernel", "leave out --metrics")
-        raise UsageProblem(f"{source.where} has no metrics: it was not profiled", "ncu-assist profile KERNEL")
+        profiled = f"ncu-assist profile {source.run.kernel}" if source.run else "ncu --set full -o REPORT PROGRAM"
+        raise UsageProblem(f"{source.where} has no metrics: it was not profiled", profiled)
     return choose(asked, names, source.where)
 
 

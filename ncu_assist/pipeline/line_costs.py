@@ -76,7 +76,8 @@ def _report(stored: StoredRun, folder: Path, stopped: Stopped | None) -> Report 
     if not stored.keeps_report:
         return NO_REPORT
     if len(stored.run.launches) > MOST_IN_REPORT:
-        return f"lines of {len(stored.run.launches)} launches are not read here: ncu-assist show --lines"
+        command = f"ncu-assist show --lines {shlex.quote(stored.reference)}"
+        return f"lines of {len(stored.run.launches)} launches are not read here: {command}"
     path = stored.report_file(folder)
     return NO_REPORT if path is None else with_code(read_report(path, stopped=stopped), stored)
 

@@ -15,11 +15,12 @@ from ncu_assist.harness.request_file import FILE
 from ncu_assist.ncu.command import ProfileOptions, check_set, find_ncu
 from ncu_assist.outcome import Outcome
 from ncu_assist.pipeline.measuring import Job, measure, ncu_stage
+from ncu_assist.pipeline.no_kernel import no_kernel
 from ncu_assist.pipeline.replaying import replay, why_not_measurable
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
 from ncu_assist.spec import Kernel, Version, Workload
-from ncu_assist.spec_file import load_kernel
+from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun
 
 LATE_ENOUGH = 10  # of a call that takes a second to enqueue, 100 rounds would be minutes for nothing
@@ -46,6 +47,8 @@ def plan(project: Project, wish: Wish, stages: tuple[Stage, ...], options: Profi
 
     Raises UsageProblem for a kernel, version or workload that does not exist, and where no workload is for a version.
     """
+    if wish.kernel not in kernel_names(project):
+        raise no_kernel(project, wish.kernel, Path.cwd())
     kernel = load_kernel(project, wish.kernel)
     settings = Settings(
         stages=stages,

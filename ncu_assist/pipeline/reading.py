@@ -19,8 +19,10 @@ from ncu_assist.project import Project
 from ncu_assist.spec import Version, why_skipped
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Damage, Store, StoredRun
-from ncu_assist.store.choosing import Context, refuse_unreadable, unknown
-from ncu_assist.store.matching import recorded_runs_matching, same_source
+from ncu_assist.store.baselines import get_baseline
+from ncu_assist.store.choosing import Context, choose_kernel, refuse_unreadable, unknown, versions_of
+from ncu_assist.store.matching import made_here_first, recorded_runs_matching, same_source
+from ncu_assist.store.naming import is_called
 from ncu_assist.store.references import resolve, resolve_all
 
 Pair = tuple[StoredRun, StoredRun]
@@ -60,6 +62,30 @@ def two_named(
     baseline, candidate = named(project, references, kernel)
     free = not any("@" in text.lstrip("@") for text in references)
     return (baseline, candidate), informed(Store(project.reports), (baseline, candidate), options, free)
+
+
+def unnamed_pair(project: Project, kernel: str | None) -> tuple[tuple[str, str], str]:
+    """Return what a diff without references compares, and what there is to say of that choice, if anything.
+
+    That is the last run of the kernel with its baseline; where neither a baseline nor a v0 is there, as after imports,
+    the last two runs. Raises UsageProblem, with the runs that could be compared, where the kernel has one run only.
+    """
+    store, context = Store(project.reports), Context(project, Path.cwd(), kernel)
+    chosen = choose_kernel(store, context, None, None)
+    runs = made_here_first(store.runs(chosen))
+    has_v0 = any(is_called(version, "v0") for version in versions_of(store, context, chosen))
+    if len(runs) != 1 and (has_v0 or get_baseline(store, chosen) is not None):
+        return (f"{chosen}/@baseline", f"{chosen}/@last"), ""
+    if len(runs) > 1:
+        note = f"{chosen} has neither a baseline nor a v0: these are its last two runs"
+        return (runs[1].reference, runs[0].reference), note
+    if not runs:
+        raise UsageProblem(f"{chosen} has not been measured", f"ncu-assist profile {chosen}")
+    only = runs[0].reference
+    others = [one.reference for one in made_here_first(store.runs()) if one.run.kernel != chosen]
+    message = f"{chosen} has one run, {only}, and nothing to compare it with"
+    more = f"; the last run of another kernel is {others[0]}" if others else ""
+    raise UsageProblem(message + more, f"ncu-assist diff {others[0] if others else 'OTHER.ncu-rep'} {only}")
 
 
 def informed(store: Store, runs: Pair, options: DiffOptions, free: bool = True) -> DiffOptions:

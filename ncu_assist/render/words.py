@@ -16,8 +16,9 @@ from ncu_assist.render.facts import Shown, WorkloadRow
 from ncu_assist.store.naming import short_name
 from ncu_assist.verdict import REASONS, Verdict
 
-# What settles reports of others' programs: nothing that is in them.
-FOREIGN = "ncu-assist bench KERNEL V1 V2"
+# What settles runs of programs, which nothing here can bench: durations of many launches under ncu.
+OF_PROGRAMS = "ncu --set full -o REPORT PROGRAM, of each: with 20 launches of the kernel or more"
+FEW_LAUNCHES = ("one-sample", "too-few-samples")
 WORDS = ("faster", "same", "slower", "unclear", "not comparable")
 LINE = 80  # letters, of a terminal
 NAME = 40  # letters of a kernel in a sentence
@@ -97,10 +98,11 @@ def names(diff: Diff) -> tuple[str, str]:
 
 
 def next_command(diff: Diff) -> str:
-    """Return the command that would settle the verdict; empty when it is settled or nothing here can."""
-    versions = (diff.baseline.version, diff.candidate.version)
-    command = settling(diff.verdict.reason, diff.candidate.kernel, versions, diff.workload)
-    return FOREIGN if command and diff.source == "imported" else command
+    """Return the command that would settle the verdict; empty when it is settled or nothing can."""
+    sides = (diff.baseline, diff.candidate)
+    if any(side.source == "imported" or side.workload is None for side in sides):
+        return OF_PROGRAMS if diff.verdict.reason in FEW_LAUNCHES and not diff.is_one_run else ""
+    return settling(diff.verdict.reason, diff.candidate.kernel, (sides[0].version, sides[1].version), diff.workload)
 
 
 def origin(source: Source, run: Run | Side) -> str:

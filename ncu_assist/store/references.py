@@ -13,9 +13,17 @@ from ncu_assist.spec import source_sha256
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store.archive import Store
 from ncu_assist.store.baselines import get_baseline
-from ncu_assist.store.choosing import Context, choose_kernel, refuse_unreadable, sources_of, unknown, versions_of
+from ncu_assist.store.choosing import (
+    Context,
+    choose_kernel,
+    known_kernels,
+    refuse_unreadable,
+    sources_of,
+    unknown,
+    versions_of,
+)
 from ncu_assist.store.machine import machine_hash, shown_source
-from ncu_assist.store.matching import best_run, live_first, newest_matching
+from ncu_assist.store.matching import best_run, live_first, made_here_first, newest_matching
 from ncu_assist.store.naming import is_called, with_short_names
 from ncu_assist.store.reading import StoredRun
 
@@ -42,7 +50,8 @@ def resolve(text: str, store: Store, context: Context) -> StoredRun | Path:
     with ``@run`` (an id, the beginning of one, or ``last``) any run may be named. What names no run and is a file is
     the path of a report, whatever its ending. Raises UsageProblem, with the nearest names or the candidates, for a
     reference that means nothing or more than one thing, VersionNotMeasured for a version without such a run,
-    DamagedData for a damaged one.
+    DamagedData for a damaged one. A kernel's name means its best run,
+    the last where none is checked and timed.
     """
     if text.endswith(REPORT_ENDINGS):
         return existing_report(context.folder / text, text)
@@ -76,9 +85,26 @@ def _stored(text: str, store: Store, context: Context) -> StoredRun:
     if not version or (at and not after) or (slash and not kernel):
         help_ = did_you_mean(text, _SYMBOL_NAMES) if at else _FORMS
         raise UsageProblem(f"'{text}' is no reference; {help_}", "ncu-assist list")
+    if not slash and not at and _is_kernel(store, context, version):
+        return _best_or_last(store, context, version)
     chosen = choose_kernel(store, context, kernel or None, version)
     name = full_name(store, context, chosen, version)
     return _one_run(store, chosen, name, after) if after else _current(store, context, chosen, name)
+
+
+def _is_kernel(store: Store, context: Context, name: str) -> bool:
+    """Tell whether a word is a kernel's name and, wherever it is read, no version's."""
+    known = known_kernels(store, context)
+    return name in known and not any(
+        is_called(version, name) for kernel in known for version in versions_of(store, context, kernel)
+    )
+
+
+def _best_or_last(store: Store, context: Context, kernel: str) -> StoredRun:
+    try:
+        return _best(store, context, kernel)
+    except UsageProblem:
+        return _last(store, context, kernel)
 
 
 def full_name(store: Store, context: Context, kernel: str, version: str) -> str:
@@ -175,7 +201,7 @@ def _refuse_damaged(store: Store, path: str) -> None:
 
 def _last(store: Store, context: Context, kernel: str) -> StoredRun:
     now = {v.name: source_sha256(v.path) for v in sources_of(context, kernel)}
-    for stored in live_first(store.runs(kernel)):
+    for stored in made_here_first(store.runs(kernel)):
         source = shown_source(stored.run, machine_hash())
         if source != "recorded" or now.get(stored.run.version, stored.run.source_sha256) == stored.run.source_sha256:
             return stored
@@ -190,7 +216,8 @@ def _best(store: Store, context: Context, kernel: str) -> StoredRun:
     best = best_run(runs, workload)
     if best is None:
         where = f"on workload {workload}" if workload else "on any workload"
-        raise UsageProblem(f"no version of {kernel} is checked and timed {where}", f"ncu-assist profile {kernel}")
+        command = f"ncu-assist profile {kernel}" if sources_of(context, kernel) else f"ncu-assist show {kernel}/@last"
+        raise UsageProblem(f"no version of {kernel} is checked and timed {where}", command)
     return best
 
 

@@ -182,7 +182,7 @@ def test_lines_of_a_recorded_run_are_of_the_workload_whose_report_it_keeps(run: 
     other = run("show", "v7", "--lines", "--workload", "b256_d128")
     assert "note: the report that the run keeps has no launch of workload b256_d128" in " ".join(other.out.split())
     assert "Hottest" not in other.out
-    assert run("show", "v7").out.splitlines()[-1] == "more: ncu-assist show --lines --ncu-rules"
+    assert run("show", "v7").out.splitlines()[-1] == "more: the same command with --lines and --ncu-rules"
 
 
 def test_lines_where_there_are_none(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

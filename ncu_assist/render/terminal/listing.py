@@ -10,13 +10,15 @@ from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.ladder import NOT_MEASURED, SKIPPED
 from ncu_assist.render.pages_words import number_of
-from ncu_assist.render.terminal.style import Style, table, to_text
+from ncu_assist.render.terminal.style import Align, Style, detected, styled, table, to_text
 from ncu_assist.render.words import origin
 from ncu_assist.store import Damage, machine_hash, shown_source
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.table import Table
+
+NO_MEDIAN = "-"
+LEAST_BESIDE = 36  # columns for a median and where a run comes from, in two or three lines
 
 
 def list_text(kernels: Sequence[KernelListing], style: Style | None = None) -> str:
@@ -28,7 +30,7 @@ def list_text(kernels: Sequence[KernelListing], style: Style | None = None) -> s
         parts += [Text(one_line(kernel.kernel), style="bold")]
         parts += [Text(f"  {one_line(kernel.summary)}")] if kernel.summary else []
         parts += [Text(f"  workloads: {_workloads(kernel)}", style="dim")] if kernel.workloads else []
-        parts += [_versions(kernel), Text("")]
+        parts += [*_versions(kernel, (style or detected()).width), Text("")]
     return to_text(parts or [Text("there are no kernels: no kernels/*/kernel.toml and no run in reports/")], style)
 
 
@@ -44,16 +46,27 @@ def _remark(kernel: KernelListing, workload: str) -> str:
     return f" ({' and '.join(names)} only)" if names else ""
 
 
-def _versions(kernel: KernelListing) -> Table:
-    made = table(("  version", "left"), ("median", "right"), ("run", "left"))
-    for version in kernel.versions:
-        made.add_row(f"  {one_line(version.version)}", _median(version, kernel.default_workload), _run(version))
-    return made
+def _versions(kernel: KernelListing, width: int) -> list[RenderableType]:
+    """Return a row a version. Names stay whole, to be typed again: where one is long, each has a line of its own."""
+    names = [f"  {one_line(version.version)}" for version in kernel.versions]
+    longest = max(map(len, names), default=0)
+    medians = [_median(version, kernel.default_workload) for version in kernel.versions]
+    median: list[tuple[str, Align]] = [("median", "right")] if set(medians) != {NO_MEDIAN} else []
+    cells = [(*([ns] if median else []), _run(one)) for ns, one in zip(medians, kernel.versions, strict=True)]
+    if longest > width - LEAST_BESIDE:
+        lines = ((name, f"    {'  '.join(beside)}") for name, beside in zip(names, cells, strict=True))
+        return [styled(line) for both in lines for line in both]
+    made = table(("  version", "left"), *median, ("run", "left"))
+    made.columns[0].min_width = longest
+    made.columns[-1].no_wrap, made.columns[-1].overflow = False, "fold"
+    for name, beside in zip(names, cells, strict=True):
+        made.add_row(name, *beside)
+    return [made]
 
 
 def _median(version: VersionOutcome, workload: str | None) -> str:
     timing = version.run.run.timing(workload) if version.run and workload else None
-    return duration(timing.median_ns) if timing else "-"
+    return duration(timing.median_ns) if timing else NO_MEDIAN
 
 
 def _run(version: VersionOutcome) -> str:

@@ -105,8 +105,8 @@ def _last(shown: Shown, width: int) -> list[RenderableType]:
     options = ["--lines"] * (close.spots is None) + ["--ncu-rules"] * (close.nvidia is None)
     if not options or not shown.keeps_report:
         return []
-    short = f"more: ncu-assist show {' '.join(options)}"
-    whole = f"{short} {shlex.quote(one_line(shown.reference))}"
+    whole = f"more: ncu-assist show {' '.join(options)} {shlex.quote(one_line(shown.reference))}"
+    short = f"more: the same command with {' and '.join(options)}"
     return [Text(""), Text(whole if len(whole) <= width else short, style="dim")]
 
 
