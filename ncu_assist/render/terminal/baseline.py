@@ -7,7 +7,7 @@ from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.terminal.style import Style, to_text
 from ncu_assist.render.words import origin
-from ncu_assist.store import StoredRun, machine_hash, shown_source
+from ncu_assist.store import StoredRun
 
 
 def baseline_text(shown: BaselineInForce, style: Style | None = None) -> str:
@@ -40,7 +40,7 @@ def _standing(shown: BaselineInForce) -> str:
 def _facts(stored: StoredRun) -> str:
     """Return where the run was measured, and its time on the first of its workloads, which is the default one."""
     run = stored.run
-    where = origin(shown_source(run, machine_hash()), run)
+    where = origin(run.source, run)
     timing = run.timing(run.workloads[0].name) if run.workloads else None
     return f"{where}; {duration(timing.median_ns)} on {one_line(timing.workload)}" if timing else where
 
