@@ -14,7 +14,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
-KERNEL = ROOT / "reports" / "lightning_decode"
+KERNEL = ROOT / "docs" / "pages" / "lightning_decode"
 WIDTH, HEIGHT = 1280, 900
 
 

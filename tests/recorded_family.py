@@ -10,9 +10,12 @@ STORY = "lightning_decode"
 
 
 def copy_family(root: Path, kernel: str = STORY, pages: bool = False) -> None:
-    """Copy kernels/<kernel> and reports/<kernel> to below ``root``: bare names of versions mean this kernel there."""
-    without = None if pages else shutil.ignore_patterns("*.html")
+    """Copy kernels/<kernel> and reports/<kernel> to below ``root``: bare names of versions mean this kernel there.
+
+    With ``pages`` those that are shipped lie beside the runs.
+    """
     for name in ("kernels", "reports"):
-        shutil.copytree(ROOT / name / kernel, root / name / kernel, ignore=without)
+        shutil.copytree(ROOT / name / kernel, root / name / kernel, ignore=shutil.ignore_patterns("*.html"))
     if pages:
-        shutil.copy(ROOT / "reports" / "index.html", root / "reports" / "index.html")
+        shutil.copytree(ROOT / "docs" / "pages" / kernel, root / "reports" / kernel, dirs_exist_ok=True)
+        shutil.copy(ROOT / "docs" / "pages" / "index.html", root / "reports" / "index.html")

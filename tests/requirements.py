@@ -56,6 +56,7 @@ NEEDS: dict[str, Callable[[], bool]] = {
     "ninja": _module("ninja"),
     "nvcc": _nvcc,
     "g++": _program("g++"),
+    "git": _program("git"),
     "cuda-bench": _module("cuda.bench"),
     "chromium": lambda: bool(shutil.which("chromium") or shutil.which("chromium-browser")),
     "playwright": _module("playwright"),

@@ -21,7 +21,7 @@ from ncu_assist.diff.workloads import compared_workloads
 from ncu_assist.errors import UsageProblem
 from ncu_assist.frame import Combined, by_launch, combine_tables
 from ncu_assist.record import Run, Source, Timing, WorkloadFacts
-from ncu_assist.store import StoredRun, machine_hash, shown_source
+from ncu_assist.store import StoredRun
 from ncu_assist.verdict import Verdict, not_comparable
 
 FARTHEST_FIRST: tuple[Source, ...] = ("imported", "recorded", "live")
@@ -163,7 +163,7 @@ class _Comparison:
             kernel=run.kernel,
             version=run.version,
             run_id=run.run_id,
-            source=shown_source(run, machine_hash()),
+            source=run.source,
             created=run.created,
             device=run.device,
             workload=name,

@@ -29,7 +29,7 @@ class Side:
     kernel: str
     version: str
     run_id: str
-    source: Source  # as seen from this machine
+    source: Source
     created: str
     device: Device | None
     workload: str | None

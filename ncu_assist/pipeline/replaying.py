@@ -10,8 +10,9 @@ from ncu_assist.ncu.command import find_ncu
 from ncu_assist.outcome import Outcome, VersionOutcome
 from ncu_assist.pipeline.gpus import chosen_gpu, query_gpus
 from ncu_assist.pipeline.reporter import Reporter
+from ncu_assist.record import Source
 from ncu_assist.spec import Kernel, Version, Workload, source_sha256, unserved, why_skipped
-from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
+from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.matching import newest_of_source
 
 SHOWN = {"metrics.parquet", "samples.parquet"}  # the files behind the figures of a table
@@ -48,8 +49,9 @@ def replay(
         raise DamagedData(damages[0], "ncu-assist verify")
     if not runs:
         raise _nothing_to_show(kernel, versions, workloads, why)
-    source = shown_source(runs[0].run, machine_hash())
-    reporter.note(f"{source.upper()}: {_measured_on(runs)}. Nothing was measured here: {why.message}.")
+    source: Source = "live" if all(stored.run.source == "live" for stored in runs) else "recorded"
+    word, when = ("STORED", "now") if source == "live" else ("RECORDED", "here")
+    reporter.note(f"{word}: {_measured_on(runs)}. Nothing was measured {when}: {why.message}.")
     missing = [f"{row.version} on {', '.join(row.unmeasured)}" for row in rows if row.unmeasured]
     if missing:
         lacks = "what this machine lacks: ncu-assist doctor"

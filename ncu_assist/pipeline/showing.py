@@ -18,7 +18,7 @@ from ncu_assist.render.facts import Before, CloseLook, LaunchRow, Shown, shown_w
 from ncu_assist.rules.kept import judged_alone
 from ncu_assist.rules.located import located
 from ncu_assist.rules.of_run import Told, told_of, told_of_shown
-from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
+from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.matching import live_first, same_source
 from ncu_assist.store.naming import version_order
 
@@ -47,7 +47,7 @@ def gather(
     shown = Shown(
         run=run,
         reference=stored.reference,
-        source=shown_source(run, machine_hash()),
+        source=run.source,
         rows=tuple(workload_row(run, facts, ceilings) for facts in run.workloads),
         combined=combined,
         bottleneck=bottleneck(combined.values),

@@ -17,7 +17,11 @@ MOST_SAID = 1000  # letters of one line
 SHORT: dict[GateWord, str] = {"pass": "ok", "regression": "FAIL", "unclear": "UNCLEAR"}
 UNMEASURED = "NOT MEASURED"
 THREE_DIGITS = 0.01  # of a value: with three digits a smaller change may not be seen
-NOT_LIVE: dict[Source, str] = {"recorded": "a recorded run", "imported": "an imported report"}
+NOT_HERE: dict[Source, str] = {
+    "live": "a run of another machine",
+    "recorded": "a recorded run",
+    "imported": "an imported report",
+}
 UNNAMED = "all launches"  # of a program that knows of no workload
 
 
@@ -53,7 +57,7 @@ def _called(side: StoredRun | Unmeasured) -> str:
 def why_unmeasured(side: Unmeasured) -> str:
     """Return why no run counts for a version."""
     if side.needs_live and side.run is not None:
-        source = NOT_LIVE[shown_source(side.run.run, machine_hash())]
+        source = NOT_HERE[side.run.run.source]
         gone = f", and {short_name(side.version)} has changed since" if side.is_stale else ""
         return f"{side.run.reference} is {source} and --require-live is given{gone}"
     if side.run is not None:
@@ -76,7 +80,7 @@ def provenance(gate: Gate) -> str:
 
 
 def _origin(stored: StoredRun) -> str:
-    return origin(shown_source(stored.run, machine_hash()), stored.run)
+    return origin(stored.run.source, stored.run)
 
 
 def workload_words(check: GateCheck) -> str:
@@ -161,9 +165,8 @@ def caveats(gate: Gate) -> Iterator[str]:
     """Yield what has to be known beside the checks: what was forced, what differs, what was left out."""
     for reason in gate.forced:
         yield f"forced: compared although {REASONS[reason].meaning}"
-    source = shown_source(gate.candidate.run, machine_hash())
-    if source in NOT_LIVE:
-        yield f"nothing was measured on this machine: {sides(gate)[1]} is {NOT_LIVE[source]}"
+    if shown_source(gate.candidate.run, machine_hash()) != "live":
+        yield f"nothing was measured on this machine: {sides(gate)[1]} is {NOT_HERE[gate.candidate.run.source]}"
     if gate.differences:
         told = "; ".join(f"{one.what}: {one.baseline} against {one.candidate}" for one in gate.differences)
         yield f"besides the version these differ: {told}"

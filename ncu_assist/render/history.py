@@ -15,7 +15,7 @@ from ncu_assist.outcome import History, Standing, Step, Sweep
 from ncu_assist.record import Check, Run, Source, Timing, WorkloadFacts
 from ncu_assist.render.facts import InL2, in_l2
 from ncu_assist.render.yardstick import Yardstick, measure_of, share, yardstick_ns
-from ncu_assist.store import StoredRun, machine_hash, shown_source
+from ncu_assist.store import StoredRun
 from ncu_assist.store.findings import Judged
 from ncu_assist.verdict import Verdict
 
@@ -242,7 +242,7 @@ def climb(history: History) -> Climb:
         kernel=history.kernel,
         workloads=history.workloads,
         shown=history.shown,
-        source=shown_source(newest.run, machine_hash()) if newest else "live",
+        source=newest.run.source if newest else "live",
         newest=newest.run if newest else None,
         rungs=rungs,
         sweeps=tuple(_swept(sweep, history.workloads, rungs) for sweep in history.sweeps),

@@ -10,7 +10,6 @@ from ncu_assist.render.history import Cell, Climb, Rung, Swept
 from ncu_assist.render.l2_words import copy_words
 from ncu_assist.render.words import factor, origin, settling
 from ncu_assist.render.yardstick import COPY
-from ncu_assist.store import machine_hash, shown_source
 from ncu_assist.verdict import REASONS, Verdict
 
 MOST_SAID = 500  # letters of one note
@@ -176,7 +175,7 @@ def _why_passed_over(rung: Rung, shown: Climb) -> str:
 
 def _other_places(rung: Rung, shown: Climb) -> set[str]:
     """Return where runs of a version were measured, if it was elsewhere than what stands above the table."""
-    runs = [(shown_source(c.stored.run, machine_hash()), c.stored.run) for c in rung.cells if c.stored]
+    runs = [(c.stored.run.source, c.stored.run) for c in rung.cells if c.stored]
     above = _place(shown.source, shown.newest) if shown.newest else None
     return {origin(source, run) for source, run in runs if _place(source, run) != above}
 

@@ -9,7 +9,7 @@ from ncu_assist.frame import combine_tables
 from ncu_assist.outcome import Outcome, VersionOutcome
 from ncu_assist.record import Run, Source
 from ncu_assist.render.facts import WorkloadRow, workload_row
-from ncu_assist.store import StoredRun, machine_hash, shown_source
+from ncu_assist.store import StoredRun
 from ncu_assist.store.naming import is_called
 
 BASELINE = "v0"  # the library or framework version: the number to beat
@@ -98,7 +98,7 @@ def _rung(version: VersionOutcome, workloads: tuple[str, ...], baseline: Run | N
         row = workload_row(stored.run, facts, ceilings) if facts else None
         dram = combine_tables(stored.run, tables, name).values["dram_throughput"]
         cells.append(Cell(name, row, _speedup(baseline, stored.run, name), dram))
-    source = shown_source(stored.run, machine_hash())
+    source = stored.run.source
     failed, missing = version.failure, version.unmeasured
     return Rung(version.version, stored, source, tuple(cells), failed, version.unserved, nothing, unmeasured=missing)
 

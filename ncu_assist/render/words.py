@@ -106,7 +106,10 @@ def next_command(diff: Diff) -> str:
 
 
 def origin(source: Source, run: Run | Side) -> str:
-    """Return where and when a run was measured, e.g. ``recorded on NVIDIA H200, 2026-11-21``."""
+    """Return where and when a run was measured, e.g. ``measured on NVIDIA H200, 2026-11-21``.
+
+    Only what came with the archive was *recorded*: a run measured into it is not, wherever it is read.
+    """
     where = f" on {one_line(run.device.name)}" if run.device else ""
     date = one_line(run.created[:10])
     if source == "imported":  # when it was measured, a foreign report does not say

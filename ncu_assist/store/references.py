@@ -50,8 +50,8 @@ def resolve(text: str, store: Store, context: Context) -> StoredRun | Path:
     with ``@run`` (an id, the beginning of one, or ``last``) any run may be named. What names no run and is a file is
     the path of a report, whatever its ending. Raises UsageProblem, with the nearest names or the candidates, for a
     reference that means nothing or more than one thing, VersionNotMeasured for a version without such a run,
-    DamagedData for a damaged one. A kernel's name means its best run,
-    the last where none is checked and timed.
+    DamagedData for a damaged one. A kernel's name means its
+    best run, the last where none is checked and timed.
     """
     if text.endswith(REPORT_ENDINGS):
         return existing_report(context.folder / text, text)

@@ -49,6 +49,45 @@ def test_a_chip_shows_its_spellings_and_what_it_lacks(run: Run) -> None:
     assert row["name"] == "dram__bytes_op_read.sum"
 
 
+@pytest.mark.parametrize(
+    ("asked", "chip"),
+    [
+        ("rtx4090", "ad102"),
+        ("NVIDIA GeForce RTX 4090", "ad102"),
+        ("l40s", "ad102"),
+        ("NVIDIA RTX 6000 Ada Generation", "ad102"),
+        ("quadro rtx 6000", "tu102"),
+        ("NVIDIA A100-SXM4-80GB", "ga100"),
+        ("a6000", "ga102"),
+        ("NVIDIA H100 80GB HBM3", "gh100"),
+        ("H200", "gh100"),
+        ("GB202", "gb202"),
+    ],
+)
+def test_a_product_stands_for_its_chip(run: Run, asked: str, chip: str) -> None:
+    assert run("metrics", "l2_hit_rate", "--chip", asked, "--json").json["chip"] == chip
+    assert run("metrics", "l2_hit_rate", "--chip", asked).out.startswith(f"as spelled on {chip}\n")
+
+
+@pytest.mark.parametrize(
+    ("asked", "said", "command"),
+    [
+        ("L4", "chip ad104, the chip of 'L4', were not recorded; ad102 has the same", "metrics --chip ad102"),
+        ("Tesla T4", "chip tu104, the chip of 'Tesla T4', were not recorded; tu102", "metrics --chip tu102"),
+        ("V100", "chip gv100, the chip of 'V100', were not recorded", "metrics"),
+        ("ad103", "chip ad103 were not recorded; ad102 has the same", "metrics --chip ad102"),
+        ("rtx409", "did you mean 'rtx4090'?", "metrics --chip rtx4090"),
+        ("RTX 4090 Laptop GPU", "there is no chip 'RTX 4090 Laptop GPU'", "metrics"),
+        ("b301", "there is no chip 'b301' whose names were recorded; known: tu102,", "metrics"),
+    ],
+)
+def test_no_chip_answers_for_another(run: Run, asked: str, said: str, command: str) -> None:
+    answer = run("metrics", "l2_hit_rate", "--chip", asked)
+    assert (answer.code, answer.out) == (2, "")
+    assert said in answer.err
+    assert answer.err.endswith(f"try: ncu-assist {command}\n")
+
+
 def test_ncus_names_outside_the_catalogue(run: Run) -> None:
     answer = run("metrics", "nvlrx")
     assert "outside the catalogue" in answer.out

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 from commandline import DATA, SMALL_REPORT, Run, files, plain_report
+from factories import make_run, metrics_frame, save_run
+
+from ncu_assist.store import Store, machine_hash
 
 
 def test_a_stored_run(run: Run, recorded: Path) -> None:
@@ -17,6 +20,19 @@ def test_a_stored_run(run: Run, recorded: Path) -> None:
     assert "Sector efficiency, global stores" in answer.out
     assert "bound by DRAM" in answer.out
     assert max(map(len, answer.out.splitlines())) <= 80
+
+
+def test_a_run_that_was_measured_into_this_archive_is_never_called_recorded(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither here later, nor where a container or a copy of the folder has another machine's id."""
+    monkeypatch.chdir(tmp_path)
+    for number, machine in ((0, machine_hash()), (1, "another")):
+        named = {"version": f"v{number}_made", "run_id": f"20261121T07450{number}Z-aaaaaa"}
+        save_run(Store(tmp_path / "reports"), make_run(**named, machine=machine), metrics_frame({}))
+    shown = [run(*words.split()).out for words in ("show v0", "show v1", "list", "diff v0 v1 --kernel add_one")]
+    assert all("measured on NVIDIA H200" in text and "recorded" not in text for text in shown)
+    assert run("show", "v1", "--json").json["source"] == "live"
 
 
 @pytest.mark.parametrize("reference", ["v7", "lightning_decode/v7", "v7_registers_128bit", "v7@2", "v7@last"])

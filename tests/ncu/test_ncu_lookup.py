@@ -156,10 +156,9 @@ def test_a_chip_has_its_own_names() -> None:
 
 
 def test_wrong_patterns_and_chips() -> None:
-    with pytest.raises(UsageProblem, match="were not recorded") as caught:
+    with pytest.raises(UsageProblem, match="did you mean 'gh100'") as caught:
         search([], "gh10")
     assert caught.value.hint == "ncu-assist metrics --chip gh100"
-    assert "known: tu102, ga100" in caught.value.message
     with pytest.raises(UsageProblem, match=r"no metric on gb202 matches 'dram__bytes_read\.summ'") as caught:
         search(["duration", "dram__bytes_read.summ"], "gb202")
     assert caught.value.hint == "ncu-assist metrics dram__bytes_op_read.sum --chip gb202"

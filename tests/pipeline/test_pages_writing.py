@@ -15,6 +15,7 @@ import pytest
 from factories import make_run, samples_frame, save_run, times
 from kernel_folder import write_kernel
 from measured import Notes
+from requirements import require
 
 from ncu_assist.errors import EnvironmentProblem, UsageProblem
 from ncu_assist.pipeline.pages import writing
@@ -67,6 +68,24 @@ def names(project: Project) -> set[str]:
     """Return the pages below reports/, without the ids of runs."""
     found = (path.relative_to(project.reports).as_posix() for path in project.reports.rglob("*.html"))
     return {re.sub(r"20\d+T\d+Z-\w+", "RUN", name) for name in found}
+
+
+def test_all_pages_of_a_clean_clone_change_nothing_that_git_knows(project: Project, repository: Path) -> None:
+    """What is shipped of them lies elsewhere: a page leads to those that are there, and so depends on them."""
+    require("git")
+
+    def git(folder: Path, *words: str) -> str:
+        return subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=True).stdout
+
+    shutil.copy(repository / ".gitignore", project.root)
+    git(project.root, "init", "--quiet")
+    git(project.root, "add", "--all")
+    before = git(project.root, "status", "--porcelain", "--untracked-files=all")
+    written = report(project, Wish(every=True), Notes())
+    assert {one.kind for one in written.pages} == {"run", "diff", "ladder", "index"}
+    assert git(project.root, "status", "--porcelain", "--untracked-files=all") == before
+    if (repository / ".git").exists():  # a release has none
+        assert git(repository, "ls-files", "reports/*.html", "reports/**/*.html") == ""
 
 
 def test_the_last_run_gets_its_page_its_ladder_and_the_index(project: Project) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -12,19 +11,20 @@ import pytest
 from browser_checks import check_axe, check_fits, check_without_scripts, opened
 from test_recorded_archive import ADDRESS, FAMILIES, FORBIDDEN, PROJECT, SHIPPED
 
-KERNEL = PROJECT.reports / "lightning_decode"
-PAGES = sorted(PROJECT.reports.rglob("*.html"))
-NAMES = [str(path.relative_to(PROJECT.reports)) for path in PAGES]
+FOLDER = PROJECT.root / "docs" / "pages"
+KERNEL = FOLDER / "lightning_decode"
+PAGES = sorted(FOLDER.rglob("*.html"))
+NAMES = [str(path.relative_to(FOLDER)) for path in PAGES]
 RUN = next((KERNEL / "v6_coalesced_store").glob("*/report.html"), KERNEL)
 CHAIN = next((KERNEL / "v0_torch_eager").glob("*/report.html"), KERNEL)
 DIFF = KERNEL / "v7_registers_128bit" / "diff-v6_coalesced_store.html"
-ONE_OF_EACH = [RUN, DIFF, KERNEL / "index.html", PROJECT.reports / "index.html"]
+ONE_OF_EACH = [RUN, DIFF, KERNEL / "index.html", FOLDER / "index.html"]
 PAGE_BYTES, LAUNCH_BYTES, SOURCE_BYTES = 500_000, 150_000, 2_000_000
 
 
 def launches(path: Path) -> int:
     """The launches of one call of the versions that a page is about: a run's of one, a diff's of two."""
-    kernel, _, rest = path.relative_to(PROJECT.reports).as_posix().partition("/")
+    kernel, _, rest = path.relative_to(FOLDER).as_posix().partition("/")
     about = [one.run for one in SHIPPED if one.run.kernel == kernel and one.run.version in rest]
     calls = {run.version: Counter(one.workload for one in run.launches) for run in about}
     return max(2, sum(max(call.values(), default=0) for call in calls.values()))
@@ -33,8 +33,8 @@ def launches(path: Path) -> int:
 @pytest.mark.parametrize("kernel", FAMILIES)
 def test_there_is_a_page_of_each_kernel(kernel: str) -> None:
     """`benchmarks/shipped_pages.py` writes what is shipped; `ncu-assist report KERNEL` writes the others."""
-    assert (PROJECT.reports / kernel / "index.html").is_file()
-    assert kernel in (PROJECT.reports / "index.html").read_text()
+    assert (FOLDER / kernel / "index.html").is_file()
+    assert kernel in (FOLDER / "index.html").read_text()
 
 
 def test_a_page_of_each_kind_is_there() -> None:
@@ -76,11 +76,7 @@ def test_links_lead_to_pages_that_are_there(browser: object) -> None:
 
 def test_they_are_what_the_runs_say_now(tmp_path: Path) -> None:
     """All of them, made again elsewhere: `benchmarks/shipped_pages.py` brings them up to date."""
-    for name in ("reports", "kernels", "pyproject.toml"):
-        source = PROJECT.root / name
-        shutil.copytree(source, tmp_path / name) if source.is_dir() else shutil.copy(source, tmp_path / name)
-    subprocess.run([sys.executable, PROJECT.root / "benchmarks" / "shipped_pages.py"], cwd=tmp_path, check=True)
-    changed = [
-        name for name in NAMES if (PROJECT.reports / name).read_bytes() != (tmp_path / "reports" / name).read_bytes()
-    ]
-    assert changed == []
+    script = PROJECT.root / "benchmarks" / "shipped_pages.py"
+    subprocess.run([sys.executable, script, tmp_path], cwd=PROJECT.root, check=True)
+    assert sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.html")) == sorted(NAMES)
+    assert [name for name in NAMES if (FOLDER / name).read_bytes() != (tmp_path / name).read_bytes()] == []

@@ -111,7 +111,8 @@ def test_runs_of_several_days_and_gpus(store: Store, kernel: Kernel, notes: Note
 def test_a_live_run_of_this_machine_answers_as_live(store: Store, kernel: Kernel, notes: Notes) -> None:
     recorded(store, kernel, "v0_torch", source="live", machine=make_run().machine)
     assert answer(store, kernel, notes).source == "live"
-    assert notes.notes[0].startswith("LIVE: ")
+    assert notes.notes[0].startswith("STORED: measured on ")
+    assert "Nothing was measured now: " in notes.notes[0]
 
 
 def test_a_damaged_run_is_named_and_not_called_unmeasured(store: Store, kernel: Kernel, notes: Notes) -> None:

@@ -1,33 +1,90 @@
-"""The chips whose metric names were recorded, by ncu's name for them."""
+"""GPU chips by ncu's name for them: what they are sold as, and those whose metric names were recorded.
+
+Compute capabilities are those of NVIDIA's list (developer.nvidia.com/cuda-gpus); which chip a product has stands in
+NVIDIA's architecture whitepapers and, product by product, in TechPowerUp's GPU database. Products for laptops are left
+out: one of the same name often has a smaller chip.
+"""
 
 from __future__ import annotations
 
+import functools
+import re
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Chip:
-    """One GPU chip; ``products`` are examples of what it is sold as."""
+    """One GPU chip; ``recorded``: ncu was asked for the names of its metrics."""
 
     name: str
     compute_capability: str
-    products: str
+    products: tuple[str, ...]
+    recorded: bool = False
 
 
-CHIPS: dict[str, Chip] = {
-    chip.name: chip
-    for chip in (
-        Chip("tu102", "7.5", "RTX 2080 Ti"),
-        Chip("ga100", "8.0", "A100"),
-        Chip("ga102", "8.6", "RTX 3090, A40"),
-        Chip("ad102", "8.9", "RTX 4090, L40"),
-        Chip("gh100", "9.0", "H100, H200"),
-        Chip("gb100", "10.0", "B100, B200"),
-        Chip("gb202", "12.0", "RTX 5090"),
-    )
-}
+def _chip(name: str, compute_capability: str, products: str, recorded: bool = False) -> Chip:
+    return Chip(name, compute_capability, tuple(products.split(", ")), recorded)
+
+
+KNOWN: tuple[Chip, ...] = (
+    _chip("gv100", "7.0", "V100, V100S, Titan V, Quadro GV100"),
+    _chip("tu102", "7.5", "RTX 2080 Ti, Titan RTX, Quadro RTX 6000, Quadro RTX 8000", True),
+    _chip("tu104", "7.5", "T4, RTX 2080, RTX 2080 Super, RTX 2070 Super, Quadro RTX 5000, Quadro RTX 4000"),
+    _chip("tu106", "7.5", "RTX 2060, RTX 2060 Super, RTX 2070"),
+    _chip("tu116", "7.5", "GTX 1660, GTX 1660 Super, GTX 1660 Ti"),
+    _chip("ga100", "8.0", "A100, A100X, A30, A30X, A800", True),
+    _chip(
+        "ga102",
+        "8.6",
+        "RTX 3080, RTX 3080 Ti, RTX 3090, RTX 3090 Ti, A10, A10G, A40, RTX A4500, RTX A5000, RTX A5500, RTX A6000",
+        True,
+    ),
+    _chip("ga104", "8.6", "RTX 3060 Ti, RTX 3070, RTX 3070 Ti, RTX A4000"),
+    _chip("ga106", "8.6", "RTX 3060, RTX A2000"),
+    _chip("ga107", "8.6", "A2, A16"),
+    _chip("ga10b", "8.7", "Jetson AGX Orin, Jetson Orin NX, Jetson Orin Nano"),
+    _chip("ad102", "8.9", "RTX 4090, RTX 4090 D, L20, L40, L40S, RTX 5000 Ada, RTX 5880 Ada, RTX 6000 Ada", True),
+    _chip("ad103", "8.9", "RTX 4070 Ti Super, RTX 4080, RTX 4080 Super, RTX 4500 Ada"),
+    _chip("ad104", "8.9", "L4, RTX 4070, RTX 4070 Super, RTX 4070 Ti, RTX 4000 Ada"),
+    _chip("ad106", "8.9", "RTX 4060 Ti"),
+    _chip("ad107", "8.9", "RTX 4060, RTX 2000 Ada"),
+    _chip("gh100", "9.0", "H100, H200, H800, H20, GH200", True),
+    _chip("gb100", "10.0", "B100, B200, GB200", True),
+    _chip("gb202", "12.0", "RTX 5090, RTX 5090 D, RTX PRO 6000 Blackwell", True),
+    _chip("gb203", "12.0", "RTX 5080, RTX 5070 Ti"),
+    _chip("gb205", "12.0", "RTX 5070"),
+    _chip("gb206", "12.0", "RTX 5060, RTX 5060 Ti"),
+    _chip("gb207", "12.0", "RTX 5050"),
+)
+CHIPS: dict[str, Chip] = {chip.name: chip for chip in KNOWN if chip.recorded}
+
+# What may stand beside the product in a name as drivers and shops write it: "NVIDIA A100-SXM4-80GB", "H100 NVL".
+BESIDE = re.compile(
+    r"nvidia|geforce|tesla|sxm\d?|pcie?|nvl|hbm\d?e?|\d+ ?gi?b|generation|(?:workstation|server|max-q)? ?edition|gpu"
+)
 
 
 def chip_of(compute_capability: str) -> Chip | None:
     """Return the recorded chip with this compute capability, as ``9.0``; None where none was recorded."""
     return next((chip for chip in CHIPS.values() if chip.compute_capability == compute_capability), None)
+
+
+def named_chip(text: str) -> Chip | None:
+    """Return the chip that a user means, recorded or not: by its own name or a product's, as ``RTX-4090``."""
+    return names().get(_short(text))
+
+
+@functools.cache
+def names() -> dict[str, Chip]:
+    """Return every chip by its name and by its products, in small letters without spaces.
+
+    Where that names one product only, RTX and GTX may be left out: ``4090``, ``a6000``.
+    """
+    found = {_short(product): chip for chip in KNOWN for product in chip.products}
+    short = [(re.sub(r"^[rg]tx", "", name), chip) for name, chip in found.items()]
+    once = {name: chip for name, chip in short if [one for one, _ in short].count(name) == 1}
+    return {**once, **found, **{chip.name: chip for chip in KNOWN}}
+
+
+def _short(text: str) -> str:
+    return re.sub(r"[\s_-]", "", BESIDE.sub("", text.lower()))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ncu_assist.errors import UsageProblem
 from ncu_assist.ncu.catalogue.available_names import on_chip
-from ncu_assist.ncu.catalogue.chips import CHIPS
+from ncu_assist.ncu.catalogue.chips import CHIPS, chip_of, named_chip, names
 from ncu_assist.ncu.catalogue.derived import DERIVED_GROUPS
 from ncu_assist.ncu.catalogue.metric import Metric
 from ncu_assist.ncu.catalogue.metric_doctor import check_names, spelled, suggestion
@@ -35,7 +35,7 @@ class NamedRollup:
 
 Subject = Row | StallReason | NvidiaRule | NamedRollup
 
-CHIP = "gh100"  # an example, where none is near
+NEAR_CHIP = 0.85  # of difflib: one letter of five left out
 LONG = 6  # letters that say which rule is meant
 
 
@@ -49,13 +49,13 @@ class Found:
     names: tuple[RecordedName, ...]
 
 
-def search(patterns: Sequence[str], chip: str | None) -> Found:
+def search(patterns: Sequence[str], asked: str | None) -> Found:
     """Return what matches any of ``patterns``: parts of a key, a name or a label, or with ``*`` the whole of it.
 
     Names outside the catalogue are looked through for a chip, and where the catalogue has nothing. Raises UsageProblem
-    for a pattern that nothing matches.
+    for a pattern that nothing matches. ``asked`` is a chip or a product, as ``ad102`` or ``RTX 4090``.
     """
-    _check_chip(chip)
+    chip = _recorded_chip(asked) if asked is not None else None
     rows = {group: tuple(row for row in _rows(group) if _is_wanted(row, patterns)) for group in GROUPS}
     here = {
         group: tuple(row for row in some if not chip or spelled(row.key, on_chip(chip))) for group, some in rows.items()
@@ -177,11 +177,27 @@ def _names(patterns: Sequence[str], chip: str | None) -> Iterator[RecordedName]:
             yield recorded
 
 
-def _check_chip(chip: str | None) -> None:
-    if chip is not None and chip not in CHIPS:
-        near = next(iter(difflib.get_close_matches(chip.lower(), CHIPS, n=1)), CHIP)
-        known = ", ".join(CHIPS)
-        raise UsageProblem(f"the names of chip '{chip}' were not recorded; known: {known}", _listing("", near))
+def _recorded_chip(asked: str) -> str:
+    """Return the chip that is meant, never another one: raises UsageProblem where its names were not recorded."""
+    chip = named_chip(asked)
+    if chip is not None and chip.recorded:
+        return chip.name
+    if chip is not None:
+        like = chip_of(chip.compute_capability)
+        words = f"; {like.name} has the same compute capability, {like.compute_capability}" if like else ""
+        called = "" if chip.name == asked.lower() else f", the chip of '{asked}',"
+        raise UsageProblem(
+            f"the names of chip {chip.name}{called} were not recorded{words}", _listing("", like.name if like else None)
+        )
+    near = next(iter(difflib.get_close_matches(asked.lower(), _alike(asked), n=1, cutoff=NEAR_CHIP)), None)
+    meant = f"did you mean '{near}'?" if near else f"known: {', '.join(CHIPS)}, and what they are sold as"
+    raise UsageProblem(f"there is no chip '{asked}' whose names were recorded; {meant}", _listing("", near))
+
+
+def _alike(asked: str) -> list[str]:
+    """Return the names of chips and products with the digits that were typed, some left out: others are others."""
+    typed = re.sub(r"\D", "", asked)
+    return [name for name in names() if re.sub(r"\D", "", name).startswith(typed)]
 
 
 def _not_found(patterns: Sequence[str], chip: str | None) -> UsageProblem:

@@ -15,7 +15,7 @@ from ncu_assist.pipeline.pages.readable import PageStore
 from ncu_assist.project import Project
 from ncu_assist.spec import Kernel, source_sha256
 from ncu_assist.spec_file import kernel_names, load_kernel
-from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
+from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.baselines import get_baseline
 from ncu_assist.store.matching import best_run, live_first, newest_of_source, passed
 from ncu_assist.store.naming import is_called
@@ -57,7 +57,7 @@ def kernel_state(project: Project, store: Store, kernel: str, runs: Runs) -> Ker
         baseline=None,
         verdict=None,
         shown=shown,
-        source=shown_source(shown.run, machine_hash()),
+        source=shown.run.source,
         versions=len({stored.run.version for stored in runs}),
         runs=len(runs),
         changed=runs[0].run.created,

@@ -7,7 +7,7 @@ from typing import Any
 
 from ncu_assist.outcome import BaselineInForce
 from ncu_assist.render.json.values import answer, run_facts
-from ncu_assist.store import StoredRun, machine_hash, shown_source
+from ncu_assist.store import StoredRun
 
 
 def baseline_json(shown: BaselineInForce) -> dict[str, Any]:
@@ -39,4 +39,4 @@ def _in_force(shown: BaselineInForce) -> dict[str, Any]:
 
 
 def _facts(stored: StoredRun) -> dict[str, Any]:
-    return run_facts(stored.run, stored.reference, shown_source(stored.run, machine_hash()))
+    return run_facts(stored.run, stored.reference, stored.run.source)

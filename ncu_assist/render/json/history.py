@@ -11,7 +11,6 @@ from ncu_assist.render.history_words import notes
 from ncu_assist.render.json.values import answer, run_facts
 from ncu_assist.render.predictions import Prediction, predictions
 from ncu_assist.render.yardstick import share
-from ncu_assist.store import machine_hash, shown_source
 
 
 def history_json(history: History) -> dict[str, Any]:
@@ -43,7 +42,7 @@ def history_json(history: History) -> dict[str, Any]:
 
 def _row(rung: Rung, shown: Climb) -> dict[str, Any]:
     stored, worst = shown.cell(rung).stored, rung.worst
-    run = run_facts(stored.run, stored.reference, shown_source(stored.run, machine_hash())) if stored else None
+    run = run_facts(stored.run, stored.reference, stored.run.source) if stored else None
     return {
         "version": rung.version,
         "before": rung.before,

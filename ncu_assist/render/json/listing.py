@@ -9,7 +9,7 @@ from typing import Any
 from ncu_assist.outcome import KernelListing, VersionOutcome
 from ncu_assist.render.json.values import answer, run_facts
 from ncu_assist.render.ladder import NOT_MEASURED, SKIPPED
-from ncu_assist.store import Damage, machine_hash, shown_source
+from ncu_assist.store import Damage
 
 
 def list_json(kernels: Sequence[KernelListing], damages: Sequence[Damage] = ()) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def _version(version: VersionOutcome, workload: str | None) -> dict[str, Any]:
         **named,
         "status": "measured",
         "skipped": None,
-        "run": run_facts(run, version.run.reference, shown_source(run, machine_hash())),
+        "run": run_facts(run, version.run.reference, run.source),
         "median_ns": timing.median_ns if timing else None,
     }
 

@@ -10,7 +10,7 @@ from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.terminal.style import Style, table, to_text
 from ncu_assist.render.words import origin
-from ncu_assist.store import StoredRun, machine_hash, shown_source
+from ncu_assist.store import StoredRun
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -68,7 +68,7 @@ def _standing(shown: BaselineInForce) -> str:
 
 def _facts(stored: StoredRun) -> str:
     """Return where the run was measured, and its time on the first of its workloads, which is the default one."""
-    where = origin(shown_source(stored.run, machine_hash()), stored.run)
+    where = origin(stored.run.source, stored.run)
     time = _time(stored)
     return f"{where}; {time}" if time else where
 

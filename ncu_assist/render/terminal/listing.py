@@ -12,7 +12,7 @@ from ncu_assist.render.ladder import NOT_MEASURED, SKIPPED
 from ncu_assist.render.pages_words import number_of
 from ncu_assist.render.terminal.style import Align, Style, detected, styled, table, to_text
 from ncu_assist.render.words import origin
-from ncu_assist.store import Damage, machine_hash, shown_source
+from ncu_assist.store import Damage
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -73,7 +73,7 @@ def _run(version: VersionOutcome) -> str:
     if version.run is None:
         return f"{SKIPPED}: {one_line(version.skipped)}" if version.skipped else NOT_MEASURED
     run = version.run.run
-    return origin(shown_source(run, machine_hash()), run)
+    return origin(run.source, run)
 
 
 def verify_text(damages: Sequence[Damage], runs: int, drafts: int = 0, style: Style | None = None) -> str:

@@ -33,7 +33,8 @@ MOST_NAMES = 40  # of ncu's names outside the catalogue; JSON has all
 
 def metrics_text(found: Found, style: Style | None = None) -> str:
     """Return what a search found: rows of the catalogue by group, then ncu's other names."""
-    lines = [line for group, rows in found.groups.items() for line in _group(group, rows, found.chip)]
+    lines = [_plain(f"as spelled on {found.chip}", "dim"), _plain("")] if found.chip else []
+    lines += [line for group, rows in found.groups.items() for line in _group(group, rows, found.chip)]
     if found.lacking:
         lines += [*_wrapped(f"not on {found.chip}: {', '.join(found.lacking)}", ""), _plain("")]
     if found.names:
