@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from commandline import Answer, Run
 from gated import CONFLICTS, LARGE, SMALL, Archive
+from patience import CEILING_S
 
 PROGRAM = Path(sys.executable).with_name("ncu-assist")
 DATA = Path(__file__).parent.parent / "data"
@@ -39,7 +40,12 @@ def installed(archive: Archive, *words: str) -> Answer:
     """Call the installed program in the project."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST")}
     done = subprocess.run(
-        [PROGRAM, "gate", *words], cwd=archive.project.root, env=environment, capture_output=True, text=True, timeout=60
+        [PROGRAM, "gate", *words],
+        cwd=archive.project.root,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=CEILING_S,
     )
     return Answer(done.returncode, done.stdout, done.stderr)
 
