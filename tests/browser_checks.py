@@ -63,6 +63,8 @@ _FIRST_ROWS = """() => document.querySelectorAll("tbody").forEach((body) => {
   [...body.rows].slice(60).forEach((row) => row.remove());
 })"""
 
+_DRAWN = "() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))"
+
 _PROBLEMS = {
     _STICKS_OUT: "wider than the page",
     _UNREACHABLE: "scrolls, but not by keyboard",
@@ -84,11 +86,16 @@ def opened(browser: Browser, path: Path, width: int = 1280, scripts: bool = True
     page.on("request", lambda request: asked.append(request.url))
     page.goto(path.resolve().as_uri())
     yield page
-    page.wait_for_timeout(50)  # an icon or a violation of the policy comes a moment after the page
+    settle(page, scripts)  # an icon or a violation of the policy comes a moment after the page
     context.close()
     own = path.resolve().as_uri()
     assert said == []
     assert [url for url in asked if url.partition("#")[0] != own and not url.startswith("data:")] == []
+
+
+def settle(page: Page, scripts: bool = True) -> None:
+    """Wait until the page has been drawn and what it asked for, or complained of, has been told."""
+    page.evaluate(_DRAWN if scripts else "0")
 
 
 def check_page(browser: Browser, path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from commandline import Answer, Run
 from gated import CONFLICTS, LARGE, LATER, NO_BASELINE_SET, SMALL, Archive
 from kernel_folder import PYTHON_VERSION, write_kernel
+from patience import CEILING_S
 
 from ncu_assist.spec import source_sha256
 
@@ -42,7 +43,12 @@ def installed(archive: Archive, *words: str) -> Answer:
     """Call the installed program in the project."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST")}
     done = subprocess.run(
-        [PROGRAM, "gate", *words], cwd=archive.project.root, env=environment, capture_output=True, text=True, timeout=60
+        [PROGRAM, "gate", *words],
+        cwd=archive.project.root,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=CEILING_S,
     )
     return Answer(done.returncode, done.stdout, done.stderr)
 
