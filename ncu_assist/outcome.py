@@ -12,6 +12,7 @@ from ncu_assist.diff import Diff
 from ncu_assist.drafts import StoredDraft
 from ncu_assist.drafts.records import Draft
 from ncu_assist.errors import EnvironmentProblem, StageFailed
+from ncu_assist.misnamed import Misnamed
 from ncu_assist.record import Source
 from ncu_assist.store import Damage, StoredRun
 from ncu_assist.store.findings import Judged
@@ -59,7 +60,8 @@ class Outcome:
 class KernelListing:
     """What `list` shows of a kernel: its versions, each with the run that shows it as it is now, if there is one.
 
-    ``only`` has the workloads that are for some versions only, with those.
+    ``only`` has the workloads that are for some versions only, with those. ``misnamed`` are sources that were probably
+    meant as versions.
     """
 
     kernel: str
@@ -68,6 +70,7 @@ class KernelListing:
     default_workload: str | None
     versions: tuple[VersionOutcome, ...]
     only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    misnamed: tuple[Misnamed, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -13,7 +13,7 @@ from pathlib import Path
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.expression import evaluate
 
-VERSION_FILE = re.compile(r"v(\d+)_(\w+)\.(cu|py)")
+VERSION_FILE = re.compile(r"v(\d+)_(\w+)\.(cu|py)", re.ASCII)  # which names a folder of the archive too
 # Within a line: \s would take the square of a file of blank lines, and a draft may be one.
 DTYPES_LINE = re.compile(r"^[ \t]*(?://|#|\*)?[ \t]*dtypes:[ \t]*(.+)$", re.MULTILINE)
 # In the first comment only, where prose may stand before and after.
@@ -231,31 +231,52 @@ def source_files(path: Path) -> tuple[Path, ...]:
 
 
 def discover_versions(folder: Path) -> tuple[Version, ...]:
-    """Return the versions in a kernel folder, sorted as numbers; two files with one number are a UsageProblem."""
+    """Return the versions in a kernel folder, sorted as numbers.
+
+    Raises UsageProblem, with all that is wrong, for two files with one number and for files that cannot be read.
+    """
+    versions, wrong = versions_and_mistakes(folder)
+    if wrong:
+        raise told_together(folder.name, wrong)
+    return versions
+
+
+def versions_and_mistakes(folder: Path) -> tuple[tuple[Version, ...], list[UsageProblem]]:
+    """Return the versions in a kernel folder, sorted as numbers, and what is wrong with others."""
+    matches = [(path, match) for path in sorted(folder.iterdir()) if (match := VERSION_FILE.fullmatch(path.name))]
+    free = 1 + max((int(match[1]) for _, match in matches), default=-1)
     found: dict[int, Version] = {}
-    for path in sorted(folder.iterdir()):
-        match = VERSION_FILE.fullmatch(path.name)
-        if match is None:
-            continue
-        number = int(match.group(1))
+    wrong: list[UsageProblem] = []
+    for path, match in matches:
+        number = int(match[1])
         if number in found:
-            raise UsageProblem(
-                f"{folder.name}: {found[number].path.name} and {path.name} have the same number {number}",
-                f"rename one of them, e.g. to v{_free_number(folder)}_{match.group(2)}.{match.group(3)}",
-            )
-        found[number] = _version(number, path)
-    return tuple(found[number] for number in sorted(found))
+            message = f"{folder.name}: {found[number].path.name} and {path.name} have the same number {number}"
+            wrong.append(UsageProblem(message, f"rename one of them, e.g. to v{free}_{match[2]}.{match[3]}"))
+            free += 1
+            continue
+        try:
+            found[number] = _version(number, path)
+        except OSError as error:
+            message = f"{folder.name}: {path.name} cannot be read ({error.strerror})"
+            wrong.append(UsageProblem(message, f"see that {path.name} is a file that you may read, or remove it"))
+        except UsageProblem as error:
+            wrong.append(error)
+    return tuple(found[number] for number in sorted(found)), wrong
+
+
+def told_together(name: str, wrong: Sequence[UsageProblem]) -> UsageProblem:
+    """Return one error for all mistakes of a kernel folder, each with what to write."""
+    if len(wrong) == 1:
+        return wrong[0]
+    own = [(one.message.removeprefix(f"{name}: "), one.hint) for one in wrong]
+    lines = [f"  {message}" + (f"; try: {hint}" if hint else "") for message, hint in own]
+    return UsageProblem("\n".join([f"{name} has {len(wrong)} mistakes:", *lines]), f"ncu-assist list {name}")
 
 
 def _version(number: int, path: Path) -> Version:
     said = header_comment(path.read_bytes(), path.suffix)
     draws_own = bool(DRAWS_LINE.search(said))
     return Version(number, path.stem, path, _dtypes(path), _packages(path, said), draws_own, said.startswith(PEER))
-
-
-def _free_number(folder: Path) -> int:
-    matches = [VERSION_FILE.fullmatch(file.name) for file in folder.iterdir()]
-    return 1 + max(int(match.group(1)) for match in matches if match)
 
 
 def _dtypes(path: Path) -> tuple[str, ...]:

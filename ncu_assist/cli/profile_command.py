@@ -109,7 +109,9 @@ def _kernel(asked: Asked) -> int:
     wish = Wish(asked.words[0], asked.words[1:], asked.workload, asked.rounds, asked.flush, asked.repeats)
     project, ncu = options.current_project(), ProfileOptions(asked.chosen_set)
     if asked.dry_run:
-        write(dry_run(project, wish, ncu))
+        with progress() as reporter:
+            text = dry_run(project, wish, ncu, reporter)
+        write(text)
         return 0
     with progress() as reporter:
         outcome = profile(project, wish, ncu, reporter)

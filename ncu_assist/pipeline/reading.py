@@ -11,6 +11,7 @@ from ncu_assist.diff import Diff, DiffOptions, diff_runs
 from ncu_assist.diff.timing import common_bench
 from ncu_assist.diff.workloads import compared_workloads
 from ncu_assist.errors import UsageProblem
+from ncu_assist.misnamed import misnamed
 from ncu_assist.outcome import KernelListing, VersionOutcome
 from ncu_assist.pipeline.bare_report import bare_reports
 from ncu_assist.pipeline.line_costs import read_line_changes
@@ -148,15 +149,17 @@ def listing(project: Project, kernel: str | None) -> tuple[KernelListing, ...]:
 
 def _with_folder(project: Project, store: Store, name: str) -> KernelListing:
     """Return a kernel with a folder; among others, one that cannot be read says so in its place."""
+    strays = misnamed(project.kernels / name)
     try:
         kernel = load_kernel(project, name)
     except UsageProblem as error:
-        return KernelListing(name, f"cannot be read: {error.message}", (), None, ())
+        told = error.message + (f"; try: {error.hint}" if error.hint and "\n" not in error.message else "")
+        return KernelListing(name, f"cannot be read: {told}", (), None, (), misnamed=strays)
     runs = recorded_runs_matching(store, kernel)
     versions = tuple(_listed(version, runs[version.name]) for version in kernel.versions)
     workloads = tuple(w.name for w in kernel.workloads)
     only = {w.name: w.versions for w in kernel.workloads if w.versions}
-    return KernelListing(name, kernel.summary, workloads, kernel.default_workload.name, versions, only)
+    return KernelListing(name, kernel.summary, workloads, kernel.default_workload.name, versions, only, strays)
 
 
 def _listed(version: Version, run: StoredRun | None) -> VersionOutcome:

@@ -21,6 +21,9 @@ NO_MEDIAN = "-"
 LEAST_BESIDE = 36  # columns for a median and where a run comes from, in two or three lines
 
 
+LONGEST = 1000  # characters of a line of a summary, or of what is wrong with a folder
+
+
 def list_text(kernels: Sequence[KernelListing], style: Style | None = None) -> str:
     """Return kernels, their versions and the run that shows each as text."""
     from rich.text import Text
@@ -28,7 +31,7 @@ def list_text(kernels: Sequence[KernelListing], style: Style | None = None) -> s
     parts: list[RenderableType] = []
     for kernel in kernels:
         parts += [Text(one_line(kernel.kernel), style="bold")]
-        parts += [Text(f"  {one_line(kernel.summary)}")] if kernel.summary else []
+        parts += [Text(f"  {one_line(line, LONGEST)}") for line in kernel.summary.splitlines()]  # a line a mistake
         parts += [Text(f"  workloads: {_workloads(kernel)}", style="dim")] if kernel.workloads else []
         parts += [*_versions(kernel, (style or detected()).width), Text("")]
     return to_text(parts or [Text("there are no kernels: no kernels/*/kernel.toml and no run in reports/")], style)
