@@ -105,7 +105,8 @@ def _with_lines(diff: Diff, runs: Pair) -> Diff:
     """Return a comparison with the source lines that changed, read again from both reports."""
     if diff.verdict.verdict == "not-comparable" or not all(side.launches for side in (diff.baseline, diff.candidate)):
         return diff
-    return replace(diff, lines=read_line_changes(runs, (diff.baseline.indices, diff.candidate.indices)))
+    indices = diff.baseline.indices, diff.candidate.indices
+    return replace(diff, lines=read_line_changes(runs, indices, [one.pair for one in diff.launches]))
 
 
 def _check_two(project: Project, references: tuple[str, str], kernel: str | None) -> None:
