@@ -36,6 +36,9 @@ def command(text_format: str, as_json: bool, **given: Any) -> int:
     LIMIT is [+|-]NUMBER[%|pt]:
       time:2%                        at most 2 % slower, by the bench's samples
       time:0%                        not slower
+      cycles:2%                      at most 2 % more SM cycles, by the bench's
+                                     samples where both have one: no other
+                                     clock explains them away
       dram_bytes:5%                  at most 5 % worse than the baseline's value
       sm_throughput:3pt              at most 3 points worse; 3% of a percentage
                                      could be points or a part of it: refused

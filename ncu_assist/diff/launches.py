@@ -13,14 +13,13 @@ from ncu_assist.diff.flagging import with_roles
 from ncu_assist.diff.noise import NoiseModel
 from ncu_assist.diff.pairing import LaunchPair
 from ncu_assist.diff.records import Change, LaunchDiff
+from ncu_assist.diff.timing import CLOCK, HZ_PER_MHZ, mean_mhz
 from ncu_assist.frame import Combined, combine_launches, combine_repeats
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.record import Launch
 from ncu_assist.verdict import Verdict, compare_durations, compare_unpaired
 
 DETAILED = 12  # pairs whose counters are compared too; of a program of thousands that would take seconds
-CLOCK = "sm_clock"
-HZ_PER_MHZ = 1e6
 Tables = Mapping[int, Values]
 
 
@@ -69,7 +68,8 @@ def time_verdict(
 ) -> Verdict:
     """Return which side of a pair is faster, from the durations of its launches under ncu."""
     if not pair.repeats:
-        return compare_durations(*(sum(side) if side else None for side in times))
+        both = [_combined(pair, side, table) for side, table in _both(pair, tables)]
+        return compare_durations(*(sum(side) if side else None for side in times), *(mean_mhz(side) for side in both))
     clocks = [[CATALOGUE[CLOCK].value(table.get(one.index, {})) for one in side] for side, table in _both(pair, tables)]
     known = [[hz / HZ_PER_MHZ for hz in side if hz is not None] for side in clocks]
     mhz = [side if len(side) == len(all_) else None for side, all_ in zip(known, clocks, strict=True)]

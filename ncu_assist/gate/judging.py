@@ -70,6 +70,8 @@ def judge_time(limit: Limit, timed: Timed, place: Place) -> GateCheck:
     verdict = timed.verdict
     times = finite(timed.baseline_ns), finite(timed.candidate_ns)
     check = GateCheck(place.workload, limit, "unclear", verdict.verdict, *times, clocks_mhz=verdict.clocks_mhz)
+    cycles = _slowdown(verdict.cycles.speedup) if verdict.cycles else None
+    check = replace(check, words=verdict.words, by_clock=verdict.by_clock, cycles=cycles)
     if verdict.verdict == "not-comparable":
         return not_compared(check, verdict.reason, place)
     check = replace(check, delta=_slowdown(verdict.speedup))

@@ -58,7 +58,8 @@ class GateCheck:
     twice that unclear; 0 for what repeats exactly, None for time. ``verdict`` is the word of the verdict by time, or of
     the change of a counter. ``reason`` is a code of REASONS or GATE_REASONS, empty for a check that passed and where
     the numbers say it all; ``next`` the command that would settle it, or empty. ``clocks_mhz`` are the SM clocks of
-    both sides where they differ so much that the reader must know.
+    both sides where they differ so much that the reader must know. Of a time ``cycles`` is ``delta`` in SM cycles, None
+    where they are not known, and ``words`` the verdict in words: ``by_clock`` is it where another clock explains it.
     """
 
     workload: str | None
@@ -75,6 +76,9 @@ class GateCheck:
     next: str = ""
     noise: float | None = None
     clocks_mhz: tuple[float, float] | None = None
+    cycles: float | None = None
+    words: str = ""
+    by_clock: bool = False
 
     @property
     def excess(self) -> float | None:

@@ -171,8 +171,17 @@ def caveats(gate: Gate) -> Iterator[str]:
         told = "; ".join(f"{one.what}: {one.baseline} against {one.candidate}" for one in gate.differences)
         yield f"besides the version these differ: {told}"
     yield from (f"note: {note}" for note in gate.notes)
+    yield from _by_clock(gate)
     yield from _clocks(gate)
     yield from _kept_as_noise(gate)
+
+
+def _by_clock(gate: Gate) -> Iterator[str]:
+    """Yield the times that another clock explains, each with what it is in cycles."""
+    for check in gate.checks:
+        if check.by_clock and check.delta is not None and check.cycles is not None:
+            told = f"{percent(check.delta)} in time, {percent(check.cycles)} in cycles"
+            yield f"note: {check.words} on {workload_words(check)}: {told}"
 
 
 def _clocks(gate: Gate) -> Iterator[str]:

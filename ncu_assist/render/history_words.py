@@ -8,12 +8,13 @@ from ncu_assist.quantity import duration
 from ncu_assist.record import Run, Source
 from ncu_assist.render.history import Cell, Climb, Rung, Swept
 from ncu_assist.render.l2_words import copy_words
-from ncu_assist.render.words import factor, origin, settling
+from ncu_assist.render.words import cycle_words, factor, origin, settling
 from ncu_assist.render.yardstick import COPY
-from ncu_assist.verdict import REASONS, Verdict
+from ncu_assist.verdict import REASONS, Cycles, Verdict
 
 MOST_SAID = 500  # letters of one note
 SIGNS = {"faster": "▲", "slower": "▼", "same": "=", "unclear": "?", "not-comparable": "≠"}
+BY_CLOCK = {"faster": "△", "slower": "▽"}
 NOT_MEASURED = "not measured"
 NOT_SERVED = "not served"  # a workload of another dtype, or that is for other versions
 SWEPT = "each point was timed on its own, not interleaved with the others: a few tenths of a per cent say nothing"
@@ -25,7 +26,7 @@ def against(verdict: Verdict | None) -> str:
     """Return a verdict in a few letters, e.g. ``▲ 1.78x faster``, ``▼ 1.16x slower``, ``= 1.001x same``."""
     if verdict is None:
         return "-"
-    sign, word = SIGNS[verdict.verdict], verdict.verdict.replace("-", " ")
+    sign, word = BY_CLOCK[verdict.verdict] if verdict.by_clock else SIGNS[verdict.verdict], verdict.words
     if verdict.speedup is None or verdict.verdict == "not-comparable":
         return f"{sign} {word}"
     likely = verdict.likely or ""
@@ -145,8 +146,25 @@ def _notes(rung: Rung, shown: Climb) -> Iterator[str]:
     for (reason, before), workloads in rung.not_comparable.items():
         where = f" on {', '.join(map(str, workloads))}" if len(workloads) < len(rung.cells) else ""
         yield f"not comparable with {before}{where}: {REASONS[reason].meaning}"
+    yield from _cycles(rung)
     yield from _clocks(rung)
     yield from sorted(_other_places(rung, shown))
+
+
+def _cycles(rung: Rung) -> Iterator[str]:
+    """Yield the workloads on which SM cycles say something else than time, each with both ratios, in one line."""
+    found = []
+    for cell in rung.cells:
+        verdict = cell.verdict
+        if verdict and verdict.cycles and verdict.speedup and _says_else(verdict, verdict.cycles):
+            where = f"{cell.workload} " if cell.workload else ""
+            found.append(f"{where}{factor(verdict.speedup)} in time, {cycle_words(verdict)}")
+    if found:
+        yield f"time and SM cycles differ: {'; '.join(found)}"
+
+
+def _says_else(verdict: Verdict, cycles: Cycles) -> bool:
+    return verdict.by_clock or (cycles.verdict in ("faster", "slower") and cycles.verdict != verdict.verdict)
 
 
 def _clocks(rung: Rung) -> Iterator[str]:

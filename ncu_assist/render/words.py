@@ -19,7 +19,15 @@ from ncu_assist.verdict import REASONS, Verdict
 # What settles runs of programs, which nothing here can bench: durations of many launches under ncu.
 OF_PROGRAMS = "ncu --set full -o REPORT PROGRAM, of each: with 20 launches of the kernel or more"
 FEW_LAUNCHES = ("one-sample", "too-few-samples")
-WORDS = ("faster", "same", "slower", "unclear", "not comparable")
+WORDS = (
+    "faster",
+    "faster at a higher clock",
+    "same",
+    "slower at a lower clock",
+    "slower",
+    "unclear",
+    "not comparable",
+)
 LINE = 80  # letters, of a terminal
 NAME = 40  # letters of a kernel in a sentence
 UNCUT = 10_000  # for a page, where a sentence wraps
@@ -46,7 +54,7 @@ def verdict_sentence(candidate: str, baseline: str, workload: str | None, verdic
 
 def counted(verdicts: Iterable[Verdict]) -> str:
     """Return on how many workloads the verdict is what, e.g. ``faster on 7, same on 1``."""
-    counts = Counter(one.verdict.replace("-", " ") for one in verdicts)
+    counts = Counter(one.words for one in verdicts)
     return ", ".join(f"{word} on {counts[word]}" for word in WORDS if counts[word])
 
 
@@ -173,12 +181,12 @@ def _file(side: Side) -> str:
 
 def _faster(candidate: str, baseline: str, where: str, verdict: Verdict) -> str:
     ratio = factor(verdict.speedup or 1.0)
-    return f"{candidate} is {ratio} faster than {baseline}{where} ({_interval(verdict, False)})"
+    return f"{candidate} is {ratio} {verdict.words} than {baseline}{where} ({_interval(verdict, False)})"
 
 
 def _slower(candidate: str, baseline: str, where: str, verdict: Verdict) -> str:
     ratio = factor(1 / (verdict.speedup or 1.0))
-    return f"{candidate} is {ratio} slower than {baseline}{where} ({_interval(verdict, True)})"
+    return f"{candidate} is {ratio} {verdict.words} than {baseline}{where} ({_interval(verdict, True)})"
 
 
 def _same(candidate: str, baseline: str, where: str, verdict: Verdict) -> str:
@@ -199,7 +207,22 @@ def _not_comparable(candidate: str, baseline: str, where: str, verdict: Verdict)
 
 
 def _interval(verdict: Verdict, turned: bool) -> str:
-    """Return what the verdict stands on: the interval, or how many samples there are; empty where there are none."""
+    """Return what the verdict stands on, with what it is in cycles; empty where there are no samples."""
+    return "; ".join(filter(None, [_sampled(verdict, turned), cycle_words(verdict, turned)]))
+
+
+def cycle_words(verdict: Verdict, turned: bool = False) -> str:
+    """Return the ratio in SM cycles, e.g. ``0.988x in cycles``; empty where the clock of a side is not known.
+
+    ``turned`` gives it as the candidate's over the baseline's, as one says slower.
+    """
+    if verdict.cycles is None:
+        return ""
+    ratio = verdict.cycles.speedup
+    return f"{factor(1 / ratio if turned else ratio)} in cycles"
+
+
+def _sampled(verdict: Verdict, turned: bool) -> str:
     if verdict.low is None or verdict.high is None:
         if verdict.samples is None:
             return f"{verdict.pairs} pair{'s' * (verdict.pairs != 1)}" if verdict.pairs else ""

@@ -170,7 +170,7 @@ def _verdict(ladder: KernelLadder, shown: Climb) -> str:
     said += [level_words(state.same, state.unclear)] if state.same or state.unclear else []
     against = state.verdict
     if against and against.verdict == "faster" and against.speedup and state.baseline:
-        said += [f"{factor(against.speedup)} faster than {one_line(state.baseline.run.version)}"]
+        said += [f"{factor(against.speedup)} {against.words} than {one_line(state.baseline.run.version)}"]
     best = _cell_of(shown, state.best.run.version, state.workload)
     if best is not None and best.share is not None:
         said += [f"at {100 * best.share:.0f} % of {best.measure.what}"]

@@ -9,7 +9,7 @@ from ncu_assist.render.escape import one_line
 from ncu_assist.render.history import Cell as Measured
 from ncu_assist.render.history import Climb, Rung
 from ncu_assist.render.history_words import MOST_SAID, against, bound_by, slower_on, time_of
-from ncu_assist.render.html.badge import TONES, Badge, source_badge, verdict_badge
+from ncu_assist.render.html.badge import Badge, source_badge, verdict_badge, verdict_tone
 from ncu_assist.render.html.bars import heat_level
 from ncu_assist.render.html.head import Link
 from ncu_assist.render.html.ladder_links import RunLinks
@@ -110,7 +110,7 @@ def _worst(rung: Rung) -> Cell:
     worst = rung.worst
     if worst is None or worst.verdict is None:
         return Cell()
-    badge = Badge(against(worst.verdict), TONES[worst.verdict.verdict])
+    badge = Badge(against(worst.verdict), verdict_tone(worst.verdict))
     return Cell(badge.text, repr(worst.speedup), badge=badge, note=f"on {one_line(worst.workload or '')}")
 
 

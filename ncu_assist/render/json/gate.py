@@ -22,6 +22,7 @@ def gate_json(gate: Gate | NotMeasured) -> dict[str, Any]:
     ``limit_amount`` of the kind ``relative`` (0.02 is 2 %), ``points`` or ``absolute``, in the ``direction`` rise or
     fall. ``noise``, in the unit of the metric, is how much further a counter may go and be kept, and twice that before
     it is broken; 0 for what repeats exactly, null for a time. ``sm_clocks_mhz``, baseline first, where they differ.
+    Of a time ``delta_cycles`` is the same in SM cycles, ``words`` the verdict, ``by_clock`` where that explains it.
     """
     if isinstance(gate, NotMeasured):
         return _not_measured(gate)
@@ -94,6 +95,9 @@ def _check(check: GateCheck) -> dict[str, Any]:
         "outcome": check.outcome,
         "noise": check.noise,
         "sm_clocks_mhz": list(check.clocks_mhz) if check.clocks_mhz else None,
+        "delta_cycles": check.cycles,
+        "words": check.words or check.verdict,
+        "by_clock": check.by_clock,
         "reason": reason_words(check) or None,
         "next": check.next or None,
     }

@@ -8,7 +8,7 @@ from typing import Any
 from ncu_assist.outcome import History
 from ncu_assist.render.history import Cell, Climb, Rung, Swept, climb
 from ncu_assist.render.history_words import notes
-from ncu_assist.render.json.values import answer, run_facts
+from ncu_assist.render.json.values import answer, cycles_json, run_facts
 from ncu_assist.render.predictions import Prediction, predictions
 from ncu_assist.render.yardstick import share
 
@@ -92,6 +92,7 @@ def _cell(cell: Cell) -> dict[str, Any]:
         "high": verdict.high if verdict else None,
         "pairs": verdict.pairs if verdict else None,
         "clocks_mhz": verdict.clocks_mhz if verdict else None,
+        **cycles_json(verdict),
         "bottleneck": cell.bottleneck.name if cell.bottleneck else None,
         "percent": cell.bottleneck.percent if cell.bottleneck else None,
         "bottleneck_launch": cell.bound_launch,

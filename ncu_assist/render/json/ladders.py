@@ -7,7 +7,7 @@ from typing import Any
 
 from ncu_assist.diff import Diff
 from ncu_assist.outcome import Outcome
-from ncu_assist.render.json.values import answer, run_facts, workload
+from ncu_assist.render.json.values import answer, cycles_json, run_facts, workload
 from ncu_assist.render.ladder import Cell, Rung, ladder
 
 
@@ -34,6 +34,7 @@ def _verdict(diff: Diff) -> dict[str, Any]:
         "baseline": diff.baseline.version,
         "candidate": diff.candidate.version,
         **verdict,
+        **cycles_json(diff.verdict),
     }
 
 

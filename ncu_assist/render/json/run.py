@@ -8,7 +8,7 @@ from typing import Any
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.render.facts import LaunchRow, Shown
 from ncu_assist.render.json.diagnosis import diagnosis_json, diagnosis_of_json
-from ncu_assist.render.json.values import answer, run_facts, workload
+from ncu_assist.render.json.values import answer, cycles_json, run_facts, workload
 
 
 def show_json(shown: Shown, command: str = "show") -> dict[str, Any]:
@@ -70,6 +70,7 @@ def _before(shown: Shown) -> dict[str, Any] | None:
         "low": verdict.low,
         "high": verdict.high,
         "pairs": verdict.pairs,
+        **cycles_json(verdict),
     }
 
 

@@ -21,7 +21,8 @@ ROWS = 200  # GitHub cuts a comment at 65,536 characters
 
 def diff_markdown(diff: Diff) -> str:
     """Return a diff in GitHub's Markdown; what changed and what did not stand behind a click each."""
-    lines = [f"{SIGNS[diff.verdict.verdict]} **{escaped(verdict_line(diff))}**", "", paragraph(origins(diff)), ""]
+    sign = SIGNS["same" if diff.verdict.by_clock else diff.verdict.verdict]
+    lines = [f"{sign} **{escaped(verdict_line(diff))}**", "", paragraph(origins(diff)), ""]
     lines += _reason(diff)
     lines += _why(diff)
     lines += _flags(diff)

@@ -32,7 +32,7 @@ def diff_text(diff: Diff, style: Style | None = None, explain: bool = False) -> 
 
     width = (style or detected()).width
     parts: list[RenderableType] = [
-        Text(verdict_line(diff), style=COLORS.get(diff.verdict.verdict, UNSURE)),
+        Text(verdict_line(diff), style=COLORS.get("same" if diff.verdict.by_clock else diff.verdict.verdict, UNSURE)),
         Text(origins(diff), style="dim"),
     ]
     parts += [Text(line) for line in (*_notes(diff), *_reason(diff, explain), *_why(diff, width))]

@@ -120,7 +120,9 @@ def _time(rung: Rung, cell: Cell) -> Text:
 
 
 def _against(cell: Cell) -> Text:
-    return styled(against(cell.verdict), COLORS.get(cell.verdict.verdict, "") if cell.verdict else "")
+    verdict = cell.verdict
+    color = "" if verdict is None or verdict.by_clock else COLORS.get(verdict.verdict, "")
+    return styled(against(verdict), color)
 
 
 def _share(cell: Cell, measure: Yardstick) -> Text:
