@@ -126,7 +126,7 @@ def _side(text: str, asked: GateRequest, store: Store, context: Context) -> Stor
             _refuse_damaged_successor(store, f"{error.kernel}/{error.version}", error.newest)
         version = next((v for v in sources_of(context, error.kernel) if v.name == error.version), None)
         skipped = why_skipped(version) if version else ""
-        return Unmeasured(error.kernel, error.version, error.newest, is_stale=True, skipped=skipped)
+        return Unmeasured(error.kernel, error.version, error.newest, is_stale=error.newest is not None, skipped=skipped)
     if isinstance(found, StoredRun):
         _refuse_damaged_successor(store, text, found)
     return _live(text, found, store, context.project) if asked.require_live else found
