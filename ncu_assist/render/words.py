@@ -126,6 +126,12 @@ def origin(source: Source, run: Run | Side) -> str:
     return f"{'measured' if source == 'live' else 'recorded'}{where}, {date}"
 
 
+def kernels_and_origins(diff: Diff) -> str:
+    """Return of which kernel the two runs are, two where that differs, and what ``origins`` does."""
+    kernels = dict.fromkeys(one_line(side.kernel) for side in (diff.baseline, diff.candidate) if side.run_id)
+    return " · ".join(filter(None, [" and ".join(kernels), origins(diff)]))
+
+
 def origins(diff: Diff) -> str:
     """Return where and when both sides were measured, once where that is the same."""
     both = [origin(side.source, side) for side in (diff.baseline, diff.candidate)]

@@ -60,8 +60,8 @@ def _versions(kernel: KernelListing, width: int) -> list[RenderableType]:
         lines = ((name, f"    {'  '.join(beside)}") for name, beside in zip(names, cells, strict=True))
         return [styled(line) for both in lines for line in both]
     made = table(("  version", "left"), *median, ("run", "left"))
-    made.columns[0].min_width = longest
-    made.columns[-1].no_wrap, made.columns[-1].overflow = False, "fold"
+    made.columns[0].no_wrap, made.columns[-1].no_wrap = True, False
+    made.columns[-1].overflow = "fold"
     for name, beside in zip(names, cells, strict=True):
         made.add_row(name, *beside)
     return [made]
