@@ -46,10 +46,10 @@ class Metric:
     """One metric of ncu.
 
     ``names`` are its spellings, Hopper's first. ``section`` and ``label`` are ncu's own; where ``shown_as`` holds ncu's
-    label, or no section shows the metric, the label is ours. ``exact``: the same binary gives the same value every
-    time. ``combine``: how the launches of one version add up; time-mean weights by duration. ``lacking``: recorded
-    chips without any spelling. ``given``: no report holds it, we measure it ourselves. ``ncu_unit``: what ncu prints
-    where that is not the true unit.
+    label, or no section shows the metric, the label is ours. ``exact``: every recorded repeat gave the same value; what
+    that is worth says ``noise.repeats_as``. ``combine``: how the launches of one version add up; time-mean weights by
+    duration. ``lacking``: recorded chips without any spelling. ``given``: no report holds it, we measure it ourselves.
+    ``ncu_unit``: what ncu prints where that is not the true unit.
     """
 
     key: str
