@@ -124,7 +124,7 @@ def judge_metric(limit: Limit, row: Row, noise: NoiseModel, place: Place) -> Gat
     check = replace(check, noise=0.0 if told.noise == 0 else WITHIN * amount)
     if excess <= WITHIN * amount:
         return replace(check, outcome="pass")
-    if reading.exact or excess > BEYOND * amount:
+    if reading.exact or reading.counted or excess > BEYOND * amount:
         return replace(check, outcome="regression")
     return replace(check, reason=MAY_BE_NOISE, next=place.command(f"{PROFILE} --repeats {ENOUGH_REPEATS}"))
 

@@ -43,10 +43,10 @@ class Metric:
     """One metric of ncu.
 
     ``names`` are its spellings, Hopper's first. ``section`` and ``label`` are ncu's own; where ``shown_as`` holds ncu's
-    label, or no section shows the metric, the label is ours. ``exact``: the same binary gives the same value every
-    time. ``combine``: how launches of one kernel make one value. ``lacking``: recorded chips without any spelling.
-    ``given``: no report holds it, we measure it ourselves. ``ncu_unit``: what ncu prints where that is not the true
-    unit. ``most``: the largest value that hardware can have; of a percentage 100 unless said.
+    label, or no section shows the metric, the label is ours. ``exact``: every recorded repeat gave the same value; what
+    that is worth says ``noise.repeats_as``. ``combine``: how launches of one kernel make one value. ``lacking``: recorded
+    chips without any spelling. ``given``: no report holds it, we measure it ourselves. ``ncu_unit``: what ncu prints
+    where that is not the true unit. ``most``: the largest value that hardware can have; of a percentage 100 unless said.
     """
 
     key: str

@@ -13,7 +13,7 @@ from ncu_assist.ncu.catalogue.lookup import Found, NamedRollup, Subject
 from ncu_assist.ncu.catalogue.metric import Metric
 from ncu_assist.ncu.catalogue.metric_doctor import spelled
 from ncu_assist.ncu.catalogue.name_parts import read_name
-from ncu_assist.ncu.catalogue.noise import noise_class
+from ncu_assist.ncu.catalogue.noise import noise_class, repeats_as
 from ncu_assist.ncu.catalogue.nvidia_rules import NvidiaRule
 from ncu_assist.ncu.catalogue.recorded_names import RecordedName
 from ncu_assist.ncu.catalogue.rows import Row
@@ -76,7 +76,7 @@ def _row(row: Row, chip: str | None) -> dict[str, Any]:
         "unit": row.unit,
         "meaning": row.meaning,
         "better": row.better,
-        "exact": row.exact,
+        "exact": repeats_as(row.key) == "exact",
         "combine": row.combine.how,
         "weights": list(row.combine.weights),
         "over_kernels": row.combine.over_kernels,
