@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ncu_assist.errors import NcuAssistError, UsageProblem, did_you_mean
+from ncu_assist.lineage import NONE
 from ncu_assist.project import Project
 from ncu_assist.spec import DTYPE_BYTES, OF_WORKLOAD, HostInputs, Kernel, Output, Tolerance, Workload, discover_versions
 
@@ -42,6 +43,7 @@ def load_kernel(project: Project, name: str) -> Kernel:
     kernel = read_kernel(project.kernels / name)
     for workload in kernel.workloads:
         _check_versions(kernel, workload)
+    _check_parents(kernel)
     return kernel
 
 
@@ -169,6 +171,26 @@ def _check_versions(kernel: Kernel, workload: Workload) -> None:
             raise UsageProblem(f"{where} is for '{name}', which is no version", error.hint) from error
         if not version.serves(workload):
             raise UsageProblem(f"{where} is for '{name}', which does not serve {workload.dtype}")
+
+
+def _check_parents(kernel: Kernel) -> None:
+    """Raise UsageProblem if a version names a parent that is not there or is itself, or several name each other."""
+    lineage = kernel.lineage
+    for version in kernel.versions:
+        where = f"{kernel.name}: {version.path.name} names the parent"
+        for name in version.descent.parents or ():
+            if lineage.meant(name) is None:
+                known = [n for v in kernel.versions for n in (v.short, v.name)]
+                raise UsageProblem(f"{where} '{name}', which is no version", did_you_mean(name, [*known, NONE]))
+            if lineage.meant(name) == version.name:
+                hint = f"name the version that it builds on, or write parent: {NONE}"
+                raise UsageProblem(f"{where} '{name}', which is itself", hint)
+    circle = lineage.circle()
+    if circle:
+        shorts = " on ".join(kernel.version(name).short for name in circle)
+        raise UsageProblem(
+            f"{kernel.name}: versions build on each other: {shorts}", "change a `parent:` line of theirs"
+        )
 
 
 def _table(value: Any, where: str) -> dict[str, Any]:
