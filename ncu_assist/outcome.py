@@ -97,7 +97,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Step:
-    """One version of a history, ``before`` being the one that it is compared with, the last measured one before it.
+    """One version of a history, ``before`` being the one that it is compared with: the nearest that it builds on.
 
     That is on the workload shown, or, for a version that does not serve it, on the first that it does.
     ``missing`` says why nothing of it is shown; it is empty for a version that was measured as its source is now.
@@ -110,6 +110,7 @@ class Step:
     missing: str = ""
     dtypes: tuple[str, ...] = ()
     is_peer: bool = False
+    parents: tuple[str, ...] = ()  # what it builds on, measured or not
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ class Sweep:
 
 @dataclass(frozen=True)
 class History:
-    """The versions of a kernel, oldest first, each against the one before it, on all workloads that were measured.
+    """The versions of a kernel, oldest first, each against its parent, on all workloads that were measured.
 
     ``only`` has the workloads that are for some versions only, with those.
     """

@@ -6,18 +6,18 @@ import hashlib
 import importlib.util
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
 
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.expression import evaluate
+from ncu_assist.lineage import Descent, Lineage, descent
 
 VERSION_FILE = re.compile(r"v(\d+)_(\w+)\.(cu|py)", re.ASCII)  # which names a folder of the archive too
 # Within a line: \s would take the square of a file of blank lines, and a draft may be one.
 DTYPES_LINE = re.compile(r"^[ \t]*(?://|#|\*)?[ \t]*dtypes:[ \t]*(.+)$", re.MULTILINE)
 # In the first comment only, where prose may stand before and after.
-PEER = "Baseline"  # what the first comment of a version starts with that is a library's or a framework's
 PACKAGES_LINE = re.compile(r"^[ \t]*packages:[ \t]*(.+)$", re.MULTILINE)
 DRAWS_LINE = re.compile(r"^[ \t]*draws: its own[ \t]*$", re.MULTILINE)
 HEADER_COMMENT = {
@@ -82,7 +82,12 @@ class Version:
     dtypes: tuple[str, ...]  # empty: every dtype of the kernel
     packages: tuple[str, ...] = ()  # that it cannot run without, by the names that Python imports
     draws_own: bool = False  # random numbers of another generator than the reference's
-    is_peer: bool = False  # of a library or framework: the steps are held against it
+    descent: Descent = field(default_factory=Descent)  # what it says of the versions that it builds on
+
+    @property
+    def is_peer(self) -> bool:
+        """Whether it is of a library or framework: the steps are held against it."""
+        return self.descent.is_peer
 
     @property
     def short(self) -> str:
@@ -158,6 +163,11 @@ class Kernel:
     def dtype(self, output: Output, workload: Workload) -> str:
         """Return the dtype of an output for a workload."""
         return workload.dtype if output.dtype == OF_WORKLOAD else output.dtype
+
+    @property
+    def lineage(self) -> Lineage:
+        """Which version builds on which."""
+        return Lineage([one.name for one in self.versions], lambda name: self.version(name).descent)
 
     def version(self, name: str) -> Version:
         """Return the version called ``v3`` or ``v3_global_memory``; raises UsageProblem with the nearest name."""
@@ -276,7 +286,7 @@ def told_together(name: str, wrong: Sequence[UsageProblem]) -> UsageProblem:
 def _version(number: int, path: Path) -> Version:
     said = header_comment(path.read_bytes(), path.suffix)
     draws_own = bool(DRAWS_LINE.search(said))
-    return Version(number, path.stem, path, _dtypes(path), _packages(path, said), draws_own, said.startswith(PEER))
+    return Version(number, path.stem, path, _dtypes(path), _packages(path, said), draws_own, descent(said))
 
 
 def _dtypes(path: Path) -> tuple[str, ...]:

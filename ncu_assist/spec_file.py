@@ -14,6 +14,7 @@ from typing import Any
 
 from ncu_assist.errors import EnvironmentProblem, UsageProblem, did_you_mean
 from ncu_assist.expression import evaluate
+from ncu_assist.lineage import NONE
 from ncu_assist.misnamed import move
 from ncu_assist.project import Project
 from ncu_assist.spec import (
@@ -151,6 +152,7 @@ def _read(folder: Path, is_whole: bool) -> Kernel:
     if kernel is not None and is_whole and versions:
         for workload in kernel.workloads:
             _check_versions(kernel, workload, wrong)
+        _check_parents(kernel, wrong)
     if kernel is None or wrong.found:
         raise told_together(folder.name, wrong.found)
     return kernel
@@ -371,6 +373,24 @@ def _check_versions(kernel: Kernel, workload: Workload, wrong: _Mistakes) -> Non
             served = ", ".join(version.dtypes)
             message = f"{where} is for '{name}', which does not serve {workload.dtype}"
             wrong.add(message, f"leave '{name}' out of its versions: it serves {served}")
+
+
+def _check_parents(kernel: Kernel, wrong: _Mistakes) -> None:
+    """Tell which versions name a parent that is not there or is the version itself, and which build on each other."""
+    lineage = kernel.lineage
+    for version in kernel.versions:
+        where = f"{version.path.name} names the parent"
+        for name in version.descent.parents or ():
+            if lineage.meant(name) is None:
+                known = [n for v in kernel.versions for n in (v.short, v.name)]
+                wrong.of_folder(f"{where} '{name}', which is no version", did_you_mean(name, [*known, NONE]))
+            elif lineage.meant(name) == version.name:
+                hint = f"name the version that it builds on, or write parent: {NONE}"
+                wrong.of_folder(f"{where} '{name}', which is itself", hint)
+    circle = lineage.circle()
+    if len(set(circle)) > 1:  # one that names itself has been told
+        shorts = " on ".join(kernel.version(name).short for name in circle)
+        wrong.of_folder(f"versions build on each other: {shorts}", "change a `parent:` line of theirs")
 
 
 def _check_default(workloads: list[Workload], wrong: _Mistakes) -> None:

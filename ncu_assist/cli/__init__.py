@@ -21,7 +21,7 @@ COMMANDS = {  # name -> what it does; the module <name>_command is imported when
     "import": "Archive a report from anywhere.",
     "show": "Show a run, or a .ncu-rep.",
     "diff": "Say which of two versions is faster, and what changed.",
-    "history": "Show each version of a kernel against the one before it, over all workloads.",
+    "history": "Show each version of a kernel against its parent, over all workloads.",
     "ledger": "Show what came of drafts: predictions that came true, what was kept, what it won.",
     "suggest": "Draft the next version with a language model, and prove it by measurement.",
     "report": "Write pages of runs, diffs and whole ladders, each one file that opens anywhere.",

@@ -16,7 +16,7 @@ from ncu_assist.cli.console import note_damages, write, write_json
 def command(kernel: str | None, workload: str | None, text_format: str, as_json: bool) -> int:
     """Show how KERNEL got faster, version by version, and where a version made a workload slower.
 
-    Each version stands against the one before it, from samples, paired where both were timed in one bench. The first
+    Each version stands against its parent, from samples, paired where both were timed in one bench. The first
     table is of the default workload: median of the bench, verdict, the time of a device copy of the same bytes over
     the median, and what binds the version under ncu. The second is over all workloads: the geometric mean of the
     speed-ups beside the worst of them, and on how many workloads the version is slower. The third holds the tool to its

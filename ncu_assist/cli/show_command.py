@@ -23,7 +23,7 @@ def command(
     REFERENCE is [KERNEL/]VERSION[@RUN], @last, @best, @baseline, a KERNEL (its best run, else its last), or the path
     of a report: .ncu-rep, .ncu-repz, or an export of `ncu --csv --page raw`, compressed or not.
 
-    The verdict is against the version before; the floor is the least time by rates that were measured. --lines and
+    The verdict is against its parent; the floor is the least time by rates that were measured. --lines and
     --ncu-rules read the archived report again, which takes seconds, or ten for 2 GB.
     """
     from ncu_assist.pipeline.reading import beside, named

@@ -13,7 +13,7 @@ from ncu_assist.diff.flagging import with_roles
 from ncu_assist.diff.noise import NoiseModel
 from ncu_assist.diff.pairing import LaunchPair
 from ncu_assist.diff.records import Change, LaunchDiff
-from ncu_assist.diff.timing import CLOCK, HZ_PER_MHZ, mean_mhz
+from ncu_assist.diff.timing import CLOCK, HZ_PER_MHZ
 from ncu_assist.frame import Combined, combine_launches, combine_repeats
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.record import Launch
@@ -68,12 +68,23 @@ def time_verdict(
 ) -> Verdict:
     """Return which side of a pair is faster, from the durations of its launches under ncu."""
     if not pair.repeats:
-        both = [_combined(pair, side, table) for side, table in _both(pair, tables)]
-        return compare_durations(*(sum(side) if side else None for side in times), *(mean_mhz(side) for side in both))
+        mhz_of_both = [_mean_mhz(side, table) for side, table in _both(pair, tables)]
+        return compare_durations(*(sum(side) if side else None for side in times), *mhz_of_both)
     clocks = [[CATALOGUE[CLOCK].value(table.get(one.index, {})) for one in side] for side, table in _both(pair, tables)]
     known = [[hz / HZ_PER_MHZ for hz in side if hz is not None] for side in clocks]
     mhz = [side if len(side) == len(all_) else None for side, all_ in zip(known, clocks, strict=True)]
     return compare_unpaired(times[0] or (), times[1] or (), mhz[0], mhz[1])
+
+
+def _mean_mhz(launches: Sequence[Launch], tables: Tables) -> float | None:
+    """Return the SM clock of launches under ncu, weighted by their time; None where that of one is not known."""
+    cycles = total = 0.0
+    for one in launches:
+        hertz, time = CATALOGUE[CLOCK].value(tables.get(one.index, {})), _time(one, tables)
+        if not hertz or not time:
+            return None
+        cycles, total = cycles + hertz / HZ_PER_MHZ * time, total + time
+    return cycles / total if total else None
 
 
 def total_ns(launches: Sequence[Launch], tables: Tables) -> float | None:

@@ -83,7 +83,7 @@ def best_verdict(
     return replace(verdict, reason=ONLY_LATE) if only_late and verdict.verdict == "unclear" else verdict
 
 
-def mean_mhz(combined: Combined) -> float | None:
+def _mean_mhz(combined: Combined) -> float | None:
     """Return the SM clock under ncu over all launches, weighted by their time; None where that of one is unknown."""
     hertz = combined.values[CLOCK]
     return hertz / HZ_PER_MHZ if hertz and combined.coverage(CLOCK) is None else None
@@ -99,4 +99,4 @@ def _under_ncu(baseline: Combined, candidate: Combined) -> Verdict:
         mhz = [clock if len(clock) == len(time) else None for clock, time in zip(clocks, times, strict=True)]
         return compare_unpaired(*times, *mhz)
     sides = baseline, candidate
-    return compare_durations(*(side.duration_ns for side in sides), *(mean_mhz(side) for side in sides))
+    return compare_durations(*(side.duration_ns for side in sides), *(_mean_mhz(side) for side in sides))

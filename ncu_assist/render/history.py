@@ -119,6 +119,7 @@ class Rung:
     missing: str
     dtypes: tuple[str, ...] = ()
     is_peer: bool = False  # a library's or a framework's own
+    parents: tuple[str, ...] = ()
 
     @property
     def compared(self) -> tuple[Cell, ...]:
@@ -265,7 +266,7 @@ def _runs(rungs: tuple[Rung, ...]) -> Iterator[StoredRun]:
 
 def _rung(step: Step, counters: _Counters) -> Rung:
     cells = tuple(_cell(one, one.before or step.before, counters) for one in step.standings)
-    return Rung(step.version, step.before, cells, step.missing, step.dtypes, step.is_peer)
+    return Rung(step.version, step.before, cells, step.missing, step.dtypes, step.is_peer, step.parents)
 
 
 def _cell(standing: Standing, before: str | None, counters: _Counters) -> Cell:

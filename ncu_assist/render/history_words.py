@@ -139,7 +139,7 @@ def _notes(rung: Rung, shown: Climb) -> Iterator[str]:
     if absent:
         yield f"not measured on {', '.join(absent)}"
     if rung.before != shown.adjacent[rung.version] and rung.before is not None:
-        yield f"compared with {rung.before}, the last one before it {_why_passed_over(rung, shown)}"
+        yield f"compared with {rung.before}, {_why(rung, shown)}"
     for other, names in rung.befores.items():
         if other != rung.before:
             yield f"compared with {other} on {', '.join(names)}"
@@ -183,12 +183,15 @@ def _span(values: list[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _why_passed_over(rung: Rung, shown: Climb) -> str:
-    """Return what the versions between a version and the one that it is compared with lack."""
-    names = [one.version for one in shown.rungs]
-    between = shown.rungs[names.index(str(rung.before)) + 1 : names.index(rung.version)]
-    others = all(not shown.cell(one).served for one in between)
-    return f"that serves {shown.shown}" if others else "with a time"
+def _why(rung: Rung, shown: Climb) -> str:
+    """Return why a version is compared with one that is not just before it."""
+    if rung.is_peer and rung.before == shown.rungs[0].version:
+        return "the first of all"
+    if rung.before in rung.parents[:1]:
+        return "which it builds on"
+    parents = rung.parents or (shown.adjacent[rung.version],)
+    served = any(shown.cell(one).served for one in shown.rungs if one.version in parents)
+    return f"the nearest that it builds on {'with a time' if served else f'that serves {shown.shown}'}"
 
 
 def _other_places(rung: Rung, shown: Climb) -> set[str]:

@@ -44,9 +44,10 @@ class Metric:
 
     ``names`` are its spellings, Hopper's first. ``section`` and ``label`` are ncu's own; where ``shown_as`` holds ncu's
     label, or no section shows the metric, the label is ours. ``exact``: every recorded repeat gave the same value; what
-    that is worth says ``noise.repeats_as``. ``combine``: how launches of one kernel make one value. ``lacking``: recorded
-    chips without any spelling. ``given``: no report holds it, we measure it ourselves. ``ncu_unit``: what ncu prints
-    where that is not the true unit. ``most``: the largest value that hardware can have; of a percentage 100 unless said.
+    that is worth says ``noise.repeats_as``. ``combine``: how launches of one kernel make one value. ``lacking``:
+    recorded chips without any spelling. ``given``: no report holds it, we measure it ourselves. ``ncu_unit``: what ncu
+    prints where that is not the true unit. ``most``: the largest value that hardware can have; 100 of a percentage
+    unless said.
     """
 
     key: str

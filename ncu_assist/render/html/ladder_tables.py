@@ -24,11 +24,11 @@ from ncu_assist.store import Damage, StoredRun
 from ncu_assist.store.naming import short_name
 
 MANY = 12  # rows, from which a filter is of use
-GEOMEAN = Term("geomean", "", "geometric mean of the speed-ups over the version before, on all workloads of both")
+GEOMEAN = Term("geomean", "", "geometric mean of the speed-ups over its parent, on all workloads of both")
 STEPS = (
     Column("version"),
     Column("time", "right", "number"),
-    Column("against the one before", "left", "number"),
+    Column("against its parent", "left", "number"),
     Column("diff", order=""),
     Column(COPY.title, "right", "number", share_term(COPY)),
     Column("bound by"),
@@ -54,7 +54,7 @@ def steps_table(shown: Climb, links: RunLinks) -> Table:
     measure = shown.yardstick
     rows = tuple(_step(rung, shown.cell(rung), measure, links) for rung in shown.rungs)
     columns = _steps(measure)
-    return Table("steps-table", "Each version against the one before", columns, rows, len(rows) >= MANY).without_empty()
+    return Table("steps-table", "Each version against its parent", columns, rows, len(rows) >= MANY).without_empty()
 
 
 def _steps(measure: Yardstick) -> tuple[Column, ...]:

@@ -16,6 +16,8 @@ from ncu_assist.render.yardstick import share
 def history_json(history: History) -> dict[str, Any]:
     """Return a history; ``speedup`` above 1 is faster than the version ``before``, within ``low`` and ``high``.
 
+    ``before`` is the nearest that a version builds on with a time, ``parents`` what it builds on, as its comment says.
+
     ``share_of_copy`` is 1 where a version is as fast as a device copy of the same bytes, ``share_of_link`` where it is
     as fast as the copy engine fetches them from the host. ``floor_ns`` is the least time of the workload by measured
     rates, ``is_peer`` tells what is a library's or a framework's own. ``percent`` is the share of peak of the busiest
@@ -46,6 +48,7 @@ def _row(rung: Rung, shown: Climb) -> dict[str, Any]:
     return {
         "version": rung.version,
         "before": rung.before,
+        "parents": rung.parents,
         "missing": rung.missing or None,
         "is_peer": rung.is_peer,
         "run": run,

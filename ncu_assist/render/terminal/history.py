@@ -86,7 +86,7 @@ def _over_all(shown: Climb) -> list[RenderableType]:
             styled(one_line(worst.workload or "") if worst else ""),
             styled(one_line(slower_on(rung)), "bold red" if rung.slower else ""),
         )
-    return [styled(f"all {len(shown.places)} workloads, each version against the one before", "bold"), made]
+    return [styled(f"all {len(shown.places)} workloads, each version against its parent", "bold"), made]
 
 
 def _along(sweep: Swept) -> Table:
