@@ -260,3 +260,23 @@ def test_a_truncated_report(run: Run, tmp_path: Path, monkeypatch: pytest.Monkey
     answer = run("show", path.name)
     assert (answer.code, answer.out) == (7, "")
     assert "damaged" in answer.err
+
+
+def test_a_kernels_name_is_its_best_run(run: Run, recorded: Path) -> None:
+    best = run("show", "lightning_decode/@best", "--json").json
+    shown = run("show", "lightning_decode", "--json").json
+    assert shown["reference"] == best["reference"]
+    assert run("show", "lightning_decode").out.startswith(best["reference"])
+
+
+def test_a_name_that_is_nearly_a_kernels_gets_the_kernel(
+    run: Run, repository: Path, monkeypatch: pytest.MonkeyPatch, no_gpu: None
+) -> None:
+    monkeypatch.chdir(repository)
+    near = run("show", "lightning_decod")
+    assert near.code == 2
+    assert near.err.endswith("did you mean 'lightning_decode'?\n  try: ncu-assist show lightning_decode\n")
+    far = run("show", "qqqqqqqq")
+    names = re.findall(r"\w+/v\w+", far.err)
+    assert len(names) == len(set(names)) > 5
+    assert re.search(r" and \d+ more\n  try: ncu-assist list\n$", far.err), "a message is no screen of names"
