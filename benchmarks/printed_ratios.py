@@ -43,6 +43,7 @@ STALLED = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 ISSUED = "smsp__inst_issued.sum"
 LANES, SECTOR, SCHEDULERS, NS = 32, 32, 4, 1e9
 MOST = 100  # lines
+TIME, ELAPSED = ["gpu__time_duration.sum"], (["gpc__cycles_elapsed.max"],)
 L1_SECTORS = [
     f"l1tex__t_sectors_pipe_lsu_mem_{what}.sum"
     for what in ("global_op_ld", "global_op_st", "global_op_red", "global_op_atom", "local_op_ld", "local_op_st")
@@ -77,22 +78,35 @@ def over(above: Sequence[str], below: Sequence[str], scale: float = 1.0) -> Form
     return ratio
 
 
-def times(name: str, *below: str) -> Formula:
-    """Return the ratio of each launch, times what it is a ratio over, over the sum of that."""
+def is_impossible(name: str, value: float) -> bool:
+    """Tell whether no hardware can have a percentage: beyond what two passes may be apart, 1 % each."""
+    return (".pct" in name or name.endswith("_pct")) and not -2 <= value <= 102
+
+
+def times(name: str, *below: Sequence[str]) -> Formula:
+    """Return the ratio of each launch, times what it is a ratio over, over the sum of that.
+
+    ``below`` are counters whose sum that is, then others where a report lacks those.
+    """
 
     def mean(tables: Sequence[Table]) -> float | None:
-        pairs = [(table.get(name), total([table], *below)) for table in tables]
-        known = [(value, weight) for value, weight in pairs if value is not None and weight is not None]
-        whole = sum(weight for _, weight in known)
-        if len({value for value, _ in known}) == 1:
-            return known[0][0]
-        return sum(value * weight for value, weight in known) / whole if len(known) == len(pairs) and whole else None
+        held = [table for table in tables if name in table]
+        possible = [table for table in held if not is_impossible(name, table[name])] or held
+        pairs = [(table[name], weight(table)) for table in possible]
+        known = [(value, by) for value, by in pairs if by is not None]
+        whole = sum(by for _, by in known)
+        if len({value for value, _ in pairs}) == 1:
+            return pairs[0][0]
+        return sum(value * by for value, by in known) / whole if len(known) == len(pairs) and whole else None
+
+    def weight(table: Table) -> float | None:
+        return next((found for one in below if (found := total([table], *one)) is not None), None)
 
     return mean
 
 
-def busiest(unit: str, parts: Sequence[str], cycles: str) -> Formula:
-    every = [times(f"{unit}__{part}{OF_PEAK}", cycles) for part in parts]
+def busiest(unit: str, parts: Sequence[str], cycles: Sequence[Sequence[str]]) -> Formula:
+    every = [times(f"{unit}__{part}{OF_PEAK}", *cycles) for part in parts]
 
     def largest(tables: Sequence[Table]) -> float | None:
         found = [one(tables) for one in every]
@@ -110,7 +124,8 @@ def flops(letter: str, double: bool) -> Formula:
         cycles = [one.get("smsp__cycles_elapsed.avg") for one in tables]
         if any(None in each for each in (*ops, cycles)):
             return None
-        done = sum((add + mul + 2 * fma) * c for (add, mul, fma), c in zip(ops, cycles, strict=True))  # type: ignore[operator]
+        pairs = zip(ops, cycles, strict=True)
+        done = sum((add + mul + 2 * fma) * cycle for (add, mul, fma), cycle in pairs)  # type: ignore[operator,misc]
         return 2 * done if double else done
 
     return count
@@ -166,7 +181,7 @@ def share_of_states(reason: str) -> Formula:
 
     def share(tables: Sequence[Table]) -> float | None:
         names = sorted({name for table in tables for name in table if re.fullmatch(STALLED.format(r"\w+"), name)})
-        states = {name: times(name, ISSUED)(tables) for name in names}
+        states = {name: times(name, [ISSUED])(tables) for name in names}
         whole = sum(value for value in states.values() if value is not None)
         own = states.get(STALLED.format(reason))
         return 100 * own / whole if own is not None and whole else None
@@ -179,10 +194,17 @@ def by_unit(name: str) -> Formula | None:
     found = re.fullmatch(r"(\w+?)__\w+\.(?:avg|sum)\.(?:pct_of_peak_sustained|per_cycle)_(active|elapsed)", name)
     if found:
         unit, when = found.groups()
-        if unit in ("sm", "smsp", "lts", "l1tex", "dram"):
-            return times(name, f"{unit}__cycles_{when}.avg")
-        return times(name, "gpu__time_duration.sum") if unit == "gpu" else None
-    return times(name, "gpu__time_duration.sum") if re.fullmatch(r"\w+\.(?:avg|sum)\.per_second", name) else None
+        if when == "elapsed" and unit in ("lts", "dram"):  # their clocks hardly move: cycles are the time
+            return times(name, [f"{unit}__cycles_elapsed.avg"], TIME)
+        if unit in ("sm", "smsp", "l1tex"):
+            return times(
+                name,
+                [f"{unit}__cycles_{when}.avg"],
+                [f"sm__cycles_{when}.avg"],
+                *(ELAPSED if when == "elapsed" else ()),
+            )
+        return times(name, TIME) if unit == "gpu" else None
+    return times(name, TIME) if re.fullmatch(r"\w+\.(?:avg|sum)\.per_second", name) else None
 
 
 # Ratios without a counter of what is above, and what they are ratios over.
@@ -203,7 +225,7 @@ BELOW: dict[str, tuple[str, ...]] = {
 BRANCHES, INSTRUCTIONS = "smsp__inst_executed_op_branch.sum", "smsp__inst_executed.sum"
 # By ncu's name.
 RATIOS: dict[str, Formula] = {
-    **{name: times(name, *below) for name, below in BELOW.items()},
+    **{name: times(name, below) for name, below in BELOW.items()},
     "dram__bytes.sum.per_second": over(DRAM, ["gpu__time_duration.sum"], NS),
     "lts__t_sector_hit_rate.pct": over(["lts__t_sectors_lookup_hit.sum"], ["lts__t_sectors.sum"], 100),
     "sm__inst_executed.avg.per_cycle_active": over([INSTRUCTIONS], ["sm__cycles_active.sum"]),
@@ -218,8 +240,8 @@ DERIVED: dict[str, Formula] = {
     "DRAM reads": over(DRAM[:1], DRAM, 100),
     "DRAM bytes over time": over(DRAM, ["gpu__time_duration.sum"], NS),
     "L2 bytes over time": over(["lts__t_sectors_srcunit_tex.sum"], ["gpu__time_duration.sum"], SECTOR * NS),
-    "L2, busiest part": busiest("lts", L2_UNITS, "lts__cycles_elapsed.avg"),
-    "L1, busiest part": busiest("l1tex", L1_UNITS, "sm__cycles_elapsed.avg"),
+    "L2, busiest part": busiest("lts", L2_UNITS, (["lts__cycles_elapsed.avg"], TIME)),
+    "L1, busiest part": busiest("l1tex", L1_UNITS, (["sm__cycles_elapsed.avg"], *ELAPSED)),
     "Sector efficiency, global": over([f"{THEORETICAL}_ideal"], [THEORETICAL], 100),
     "Sector efficiency, global loads": used("ld"),
     "Sector efficiency, global stores": used("st"),
@@ -266,7 +288,7 @@ def formula_of(name: str) -> Formula | None:
         return of_all_time(by_unit(name.removeprefix("all:")))
     name = name if name in DERIVED else LABELS.get(name, name)
     if re.fullmatch(STALLED.format(r"\w+"), name):
-        return times(name, ISSUED)
+        return times(name, [ISSUED])
     return RATIOS.get(name) or DERIVED.get(name) or by_unit(name)
 
 
@@ -326,6 +348,7 @@ class Page(HTMLParser):
             self.rows[-1].cells[-1] += data
 
 
+ROUNDING = 1e-4  # of the cycles of a unit, which are its clock times the time
 NUMBER = re.compile(r"(-?[\d,]*\.?\d+)(e[+-]?\d+)?\s*([kMGT](?=B|Hz|\b|flop|inst|sector|cycle|request))?")
 PREFIX = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 ALONE = re.compile(r"launch (\d+) alone")
@@ -381,7 +404,7 @@ class Tally:
         if (
             expected is None
             or not math.isfinite(expected)
-            or abs(value - expected) > 1.001 * half + 1e-6 * abs(expected)
+            or abs(value - expected) > 1.001 * half + ROUNDING * abs(expected)
         ):
             self.wrong.append(f"{self.where}: {name} {text.strip()!r}, computed {expected}, launch {launch}")
 
@@ -413,7 +436,7 @@ def hold_page(page: Page, side: Side, tally: Tally) -> None:
             tally.hold(f"stall:{reason}" if is_state else name, row.cells[-1], side, launch)
         elif row.section == "memory" and row.names[own]:
             tally.hold(row.names[own], row.cells[own + 1], side)
-            if len(row.cells) > own + 2:
+            if len(row.cells) > own + 2 and "sysmem" not in row.names[own]:  # of the host it is of what was measured
                 tally.hold(f"{row.names[own]}.pct_of_peak_sustained_elapsed", row.cells[own + 2], side)
 
 
@@ -488,13 +511,13 @@ def side_of(stored: StoredRun, workload: str | None) -> Side:
     return Side(launches, {one.index: tables.get(one.index, {}) for one in launches})
 
 
-def hold_run(stored: StoredRun, store: Store | None, tally: Tally) -> None:
-    """Hold the page of a run, `show` of each of its workloads, and the diff with the version before."""
-    workloads = [one.name for one in stored.run.workloads] or [None]
+def hold_run(stored: StoredRun, store: Store | None, tally: Tally, some: Sequence[str] = ()) -> None:
+    """Hold the page of a run, `show` of each of its workloads or of ``some``, and the diff with the version before."""
+    workloads: Sequence[str | None] = some or [one.name for one in stored.run.workloads] or [None]
     profiled = {one.workload for one in stored.run.launches}
     known = [name for name in workloads if name in profiled or name is None]
     for name in known:
-        side, shown = side_of(stored, name), gather(stored, name, store, every=True)
+        side, shown = side_of(stored, name), gather(stored, name, store)
         tally.where = f"show {stored.reference} {name or ''}"
         hold_text(show_text(shown, Style(width=300)), side, tally)
         tally.where = f"json {stored.reference} {name or ''}"
@@ -506,8 +529,9 @@ def hold_run(stored: StoredRun, store: Store | None, tally: Tally) -> None:
     if before and store:
         tally.where = f"diff {stored.reference}"
         sides = tuple(side_of(one, known[-1]) for one in (before.runs[0], stored))
-        text = diff_page((before.runs[0], stored), store, DiffOptions(known[-1]))
-        hold_diff(Page(text), (sides[0], sides[1]), tally)
+        if all(side.launches for side in sides):
+            text = diff_page((before.runs[0], stored), store, DiffOptions(known[-1]))
+            hold_diff(Page(text), (sides[0], sides[1]), tally)
 
 
 def run(names: Sequence[str]) -> int:

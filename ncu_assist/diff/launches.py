@@ -50,7 +50,7 @@ def launch_diffs(
 ) -> tuple[LaunchDiff, ...]:
     """Return a comparison for each pair, the largest change of time first; ``tables`` are what by_launch returns.
 
-    Several launches of a side compare as sums and time-weighted means, repeats as samples that are not paired. A pair
+    Several launches of a side compare as `frame` combines them, repeats as samples that are not paired. A pair
     of single launches has one duration a side, so its verdict is unclear at best; ``forbidden`` is the verdict where
     the runs cannot be compared at all.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isfinite, prod
 
 from ncu_assist.ncu.catalogue.combining import Combining, combining_of
@@ -43,6 +43,17 @@ def total(values: Numbers) -> float | None:
     """Return the sum; None when one part is missing, for the rest of a sum is no sum."""
     known = [value for value in values if value is not None]
     return sum(known) if known and len(known) == len(values) else None
+
+
+def shares(states: Mapping[str, float | None]) -> dict[str, float]:
+    """Return the share of each stall reason in the warp states of all reasons, in percent, the largest first."""
+    known = {reason: value for reason, value in states.items() if value is not None}
+    whole = sum(known.values())
+    return ranked({one: 100.0 * value / whole for one, value in known.items() if one != ISSUED and whole > 0})
+
+
+def ranked(some: Mapping[str, float]) -> dict[str, float]:
+    return dict(sorted(some.items(), key=lambda item: (-item[1], item[0])))
 
 
 def keys_of(weight: str) -> list[str]:

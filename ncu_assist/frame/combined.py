@@ -10,7 +10,7 @@ from math import isnan
 from statistics import median
 
 from ncu_assist.columns import Values, names_in
-from ncu_assist.frame.adding_up import ISSUED, Numbers, combining, keys_of, made_one, number, total
+from ncu_assist.frame.adding_up import Numbers, combining, keys_of, made_one, number, ranked, shares, total
 from ncu_assist.frame.lazy import Lazy
 from ncu_assist.ncu.catalogue.combining import BY_ISSUED, Combining
 from ncu_assist.ncu.catalogue.derived import DERIVED, Derived, why_not_applicable
@@ -112,8 +112,9 @@ class Combined:
         if not self.further:
             return self._own_stalls
         every = [self._own_stalls, *(one.stalls for one in self.further)]
-        middle = {reason: median(one.get(reason, 0.0) for one in every) for reason in dict.fromkeys(chain(*every))}
-        return dict(sorted(middle.items(), key=lambda item: (-item[1], item[0])))
+        return ranked(
+            {reason: median(one.get(reason, 0.0) for one in every) for reason in dict.fromkeys(chain(*every))}
+        )
 
     @property
     def duration_ns(self) -> float | None:
@@ -188,11 +189,7 @@ class Combined:
         if self.is_of_kernels or not names:
             return {}
         every = {key: [number(table.get(name)) for table in self.tables] for key, name in names.items()}
-        combined = {reason: self._made_one(BY_ISSUED, values) for reason, values in every.items()}
-        known = {reason: value for reason, value in combined.items() if value is not None}
-        whole = sum(known.values())
-        shares = {reason: 100.0 * value / whole for reason, value in known.items() if reason != ISSUED and whole > 0}
-        return dict(sorted(shares.items(), key=lambda item: (-item[1], item[0])))
+        return shares({reason: self._made_one(BY_ISSUED, values) for reason, values in every.items()})
 
     @cached_property
     def _raw(self) -> Mapping[str, Numbers]:
