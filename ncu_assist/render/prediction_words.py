@@ -68,6 +68,9 @@ def legend(found: list[Prediction]) -> Iterator[str]:
         yield TOGETHER
     if any(one.assumed for step in found for one in (*step.gone, *step.appeared)):
         yield "~: rests on an assumed ceiling"
+    for one in found:
+        for old, new in one.renamed:
+            yield f"{short_name(one.version)}: {fault(old)} is not gone, the same resource now shows it as {fault(new)}"
     if any(one.appeared for one in found):
         yield "new: the largest fault that came with the version (+ more), and what it costs"
 

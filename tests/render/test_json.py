@@ -53,7 +53,8 @@ def test_diff_keeps_its_contract(tmp_path: Path) -> None:
     assert set(one) == LAUNCH_KEYS
     assert (one["kernel"], one["pairing"], one["candidate_ns"]) == ("add_one_kernel", "nvtx", 100_000.0)
     assert (one["confidence"], one["range"]) == ("nvtx", ["small"])
-    named = {"launch": 0, "kernel": "add_one_kernel", "grid": [8, 1, 1], "block": [128, 1, 1]}
+    shape = {"grid": [8, 1, 1], "block": [128, 1, 1]}
+    named = {"launch": 0, "kernel": "add_one_kernel", **shape, "duration_ns": 100_000.0}
     assert one["baseline"] == one["candidate"] == [named]
     assert found["unpaired"] == {"baseline": [], "candidate": []}
     assert found["changes"] == one["changes"]

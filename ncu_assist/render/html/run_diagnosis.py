@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from ncu_assist.ncu.catalogue.rows import ROWS
-from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line
+from ncu_assist.render.evidence_words import evidence_value
 from ncu_assist.render.facts import Shown
 from ncu_assist.render.html.badge import Badge, Tone
 from ncu_assist.render.html.bars import heat_level
@@ -106,7 +106,7 @@ def _view(ranked: Ranked, told: Told, where: tuple[Where, ...]) -> FindingView:
         severity=_severity(ranked),
         gain=f"estimated {factor(ranked.estimated_speedup)}" if ranked.severity != "info" else "",
         message=one_line(_message(finding, told), MESSAGE) + (" (assumed)" if finding.assumed else ""),
-        evidence=tuple(Fact(term_of(key), quantity(value, ROWS[key].unit)) for key, value in known),
+        evidence=tuple(Fact(term_of(key), evidence_value(value, ROWS[key].unit)) for key, value in known),
         places=where,
         about=_about(finding.rule),
     )

@@ -112,6 +112,8 @@ def _prediction(one: Prediction | None) -> dict[str, Any] | None:
         "tool": one.tool,
         "gone": [asdict(fault) for fault in one.gone],
         "appeared": [asdict(fault) for fault in one.appeared],
+        "renamed": [{"before": asdict(old), "now": asdict(new)} for old, new in one.renamed],
+        "another_program": one.another_program or None,
         "estimated": {"low": one.low, "high": one.high} if one.gone else None,
         "achieved": achieved.speedup if achieved else None,
         "achieved_by": achieved.by if achieved else None,
