@@ -7,6 +7,7 @@ count as one word.
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import shlex
 from collections.abc import Iterator
@@ -49,7 +50,7 @@ ONE_KERNEL = ("bench", "check", "history", "ledger", "list", "profile")  # which
 
 def _texts() -> Iterator[tuple[str, str]]:
     """Yield the place and each text of the package, whatever is filled in being one word."""
-    for path, tree in TREES.items():
+    for path, tree in _trees().items():
         parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
         for node in ast.walk(tree):
             if isinstance(node, ast.JoinedStr):
@@ -65,12 +66,24 @@ def _said(part: ast.expr) -> str:
     return str(part.value) if isinstance(part, ast.Constant) else WORD
 
 
-TREES = {
-    path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
-    for path in sorted(PACKAGE.rglob("*.py"))
-}
-EVERY_TEXT = list(_texts())
-TEXTS = [(place, text) for place, text in EVERY_TEXT if "ncu-assist" in text or OPTION.search(text)]
+@functools.cache
+def _trees() -> dict[str, ast.Module]:
+    """Return the package's modules by their paths in it; read when the first test asks."""
+    return {
+        path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+        for path in sorted(PACKAGE.rglob("*.py"))
+    }
+
+
+@functools.cache
+def _every_text() -> list[tuple[str, str]]:
+    return list(_texts())
+
+
+@functools.cache
+def _command_texts() -> list[tuple[str, str]]:
+    """Return the texts that name a command or an option."""
+    return [(place, text) for place, text in _every_text() if "ncu-assist" in text or OPTION.search(text)]
 
 
 def _commands() -> dict[str, tuple[click.Command, ...]]:
@@ -97,12 +110,12 @@ OUR_OPTIONS = {name: _options(commands) for name, commands in CLICK.items()}
 
 
 def test_there_is_much_to_look_at() -> None:
-    assert len(TEXTS) > 200
-    assert sum(1 for _, text in TEXTS if COMMAND_LINE.match(text)) > 50
+    assert len(_command_texts()) > 200
+    assert sum(1 for _, text in _command_texts() if COMMAND_LINE.match(text)) > 50
 
 
 def test_the_commands_that_texts_name_exist() -> None:
-    named = [(place, word) for place, text in TEXTS for word in OURS.findall(text)]
+    named = [(place, word) for place, text in _command_texts() for word in OURS.findall(text)]
     assert {word for _, word in named} > {"show", "diff", "profile", "explain", "list"}
     assert [(place, word) for place, word in named if word not in COMMANDS and word not in PROSE] == []
 
@@ -120,7 +133,7 @@ def test_the_options_that_texts_name_exist() -> None:
     """One behind a command of ours is that command's; one of ncu's stands where ncu is named."""
     every = set.union(*OUR_OPTIONS.values()) | {"--version"}
     wrong = []
-    for place, text in TEXTS:
+    for place, text in _command_texts():
         if place.startswith(OTHER_PROGRAMS):
             continue
         for option, command, before in _options_said(text):
@@ -136,7 +149,7 @@ def test_the_options_that_texts_name_exist() -> None:
 
 def _typed() -> Iterator[tuple[str, str]]:
     """Yield the texts that are a command of ours: whole, to their first remark, or between backquotes."""
-    for place, text in TEXTS:
+    for place, text in _command_texts():
         if COMMAND_LINE.match(text) and len(text.split()) > 1:
             yield place, re.split(r"[;,](?:\s|$)|\s\(", text)[0]
         for quoted in QUOTED_COMMAND.findall(text):
@@ -173,7 +186,7 @@ def _filled(command: click.Command, words: list[str]) -> list[str]:
 def _hints() -> Iterator[tuple[str, ast.expr]]:
     """Yield the hint of each error that a user can act on."""
     kinds = {"UsageProblem", "StageFailed", "EnvironmentProblem", "DamagedData", "ModelProblem", "NcuAssistError"}
-    for path, tree in TREES.items():
+    for path, tree in _trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in kinds:
                 hints = [*node.args[1:2], *(word.value for word in node.keywords if word.arg == "hint")]
@@ -189,6 +202,6 @@ def test_a_hint_is_something_to_do_and_no_list_of_names() -> None:
 
 
 def test_the_files_that_texts_name_exist() -> None:
-    named = {(place, file) for place, text in EVERY_TEXT for file in FILE.findall(text)}
+    named = {(place, file) for place, text in _every_text() for file in FILE.findall(text)}
     assert named
     assert [(place, file) for place, file in named if not (ROOT / file).is_file()] == []
