@@ -41,10 +41,11 @@ def lines_part(facts: DiffFacts, pair: SourcePair) -> LinesPart | None:
         said.setdefault(note, []).append(name)
     notes = tuple(f"{' and '.join(dict.fromkeys(some))}: {one_line(note)}" for note, some in said.items() if note)
     notes = () if pair.missing else notes  # which says it too
-    return LinesPart(_changed(diff.lines, both, pair), _left(diff.lines, both[1], pair), notes)
+    return LinesPart(changed_table(diff.lines, both, pair), _left(diff.lines, both[1], pair), notes)
 
 
-def _changed(lines: LineChanges, both: tuple[str, str], pair: SourcePair) -> Table:
+def changed_table(lines: LineChanges, both: tuple[str, str], pair: SourcePair) -> Table:
+    """Return the lines whose cost changed, and those that a side did not read."""
     columns = (
         Column("line", order=""),
         Column(f"time, {both[0]}", "right", ""),
