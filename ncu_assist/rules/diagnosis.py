@@ -18,7 +18,8 @@ TOO_FEW, COLLECT = "not enough counters for a diagnosis", "collect `--set full`"
 class Ranked:
     """A finding with what it could win: ``estimated_speedup`` is the time now over the time without it.
 
-    ``places`` are its source lines, none before `located` found them.
+    ``places`` are its source lines, none before `located` found them. ``to_floor``: its rule promises more than the
+    floor of the workload allows, so that is what it could win; where a rate of the floor is assumed, this is too.
     """
 
     finding: Finding
@@ -26,6 +27,7 @@ class Ranked:
     estimated_speedup: float
     severity: Severity
     places: tuple[Place, ...] = ()
+    to_floor: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ def diagnose(facts: Facts, rules: Mapping[str, Rule]) -> Diagnosis:
         elif not absent and (finding := rule.find(facts)):
             found.append(finding)
     ranked = sorted((_ranked(one, facts) for one in found), key=_order)
-    if ranked and ranked[0].severity == "info" and not _is_done(ranked[0]):
+    if ranked and ranked[0].severity == "info" and not (_is_done(ranked[0]) or ranked[0].to_floor):
         ranked.sort(key=lambda one: one.finding.rule != UNEXPLAINED)
     diagnosis = Diagnosis(tuple(ranked), tuple(silent), len(rules))
     return replace(diagnosis, findings=_unasked(diagnosis)) if diagnosis.lacks_counters else diagnosis
@@ -97,9 +99,10 @@ def _unasked(diagnosis: Diagnosis) -> tuple[Ranked, ...]:
     return replace(first, finding=replace(first.finding, message=said, advice=COLLECT)), *others
 
 
-def _order(one: Ranked) -> tuple[bool, bool, bool, float]:
+def _order(one: Ranked) -> tuple[bool, bool, bool, float, float]:
     is_remark = one.severity == "info"
-    return is_remark, is_remark and not _is_done(one), one.finding.rule == UNEXPLAINED, -one.saved_ns
+    explains = _is_done(one) or one.to_floor  # why it takes this long: it is at a ceiling, or at the floor
+    return is_remark, is_remark and not explains, one.finding.rule == UNEXPLAINED, -one.saved_ns, -one.finding.saved_ns
 
 
 def _is_done(one: Ranked) -> bool:
@@ -107,7 +110,11 @@ def _is_done(one: Ranked) -> bool:
 
 
 def _ranked(finding: Finding, facts: Facts) -> Ranked:
-    now = facts.duration_ns
+    now, most = facts.duration_ns, facts.times_floor
     saved = min(finding.saved_ns, bounded_ns(finding, facts))
-    share = saved / now if now else 0.0
-    return Ranked(finding, saved, now / (now - saved) if saved < now else float("inf"), severity(share))
+    speedup = now / (now - saved) if saved < now else float("inf")
+    to_floor = most is not None and speedup > most
+    if to_floor and most is not None and facts.floor is not None:
+        saved, speedup = now * (1.0 - 1.0 / most), most
+        finding = replace(finding, assumed=finding.assumed or facts.floor.assumed)
+    return Ranked(finding, saved, speedup, severity(saved / now if now else 0.0), to_floor=to_floor)

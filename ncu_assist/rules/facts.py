@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ncu_assist.ceilings import Ceilings, ChipFacts, bytes_in_flight, chip_facts
+from ncu_assist.ceilings import Ceilings, ChipFacts, Floor, bytes_in_flight, chip_facts
 from ncu_assist.diff.resources import PARTS, SM_PARTS, Resource
 from ncu_assist.frame import Combined
 from ncu_assist.ncu.catalogue.noise import SHORT_NS
@@ -15,7 +15,8 @@ from ncu_assist.record import Device
 class Facts:
     """The counters of launches that are judged together, and of their workload bytes, operations and dtype, if known.
 
-    ``dtype`` is that of inputs and outputs, as kernel.toml names it.
+    ``dtype`` is that of inputs and outputs, as kernel.toml names it. ``floor`` is the least time of the workload, and
+    ``median_ns`` what a bench took for it; None where that is not known, and of launches that are a part of it.
     """
 
     combined: Combined
@@ -24,6 +25,8 @@ class Facts:
     algorithmic_bytes: int | None = None
     flops: int | None = None
     dtype: str | None = None
+    floor: Floor | None = None
+    median_ns: float | None = None
 
     def get(self, key: str) -> float | None:
         """Return a metric by its key; None where it is absent, or says nothing of this kernel."""
@@ -46,6 +49,18 @@ class Facts:
     @property
     def duration_ns(self) -> float:
         return self.combined.duration_ns or 0.0
+
+    @property
+    def times_floor(self) -> float | None:
+        """How often the floor fits in the time: no change of this workload makes it faster by more; at least 1.
+
+        By the time of a bench, as the floor is. Under ncu a short launch lacks what it costs to start one, which the
+        floor of a few bytes consists of: nothing is said of it then.
+        """
+        if self.floor is None:
+            return None
+        time = self.median_ns or (None if self.is_short else self.duration_ns)
+        return max(1.0, time / self.floor.ns) if time else None
 
     @property
     def is_short(self) -> bool:

@@ -203,9 +203,7 @@ def test_what_is_said_of_some_versions_only() -> None:
 
     several = [of("v1_a", "stored", "0.1"), of("v2_b", "computed now", "0.2"), of("v3_c", "stored", "0.1")]
     (line,) = words.legend(several)
-    assert line.startswith(
-        "estimated: v1, v3 stored with the run of the parent, by ncu-assist 0.1; v2 computed"
-    )
+    assert line.startswith("estimated: v1, v3 stored with the run of the parent, by ncu-assist 0.1; v2 computed")
 
 
 def test_the_json_of_a_prediction(tmp_path: Path) -> None:
