@@ -151,6 +151,11 @@ def factor(speedup: float) -> str:
     return f"{speedup:.{_digits(speedup)}f}x"
 
 
+def estimated(speedup: float, assumed: bool) -> str:
+    """Return what a finding could win, e.g. ``estimated 1.13x, assumed`` where that rests on a rate that is assumed."""
+    return f"estimated {factor(speedup)}{', assumed' if assumed else ''}"
+
+
 def between(low: float, high: float) -> str:
     """Return an interval of ratios, both ends with as many digits: ``1.096 to 1.101``."""
     digits = max(_digits(low), _digits(high))

@@ -21,7 +21,8 @@ TOO_FEW, COLLECT = "not enough counters for a diagnosis", "collect `--set full`"
 class Ranked:
     """A finding with what it could win: ``estimated_speedup`` is the time now over the time without it.
 
-    ``places`` are its source lines, none before `located` found them.
+    ``places`` are its source lines, none before `located` found them. ``to_floor``: its rule promises more than the
+    floor of the workload allows, so that is what it could win; where a rate of the floor is assumed, this is too.
     """
 
     finding: Finding
@@ -29,6 +30,7 @@ class Ranked:
     estimated_speedup: float
     severity: Severity
     places: tuple[Place, ...] = ()
+    to_floor: bool = False
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ def diagnose(facts: Facts, rules: Mapping[str, Rule]) -> Diagnosis:
         if answers and (ranked := _ranked(answers, facts)):
             found.append(ranked)
     found.sort(key=_order)
-    if found and found[0].severity == "info" and not _is_done(found[0]):
+    if found and found[0].severity == "info" and not (_is_done(found[0]) or found[0].to_floor):
         found.sort(key=lambda one: one.finding.rule != UNEXPLAINED)
     diagnosis = Diagnosis(tuple(found), tuple(silent), len(rules))
     return replace(diagnosis, findings=_unasked(diagnosis)) if diagnosis.lacks_counters else diagnosis
@@ -101,9 +103,10 @@ def _unasked(diagnosis: Diagnosis) -> tuple[Ranked, ...]:
     return replace(first, finding=replace(first.finding, message=said, advice=COLLECT)), *others
 
 
-def _order(one: Ranked) -> tuple[bool, bool, bool, float]:
+def _order(one: Ranked) -> tuple[bool, bool, bool, float, float]:
     is_remark = one.severity == "info"
-    return is_remark, is_remark and not _is_done(one), one.finding.rule == UNEXPLAINED, -one.saved_ns
+    explains = _is_done(one) or one.to_floor  # why it takes this long: it is at a ceiling, or at the floor
+    return is_remark, is_remark and not explains, one.finding.rule == UNEXPLAINED, -one.saved_ns, -one.finding.saved_ns
 
 
 def _is_done(one: Ranked) -> bool:
@@ -142,6 +145,10 @@ def _ranked(answers: Sequence[tuple[Facts, Finding]], facts: Facts) -> Ranked | 
             finding, saved_ns=every, launches=launches, elsewhere=finding.elsewhere + others,
             assumed=any(other.assumed for _, other in answers),
         )  # fmt: skip
-    now, saved = facts.duration_ns, sum(won)
-    share = saved / now if now else 0.0
-    return Ranked(finding, saved, now / (now - saved) if saved < now else float("inf"), severity(share))
+    now, saved, most = facts.duration_ns, sum(won), facts.times_floor
+    speedup = now / (now - saved) if saved < now else float("inf")
+    to_floor = most is not None and speedup > most
+    if to_floor and most is not None and facts.floor is not None:
+        saved, speedup = now * (1.0 - 1.0 / most), most
+        finding = replace(finding, assumed=finding.assumed or facts.floor.assumed)
+    return Ranked(finding, saved, speedup, severity(saved / now if now else 0.0), to_floor=to_floor)

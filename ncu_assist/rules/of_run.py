@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ncu_assist.ceilings import Ceilings
+from ncu_assist.ceilings import Ceilings, floor_of
 from ncu_assist.frame import Combined
 from ncu_assist.record import Run
 from ncu_assist.rules import RULES
@@ -58,8 +58,17 @@ def told_of(run: Run, combined: Combined, ceilings: Ceilings | None = None, whol
     if not combined.launches or not any(combined.tables):
         return None
     workload = run.workload(combined.workload) if combined.workload and whole else None
-    told = (workload.algorithmic_bytes, workload.flops, workload.dtype) if workload else ()
-    facts = Facts(combined, run.device, ceilings, *told)
+    facts = Facts(combined, run.device, ceilings)
+    if workload:
+        timing = run.timing(workload.name)
+        facts = replace(
+            facts,
+            algorithmic_bytes=workload.algorithmic_bytes,
+            flops=workload.flops,
+            dtype=workload.dtype,
+            floor=floor_of(workload, ceilings),
+            median_ns=timing.median_ns if timing else None,
+        )
     diagnosis = diagnose(facts, RULES)
     caches = run.profile.cache_control if run.profile else None
     needed = dict.fromkeys(key for rule in RULES.values() for key in rule.NEEDS)

@@ -28,7 +28,7 @@ LAUNCH_KEYS = {
 }  # fmt: skip
 FINDING_KEYS = {
     "rule", "severity", "message", "estimated_speedup", "evidence", "lines", "detail", "assumed",
-    "advice", "launches",
+    "advice", "launches", "to_floor",
 }  # fmt: skip
 CHANGE_KEYS = {"metric", "label", "unit", "baseline", "candidate", "delta", "verdict", "role"}
 

@@ -52,8 +52,8 @@ def test_unpaired_samples_of_the_same_code_are_as_fast(tmp_path: Path) -> None:
         )
         for version in ("v0_old", "v1_new")
     ]
-    said = verdict_line(diff_runs(*runs))
-    assert said == "v1 is as fast as v0 on small (not paired, 50 and 50 samples; 1.000x in cycles)"
+    expected = "v1 is as fast as v0 on small (not paired, 50 and 50 samples; 1.000x in cycles)"
+    assert verdict_line(diff_runs(*runs)) == expected
 
 
 def test_few_pairs_say_how_few(tmp_path: Path) -> None:

@@ -84,6 +84,7 @@ def _cell(cell: Cell) -> dict[str, Any]:
         "share_of_link": share(timing) if timing and not timing.copy_ns else None,
         "floor_ns": cell.floor.ns if cell.floor else None,
         "floor_bound": cell.floor.bound if cell.floor else None,
+        "floor_assumed": cell.floor.assumed if cell.floor else None,
         "share_of_floor": cell.share_of_floor,
         "in_l2": cell.in_l2,
         "ncu_duration_ns": cell.duration_ns,

@@ -79,4 +79,6 @@ def workload(row: WorkloadRow) -> dict[str, Any]:
         "flops_per_second": row.flops_per_second,
         "share_of_copy": row.share_of_copy,
         "share_of_link": row.share_of_link,
+        "floor_ns": row.floor.ns if row.floor else None,
+        "floor_assumed": row.floor.assumed if row.floor else None,
     }
