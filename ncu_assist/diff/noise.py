@@ -79,7 +79,8 @@ class NoiseModel:
             return max(rounding, EXACT * reading.larger) / WITHIN
         own = [spread(side) for side in reading.samples if len(side) >= LEAST_REPEATS]
         if reading.counted:
-            return max(COUNTED * max(reading.larger, reading.whole), rounding / WITHIN, *own)
+            smaller = min(abs(reading.baseline), abs(reading.candidate))  # what a kernel does not do strays by nothing
+            return max(COUNTED * smaller, rounding / WITHIN, *own)
         if all(len(side) >= ENOUGH_REPEATS for side in reading.samples):
             return max(reading.floor, *own)
         return max(reading.floor, self._recorded(reading), rounding, *own)

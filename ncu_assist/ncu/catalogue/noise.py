@@ -33,7 +33,7 @@ LIMITS: tuple[tuple[float, NoiseClass], ...] = (
 )  # fmt: skip
 # What is counted while a kernel runs repeats exactly in most, but not where warps poll for their data or for a lock: a
 # kernel of CUTLASS executed up to 0.007 % more instructions from launch to launch, and had 1,310,720 and 1,310,730 bank
-# conflicts, in a public report of three launches.
+# conflicts, in public reports.
 COUNTED = 1e-4
 # What compiler, launch and chip settle before a kernel runs, by ncu's name.
 SETTLED, SETTLED_ROLLUP = ("launch__", "device__", "sm__maximum_"), ".peak_sustained"
