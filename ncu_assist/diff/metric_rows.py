@@ -117,6 +117,8 @@ def rows(baseline: Combined, candidate: Combined, every: bool = False) -> list[R
     crossed = any(side.values[key] for side in (baseline, candidate) for key in OF_THE_LINK)
     shown = (*SHOWN, *OF_THE_LINK) if crossed else SHOWN
     found = [catalogue_row(key, baseline, candidate) for key in shown] + _stall_rows(baseline, candidate)
+    if baseline.is_of_kernels and candidate.is_of_kernels:  # neither side has one value of what is no sum
+        found = [row for row in found if row.baseline is not None or row.candidate is not None]
     if not every:
         return found
     known = {row.key for row in found}

@@ -105,7 +105,8 @@ def test_show_keeps_its_contract(tmp_path: Path) -> None:
     assert odd["flops_per_second"] is None
     assert odd["check"]["passed"] is False
     assert found["metrics"]["registers"] == {
-        "label": "Registers Per Thread", "unit": "register/thread", "value": 32.0, "note": None, "coverage": None
+        "label": "Registers Per Thread", "unit": "register/thread", "value": None, "note": "n/a (different kernels)", "coverage": None,
+        "per_launch": {"0": 32.0, "1": 32.0, "2": 32.0}
     }  # fmt: skip
     assert found["stalls"]["long_scoreboard"] == pytest.approx(100 * 20 / 23)
 
