@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ncu_assist.rules.base import Finding, Rule, Severity, severity
@@ -11,6 +11,8 @@ from ncu_assist.rules.facts import Facts
 from ncu_assist.rules.places import Place
 
 DONE, UNEXPLAINED = "at-", "unexplained"  # ids of rules that say that a kernel is done, or that none knows
+HOPPER = "9.0"
+ON_SOME_CHIPS = ("pipe_tensor_gmma",)
 TOO_FEW, COLLECT = "not enough counters for a diagnosis", "collect `--set full`"
 
 
@@ -78,16 +80,27 @@ def diagnose(facts: Facts, rules: Mapping[str, Rule]) -> Diagnosis:
     silent: list[Unanswered] = []
     for rule in rules.values():
         absent = [key for key in rule.NEEDS if facts.get(key) is None]
-        missing = tuple(key for key in absent if key not in facts.combined.not_applicable)
-        if missing:
-            silent.append(Unanswered(rule.ID, missing))
-        elif not absent and (finding := rule.find(facts)):
+        finding = None if absent else rule.find(facts)
+        if finding:
             found.append(finding)
+        elif missing := _missing(absent or rule.USES, facts):
+            silent.append(Unanswered(rule.ID, missing))
     ranked = sorted((_ranked(one, facts) for one in found), key=_order)
     if ranked and ranked[0].severity == "info" and not _is_done(ranked[0]):
         ranked.sort(key=lambda one: one.finding.rule != UNEXPLAINED)
     diagnosis = Diagnosis(tuple(ranked), tuple(silent), len(rules))
     return replace(diagnosis, findings=_unasked(diagnosis)) if diagnosis.lacks_counters else diagnosis
+
+
+def _missing(keys: Sequence[str], facts: Facts) -> tuple[str, ...]:
+    """Return which metrics the report lacks, but for those that say nothing of this kernel.
+
+    What some chips have no counter for is missing on Hopper only, which the catalogue's rows are of: elsewhere a rule
+    that knows of such a counter does without.
+    """
+    is_hopper = facts.device is not None and facts.device.compute_capability == HOPPER
+    absent = (key for key in keys if facts.get(key) is None and key not in facts.combined.not_applicable)
+    return tuple(key for key in absent if is_hopper or key not in ON_SOME_CHIPS)
 
 
 def _unasked(diagnosis: Diagnosis) -> tuple[Ranked, ...]:
