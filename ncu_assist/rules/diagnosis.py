@@ -14,6 +14,8 @@ from ncu_assist.rules.places import Place
 DONE, UNEXPLAINED = "at-", "unexplained"  # ids of rules that say that a kernel is done, or that none knows
 # Ids of rules on a call as a whole, by sums and shares of its time; the others are on one kernel.
 OF_A_CALL = ("launch-bound", "redundant-traffic", "at-dram-roofline")
+HOPPER = "9.0"
+ON_SOME_CHIPS = ("pipe_tensor_gmma",)
 TOO_FEW, COLLECT = "not enough counters for a diagnosis", "collect `--set full`"
 
 
@@ -115,9 +117,21 @@ def _is_done(one: Ranked) -> bool:
 
 def _answer(rule: Rule, facts: Facts) -> tuple[Finding | None, tuple[str, ...]]:
     """Return what a rule says of launches, and the keys for want of which it says nothing."""
-    absent = [(one, key) for one in facts.by_kernel for key in rule.NEEDS if _lacks(one, key)]
-    missing = tuple(dict.fromkeys(key for one, key in absent if key not in one.combined.not_applicable))
-    return (None if absent else rule.find(facts)), missing
+    lacks_needs = any(_lacks(one, key) for one in facts.by_kernel for key in rule.NEEDS)
+    finding = None if lacks_needs else rule.find(facts)
+    return finding, () if finding else _missing(rule.NEEDS if lacks_needs else rule.USES, facts)
+
+
+def _missing(keys: Sequence[str], facts: Facts) -> tuple[str, ...]:
+    """Return which metrics the report lacks, but for those that say nothing of a kernel.
+
+    What some chips have no counter for is missing on Hopper only, which the catalogue's rows are of: elsewhere a rule
+    that knows of such a counter does without.
+    """
+    is_hopper = facts.device is not None and facts.device.compute_capability == HOPPER
+    absent = ((one, key) for one in facts.by_kernel for key in keys if _lacks(one, key))
+    missing = dict.fromkeys(key for one, key in absent if key not in one.combined.not_applicable)
+    return tuple(key for key in missing if is_hopper or key not in ON_SOME_CHIPS)
 
 
 def _lacks(facts: Facts, key: str) -> bool:

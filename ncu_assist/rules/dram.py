@@ -58,9 +58,11 @@ def counted_share(facts: Facts) -> float:
 
 
 def asked_share(facts: Facts) -> float:
-    """Return the share of DRAM's peak that those bytes come to, 0 to 1."""
+    """Return the share of DRAM's peak that those bytes come to, 0 to 1; the share counted where not both were."""
     busy, counted = counted_share(facts), _counted(facts)
-    return busy * sum(asked_bytes(facts)) / counted if counted else busy
+    if not counted or not _are_counted(facts):
+        return busy
+    return busy * sum(asked_bytes(facts)) / counted
 
 
 def fill(facts: Facts) -> float:
@@ -75,6 +77,11 @@ def is_full(facts: Facts) -> bool:
 
 def _counted(facts: Facts) -> float:
     return facts.value("dram_bytes_read") + facts.value("dram_bytes_write")
+
+
+def _are_counted(facts: Facts) -> bool:
+    """Return whether both kinds of bytes were counted: of one alone neither mix nor size can be told."""
+    return facts.get("dram_bytes_read") is not None and facts.get("dram_bytes_write") is not None
 
 
 def _bytes_each(facts: Facts) -> float:
@@ -101,7 +108,7 @@ def _still_in_l2(facts: Facts) -> float:
 
 def _measured(facts: Facts) -> Reach | None:
     peak = facts.get("dram_peak_bandwidth")
-    if facts.ceilings is None or not peak:
+    if facts.ceilings is None or not peak or not _are_counted(facts):
         return None
     read, written = (asked / max(1, len(facts.combined.launches)) for asked in asked_bytes(facts))
     ceiling = dram_ceiling(facts.ceilings, read, written)
@@ -114,7 +121,10 @@ def _measured(facts: Facts) -> Reach | None:
 def _assumed(facts: Facts) -> Reach:
     moved = _bytes_each(facts)
     share = OF_PEAK_SMALL if moved < MEDIUM_BYTES else OF_PEAK
-    return Reach(share, True, "no ceiling was measured on such a GPU", _strays(moved))
+    why = (
+        "no ceiling was measured on such a GPU" if _are_counted(facts) else "the bytes that DRAM moved were not counted"
+    )
+    return Reach(share, True, why, _strays(moved))
 
 
 def _strays(moved: float) -> float:

@@ -42,7 +42,13 @@ def explain_json(subjects: Sequence[Subject | Rule | WarningEntry]) -> dict[str,
 def _diagnosis(rule: Rule | WarningEntry) -> dict[str, Any]:
     if isinstance(rule, WarningEntry):
         return {"type": "warning", "name": rule.id, "text": rule.text}
-    return {"type": "diagnosis", "name": rule.ID, "text": inspect.cleandoc(rule.__doc__ or ""), "needs": rule.NEEDS}
+    return {
+        "type": "diagnosis",
+        "name": rule.ID,
+        "text": inspect.cleandoc(rule.__doc__ or ""),
+        "needs": rule.NEEDS,
+        "uses": rule.USES,
+    }
 
 
 def _subject(subject: Subject) -> dict[str, Any]:
