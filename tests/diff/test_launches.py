@@ -55,7 +55,7 @@ def test_the_largest_change_of_time_comes_first(tmp_path: Path) -> None:
     assert (found.baseline.duration_ns, found.candidate.duration_ns) == (6.5e6, 5.1e6)
 
 
-def test_several_launches_compare_as_sums_and_time_weighted_means(tmp_path: Path) -> None:
+def test_launches_of_different_kernels_compare_as_sums(tmp_path: Path) -> None:
     before = foreign(
         tmp_path,
         "before",
@@ -68,7 +68,7 @@ def test_several_launches_compare_as_sums_and_time_weighted_means(tmp_path: Path
     first = found.launches[0]
     assert (first.pairing, first.pair.confidence, first.baseline_ns, first.kernel) == ("sum", "order", 4e6, "fused")
     values = {change.metric: change.baseline for change in first.changes}
-    assert values["sm_throughput"] == pytest.approx(30.0)
+    assert values["sm_throughput"] is None
     assert values["dram_bytes"] == pytest.approx(400.0 + 4e8)
 
 
