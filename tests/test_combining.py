@@ -145,7 +145,7 @@ def test_what_cannot_be_combined_has_no_value_unless_all_are_equal() -> None:
     found = combine(make_run(launches=launches), frame, "small")
     assert found.values["block_limit_registers"] == 8
     assert found.values["waves_per_sm"] is None
-    assert found.not_applicable["waves_per_sm"] == "n/a (the launches differ)"
+    assert found.not_applicable["waves_per_sm"] == "n/a (per launch)"
 
 
 def test_a_ratio_without_what_it_is_a_ratio_over_has_no_value() -> None:
@@ -187,7 +187,7 @@ def test_over_different_kernels_only_sums_are_told() -> None:
         assert {"duration", "dram_bytes", "instructions", "sm_clock", "sm_count"} <= told
         assert all(ROWS[key].combine.how == "sum" or ROWS[key].combine.of_device for key in told)
         assert not told & {"l2_hit_rate", "achieved_occupancy", "registers", "intensity_fp32", "dram_bandwidth"}
-        assert found.not_applicable["l2_hit_rate"] == "n/a (different kernels)"
+        assert found.not_applicable["l2_hit_rate"] == "n/a (per launch)"
 
 
 def test_launches_of_one_kernel_stay_one_whatever_their_shape() -> None:

@@ -10,6 +10,7 @@ from ncu_assist.columns import names_in
 from ncu_assist.diff.noise import Reading
 from ncu_assist.diff.resources import PARTS, SM_PARTS, WHOLES
 from ncu_assist.frame import Combined, Coverage
+from ncu_assist.frame.combined import PER_LAUNCH
 from ncu_assist.ncu.catalogue.derived import STALL_SHARES
 from ncu_assist.ncu.catalogue.metric import Better
 from ncu_assist.ncu.catalogue.metric_units import recorded_units
@@ -78,6 +79,11 @@ class Row:
     counted: bool = False  # as the catalogue's ``repeats_as`` says; neither exact nor counted is one with times in it
 
     @property
+    def is_of_all(self) -> bool:
+        """Whether either side has a value of all its launches, or lacks the metric: else it is one of each launch."""
+        return self.note != PER_LAUNCH or self.baseline is not None or self.candidate is not None
+
+    @property
     def is_material(self) -> bool:
         """Whether a value moved by more than a trifle, and a part of a whole is more than a trifle of it, if known."""
         sides = zip((self.baseline, self.candidate), self.whole, strict=True)
@@ -117,8 +123,7 @@ def rows(baseline: Combined, candidate: Combined, every: bool = False) -> list[R
     crossed = any(side.values[key] for side in (baseline, candidate) for key in OF_THE_LINK)
     shown = (*SHOWN, *OF_THE_LINK) if crossed else SHOWN
     found = [catalogue_row(key, baseline, candidate) for key in shown] + _stall_rows(baseline, candidate)
-    if baseline.is_of_kernels and candidate.is_of_kernels:  # neither side has one value of what is no sum
-        found = [row for row in found if row.baseline is not None or row.candidate is not None]
+    found = [row for row in found if row.is_of_all]
     if not every:
         return found
     known = {row.key for row in found}

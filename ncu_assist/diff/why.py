@@ -42,7 +42,7 @@ class Why:
     speedup: float | None = None
     expected: tuple[float, float] | None = None
     noise: float = 0.0
-    of_kernels: tuple[bool, bool] = (False, False)  # whether a side is of several kernels, and so has no one limit
+    of_kernels: tuple[bool, bool] = (False, False)  # whose launches are of different kernels, which no limit is of
 
     @property
     def bound_changed(self) -> bool:
@@ -91,8 +91,8 @@ def why(
     launches = len(baseline.launches), len(candidate.launches)
     strays = _strays(baseline, candidate, noise)
     speedup = bench.speedup if bench else None
-    of_kernels = baseline.is_of_kernels, candidate.is_of_kernels
-    return Why(*limits, before / after, launches, tuple(found), speedup, _expected(bench, strays), strays, of_kernels)
+    kernels = baseline.is_of_kernels, candidate.is_of_kernels
+    return Why(*limits, before / after, launches, tuple(found), speedup, _expected(bench, strays), strays, kernels)
 
 
 def _strays(baseline: Combined, candidate: Combined, noise: NoiseModel) -> float:

@@ -22,7 +22,7 @@ from ncu_assist.record import Launch
 
 ABSENT = "absent"  # from the report
 IMPOSSIBLE = "impossible value"  # NVIDIA's own, from counters of different passes
-DIFFERENT_KERNELS, DIFFERENT_LAUNCHES = "n/a (different kernels)", "n/a (the launches differ)"
+PER_LAUNCH = "n/a (per launch)"  # of kernels that are not the same, or launches that nothing combines
 STALL_SHARE = "stall_"  # a key of it and a reason is the share of that reason
 
 
@@ -112,9 +112,7 @@ class Combined:
         if not self.further:
             return self._own_stalls
         every = [self._own_stalls, *(one.stalls for one in self.further)]
-        return ranked(
-            {reason: median(one.get(reason, 0.0) for one in every) for reason in dict.fromkeys(chain(*every))}
-        )
+        return ranked({one: median(own.get(one, 0.0) for own in every) for one in dict.fromkeys(chain(*every))})
 
     @property
     def duration_ns(self) -> float | None:
@@ -163,8 +161,7 @@ class Combined:
     def only(self, launches: Iterable[Launch]) -> Combined:
         """Return what the counters say of some of these launches together."""
         kept = {one.index for one in launches}
-        both = [(one, table) for one, table in zip(self.launches, self.tables, strict=True) if one.index in kept]
-        return Combined(self.workload, tuple(one for one, _ in both), tuple(table for _, table in both))
+        return self.of_places([place for place, one in enumerate(self.launches) if one.index in kept])
 
     def coverage(self, key: str) -> Coverage | None:
         """Return of how many launches a value is; None where it is of all, or where there is none."""
@@ -261,7 +258,7 @@ class Combined:
         if key in self.impossible:
             return f"{IMPOSSIBLE}: {quantity(self.impossible[key], ROWS[key].unit)}"
         if any(own is not None for own in self._own[key]) and ROWS[key].combine.how != "sum":
-            return DIFFERENT_KERNELS if self.is_of_kernels else DIFFERENT_LAUNCHES
+            return PER_LAUNCH
         if key not in DERIVED or not _without_traffic(DERIVED[key], self.tables):
             raise KeyError(key)
         return _why(self.tables)

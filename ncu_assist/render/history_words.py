@@ -37,11 +37,11 @@ def against(verdict: Verdict | None) -> str:
 def bound_by(cell: Cell) -> str:
     """Return the bottleneck and the share of peak of its busiest unit, e.g. ``DRAM 81 %``.
 
-    Of different kernels that of the longest launch, which is said: ``DRAM 81 % (launch 3)``.
+    Of different kernels that of the longest launch, which is said: ``DRAM 81 % (#3)``.
     """
     if cell.bottleneck is None:
         return "-"
-    of = f" (launch {cell.bound_launch})" if cell.bound_launch is not None else ""
+    of = f" (#{cell.bound_launch})" if cell.bound_launch is not None else ""
     return f"{cell.bottleneck.name} {cell.bottleneck.percent:.0f} %{of}"
 
 

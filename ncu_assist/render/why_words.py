@@ -39,10 +39,11 @@ def _bound(why: Why, names: tuple[str, str], width: int) -> list[str]:
     before, after = why.baseline, why.candidate
     launches = _launches(*why.launches) if why.launches[0] != why.launches[1] else ""
     if before is None or after is None:
-        known, side = (after, 0) if after else (before, 1)
-        name = one_line(names[side], 30)
-        other = f"{name} is of several kernels" if why.of_kernels[side] else f"of {name} too little was counted"
-        return [f"bound by {_limit(known)}; {other}{launches}"] if known else []
+        known, lacking, place = (after, names[0], 0) if after else (before, names[1], 1)
+        short = one_line(lacking, 30)
+        if known and why.of_kernels[place]:
+            return [f"bound by {_limit(known, 1)}; {short} is several kernels{launches}"]
+        return [f"bound by {_limit(known)}; of {short} too little was counted"] if known else []
     said = [f"was bound by {_limit(before, words)}, now by {_limit(after, words)}" for words in (2, 1, 0)]
     if not why.bound_changed:
         percents = f"{before.bottleneck.percent:.0f} %, now {after.bottleneck.percent:.0f} %"

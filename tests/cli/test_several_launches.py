@@ -41,7 +41,7 @@ def test_show_names_the_launch_that_ratios_are_of(run: Run, recorded: Path) -> N
 def test_json_has_no_ratio_of_different_kernels_but_that_of_each_launch(run: Run, recorded: Path) -> None:
     shown = run("show", "v0", "--workload", "b64_d96", "--json").json
     cycles = shown["metrics"]["warp_cycles_per_instruction"]
-    assert (cycles["value"], cycles["note"]) == (None, "n/a (different kernels)")
+    assert (cycles["value"], cycles["note"]) == (None, "n/a (per launch)")
     own = [one["index"] for one in shown["launches"] if one["workload"] == "b64_d96"]
     assert sorted(map(int, cycles["per_launch"])) == sorted(own)
     assert shown["stalls"] == {}
@@ -58,7 +58,7 @@ def test_a_gate_has_nothing_to_compare_of_different_kernels(run: Run, recorded: 
     words = ("gate", "lightning_decode/v1", "--against", "v0", "--workload", "b64_d96", "--fail-on", "l2_hit_rate:-1pt")
     answer = run(*words)
     assert answer.code == 4
-    assert "n/a (different kernels)" in " ".join(answer.out.split())
+    assert "n/a (per launch)" in " ".join(answer.out.split())
     assert run(*words[:-1], "dram_bytes:1%").code == 3  # sums compare
 
 

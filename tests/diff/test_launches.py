@@ -54,7 +54,7 @@ def test_the_largest_change_of_time_comes_first(tmp_path: Path) -> None:
     assert (found.baseline.duration_ns, found.candidate.duration_ns) == (6.5e6, 5.1e6)
 
 
-def test_launches_of_several_kernels_compare_by_sums_alone(tmp_path: Path) -> None:
+def test_launches_of_different_kernels_compare_as_sums(tmp_path: Path) -> None:
     before = foreign(
         tmp_path,
         "before",

@@ -9,7 +9,9 @@ import pytest
 from factories import DEVICE, launch, make_run, metrics_frame, save_run
 
 from ncu_assist.diff import Change, Diff, DiffOptions, diff_runs
+from ncu_assist.diff.metric_rows import catalogue_row
 from ncu_assist.errors import UsageProblem
+from ncu_assist.frame import Combined, combine
 from ncu_assist.record import ROUNDED
 from ncu_assist.render.json import diff_json
 from ncu_assist.render.terminal import Style, diff_text
@@ -46,7 +48,7 @@ def test_launches_of_one_side_alone_are_not_added_up(tmp_path: Path) -> None:
     assert {change.verdict for change in found.changes} == {"unchanged"}
     told = changes(found)
     assert told["duration"].baseline == 4e5
-    assert "sm_throughput" not in told  # of different kernels neither side has one
+    assert "sm_throughput" not in told  # that is one of a kernel
     assert (found.verdict.verdict, found.verdict.likely, found.verdict.speedup) == ("unclear", None, 1.0)
     assert found.flags == ()
 
@@ -141,6 +143,20 @@ def test_runs_that_cannot_be_compared_keep_their_values(tmp_path: Path) -> None:
     assert {(c.verdict, c.delta) for one in found.launches for c in one.changes} == {("not-comparable", None)}
     assert (changes(found)["duration"].baseline, changes(found)["duration"].candidate) == (2e5, 2e5)  # of all
     assert found.flags == ()
+
+
+def test_a_mean_of_exact_values_is_not_exact() -> None:
+    """The sectors that it is weighted by differ, though nothing else does."""
+    sectors = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"
+
+    def side(first: float) -> Combined:
+        run = make_run(launches=(launch(0), launch(1)))
+        return combine(run, metrics_frame({STORED: 32.0, sectors: first}, {STORED: 8.0, sectors: 1e6}), "small")
+
+    row = catalogue_row("bytes_per_sector_store", side(1e6), side(1.01e6))
+    assert row.baseline != row.candidate
+    assert not row.exact
+    assert catalogue_row("bytes_per_sector_store", *[side(1e6).of_places([0])] * 2).exact
 
 
 def test_rounded_values_are_named_and_no_change(tmp_path: Path) -> None:

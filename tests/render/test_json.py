@@ -105,10 +105,14 @@ def test_show_keeps_its_contract(tmp_path: Path) -> None:
     assert odd["flops_per_second"] is None
     assert odd["check"]["passed"] is False
     assert found["metrics"]["registers"] == {
-        "label": "Registers Per Thread", "unit": "register/thread", "value": None, "note": "n/a (different kernels)", "coverage": None,
-        "per_launch": {"0": 32.0, "1": 32.0, "2": 32.0}
+        "label": "Registers Per Thread", "unit": "register/thread", "value": None, "note": "n/a (per launch)",
+        "coverage": None, "per_launch": {"0": 32.0, "1": 32.0, "2": 32.0},
     }  # fmt: skip
-    assert found["stalls"]["long_scoreboard"] == pytest.approx(100 * 20 / 23)
+    assert found["stalls"] == {}
+    assert found["stalls_per_launch"]["1"]["long_scoreboard"] == pytest.approx(100 * 20 / 23)
+    alone = printed(show_json(gather(stored, "odd")))
+    assert (alone["metrics"]["registers"]["value"], alone["metrics"]["registers"]["per_launch"]) == (32.0, None)
+    assert alone["stalls"]["long_scoreboard"] == pytest.approx(100 * 20 / 23)
 
 
 def test_profile_lists_every_version(tmp_path: Path) -> None:
