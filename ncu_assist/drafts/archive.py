@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ncu_assist.drafts.records import Draft
 from ncu_assist.drafts.stored import DRAFT_JSON, StoredDraft, encode_record, open_draft, problems_of
-from ncu_assist.errors import DamagedData, UsageProblem, did_you_mean
+from ncu_assist.errors import DamagedData, NewerData, UsageProblem, did_you_mean
 from ncu_assist.store import Damage, new_run_id
 from ncu_assist.store.naming import DRAFTS, is_folder_name
 from ncu_assist.store.writing import Place, check_names, environment_problem, sync_folder, write_file, write_whole
@@ -99,7 +99,7 @@ class DraftArchive:
             try:
                 found.append(open_draft(folder))
             except DamagedData as error:
-                damaged.append(Damage(_path(folder), error.message))
+                damaged.append(Damage(_path(folder), error.message, isinstance(error, NewerData)))
         return sorted(found, key=lambda one: (one.draft.created, one.draft.id)), damaged
 
     def drafts(self, kernel: str | None = None) -> list[StoredDraft]:
@@ -108,7 +108,8 @@ class DraftArchive:
 
     def verify(self, deep: bool = True) -> list[Damage]:
         """Return every draft that is not as it was written; ``deep`` reads every file."""
-        return [Damage(_path(folder), said) for folder in self._folders(None) for said in problems_of(folder, deep)]
+        every = ((folder, *one) for folder in self._folders(None) for one in problems_of(folder, deep))
+        return [Damage(_path(folder), said, is_newer) for folder, said, is_newer in every]
 
     def _folders(self, kernel: str | None) -> Iterator[Path]:
         if kernel is not None and not is_folder_name(kernel):

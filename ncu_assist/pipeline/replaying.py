@@ -72,7 +72,7 @@ def _row(store: Store, kernel: Kernel, version: Version, workloads: set[str]) ->
     stored = newest_matching(store, kernel.name, version)
     if stored is None or not workloads & {w.name for w in stored.run.workloads}:
         found = [d for d in store.damaged() if d.path.startswith(f"{kernel.name}/{version.name}/")]
-        words = f"{found[0].path} is damaged: {found[0].problem}" if found else ""
+        words = f"{found[0].path} {found[0].words}" if found else ""
         skipped = "" if words else why_skipped(version)
         return VersionOutcome(version.name, None, words, DamagedData.exit_code, skipped=skipped)
     try:

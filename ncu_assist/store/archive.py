@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ncu_assist.errors import DamagedData
+from ncu_assist.errors import DamagedData, NewerData
 from ncu_assist.record import Run
 from ncu_assist.store.naming import DRAFTS, TEMPORARY_PREFIX, is_folder_name, version_order
 from ncu_assist.store.reading import Damage, StoredRun, open_run
@@ -58,7 +58,7 @@ class Store:
         """
         found = [Damage(_path(folder), "is the rest of an interrupted write") for folder in self._leftovers()]
         for folder in self._folders(None, None):
-            found += [Damage(_path(folder), problem) for problem in problems_of(folder, deep)]
+            found += [Damage(_path(folder), said, is_newer) for said, is_newer in problems_of(folder, deep)]
         return found
 
     def _folders(self, kernel: str | None, version: str | None) -> Iterator[Path]:
@@ -81,7 +81,7 @@ def _open(folder: Path) -> StoredRun | Damage:
     try:
         return open_run(folder)
     except DamagedData as error:
-        return Damage(_path(folder), error.message)
+        return Damage(_path(folder), error.message, isinstance(error, NewerData))
 
 
 def _path(folder: Path) -> str:

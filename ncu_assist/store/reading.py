@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ncu_assist.columns import Values
-from ncu_assist.errors import DamagedData
+from ncu_assist.errors import DamagedData, NewerData
 from ncu_assist.record import FileFact, Run, decode
+from ncu_assist.schema import UPGRADE
 from ncu_assist.store.findings import FINDINGS, Findings, decode_findings
 from ncu_assist.store.naming import RUN_JSON, is_file_name
 
@@ -30,10 +31,28 @@ REPORT_LIMIT = 2_000_000_000  # bytes after decompression; a launch takes 0.6 to
 
 @dataclass(frozen=True)
 class Damage:
-    """Something in the archive that is not as it was written: where, below ``reports/``, and what is wrong."""
+    """Something in the archive that cannot be read: where, below ``reports/``, and why.
+
+    It is not as it was written, or ``is_newer``: of a schema that a newer version wrote.
+    """
 
     path: str
     problem: str
+    is_newer: bool = False
+
+    @property
+    def exit_code(self) -> int:
+        return NewerData.exit_code if self.is_newer else DamagedData.exit_code
+
+    @property
+    def error(self) -> DamagedData:
+        """What ends a command that cannot do without it."""
+        said = f"{self.path}: {self.problem}"
+        return NewerData(said, UPGRADE) if self.is_newer else DamagedData(said, "ncu-assist verify")
+
+    @property
+    def words(self) -> str:
+        return f"cannot be read: {self.problem}" if self.is_newer else f"is damaged: {self.problem}"
 
 
 @dataclass(frozen=True)
@@ -90,10 +109,16 @@ class StoredRun:
         return parquet.decode(self.read(SAMPLES), schema, f"{self.reference}: {SAMPLES}")
 
     def findings(self) -> Findings | None:
-        """Return what the rules said of the run when it was archived; None for an older one, which keeps none."""
+        """Return what the rules said of the run when it was archived.
+
+        None for an older one, which keeps none, and for what a newer version wrote: it is judged anew, as any may be.
+        """
         if FINDINGS not in self.run.files:
             return None
-        return decode_findings(self.read(FINDINGS), f"{self.reference}: {FINDINGS}")
+        try:
+            return decode_findings(self.read(FINDINGS), f"{self.reference}: {FINDINGS}")
+        except NewerData:
+            return None
 
     def code(self) -> KeptCode | None:
         """Return the code that is kept of the run's report; None where there is none, or of a schema not known here."""
