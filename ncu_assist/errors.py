@@ -43,6 +43,12 @@ class DamagedData(NcuAssistError):
     exit_code = 7
 
 
+class NewerData(DamagedData):
+    """A stored file of a schema that a newer ncu-assist wrote: nothing is wrong with it, but it cannot be read here."""
+
+    exit_code = 6  # what this machine lacks is that version
+
+
 class ModelProblem(NcuAssistError):
     """The language model gave nothing usable: no key, no connection, a refusal, or a reply that cannot be read."""
 

@@ -6,7 +6,6 @@ import click
 
 from ncu_assist.cli import options
 from ncu_assist.cli.console import progress, write, write_json
-from ncu_assist.errors import DamagedData
 
 
 @click.command("verify")
@@ -14,8 +13,8 @@ from ncu_assist.errors import DamagedData
 def command(as_json: bool) -> int:
     """Read every file of the archive and hold it against the hashes, counts and schema of its run.
 
-    Drafts and baselines too. Exit code 7 when anything is damaged or cannot be read; each such run, draft or folder is
-    named.
+    Drafts and baselines too. Exit code 7 when anything is damaged or cannot be read, 6 when all that cannot be read was
+    written by a newer ncu-assist; each such run, draft or folder is named.
     """
     from ncu_assist.drafts import DraftArchive
     from ncu_assist.render.json import verify_json
@@ -34,4 +33,4 @@ def command(as_json: bool) -> int:
         write_json(verify_json(damages, *counts))
     else:
         write(verify_text(damages, *counts))
-    return DamagedData.exit_code if damages else 0
+    return max((damage.exit_code for damage in damages), default=0)

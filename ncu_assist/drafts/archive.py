@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ncu_assist.drafts.records import Draft
 from ncu_assist.drafts.stored import DRAFT_JSON, StoredDraft, encode_record, open_draft, problems_of
-from ncu_assist.errors import DamagedData, UsageProblem, did_you_mean
+from ncu_assist.errors import DamagedData, NewerData, UsageProblem, did_you_mean
 from ncu_assist.store import Damage, new_run_id
 from ncu_assist.store.folders import run_folders
 from ncu_assist.store.naming import DRAFTS, is_folder_name
@@ -103,7 +103,7 @@ class DraftArchive:
             try:
                 found.append(open_draft(folder))
             except DamagedData as error:
-                damaged.append(Damage(_path(folder), error.message))
+                damaged.append(Damage(_path(folder), error.message, isinstance(error, NewerData)))
         return sorted(found, key=lambda one: (one.draft.created, one.draft.id)), damaged
 
     def drafts(self, kernel: str | None = None) -> list[StoredDraft]:
@@ -120,7 +120,7 @@ class DraftArchive:
             if isinstance(folder, Damage):
                 found.append(folder)
             else:
-                found += [Damage(_path(folder), said) for said in problems_of(folder, deep)]
+                found += [Damage(_path(folder), said, is_newer) for said, is_newer in problems_of(folder, deep)]
         return found
 
     def _folders(self, kernel: str | None) -> Iterator[Path]:

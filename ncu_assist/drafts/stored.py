@@ -9,8 +9,9 @@ from pathlib import Path
 
 import msgspec
 
+from ncu_assist import schema
 from ncu_assist.drafts.records import SCHEMA, Draft
-from ncu_assist.errors import DamagedData
+from ncu_assist.errors import DamagedData, NewerData
 from ncu_assist.record import FileFact, content_digest
 from ncu_assist.store.folders import foreign_files, unreadable
 from ncu_assist.store.naming import DRAFTS
@@ -86,25 +87,37 @@ def open_draft(folder: Path) -> StoredDraft:
     return StoredDraft(record.draft, folder, record.files)
 
 
-def problems_of(folder: Path, deep: bool) -> Iterator[str]:
-    """Yield what is wrong with the draft in ``folder``; nothing when it is as it was written."""
+def problems_of(folder: Path, deep: bool) -> Iterator[tuple[str, bool]]:
+    """Yield what is wrong with the draft in ``folder``, and whether that is only that a newer version wrote it."""
     try:
         stored = open_draft(folder)
         known = {DRAFT_JSON, *stored.files}
-        yield from foreign_files(folder, known, "draft")
+        yield from ((problem, False) for problem in foreign_files(folder, known, "draft"))
         for name in stored.files if deep else ():
             stored.read(name)
     except DamagedData as error:
-        yield error.message.partition(f"{folder.name}: ")[2] or error.message
+        yield error.message.partition(f"{folder.name}: ")[2] or error.message, isinstance(error, NewerData)
+
+
+@dataclass(frozen=True)
+class _Named:
+    schema: str
+
+
+@dataclass(frozen=True)
+class _Head:
+    draft: _Named
+
+
+READERS: schema.Readers[Record] = {1: msgspec.json.Decoder(Record).decode}
 
 
 def _decoded(data: bytes) -> Record:
     try:
-        record = msgspec.json.decode(data, type=Record)
+        said = msgspec.json.decode(data, type=_Head).draft.schema
+        record = schema.reader_of(said, SCHEMA, READERS, DRAFT_JSON, HINT)(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DamagedData(f"{DRAFT_JSON} cannot be read: {error}", HINT) from error
-    if record.draft.schema != SCHEMA:
-        raise DamagedData(f"{DRAFT_JSON} has schema '{record.draft.schema}', this version reads '{SCHEMA}'", HINT)
     if record.digest != content_digest(data):
         raise DamagedData(f"{DRAFT_JSON} was changed after it was written", HINT)
     return record

@@ -79,8 +79,8 @@ def _row(store: Store, kernel: Kernel, version: Version, workloads: tuple[Worklo
     if stored is None:
         found = [d for d in store.damaged() if d.concerns(f"{kernel.name}/{version.name}/")]
         if found:
-            words = f"{found[0].path} is damaged: {found[0].problem}"
-            return replace(row, failure=words, failure_code=DamagedData.exit_code)
+            words = f"{found[0].path} {found[0].words}"
+            return replace(row, failure=words, failure_code=found[0].exit_code)
         skipped = why_skipped(version)
         return replace(row, skipped=skipped, unmeasured=() if skipped else tuple(served))
     try:

@@ -77,7 +77,7 @@ def legend(found: list[Prediction]) -> Iterator[str]:
 
 def _source(step: Prediction) -> str:
     if step.source == "stored":
-        return f"stored with the run of the parent, by ncu-assist {step.tool}"
+        return f"stored with the run of the parent, by ncu-assist {step.tool}, {step.date}"
     return "computed now, as the run of the parent keeps no findings"
 
 

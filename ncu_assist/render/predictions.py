@@ -43,6 +43,7 @@ class Prediction:
     before: str
     source: Source
     tool: str
+    date: str  # of the run that they were stored with; empty for what was computed now
     duration_ns: float | None  # of ``before``, that savings are of
     gone: tuple[StoredFinding, ...]
     appeared: tuple[StoredFinding, ...]
@@ -75,6 +76,7 @@ class _Opinion:
     rules: tuple[str, ...]
     tool: str
     source: Source
+    date: str = ""
 
     @property
     def faults(self) -> dict[tuple[str, str], StoredFinding]:
@@ -82,9 +84,11 @@ class _Opinion:
         return {_key(one): one for one in self.judged.findings if one.severity != "info"}
 
     def is_rid_of(self, key: tuple[str, str], fault: StoredFinding) -> bool:
-        """Tell whether nothing is left of a fault of another version, or little."""
-        left = [one.saved_ns or 0.0 for one in self.judged.findings if _key(one) == key]
-        return key not in self.faults and max(left, default=0.0) <= LITTLE * (fault.saved_ns or 0.0)
+        """Tell whether nothing is left of a fault of another version, or little; at the floor none can be won back."""
+        rest = [one for one in self.judged.findings if _key(one) == key]
+        if key in self.faults or any(one.to_floor for one in rest):
+            return False
+        return max((one.saved_ns or 0.0 for one in rest), default=0.0) <= LITTLE * (fault.saved_ns or 0.0)
 
     def answers(self, rule: str) -> bool:
         return rule in self.rules and rule not in self.judged.unanswered
@@ -134,6 +138,7 @@ def _prediction(
         before=before.version,
         source=then.source,
         tool=then.tool,
+        date=then.date,
         duration_ns=then.judged.duration_ns,
         gone=() if other else tuple(one for one in lost if one not in old),
         appeared=tuple(one for one in came if one not in new),
@@ -188,7 +193,8 @@ def _opinion(cell: Cell) -> _Opinion | None:
 def _stored(stored: StoredRun, workload: str | None) -> _Opinion | None:
     findings = stored.findings()
     found = findings.of_workload(workload) if findings else None
-    return _Opinion(found, findings.rules, findings.tool, "stored") if found and findings else None
+    date = stored.run.created[:10]
+    return _Opinion(found, findings.rules, findings.tool, "stored", date) if found and findings else None
 
 
 def _forbidden(before: Cell, after: Cell) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ncu_assist.errors import DamagedData
+from ncu_assist.errors import DamagedData, NewerData
 from ncu_assist.record import Run
 from ncu_assist.store.folders import Damage, leftovers, run_folders
 from ncu_assist.store.naming import DRAFTS, is_folder_name, version_order
@@ -70,7 +70,7 @@ class Store:
             if isinstance(one, Damage):
                 found.append(one)
             else:
-                found += [Damage(_path(one), problem) for problem in problems_of(one, deep)]
+                found += [Damage(_path(one), said, is_newer) for said, is_newer in problems_of(one, deep)]
         return found
 
     def _folders(self, kernel: str | None, version: str | None) -> Iterator[Path]:
@@ -84,7 +84,7 @@ def _open(folder: Path) -> StoredRun | Damage:
     try:
         return open_run(folder)
     except DamagedData as error:
-        return Damage(_path(folder), error.message)
+        return Damage(_path(folder), error.message, isinstance(error, NewerData))
 
 
 def _path(folder: Path) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from ncu_assist import schema
 from ncu_assist.errors import DamagedData, EnvironmentProblem
 from ncu_assist.store.archive import Store
 from ncu_assist.store.folders import Damage, kernel_folders
@@ -32,6 +33,9 @@ class Baseline:
     since: str | None = None
 
 
+READERS: schema.Readers[Baseline] = {1: msgspec.json.Decoder(Baseline).decode}
+
+
 def set_baseline(store: Store, stored: StoredRun) -> None:
     """Make exactly this run the baseline of its kernel, whatever is measured or edited later.
 
@@ -53,12 +57,13 @@ def get_baseline(store: Store, kernel: str) -> Baseline | None:
     path = _path(store, kernel)
     hint = f"ncu-assist baseline clear {kernel}"
     try:
-        baseline = msgspec.json.decode(path.read_bytes(), type=Baseline)
+        data = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (msgspec.DecodeError, UnicodeDecodeError, OSError) as error:
+    except OSError as error:
         raise DamagedData(f"{kernel}/{FILE} cannot be read: {error}", hint) from error
-    if baseline.schema != SCHEMA or not is_folder_name(baseline.version):
+    baseline = schema.read(data, SCHEMA, READERS, f"{kernel}/{FILE}", hint)
+    if not is_folder_name(baseline.version):
         raise DamagedData(f"{kernel}/{FILE} names no version", hint)
     return baseline
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ncu_assist.errors import DamagedData, NewerData
+from ncu_assist.schema import UPGRADE
 from ncu_assist.store.naming import DRAFTS, TEMPORARY_PREFIX, is_folder_name
 
 ROOT = "."  # the place of reports/ itself
@@ -15,10 +17,28 @@ LINK = "is a link, which is not followed: what it leads to is left out"
 
 @dataclass(frozen=True)
 class Damage:
-    """Something in the archive that is not as it was written: where, below ``reports/``, and what is wrong."""
+    """Something in the archive that cannot be read: where, below ``reports/``, and why.
+
+    It is not as it was written, or ``is_newer``: of a schema that a newer version wrote.
+    """
 
     path: str
     problem: str
+    is_newer: bool = False
+
+    @property
+    def exit_code(self) -> int:
+        return NewerData.exit_code if self.is_newer else DamagedData.exit_code
+
+    @property
+    def error(self) -> DamagedData:
+        """What ends a command that cannot do without it."""
+        said = f"{self.path}: {self.problem}"
+        return NewerData(said, UPGRADE) if self.is_newer else DamagedData(said, "ncu-assist verify")
+
+    @property
+    def words(self) -> str:
+        return f"cannot be read: {self.problem}" if self.is_newer else f"is damaged: {self.problem}"
 
     def concerns(self, place: str) -> bool:
         """Tell whether it lies at or below a place such as ``add_one/v1_torch/``, or hides it as a folder above."""

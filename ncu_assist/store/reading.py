@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ncu_assist.columns import Values
-from ncu_assist.errors import DamagedData
+from ncu_assist.errors import DamagedData, NewerData
 from ncu_assist.record import FileFact, Run, decode
 from ncu_assist.store.findings import FINDINGS, Findings, decode_findings
 from ncu_assist.store.folders import unreadable
@@ -83,10 +83,16 @@ class StoredRun:
         return parquet.decode(self.read(SAMPLES), schema, f"{self.reference}: {SAMPLES}")
 
     def findings(self) -> Findings | None:
-        """Return what the rules said of the run when it was archived; None for an older one, which keeps none."""
+        """Return what the rules said of the run when it was archived.
+
+        None for an older one, which keeps none, and for what a newer version wrote: it is judged anew, as any may be.
+        """
         if FINDINGS not in self.run.files:
             return None
-        return decode_findings(self.read(FINDINGS), f"{self.reference}: {FINDINGS}")
+        try:
+            return decode_findings(self.read(FINDINGS), f"{self.reference}: {FINDINGS}")
+        except NewerData:
+            return None
 
     def code(self) -> KeptCode | None:
         """Return the code that is kept of the run's report; None where there is none, or of a schema not known here."""

@@ -92,7 +92,7 @@ def test_what_was_said_then_is_shown_whatever_the_rules_say_now(tmp_path: Path) 
     assert (one.achieved.speedup, one.achieved.by) == (2.5, "bench")
     text = history_text(history, Style())
     assert "v1_fused  uncoalesced-global-store      2.50x     2.50x\n" in text
-    assert "\nestimated: stored with the run of the parent, by ncu-assist 0.0.9\n" in text
+    assert "\nestimated: stored with the run of the parent, by ncu-assist 0.0.9, 2026-11-21\n" in text
     assert "\nachieved: in one bench, paired\n" in text
     assert "together" not in text
 
@@ -235,11 +235,11 @@ def test_what_cannot_be_compared_is_held_against_nothing(tmp_path: Path) -> None
 
 def test_what_is_said_of_some_versions_only() -> None:
     def of(version: str, source: Any, tool: str) -> Prediction:
-        return Prediction(version, "v0", source, tool, 1e5, (STORE,), (), None)
+        return Prediction(version, "v0", source, tool, "2026-11-21", 1e5, (STORE,), (), None)
 
     several = [of("v1_a", "stored", "0.1"), of("v2_b", "computed now", "0.2"), of("v3_c", "stored", "0.1")]
     (line,) = words.legend(several)
-    assert line.startswith("estimated: v1, v3 stored with the run of the parent, by ncu-assist 0.1; v2 computed")
+    assert line.startswith("estimated: v1, v3 stored with the run of the parent, by ncu-assist 0.1, 2026-11-21; v2")
 
 
 def test_the_json_of_a_prediction(tmp_path: Path) -> None:
@@ -290,3 +290,10 @@ def test_findings_that_were_changed_are_refused(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"2.5", b"9.5"))
     with pytest.raises(DamagedData, match=r"findings\.json was changed"):
         history_text(history_of(before, run_of(tmp_path, "v1_fused")), Style())
+
+
+def test_a_fault_of_a_version_at_its_floor_is_not_gone(tmp_path: Path) -> None:
+    left = replace(STORE, severity="info", saved_ns=0.0, estimated_speedup=1.0, to_floor=True)
+    assert gone(history_of(run_of(tmp_path, "v0_torch", STORE), run_of(tmp_path, "v1_fused", left))) == []
+    less = replace(left, to_floor=False)
+    assert gone(history_of(run_of(tmp_path, "v2_torch", STORE), run_of(tmp_path, "v3_fused", less))) == [STORE.rule]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from ncu_assist.errors import DamagedData, UsageProblem
+from ncu_assist.errors import UsageProblem
 from ncu_assist.outcome import KernelLadder, Written
 from ncu_assist.pipeline.bare_report import BareReport
 from ncu_assist.pipeline.foreign_run import stem
@@ -141,7 +141,7 @@ def _everything(pages: Pages, wish: Wish) -> Written:
     if wish.wanted is not None or wish.kernel is not None or wish.output is not None:
         raise UsageProblem(ALL_ALONE, ALL_ALONE_HINT)
     runs, damaged = pages.store.everything()
-    pages.problems += [DamagedData(f"{one.path}: {one.problem}", "ncu-assist verify") for one in damaged]
+    pages.problems += [one.error for one in damaged]
     ladders: list[KernelLadder] = []
     for kernel in pages.store.kernels():
         pages.tried(lambda kernel=kernel: ladders.append(kernel_ladder(pages.project, kernel)))  # type: ignore[misc]

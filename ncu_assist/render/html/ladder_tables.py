@@ -185,4 +185,4 @@ def _run(stored: StoredRun, workload: str | None, links: RunLinks) -> tuple[Cell
 def damaged_table(damaged: Iterable[Damage]) -> Table:
     """Return the runs that were left out, and why."""
     rows = tuple((Cell(one_line(one.path)), Cell(one_line(one.problem, MOST_SAID))) for one in damaged)
-    return Table("damaged-table", "Damaged runs", DAMAGED, rows)
+    return Table("damaged-table", "Runs that cannot be read", DAMAGED, rows)

@@ -111,6 +111,7 @@ def _prediction(one: Prediction | None) -> dict[str, Any] | None:
     return {
         "source": one.source,
         "tool": one.tool,
+        "date": one.date or None,
         "gone": [asdict(fault) for fault in one.gone],
         "appeared": [asdict(fault) for fault in one.appeared],
         "renamed": [{"before": asdict(old), "now": asdict(new)} for old, new in one.renamed],

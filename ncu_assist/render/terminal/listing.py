@@ -80,14 +80,20 @@ def _run(version: VersionOutcome) -> str:
 
 
 def verify_text(damages: Sequence[Damage], runs: int, drafts: int = 0, style: Style | None = None) -> str:
-    """Return what is damaged as text; ``runs`` and ``drafts`` are how many can be read."""
+    """Return what cannot be read as text; ``runs`` and ``drafts`` are how many can be read."""
     from rich.text import Text
 
     if not damages:
         read = number_of(runs, "run") + (f" and {number_of(drafts, 'draft')}" if drafts else "")
         return to_text([Text(f"✓ {read}, nothing damaged", style="green")], style)
     lines = [
-        Text(f"✗ reports/{one_line(damage.path, 500)}: {one_line(damage.problem, 500)}", style="red")
+        Text(
+            f"{'?' if damage.is_newer else '✗'} reports/{one_line(damage.path, 500)}: {one_line(damage.problem, 500)}",
+            style="yellow" if damage.is_newer else "red",
+        )
         for damage in damages
     ]
-    return to_text([*lines, Text(f"{len(damages)} damaged; {runs} runs can be read")], style)
+    newer = sum(damage.is_newer for damage in damages)
+    parts = [f"{len(damages) - newer} damaged" if newer < len(damages) else ""]
+    parts += [f"{newer} of a newer ncu-assist" if newer else "", f"{runs} runs can be read"]
+    return to_text([*lines, Text("; ".join(part for part in parts if part))], style)
