@@ -80,7 +80,7 @@ def test_wrong_versions_of_a_workload_are_a_usage_error(tmp_path: Path, versions
     write_kernel(tmp_path, TWO, toml.replace(ODD, f"{ODD}versions = {versions}\n"))
     with pytest.raises(UsageProblem, match=words) as caught:
         load_kernel(Project(tmp_path), "add_one")
-    assert re.search(hint, caught.value.hint)
+    assert re.search(hint, f"{caught.value.message}\n{caught.value.hint}")
 
 
 def test_a_workload_for_a_version_that_does_not_serve_its_dtype(tmp_path: Path) -> None:
@@ -262,7 +262,8 @@ def test_an_unknown_kernel(tmp_path: Path, name: str, hint: str) -> None:
     write_kernel(tmp_path)
     with pytest.raises(UsageProblem, match="there is no kernel") as caught:
         load_kernel(Project(tmp_path), name)
-    assert caught.value.hint == hint
+    assert caught.value.message.endswith(hint)
+    assert caught.value.hint == "ncu-assist list"
 
 
 def test_unknown_version_and_workload(tmp_path: Path) -> None:
@@ -271,7 +272,8 @@ def test_unknown_version_and_workload(tmp_path: Path) -> None:
         k.version("v7")
     with pytest.raises(UsageProblem, match="no workload 'smal'") as caught:
         k.select_workloads("smal")
-    assert caught.value.hint == "did you mean 'small'?"
+    assert caught.value.message.endswith("did you mean 'small'?")
+    assert caught.value.hint == "ncu-assist list add_one"
 
 
 def test_every_kernel_of_this_repository_is_right(repository: Path) -> None:
