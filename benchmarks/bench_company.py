@@ -45,7 +45,7 @@ ROOT = Path(__file__).resolve().parents[1]
 CHUNK = 4096
 CALLS_LATER = (0, 1, 2, 4, 8, 16)
 US = 1e3
-KEPT_OF_A_VERDICT = ("baseline", "candidate", "verdict", "reason", "speedup", "low", "high", "pairs")
+KEPT_OF_A_VERDICT = ("verdict", "reason", "speedup", "low", "high", "pairs")
 Runs = dict[str, Callable[[], None]]
 
 
@@ -125,11 +125,13 @@ def verdicts(options: argparse.Namespace) -> None:
     found: list[dict[str, Any]] = []
     for number in range(options.benches):
         for company, names in (("alone", options.pair), ("all", (*options.pair, *shorts))):
-            argv = [sys.executable, "-m", "ncu_assist", "bench", options.kernel, *names]
-            done = process.run([*argv, "--workload", options.workload, "--json"], cwd=ROOT, timeout_s=120)
-            (answer,) = (
-                v for v in json.loads(done.stdout)["verdicts"] if v["candidate"].split("_")[0] == options.pair[1]
+            program, pair = (
+                [sys.executable, "-m", "ncu_assist"],
+                [f"{options.kernel}/{short}" for short in options.pair],
             )
+            process.run([*program, "bench", options.kernel, *names, "--workload", options.workload], cwd=ROOT)
+            done = process.run([*program, "diff", *pair, "--workload", options.workload, "--json"], cwd=ROOT)
+            answer = json.loads(done.stdout)["verdict"]
             found.append({"bench": number, "company": company} | {key: answer[key] for key in KEPT_OF_A_VERDICT})
             say(f"{number} {company:6} {answer['verdict']:8} {1 / answer['high']:.4f} to {1 / answer['low']:.4f}")
     (options.out / "bench_verdicts.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
