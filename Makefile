@@ -4,8 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 HAS_GPU := $(shell nvidia-smi -L >/dev/null 2>&1 && echo yes)
 EXTRAS := $(if $(HAS_GPU),[gpu],)
+# One worker a core, libraries on one thread each. A worker begins with a row of files, and makes once what they share.
+PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -rs -n auto --maxprocesses 16 --dist worksteal
 
-.PHONY: demo test lint fmt help gpu-test clean
+.PHONY: demo test test-all lint fmt help gpu-test clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -15,8 +17,11 @@ demo: $(VENV)/.demo  ## set up and profile lightning_decode: live on a GPU, from
 	$(BIN)/ncu-assist diff lightning_decode/v3 lightning_decode/v7
 
 test: $(VENV)/.test  ## set up and run the tests; what needs a missing tool skips with a reason
-	$(BIN)/python -m pytest -rs --ignore tests/kernels
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -rs -n auto tests/kernels
+	@echo "The slow tests are left out; all of them: make test-all"
+	$(PYTEST) -m "not gpu and not slow"
+
+test-all: $(VENV)/.test  ## all tests but those that need a GPU and ncu
+	$(PYTEST)
 
 gpu-test: $(VENV)/.test  ## the tests that need a GPU and ncu
 	$(BIN)/python -m pytest -rs -m gpu

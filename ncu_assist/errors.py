@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 class NcuAssistError(Exception):
@@ -43,16 +43,32 @@ class DamagedData(NcuAssistError):
     exit_code = 7
 
 
+class NewerData(DamagedData):
+    """A stored file of a schema that a newer ncu-assist wrote: nothing is wrong with it, but it cannot be read here."""
+
+    exit_code = 6  # what this machine lacks is that version
+
+
 class ModelProblem(NcuAssistError):
     """The language model gave nothing usable: no key, no connection, a refusal, or a reply that cannot be read."""
 
     exit_code = 8
 
 
+MOST_LISTED = 20  # names in a message: two lines of a terminal or three, not a screen
+
+
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     """Return ``did you mean 'x'?`` for the nearest candidate, or the list of candidates when none is near."""
-    known = sorted(candidates)
+    known = sorted(set(candidates))
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     if near:
         return f"did you mean '{near[0]}'?"
-    return f"known: {', '.join(known)}" if known else "there are none"
+    return known_names(known)
+
+
+def known_names(names: Sequence[str]) -> str:
+    """Return ``known: a, b``, the first names and how many more there are; ``there are none`` for none."""
+    rest = len(names) - MOST_LISTED
+    more = f" and {rest} more" if rest > 0 else ""
+    return f"known: {', '.join(names[:MOST_LISTED])}{more}" if names else "there are none"

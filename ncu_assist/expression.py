@@ -14,6 +14,7 @@ _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Mult: operator.mul,
     ast.FloorDiv: operator.floordiv,
 }
+SHOWN = 80  # characters of an expression that cannot be read
 
 
 def evaluate(text: str, integers: Mapping[str, int]) -> int:
@@ -23,12 +24,14 @@ def evaluate(text: str, integers: Mapping[str, int]) -> int:
     """
     try:
         tree = ast.parse(text, mode="eval")
-    except SyntaxError as error:
-        raise UsageProblem(f"'{text}' is not an expression") from error
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # NUL, and parentheses without end
+        raise UsageProblem(f"'{text[:SHOWN]}' is not an expression", "use integers, names and + - * //") from error
     try:
         return _value(tree.body, integers)
     except ZeroDivisionError as error:
-        raise UsageProblem(f"'{text}' divides by zero") from error
+        raise UsageProblem(f"'{text}' divides by zero", "a divisor that is not 0 on any workload") from error
+    except RecursionError as error:
+        raise UsageProblem(f"'{text[:SHOWN]}' is too long", "a shorter expression") from error
 
 
 def _value(node: ast.expr, integers: Mapping[str, int]) -> int:
@@ -38,7 +41,7 @@ def _value(node: ast.expr, integers: Mapping[str, int]) -> int:
         case ast.Name(id=name) if name in integers:
             return integers[name]
         case ast.Name(id=name):
-            raise UsageProblem(f"an expression names '{name}'", did_you_mean(name, integers))
+            raise UsageProblem(f"an expression names '{name}'; {did_you_mean(name, integers)}")
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
             return _OPERATORS[type(op)](_value(left, integers), _value(right, integers))
     raise UsageProblem(f"'{ast.unparse(node)}' is not allowed in an expression", "use integers, names and + - * //")

@@ -11,7 +11,8 @@ from ncu_assist.ceilings import Floor
 from ncu_assist.diff import Diff
 from ncu_assist.drafts import StoredDraft
 from ncu_assist.drafts.records import Draft
-from ncu_assist.errors import StageFailed
+from ncu_assist.errors import EnvironmentProblem, StageFailed
+from ncu_assist.misnamed import Misnamed
 from ncu_assist.record import Source
 from ncu_assist.store import Damage, StoredRun
 from ncu_assist.store.findings import Judged
@@ -24,7 +25,8 @@ EVERY_DRAFT_REJECTED, UNPROVEN = 3, 4  # exit codes
 class VersionOutcome:
     """One version: its run, or why there is none. A run with a ``failure`` holds what was finished before it.
 
-    ``unserved`` are the workloads asked for that are not for this version.
+    ``unserved`` are the workloads asked for that are not for this version, ``unmeasured`` those that are, and that no
+    run of it holds where nothing can be measured.
     ``skipped`` says why a version without a run was not tried: no failure, what it needs is not installed.
     """
 
@@ -34,6 +36,7 @@ class VersionOutcome:
     failure_code: int = StageFailed.exit_code
     unserved: tuple[str, ...] = ()
     skipped: str = ""
+    unmeasured: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -48,15 +51,17 @@ class Outcome:
 
     @property
     def exit_code(self) -> int:
-        """0, or the exit code of what failed, the highest of several."""
-        return max((v.failure_code for v in self.versions if v.failure), default=0)
+        """0, or the exit code of what failed or could not be measured here, the highest of several."""
+        unmeasured = [EnvironmentProblem.exit_code for v in self.versions if v.unmeasured]
+        return max([*unmeasured, *(v.failure_code for v in self.versions if v.failure)], default=0)
 
 
 @dataclass(frozen=True)
 class KernelListing:
     """What `list` shows of a kernel: its versions, each with the run that shows it as it is now, if there is one.
 
-    ``only`` has the workloads that are for some versions only, with those.
+    ``only`` has the workloads that are for some versions only, with those. ``misnamed`` are sources that were probably
+    meant as versions.
     """
 
     kernel: str
@@ -65,6 +70,7 @@ class KernelListing:
     default_workload: str | None
     versions: tuple[VersionOutcome, ...]
     only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    misnamed: tuple[Misnamed, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -91,7 +97,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Step:
-    """One version of a history, ``before`` being the one that it is compared with, the last measured one before it.
+    """One version of a history, ``before`` being the one that it is compared with: the nearest that it builds on.
 
     That is on the workload shown, or, for a version that does not serve it, on the first that it does.
     ``missing`` says why nothing of it is shown; it is empty for a version that was measured as its source is now.
@@ -104,6 +110,7 @@ class Step:
     missing: str = ""
     dtypes: tuple[str, ...] = ()
     is_peer: bool = False
+    parents: tuple[str, ...] = ()  # what it builds on, measured or not
 
 
 @dataclass(frozen=True)
@@ -117,7 +124,7 @@ class Sweep:
 
 @dataclass(frozen=True)
 class History:
-    """The versions of a kernel, oldest first, each against the one before it, on all workloads that were measured.
+    """The versions of a kernel, oldest first, each against its parent, on all workloads that were measured.
 
     ``only`` has the workloads that are for some versions only, with those.
     """
@@ -135,7 +142,8 @@ class BaselineInForce:
     """What ``@baseline`` means: the run that was set, or that of v0.
 
     ``run`` is None where none was set and v0 has no run either; ``missing`` says then why, and ``to_set`` is the
-    command that changes it.
+    command that changes it. Among those of other kernels it is also None where what was set is gone or damaged,
+    which ``exit_code`` tells.
     """
 
     kernel: str
@@ -145,6 +153,7 @@ class BaselineInForce:
     cleared: bool = False  # just now
     missing: str = ""
     to_set: str = ""
+    exit_code: int = 0
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ def _settings(table: dict[str, Any], path: Path) -> Settings:
     values: dict[str, Any] = {}
     for key, value in table.items():
         if key not in known:
-            raise UsageProblem(f"{path.name}: [tool.ncu-assist] has no key '{key}'", did_you_mean(key, known))
+            raise UsageProblem(f"{path.name}: [tool.ncu-assist] has no key '{key}'; {did_you_mean(key, known)}")
         if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
             raise UsageProblem(f"{path.name}: [tool.ncu-assist] {key} must be a number above 0, not {value!r}")
         name = known[key].name

@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 
+from ncu_assist import schema
 from ncu_assist.errors import DamagedData
 
 SCHEMA = "ncu-assist.run/1"
@@ -203,6 +204,9 @@ class Run:
         return next((t for t in timings if t.workload == workload), None)
 
 
+READERS: schema.Readers[Run] = {1: msgspec.json.Decoder(Run).decode}
+
+
 def encode(run: Run) -> bytes:
     """Return a run as JSON, its digest filled in."""
     sealed = replace(run, digest=content_digest(msgspec.json.encode(run)))
@@ -210,13 +214,11 @@ def encode(run: Run) -> bytes:
 
 
 def decode(data: bytes) -> Run:
-    """Return the run that ``encode`` wrote; raises DamagedData for anything that is not exactly that."""
-    try:
-        run = msgspec.json.decode(data, type=Run)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise DamagedData(f"run.json cannot be read: {error}") from error
-    if run.schema != SCHEMA:
-        raise DamagedData(f"run.json has schema '{run.schema}', this version reads '{SCHEMA}'")
+    """Return the run that ``encode`` wrote; raises DamagedData for anything that is not exactly that.
+
+    NewerData, which is one, for the record of a newer version.
+    """
+    run = schema.read(data, SCHEMA, READERS, "run.json")
     if not _is_untouched(data, run.digest) and run.digest != content_digest(data):
         raise DamagedData("run.json was changed after it was written")
     return run

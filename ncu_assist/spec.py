@@ -5,19 +5,19 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
 
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.expression import evaluate
+from ncu_assist.lineage import Descent, Lineage, descent
 
-VERSION_FILE = re.compile(r"v(\d+)_(\w+)\.(cu|py)")
+VERSION_FILE = re.compile(r"v(\d+)_(\w+)\.(cu|py)", re.ASCII)  # which names a folder of the archive too
 # Within a line: \s would take the square of a file of blank lines, and a draft may be one.
 DTYPES_LINE = re.compile(r"^[ \t]*(?://|#|\*)?[ \t]*dtypes:[ \t]*(.+)$", re.MULTILINE)
 # In the first comment only, where prose may stand before and after.
-PEER = "Baseline"  # what the first comment of a version starts with that is a library's or a framework's
 PACKAGES_LINE = re.compile(r"^[ \t]*packages:[ \t]*(.+)$", re.MULTILINE)
 DRAWS_LINE = re.compile(r"^[ \t]*draws: its own[ \t]*$", re.MULTILINE)
 HEADER_COMMENT = {
@@ -82,7 +82,12 @@ class Version:
     dtypes: tuple[str, ...]  # empty: every dtype of the kernel
     packages: tuple[str, ...] = ()  # that it cannot run without, by the names that Python imports
     draws_own: bool = False  # random numbers of another generator than the reference's
-    is_peer: bool = False  # of a library or framework: the steps are held against it
+    descent: Descent = field(default_factory=Descent)  # what it says of the versions that it builds on
+
+    @property
+    def is_peer(self) -> bool:
+        """Whether it is of a library or framework: the steps are held against it."""
+        return self.descent.is_peer
 
     @property
     def short(self) -> str:
@@ -159,13 +164,19 @@ class Kernel:
         """Return the dtype of an output for a workload."""
         return workload.dtype if output.dtype == OF_WORKLOAD else output.dtype
 
+    @property
+    def lineage(self) -> Lineage:
+        """Which version builds on which."""
+        return Lineage([one.name for one in self.versions], lambda name: self.version(name).descent)
+
     def version(self, name: str) -> Version:
         """Return the version called ``v3`` or ``v3_global_memory``; raises UsageProblem with the nearest name."""
         for version in self.versions:
             if name in (version.short, version.name):
                 return version
         known = [n for v in self.versions for n in (v.short, v.name)]
-        raise UsageProblem(f"{self.name} has no version '{name}'", did_you_mean(name, known))
+        message = f"{self.name} has no version '{name}'; {did_you_mean(name, known)}"
+        raise UsageProblem(message, f"ncu-assist list {self.name}")
 
     def select_versions(self, names: tuple[str, ...]) -> tuple[Version, ...]:
         """Return the versions named, in the order of their numbers; all of them when none is named."""
@@ -181,7 +192,8 @@ class Kernel:
         found = tuple(w for w in self.workloads if name in ("all", w.name))
         if not found:
             known = ["all", *(w.name for w in self.workloads)]
-            raise UsageProblem(f"{self.name} has no workload '{name}'", did_you_mean(name, known))
+            message = f"{self.name} has no workload '{name}'; {did_you_mean(name, known)}"
+            raise UsageProblem(message, f"ncu-assist list {self.name}")
         return found
 
 
@@ -229,31 +241,52 @@ def source_files(path: Path) -> tuple[Path, ...]:
 
 
 def discover_versions(folder: Path) -> tuple[Version, ...]:
-    """Return the versions in a kernel folder, sorted as numbers; two files with one number are a UsageProblem."""
+    """Return the versions in a kernel folder, sorted as numbers.
+
+    Raises UsageProblem, with all that is wrong, for two files with one number and for files that cannot be read.
+    """
+    versions, wrong = versions_and_mistakes(folder)
+    if wrong:
+        raise told_together(folder.name, wrong)
+    return versions
+
+
+def versions_and_mistakes(folder: Path) -> tuple[tuple[Version, ...], list[UsageProblem]]:
+    """Return the versions in a kernel folder, sorted as numbers, and what is wrong with others."""
+    matches = [(path, match) for path in sorted(folder.iterdir()) if (match := VERSION_FILE.fullmatch(path.name))]
+    free = 1 + max((int(match[1]) for _, match in matches), default=-1)
     found: dict[int, Version] = {}
-    for path in sorted(folder.iterdir()):
-        match = VERSION_FILE.fullmatch(path.name)
-        if match is None:
-            continue
-        number = int(match.group(1))
+    wrong: list[UsageProblem] = []
+    for path, match in matches:
+        number = int(match[1])
         if number in found:
-            raise UsageProblem(
-                f"{folder.name}: {found[number].path.name} and {path.name} have the same number {number}",
-                f"rename one of them, e.g. to v{_free_number(folder)}_{match.group(2)}.{match.group(3)}",
-            )
-        found[number] = _version(number, path)
-    return tuple(found[number] for number in sorted(found))
+            message = f"{folder.name}: {found[number].path.name} and {path.name} have the same number {number}"
+            wrong.append(UsageProblem(message, f"rename one of them, e.g. to v{free}_{match[2]}.{match[3]}"))
+            free += 1
+            continue
+        try:
+            found[number] = _version(number, path)
+        except OSError as error:
+            message = f"{folder.name}: {path.name} cannot be read ({error.strerror})"
+            wrong.append(UsageProblem(message, f"see that {path.name} is a file that you may read, or remove it"))
+        except UsageProblem as error:
+            wrong.append(error)
+    return tuple(found[number] for number in sorted(found)), wrong
+
+
+def told_together(name: str, wrong: Sequence[UsageProblem]) -> UsageProblem:
+    """Return one error for all mistakes of a kernel folder, each with what to write."""
+    if len(wrong) == 1:
+        return wrong[0]
+    own = [(one.message.removeprefix(f"{name}: "), one.hint) for one in wrong]
+    lines = [f"  {message}" + (f"; try: {hint}" if hint else "") for message, hint in own]
+    return UsageProblem("\n".join([f"{name} has {len(wrong)} mistakes:", *lines]), f"ncu-assist list {name}")
 
 
 def _version(number: int, path: Path) -> Version:
     said = header_comment(path.read_bytes(), path.suffix)
     draws_own = bool(DRAWS_LINE.search(said))
-    return Version(number, path.stem, path, _dtypes(path), _packages(path, said), draws_own, said.startswith(PEER))
-
-
-def _free_number(folder: Path) -> int:
-    matches = [VERSION_FILE.fullmatch(file.name) for file in folder.iterdir()]
-    return 1 + max(int(match.group(1)) for match in matches if match)
+    return Version(number, path.stem, path, _dtypes(path), _packages(path, said), draws_own, descent(said))
 
 
 def _dtypes(path: Path) -> tuple[str, ...]:

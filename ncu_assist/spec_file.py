@@ -1,14 +1,34 @@
-"""Reading kernel.toml: strict about keys, types and names, with the nearest right spelling for a wrong one."""
+"""Reading kernel.toml: strict about keys, types, names and numbers; all mistakes of a folder are told at once."""
 
 from __future__ import annotations
 
+import keyword
+import math
+import os
+import re
 import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ncu_assist.errors import NcuAssistError, UsageProblem, did_you_mean
+from ncu_assist.errors import EnvironmentProblem, UsageProblem, did_you_mean
+from ncu_assist.expression import evaluate
+from ncu_assist.lineage import NONE
+from ncu_assist.misnamed import move
 from ncu_assist.project import Project
-from ncu_assist.spec import DTYPE_BYTES, OF_WORKLOAD, HostInputs, Kernel, Output, Tolerance, Workload, discover_versions
+from ncu_assist.spec import (
+    DTYPE_BYTES,
+    OF_WORKLOAD,
+    HostInputs,
+    Kernel,
+    Output,
+    Tolerance,
+    Version,
+    Workload,
+    told_together,
+    versions_and_mistakes,
+)
 
 FILE = "kernel.toml"
 KEYS: dict[str, type] = {
@@ -22,27 +42,65 @@ KEYS: dict[str, type] = {
     "workloads": dict,
 }
 OPTIONAL: dict[str, type] = {"host": dict, "numbers": list}
+OUTPUT_KEYS: dict[str, type] = {"dtype": str, "shape": list}
+HOST_KEYS: dict[str, type] = {"inputs": list, "bytes": str}
+TOLERANCE_KEYS: dict[str, type] = {"norm": float, "rtol": float, "atol": float}
+EXAMPLES = {  # of a key, wherever it stands
+    "summary": 'summary = "adds one"',
+    "inputs": 'inputs = ["x"]',
+    "arguments": 'arguments = ["x", "y", "n"]',
+    "numbers": 'numbers = ["seed"]',
+    "bytes": 'bytes = "8 * n"',
+    "flops": 'flops = "n"',
+    "outputs": 'below [outputs], y = { dtype = "float32", shape = ["n"] }',
+    "tolerance": "[tolerance.float32] and below it norm, rtol and atol",
+    "workloads": '[workloads.small] and below it n = 1024, dtype = "float32" and default = true',
+    "host": '[host] and below it inputs = ["x"] and bytes = "4 * n"',
+    "dtype": 'dtype = "float32"',
+    "shape": 'shape = ["n"]',
+    "norm": "norm = 1e-6",
+    "rtol": "rtol = 1e-6",
+    "atol": "atol = 1e-6",
+}
+ALL = "all"  # of --workload: every workload
+MOST = 2**63 - 1  # a launcher gets integers as long long
+C_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+# Of C and C++ (C++23, [lex.key] and [lex.digraph]; C17, 6.4.1), which cannot name a launcher; main is the program's.
+RESERVED = """\
+alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class compl
+concept const consteval constexpr constinit const_cast continue co_await co_return co_yield decltype default delete
+do double dynamic_cast else enum explicit export extern false float for friend goto if inline int long mutable
+namespace new noexcept not not_eq nullptr operator or or_eq private protected public register reinterpret_cast
+requires restrict return short signed sizeof static static_assert static_cast struct switch template this
+thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor
+xor_eq main
+"""
 
 
 def kernel_names(project: Project) -> tuple[str, ...]:
-    """Return the names of all kernel folders, sorted: folders below ``kernels/`` that hold a kernel.toml."""
+    """Return the names of all kernel folders, sorted: folders below ``kernels/`` that hold a kernel.toml.
+
+    One that may not be looked into counts: reading it says so. Raises EnvironmentProblem where ``kernels/`` itself
+    may not be.
+    """
     if not project.kernels.is_dir():
         return ()
-    return tuple(sorted(f.parent.name for f in project.kernels.glob(f"*/{FILE}")))
+    try:
+        names = sorted(os.listdir(project.kernels))  # noqa: PTH208
+    except OSError as error:
+        raise EnvironmentProblem(f"kernels/ cannot be read ({error.strerror})", "chmod u+rx kernels") from error
+    return tuple(name for name in names if _is_there(project.kernels / name / FILE))
 
 
 def load_kernel(project: Project, name: str) -> Kernel:
     """Return the kernel called ``name``.
 
-    Raises UsageProblem if there is none, or if its kernel.toml, reference.py or file names are wrong.
+    Raises UsageProblem if there is none, or with all that is wrong in its kernel.toml, its files and their names.
     """
     names = kernel_names(project)
     if name not in names:
-        raise UsageProblem(f"there is no kernel '{name}'", did_you_mean(name, names))
-    kernel = read_kernel(project.kernels / name)
-    for workload in kernel.workloads:
-        _check_versions(kernel, workload)
-    return kernel
+        raise UsageProblem(f"there is no kernel '{name}'; {did_you_mean(name, names)}", "ncu-assist list")
+    return _read(project.kernels / name, is_whole=True)
 
 
 def read_kernel(folder: Path) -> Kernel:
@@ -50,154 +108,366 @@ def read_kernel(folder: Path) -> Kernel:
 
     The folder may hold some of the kernel's versions only, as that of a draft's proof does.
     """
-    try:
-        return _read(folder)
-    except NcuAssistError as error:
-        if error.message.startswith(folder.name):
-            raise
-        raise UsageProblem(f"{folder.name}/{FILE}: {error.message}", error.hint) from error
+    return _read(folder, is_whole=False)
 
 
-def _read(folder: Path) -> Kernel:
+def _is_there(path: Path) -> bool:
     try:
-        table = tomllib.loads((folder / FILE).read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageProblem(f"not valid TOML: {error}") from error
-    _check_keys(table, KEYS, "the file", OPTIONAL)
-    if not (folder / "reference.py").is_file():
-        raise UsageProblem(f"{folder.name}: reference.py is missing", "write make_inputs() and reference() in it")
-    kernel = Kernel(
-        name=folder.name,
-        folder=folder,
-        summary=table["summary"],
-        inputs=_names(table["inputs"], "inputs"),
-        arguments=_names(table["arguments"], "arguments"),
-        outputs=tuple(_output(name, value) for name, value in table["outputs"].items()),
-        bytes_expression=table["bytes"],
-        flops_expression=table["flops"],
-        tolerances={dtype: _tolerance(dtype, value) for dtype, value in table["tolerance"].items()},
-        workloads=tuple(_workload(name, value) for name, value in table["workloads"].items()),
-        versions=discover_versions(folder),
-        host=_host(table["host"]) if "host" in table else None,
-        numbers=_names(table.get("numbers", []), "numbers"),
-    )
-    _check_consistency(kernel)
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+@dataclass(frozen=True)
+class _Mistakes:
+    """What is wrong in a kernel folder, in the order in which it was found."""
+
+    folder: Path
+    found: list[UsageProblem] = field(default_factory=list)
+
+    def add(self, message: str, hint: str) -> None:
+        """Add a mistake of kernel.toml, with what to write."""
+        self.found.append(UsageProblem(f"{self.folder.name}/{FILE}: {message}", hint))
+
+    def of_folder(self, message: str, hint: str) -> None:
+        self.found.append(UsageProblem(f"{self.folder.name}: {message}", hint))
+
+
+def _read(folder: Path, is_whole: bool) -> Kernel:
+    wrong = _Mistakes(folder)
+    _check_name(folder, wrong)
+    table = _table_of(folder, wrong)
+    try:
+        versions, mistakes = versions_and_mistakes(folder)
+        wrong.found.extend(mistakes)
+        if not (folder / "reference.py").is_file():
+            wrong.of_folder("reference.py is missing", "write make_inputs() and reference() in it")
+    except OSError as error:
+        versions = ()
+        wrong.of_folder(f"the folder cannot be read ({error.strerror})", "see that you may read it")
+    kernel = _kernel(folder, table, versions, wrong) if table is not None else None
+    if kernel is not None and is_whole and versions:
+        for workload in kernel.workloads:
+            _check_versions(kernel, workload, wrong)
+        _check_parents(kernel, wrong)
+    if kernel is None or wrong.found:
+        raise told_together(folder.name, wrong.found)
     return kernel
 
 
-def _check_keys(
-    table: dict[str, Any], keys: dict[str, type], where: str, optional: dict[str, type] | None = None
-) -> None:
+def _check_name(folder: Path, wrong: _Mistakes) -> None:
+    name = folder.name
+    if C_NAME.fullmatch(name) and name not in RESERVED.split() and not keyword.iskeyword(name):
+        return
+    better = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_")
+    if not C_NAME.fullmatch(better) or better in RESERVED.split() or keyword.iskeyword(better):
+        better = f"kernel_{better}".rstrip("_")
+    message = "the folder's name cannot be that of a function in C and Python, and each version's function has it"
+    wrong.of_folder(message, move(folder, folder.with_name(better)))
+
+
+def _table_of(folder: Path, wrong: _Mistakes) -> dict[str, Any] | None:
+    try:
+        return tomllib.loads((folder / FILE).read_text(encoding="utf-8"))
+    except OSError as error:
+        wrong.add(f"cannot be read ({error.strerror})", "see that it is a file that you may read")
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError, UnicodeDecodeError, numbers of 5,000 digits
+        wrong.add(f"not valid TOML: {error}", 'lines of the form key = value, with text in "quotes"')
+    return None
+
+
+def _kernel(folder: Path, table: dict[str, Any], versions: tuple[Version, ...], wrong: _Mistakes) -> Kernel | None:
+    """Return the kernel that a table says; None where a part is wrong that others hang on, and that is then told."""
+    before = len(wrong.found)
+    given = _checked(table, KEYS, "the file", wrong, OPTIONAL)
+    names = {key: _names(given[key], key, wrong) for key in ("inputs", "arguments", "numbers") if key in given}
+    outputs = [_output(name, value, wrong) for name, value in given.get("outputs", {}).items()]
+    tolerances = {dtype: _tolerance(dtype, value, wrong) for dtype, value in given.get("tolerance", {}).items()}
+    workloads = [_workload(name, value, wrong) for name, value in given.get("workloads", {}).items()]
+    host = _host(given["host"], wrong) if "host" in given else None
+    if given.get("outputs") == {}:
+        wrong.add("there is no output: nothing could be checked", f"write {EXAMPLES['outputs']}")
+    if "workloads" in given and len(workloads) == [one is not None for one in workloads].count(True):
+        _check_default([one for one in workloads if one], wrong)
+    known = {key: value for key, value in names.items() if value is not None}
+    kernel = Kernel(
+        name=folder.name,
+        folder=folder,
+        summary=given.get("summary", ""),
+        inputs=known.get("inputs", ()),
+        arguments=known.get("arguments", ()),
+        outputs=tuple(one for one in outputs if one),
+        bytes_expression=given.get("bytes", ""),
+        flops_expression=given.get("flops", ""),
+        tolerances={dtype: value for dtype, value in tolerances.items() if value},
+        workloads=tuple(one for one in workloads if one),
+        versions=versions,
+        host=host,
+        numbers=known.get("numbers", ()),
+    )
+    if "inputs" in known:
+        _check_inputs(kernel, wrong)
+    if {"inputs", "arguments"} <= set(known) and None not in (*outputs, *workloads) and outputs:
+        _check_arguments(kernel, wrong)
+    if "tolerance" in given:
+        _check_tolerances(kernel, set(tolerances), wrong)
+    _check_expressions(kernel, given, wrong)
+    return kernel if len(wrong.found) == before else None
+
+
+def _checked(
+    table: dict[str, Any],
+    keys: dict[str, type],
+    where: str,
+    wrong: _Mistakes,
+    optional: dict[str, type] | None = None,
+) -> dict[str, Any]:
+    """Return the entries of a table that are known and of their type; what else there is, and what lacks, is told."""
     known = keys | (optional or {})
+    given, misspelt = {}, [""]
     for key, value in table.items():
         if key not in known:
-            raise UsageProblem(f"{where} has an unknown key '{key}'", did_you_mean(key, known))
-        if not isinstance(value, known[key]):
-            raise UsageProblem(f"{where}: '{key}' must be a {known[key].__name__}, not {value!r}")
+            misspelt.append(did_you_mean(key, known.keys() - table.keys()))
+            wrong.add(f"{where} has an unknown key '{key}'", misspelt[-1])
+        elif not isinstance(value, known[key]):
+            said = f"{where}: '{key}' must be a {known[key].__name__}, not {_shown(value)}"
+            wrong.add(said, f"write {EXAMPLES[key]}")
+        else:
+            given[key] = value
     for key in keys:
-        if key not in table:
-            raise UsageProblem(f"{where} lacks the key '{key}'", f"add '{key}'; kernels/*/kernel.toml show its form")
+        if key not in table and not any(f"'{key}'" in hint for hint in misspelt):
+            wrong.add(f"{where} lacks the key '{key}'", f"write {EXAMPLES[key]}")
+    return given
 
 
-def _names(values: list[Any], where: str) -> tuple[str, ...]:
-    if not all(isinstance(v, str) for v in values) or len(set(values)) != len(values):
-        raise UsageProblem(f"'{where}' must be a list of different names, not {values!r}")
-    return tuple(values)
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:79]}…"
 
 
-def _dtype(value: str, where: str) -> str:
-    if value not in DTYPE_BYTES:
-        raise UsageProblem(f"{where}: unknown dtype '{value}'", did_you_mean(value, DTYPE_BYTES))
-    return value
+def _names(values: list[Any], where: str, wrong: _Mistakes) -> tuple[str, ...] | None:
+    if all(isinstance(v, str) for v in values) and len(set(values)) == len(values):
+        return tuple(values)
+    example = EXAMPLES.get(where.rpartition(".")[2], 'versions = ["v8", "v9"]')
+    wrong.add(f"'{where}' must be a list of different names, not {_shown(values)}", f"write {example}, each name once")
+    return None
 
 
-def _output(name: str, value: Any) -> Output:
+def _dtype(value: str, where: str, wrong: _Mistakes) -> str | None:
+    if value in DTYPE_BYTES:
+        return value
+    wrong.add(f"{where}: unknown dtype '{value}'", did_you_mean(value, DTYPE_BYTES))
+    return None
+
+
+def _table(value: Any, where: str, example: str, wrong: _Mistakes) -> dict[str, Any] | None:
+    if isinstance(value, dict):
+        return value
+    wrong.add(f"{where} must be a table, not {_shown(value)}", f"write {example}")
+    return None
+
+
+def _output(name: str, value: Any, wrong: _Mistakes) -> Output | None:
     where = f"output '{name}'"
-    _check_keys(_table(value, where), {"dtype": str, "shape": list}, where)
-    dtype = value["dtype"] if value["dtype"] == OF_WORKLOAD else _dtype(value["dtype"], where)
-    return Output(name, dtype, tuple(str(size) for size in value["shape"]))
+    table = _table(value, where, EXAMPLES["outputs"], wrong)
+    if table is None:
+        return None
+    given = _checked(table, OUTPUT_KEYS, where, wrong)
+    dtype = given.get("dtype")
+    if dtype is not None and dtype != OF_WORKLOAD:
+        dtype = _dtype(dtype, where, wrong)
+    if dtype is None or "shape" not in given:
+        return None
+    return Output(name, dtype, tuple(str(size) for size in given["shape"]))
 
 
-def _host(table: dict[str, Any]) -> HostInputs:
-    _check_keys(table, {"inputs": list, "bytes": str}, "[host]")
-    names = _names(table["inputs"], "host.inputs")
-    if not names:
-        raise UsageProblem("[host] names no input", "leave [host] out if every input lies on the device")
-    return HostInputs(names, table["bytes"])
+def _host(table: dict[str, Any], wrong: _Mistakes) -> HostInputs | None:
+    given = _checked(table, HOST_KEYS, "[host]", wrong)
+    names = _names(given["inputs"], "host.inputs", wrong) if "inputs" in given else None
+    if names == ():
+        wrong.add("[host] names no input", "leave [host] out if every input lies on the device")
+    return HostInputs(names, given["bytes"]) if names and "bytes" in given else None
 
 
-def _tolerance(dtype: str, value: Any) -> Tolerance:
-    where = f"tolerance '{_dtype(dtype, 'tolerance')}'"
-    table = {key: float(v) if isinstance(v, int) else v for key, v in _table(value, where).items()}
-    _check_keys(table, {"norm": float, "rtol": float, "atol": float}, where)
-    return Tolerance(table["norm"], table["rtol"], table["atol"])
+def _tolerance(dtype: str, value: Any, wrong: _Mistakes) -> Tolerance | None:
+    where = f"tolerance '{dtype}'"
+    known = _dtype(dtype, "tolerance", wrong)
+    table = _table(value, where, EXAMPLES["tolerance"], wrong)
+    if table is None:
+        return None
+    numbers = {key: _float(v) if isinstance(v, int) and not isinstance(v, bool) else v for key, v in table.items()}
+    given = _checked(numbers, TOLERANCE_KEYS, where, wrong)
+    for key, number in given.items():
+        if not (math.isfinite(number) and number >= 0):
+            hint = f"write {EXAMPLES[key]}; 0 where results must be the same"
+            wrong.add(f"{where}: '{key}' must be 0 or more and finite, not {_shown(table[key])}", hint)
+    return (
+        Tolerance(given["norm"], given["rtol"], given["atol"]) if known and set(given) == set(TOLERANCE_KEYS) else None
+    )
 
 
-def _workload(name: str, value: Any) -> Workload:
+def _float(number: int) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf
+
+
+def _workload(name: str, value: Any, wrong: _Mistakes) -> Workload | None:
     where = f"workload '{name}'"
-    table = dict(_table(value, where))
+    if name == ALL:
+        message = f"no workload can be called '{ALL}': --workload {ALL} means every workload"
+        wrong.add(message, "write another name, e.g. [workloads.large]")
+    given = _table(value, where, EXAMPLES["workloads"], wrong)
+    if given is None:
+        return None
+    table, before = dict(given), len(wrong.found)
     dtype, default = table.pop("dtype", None), table.pop("default", False)
     versions = table.pop("versions", None)
     if not isinstance(dtype, str):
-        raise UsageProblem(f"{where} lacks the key 'dtype'", 'e.g. dtype = "float32"')
+        wrong.add(f"{where} lacks the key 'dtype'", f"write {EXAMPLES['dtype']}")
+    else:
+        _dtype(dtype, where, wrong)
     if not isinstance(default, bool):
-        raise UsageProblem(f"{where}: 'default' must be true or false, not {default!r}")
+        message = f"{where}: 'default' must be true or false, not {_shown(default)}"
+        wrong.add(message, "write default = true for one workload, and leave it out of the others")
     for key, number in table.items():
         if isinstance(number, bool) or not isinstance(number, int) or number < 0:
-            raise UsageProblem(f"{where}: '{key}' must be a whole number, not {number!r}")
-    return Workload(name, _dtype(dtype, where), table, default, _for_versions(versions, default, where))
+            wrong.add(f"{where}: '{key}' must be a whole number, not {_shown(number)}", f"write {key} = 1024, say")
+        elif number > MOST:
+            wrong.add(f"{where}: '{key}' does not fit in 64 bits: {_shown(number)}", f"write {MOST} at most")
+    only_for = _for_versions(versions, default is True, where, wrong)
+    if len(wrong.found) > before or not isinstance(dtype, str):
+        return None
+    return Workload(name, dtype, table, default, only_for)
 
 
-def _for_versions(names: Any, default: bool, where: str) -> tuple[str, ...]:
+def _for_versions(names: Any, default: bool, where: str, wrong: _Mistakes) -> tuple[str, ...]:
     """Return the versions that a workload is for; none where it is for all."""
     if names is None:
         return ()
     if not isinstance(names, list) or not names:
-        raise UsageProblem(f"{where}: 'versions' must be a list of versions, not {names!r}", 'e.g. versions = ["v9"]')
+        message = f"{where}: 'versions' must be a list of versions, not {_shown(names)}"
+        wrong.add(message, 'e.g. versions = ["v9"]')
+        return ()
     if default:
-        raise UsageProblem(f"{where} is the default one, on which all versions are compared: it takes no 'versions'")
-    return _names(names, f"{where}.versions")
+        message = f"{where} is the default one, on which all versions are compared: it takes no 'versions'"
+        wrong.add(message, "leave out 'versions', or make another workload the default one")
+        return ()
+    return _names(names, f"{where}.versions", wrong) or ()
 
 
-def _check_versions(kernel: Kernel, workload: Workload) -> None:
-    """Raise UsageProblem if a workload is for a version that is not there, or that does not serve its dtype."""
+def _check_versions(kernel: Kernel, workload: Workload, wrong: _Mistakes) -> None:
+    """Tell where a workload is for a version that is not there, or that does not serve its dtype."""
     for name in workload.versions:
-        where = f"{kernel.name}/{FILE}: workload '{workload.name}'"
+        where = f"workload '{workload.name}'"
         try:
             version = kernel.version(name)
         except UsageProblem as error:
-            raise UsageProblem(f"{where} is for '{name}', which is no version", error.hint) from error
+            wrong.add(f"{where} is for '{name}', which is no version", error.hint)
+            continue
         if not version.serves(workload):
-            raise UsageProblem(f"{where} is for '{name}', which does not serve {workload.dtype}")
+            served = ", ".join(version.dtypes)
+            message = f"{where} is for '{name}', which does not serve {workload.dtype}"
+            wrong.add(message, f"leave '{name}' out of its versions: it serves {served}")
 
 
-def _table(value: Any, where: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise UsageProblem(f"{where} must be a table, not {value!r}")
-    return value
+def _check_parents(kernel: Kernel, wrong: _Mistakes) -> None:
+    """Tell which versions name a parent that is not there or is the version itself, and which build on each other."""
+    lineage = kernel.lineage
+    for version in kernel.versions:
+        where = f"{version.path.name} names the parent"
+        for name in version.descent.parents or ():
+            if lineage.meant(name) is None:
+                known = [n for v in kernel.versions for n in (v.short, v.name)]
+                wrong.of_folder(f"{where} '{name}', which is no version", did_you_mean(name, [*known, NONE]))
+            elif lineage.meant(name) == version.name:
+                hint = f"name the version that it builds on, or write parent: {NONE}"
+                wrong.of_folder(f"{where} '{name}', which is itself", hint)
+    circle = lineage.circle()
+    if len(set(circle)) > 1:  # one that names itself has been told
+        shorts = " on ".join(kernel.version(name).short for name in circle)
+        wrong.of_folder(f"versions build on each other: {shorts}", "change a `parent:` line of theirs")
 
 
-def _check_consistency(kernel: Kernel) -> None:
-    for name in kernel.host.names if kernel.host else ():
-        if name not in kernel.inputs:
-            raise UsageProblem(f"[host] names '{name}', which is no input", did_you_mean(name, kernel.inputs))
-    for name in kernel.numbers:
-        if name not in kernel.inputs:
-            raise UsageProblem(f"'numbers' names '{name}', which is no input", did_you_mean(name, kernel.inputs))
-    if [w.default for w in kernel.workloads].count(True) != 1:
-        raise UsageProblem("exactly one workload must say default = true")
+def _check_default(workloads: list[Workload], wrong: _Mistakes) -> None:
+    defaults = [one.name for one in workloads if one.default]
+    if not workloads:
+        wrong.add("there is no workload", f"write {EXAMPLES['workloads']}")
+    elif not defaults:
+        hint = f"write default = true below [workloads.{workloads[0].name}]"
+        wrong.add("exactly one workload must say default = true, and none does", hint)
+    elif len(defaults) > 1:
+        message = f"exactly one workload must say default = true, and {len(defaults)} do: {', '.join(defaults)}"
+        wrong.add(message, f"leave it out of all but one, e.g. {defaults[0]}")
+
+
+def _check_inputs(kernel: Kernel, wrong: _Mistakes) -> None:
+    hosted = kernel.host.names if kernel.host else ()
+    for where, names in (("[host]", hosted), ("'numbers'", kernel.numbers)):
+        for name in names:
+            if name not in kernel.inputs:
+                wrong.add(f"{where} names '{name}', which is no input", did_you_mean(name, kernel.inputs))
+
+
+def _check_arguments(kernel: Kernel, wrong: _Mistakes) -> None:
+    """Tell which arguments are nothing that a launcher could be given, and which inputs and outputs it is not given."""
+    outputs = [one.name for one in kernel.outputs]
+    for name in outputs:
+        if name in kernel.inputs:
+            wrong.add(f"'{name}' is an input and an output", "give the output another name: it has memory of its own")
+    tensors = {*kernel.inputs, *outputs}
+    for name in kernel.arguments:
+        lacks = next((w for w in kernel.workloads if name not in tensors | set(w.integers)), None)
+        if lacks:
+            message = f"argument '{name}' is no input, output or integer of workload '{lacks.name}'"
+            wrong.add(message, did_you_mean(name, tensors | set(lacks.integers)))
+    for what, names in (("input", kernel.inputs), ("output", outputs)):
+        for name in names:
+            if name not in kernel.arguments:
+                message = f"{what} '{name}' is taken by no argument, so that no launcher gets it"
+                wrong.add(message, f"write '{name}' into 'arguments', in its place, or leave it out of '{what}s'")
+
+
+def _check_tolerances(kernel: Kernel, told: set[str], wrong: _Mistakes) -> None:
     for name, dtype in sorted({(o.name, kernel.dtype(o, w)) for o in kernel.outputs for w in kernel.workloads}):
-        if dtype not in kernel.tolerances:
-            raise UsageProblem(f"there is no [tolerance.{dtype}] for output '{name}'")
-    tensors = {*kernel.inputs, *(o.name for o in kernel.outputs)}
-    for workload in kernel.workloads:
-        known = tensors | set(workload.integers)
-        for name in kernel.arguments:
-            if name not in known:
-                where = f"argument '{name}' is no input, output or integer of workload '{workload.name}'"
-                raise UsageProblem(where, did_you_mean(name, known))
-        kernel.algorithmic_bytes(workload)
-        kernel.flops(workload)
-        kernel.host_bytes(workload)
-        for output in kernel.outputs:
-            kernel.shape(output, workload)
+        if dtype not in told:
+            hint = f"write [tolerance.{dtype}] and below it norm, rtol and atol"
+            wrong.add(f"there is no [tolerance.{dtype}] for output '{name}'", hint)
+
+
+def _check_expressions(kernel: Kernel, given: dict[str, Any], wrong: _Mistakes) -> None:
+    """Tell which expressions cannot be worked out, or come to what cannot be, on any workload that is right itself."""
+    least_bytes = "write what a call has to move: each input read once, each output written once"
+    if "bytes" in given:
+        _check_values("'bytes'", kernel.bytes_expression, 1, least_bytes, kernel.workloads, wrong)
+    if "flops" in given:
+        hint = "write the operations that a call has to do, 0 where it only moves bytes"
+        _check_values("'flops'", kernel.flops_expression, 0, hint, kernel.workloads, wrong)
+    if kernel.host:
+        hint = "write the bytes that a call has to fetch from the host, or leave [host] out"
+        _check_values("'bytes' of [host]", kernel.host.bytes_expression, 1, hint, kernel.workloads, wrong)
+    for output in kernel.outputs:
+        for size in dict.fromkeys(output.shape):
+            where = f"a size of output '{output.name}'"
+            _check_values(where, size, 1, "write a size of 1 or more", kernel.workloads, wrong)
+
+
+def _check_values(
+    where: str, expression: str, least: int, hint: str, workloads: Iterable[Workload], wrong: _Mistakes
+) -> None:
+    comes: list[str] = []
+    for workload in workloads:
+        try:
+            value = evaluate(expression, workload.integers)
+        except UsageProblem as error:
+            wrong.add(f"{where}, {_shown(expression)}: {error.message}", error.hint)
+            return
+        if not least <= value <= MOST:
+            comes.append(f"{_shown(value)} on workload '{workload.name}'")
+    if comes:
+        beyond = "" if all(one.startswith(("-", "0")) for one in comes) else f", where {MOST} is the most"
+        wrong.add(f"{where}, {_shown(expression)}, comes to {' and '.join(comes)}{beyond}", hint)

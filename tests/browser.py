@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from patience import CEILING_S
 from requirements import require
 
 if TYPE_CHECKING:
@@ -26,6 +27,6 @@ def browser() -> Iterator[Browser]:
     with sync_playwright() as driver:
         path = shutil.which("chromium") or shutil.which("chromium-browser")
         arguments = ARGUMENTS if os.geteuid() == 0 else ARGUMENTS[1:]
-        started = driver.chromium.launch(executable_path=path, args=arguments)
+        started = driver.chromium.launch(executable_path=path, args=arguments, timeout=CEILING_S * 1000)
         yield started
         started.close()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -16,6 +19,10 @@ from requirements import promised
 ROOT = Path(__file__).parent.parent
 AT_THE_END = pytest.StashKey[list[str]]()
 SKIPS_THAT_REMAIN = ("shared", "public report")  # folders that a clone does not carry
+
+# The same examples in every run, however long one takes: no test fails by how fast the machine is.
+settings.register_profile("steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("steady")
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -34,6 +41,28 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):  
 def repository() -> Path:
     """The root of this repository."""
     return ROOT
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_locks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Workers of one run do not wait for each other's turn at a GPU, which none of them has."""
+    with pytest.MonkeyPatch.context() as patch:
+        if "PYTEST_XDIST_WORKER" in os.environ:
+            folder = tmp_path_factory.mktemp("locks")
+            patch.setattr("ncu_assist.executors.local.lock_folder", lambda: folder)
+        yield
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand what a worker found out to the process that writes the summary."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["at_the_end"] = session.config.stash.get(AT_THE_END, [])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take what a worker found out."""
+    node.config.stash.setdefault(AT_THE_END, []).extend(getattr(node, "workeroutput", {}).get("at_the_end", []))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

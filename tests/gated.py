@@ -22,6 +22,7 @@ SMALL, LARGE = "small", "large"
 BOTH = {SMALL: 1e5, LARGE: 1e6}  # workloads and their medians in ns
 NO_CONFLICTS = f"{CONFLICTS}:+0"
 LATER = {"run_id": "20261122T074500Z-2b3c4d", "created": "2026-11-22T07:45:00Z"}
+NO_BASELINE_SET = "no baseline is set, so this compares with v0; to set one: ncu-assist baseline set add_one/VERSION"
 Metrics = Mapping[str, float | str | None]
 
 
@@ -71,7 +72,9 @@ def _made(version: str, workloads: Sequence[str]) -> dict[str, Any]:
 
 def judged(archive: Archive, candidate: str = "add_one", *fail_on: str, **asked: Any) -> Gate:
     """Return the gate over a candidate of the archive; ``asked`` are further fields of the request."""
-    return gate(archive.project, GateRequest(candidate, fail_on=fail_on, **asked))
+    result = gate(archive.project, GateRequest(candidate, fail_on=fail_on, **asked))
+    assert isinstance(result, Gate), result
+    return result
 
 
 def outcomes(result: Gate) -> dict[tuple[str | None, str], str]:

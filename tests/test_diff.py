@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from factories import DEVICE, PROFILE, STALL, WORKLOAD, launch, make_run, metrics_frame, samples_frame, save_run, times
 
-from ncu_assist.diff import Change, Diff, DiffOptions, bottleneck, diff_runs
+from ncu_assist.diff import Change, Diff, DiffOptions, bottleneck, diff_in_full, diff_runs
 from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.record import Toolchain, WorkloadFacts
 from ncu_assist.store import Store, StoredRun
@@ -18,7 +18,9 @@ from ncu_assist.store import Store, StoredRun
 DRAM = "dram__cycles_active.avg.pct_of_peak_sustained_elapsed"
 SM = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
 INSTRUCTIONS = "smsp__inst_executed.sum"
-IDLE = {DRAM: 10.0, "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed": 10.0}
+MEMORY = "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"
+REGISTERS = "launch__registers_per_thread"
+IDLE = {DRAM: 10.0, MEMORY: 10.0}
 Metrics = Mapping[str, float | str | None]
 
 
@@ -83,14 +85,58 @@ def test_a_flag_says_what_got_worse_and_why_it_matters(bench: Bench) -> None:
 def test_exact_metrics_compare_exactly_and_the_rest_beyond_noise(bench: Bench) -> None:
     inst, read = "smsp__inst_executed.sum", "dram__bytes_read.sum"
     one = bench.save(1e5, {})
-    two = bench.save(1e5, {inst: 1_000_001.0, read: 203_000_000.0, DRAM: 83.9, SM: 31.0})
+    two = bench.save(1e5, {inst: 1_001_000.0, REGISTERS: 33.0, read: 203_000_000.0, DRAM: 83.9, SM: 31.0})
     found = changes(diff_runs(one, two))
-    assert found["instructions"].verdict == "regressed"
+    assert found["instructions"].verdict == "regressed"  # 0.1 %
+    assert (found["registers"].verdict, found["registers"].noise) == ("changed", 0.0)
     assert found["dram_bytes"].verdict == "unchanged"  # 0.75 %
     assert found["dram_throughput"].verdict == "unchanged"  # 0.9 points
     assert found["sm_throughput"].verdict == "changed"  # 6 points, in the same time
     assert found["sm_throughput"].delta == pytest.approx(6.0)
-    assert found["instructions"].delta == pytest.approx(1e-6)
+    assert found["instructions"].delta == pytest.approx(1e-3)
+
+
+def test_counts_of_what_a_kernel_does_stray_where_it_waits_for_itself(bench: Bench) -> None:
+    """As repeats of one CUTLASS kernel did: what warps that poll execute hangs on when their data comes."""
+    conflicts, all_ = "derived__memory_l1_wavefronts_shared_excessive", "memory_l1_wavefronts_shared"
+    one = bench.save(1e5, {INSTRUCTIONS: 1e8, conflicts: 1_310_720.0, all_: 4e6})
+    two = bench.save(1e5, {INSTRUCTIONS: 1.00007e8, conflicts: 1_310_730.0, all_: 4e6})
+    found = changes(diff_runs(one, two))
+    assert found["instructions"].verdict == found["shared_wavefronts_excessive"].verdict == "unchanged"
+    noise = found["instructions"].noise
+    assert noise is not None
+    assert 7e-5 <= noise < 1e-3
+    more = bench.save(1e5, {INSTRUCTIONS: 1.001e8, conflicts: 1_400_000.0, all_: 4e6})
+    worse = changes(diff_runs(one, more))
+    assert worse["instructions"].verdict == worse["shared_wavefronts_excessive"].verdict == "regressed"
+
+
+def test_fewer_instructions_make_no_throughput_worse(bench: Bench) -> None:
+    """SMs with less to do are less busy, in a slower version too, and where one sample settles nothing."""
+    before, after = {SM: 70.0, INSTRUCTIONS: 4e6}, {SM: 40.0, INSTRUCTIONS: 2e6}
+    slower = diff_runs(bench.save(1e5, before), bench.save(1.2e5, after))
+    assert slower.verdict.verdict == "slower"
+    settled = diff_runs(bench.save(None, before), bench.save(None, after))
+    assert settled.verdict.verdict == "unclear"
+    for diff in (slower, settled):
+        assert changes(diff)["sm_throughput"].verdict == "changed"
+        assert "sm_throughput" not in {flag.metric for flag in diff.flags}
+    same_work = diff_runs(bench.save(1e5, before), bench.save(1.2e5, {SM: 40.0, INSTRUCTIONS: 4e6}))
+    assert changes(same_work)["sm_throughput"].verdict == "regressed"
+
+
+def test_two_names_of_one_number_are_judged_alike(bench: Bench) -> None:
+    """Memory Throughput is that of its busiest part: where that is DRAM, it is the same number and strays as much."""
+    for busy in (85.0, 85.5, 86.0, 87.0, 90.0):
+        sides = [bench.save(None, {DRAM: share, MEMORY: share}) for share in (83.0, busy)]
+        found = changes(diff_runs(*sides))
+        assert found["dram_throughput"].candidate == found["memory_throughput"].candidate == busy
+        assert found["dram_throughput"].verdict == found["memory_throughput"].verdict
+        assert found["dram_throughput"].noise == found["memory_throughput"].noise
+        every = {one.metric: one for one in diff_in_full(*sides).every}
+        assert (
+            every["memory_throughput"].verdict == every["dram_throughput"].verdict == found["dram_throughput"].verdict
+        )
 
 
 def test_short_kernels_leave_small_changes_undecided(bench: Bench) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from gallery.table import FOLDER, KERNEL, Case, cases, half, marked_lines, pairs
+from patience import CEILING_S
 from requirements import needs
 
 from ncu_assist import process
@@ -158,7 +159,7 @@ def test_times_of_one_file_are_put_among_those_that_are_there(record_gallery: An
 @needs("nvcc")
 def test_everything_translates_and_the_program_lists_its_cases(record_gallery: Any, tmp_path: Path) -> None:
     program = record_gallery.build(tmp_path, CASES)
-    listed = process.run([str(program), "--list"], timeout_s=20).stdout.split("\n")
+    listed = process.run([str(program), "--list"], timeout_s=CEILING_S).stdout.split("\n")
     partners = dict(line.split() for line in listed if line)
     assert sorted(partners) == sorted(BY_NAME)
     for fault, fix in pairs():

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from gallery.table import FOLDER, KERNEL, cases, marked_lines, pairs
+from patience import CEILING_S
 from requirements import needs
 from test_gallery import IDS, ROOFLINES
 
@@ -72,7 +73,7 @@ def test_its_reports_have_names_of_their_own(record_gallery: Any) -> None:
 @needs("nvcc")
 def test_it_translates_and_the_program_lists_its_cases(record_gallery: Any, tmp_path: Path) -> None:
     program = record_gallery.build(tmp_path, CASES)
-    listed = process.run([str(program), "--list"], timeout_s=20).stdout.split("\n")
+    listed = process.run([str(program), "--list"], timeout_s=CEILING_S).stdout.split("\n")
     partners = dict(line.split() for line in listed if line)
     assert sorted(partners) == sorted(BY_NAME)
     assert [fix for fault, fix in pairs("blind") if partners[fix] != fault] == []

@@ -26,7 +26,7 @@ from ncu_assist.ncu.failures import ADVICE, ENVIRONMENT, FAILED, FAILURES
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "ncu_assist"
 FILES = sorted(PACKAGE.rglob("*.py"))
-MOST_LINES, MOST_PARAMETERS = 300, 6
+MOST_LINES, MOST_PARAMETERS = 500, 6
 LONG_FUNCTION, LONG_SHARE = 40, 0.1  # lines; share of the functions that may be longer
 BANNED_NAMES = {"utils", "helpers", "common", "manager", "core", "misc"}
 EXIT_CODES = ("0", "1", "2", "3", "4", "5", "6", "7", "8", "130")

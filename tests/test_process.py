@@ -1,11 +1,9 @@
 import os
 import signal
 import sys
-import threading
-import time
-from pathlib import Path
 
 import pytest
+from patience import has_ended, leaping, press_ctrl_c
 
 from ncu_assist import process
 from ncu_assist.errors import EnvironmentProblem
@@ -26,37 +24,45 @@ def test_lines_arrive_as_they_come() -> None:
     assert lines == ["one", "two"]
 
 
-def test_a_time_limit_ends_the_whole_group(tmp_path: Path) -> None:
-    pid_file = tmp_path / "pid"
-    lines = (
-        "import subprocess",
-        "p = subprocess.Popen(['sleep', '60'])",
-        f"open({str(pid_file)!r}, 'w').write(str(p.pid))",
-    )
-    done = process.run(python("\n".join((*lines, "p.wait()"))), timeout_s=1.0)
-    assert done.timed_out
-    with pytest.raises(ProcessLookupError):
-        _wait_until_gone(int(pid_file.read_text()))
+def waiting(then: str = "") -> list[str]:
+    """A program that says its number and then waits for ever, and what it does before that."""
+    return python(f"import os, signal\n{then}\nprint(os.getpid(), flush=True)\nwhile True: signal.pause()")
+
+
+IGNORES = "for s in (signal.SIGINT, signal.SIGTERM): signal.signal(s, signal.SIG_IGN)"
+
+
+def test_a_time_limit_ends_the_whole_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    leaping(monkeypatch, process, lambda: len(said) == 1)
+    code = "import subprocess; p = subprocess.Popen(['sleep', 'infinity']); print(p.pid, flush=True); p.wait()"
+    assert process.run(python(code), timeout_s=3600.0, on_line=said.append).timed_out
+    assert has_ended(int(said[0]))
 
 
 def test_a_child_that_ignores_sigint_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "GRACE_S", 0.3)
-    code = "import time\nfrom signal import *\nfor s in (SIGINT, SIGTERM): signal(s, SIG_IGN)\ntime.sleep(60)"
-    done = process.run(python(code), timeout_s=0.5)
+    monkeypatch.setattr(process, "GRACE_S", 0.05)
+    said: list[str] = []
+    done = process.run(waiting(IGNORES), on_line=said.append, is_stuck=lambda: bool(said))
     assert (done.timed_out, done.exit_code) == (True, -signal.SIGKILL)
 
 
 def test_stuck_is_asked_while_it_runs() -> None:
-    started = time.monotonic()
-    done = process.run(python("import time; time.sleep(60)"), is_stuck=lambda: time.monotonic() - started > 0.3)
-    assert done.timed_out
-    assert done.seconds < 30
+    answers = iter([False, False, True])
+    assert process.run(waiting(), is_stuck=lambda: next(answers)).timed_out
+    assert list(answers) == []
 
 
 def test_ctrl_c_ends_the_child_and_is_passed_on() -> None:
-    threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    said: list[str] = []
+
+    def interrupt(line: str) -> None:
+        said.append(line)
+        press_ctrl_c()
+
     with pytest.raises(KeyboardInterrupt):
-        process.run(python("import time; time.sleep(60)"))
+        process.run(waiting(), on_line=interrupt)
+    assert has_ended(int(said[0]))
 
 
 def test_a_program_that_is_not_there_is_an_environment_problem() -> None:
@@ -69,23 +75,22 @@ def test_a_flood_of_output_does_not_fill_memory() -> None:
     assert len(done.stdout) < process.CAPTURE_LIMIT + 200
 
 
-def _wait_until_gone(pid: int) -> None:
-    for _ in range(100):
-        os.kill(pid, 0)
-        if Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z":
-            raise ProcessLookupError
-        time.sleep(0.05)
+def test_an_error_of_the_watcher_ends_the_group_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without asking it first, which a program that does not listen would draw out."""
+    said: list[str] = []
+    sent: list[int] = []
+    kill = os.killpg
+    monkeypatch.setattr(process.os, "killpg", lambda group, number: (sent.append(number), kill(group, number)))
 
-
-def test_an_error_of_the_watcher_ends_the_group_at_once(tmp_path: Path) -> None:
     def complain() -> bool:
-        raise ValueError("too much")
+        if said:
+            raise ValueError("too much")
+        return False
 
-    started = time.monotonic()
-    code = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); time.sleep(60)"
     with pytest.raises(ValueError, match="too much"):
-        process.run(python(code), is_stuck=complain)
-    assert time.monotonic() - started < 2.0
+        process.run(waiting(IGNORES), on_line=said.append, is_stuck=complain)
+    assert sent == [signal.SIGKILL]
+    assert has_ended(int(said[0]))
 
 
 def test_a_line_without_an_end_arrives_in_pieces() -> None:

@@ -41,7 +41,8 @@ def test_a_run_from_before_host_memory_reads_as_before() -> None:
     [
         (b'"passed": true', b'"passed": false', "changed after it was written"),
         (b'"passed": true', b'"passed": 7', "cannot be read"),
-        (b"ncu-assist.run/1", b"ncu-assist.run/9", "has schema"),
+        (b"ncu-assist.run/1", b"ncu-assist.other/1", "has schema"),
+        (b"ncu-assist.run/1", b"ncu-assist.run/9", "written by a newer ncu-assist"),
         (b"}", b"", "cannot be read"),
     ],
 )

@@ -1,4 +1,6 @@
 import re
+import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -78,7 +80,7 @@ def test_wrong_versions_of_a_workload_are_a_usage_error(tmp_path: Path, versions
     write_kernel(tmp_path, TWO, toml.replace(ODD, f"{ODD}versions = {versions}\n"))
     with pytest.raises(UsageProblem, match=words) as caught:
         load_kernel(Project(tmp_path), "add_one")
-    assert re.search(hint, caught.value.hint)
+    assert re.search(hint, f"{caught.value.message}\n{caught.value.hint}")
 
 
 def test_a_workload_for_a_version_that_does_not_serve_its_dtype(tmp_path: Path) -> None:
@@ -146,6 +148,103 @@ def test_a_wrong_kernel_toml_is_a_usage_error(tmp_path: Path, changes: dict[str,
         kernel(tmp_path, **changes)
 
 
+SMALL = 'n = 1024\ndtype = "float32"\ndefault = true\n'
+BIG = str(2**63)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words", "hint"),
+    [
+        ({"norm = 1e-6": "norm = -1"}, "'norm' must be 0 or more and finite, not -1", "write norm = 1e-6"),
+        ({"rtol = 1e-6": "rtol = nan"}, "'rtol' must be 0 or more and finite, not nan", "write rtol = 1e-6"),
+        ({"atol = 1e-6": "atol = inf"}, "'atol' must be 0 or more", "write atol = 1e-6"),
+        ({"atol = 1e-6": f"atol = {10**400}"}, "'atol' must be 0 or more", "write atol = 1e-6"),
+        ({"atol = 1e-6": "atol = true"}, "'atol' must be a float, not True", "write atol = 1e-6"),
+        (
+            {'"8 * n"': '"0 * n"'},
+            "'bytes', '0 . n', comes to 0 on workload 'small' and 0 on workload 'odd'",
+            "each input read",
+        ),
+        ({'"8 * n"': '"n - 1010"'}, "'bytes', 'n - 1010', comes to -10 on workload 'odd'", "each input read"),
+        ({'"8 * n"': '"9223372036854775807 * n"'}, "where 9223372036854775807 is the most", "each input read"),
+        ({'flops = "n"': 'flops = "0 - n"'}, "'flops', '0 - n', comes to -1024", "operations"),
+        (
+            {'shape = ["n"]': 'shape = ["n - 1000"]'},
+            "a size of output 'y', 'n - 1000', comes to 0 on workload 'odd'",
+            "1 or more",
+        ),
+        ({"n = 1024": f"n = {BIG}"}, f"'n' does not fit in 64 bits: {BIG}", f"write {2**63 - 1} at most"),
+        ({"n = 1024": f"n = {'9' * 5000}"}, "not valid TOML", "key = value"),
+        ({"[workloads.odd]": "[workloads.all]"}, "no workload can be called 'all'", "another name"),
+        ({'inputs = ["x"]': 'inputs = ["x", "w"]'}, "input 'w' is taken by no argument", "write 'w' into 'arguments'"),
+        ({'["x", "y", "n"]': '["x", "n"]'}, "output 'y' is taken by no argument", "write 'y' into 'arguments'"),
+        ({"y = {": "x = {", '["x", "y", "n"]': '["x", "n"]'}, "'x' is an input and an output", "another name"),
+        ({'y = { dtype = "float32", shape = ["n"] }': ""}, "there is no output", "write below"),
+        (
+            {"default = true": "", 'dtype = "float32"\n': 'dtype = "float32"\ndefault = true\n'},
+            "and 2 do: small, odd",
+            "all but one",
+        ),
+        ({'"8 * n"': f'"{"(" * 5000}"'}, "is not an expression", "integers, names"),
+        ({'"8 * n"': f'"{" + ".join("1" * 5000)}"'}, "'bytes'", "expression|integers"),
+    ],
+)
+def test_a_mistake_in_kernel_toml_says_what_to_write(
+    tmp_path: Path, changes: dict[str, str], words: str, hint: str
+) -> None:
+    with pytest.raises(UsageProblem, match=words) as caught:
+        kernel(tmp_path, **changes)
+    assert re.search(hint, caught.value.hint)
+
+
+@pytest.mark.parametrize("name", ["my-kernel", "2d", "ü", "while", "double", "lambda", "main", "a b"])
+def test_a_folder_is_called_like_the_function_that_versions_define(tmp_path: Path, name: str) -> None:
+    folder = write_kernel(tmp_path)
+    folder = folder.rename(folder.with_name(name))
+    with pytest.raises(UsageProblem, match="the folder's name cannot be that of a function") as caught:
+        read_kernel(folder)
+    subprocess.run(shlex.split(caught.value.hint), check=True)
+    (renamed,) = folder.parent.iterdir()
+    assert read_kernel(renamed).name == renamed.name
+
+
+def test_all_mistakes_of_a_folder_are_told_at_once(tmp_path: Path) -> None:
+    toml = TOML
+    for old, new in {
+        'summary = "adds one"': "sumary = 1",
+        'flops = "n"': 'flops = "m"',
+        '["x", "y", "n"]': '["x", "z", "n"]',
+        "norm = 1e-6": "norm = -1",
+        "atol = 1e-6": 'atol = "low"',
+        SMALL: SMALL.replace("1024", "1.5"),
+        "[workloads.odd]": '[workloads.odd]\nversions = ["v7"]',
+    }.items():
+        assert old in toml
+        toml = toml.replace(old, new)
+    write_kernel(tmp_path, {"v0_a.py": "# packages: liger-kernel\n", "v1_b.py": "", "v1_c.py": ""}, toml)
+    (tmp_path / "kernels/add_one/v2_d.cu").mkdir()
+    (tmp_path / "kernels/add_one/reference.py").unlink()
+    with pytest.raises(UsageProblem) as caught:
+        load_kernel(Project(tmp_path), "add_one")
+    first, *told = caught.value.message.splitlines()
+    assert first == f"add_one has {len(told)} mistakes:"
+    for words in (
+        "unknown key 'sumary'; try: did you mean 'summary'?",
+        "an expression names 'm'; try: known: n",
+        "'norm' must be 0 or more",
+        "'atol' must be a float, not 'low'; try: write atol = 1e-6",
+        "workload 'small': 'n' must be a whole number, not 1.5; try: write n = 1024",
+        "names the package 'liger-kernel'",
+        "v1_b.py and v1_c.py have the same number 1",
+        "v2_d.cu cannot be read",
+        "reference.py is missing; try: write make_inputs()",
+    ):
+        assert sum(words in line for line in told) == 1, words
+    assert all("; try: " in line for line in told)
+    # What hangs on a part that is wrong itself is not guessed at: arguments need every workload's integers.
+    assert len(told) == 9
+
+
 def test_two_files_with_one_number(tmp_path: Path) -> None:
     files = {"v1_a.py": PYTHON_VERSION, "v1_b.py": PYTHON_VERSION}
     with pytest.raises(UsageProblem, match=r"v1_a.py and v1_b.py have the same number 1"):
@@ -163,7 +262,8 @@ def test_an_unknown_kernel(tmp_path: Path, name: str, hint: str) -> None:
     write_kernel(tmp_path)
     with pytest.raises(UsageProblem, match="there is no kernel") as caught:
         load_kernel(Project(tmp_path), name)
-    assert caught.value.hint == hint
+    assert caught.value.message.endswith(hint)
+    assert caught.value.hint == "ncu-assist list"
 
 
 def test_unknown_version_and_workload(tmp_path: Path) -> None:
@@ -172,7 +272,8 @@ def test_unknown_version_and_workload(tmp_path: Path) -> None:
         k.version("v7")
     with pytest.raises(UsageProblem, match="no workload 'smal'") as caught:
         k.select_workloads("smal")
-    assert caught.value.hint == "did you mean 'small'?"
+    assert caught.value.message.endswith("did you mean 'small'?")
+    assert caught.value.hint == "ncu-assist list add_one"
 
 
 def test_every_kernel_of_this_repository_is_right(repository: Path) -> None:
@@ -212,9 +313,8 @@ def test_the_header_comment_without_its_signs(code: str, suffix: str, said: str)
     assert header_comment(code.encode(), suffix) == said
 
 
-@pytest.mark.timeout(20)
 def test_a_file_of_blank_lines_is_read_soon(tmp_path: Path) -> None:
-    folder = write_kernel(tmp_path, {"v0_blank.cu": " \n" * 50_000})
+    folder = write_kernel(tmp_path, {"v0_blank.cu": " \n" * 500_000})
     assert discover_versions(folder)[0].dtypes == ()
     assert source_files(folder / "v0_blank.cu") == (folder / "v0_blank.cu",)
 

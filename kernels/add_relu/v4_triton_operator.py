@@ -1,5 +1,6 @@
 # Changes: one Triton kernel for any two-input chain. The operator is a function that the kernel gets as a constant of
 #   the compilation, so that it is inlined: what is general in the source costs nothing in the machine code.
+# parent: v0
 #
 # expected: `at-dram-roofline`, level with v1 and v3: 1.00 to 1.03 of the copy at n26. 1024 elements by four warps are
 #   two 128-bit accesses of each input a thread. At n16 as much later as Triton's own launch costs on the host, which a

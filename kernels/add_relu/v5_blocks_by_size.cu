@@ -1,5 +1,6 @@
 // Changes, to v3: blocks of 64 threads instead of 256 where 256 would leave multiprocessors without a block, and any
 // address: what does not lie on 16 bytes goes element by element. The operator is a type, the rest does not know it.
+// parent: v3
 //
 // expected: `at-dram-roofline` at n26, the code of v3 there: level with it and with v1, 1.00 to 1.03 of the copy. At
 //   n16 256 threads make 64 blocks for 132 multiprocessors, 64 threads 256: 0.1 us of some 4, if anything, and

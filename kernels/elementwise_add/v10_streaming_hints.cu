@@ -1,6 +1,7 @@
 // Changes, to v9 at 256 threads (v4 in float32): streaming hints on loads and stores, as is advised for data that is
 // used once.
 // dtypes: float32, float16
+// parent: v9, v4
 //
 // expected: `at-dram-roofline`. Nothing, or a loss of some per cent at 2^26 and above: the same hints cost
 //   lightning_decode four to five. At 2^22 and below, where everything fits in L2, nothing.

@@ -2,6 +2,7 @@
 // before the first use, a block's accesses side by side. Small sizes keep one access a thread, so that every SM has
 // blocks. Serves any address: what does not lie on 16 bytes goes element by element.
 // dtypes: float32, float16
+// parent: v9, v4
 //
 // expected: `at-dram-roofline`. 1.00 to 1.02 of the copy at 2^26 and above: a tie with v0, v2 and v9 there, since 64 KB
 //   in flight already suffice and 192 KB change little; a per cent for a quarter of the blocks to start. At 2^20 and

@@ -2,6 +2,7 @@
 // block from the size: 256 threads; 128 with two accesses each where all of it is in flight at once; 768 where there are
 // many waves. An index takes 32 bits where it fits. Serves any address, as v11 does.
 // dtypes: float32, float16
+// parent: v9, v4
 //
 // expected: `at-dram-roofline` from 2^26 on. In the middle v9 and v4, which were at 1.002 to 1.007 of the best of torch
 //   and CUB. At 2^20 the time is a launch and one round to DRAM: half as many warps are there sooner, as torch.compile

@@ -1,5 +1,6 @@
 // Changes: float16, an element a thread.
 // dtypes: float16
+// parent: v3
 //
 // expected: `low-bytes-in-flight`. A request is 64 contiguous bytes, 2 sectors; 2048 threads with two loads of 2 bytes
 //   keep 8 KB in flight on an SM, a sixth of what DRAM wants. 0.55 to 0.65 of the copy at 2^26.

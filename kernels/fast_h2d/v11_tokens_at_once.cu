@@ -1,5 +1,6 @@
 // Changes: a warp asks for three tokens before it stores the first, so that two SMs have as much under way as six had.
 // Two blocks of 1024 threads, each with an SM to itself.
+// parent: v6
 //
 // expected: `host-link-bound`, at its ceiling: level with v6 on two SMs instead of 32, 0.95 to 1.0 of its rate. With a
 //   token a warp such a block has 21 KB under way and gets 13 GB/s, so 63 KB may get 40; the link is full at 48.6.

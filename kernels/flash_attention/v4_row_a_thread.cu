@@ -1,5 +1,6 @@
 // Changes: one CUDA kernel that keeps no scores: tiles of 32 keys go by in shared memory, and what was summed is
 // scaled down where the maximum rises. A thread a query, whose row of q and of the result lie in shared memory, too.
+// parent: v0
 //
 // expected: `shared-bank-conflict`: rows lie 512 bytes apart, so that the lanes of a warp, a row each, all want the
 //   same four banks: 32 passes for an access of 16 bytes a lane where 4 would do. Of 160 passes for 256 multiply-adds

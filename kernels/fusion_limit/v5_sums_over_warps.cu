@@ -1,6 +1,7 @@
 // Changes: fused still, but no thread holds it all. A block a window: its samples pass through shared memory once, and
 // the pairs are divided among eight warps, a square of 8 x 8 or two triangles each; where there are few pairs, warps
 // share the samples instead. 72 sums a thread.
+// parent: v3
 //
 // expected: no spills and 16 warps an SM. At c32 0.6 to 0.8 of the copy: 245 issue slots for every 32 samples of a
 //   window are as many as the cycles that DRAM takes for them, so `unexplained` or `pipe-bound` rather than

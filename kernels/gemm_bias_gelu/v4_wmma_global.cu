@@ -1,5 +1,6 @@
 // Changes: one CUDA kernel on tensor cores, through wmma. A warp a tile of 16 x 16 outputs, operands straight from
 // global memory; eight warps, 64 x 32 outputs, a block.
+// parent: none
 //
 // expected: `tensor-underfed`: a warp loads 1 KB for one product of 16 x 16 x 16, in pieces of 16 bytes a row, and
 //   waits for it each time. L1 serves the warps of a block that share rows. 0.04 to 0.08 of v1. A piece is half of a

@@ -1,6 +1,7 @@
 // Changes, to v8: each warp takes differences to its own mean, so that a row costs one barrier instead of two; the
 // draws of bfloat16 are compared where they are used; no bounds where threads and row come out even. Rows of up to 1024
 // columns go to eight to thirty-two lanes, those of 8193 to 131,072 to a cluster of two to eight blocks.
+// parent: v8
 //
 // expected: `at-dram-roofline` at c4k: 0.93 to 0.99 of the copy in float32, 1.0 to 1.05 times v8; 0.88 to 0.96 in
 //   bfloat16, 1.0 to 1.1 times v8, for an eighth of its instructions is gone. At c128k x is read once instead of three

@@ -1,6 +1,7 @@
 // Changes, to v7: sixteen row groups instead of eight where there are many heads: twice the warps a block, half the
 // loads a thread, so a block holds its registers for a shorter time and reads of one block overlap writes of another
 // better. With few heads the larger block only adds to the time until the first store, so those keep eight.
+// parent: v7
 //
 // expected: `at-dram-roofline`; `launch-bound` at B = 1. One or two per cent at B = 256, nothing below B = 32.
 // measured: less than predicted: 516 against 521 us at b256_d128, 130 against 131 at b64_d128, a tie at d = 96; the same

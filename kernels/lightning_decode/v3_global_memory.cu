@@ -1,5 +1,6 @@
 // Changes: plain CUDA C++, straight from the formula. A block a head; a thread takes a row of S and walks
 // along its columns, then a thread takes a column of S' and sums q S' down the rows.
+// parent: v0
 //
 // expected: `uncoalesced-global-store`. Lanes are a row (384 or 512 bytes) apart, so a warp's request touches
 //   32 sectors and uses 4 bytes of each, in the load and in the store. S' is read back from global memory

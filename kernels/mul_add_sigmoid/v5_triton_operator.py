@@ -1,5 +1,6 @@
 # Changes: one Triton kernel for any three-input chain, the operator a function that it gets as a constant of the
 #   compilation.
+# parent: v0
 #
 # expected: `at-dram-roofline`, level with v2 and v4: 1.00 to 1.03 of the copy at n26. Its exponential rounds x *
 #   log2(e) once more than v4's: twice the error at large |x|, within the tolerance.

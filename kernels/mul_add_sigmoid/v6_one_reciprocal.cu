@@ -1,6 +1,7 @@
 // Changes: the reciprocal from the special-function unit, good to an ulp, instead of a division rounded as IEEE asks.
 // The exponential stays accurate: its reduction is a handful of cheap instructions, without it the error grows with
 // |x|.
+// parent: v4
 //
 // expected: `at-dram-roofline`. Eight instructions and a branch fewer an element: one EX2, one RCP and eight others are
 //   left. Nothing in time, since v4 hides its arithmetic: level with it and with v2 at n26; at n16 and n20 perhaps 0.1

@@ -1,5 +1,6 @@
 // Changes: one CUDA kernel without tables: a thread a pair, its angle computed in registers. The frequency, the angle and
 // its reduction are float64, since float32 drifts to 1e-3 at position 8191; only the reduced angle is float32.
+// parent: v0
 //
 // expected: `low-bytes-in-flight`: two loads of 4 bytes a thread, at most 16 KB on an SM, and 8 in bfloat16 (2 sectors a
 //   request). Second the arithmetic: 22 double precision instructions and five conversions a pair keep that pipe busy for

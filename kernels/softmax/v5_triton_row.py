@@ -1,6 +1,7 @@
 # Changes: Triton, a program a row, and the row stays in registers: one read, one write. Rows of more than 16,384
 #   columns do not fit; they go chunk by chunk, online, and are read twice. cols is a constant of the compilation, so
 #   that accesses are known to be aligned where they are.
+# parent: v0
 #
 # expected: `at-dram-roofline` at c4k, 0.9 to 0.98 of the copy: 16 values a thread, 128-bit accesses. At c64k
 #   `redundant-traffic`, three passes for two, 0.6 to 0.66. At c256 `low-bytes-in-flight`: programs of one warp, of

@@ -1,6 +1,7 @@
 // Changes, to v4: the row stays in registers between its statistics and its output: one read, one write, 128 bits an
 // access, one barrier. Each thread raises its values from its own maximum, so the row's maximum comes as a factor.
 // Rows of more than 8192 columns are read twice, thirty-two values a thread at a time.
+// parent: v4
 //
 // expected: `at-dram-roofline` at c4k: six blocks of 16 KB in flight an SM, five waves. 0.93 to 1.00 of the copy, and
 //   within 3 % of that at odd. At c64k three passes for two, `redundant-traffic`, 0.6 to 0.66. At c256 threads idle:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from ncu_assist import schema
 from ncu_assist.ceilings.records import SCHEMA, Ceilings
 from ncu_assist.errors import DamagedData, EnvironmentProblem
 from ncu_assist.record import Device, content_digest
@@ -20,6 +21,9 @@ HASH_DIGITS = 12  # of the GPU's hashed UUID in a folder's name
 REPAIR = "ncu-assist ceilings"
 
 
+READERS: schema.Readers[Ceilings] = {1: msgspec.json.Decoder(Ceilings).decode}
+
+
 def encode(ceilings: Ceilings) -> bytes:
     """Return ceilings as JSON, the digest filled in."""
     sealed = replace(ceilings, digest=content_digest(msgspec.json.encode(ceilings)))
@@ -28,12 +32,7 @@ def encode(ceilings: Ceilings) -> bytes:
 
 def decode(data: bytes, name: str = FILE) -> Ceilings:
     """Return the ceilings that ``encode`` wrote; raises DamagedData for anything that is not exactly that."""
-    try:
-        ceilings = msgspec.json.decode(data, type=Ceilings)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise DamagedData(f"{name} cannot be read: {error}", REPAIR) from error
-    if ceilings.schema != SCHEMA:
-        raise DamagedData(f"{name} has schema '{ceilings.schema}', this version reads '{SCHEMA}'", REPAIR)
+    ceilings = schema.read(data, SCHEMA, READERS, name, REPAIR)
     if ceilings.digest != content_digest(data):
         raise DamagedData(f"{name} was changed after it was written", REPAIR)
     return ceilings

@@ -8,6 +8,7 @@ import sys
 import click
 
 from ncu_assist import __version__
+from ncu_assist.cli.console import take_every_text
 from ncu_assist.errors import NcuAssistError, did_you_mean
 from ncu_assist.render.escape import plain
 
@@ -20,7 +21,7 @@ COMMANDS = {  # name -> what it does; the module <name>_command is imported when
     "import": "Archive a report from anywhere.",
     "show": "Show a run, or a .ncu-rep.",
     "diff": "Say which of two versions is faster, and what changed.",
-    "history": "Show each version of a kernel against the one before it, over all workloads.",
+    "history": "Show each version of a kernel against its parent, over all workloads.",
     "ledger": "Show what came of drafts: predictions that came true, what was kept, what it won.",
     "suggest": "Draft the next version with a language model, and prove it by measurement.",
     "report": "Write pages of runs, diffs and whole ladders, each one file that opens anywhere.",
@@ -68,6 +69,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line; every error a user can act on ends here, in words and with its exit code."""
+    take_every_text()
     try:
         status = cli.main(prog_name="ncu-assist", standalone_mode=False)
     except click.ClickException as error:

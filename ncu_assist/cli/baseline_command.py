@@ -41,13 +41,23 @@ def set_(reference: str, kernel: str | None, as_json: bool) -> int:
 @click.argument("kernel", required=False)
 @options.as_json
 def show(kernel: str | None, as_json: bool) -> int:
-    """Show which run is the baseline of KERNEL, and since when.
+    """Show which run is the baseline of KERNEL, and since when; without KERNEL, of every kernel.
 
-    Without KERNEL it is the folder you stand in, else the only kernel with runs, else the one profiled last.
+    Exit code 2 or 7 where a run that was set is gone or damaged.
     """
-    from ncu_assist.pipeline.baselines import standing
+    from ncu_assist.pipeline.baselines import every_standing, standing
 
-    return _show(standing(options.current_project(), kernel), as_json)
+    if kernel is not None:
+        return _show(standing(options.current_project(), kernel), as_json)
+    from ncu_assist.render.json.baseline import baselines_json
+    from ncu_assist.render.terminal.baseline import baselines_text
+
+    every = every_standing(options.current_project())
+    if as_json:
+        write_json(baselines_json(every))
+    else:
+        write(baselines_text(every))
+    return max((one.exit_code for one in every), default=0)
 
 
 @command.command("clear")

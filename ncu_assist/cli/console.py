@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -16,7 +18,30 @@ from ncu_assist.render.escape import plain
 if TYPE_CHECKING:
     from rich.status import Status
 
+    from ncu_assist.store import Damage
+
+PLAINER = "ncu-assist-plainer"
+SIGNS = dict(zip("▲▼█→≠≈…·•◆✓✗✕×µ°±–", "^v#>!~..**+xxxuo~-", strict=True))  # one for one: columns stay where they are
 QUIET_TERMINAL_STEP_S = 10.0  # without a terminal, a live line would be noise: one line in ten seconds at most
+
+
+def take_every_text() -> None:
+    """Make stdout and stderr take every text: what their encoding lacks is written in plainer signs, not refused."""
+    codecs.register_error(PLAINER, _plainer)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # with utf-8 what is left is a file's name of other bytes
+            stream.reconfigure(errors="backslashreplace" if _is_unicode(stream) else PLAINER)
+
+
+def _is_unicode(stream: TextIO) -> bool:
+    return str(stream.encoding).lower().startswith("utf")
+
+
+def _plainer(error: UnicodeError) -> tuple[str, int]:
+    """Return what stands for the characters that an encoding lacks, as ``codecs.register_error`` wants it."""
+    assert isinstance(error, UnicodeEncodeError)
+    lacking = error.object[error.start : error.end]
+    return "".join(SIGNS.get(character, "?") for character in lacking), error.end
 
 
 def write(text: str) -> None:
@@ -26,7 +51,7 @@ def write(text: str) -> None:
 
 def write_json(value: dict[str, Any]) -> None:
     """Write one JSON object to stdout. NaN and infinity are refused: what is absent is null."""
-    click.echo(json.dumps(value, indent=1, allow_nan=False, ensure_ascii=False))
+    click.echo(json.dumps(value, indent=1, allow_nan=False, ensure_ascii=not _is_unicode(sys.stdout)))
 
 
 class Progress:
@@ -47,6 +72,12 @@ class Progress:
         elif time.monotonic() - self._last > QUIET_TERMINAL_STEP_S:
             self._last = time.monotonic()
             self.note(text)
+
+
+def note_damages(damages: Iterable[Damage]) -> None:
+    """Write to stderr what of the archive was left out of a result, and how to look at all of it."""
+    for damage in damages:
+        click.echo(plain(f"left out: reports/{damage.path}: {damage.problem}; try: ncu-assist verify"), err=True)
 
 
 @contextmanager

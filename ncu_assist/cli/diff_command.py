@@ -15,13 +15,14 @@ from ncu_assist.errors import UsageProblem
 
 if TYPE_CHECKING:
     from ncu_assist.diff import Diff, DiffOptions
+    from ncu_assist.project import Project
 
 PAGE_ENDINGS = (".html", ".htm")
 STDOUT = Path("-")
 
 
 @click.command("diff")
-@click.argument("baseline", default="@baseline")
+@click.argument("baseline", required=False)
 @click.argument("candidate", default="@last")
 @options.one_workload
 @options.kernel_name
@@ -45,8 +46,9 @@ STDOUT = Path("-")
 def command(**given: Any) -> int:
     """Say which of two versions is faster, by how much and how sure that is; then why; then what changed.
 
-    BASELINE and CANDIDATE are references as `show` takes them; without any, the last run against the baseline. The
-    verdict comes from time alone: counters explain it.
+    BASELINE and CANDIDATE are references as `show` takes them; without any, the last run against the baseline, or,
+    where a kernel has neither a baseline nor a v0, its last two runs. The verdict comes from time alone: counters
+    explain it.
     """
     from ncu_assist.diff import DiffOptions
     from ncu_assist.pipeline.reading import compare
@@ -58,8 +60,21 @@ def command(**given: Any) -> int:
         return _write_page(asked, wish)
     if asked.output is not None:
         raise UsageProblem("--output is for a page", "--format html, or send the text to a file with >")
-    _write(compare(options.current_project(), (asked.baseline, asked.candidate), asked.kernel, wish), asked)
+    project = options.current_project()
+    _write(compare(project, _references(asked, project), asked.kernel, wish), asked)
     return 0
+
+
+def _references(asked: Asked, project: Project) -> tuple[str, str]:
+    """Return the two references; of a diff without any what is compared, which is said where it is not obvious."""
+    from ncu_assist.pipeline.reading import unnamed_pair
+
+    if asked.baseline is not None:
+        return asked.baseline, asked.candidate
+    references, note = unnamed_pair(project, asked.kernel)
+    if note:
+        click.echo(f"note: {note}", err=True)
+    return references
 
 
 def _write_page(asked: Asked, wish: DiffOptions) -> int:
@@ -73,7 +88,7 @@ def _write_page(asked: Asked, wish: DiffOptions) -> int:
     output = None if asked.output == STDOUT else asked.output
     _check_place(output, asked.force)
     project = options.current_project()
-    runs, informed = two_named(project, (asked.baseline, asked.candidate), asked.kernel, wish)
+    runs, informed = two_named(project, _references(asked, project), asked.kernel, wish)
     text = diff_page(runs, Store(project.reports), informed)
     if output is None:
         write_bytes([text.encode("utf-8", "replace")], None)
@@ -112,7 +127,7 @@ def _write(result: Diff, asked: Asked) -> None:
 class Asked:
     """The command's options, as click parsed them."""
 
-    baseline: str
+    baseline: str | None
     candidate: str
     workload: str | None
     kernel: str | None

@@ -17,23 +17,28 @@ from ncu_assist.cli.console import write, write_json
     "--fail-on",
     multiple=True,
     metavar="METRIC:LIMIT",
-    help="How much worse a metric may get; may be given several times.  [default: time:0%]",
+    help="How much worse a metric may get; may be given several times.  [default: time:2%]",
 )
 @click.option("--workload", metavar="NAME|all", help="One workload; all that both runs have unless given.")
 @options.kernel_name
+@click.option("--require-live", is_flag=True, help="Only runs measured on this machine count, none that is recorded.")
 @click.option("--force", is_flag=True, help="Compare in spite of what forbids it; the answer says so.")
 @options.text_format
 @options.as_json
 def command(text_format: str, as_json: bool, **given: Any) -> int:
-    """Hold the last run of KERNEL against its baseline, and fail where it got worse than limits allow.
+    """Hold the newest version of KERNEL against its baseline, and fail where it got worse than limits allow.
 
     KERNEL may also be a reference, as `show` takes them: the run to look at. Exit code 0: every limit is kept on every
-    workload; 3: one is broken, a regression; 4: none is, and one cannot be told or the runs cannot be compared.
+    workload; 3: one is broken, a regression; 4: none is, and one cannot be told or the runs cannot be compared, or one
+    of the two versions is not measured: it has no run of its source as it is now. No other version or run stands in.
 
     \b
     LIMIT is [+|-]NUMBER[%|pt]:
       time:2%                        at most 2 % slower, by the bench's samples
       time:0%                        not slower
+      cycles:2%                      at most 2 % more SM cycles, by the bench's
+                                     samples where both have one: no other
+                                     clock explains them away
       dram_bytes:5%                  at most 5 % worse than the baseline's value
       sm_throughput:3pt              at most 3 points worse; 3% of a percentage
                                      could be points or a part of it: refused

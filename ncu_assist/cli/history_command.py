@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ncu_assist.cli import options
-from ncu_assist.cli.console import write, write_json
+from ncu_assist.cli.console import note_damages, write, write_json
 
 
 @click.command("history")
@@ -16,7 +16,7 @@ from ncu_assist.cli.console import write, write_json
 def command(kernel: str | None, workload: str | None, text_format: str, as_json: bool) -> int:
     """Show how KERNEL got faster, version by version, and where a version made a workload slower.
 
-    Each version stands against the one before it, from samples, paired where both were timed in one bench. The first
+    Each version stands against its parent, from samples, paired where both were timed in one bench. The first
     table is of the default workload: median of the bench, verdict, the time of a device copy of the same bytes over
     the median, and what binds the version under ncu. The second is over all workloads: the geometric mean of the
     speed-ups beside the worst of them, and on how many workloads the version is slower. The third holds the tool to its
@@ -25,9 +25,12 @@ def command(kernel: str | None, workload: str | None, text_format: str, as_json:
     Without KERNEL it is the folder you stand in, else the only kernel with runs, else the one profiled last.
     """
     from ncu_assist.pipeline.history import history
+    from ncu_assist.pipeline.reading import left_out
 
     options.check_format(as_json, text_format)
-    found = history(options.current_project(), kernel, workload)
+    project = options.current_project()
+    found = history(project, kernel, workload)
+    note_damages(left_out(project, f"{found.kernel}/"))
     if as_json:
         from ncu_assist.render.json.history import history_json
 

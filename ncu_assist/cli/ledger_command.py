@@ -6,7 +6,6 @@ import click
 
 from ncu_assist.cli import options
 from ncu_assist.cli.console import write, write_json
-from ncu_assist.errors import DamagedData
 
 
 @click.command("ledger")
@@ -33,4 +32,4 @@ def command(kernel: str | None, as_json: bool) -> int:
         from ncu_assist.render.terminal.ledger import ledger_text
 
         write(ledger_text(found))
-    return DamagedData.exit_code if found.damaged else 0
+    return max((damage.exit_code for damage in found.damaged), default=0)

@@ -28,7 +28,11 @@ text_format = click.option(
     show_default=True,
     help="Markdown fits the comment of a pull request.",
 )
-kernel_name = click.option("--kernel", metavar="NAME", help="Kernel that a bare version such as v2 belongs to.")
+kernel_name = click.option(
+    "--kernel",
+    metavar="NAME",
+    help="Kernel that a bare version such as v2 belongs to. No filter: refused where only reports are named.",
+)
 
 
 def check_format(as_json: bool, text_format: str) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -45,7 +47,8 @@ def command(**given: Any) -> int:
     """Build, check, time and profile versions of KERNEL (all unless named), and archive a run of each.
 
     Where there is no GPU or no ncu, recorded runs answer, and say so. With --kernel, --version and a program after
-    --, profile that program instead. Exit code 5 when something failed, 6 when nothing could be measured or shown.
+    --, profile that program instead. Exit code 5 when something failed, 6 when a version could neither be measured
+    nor shown from a run of its source as it is; the others are shown.
     """
     asked = Asked(**given)
     if asked.quick and asked.section_set:
@@ -91,7 +94,8 @@ def _refuse_program(asked: Asked) -> None:
 
     word = asked.words[0]
     if word not in kernel_names(options.current_project()) and shutil.which(word):
-        raise UsageProblem(f"'{word}' is a program, not a kernel of this project", "add --kernel NAME --version V")
+        command = f"ncu-assist profile --kernel {Path(word).name} --version v0 -- {shlex.join(asked.words)}"
+        raise UsageProblem(f"'{word}' is a program, not a kernel of this project", command)
     if asked.kernel_filter is not None:
         raise UsageProblem("--filter is for a program; of a kernel, name versions and --workload", "drop --filter")
 
@@ -105,7 +109,9 @@ def _kernel(asked: Asked) -> int:
     wish = Wish(asked.words[0], asked.words[1:], asked.workload, asked.rounds, asked.flush, asked.repeats)
     project, ncu = options.current_project(), ProfileOptions(asked.chosen_set)
     if asked.dry_run:
-        write(dry_run(project, wish, ncu))
+        with progress() as reporter:
+            text = dry_run(project, wish, ncu, reporter)
+        write(text)
         return 0
     with progress() as reporter:
         outcome = profile(project, wish, ncu, reporter)

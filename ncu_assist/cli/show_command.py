@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ncu_assist.cli import options
-from ncu_assist.cli.console import write, write_json
+from ncu_assist.cli.console import note_damages, write, write_json
 
 
 @click.command("show")
@@ -20,13 +20,13 @@ def command(
 ) -> int:
     """Show the run that REFERENCE names: verdict, what binds it, diagnosis, warp states, counters, launches.
 
-    REFERENCE is [KERNEL/]VERSION[@RUN], @last, @best, @baseline, or the path of a report:
-    .ncu-rep, .ncu-repz, or an export of `ncu --csv --page raw`, compressed or not.
+    REFERENCE is [KERNEL/]VERSION[@RUN], @last, @best, @baseline, a KERNEL (its best run, else its last), or the path
+    of a report: .ncu-rep, .ncu-repz, or an export of `ncu --csv --page raw`, compressed or not.
 
-    The verdict is against the version before; the floor is the least time by rates that were measured. --lines and
+    The verdict is against its parent; the floor is the least time by rates that were measured. --lines and
     --ncu-rules read the archived report again, which takes seconds, or ten for 2 GB.
     """
-    from ncu_assist.pipeline.reading import named
+    from ncu_assist.pipeline.reading import beside, named
     from ncu_assist.pipeline.showing import gather
     from ncu_assist.render.json import show_json
     from ncu_assist.render.terminal import show_text
@@ -34,6 +34,7 @@ def command(
 
     project = options.current_project()
     (stored,) = named(project, (reference,), kernel)
+    note_damages(beside(project, reference, stored))
     store = Store(project.reports)
     shown = gather(stored, workload, store, lines=lines, ncu_rules=ncu_rules, every=as_json)
     if as_json:

@@ -6,7 +6,6 @@ import click
 
 from ncu_assist.cli import options
 from ncu_assist.cli.console import progress, write, write_json
-from ncu_assist.errors import DamagedData
 
 
 @click.command("verify")
@@ -14,21 +13,24 @@ from ncu_assist.errors import DamagedData
 def command(as_json: bool) -> int:
     """Read every file of the archive and hold it against the hashes, counts and schema of its run.
 
-    Drafts too. Exit code 7 when anything is damaged; each damaged run or draft is named.
+    Drafts and baselines too. Exit code 7 when anything is damaged or cannot be read, 6 when all that cannot be read was
+    written by a newer ncu-assist; each such run, draft or folder is named.
     """
     from ncu_assist.drafts import DraftArchive
     from ncu_assist.render.json import verify_json
     from ncu_assist.render.terminal import verify_text
     from ncu_assist.store import Store
+    from ncu_assist.store.baselines import baseline_damages
 
     reports = options.current_project().reports
     store = Store(reports)
     with progress() as reporter:
         reporter.status("reading the archive")
         archive = DraftArchive(reports)
-        damages, counts = [*store.verify(), *archive.verify()], (len(store.runs()), len(archive.drafts()))
+        damages = list(dict.fromkeys([*store.verify(), *baseline_damages(store), *archive.verify()]))
+        counts = (len(store.runs()), len(archive.drafts()))
     if as_json:
         write_json(verify_json(damages, *counts))
     else:
         write(verify_text(damages, *counts))
-    return DamagedData.exit_code if damages else 0
+    return max((damage.exit_code for damage in damages), default=0)

@@ -55,4 +55,5 @@ def _of_programs(baseline: StoredRun, candidate: StoredRun, samples: Samples) ->
         return not_comparable(chosen.reason)
     if chosen.is_one_kernel:  # whose launches may be repeats, with a clock each
         return diff_runs(baseline, candidate).verdict
-    return best_verdict((baseline, candidate), (None, None), samples, lambda: chosen.totals)
+    verdict = best_verdict((baseline, candidate), (None, None), samples, lambda: chosen.totals)
+    return diff_runs(baseline, candidate).verdict if verdict.likely else verdict  # unless the clock explains it

@@ -95,7 +95,8 @@ class _Comparison:
         """Put the answer together from what is always looked at, and all metrics beside it."""
         made = self.diff(every=False)
         every = side_by_side(*self.totals, True) if self.forbidden else changes(*self.totals, self.noise, every=True)
-        return FullDiff(made, self.totals, every if made.changes else ())
+        said = {change.metric: change for change in made.changes}  # in the same words as above all metrics
+        return FullDiff(made, self.totals, tuple(said.get(one.metric, one) for one in every) if made.changes else ())
 
     def diff(self, every: bool) -> Diff:
         """Put the answer together."""

@@ -17,6 +17,9 @@ SHORT: dict[Kind, tuple[Kind, ...]] = {
     "clock": ("clock",),
 }
 NS_PER_S = 1e9
+# Of what a resource could do. One that did less took at most that part of the time, whatever became of it: below it a
+# finding is a remark (line_changes.MATERIAL).
+USED = 0.02
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,7 @@ class _Side:
 
 
 def factors(resource: Resource, baseline: Combined, candidate: Combined) -> Factors | None:
-    """Return the product on a resource; None where its work is not known of both sides, or is zero on one.
+    """Return the product on a resource; None where its work is not known of both sides, or one hardly uses it.
 
     ``rate`` is work over cycles of the resource's own clock, or over seconds where it has none. Of latency it is what
     Little's law gives: warps in flight over the cycles that each takes for an instruction.
@@ -84,8 +87,21 @@ def factors(resource: Resource, baseline: Combined, candidate: Combined) -> Fact
     before, after = _side(resource, baseline), _side(resource, candidate)
     if before is None or after is None:
         return None
+    if any(
+        use is not None and use < USED for use in (_use(resource, baseline, before), _use(resource, candidate, after))
+    ):
+        return None
     own = resource.share(baseline.values), resource.share(candidate.values)
     return Factors(resource.name, tuple(_parts(resource, before, after)), own)
+
+
+def _use(resource: Resource, combined: Combined, side: _Side) -> float | None:
+    """Return the part that a side used of what the resource could do, 0 to 1; None where that is not known."""
+    if resource.work and resource.units:  # it shares its pipe with others: only its own work tells of it
+        units = known(combined, resource.units)
+        return side.rate / units if units else None
+    share = resource.share(combined.values)
+    return None if share is None else share / 100.0
 
 
 def _parts(resource: Resource, before: _Side, after: _Side) -> list[Factor]:

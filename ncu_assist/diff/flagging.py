@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ncu_assist.diff.bottleneck import Bottleneck
@@ -35,6 +36,14 @@ BINDING = {
 }
 # How busy a resource is follows from the time where another one binds: less of it a second explains nothing.
 RATES = ("dram_bandwidth", "dram_throughput", "memory_throughput", "sm_throughput")
+# The work of which a rate is so much a second, among what is always looked at. A rate that moved as its work did says
+# nothing of its own: with fewer instructions the SMs are less busy.
+WORK_OF = {
+    "dram_bandwidth": ("dram_bytes",),
+    "dram_throughput": ("dram_bytes",),
+    "memory_throughput": ("dram_bytes", "l2_sectors_sm", "shared_wavefronts_excessive", "global_sectors_excessive"),
+    "sm_throughput": ("instructions",),
+}
 # A rate is good or bad only where the time goes with it: less of it in a version as fast or faster is less work.
 NOT_SAID_OF_RATES: dict[Word, tuple[ChangeWord, ...]] = {
     "faster": ("regressed",),
@@ -82,7 +91,8 @@ def with_roles(
     """
     if verdict.verdict == "not-comparable":
         return changes
-    told = [_beside_the_time(change, verdict) for change in changes]
+    moved = {change.metric: way for change in changes if (way := _way(change))}
+    told = [_beside_the_time(change, verdict, moved) for change in changes]
     return tuple(replace(c, role=_role(c, verdict, bottleneck)) if _got_worse(c) else c for c in told)
 
 
@@ -99,9 +109,24 @@ def flags_heading(role: Role, verdict: Verdict) -> str:
     return telling.heading if telling else ""
 
 
-def _beside_the_time(change: Change, verdict: Verdict) -> Change:
-    is_wrong = change.metric in RATES and change.verdict in NOT_SAID_OF_RATES.get(verdict.verdict, ())
-    return replace(change, verdict="changed") if is_wrong else change
+def _beside_the_time(change: Change, verdict: Verdict, moved: Mapping[str, int]) -> Change:
+    """Return a rate without a judgement that the time, or the work that it is a rate of, does not bear out."""
+    if change.metric not in RATES or change.verdict not in ("improved", "regressed"):
+        return change
+    not_said = NOT_SAID_OF_RATES.get(verdict.likely or verdict.verdict, ())
+    with_work = any(moved.get(work) == moved[change.metric] for work in WORK_OF[change.metric])
+    return replace(change, verdict="changed") if change.verdict in not_said or with_work else change
+
+
+def _way(change: Change) -> int:
+    """Return 1 for a metric that is more than it was, -1 for less; 0 where it did not move beyond its noise."""
+    if (
+        change.verdict not in ("improved", "regressed", "changed")
+        or change.baseline is None
+        or change.candidate is None
+    ):
+        return 0
+    return 1 if change.candidate > change.baseline else -1
 
 
 def _got_worse(change: Change) -> bool:

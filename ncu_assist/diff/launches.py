@@ -13,14 +13,13 @@ from ncu_assist.diff.flagging import with_roles
 from ncu_assist.diff.noise import NoiseModel
 from ncu_assist.diff.pairing import LaunchPair
 from ncu_assist.diff.records import Change, LaunchDiff
+from ncu_assist.diff.timing import CLOCK, HZ_PER_MHZ
 from ncu_assist.frame import Combined, combine_launches, combine_repeats
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.record import Launch
 from ncu_assist.verdict import Verdict, compare_durations, compare_unpaired
 
 DETAILED = 12  # pairs whose counters are compared too; of a program of thousands that would take seconds
-CLOCK = "sm_clock"
-HZ_PER_MHZ = 1e6
 Tables = Mapping[int, Values]
 
 
@@ -51,7 +50,7 @@ def launch_diffs(
 ) -> tuple[LaunchDiff, ...]:
     """Return a comparison for each pair, the largest change of time first; ``tables`` are what by_launch returns.
 
-    Several launches of a side compare as sums and time-weighted means, repeats as samples that are not paired. A pair
+    Several launches of a side compare as `frame` combines them, repeats as samples that are not paired. A pair
     of single launches has one duration a side, so its verdict is unclear at best; ``forbidden`` is the verdict where
     the runs cannot be compared at all.
     """
@@ -69,11 +68,23 @@ def time_verdict(
 ) -> Verdict:
     """Return which side of a pair is faster, from the durations of its launches under ncu."""
     if not pair.repeats:
-        return compare_durations(*(sum(side) if side else None for side in times))
+        mhz_of_both = [_mean_mhz(side, table) for side, table in _both(pair, tables)]
+        return compare_durations(*(sum(side) if side else None for side in times), *mhz_of_both)
     clocks = [[CATALOGUE[CLOCK].value(table.get(one.index, {})) for one in side] for side, table in _both(pair, tables)]
     known = [[hz / HZ_PER_MHZ for hz in side if hz is not None] for side in clocks]
     mhz = [side if len(side) == len(all_) else None for side, all_ in zip(known, clocks, strict=True)]
     return compare_unpaired(times[0] or (), times[1] or (), mhz[0], mhz[1])
+
+
+def _mean_mhz(launches: Sequence[Launch], tables: Tables) -> float | None:
+    """Return the SM clock of launches under ncu, weighted by their time; None where that of one is not known."""
+    cycles = total = 0.0
+    for one in launches:
+        hertz, time = CATALOGUE[CLOCK].value(tables.get(one.index, {})), _time(one, tables)
+        if not hertz or not time:
+            return None
+        cycles, total = cycles + hertz / HZ_PER_MHZ * time, total + time
+    return cycles / total if total else None
 
 
 def total_ns(launches: Sequence[Launch], tables: Tables) -> float | None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import copysign, sqrt
 from typing import Literal
 
-from ncu_assist.diff.line_costs import LineCost, Place, SideLines
+from ncu_assist.diff.line_costs import Group, LineCost, Place, SideLines
 from ncu_assist.diff.source_alignment import aligned
 
-Kind = Literal["appeared", "vanished", "moved"]
+Kind = Literal["appeared", "vanished", "moved", "not-read"]
+Pair = tuple[LineCost | None, LineCost | None]
 TOP = 5
 LEFT = 3
 # Excess sectors and wavefronts repeat exactly, so a change is real; it matters from the share of the time on below
@@ -24,6 +25,9 @@ DURATION_NOISE = 0.01
 @dataclass(frozen=True)
 class LineChange:
     """A line whose cost changed; ``moved`` is a line of both sides, a side is None where the line is not in its text.
+
+    A line is ``not-read`` where it cost something on one side, and of what the other side launched instead no lines
+    are known: nobody can tell whether it is there.
 
     ``pipe_ns`` is how long the L1 caches of all SMs, at their peak, pass the excess sectors and wavefronts that it
     gained (negative: lost); what went from one line to another is not in it. It is no part of the time of the line, and
@@ -44,7 +48,9 @@ class LineChange:
 
     @property
     def direction(self) -> int:
-        """Return 1 for a line that got worse, -1 for one that got better: by its excess, else by its time."""
+        """Return 1 for a line that got worse, -1 for one that got better: by its excess, else by its time; else 0."""
+        if self.kind == "not-read":
+            return 0
         return int(copysign(1, self.pipe_ns if self.is_material else self.delta_ns))
 
     @property
@@ -69,15 +75,16 @@ class LineChanges:
     durations_ns: tuple[float, float] = (0.0, 0.0)
 
 
-def line_changes(baseline: SideLines, candidate: SideLines) -> LineChanges:
+def line_changes(baseline: SideLines, candidate: SideLines, groups: Sequence[Group] = ()) -> LineChanges:
     """Return what changed between the lines of two sides; no changes where a side has no lines.
 
-    Lines whose waste changed come first, by that and by their time: an access made better saves time also at other
-    lines, which waited for it. The others follow by the change of their time, as far as it is more than noise.
+    ``groups`` are the launches that were paired. Lines whose waste changed come first, by that and by their time: an
+    access made better saves time also at other lines, which waited for it. The others follow by the change of their
+    time, as far as it is more than noise; last come those that one side did not read.
     """
-    every = _changes(baseline, candidate) if baseline.lines and candidate.lines else ()
+    every = _changes(baseline, candidate, groups) if baseline.lines and candidate.lines else ()
     found = [one for one in every if one.is_material or _is_known(one, baseline, candidate)]
-    found.sort(key=lambda one: (not one.is_material, -_weight(one)))
+    found.sort(key=lambda one: (one.kind == "not-read", not one.is_material, -_weight(one)))
     return LineChanges(
         changes=tuple(found[:TOP]),
         left=_left(candidate),
@@ -87,9 +94,25 @@ def line_changes(baseline: SideLines, candidate: SideLines) -> LineChanges:
     )
 
 
-def _changes(baseline: SideLines, candidate: SideLines) -> Iterator[LineChange]:
-    wastes = _Wastes(baseline, candidate)
-    for before, after in _pairs(baseline, candidate):
+def _changes(baseline: SideLines, candidate: SideLines, groups: Sequence[Group]) -> Iterator[LineChange]:
+    against_nothing = (
+        {one for before, after in groups if not candidate.lined.intersection(after) for one in before},
+        {one for before, after in groups if not baseline.lined.intersection(before) for one in after},
+    )
+
+    def is_unread(line: LineCost | None, other: LineCost | None, side: int) -> bool:
+        """Tell whether a line costs nothing on the other side only because no lines are known of that."""
+        if line is None or not line.launches or (other and (other.ns or other.excess)):
+            return False
+        return against_nothing[side].issuperset(line.launches)
+
+    pairs = list(_pairs(baseline, candidate))
+    unread = [is_unread(before, after, 0) or is_unread(after, before, 1) for before, after in pairs]
+    wastes = _Wastes(baseline, candidate, [pair for pair, skipped in zip(pairs, unread, strict=True) if not skipped])
+    for (before, after), skipped in zip(pairs, unread, strict=True):
+        if skipped:
+            yield LineChange("not-read", before, after, 0.0, False)
+            continue
         kind: Kind = "moved"
         if before is None or (after and not before.ns and not before.excess):
             kind = "appeared"
@@ -100,7 +123,7 @@ def _changes(baseline: SideLines, candidate: SideLines) -> Iterator[LineChange]:
         yield LineChange(kind, before, after, pipe_ns, abs(pipe_ns) > MATERIAL * longest)
 
 
-def _pairs(baseline: SideLines, candidate: SideLines) -> Iterator[tuple[LineCost | None, LineCost | None]]:
+def _pairs(baseline: SideLines, candidate: SideLines) -> Iterator[Pair]:
     """Yield each line with its partner; a line that is in a text, but cost nothing there, has a cost of 0."""
     partners = aligned(baseline, candidate)
     left = {one.place: one for one in baseline.lines}
@@ -124,9 +147,9 @@ def _free(side: SideLines, place: Place) -> LineCost:
 class _Wastes:
     """The time in L1 of an excess that a line gained, as far as all lines together gained it."""
 
-    def __init__(self, baseline: SideLines, candidate: SideLines) -> None:
+    def __init__(self, baseline: SideLines, candidate: SideLines, pairs: Sequence[Pair]) -> None:
         self._pass_ns = max((side.pass_ns for side in (baseline, candidate) if side.pass_ns), default=0.0)
-        lines = candidate.lines, baseline.lines
+        lines = [after for _, after in pairs if after], [before for before, _ in pairs if before]
         sectors, wavefronts = ([sum(map(of, some)) for some in lines] for of in (_sectors, _wavefronts))
         self._totals = sectors[0] - sectors[1], wavefronts[0] - wavefronts[1]
         self._most = baseline.duration_ns, candidate.duration_ns  # no pipe is busy for longer
@@ -159,7 +182,7 @@ def _is_known(change: LineChange, baseline: SideLines, candidate: SideLines) -> 
     """Tell whether the time of a line changed by more than samples and durations wander."""
     both = (change.baseline, baseline), (change.candidate, candidate)
     own = [(line, side) for line, side in both if line]
-    squares = [(line.ns / line.samples) ** 2 * line.samples for line, _ in own if line.samples]
+    squares = [side.sample_ns**2 * max(line.samples, 1) for line, side in own]
     noise = SIGMAS * sqrt(sum(squares)) + DURATION_NOISE * max(line.ns for line, _ in own)
     smallest = DURATION_NOISE * max(side.duration_ns for _, side in both)
     return abs(change.delta_ns) > max(noise, smallest)

@@ -7,15 +7,17 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 Place = tuple[str, int]  # a file as the lines name it, and a line of it
+Group = tuple[tuple[int, ...], tuple[int, ...]]  # launches of the baseline and the candidate that do the same work
 
 
 @dataclass(frozen=True)
 class LineCost:
     """A line, all compared launches together.
 
-    ``ns`` is its share of the warp samples of each launch times the duration of that under ncu; ``share`` is of all
-    code. Excesses and instructions are None where they were not counted. ``is_wasteful`` where the excess is no trifle
-    beside the time of all.
+    ``ns`` is its share of the warp samples of each launch times the duration of that under ncu; ``share`` is that of
+    the time of all code that was read, as a page on one run has it. ``launches`` are those that ran it. Excesses and
+    instructions are None where they were not counted. ``is_wasteful`` where the excess is no trifle beside the time of
+    all.
     """
 
     file: str
@@ -29,6 +31,7 @@ class LineCost:
     wavefronts_excessive: float | None = None  # of shared memory, L1
     instructions: float | None = None
     is_wasteful: bool = False
+    launches: tuple[int, ...] = ()
 
     @property
     def place(self) -> Place:
@@ -55,6 +58,13 @@ class SideLines:
     duration_ns: float = 0.0
     pass_ns: float | None = None
     note: str = ""
+    lined: frozenset[int] = frozenset()  # the launches whose code was read and has line numbers
+
+    @property
+    def sample_ns(self) -> float:
+        """Return the time that a sample stands for, of all lines together."""
+        samples = sum(line.samples for line in self.lines)
+        return sum(line.ns for line in self.lines) / samples if samples else 0.0
 
     @property
     def files(self) -> tuple[str, ...]:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import isclose
 
 from ncu_assist.columns import names_in
 from ncu_assist.diff.noise import Reading
+from ncu_assist.diff.resources import PARTS, SM_PARTS, WHOLES
 from ncu_assist.frame import Combined, Coverage
+from ncu_assist.frame.combined import PER_LAUNCH
 from ncu_assist.ncu.catalogue.derived import STALL_SHARES
 from ncu_assist.ncu.catalogue.metric import Better
 from ncu_assist.ncu.catalogue.metric_units import recorded_units
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.ncu.catalogue.noise import repeats_as
 from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES
 
 SHOWN = (
@@ -33,6 +37,11 @@ SHOWN = (
     "instructions",
     "local_spilling_requests",
 )
+# The parts of which ncu's throughputs are the largest, in percent of the same time.
+LARGEST_OF = {
+    "memory_throughput": tuple(one.busy for one in (*PARTS, *WHOLES) if one.busy != "memory_throughput"),
+    "sm_throughput": tuple(one.busy for one in SM_PARTS if not one.while_active),
+}
 OF_THE_LINK = ("host_bytes", "host_link_busy")  # only where something crossed it
 TOP_STALLS = 5
 NAMED = frozenset(name for metric in CATALOGUE.values() for name in metric.names)
@@ -52,7 +61,7 @@ TRIFLE, TRIFLE_POINTS = 0.01, 1.0  # a counter that is exact may move by less an
 
 @dataclass(frozen=True)
 class Row:
-    """One metric on both sides, None where a side lacks it; ``exact`` as the catalogue says, without times in it."""
+    """One metric on both sides, None where a side lacks it; ``exact`` as ``repeats_as`` says."""
 
     key: str
     label: str
@@ -66,6 +75,13 @@ class Row:
     samples: tuple[list[float], list[float]] = ((), ())  # type: ignore[assignment]
     duration_ns: float | None = None
     whole: tuple[float | None, float | None] = (None, None)  # what the values are a part of
+    noise_of: str = ""  # the metric whose noise is this one's, where that is another
+    counted: bool = False  # as the catalogue's ``repeats_as`` says; neither exact nor counted is one with times in it
+
+    @property
+    def is_of_all(self) -> bool:
+        """Whether either side has a value of all its launches, or lacks the metric: else it is one of each launch."""
+        return self.note != PER_LAUNCH or self.baseline is not None or self.candidate is not None
 
     @property
     def is_material(self) -> bool:
@@ -87,7 +103,16 @@ class Row:
             return None
         sides = (self.baseline, self.candidate)
         whole = max((value for value in self.whole if value is not None), default=0.0)
-        return Reading(self.key, self.unit, self.exact, *sides, self.samples, self.duration_ns, whole)
+        return Reading(
+            self.noise_of or self.key,
+            self.unit,
+            self.exact,
+            *sides,
+            self.samples,
+            self.duration_ns,
+            whole,
+            self.counted,
+        )
 
 
 def rows(baseline: Combined, candidate: Combined, every: bool = False) -> list[Row]:
@@ -98,6 +123,7 @@ def rows(baseline: Combined, candidate: Combined, every: bool = False) -> list[R
     crossed = any(side.values[key] for side in (baseline, candidate) for key in OF_THE_LINK)
     shown = (*SHOWN, *OF_THE_LINK) if crossed else SHOWN
     found = [catalogue_row(key, baseline, candidate) for key in shown] + _stall_rows(baseline, candidate)
+    found = [row for row in found if row.is_of_all]
     if not every:
         return found
     known = {row.key for row in found}
@@ -110,13 +136,14 @@ def rows(baseline: Combined, candidate: Combined, every: bool = False) -> list[R
 def catalogue_row(key: str, baseline: Combined, candidate: Combined) -> Row:
     """Return the row of a key of OVER_LAUNCHES."""
     metric = OVER_LAUNCHES[key]
-    exact = metric.exact and not (baseline.is_weighted(key) or candidate.is_weighted(key))  # times are never exact
+    weighted = baseline.is_weighted(key) or candidate.is_weighted(key)  # by times, which are never exact
+    repeats = "strays" if weighted else repeats_as(key)
     return Row(
         key,
         metric.label,
         metric.unit,
         metric.better,
-        exact,
+        repeats == "exact",
         baseline.values[key],
         candidate.values[key],
         baseline.not_applicable.get(key) or candidate.not_applicable.get(key) or "",
@@ -124,7 +151,21 @@ def catalogue_row(key: str, baseline: Combined, candidate: Combined) -> Row:
         _samples(key, baseline, candidate),
         _shorter_ns(baseline, candidate),
         (baseline.values[WHOLE[key]], candidate.values[WHOLE[key]]) if key in WHOLE else (None, None),
+        _part_of(key, baseline, candidate),
+        repeats == "counted",
     )
+
+
+def _part_of(key: str, baseline: Combined, candidate: Combined) -> str:
+    """Return the part that a throughput of ncu's is equal to on both sides, as it is the largest of several; or empty.
+
+    It is then the same number, and strays as that does.
+    """
+    for part in LARGEST_OF.get(key, ()):
+        pairs = [(side.values[key], side.values[part]) for side in (baseline, candidate)]
+        if all(whole and own and isclose(whole, own) for whole, own in pairs):
+            return part
+    return ""
 
 
 def raw_row(name: str, unit: str, baseline: Combined, candidate: Combined) -> Row:
@@ -144,12 +185,12 @@ def _stall_rows(baseline: Combined, candidate: Combined) -> list[Row]:
 def stall_row(reason: str, baseline: Combined, candidate: Combined) -> Row:
     """Return the row of a reason; of one that the catalogue does not know, nobody can tell which way is better."""
     key = f"stall_{reason}"
-    known = STALL_SHARES.get(key)
+    known = STALL_SHARES.get(key)  # none of them repeats exactly
     label = known.label if known else f"Stall: {reason.replace('_', ' ')}"
-    better, exact = (known.better, known.exact) if known else (None, False)
+    better = known.better if known else None
     values = baseline.stalls.get(reason), candidate.stalls.get(reason)
     samples, shorter = _samples(key, baseline, candidate), _shorter_ns(baseline, candidate)
-    return Row(key, label, "%", better, exact, *values, samples=samples, duration_ns=shorter)
+    return Row(key, label, "%", better, False, *values, samples=samples, duration_ns=shorter)
 
 
 def _raw_rows(baseline: Combined, candidate: Combined) -> Iterator[Row]:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from ncu_assist.diff.learned_noise import LEAST_REPEATS, LearnedNoise
 from ncu_assist.ncu.catalogue.chips import chip_of
-from ncu_assist.ncu.catalogue.noise import SHORT_NS, Recording, recording, spread
+from ncu_assist.ncu.catalogue.noise import COUNTED, REPEATED_CHIP, SHORT_NS, Recording, recording, spread
 from ncu_assist.record import Run
 
 Distance = Literal["within", "near", "beyond"]
@@ -19,7 +19,6 @@ Distance = Literal["within", "near", "beyond"]
 FLOOR, SHORT_FLOOR, SHORT_POINTS = 0.005, 0.05, 10.0
 UNKNOWN_FACTOR = 2.0  # times the floor, where no recorded kernel did what is counted
 WITHIN, BEYOND = 2.0, 4.0  # both sides stray, each as far as any repeat that was recorded; twice that is a change
-KNOWN_CHIP = "gh100"  # whose repeats stand in for a chip that has none
 ENOUGH_REPEATS = 5  # of both sides: how far they stray counts alone, from LEAST_REPEATS of a side on too
 EXACT = 1e-9  # of a value: what is left of a ratio of two exact counts in float64
 # A printed page has two decimals, so bytes per sector are right to 0.005 of 32 and an efficiency to 0.016 points.
@@ -28,7 +27,10 @@ ROUNDED = 0.02
 
 @dataclass(frozen=True)
 class Reading:
-    """One metric on both sides: its value, what each repeat had, and the duration of the shorter kernel if known."""
+    """One metric on both sides: its value, what each repeat had, and the duration of the shorter kernel if known.
+
+    ``exact`` and ``counted`` are the catalogue's ``repeats_as``.
+    """
 
     key: str
     unit: str
@@ -38,6 +40,7 @@ class Reading:
     samples: tuple[Sequence[float], Sequence[float]] = ((), ())
     duration_ns: float | None = None
     whole: float = 0.0  # what the value is a part of, where that is known
+    counted: bool = False
 
     @property
     def larger(self) -> float:
@@ -75,6 +78,9 @@ class NoiseModel:
         if reading.exact:
             return max(rounding, EXACT * reading.larger) / WITHIN
         own = [spread(side) for side in reading.samples if len(side) >= LEAST_REPEATS]
+        if reading.counted:
+            smaller = min(abs(reading.baseline), abs(reading.candidate))  # what a kernel does not do strays by nothing
+            return max(COUNTED * smaller, rounding / WITHIN, *own)
         if all(len(side) >= ENOUGH_REPEATS for side in reading.samples):
             return max(reading.floor, *own)
         return max(reading.floor, self._recorded(reading), rounding, *own)
@@ -84,7 +90,7 @@ class NoiseModel:
         moved, amount = abs(reading.candidate - reading.baseline), self.amount(reading)
         if moved <= WITHIN * amount:
             return "within"
-        return "near" if moved <= BEYOND * amount and not reading.exact else "beyond"
+        return "near" if moved <= BEYOND * amount and not (reading.exact or reading.counted) else "beyond"
 
     def _recorded(self, reading: Reading) -> float:
         size = reading.duration_ns if reading.duration_ns is not None else SHORT_NS
@@ -101,5 +107,5 @@ def noise_model(*runs: Run, learned: LearnedNoise | None = None) -> NoiseModel:
     capabilities = [run.device.compute_capability for run in runs if run.device]
     chip = chip_of(capabilities[-1]) if capabilities else None
     known = recording(chip.name) if chip else None
-    stand_in = None if learned else recording(KNOWN_CHIP)
+    stand_in = None if learned else recording(REPEATED_CHIP)
     return NoiseModel(known or stand_in, any(run.rounded for run in runs), learned)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from typing import Literal
 
 from ncu_assist.diff.gaps import gaps
@@ -12,16 +14,22 @@ from ncu_assist.diff.kernel_names import KernelName, kernel_name
 from ncu_assist.diff.ranges import Path, shared_ranges
 from ncu_assist.record import Launch
 
-Confidence = Literal["nvtx", "exact", "base-name", "order"]
+Confidence = Literal["nvtx", "exact", "base-name", "similar", "order"]
+NO_WORD = re.compile(r"kernel|[\W\d_]")  # what kernels have in common that have nothing in common
+CLOSE = 0.6  # above it two sequences are close matches (Python's documentation of difflib)
+# Names are compared in about half a second in all: a pair takes 10 ns for each letter of one times each of the other
+# (those of CUTLASS have thousands), and 40 µs besides. Of programs with more kernels that nothing else pairs, none is.
+MOST_LETTERS, LETTERS_A_PAIR = 50_000_000, 4_000
 
 
 @dataclass(frozen=True)
 class LaunchPair:
     """One launch of each side, or several that stand together, as a chain and the kernel it was fused into.
 
-    ``confidence`` says by what they were paired: the NVTX range alone, the same name and shape, the same function, or
-    only their place between others. ``range`` is the range that both sides are in, empty where there is none.
-    ``repeats``: several launches of a side are the same one again, and do not add up.
+    ``confidence`` says by what they were paired: the NVTX range alone, the same name and shape, the same function, a
+    similar name, or only their place, as the one kernel that both sides have left. ``range`` is the range that both
+    sides are in, empty where there is none. ``repeats``: several launches of a side are the same one again, and do not
+    add up.
     """
 
     baseline: tuple[Launch, ...]
@@ -74,9 +82,10 @@ KEYS: tuple[tuple[Confidence, Callable[[_Placed], Hashable]], ...] = (
 
 
 def pair_launches(baseline: Sequence[Launch], candidate: Sequence[Launch]) -> Paired:
-    """Return which launches belong together: by NVTX range, else by name and shape, else by function, else by order.
+    """Return which launches belong together: by NVTX range, shape and name, function, similar names, else their place.
 
-    Swapping the sides swaps the answer and changes nothing else.
+    Outside a range that both sides have, a launch pairs with one launch: nothing says that several together do its
+    work. Swapping the sides swaps the answer and changes nothing else.
     """
     left, right = _placed(baseline), _placed(candidate)
     shared = shared_ranges(baseline, candidate)
@@ -84,11 +93,14 @@ def pair_launches(baseline: Sequence[Launch], candidate: Sequence[Launch]) -> Pa
     for one in shared:
         found += _in_range([left[i] for i in one.baseline], [right[i] for i in one.candidate], one.path)
     found += _by_keys(*_rest(left, right, found))
-    # order says nothing about launches that are in a range of both sides, but in different ones
+    # names and place say nothing about launches that are in a range of both sides, but in different ones
     ranged = {i for one in shared for i in one.baseline}, {i for one in shared for i in one.candidate}
-    rest = _rest(left, right, found)
-    outside = [[one for one in side if one.position not in inside] for side, inside in zip(rest, ranged, strict=True)]
-    found += _by_place(outside[0], outside[1], found)
+    free = (
+        [one for one in left if one.position not in ranged[0]],
+        [one for one in right if one.position not in ranged[1]],
+    )
+    found += _by_similarity(*_rest(*free, found))
+    found += _single_kernels(*_rest(*free, found), found)
     only = [tuple(one.launch for one in side) for side in _rest(left, right, found)]
     return Paired(_pairs(found), only[0], only[1])
 
@@ -114,6 +126,11 @@ def _in_range(left: Placed, right: Placed, path: Path) -> list[_Match]:
     if _is_one_step(left, right):
         return [_Match(left, right, "nvtx", path)]
     found = _by_keys(left, right)
+    rest = _rest(left, right, found)
+    if len(rest[0]) == len(rest[1]):
+        found += _by_similarity(*rest)
+    elif not _is_called(left, right) and _is_one_kernel(*rest):
+        found += _in_order(*rest, "order")
     if found or len(left) == len(right):
         found += _by_place(*_rest(left, right, found), found)
     rest = _rest(left, right, found)
@@ -131,9 +148,13 @@ def _is_one_step(left: Placed, right: Placed) -> bool:
     (one, *others), more = sorted((left, right), key=len)
     if others or len(more) == 1:
         return not others
-    called = one.launch.workload is not None and more[0].launch.workload is not None
-    kept = not called and _exact(one) in map(_exact, more)
+    kept = not _is_called(left, right) and _exact(one) in map(_exact, more)
     return not kept and len({each.launch.signature for each in more}) > 1
+
+
+def _is_called(left: Placed, right: Placed) -> bool:
+    """Return whether both are calls on a workload, which do the same work however many launches they make."""
+    return all(one.launch.workload is not None for one in (*left, *right))
 
 
 def _by_keys(left: Placed, right: Placed) -> list[_Match]:
@@ -156,16 +177,88 @@ def _by_key(left: Placed, right: Placed, confidence: Confidence, key: Callable[[
     return found
 
 
+def _by_similarity(left: Placed, right: Placed) -> list[_Match]:
+    """Return the matches of kernels whose names are close, the closest first; of equals those that come first."""
+    before, after = _by_kernel(left), _by_kernel(right)
+    if sum(map(len, before)) * sum(map(len, after)) + LETTERS_A_PAIR * len(before) * len(after) > MOST_LETTERS:
+        return []
+    close = [
+        (-ratio, i + j, old, new)  # of two that share a kernel the sum says which comes first, from either side
+        for i, old in enumerate(before)
+        for j, new in enumerate(after)
+        if (ratio := _similarity(old, new)) >= CLOSE
+    ]
+    found: list[_Match] = []
+    for _, _, old, new in sorted(close):
+        if old in before and new in after:
+            found += _in_order(before.pop(old), after.pop(new), "similar")
+    return found
+
+
+def _similarity(one: str, other: str) -> float:
+    """Return how alike two names are, 0 to 1, the same from either side."""
+    first, second = sorted(NO_WORD.sub("", name.lower()) for name in (one, other))
+    matcher = SequenceMatcher(None, first, second, autojunk=False)
+    return matcher.ratio() if first and matcher.quick_ratio() >= CLOSE else 0.0
+
+
+def _by_kernel(side: Placed) -> dict[str, Placed]:
+    """Return launches by the least that names their kernel, in the order of the first of each."""
+    found: dict[str, Placed] = {}
+    for one in side:
+        found.setdefault(one.name.base, []).append(one)
+    return found
+
+
+def _is_one_kernel(left: Placed, right: Placed) -> bool:
+    return len(_by_kernel(left)) == len(_by_kernel(right)) == 1
+
+
+def _single_kernels(left: Placed, right: Placed, found: Sequence[_Match]) -> list[_Match]:
+    """Return the matches of the one kernel that is left on each side, in all or between the same pairs."""
+    if _is_one_kernel(left, right):
+        return _in_order(left, right, "order")
+    matches = []
+    for old, new in _gaps(left, right, found):
+        if _is_one_kernel(old, new):
+            matches += _in_order(old, new, "order")
+    return matches
+
+
+def _in_order(left: Placed, right: Placed, confidence: Confidence) -> list[_Match]:
+    """Return the matches of one kernel with another: shape by shape, in each the first launch with the first.
+
+    Another kernel may have its own shape for the same work: where the sides have other shapes, these pair in the order
+    in which they come.
+    """
+    before, after = _by_shape(left), _by_shape(right)
+    if set(before) == set(after):
+        after = {shape: after[shape] for shape in before}
+    groups = zip(before.values(), after.values(), strict=False)
+    return [_Match([one], [other], confidence) for old, new in groups for one, other in zip(old, new, strict=False)]
+
+
+def _by_shape(side: Placed) -> dict[Hashable, Placed]:
+    found: dict[Hashable, Placed] = {}
+    for one in side:
+        found.setdefault((one.launch.grid, one.launch.block), []).append(one)
+    return found
+
+
 def _by_place(left: Placed, right: Placed, found: Iterable[_Match]) -> list[_Match]:
     """Return the matches of what lies between the same pairs: one by one where there are as many, else together."""
-    pairs = [(m.left[0].position, m.right[0].position) for m in found if len(m.left) == len(m.right) == 1]
-    before, after = ({one.position: one for one in side} for side in (left, right))
     matches = []
-    for gap in gaps(list(before), list(after), pairs):
-        old, new = [before[i] for i in gap[0]], [after[i] for i in gap[1]]
+    for old, new in _gaps(left, right, found):
         steps = zip(([o] for o in old), ([n] for n in new), strict=True) if len(old) == len(new) else [(old, new)]
         matches += [_Match(one, other, "order") for one, other in steps]
     return matches
+
+
+def _gaps(left: Placed, right: Placed, found: Iterable[_Match]) -> list[tuple[Placed, Placed]]:
+    """Return what lies between the same pairs on both sides."""
+    pairs = [(m.left[0].position, m.right[0].position) for m in found if len(m.left) == len(m.right) == 1]
+    before, after = ({one.position: one for one in side} for side in (left, right))
+    return [([before[i] for i in old], [after[i] for i in new]) for old, new in gaps(list(before), list(after), pairs)]
 
 
 def _pairs(found: list[_Match]) -> tuple[LaunchPair, ...]:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from ncu_assist.diff.bottleneck import Bottleneck
 from ncu_assist.diff.line_changes import LineChanges
-from ncu_assist.diff.pairing import LaunchPair
+from ncu_assist.diff.pairing import Confidence, LaunchPair
 from ncu_assist.diff.why import Why
 from ncu_assist.frame import Coverage
 from ncu_assist.record import Device, Launch, Source, Timing
@@ -15,7 +15,7 @@ from ncu_assist.verdict import Verdict
 
 ChangeWord = Literal["improved", "regressed", "changed", "unchanged", "undecided", "missing", "not-comparable"]
 Role = Literal["explains", "side-effect", "none"]
-Pairing = Literal["nvtx", "exact", "base-name", "order", "sum"]  # sum: several launches of a side stand together
+Pairing = Confidence | Literal["sum"]  # sum: several launches of a side stand together
 
 
 @dataclass(frozen=True)

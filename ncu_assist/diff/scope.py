@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from ncu_assist.diff.kernel_names import kernel_name
 from ncu_assist.diff.pairing import Paired, pair_launches
 from ncu_assist.diff.repeats import with_repeats
 from ncu_assist.frame import Combined, combine_repeats
@@ -33,14 +34,14 @@ def scope(baseline: Combined, candidate: Combined) -> Scope:
 
     Two calls on a workload do the same work, whatever they launch, so all launches count. Foreign programs may have
     run for longer or shorter, so only launches in a pair do, as many on either side. Their place alone pairs no two
-    programs: where nothing else does, nothing is compared, unless each launched one kernel, which is then the one to
-    compare.
+    programs: where nothing else does, nothing is compared, unless each launched one kernel, however often, which is
+    then the one to compare.
     """
     sides = baseline, candidate
     paired = pair_launches(baseline.launches, candidate.launches)
     if None not in (baseline.workload, candidate.workload) or not all(side.launches for side in sides):
         return Scope(paired, sides, _counts(sides))
-    if _is_by_place(paired) and (len(baseline.launches), len(candidate.launches)) != (1, 1):
+    if _is_by_place(paired) and not (_is_one_kernel(baseline) and _is_one_kernel(candidate)):
         return Scope(Paired((), baseline.launches, candidate.launches), sides, _counts(sides), NOTHING_IN_COMMON)
     repeated = with_repeats(paired)
     whole = Scope(repeated, sides, _counts(sides))
@@ -69,3 +70,7 @@ def _as_often(paired: Paired) -> Iterator[tuple[tuple[Launch, ...], tuple[Launch
 
 def _is_by_place(paired: Paired) -> bool:
     return all(pair.confidence == "order" for pair in paired.pairs)
+
+
+def _is_one_kernel(combined: Combined) -> bool:
+    return len({kernel_name(signature).base for signature in {one.signature for one in combined.launches}}) == 1

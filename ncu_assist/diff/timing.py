@@ -17,6 +17,8 @@ from ncu_assist.verdict import Verdict, compare, compare_durations, compare_unpa
 if TYPE_CHECKING:
     import pandas as pd
 
+CLOCK = "sm_clock"
+HZ_PER_MHZ = 1e6
 ONLY_LATE = "only-late-samples"
 Pair = tuple[StoredRun, StoredRun]
 Totals = Callable[[], tuple[Combined, Combined]]
@@ -81,8 +83,20 @@ def best_verdict(
     return replace(verdict, reason=ONLY_LATE) if only_late and verdict.verdict == "unclear" else verdict
 
 
+def _mean_mhz(combined: Combined) -> float | None:
+    """Return the SM clock under ncu over all launches, weighted by their time; None where that of one is unknown."""
+    hertz = combined.values[CLOCK]
+    return hertz / HZ_PER_MHZ if hertz and combined.coverage(CLOCK) is None else None
+
+
 def _under_ncu(baseline: Combined, candidate: Combined) -> Verdict:
-    """Return the verdict over the durations of repeats, else over one a side: without clocks it is likely at best."""
+    """Return the verdict over the durations of repeats, else over one a side, which makes it likely at best."""
     if min(baseline.repeats, candidate.repeats) > 1:
-        return compare_unpaired(baseline.samples("duration"), candidate.samples("duration"))
-    return compare_durations(baseline.duration_ns, candidate.duration_ns)
+        times, clocks = (
+            [[value / unit for value in side.samples(key)] for side in (baseline, candidate)]
+            for key, unit in (("duration", 1.0), (CLOCK, HZ_PER_MHZ))
+        )
+        mhz = [clock if len(clock) == len(time) else None for clock, time in zip(clocks, times, strict=True)]
+        return compare_unpaired(*times, *mhz)
+    sides = baseline, candidate
+    return compare_durations(*(side.duration_ns for side in sides), *(_mean_mhz(side) for side in sides))

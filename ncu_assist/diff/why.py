@@ -42,6 +42,7 @@ class Why:
     speedup: float | None = None
     expected: tuple[float, float] | None = None
     noise: float = 0.0
+    of_kernels: tuple[bool, bool] = (False, False)  # whose launches are of different kernels, which no limit is of
 
     @property
     def bound_changed(self) -> bool:
@@ -90,7 +91,8 @@ def why(
     launches = len(baseline.launches), len(candidate.launches)
     strays = _strays(baseline, candidate, noise)
     speedup = bench.speedup if bench else None
-    return Why(*limits, before / after, launches, tuple(found), speedup, _expected(bench, strays), strays)
+    kernels = baseline.is_of_kernels, candidate.is_of_kernels
+    return Why(*limits, before / after, launches, tuple(found), speedup, _expected(bench, strays), strays, kernels)
 
 
 def _strays(baseline: Combined, candidate: Combined, noise: NoiseModel) -> float:

@@ -42,5 +42,6 @@ def common_workloads(baseline: Run, candidate: Run) -> list[str]:
 
 def _chosen(names: list[str], wanted: str | None, run: Run) -> str:
     if wanted is not None and wanted not in names:
-        raise UsageProblem(f"{run.version} was not measured on workload '{wanted}'", did_you_mean(wanted, names))
+        message = f"{run.version} was not measured on workload '{wanted}'; {did_you_mean(wanted, names)}"
+        raise UsageProblem(message, f"leave out --workload, or --workload {names[0]}")
     return wanted or names[0]

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from ncu_assist.drafts.records import Draft
 from ncu_assist.drafts.stored import DRAFT_JSON, StoredDraft, encode_record, open_draft, problems_of
-from ncu_assist.errors import DamagedData, UsageProblem, did_you_mean
+from ncu_assist.errors import DamagedData, NewerData, UsageProblem, did_you_mean
 from ncu_assist.store import Damage, new_run_id
+from ncu_assist.store.folders import run_folders
 from ncu_assist.store.naming import DRAFTS, is_folder_name
 from ncu_assist.store.writing import Place, check_names, environment_problem, sync_folder, write_file, write_whole
 
@@ -95,11 +96,14 @@ class DraftArchive:
     def everything(self, kernel: str | None = None) -> tuple[list[StoredDraft], list[Damage]]:
         """Return the drafts that can be read, oldest first, and those that cannot, each with why."""
         found, damaged = [], []
-        for folder in self._folders(kernel):
+        for folder in self._places(kernel):
+            if isinstance(folder, Damage):
+                damaged.append(folder)
+                continue
             try:
                 found.append(open_draft(folder))
             except DamagedData as error:
-                damaged.append(Damage(_path(folder), error.message))
+                damaged.append(Damage(_path(folder), error.message, isinstance(error, NewerData)))
         return sorted(found, key=lambda one: (one.draft.created, one.draft.id)), damaged
 
     def drafts(self, kernel: str | None = None) -> list[StoredDraft]:
@@ -107,16 +111,25 @@ class DraftArchive:
         return self.everything(kernel)[0]
 
     def verify(self, deep: bool = True) -> list[Damage]:
-        """Return every draft that is not as it was written; ``deep`` reads every file."""
-        return [Damage(_path(folder), said) for folder in self._folders(None) for said in problems_of(folder, deep)]
+        """Return every draft that is not as it was written; ``deep`` reads every file.
+
+        Folders that cannot be looked into are among them, also where they may hold runs.
+        """
+        found = []
+        for folder in self._places(None):
+            if isinstance(folder, Damage):
+                found.append(folder)
+            else:
+                found += [Damage(_path(folder), said, is_newer) for said, is_newer in problems_of(folder, deep)]
+        return found
 
     def _folders(self, kernel: str | None) -> Iterator[Path]:
-        if kernel is not None and not is_folder_name(kernel):
-            return
-        for folder in sorted(self.reports.glob(f"{kernel or '*'}/{DRAFTS}/*")):
-            real = not any(path.is_symlink() for path in (folder, folder.parent, folder.parent.parent))
-            if real and folder.is_dir() and is_folder_name(folder.name) and is_folder_name(folder.parts[-3]):
-                yield folder
+        return (folder for folder in self._places(kernel) if isinstance(folder, Path))
+
+    def _places(self, kernel: str | None) -> Iterator[Path | Damage]:
+        """Yield the folders of drafts, and what of the archive cannot be looked into."""
+        if kernel is None or is_folder_name(kernel):
+            yield from run_folders(self.reports, kernel, DRAFTS)
 
 
 def _replace(stored: StoredDraft, draft: Draft, files: Mapping[str, bytes | Path]) -> None:

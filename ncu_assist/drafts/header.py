@@ -9,13 +9,15 @@ from collections.abc import Iterator
 from ncu_assist.drafts.records import Claim, Draft, Prediction, Proof
 from ncu_assist.quantity import duration
 from ncu_assist.spec import HEADER_COMMENT
+from ncu_assist.store.naming import short_name
 
 SIGNS = {".cu": "//", ".py": "#"}
 WIDTH = 105  # letters of a line beside its sign
+NUMBERED = re.compile(r"v\d+", re.ASCII)
 LONGEST = 500  # letters of one text of a model
-# Lines of a comment that mean something to a reader other than a person: `dtypes:`, `packages:` and `draws:` to this
-# tool, `coding:` to Python. What a draft draws is held against the reference, so its `draws:` is not kept.
-_MEANT = re.compile(r"(dtypes|packages|draws|coding)(\s*[:=])", re.IGNORECASE)
+# Lines of a comment that mean something to a reader other than a person: `dtypes:`, `packages:`, `draws:`, `parent:`
+# to this tool, `coding:` to Python. What a draft draws is held against the reference, so its `draws:` is not kept.
+_MEANT = re.compile(r"(dtypes|packages|draws|parent|coding)(\s*[:=])", re.IGNORECASE)
 _KEPT = re.compile(rb"^(?:#!.*|(?://|#)\s*(?:dtypes|packages):.*)\r?\n?", re.MULTILINE)
 
 
@@ -45,6 +47,9 @@ def _paragraphs(draft: Draft) -> Iterator[str]:
     if claim is not None:
         yield f"Changes: {_inert(claim.change)}"
         yield f"expected: {_expected(claim)}"
+    parent = short_name(draft.parent.rpartition("/")[2].partition("@")[0])
+    if NUMBERED.fullmatch(parent):
+        yield f"parent: {parent}"
     yield f"measured: {_measured(draft, proof)}"
     who = f"the model {_inert(draft.model, 80)}" if draft.model else "a model"
     yield f"Drafted by {who} from {_inert(draft.parent)}, as draft {draft.id}; no person wrote this version."

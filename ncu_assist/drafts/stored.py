@@ -9,11 +9,13 @@ from pathlib import Path
 
 import msgspec
 
+from ncu_assist import schema
 from ncu_assist.drafts.records import SCHEMA, Draft
-from ncu_assist.errors import DamagedData
+from ncu_assist.errors import DamagedData, NewerData
 from ncu_assist.record import FileFact, content_digest
+from ncu_assist.store.folders import foreign_files, unreadable
 from ncu_assist.store.naming import DRAFTS
-from ncu_assist.store.reading import file_problem
+from ncu_assist.store.reading import file_problem, record_of
 
 DRAFT_JSON = "draft.json"
 HINT = "ncu-assist verify"
@@ -54,7 +56,7 @@ class StoredDraft:
         try:
             data = (self.folder / name).read_bytes()
         except OSError as error:
-            return f"cannot be read ({error.strerror})"
+            return unreadable(error)
         same = hashlib.sha256(data).hexdigest() == self.files[name].sha256
         return "" if same else "was changed after it was written (its hash differs)"
 
@@ -76,13 +78,7 @@ def open_draft(folder: Path) -> StoredDraft:
 
     Sizes of its files are compared, hashes only when a file is read.
     """
-    path = folder / DRAFT_JSON
-    if path.is_symlink() or not path.is_file():
-        raise DamagedData(f"{DRAFT_JSON} is missing", HINT)
-    try:
-        record = _decoded(path.read_bytes())
-    except OSError as error:
-        raise DamagedData(f"{DRAFT_JSON} cannot be read ({error.strerror})", HINT) from error
+    record = _decoded(record_of(folder, DRAFT_JSON))
     if (record.draft.kernel, DRAFTS, record.draft.id) != folder.parts[-3:]:
         raise DamagedData(f"{DRAFT_JSON} belongs to {record.draft.kernel}/{DRAFTS}/{record.draft.id}", HINT)
     for name, fact in record.files.items():
@@ -91,28 +87,37 @@ def open_draft(folder: Path) -> StoredDraft:
     return StoredDraft(record.draft, folder, record.files)
 
 
-def problems_of(folder: Path, deep: bool) -> Iterator[str]:
-    """Yield what is wrong with the draft in ``folder``; nothing when it is as it was written."""
+def problems_of(folder: Path, deep: bool) -> Iterator[tuple[str, bool]]:
+    """Yield what is wrong with the draft in ``folder``, and whether that is only that a newer version wrote it."""
     try:
         stored = open_draft(folder)
         known = {DRAFT_JSON, *stored.files}
-        for path in sorted(folder.rglob("*")):
-            name = path.relative_to(folder).as_posix()
-            if name not in known and (path.is_symlink() or not path.is_dir()):
-                yield f"{name} is not a file of this draft"
+        yield from ((problem, False) for problem in foreign_files(folder, known, "draft"))
         for name in stored.files if deep else ():
             stored.read(name)
     except DamagedData as error:
-        yield error.message.partition(f"{folder.name}: ")[2] or error.message
+        yield error.message.partition(f"{folder.name}: ")[2] or error.message, isinstance(error, NewerData)
+
+
+@dataclass(frozen=True)
+class _Named:
+    schema: str
+
+
+@dataclass(frozen=True)
+class _Head:
+    draft: _Named
+
+
+READERS: schema.Readers[Record] = {1: msgspec.json.Decoder(Record).decode}
 
 
 def _decoded(data: bytes) -> Record:
     try:
-        record = msgspec.json.decode(data, type=Record)
+        said = msgspec.json.decode(data, type=_Head).draft.schema
+        record = schema.reader_of(said, SCHEMA, READERS, DRAFT_JSON, HINT)(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DamagedData(f"{DRAFT_JSON} cannot be read: {error}", HINT) from error
-    if record.draft.schema != SCHEMA:
-        raise DamagedData(f"{DRAFT_JSON} has schema '{record.draft.schema}', this version reads '{SCHEMA}'", HINT)
     if record.digest != content_digest(data):
         raise DamagedData(f"{DRAFT_JSON} was changed after it was written", HINT)
     return record

@@ -39,7 +39,7 @@ def held(folder: Path, key: str, command: str, wait_s: float) -> Iterator[None]:
                 raise _taken(handle, wait_s)
             time.sleep(POLL_S)
         os.ftruncate(handle, 0)
-        os.pwrite(handle, f"{os.getpid()}\n{command[:COMMAND_LIMIT]}\n".encode(), 0)
+        os.pwrite(handle, f"{os.getpid()}\n{command[:COMMAND_LIMIT]}\n".encode("utf-8", "replace"), 0)
         yield
     finally:
         os.close(handle)  # releases the lock, as the end of the process would

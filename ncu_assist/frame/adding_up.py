@@ -1,23 +1,21 @@
-"""How the values of several launches add up to one, each metric in its own way."""
+"""How the values of several launches make one, each metric in its own way (`ncu.catalogue.combining`)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import isfinite
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import isfinite, prod
 
-from ncu_assist.columns import Values, names_in
-from ncu_assist.ncu.catalogue.metric import Combine
-from ncu_assist.ncu.catalogue.metrics import STALL
+from ncu_assist.ncu.catalogue.combining import Combining, combining_of
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 
+Numbers = Sequence[float | None]  # one a launch, None where it has none
 ISSUED = "selected"  # the state of a warp that issues: part of all warp states, but no stall
+BY_NAME = {name: metric for metric in CATALOGUE.values() for name in metric.names}
 
 
-def how_to_combine(name: str) -> Combine:
-    """Return how a metric that no catalogue knows is put together over launches, from ncu's rollup in its name."""
-    if name.startswith(("launch__", "device__")):
-        return "max"
-    rollup = name.rpartition(".")[2]
-    return "max" if rollup in ("max", "min") else "sum" if rollup == "sum" else "time-mean"
+def combining(name: str) -> Combining:
+    """Return how a metric is put together over launches, by ncu's name."""
+    return BY_NAME[name].combine if name in BY_NAME else combining_of(name)
 
 
 def number(value: float | None) -> float | None:
@@ -25,43 +23,57 @@ def number(value: float | None) -> float | None:
     return None if value is None or not isfinite(value) else value
 
 
-def added_up(how: Combine, values: Sequence[float | None], times: Sequence[float | None]) -> float | None:
+def made_one(how: Combining, values: Numbers, of: Callable[[str], Numbers]) -> float | None:
+    """Return the value of all launches together; ``of`` gives the values of a key of the catalogue.
+
+    None where that says nothing: where a part of a sum is missing, where what a ratio is a ratio over is not known, or
+    where launches that cannot be combined differ.
+    """
     known = [value for value in values if value is not None]
-    if not known:
-        return None
-    if how == "sum":
+    if how.how == "sum":
         return total(values)
-    if how == "time-mean":
-        return time_mean(values, times)
-    return max(known) if how == "max" else known[0]
+    if len(set(known)) < 2:
+        return known[0] if known else None
+    if how.how == "max":
+        return max(known)
+    return next(_means(values, how.weights, of), None)
 
 
-def total(values: Sequence[float | None]) -> float | None:
+def total(values: Numbers) -> float | None:
     """Return the sum; None when one part is missing, for the rest of a sum is no sum."""
     known = [value for value in values if value is not None]
     return sum(known) if known and len(known) == len(values) else None
 
 
-def time_mean(values: Sequence[float | None], times: Sequence[float | None]) -> float | None:
-    """Return the mean weighted by duration over the launches that have a value; equal values need no duration."""
-    pairs = [(value, time) for value, time in zip(values, times, strict=True) if value is not None]
-    if not pairs:
-        return None
-    if len({value for value, _ in pairs}) == 1:
-        return pairs[0][0]
-    weighted = [(value, time) for value, time in pairs if time is not None]
-    total = sum(time for _, time in weighted)
-    if len(weighted) < len(pairs) or total <= 0:
-        return None
-    return sum(value * time for value, time in weighted) / total
+def shares(states: Mapping[str, float | None]) -> dict[str, float]:
+    """Return the share of each stall reason in the warp states of all reasons, in percent, the largest first."""
+    known = {reason: value for reason, value in states.items() if value is not None}
+    whole = sum(known.values())
+    return ranked({one: 100.0 * value / whole for one, value in known.items() if one != ISSUED and whole > 0})
 
 
-def stall_shares(tables: Sequence[Values], times: Sequence[float | None]) -> dict[str, float]:
-    names = {match.group(1): name for name in sorted(names_in(tables)) if (match := STALL.fullmatch(name))}
-    combined = {reason: time_mean([table.get(name) for table in tables], times) for reason, name in names.items()}
-    known = {reason: value for reason, value in combined.items() if value is not None}
-    total = sum(known.values())
-    if total <= 0:
-        return {}
-    shares = {reason: 100.0 * value / total for reason, value in known.items() if reason != ISSUED}
-    return dict(sorted(shares.items(), key=lambda item: (-item[1], item[0])))
+def ranked(some: Mapping[str, float]) -> dict[str, float]:
+    return dict(sorted(some.items(), key=lambda item: (-item[1], item[0])))
+
+
+def keys_of(weight: str) -> list[str]:
+    """Return the keys of the catalogue that a weight is made of."""
+    return [key for term in weight.split(" + ") for key in term.split(" * ")]
+
+
+def _means(values: Numbers, weights: tuple[str, ...], of: Callable[[str], Numbers]) -> Iterator[float]:
+    """Yield the mean of the launches that have a value by each weight that all of these have."""
+    for weight in weights:
+        parts = {key: of(key) for key in keys_of(weight)}
+        pairs = [(value, _weight(weight, parts, i)) for i, value in enumerate(values) if value is not None]
+        known = [(value, by) for value, by in pairs if by is not None]
+        whole = sum(by for _, by in known)
+        if len(known) == len(pairs) and whole > 0:
+            yield sum(value * by for value, by in known) / whole
+
+
+def _weight(weight: str, parts: dict[str, Numbers], launch: int) -> float | None:
+    terms = [[parts[key][launch] for key in term.split(" * ")] for term in weight.split(" + ")]
+    known = [[one for one in term if one is not None and one >= 0] for term in terms]
+    is_known = all(len(own) == len(term) for own, term in zip(known, terms, strict=True))
+    return sum(prod(term) for term in known) if is_known else None

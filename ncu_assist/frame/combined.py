@@ -9,15 +9,20 @@ from itertools import chain
 from math import isnan
 from statistics import median
 
-from ncu_assist.columns import Values
-from ncu_assist.frame.adding_up import added_up, how_to_combine, number, stall_shares, total
+from ncu_assist.columns import Values, names_in
+from ncu_assist.frame.adding_up import Numbers, combining, keys_of, made_one, number, ranked, shares, total
 from ncu_assist.frame.lazy import Lazy
+from ncu_assist.ncu.catalogue.combining import BY_ISSUED, Combining
 from ncu_assist.ncu.catalogue.derived import DERIVED, Derived, why_not_applicable
-from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE, STALL
+from ncu_assist.ncu.catalogue.possible import is_impossible
 from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES, ROWS
+from ncu_assist.quantity import quantity
 from ncu_assist.record import Launch
 
 ABSENT = "absent"  # from the report
+IMPOSSIBLE = "impossible value"  # NVIDIA's own, from counters of different passes
+PER_LAUNCH = "n/a (per launch)"  # of kernels that are not the same, or launches that nothing combines
 STALL_SHARE = "stall_"  # a key of it and a reason is the share of that reason
 
 
@@ -34,6 +39,10 @@ class Coverage:
 class Combined:
     """What the counters say of one workload of one version, all its launches together.
 
+    Of launches of different kernels only sums are told, and what is the GPU's: a ratio, a stall, an occupancy is one of
+    a kernel. ``by_kernel`` and ``longest`` tell them apart. A value that no hardware can have is none here, so that
+    nobody takes it for evidence: ``impossible`` has it.
+
     Where the same work was profiled several times, ``launches`` are those of the first and ``further`` are the others:
     a value is then the median over all. Nothing is computed before it is asked for: of a program of thousands of
     launches few metrics are ever shown.
@@ -48,23 +57,62 @@ class Combined:
     def values(self) -> Mapping[str, float | None]:
         """Return every key of OVER_LAUNCHES.
 
-        None where the report lacks it or the launches cannot be added up, never 0.
+        None where the report lacks it or the launches cannot be combined, never 0.
         """
         return Lazy(list(OVER_LAUNCHES), self._value)
 
     @cached_property
     def not_applicable(self) -> Mapping[str, str]:
-        """Return why a ratio cannot be told: of traffic that there was none of, or that went another way."""
-        return Lazy(list(DERIVED), self._why_not)
+        """Return why there is no value of what the report does hold.
+
+        A ratio of traffic that there was none of, or that went another way; of kernels or launches that cannot be
+        combined; a value that no hardware can have, with that value.
+        """
+        return Lazy(list(OVER_LAUNCHES), self._why_not)
+
+    @cached_property
+    def impossible(self) -> Mapping[str, float]:
+        """Return what the report says that no hardware can have, of launches none of which says anything better."""
+        return Lazy(list(OVER_LAUNCHES), self._impossible)
+
+    @cached_property
+    def is_of_kernels(self) -> bool:
+        """Whether the launches are of different kernels. A kernel is a function with its template arguments."""
+        return len(self.by_kernel) > 1
+
+    @cached_property
+    def longest(self) -> Combined:
+        """Return the launch that takes longest, alone: what is shown of different kernels where one must stand."""
+        known = [0.0 if time is None else time for time in self._times]
+        return self.of_places([known.index(max(known))]) if len(known) > 1 else self
+
+    @cached_property
+    def by_kernel(self) -> tuple[Combined, ...]:
+        """Return the launches of each kernel together, those first that take longest; itself where there is one."""
+        places: dict[str, list[int]] = {}
+        for place, one in enumerate(self.launches):
+            places.setdefault(one.signature or one.kernel, []).append(place)
+        if len(places) < 2:
+            return (self,)
+        return tuple(sorted(map(self.of_places, places.values()), key=lambda one: -(one.duration_ns or 0.0)))
+
+    def of_places(self, places: Sequence[int]) -> Combined:
+        """Return the launches at some places, with their repeats."""
+        launches = tuple(self.launches[place] for place in places)
+        tables = tuple(self.tables[place] for place in places)
+        repeats = tuple(one.of_places(places) for one in self.further if len(one.launches) == len(self.launches))
+        return Combined(self.workload, launches, tables, repeats)
 
     @cached_property
     def stalls(self) -> dict[str, float]:
-        """Return the share of each stall reason in the states of all warps, in percent, largest first."""
+        """Return the share of each stall reason in the states of all warps, in percent, largest first.
+
+        Empty where warp states were not counted, and of different kernels.
+        """
         if not self.further:
             return self._own_stalls
         every = [self._own_stalls, *(one.stalls for one in self.further)]
-        middle = {reason: median(one.get(reason, 0.0) for one in every) for reason in dict.fromkeys(chain(*every))}
-        return dict(sorted(middle.items(), key=lambda item: (-item[1], item[0])))
+        return ranked({one: median(own.get(one, 0.0) for own in every) for one in dict.fromkeys(chain(*every))})
 
     @property
     def duration_ns(self) -> float | None:
@@ -85,6 +133,10 @@ class Combined:
         known = [time for time in self._times if time is not None]
         return sum(time * time for time in known) / sum(known) if known and sum(known) > 0 else None
 
+    def of_each(self, key: str) -> Sequence[float | None]:
+        """Return the value of each launch, of the first of the repeats; without what no hardware can have."""
+        return self._own[key]
+
     def samples(self, key: str) -> list[float]:
         """Return a metric (a key, a stall share or a name of ncu) as each of the repeats has it, where it has it."""
         values = [one.of_first(key) for one in (self, *self.further)]
@@ -93,10 +145,13 @@ class Combined:
     def of_first(self, key: str) -> float | None:
         """Return a metric (a key, a stall share or a name of ncu) of the first of the repeats alone."""
         if key in OVER_LAUNCHES:
-            return self._value_of_first(key)
+            return self._first[key]
         if key.startswith(STALL_SHARE):
             return self._own_stalls.get(key.removeprefix(STALL_SHARE))
-        return added_up(how_to_combine(key), [number(table.get(key)) for table in self.tables], self._times)
+        how = combining(key)
+        if self.is_of_kernels and not how.over_kernels:
+            return None
+        return self._made_one(how, [number(table.get(key)) for table in self.tables])
 
     def named(self, name: str) -> float | None:
         """Return a metric by ncu's name, over all launches: the median of the repeats."""
@@ -106,8 +161,7 @@ class Combined:
     def only(self, launches: Iterable[Launch]) -> Combined:
         """Return what the counters say of some of these launches together."""
         kept = {one.index for one in launches}
-        both = [(one, table) for one, table in zip(self.launches, self.tables, strict=True) if one.index in kept]
-        return Combined(self.workload, tuple(one for one, _ in both), tuple(table for _, table in both))
+        return self.of_places([place for place, one in enumerate(self.launches) if one.index in kept])
 
     def coverage(self, key: str) -> Coverage | None:
         """Return of how many launches a value is; None where it is of all, or where there is none."""
@@ -118,28 +172,44 @@ class Combined:
         return Coverage(len(self.tables) - len(lacking), len(self.tables), tuple(reasons))
 
     def is_weighted(self, key: str) -> bool:
-        """Tell whether a value hangs on the times of the launches: their weighted mean, and not all have the same."""
-        metric = ROWS[key]
-        if metric.combine != "time-mean" or (isinstance(metric, Derived) and _is_of_sums(metric)):
+        """Tell whether a value hangs on weights that stray: a mean by them, where not all launches have the same."""
+        row = ROWS[key]
+        if isinstance(row, Derived):
+            return row.combine.how == "formula" and any(self.is_weighted(need) for need in row.needs)
+        if row.combine.how != "mean" or all(ROWS[one].exact for one in keys_of(row.combine.weights[0])):
             return False
         return len({own for own in self._own[key] if own is not None}) > 1
 
     @cached_property
     def _own_stalls(self) -> dict[str, float]:
-        return stall_shares(self.tables, self._times)
+        names = {match.group(1): name for name in sorted(names_in(self.tables)) if (match := STALL.fullmatch(name))}
+        if self.is_of_kernels or not names:
+            return {}
+        every = {key: [number(table.get(name)) for table in self.tables] for key, name in names.items()}
+        return shares({reason: self._made_one(BY_ISSUED, values) for reason, values in every.items()})
 
     @cached_property
-    def _own(self) -> Mapping[str, list[float | None]]:
-        """Every key of OVER_LAUNCHES to the value of each launch."""
-        return Lazy(list(OVER_LAUNCHES), self._of_each)
+    def _raw(self) -> Mapping[str, Numbers]:
+        """Every key of OVER_LAUNCHES to the value of each launch, as the report has it."""
+        return Lazy(list(OVER_LAUNCHES), self._raw_of_each)
 
-    def _of_each(self, key: str) -> list[float | None]:
+    @cached_property
+    def _own(self) -> Mapping[str, Numbers]:
+        """Every key of OVER_LAUNCHES to the value of each launch, without what no hardware can have."""
+        return Lazy(list(OVER_LAUNCHES), self._own_of_each)
+
+    def _raw_of_each(self, key: str) -> Numbers:
         if key == "duration":
             return self._times
-        metric = ROWS[key]
-        if isinstance(metric, Derived):
-            return [number(metric.value(table)) for table in self.tables]
-        return [metric.value(table) for table in self.tables]
+        row = ROWS[key]
+        if not isinstance(row, Derived):
+            return [row.value(table) for table in self.tables]
+        parts = {need: self._own[need] for need in row.needs}
+        return [_of_parts(row, {need: own[i] for need, own in parts.items()}) for i in range(len(self.tables))]
+
+    def _own_of_each(self, key: str) -> Numbers:
+        row = ROWS[key]
+        return [None if value is None or is_impossible(row, value) else value for value in self._raw[key]]
 
     @cached_property
     def _times(self) -> list[float | None]:
@@ -147,20 +217,49 @@ class Combined:
 
     def _value(self, key: str) -> float | None:
         if not self.further:
-            return self._value_of_first(key)
+            return self._first[key]
         known = self.samples(key)
         return median(known) if len(known) == self.repeats else None
+
+    @cached_property
+    def _first(self) -> Mapping[str, float | None]:
+        """Every key of OVER_LAUNCHES to the value of the first of the repeats."""
+        return Lazy(list(OVER_LAUNCHES), self._value_of_first)
 
     def _value_of_first(self, key: str) -> float | None:
         if key == "duration":
             return total(self._times)
-        metric = ROWS[key]
-        if isinstance(metric, Derived) and _is_of_sums(metric):
-            return _of_sums(metric, self.values)
-        return added_up(metric.combine, self._own[key], self._times)
+        row, own = ROWS[key], self._own[key]
+        if self.is_of_kernels and not row.combine.over_kernels:
+            return None
+        if not isinstance(row, Derived) or (row.combine.how == "sum" and not _is_of_sums(row)):
+            return self._made_one(row.combine, own)
+        some = [place for place, value in enumerate(own) if value is not None]
+        if some and len(some) < len(own) and not _is_of_sums(row):
+            return self.of_places(some)._first[key]  # what a formula does not apply to is in none of its parts
+        found = _of_parts(row, {need: self._first[need] for need in row.needs})
+        return None if found is None or is_impossible(row, found) else found
+
+    def _made_one(self, how: Combining, values: Numbers) -> float | None:
+        return made_one(how, values, self._own.__getitem__)
+
+    def _impossible(self, key: str) -> float:
+        raw = self._raw[key]
+        if self.is_of_kernels or self.values[key] is not None or any(value is None for value in raw):
+            raise KeyError(key)
+        found = made_one(ROWS[key].combine, raw, self._own.__getitem__)
+        if found is None or not is_impossible(ROWS[key], found):
+            raise KeyError(key)
+        return found
 
     def _why_not(self, key: str) -> str:
-        if not _without_traffic(DERIVED[key], self.tables):
+        if self.values[key] is not None:
+            raise KeyError(key)
+        if key in self.impossible:
+            return f"{IMPOSSIBLE}: {quantity(self.impossible[key], ROWS[key].unit)}"
+        if any(own is not None for own in self._own[key]) and ROWS[key].combine.how != "sum":
+            return PER_LAUNCH
+        if key not in DERIVED or not _without_traffic(DERIVED[key], self.tables):
             raise KeyError(key)
         return _why(self.tables)
 
@@ -171,12 +270,13 @@ def _duration_ns(launch: Launch, table: Values) -> float | None:
 
 
 def _is_of_sums(derived: Derived) -> bool:
-    """Tell whether the parts of a derived metric add up; else it is taken of each launch and then combined."""
-    return all(CATALOGUE[key].combine == "sum" for key in derived.needs)
+    """Tell whether the parts of a derived metric all add up."""
+    return all(CATALOGUE[key].combine.how == "sum" for key in derived.needs)
 
 
-def _of_sums(derived: Derived, values: Mapping[str, float | None]) -> float | None:
-    named = {CATALOGUE[key].names[0]: value for key in derived.needs if (value := values[key]) is not None}
+def _of_parts(derived: Derived, parts: Mapping[str, float | None]) -> float | None:
+    """Return a derived metric from its needs by key."""
+    named = {CATALOGUE[key].names[0]: value for key, value in parts.items() if value is not None}
     return number(derived.value(named))
 
 
@@ -189,8 +289,10 @@ def _without_traffic(derived: Derived, tables: Sequence[Values]) -> bool:
 def _why_without(key: str, table: Values) -> str:
     """Return why one launch has no value."""
     metric = ROWS[key]
-    is_absent = not isinstance(metric, Derived) or metric.value(table) is None
-    return ABSENT if is_absent else why_not_applicable(table)
+    value = metric.value(table)
+    if number(value) is not None:
+        return IMPOSSIBLE
+    return ABSENT if value is None else why_not_applicable(table)
 
 
 def _why(tables: Sequence[Values]) -> str:

@@ -28,7 +28,7 @@ def by_launch(metrics: pd.DataFrame) -> dict[int, Values]:
 def combine(run: Run, metrics: pd.DataFrame, workload: str | None) -> Combined:
     """Return the metrics of the launches of ``workload``, of all launches when it is None, as one.
 
-    Counts add up, percentages and rates are weighted by duration, launch facts take the largest or the first.
+    Each metric in the way that the catalogue declares; of different kernels only sums are told.
     """
     return combine_tables(run, by_launch(metrics), workload)
 

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from ncu_assist.gate.limits import Limit, parse_limit
-from ncu_assist.gate.records import Gate, GateCheck, GateWord
+from ncu_assist.gate.records import Gate, GateCheck, GateWord, NotMeasured, Unmeasured
 
-__all__ = ["Gate", "GateCheck", "GateWord", "Limit", "parse_limit"]
+__all__ = ["Gate", "GateCheck", "GateWord", "Limit", "NotMeasured", "Unmeasured", "parse_limit"]

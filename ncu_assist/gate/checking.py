@@ -35,14 +35,16 @@ class WorkloadGate:
             if any(self._wrong):
                 yield self._by_check(limit)
             else:
-                yield self._by_time(limit) if limit.is_on_time else self._by_counter(limit)
+                yield self._by_time(limit) if self._is_timed(limit) else self._by_counter(limit)
 
     @property
     def forced(self) -> list[str]:
         """Return the reason codes of what forbids a comparison that was made all the same."""
         if not self._force:
             return []
-        found = [self._times.forbidden if limit.is_on_time else self._counters.differing[1] for limit in self._limits]
+        found = [
+            self._times.forbidden if self._is_timed(limit) else self._counters.differing[1] for limit in self._limits
+        ]
         return [reason for reason in found if reason]
 
     @property
@@ -53,8 +55,9 @@ class WorkloadGate:
     @property
     def runs(self) -> tuple[StoredRun, ...]:
         """The runs that were looked at."""
-        times = self._times.runs if any(limit.is_on_time for limit in self._limits) else ()
-        counters = self._counters.stored if any(not limit.is_on_time for limit in self._limits) else ()
+        timed = [self._is_timed(limit) for limit in self._limits]
+        times = self._times.runs if any(timed) else ()
+        counters = self._counters.stored if not all(timed) else ()
         return (*times, *counters)
 
     def _by_check(self, limit: Limit) -> GateCheck:
@@ -64,7 +67,13 @@ class WorkloadGate:
         return GateCheck(self._place.workload, limit, outcome, "wrong", reason=CHECK_FAILED, detail=detail)
 
     def _by_time(self, limit: Limit) -> GateCheck:
-        return judge_time(limit, self._times.timed, self._place)
+        timed = self._times.in_cycles if limit.is_on_cycles else self._times.timed
+        assert timed is not None
+        return judge_time(limit, timed, self._place)
+
+    def _is_timed(self, limit: Limit) -> bool:
+        """Tell whether samples decide: of time always, of cycles where both sides have some with their clocks."""
+        return limit.is_on_time or (limit.is_on_cycles and self._times.in_cycles is not None)
 
     def _by_counter(self, limit: Limit) -> GateCheck:
         row, forbidden = self._counters.row(limit.metric), self._counters.differing[1]

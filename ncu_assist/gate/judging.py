@@ -70,6 +70,8 @@ def judge_time(limit: Limit, timed: Timed, place: Place) -> GateCheck:
     verdict = timed.verdict
     times = finite(timed.baseline_ns), finite(timed.candidate_ns)
     check = GateCheck(place.workload, limit, "unclear", verdict.verdict, *times, clocks_mhz=verdict.clocks_mhz)
+    cycles = _slowdown(verdict.cycles.speedup) if verdict.cycles else None
+    check = replace(check, words=verdict.words, by_clock=verdict.by_clock, cycles=cycles)
     if verdict.verdict == "not-comparable":
         return not_compared(check, verdict.reason, place)
     check = replace(check, delta=_slowdown(verdict.speedup))
@@ -122,7 +124,7 @@ def judge_metric(limit: Limit, row: Row, noise: NoiseModel, place: Place) -> Gat
     check = replace(check, noise=0.0 if told.noise == 0 else WITHIN * amount)
     if excess <= WITHIN * amount:
         return replace(check, outcome="pass")
-    if reading.exact or excess > BEYOND * amount:
+    if reading.exact or reading.counted or excess > BEYOND * amount:
         return replace(check, outcome="regression")
     return replace(check, reason=MAY_BE_NOISE, next=place.command(f"{PROFILE} --repeats {ENOUGH_REPEATS}"))
 

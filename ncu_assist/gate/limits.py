@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Literal
 
 from ncu_assist.errors import UsageProblem
-from ncu_assist.gate.metric_names import TIME, Gated, Names, gated
+from ncu_assist.gate.metric_names import CYCLES, TIME, Gated, Names, gated
 
 Kind = Literal["relative", "points", "absolute"]
 
@@ -34,6 +34,11 @@ class Limit:
     @property
     def is_on_time(self) -> bool:
         return self.metric == TIME
+
+    @property
+    def is_on_cycles(self) -> bool:
+        """Tell whether the SM cycles of a bench can be held to it: to a part more of them, as a time."""
+        return self.metric == CYCLES and self.rise and self.kind == "relative"
 
     def excess(self, baseline: float, candidate: float) -> float:
         """Return how far a change is beyond the limit, in the unit of the metric; 0 or less keeps it."""
@@ -67,6 +72,8 @@ def _kind(metric: Gated, form: re.Match[str], number: float) -> Kind:
     if metric == TIME:
         if unit != "%" and number:
             raise _refused(f"a limit on time is relative to the baseline: time:{number:g}%")
+        return "relative"
+    if metric == CYCLES and not number:
         return "relative"
     if metric.unit == "%":
         if unit == "%" and number:

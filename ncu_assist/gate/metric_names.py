@@ -41,6 +41,7 @@ class Gated:
 
 TIME_EXAMPLE = "ncu-assist gate KERNEL --fail-on time:2%"
 TIME = Gated("time", "Time", "ns", LOWER)
+CYCLES = Gated("cycles", "SM Cycles", "cycle", LOWER)  # of a bench, time times SM clock; else those that ncu counted
 
 
 def gated(name: str, in_runs: Names) -> Gated:
@@ -52,6 +53,8 @@ def gated(name: str, in_runs: Names) -> Gated:
     key = _BY_NAME.get(name, name)
     if key == TIME.key:
         return TIME
+    if name == CYCLES.key:
+        return CYCLES
     if key in ROWS:
         row = ROWS[key]
         return Gated(key, row.label, row.unit, row.better)

@@ -14,9 +14,10 @@ from ncu_assist.store import StoredRun, machine_hash, shown_source
 from ncu_assist.verdict import Likely
 
 GateWord = Literal["pass", "regression", "unclear"]
+NOT_MEASURED: Literal["not measured"] = "not measured"  # the outcome where a side has no run that counts
 WORST_FIRST: tuple[GateWord, ...] = ("regression", "unclear", "pass")
 EXIT_CODES: dict[GateWord, int] = {"pass": 0, "regression": 3, "unclear": 4}
-
+NOT_MEASURED_CODE = 4
 
 # Why a check is not kept, beside the codes of REASONS of the verdict. The words for each are in render.
 ACROSS_LIMIT, ACROSS_MARGIN, MAY_BE_NOISE = "across-limit", "across-margin", "may-be-noise"
@@ -57,7 +58,8 @@ class GateCheck:
     twice that unclear; 0 for what repeats exactly, None for time. ``verdict`` is the word of the verdict by time, or of
     the change of a counter. ``reason`` is a code of REASONS or GATE_REASONS, empty for a check that passed and where
     the numbers say it all; ``next`` the command that would settle it, or empty. ``clocks_mhz`` are the SM clocks of
-    both sides where they differ so much that the reader must know.
+    both sides where they differ so much that the reader must know. Of a time ``cycles`` is ``delta`` in SM cycles, None
+    where they are not known, and ``words`` the verdict in words: ``by_clock`` is it where another clock explains it.
     """
 
     workload: str | None
@@ -74,6 +76,9 @@ class GateCheck:
     next: str = ""
     noise: float | None = None
     clocks_mhz: tuple[float, float] | None = None
+    cycles: float | None = None
+    words: str = ""
+    by_clock: bool = False
 
     @property
     def excess(self) -> float | None:
@@ -112,6 +117,40 @@ class Gate:
     @property
     def exit_code(self) -> int:
         return EXIT_CODES[self.outcome]
+
+
+@dataclass(frozen=True)
+class Unmeasured:
+    """A version that a gate was asked about, as its source is now, and that no run which counts is of.
+
+    ``run`` is one that does not count: of its source as it was, or, where ``needs_live``, not of this machine; None
+    where there is none. ``is_stale``: that run is of another source than the version has now. ``skipped`` says which
+    of its packages are not installed here.
+    """
+
+    kernel: str
+    version: str
+    run: StoredRun | None = None
+    needs_live: bool = False
+    is_stale: bool = False
+    skipped: str = ""
+
+
+@dataclass(frozen=True)
+class NotMeasured:
+    """A gate that has nothing to judge, as at least one of its sides is not measured; ``next`` measures what is not."""
+
+    baseline: StoredRun | Unmeasured
+    candidate: StoredRun | Unmeasured
+    next: str
+    notes: tuple[str, ...] = ()
+    outcome: Literal["not measured"] = NOT_MEASURED
+    exit_code: int = NOT_MEASURED_CODE
+
+    @property
+    def missing(self) -> tuple[Unmeasured, ...]:
+        """The sides that are not measured, the candidate first."""
+        return tuple(one for one in (self.candidate, self.baseline) if isinstance(one, Unmeasured))
 
 
 def worst(outcomes: Iterable[GateWord]) -> GateWord:

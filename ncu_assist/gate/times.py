@@ -35,6 +35,15 @@ class Times:
         return Timed(self._verdict, *self._times)
 
     @cached_property
+    def in_cycles(self) -> Timed | None:
+        """The same in SM cycles; None where no bench tells them."""
+        verdict = self._verdict
+        by_cycles = verdict.in_cycles if self._is_benched else None
+        if by_cycles is None or verdict.cycles is None or verdict.cycles.medians is None:
+            return None
+        return Timed(by_cycles, *verdict.cycles.medians)
+
+    @cached_property
     def forbidden(self) -> str:
         """The reason code of what forbids to compare the times, or empty; how ncu ran is none for a bench."""
         baseline, candidate = self._workloads

@@ -53,7 +53,8 @@ class Samples:
     def write(self, path: Path) -> None:
         """Write Parquet under another name first: a file under ``path`` is whole."""
         unfinished = path.with_suffix(".tmp")
-        pyarrow.parquet.write_table(pyarrow.table(self.columns, schema=SCHEMA), unfinished, compression="zstd")
+        with unfinished.open("wb") as file:  # opened here: pyarrow takes no path that is not UTF-8
+            pyarrow.parquet.write_table(pyarrow.table(self.columns, schema=SCHEMA), file, compression="zstd")
         unfinished.replace(path)
 
 

@@ -54,6 +54,15 @@ extern "C" cudaError_t bench_read(const float4* data, long long bytes, float* si
     return cudaGetLastError();
 }
 
+// Lines that a kernel asked L2 to keep (evict_last, persisting) outlive plain reads of three times the cache. This makes
+// them ordinary lines. Chips that keep none, and GPUs cut up by MIG, have nothing to let go of.
+extern "C" cudaError_t bench_unpin(cudaStream_t) {
+    int device = 0, most = 0;
+    cudaError_t status = cudaGetDevice(&device);
+    if (status == cudaSuccess) status = cudaDeviceGetAttribute(&most, cudaDevAttrMaxPersistingL2CacheSize, device);
+    return status == cudaSuccess && most > 0 ? cudaCtxResetPersistingL2Cache() : status;
+}
+
 extern "C" cudaError_t bench_memset(void* data, long long bytes, cudaStream_t stream) {
     return cudaMemsetAsync(data, 0, bytes, stream);
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -110,7 +111,7 @@ def read_samples(out: Path) -> pandas.DataFrame | None:
     """Return all samples in ``out`` as one frame (columns of bench.SCHEMA), None if there are none."""
     import pandas
 
-    frames = [pandas.read_parquet(path) for path in sorted(out.glob("samples-*.parquet"))]
+    frames = [pandas.read_parquet(io.BytesIO(path.read_bytes())) for path in sorted(out.glob("samples-*.parquet"))]
     return pandas.concat(frames, ignore_index=True) if frames else None
 
 

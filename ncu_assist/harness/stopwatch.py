@@ -83,6 +83,8 @@ class DeviceStopwatch:
         flags, stamps = self._flags.numpy(), self._stamps.numpy()
         flags[:] = 0
         stamps[:] = 0
+        if self._flush != "none":
+            self._launch("unpin")
         try:
             self._launch("hold", self._flags.data_ptr(), self._flags.data_ptr() + 4, ctypes.c_int64(HOLD_LIMIT_NS))
             self._stamp(0)

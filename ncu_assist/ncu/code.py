@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from ncu_assist.ncu.line_sums import sample_cycles
+from ncu_assist.ncu.line_sums import sample_weights
 from ncu_assist.ncu.report import Report
 from ncu_assist.ncu.source.metrics import SAMPLES, STALL_COLUMN
 from ncu_assist.ncu.source.reading import SourceTables
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Code:
-    """``sass`` as Report.sass has it, samples in cycles; ``texts``: source lines by file and number, where imported.
+    """``sass`` as Report.sass has it, samples by time; ``texts``: source lines by file and number, where imported.
 
     Its column chain, which tables made of other things may lack, is that of ``SourceTables.chains``.
     """
@@ -43,7 +43,7 @@ def code_of(
     ``numbers`` are what the launches of the report are called, their place by default.
     """
     sass = tables.sass.assign(chain=tables.chains)
-    weights = sass["launch"].map(sample_cycles(report, launches))
+    weights = sample_weights(report, sass)
     sampled = [name for name in map(str, sass) if name == SAMPLES or name.startswith(STALL_COLUMN)]
     sass = sass.assign(**{name: sass[name] * weights for name in sampled})
     if numbers is not None:

@@ -69,7 +69,7 @@ def check_set(ncu: Path, name: str) -> None:
     """Raise UsageProblem for a section set that does not exist; ncu itself only warns and collects nothing."""
     known = list_sets(ncu)
     if name not in known:
-        raise UsageProblem(f"ncu has no section set '{name}'", did_you_mean(name, known))
+        raise UsageProblem(f"ncu has no section set '{name}'; {did_you_mean(name, known)}", "ncu --list-sets")
 
 
 def profile_argv(ncu: Path, options: ProfileOptions, report: Path, log: Path, command: Sequence[str]) -> list[str]:

@@ -9,6 +9,7 @@ from ncu_assist.errors import EnvironmentProblem, NcuAssistError, StageFailed
 from ncu_assist.ncu.log import read_log
 
 FAILED, ENVIRONMENT, ADVICE = StageFailed.exit_code, EnvironmentProblem.exit_code, 0
+BY_HAND = "with a program that launches the kernel; then `ncu-assist import FILE.ncu-rep`"
 TIMING_ONLY = "where none is possible, `ncu-assist bench` measures time without counters"
 APPLICATION_CODE = re.compile(r"The application returned an error code \((\d+)\)")
 SIGNALS = {6: "aborted", 9: "killed, perhaps for want of memory", 11: "segmentation fault", 15: "ended from outside"}
@@ -81,7 +82,7 @@ FAILURES: tuple[Failure, ...] = (
         "clocks",
         ("Cannot lock GPU clock frequencies", "Failed to lock GPU clocks"),
         "the GPU's clocks cannot be locked: MIG, vGPU or no privilege",
-        "--clock-control none, which is recorded with the run",
+        f"`ncu --clock-control none --set full -o FILE` {BY_HAND}",
         ENVIRONMENT,
     ),
     Failure(
@@ -102,14 +103,14 @@ FAILURES: tuple[Failure, ...] = (
         "profiler-memory",
         ("Insufficient free memory for profiling",),
         "saving and restoring the kernel's memory between passes needs more than is free",
-        "--replay-mode application, or a smaller section set (--quick)",
+        f"a smaller section set (--quick), or `ncu --replay-mode application --set full -o FILE` {BY_HAND}",
         FAILED,
     ),
     Failure(
         "kernel-failed",
         ("Failed to profile", "UnknownError"),
         "ncu could not profile this kernel: a driver bug, a cooperative launch or a device graph",
-        "--replay-mode application; compare the versions that `ncu-assist doctor` prints",
+        f"`ncu --replay-mode application --set full -o FILE` {BY_HAND}; `ncu-assist doctor` prints the versions",
         FAILED,
     ),
     Failure(
@@ -179,7 +180,7 @@ FAILURES: tuple[Failure, ...] = (
         "slow",
         ("more time than expected",),
         "the kernel waits for another one that ncu holds back (NCCL, a spin barrier), or is very long",
-        "--replay-mode range, or leave the kernel out with --filter",
+        f"name other kernels with --filter, or `ncu --replay-mode range --set full -o FILE` {BY_HAND}",
         ADVICE,
     ),
     Failure(

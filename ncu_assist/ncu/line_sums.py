@@ -32,15 +32,17 @@ CSV = "a CSV export holds no source lines"
 class LineSums:
     """A row for each file and line, and the imported files whole, by name.
 
-    ``frame``, by file and line: cost (samples times the cycles between two of them), ns (the share of a launch's
-    samples times its duration, NaN where that is not known), samples, instructions, the excesses, samples by stall
-    reason as cost is, and source, the text of the line. ``total`` is the cost of all code, also that without a line.
+    ``frame``, by file and line: cost (samples times what each counts for, see ``sample_weights``), ns (the share of a
+    launch's samples times its duration, NaN where that is not known), samples, instructions, the excesses, samples by
+    stall reason as cost is, launches (the places of those that ran the line, a tuple), and source, the text of the
+    line. ``total`` is the cost of all code, also that without a line. ``lined`` are the launches with any lines.
     """
 
     frame: pd.DataFrame
     total: float
     stalls: tuple[str, ...]
     texts: Mapping[str, str] = field(repr=False)
+    lined: frozenset[int] = frozenset()
 
     def stall_of(self, row: pd.Series[Any]) -> str | None:
         """Return the reason that most warps at a line waited for, in ncu's spelling; None where none waited."""
@@ -77,7 +79,7 @@ def line_sums(
     source = source or report.source_lines(launches)
     frame = source.lines
     stalls = [c for c in map(str, frame) if c.startswith(STALL_COLUMN) and not c.endswith(NOT_ISSUED) and c != ISSUED]
-    weights = frame["launch"].map(sample_cycles(report, launches))
+    weights = sample_weights(report, frame)
     own = frame.groupby("launch")[SAMPLES].transform("sum")
     times = frame["launch"].map({launch: report.records[launch].duration_ns for launch in launches}).astype(float)
     costs = {COST: frame[SAMPLES] * weights, NS: frame[SAMPLES] / own * times}
@@ -89,7 +91,11 @@ def line_sums(
         return NO_LINES
     groups = frame.groupby(["file", "line"], observed=True, sort=True)
     sums = groups[[COST, NS, SAMPLES, "instructions", *EXCESSES, *stalls]].sum(min_count=1)
-    return LineSums(sums.assign(source=groups["source"].first()), total, tuple(stalls), source.texts)
+    sums = sums.assign(
+        source=groups["source"].first(), launches=groups["launch"].agg(lambda own: tuple(sorted(set(own))))
+    )
+    lined = frozenset(frame.loc[frame["line"].notna(), "launch"])
+    return LineSums(sums, total, tuple(stalls), source.texts, lined)
 
 
 def pass_ns(report: Report, launch: int) -> float | None:
@@ -107,11 +113,25 @@ def known(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
 
 
-def sample_cycles(report: Report, launches: Sequence[int]) -> dict[int, float]:
-    """Return what a sample of each launch counts for: the cycles between two of them, 1 where a report has it not."""
+def sample_weights(report: Report, frame: pd.DataFrame) -> pd.Series[float]:
+    """Return what a sample of each row counts for, so that a share of all samples is a share of the time.
+
+    The samples of a launch share its duration: one of few warps would else count less than one of many. Where a
+    duration is not known, a sample counts for the cycles to the next, 1 where a report has that not either. ``frame``
+    has the columns launch, the place in the report, and samples.
+    """
+    own = {
+        int(launch): float(frame.loc[frame["launch"] == launch, SAMPLES].sum()) for launch in frame["launch"].unique()
+    }
+    times = {launch: report.records[launch].duration_ns for launch in own}
+    known = {launch: time for launch, time in times.items() if time is not None}
+    if len(known) == len(times):
+        return frame["launch"].map(
+            {launch: time / own[launch] if own[launch] else 0.0 for launch, time in known.items()}
+        )
     values = Launches(report.contents)
-    cycles = {launch: values.number(launch, INTERVAL) for launch in launches}
-    return {launch: 1.0 if math.isnan(each) else each for launch, each in cycles.items()}
+    cycles = {launch: values.number(launch, INTERVAL) for launch in own}
+    return frame["launch"].map({launch: 1.0 if math.isnan(each) else each for launch, each in cycles.items()})
 
 
 def _first(values: Launches, launch: int, key: str) -> float | None:

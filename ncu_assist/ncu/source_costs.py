@@ -41,7 +41,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Totals:
-    """Of all code, None where it was not counted. ``samples`` are weighted: a sample counts for the cycles to the next.
+    """Of all code, None where it was not counted. ``samples`` are weighted: those of a launch share its duration.
 
     ``sectors`` (L2, global memory) and ``wavefronts`` (L1, shared memory) are those that the excess is part of.
     """

@@ -6,12 +6,12 @@ import shlex
 from dataclasses import replace
 from pathlib import Path
 
-from ncu_assist.errors import UsageProblem
+from ncu_assist.errors import NcuAssistError, UsageProblem
 from ncu_assist.outcome import BaselineInForce
 from ncu_assist.project import Project
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.baselines import clear_baseline, get_baseline, set_baseline
-from ncu_assist.store.choosing import Context, choose_kernel
+from ncu_assist.store.choosing import Context, choose_kernel, known_kernels
 from ncu_assist.store.references import resolve
 
 
@@ -56,6 +56,22 @@ def standing(project: Project, kernel: str | None) -> BaselineInForce:
         raise UsageProblem(f"the baseline is gone: {error.message}", f"ncu-assist baseline clear {name}") from error
     assert isinstance(stored, StoredRun)
     return BaselineInForce(name, pinned is not None, pinned.since if pinned else None, stored)
+
+
+def every_standing(project: Project) -> tuple[BaselineInForce, ...]:
+    """Return what ``@baseline`` means of each kernel that has a folder or a run; what is wrong with one is its own."""
+    store = Store(project.reports)
+    return tuple(_standing_or_why(project, store, name) for name in known_kernels(store, Context(project, Path.cwd())))
+
+
+def _standing_or_why(project: Project, store: Store, kernel: str) -> BaselineInForce:
+    is_set = True  # what cannot be read was set too
+    try:
+        is_set = get_baseline(store, kernel) is not None
+        return standing(project, kernel)
+    except NcuAssistError as error:
+        why, hint, code = error.message, error.hint, error.exit_code
+        return BaselineInForce(kernel, is_set, None, None, missing=why, to_set=hint, exit_code=code)
 
 
 def unpin(project: Project, kernel: str) -> BaselineInForce:

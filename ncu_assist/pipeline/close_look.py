@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,9 +26,16 @@ NO_REPORT = "the run keeps no report: it has no source lines and none of NVIDIA'
 CSV = "a CSV export holds neither source lines nor NVIDIA's findings"
 
 
-def look_closer(stored: StoredRun, workload: str | None, lines: bool = True, rules: bool = True) -> CloseLook:
+def look_closer(
+    stored: StoredRun,
+    workload: str | None,
+    lines: bool = True,
+    rules: bool = True,
+    read: Collection[int] | None = None,
+) -> CloseLook:
     """Return the lines and findings of the launches of one workload of a run, None for all.
 
+    Lines are those of the launches in ``read``, without it of the longest.
     Raises DamagedData where its report cannot be read.
     """
     wanted = {one.index for one in stored.run.launches if workload in (None, one.workload)}
@@ -44,7 +51,10 @@ def look_closer(stored: StoredRun, workload: str | None, lines: bool = True, rul
         if wanted and not places:
             return _nothing(wanted, lines, f"the report that the run keeps has no launch of workload {workload}")
         found = nvidia_findings(report, places) if rules else None
-        return replace(_read(stored, report, places, numbers) if lines else CloseLook(), nvidia=found)
+        chosen = shown_launches(stored.run, report.records, places)
+        if read is not None:
+            chosen = [place for place in places if numbers[place] in read]
+        return replace(_read(stored, report, places, numbers, chosen) if lines else CloseLook(), nvidia=found)
 
 
 def _plain(path: Path) -> Path:
@@ -57,9 +67,10 @@ def _nothing(wanted: set[int], lines: bool, why: str) -> CloseLook:
     return CloseLook(HotSpots((), len(wanted), 0) if lines else None, note=why)
 
 
-def _read(stored: StoredRun, report: Report, places: Sequence[int], numbers: Sequence[int]) -> CloseLook:
-    """Return lines, code and texts of the longest launches, read once for all of them."""
-    read = shown_launches(stored.run, report.records, places)
+def _read(
+    stored: StoredRun, report: Report, places: Sequence[int], numbers: Sequence[int], read: Sequence[int]
+) -> CloseLook:
+    """Return lines, code and texts of some launches, read once for all of them."""
     if not read:
         return CloseLook(hot_spots(report, len(places), read, None))
     source = report.source(read)

@@ -19,7 +19,7 @@ from ncu_assist.project import Project
 from ncu_assist.record import Launch, Run
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.choosing import Context
-from ncu_assist.store.references import resolve
+from ncu_assist.store.references import resolve_all
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,8 +108,8 @@ class ExportSource:
 
 @contextmanager
 def opened_source(project: Project, reference: str, kernel: str | None) -> Iterator[ExportSource]:
-    """Give what a reference names, for the length of the with block. Raises as ``store.references.resolve`` does."""
-    found = resolve(reference, Store(project.reports), Context(project, Path.cwd(), kernel))
+    """Give what a reference names, for the length of the with block. Raises as ``references.resolve_all`` does."""
+    (found,) = resolve_all((reference,), Store(project.reports), Context(project, Path.cwd(), kernel))
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as name:
         folder = Path(name)
         if isinstance(found, StoredRun):

@@ -40,7 +40,7 @@ def export(project: Project, wish: Wish) -> Export:
     with opened_source(project, wish.reference, wish.kernel) as source:
         chosen = _chosen(source, wish.metrics)
         frame = TABLES[wish.table](source, chosen)
-        facts, notes = _facts(source), _notes(source, wish.table, len(frame))
+        facts, notes = _facts(source), (*_absent(chosen, wish.table), *_notes(source, wish.table, len(frame)))
         if wish.redact:
             identity = _identity(source)
             frame, facts = redact_frame(frame, identity), _redacted(facts, identity)
@@ -56,7 +56,8 @@ def _chosen(source: ExportSource, asked: tuple[str, ...]) -> tuple[Chosen, ...] 
     if not names:
         if source.run and source.run.launched_nothing:
             raise UsageProblem(f"{source.where} has no metrics: it launched no kernel", "leave out --metrics")
-        raise UsageProblem(f"{source.where} has no metrics: it was not profiled", "ncu-assist profile KERNEL")
+        profiled = f"ncu-assist profile {source.run.kernel}" if source.run else "ncu --set full -o REPORT PROGRAM"
+        raise UsageProblem(f"{source.where} has no metrics: it was not profiled", profiled)
     return choose(asked, names, source.where)
 
 
@@ -96,6 +97,13 @@ def _facts(source: ExportSource) -> dict[str, Any]:
     unknown = dict.fromkeys(("reference", "kernel", "version", "run_id"))
     known = {"source": "imported", "created": None, "verified": False, "device": device(source.report.device)}
     return {**unknown, **known}
+
+
+def _absent(chosen: tuple[Chosen, ...] | None, table: str) -> list[str]:
+    """Return which of the metrics asked for are not there, and what may have been meant."""
+    absent = [one for one in chosen or () if not one.names]
+    listed = ", ".join(one.column + (f" (use {one.instead})" if one.instead else "") for one in absent)
+    return [f"not there, and {'empty' if table == 'launches' else 'without a row'}: {listed}"] if absent else []
 
 
 def _notes(source: ExportSource, table: str, rows: int) -> tuple[str, ...]:

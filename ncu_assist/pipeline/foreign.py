@@ -21,6 +21,7 @@ from ncu_assist.pipeline.ncu_stage import Capture, Limits, NcuStage
 from ncu_assist.pipeline.profiling import VersionCapture
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
+from ncu_assist.render.escape import readable
 from ncu_assist.store import Store, StoredRun
 
 
@@ -68,7 +69,7 @@ def _save(
     notes: tuple[str, ...],
 ) -> StoredRun:
     report = capture.report
-    profile = profile_facts(options, len(report.records), " ".join(command))
+    profile = profile_facts(options, len(report.records), readable(" ".join(command)))
     toolchain = replace(toolchain_of(report), python=sys.version.split()[0])
     run = foreign_run(names, report, "live", toolchain=toolchain, profile=profile, notes=(*notes, *report.notes))
     shared = VersionCapture(

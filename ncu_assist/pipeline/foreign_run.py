@@ -13,6 +13,7 @@ from ncu_assist.errors import UsageProblem
 from ncu_assist.ncu.command_line import options_in
 from ncu_assist.ncu.report import Report
 from ncu_assist.record import Profile, Run, Source, Toolchain
+from ncu_assist.render.escape import readable
 from ncu_assist.store import machine_hash, new_run_id
 from ncu_assist.store.naming import is_folder_name
 
@@ -39,8 +40,12 @@ def check_names(names: Names) -> None:
 
 def default_names(path: Path, kernel: str | None, version: str | None) -> Names:
     """Return the names for a report: kernel ``imported`` and the file's own name, made fit, unless others are given."""
-    fit = UNFIT.sub("_", stem(path)).lstrip(".-+")[:LONGEST_NAME]
-    return Names(kernel or IMPORTED, version or fit or "report")
+    return Names(kernel or IMPORTED, version or fit_name(stem(path)) or "report")
+
+
+def fit_name(name: str) -> str:
+    """Return a name made fit for a folder of the archive; empty for one of which nothing is fit."""
+    return UNFIT.sub("_", readable(name)).lstrip(".-+")[:LONGEST_NAME]
 
 
 def stem(path: Path) -> str:

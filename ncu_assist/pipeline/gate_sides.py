@@ -9,16 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ncu_assist.errors import DamagedData, UsageProblem
+from ncu_assist.gate import NotMeasured, Unmeasured
 from ncu_assist.gate.sides import Pair
 from ncu_assist.pipeline.baselines import in_force
-from ncu_assist.pipeline.reading import named
+from ncu_assist.pipeline.reading import opened
 from ncu_assist.project import Project
-from ncu_assist.spec import source_sha256
-from ncu_assist.store import Store, StoredRun
+from ncu_assist.record import Run
+from ncu_assist.spec import source_sha256, why_skipped
+from ncu_assist.spec_file import kernel_names, load_kernel
+from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
 from ncu_assist.store.choosing import Context, known_kernels, sources_of, versions_of
-from ncu_assist.store.matching import live_first
-from ncu_assist.store.naming import version_order, with_short_names
-from ncu_assist.store.references import REPORT_ENDINGS, resolve
+from ncu_assist.store.matching import live_first, same_source
+from ncu_assist.store.naming import short_name, version_order, with_short_names
+from ncu_assist.store.references import REPORT_ENDINGS, VersionNotMeasured, resolve
 
 BASELINE = "@baseline"
 MOST_OFFERED, MOST_LISTED = 3, 5  # names that are near, names where none is
@@ -28,9 +31,10 @@ Timed = tuple[Sequence[StoredRun], Sequence[StoredRun]]
 
 @dataclass(frozen=True)
 class GateRequest:
-    """What is asked of a gate: ``candidate`` is a kernel, whose last run it then is, or a reference.
+    """What is asked of a gate: ``candidate`` is a kernel, whose newest version it then is, or a reference.
 
     ``workload`` None or ``all`` are all that both runs have. ``fail_on`` are limits as they were typed.
+    ``require_live``: only runs that were measured on this machine count.
     """
 
     candidate: str
@@ -39,30 +43,47 @@ class GateRequest:
     workload: str | None = None
     fail_on: tuple[str, ...] = ()
     force: bool = False
+    require_live: bool = False
 
 
-def both_sides(project: Project, asked: GateRequest) -> Pair:
+def both_sides(project: Project, asked: GateRequest) -> Pair | NotMeasured:
     """Return baseline and candidate; the baseline is one of the candidate's kernel unless it names another.
 
-    Raises UsageProblem for a reference that names nothing, DamagedData for what cannot be read whole, also where the
-    newest run is damaged and an older one would stand in for it.
+    No other run stands in for a version that has none of its source as it is now: that is not measured. Raises
+    UsageProblem for a reference that names nothing, DamagedData for what cannot be read whole, also where the newest
+    run is damaged and an older one would stand in for it.
     """
     store, context = Store(project.reports), Context(project, Path.cwd(), asked.kernel)
     reference = _reference(asked.candidate, store, context)
-    candidate = _resolved(asked.candidate, reference, store, context)
-    kernel = candidate.run.kernel if isinstance(candidate, StoredRun) else asked.kernel
+    try:
+        candidate = _side(reference, asked, store, context)
+    except UsageProblem:
+        if asked.candidate == reference and not set("/@") & set(reference) and not reference.endswith(REPORT_ENDINGS):
+            _refuse_unknown(reference, store, context)
+        raise
+    kernel = asked.kernel if isinstance(candidate, Path) else kernel_of(candidate)
     if kernel is None and asked.against == BASELINE:
         command = f"ncu-assist gate {shlex.quote(asked.candidate)} --against OTHER.ncu-rep"
         raise UsageProblem("a report belongs to no kernel, so it has no baseline", command)
     try:
-        baseline, chosen = named(project, (asked.against, reference), kernel)
+        baseline = _side(asked.against, asked, store, Context(project, Path.cwd(), kernel))
     except UsageProblem:
         if asked.against == BASELINE:
             in_force(project, kernel)  # which says what is wrong with the baseline, and what to do
         raise
-    for text, stored in ((asked.against, baseline), (reference, chosen)):
-        _refuse_damaged_successor(store, text, stored)
-    return baseline, chosen
+    if not isinstance(baseline, Unmeasured) and not isinstance(candidate, Unmeasured):
+        before, after = opened((asked.against, reference), (baseline, candidate), kernel)
+        return before, after
+    sides = [
+        one if isinstance(one, Unmeasured) else opened([text], [one], kernel)[0]
+        for text, one in ((asked.against, baseline), (reference, candidate))
+    ]
+    return NotMeasured(sides[0], sides[1], _to_measure(project, asked, sides))
+
+
+def kernel_of(side: StoredRun | Unmeasured) -> str:
+    """Return the kernel that a side is of."""
+    return side.kernel if isinstance(side, Unmeasured) else side.run.kernel
 
 
 def runs_of_source(
@@ -75,29 +96,78 @@ def runs_of_source(
     if any(_is_exact(text) for text in (asked.candidate, asked.against)):
         return (sides[0],), (sides[1],)
     store = Store(project.reports)
-    both = [_of_source(store, stored, sides[1]) for stored in sides]
-    return both[0], both[1]
+    baseline, candidate = (
+        [one for one in _of_source(store, stored, sides[1]) if _is_live(one) or not asked.require_live]
+        for stored in sides
+    )
+    return baseline or (sides[0],), candidate or (sides[1],)
 
 
-def stale(project: Project, stored: StoredRun) -> bool:
+def stale(project: Project, run: Run) -> bool:
     """Tell whether a version in its kernel's folder has another source by now than the run had."""
-    context = Context(project, Path.cwd())
-    now = [v for v in sources_of(context, stored.run.kernel) if v.name == stored.run.version]
-    return any(source_sha256(version.path) != stored.run.source_sha256 for version in now)
+    now = [v for v in sources_of(Context(project, Path.cwd()), run.kernel) if v.name == run.version]
+    return any(source_sha256(version.path) != run.source_sha256 for version in now)
 
 
 def _reference(text: str, store: Store, context: Context) -> str:
-    """Return what to resolve: of a kernel the last run."""
-    return f"{text}/@last" if text in known_kernels(store, context) else text
+    """Return what to resolve: of a kernel its newest version, of one without a folder the last run."""
+    if text not in known_kernels(store, context):
+        return text
+    versions = sources_of(context, text)
+    return f"{text}/{versions[-1].name}" if versions else f"{text}/@last"
 
 
-def _resolved(typed: str, reference: str, store: Store, context: Context) -> StoredRun | Path:
+def _side(text: str, asked: GateRequest, store: Store, context: Context) -> StoredRun | Path | Unmeasured:
+    """Return what a reference means, or of which version it would be a run; raises as ``resolve`` does."""
     try:
-        return resolve(reference, store, context)
-    except UsageProblem:
-        if typed == reference and not set("/@") & set(typed) and not typed.endswith(REPORT_ENDINGS):
-            _refuse_unknown(typed, store, context)
-        raise
+        found = resolve(text, store, context)
+    except VersionNotMeasured as error:
+        if error.newest is not None:
+            _refuse_damaged_successor(store, f"{error.kernel}/{error.version}", error.newest)
+        version = next((v for v in sources_of(context, error.kernel) if v.name == error.version), None)
+        skipped = why_skipped(version) if version else ""
+        return Unmeasured(error.kernel, error.version, error.newest, is_stale=error.newest is not None, skipped=skipped)
+    if isinstance(found, StoredRun):
+        _refuse_damaged_successor(store, text, found)
+    return _live(text, found, store, context.project) if asked.require_live else found
+
+
+def _live(text: str, found: StoredRun | Path, store: Store, project: Project) -> StoredRun | Unmeasured:
+    """Return a run of this machine: the one found, else the newest of its source where no exact run was named."""
+    if isinstance(found, Path):
+        raise UsageProblem(f"{text} is a report, and --require-live is for runs of this machine", "drop --require-live")
+    if _is_live(found):
+        return found
+    others = [] if _is_exact(text) or found.run.source_sha256 is None else same_source(store, found)
+    run = found.run
+    unmeasured = Unmeasured(run.kernel, run.version, found, needs_live=True, is_stale=stale(project, run))
+    return next((one for one in others if _is_live(one)), unmeasured)
+
+
+def _is_live(stored: StoredRun) -> bool:
+    return shown_source(stored.run, machine_hash()) == "live"
+
+
+def _to_measure(project: Project, asked: GateRequest, sides: Sequence[StoredRun | Unmeasured]) -> str:
+    """Return the command that measures what is not, on all workloads that are looked at.
+
+    Raises UsageProblem for a workload that the kernel does not have.
+    """
+    baseline = sides[0]
+    if isinstance(baseline, Unmeasured) and baseline.needs_live and baseline.is_stale and not _is_exact(asked.against):
+        return f"ncu-assist baseline clear {baseline.kernel}"  # its source is gone, so nothing can measure it again
+    missing = [one for one in sides if isinstance(one, Unmeasured)]
+    kernel = missing[-1].kernel
+    if any(one.run and one.run.run.source_sha256 is None for one in missing):
+        return f"ncu-assist profile --kernel {kernel} --version {missing[-1].version} -- PROGRAM"
+    names = sorted({one.version for one in missing if one.kernel == kernel}, key=version_order)
+    runs = [one.run if isinstance(one, Unmeasured) else one for one in sides]
+    several = any(run is not None and len(run.run.workloads) > 1 for run in runs)
+    workload = asked.workload or ("all" if several else None)
+    if workload and kernel in kernel_names(project):
+        load_kernel(project, kernel).select_workloads(workload)
+    options = ["--workload", shlex.quote(workload)] if workload else []
+    return " ".join(["ncu-assist", "profile", kernel, *map(short_name, names), *options])
 
 
 def _refuse_unknown(typed: str, store: Store, context: Context) -> None:
@@ -132,8 +202,11 @@ def _refuse_damaged_successor(store: Store, text: str, stored: StoredRun) -> Non
         return
     place = f"{stored.run.kernel}/{stored.run.version}/" if version else f"{stored.run.kernel}/"
     for damage in store.damaged():
-        if damage.path.startswith(place) and damage.path.rpartition("/")[2] > stored.run.run_id:
-            message = f"{damage.path} is damaged, and newer than {stored.reference}: {damage.problem}"
+        folder, _, run_id = damage.path.rpartition("/")
+        is_run = folder.count("/") == 1
+        if damage.concerns(place) and (not is_run or run_id > stored.run.run_id):
+            newer = "and newer" if is_run else "and what it holds may be newer"
+            message = f"{damage.path} is damaged, {newer} than {stored.reference}: {damage.problem}"
             raise DamagedData(message, "ncu-assist verify")
 
 

@@ -9,7 +9,9 @@ from pathlib import Path
 from ncu_assist.diff.by_time import verdict_by_time
 from ncu_assist.diff.timing import Samples, common_bench, is_timed
 from ncu_assist.errors import UsageProblem, did_you_mean
+from ncu_assist.lineage import Lineage
 from ncu_assist.outcome import History, Standing, Step
+from ncu_assist.pipeline.ancestry import lineage_of
 from ncu_assist.pipeline.floors import Floors
 from ncu_assist.pipeline.judging import judged_now
 from ncu_assist.pipeline.sweeps import sweeps_of
@@ -41,13 +43,14 @@ class _Known:
 @dataclass(frozen=True)
 class _Plan:
     versions: tuple[_Known, ...]
+    lineage: Lineage
     workloads: tuple[str, ...]  # of kernel.toml, in its order
     default: str | None
     kernel: Kernel | None = None
 
 
 def history(project: Project, kernel: str | None = None, workload: str | None = None) -> History:
-    """Return the versions of a kernel, each against the one before it; ``workload`` None or ``all`` are all measured.
+    """Return the versions of a kernel, each against its parent; ``workload`` None or ``all`` are all measured.
 
     A version is shown by runs of its source as it is now; on each workload one of this machine goes before a recorded
     one, and one with times and counters before one with less. Times are compared within the newest bench of both. A
@@ -65,7 +68,7 @@ def history_of(project: Project, store: Store, name: str, workload: str | None =
     chosen = measured if workload in (None, ALL) else (_named(name, workload, plan, measured),)
     shown = _shown(plan, chosen)
     floors = Floors(store.reports)
-    steps = tuple(_judged(step, shown, floors) for step in _steps(plan.versions, chosen, shown))
+    steps = tuple(_judged(step, shown, floors) for step in _steps(plan, chosen, shown))
     if plan.kernel is None:
         return History(name, chosen, shown, steps)
     only = {one.name: one.versions for one in plan.kernel.workloads if one.versions and one.name in chosen}
@@ -75,7 +78,8 @@ def history_of(project: Project, store: Store, name: str, workload: str | None =
 def _of_folder(project: Project, store: Store, name: str) -> _Plan:
     kernel = load_kernel(project, name)
     versions = tuple(_as_now(store, kernel, version) for version in kernel.versions)
-    return _Plan(versions, tuple(w.name for w in kernel.workloads), kernel.default_workload.name, kernel)
+    names = tuple(w.name for w in kernel.workloads)
+    return _Plan(versions, kernel.lineage, names, kernel.default_workload.name, kernel)
 
 
 def _as_now(store: Store, kernel: Kernel, version: Version) -> _Known:
@@ -96,8 +100,8 @@ def _why_missing(store: Store, kernel: str, version: Version, runs: Sequence[Sto
 
 def _damage(store: Store, kernel: str, version: str) -> str:
     """Return what is wrong with the only runs of a version; empty where it has none."""
-    of_version = (damage for damage in store.damaged() if damage.path.startswith(f"{kernel}/{version}/"))
-    return next((f"its run is damaged: {damage.problem}" for damage in of_version), "")
+    of_version = (damage for damage in store.damaged() if damage.concerns(f"{kernel}/{version}/"))
+    return next((f"its run {damage.words}" for damage in of_version), "")
 
 
 def _of_archive(store: Store, name: str) -> _Plan:
@@ -106,7 +110,7 @@ def _of_archive(store: Store, name: str) -> _Plan:
     ordered = sorted(first, key=lambda version: (first[version], version_order(version)))
     versions = tuple(_of_one_source(version, live_first(runs[version])) for version in ordered)
     newest = versions[-1].runs[0].run.workloads if versions else ()
-    return _Plan(versions, (), newest[0].name if newest else None)
+    return _Plan(versions, lineage_of(store, name, ordered), (), newest[0].name if newest else None)
 
 
 def _of_one_source(version: str, runs: Sequence[StoredRun]) -> _Known:
@@ -139,21 +143,30 @@ def _shown(plan: _Plan, workloads: tuple[str | None, ...]) -> str | None:
     return plan.default if plan.default in timed else timed[0]
 
 
-def _steps(versions: tuple[_Known, ...], workloads: tuple[str | None, ...], shown: str | None) -> Iterator[Step]:
-    """Yield the versions, each against the last one before it with a time on the same workload."""
-    samples = Samples()
-    last: dict[str | None, _Known] = {}
-    for known in versions:
-        standings = tuple(_standing(last.get(workload), known, workload, samples) for workload in workloads)
-        before = _before(standings, last, shown) if known.runs else None
-        yield Step(known.version, before, standings, known.missing, known.dtypes, known.is_peer)
-        last |= {one.workload: known for one in standings if one.run and is_timed(one.run.run, one.workload)}
+def _steps(plan: _Plan, workloads: tuple[str | None, ...], shown: str | None) -> Iterator[Step]:
+    """Yield the versions, each against the nearest that it builds on with a time on the same workload."""
+    samples, versions = Samples(), {known.version: known for known in plan.versions}
+    for known in plan.versions:
+        older = [versions[name] for name in plan.lineage.ancestors(known.version)]
+        nearest = {workload: _timed(older, workload) for workload in workloads}
+        standings = tuple(_standing(nearest[workload], known, workload, samples) for workload in workloads)
+        before = _before(standings, nearest, shown) if known.runs else None
+        parents = plan.lineage.parents(known.version)
+        yield Step(known.version, before, standings, known.missing, known.dtypes, known.is_peer, parents)
 
 
-def _before(standings: Sequence[Standing], last: Mapping[str | None, _Known], shown: str | None) -> str | None:
+def _timed(versions: Sequence[_Known], workload: str | None) -> _Known | None:
+    """Return the first version with a time on a workload."""
+    runs = ((known, _run_on(known, workload)) for known in versions)
+    return next((known for known, stored in runs if stored and is_timed(stored.run, workload)), None)
+
+
+def _before(
+    standings: Sequence[Standing], nearest: Mapping[str | None, _Known | None], shown: str | None
+) -> str | None:
     """Return the version that a step is compared with: on the workload shown, else on the first that it serves."""
     served = sorted((one for one in standings if one.served), key=lambda one: one.workload != shown)
-    return next((last[one.workload].version for one in served if one.workload in last), None)
+    return next((other.version for one in served if (other := nearest[one.workload])), None)
 
 
 def _standing(before: _Known | None, known: _Known, workload: str | None, samples: Samples) -> Standing:

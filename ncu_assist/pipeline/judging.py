@@ -40,7 +40,7 @@ def judged_now(stored: StoredRun, workload: str | None, reports: Path) -> Judged
     ``reports`` is its archive, for the ceilings of its GPU. Raises DamagedData for files that were changed.
     """
     run = stored.run
-    if FINDINGS in run.files or not run.launches:
+    if not run.launches or stored.findings() is not None:
         return None
     ceilings = ceilings_of(run.device, reports) if run.device else None
     return judged(run, combine_tables(run, stored.by_launch(), workload), ceilings)

@@ -9,9 +9,21 @@ from functools import partial
 from pathlib import Path
 
 from ncu_assist.diff.line_changes import LineChanges, line_changes
-from ncu_assist.diff.line_costs import LineCost, SideLines, base_name
+from ncu_assist.diff.line_costs import Group, LineCost, SideLines, base_name
+from ncu_assist.diff.pairing import LaunchPair
 from ncu_assist.errors import DamagedData
-from ncu_assist.ncu.line_sums import COST, CSV, MOST_OF_TIME, NS, LineSums, known, line_sums, most_of_time, pass_ns
+from ncu_assist.ncu.line_sums import (
+    COST,
+    CSV,
+    MOST_LAUNCHES,
+    MOST_OF_TIME,
+    NS,
+    LineSums,
+    known,
+    line_sums,
+    most_of_time,
+    pass_ns,
+)
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.ncu.source.metrics import SAMPLES
 from ncu_assist.pipeline.bare_report import BareReport
@@ -21,42 +33,91 @@ from ncu_assist.pipeline.together import Stopped, together
 from ncu_assist.record import Run
 from ncu_assist.store import StoredRun
 
+Read = tuple[frozenset[int], frozenset[int]]
 MOST_UNLINED = 0.2  # of the time in code without line numbers goes without a word: a call into a library
 MOST_IN_REPORT = 250  # launches of an archived report: 1.5 s; 2,000 take 13 s (benchmarks/large_import.py)
 NO_REPORT = "the run keeps no report, and so no source lines"
 
 
 def read_line_changes(
-    runs: tuple[StoredRun, StoredRun], launches: tuple[Collection[int], Collection[int]]
+    runs: tuple[StoredRun, StoredRun],
+    launches: tuple[Collection[int], Collection[int]],
+    pairs: Sequence[LaunchPair] = (),
 ) -> LineChanges:
     """Return which source lines changed between these launches of a baseline and a candidate, by their numbers.
 
-    A side without lines says why in its note: nothing is raised, for the verdict needs no lines.
+    Of launches that were paired both sides are read, or neither: the longest of either side. A side without lines says
+    why in its note: nothing is raised, for the verdict needs no lines.
     """
-    baseline, candidate = together(
-        [partial(_side_or_note, run, frozenset(wanted)) for run, wanted in zip(runs, launches, strict=True)]
-    )
-    return line_changes(baseline, candidate)
+    read = read_on_both((runs[0].run, runs[1].run), launches, pairs)
+    jobs = zip(runs, launches, read, strict=True)
+    baseline, candidate = together([partial(_side_or_note, run, frozenset(own), some) for run, own, some in jobs])
+    return line_changes(baseline, candidate, [one for one in _groups(launches, pairs) if all(one)])
 
 
-def _side_or_note(stored: StoredRun, wanted: Collection[int], stopped: Stopped) -> SideLines:
+def read_on_both(
+    runs: tuple[Run, Run], launches: tuple[Collection[int], Collection[int]], pairs: Sequence[LaunchPair]
+) -> Read:
+    """Return the launches of each side whose lines are worth reading: of those that were paired both or neither.
+
+    They are whole pairs, the largest part of either side's time first, as many as most of the time of both sides goes
+    to, and no more than what anyone waits for.
+    """
+    groups = _groups(launches, pairs)
+    times = [{one.index: one.duration_ns or 0.0 for one in run.launches} for run in runs]
+    own = [[sum(times[side].get(number, 0.0) for number in group[side]) for group in groups] for side in (0, 1)]
+    totals = [sum(side) for side in own]
+    shares = [[time / total if total else 0.0 for time in side] for side, total in zip(own, totals, strict=True)]
+    read: tuple[set[int], set[int]] = set(), set()
+    covered = [0.0, 0.0]
+    for place in sorted(range(len(groups)), key=lambda one: -max(shares[0][one], shares[1][one])):
+        if any(totals) and all(not total or part >= MOST_OF_TIME for total, part in zip(totals, covered, strict=True)):
+            break
+        if all(len(side) + len(more) <= MOST_LAUNCHES for side, more in zip(read, groups[place], strict=True)):
+            for side in (0, 1):
+                read[side].update(groups[place][side])
+                covered[side] += shares[side][place]
+    return frozenset(read[0]), frozenset(read[1])
+
+
+def _groups(launches: tuple[Collection[int], Collection[int]], pairs: Sequence[LaunchPair]) -> list[Group]:
+    """Return the launches that stand against each other, then those that stand alone."""
+    groups: list[Group] = []
+    for pair in pairs:
+        before = tuple(one.index for one in pair.baseline if one.index in launches[0])
+        after = tuple(one.index for one in pair.candidate if one.index in launches[1])
+        each = zip(before, after, strict=False) if pair.repeats else ()
+        groups += [((one,), (other,)) for one, other in each] if pair.repeats else [(before, after)]
+    seen = [{number for group in groups for number in group[side]} for side in (0, 1)]
+    groups += [((number,), ()) for number in launches[0] if number not in seen[0]]
+    groups += [((), (number,)) for number in launches[1] if number not in seen[1]]
+    return groups
+
+
+def _side_or_note(stored: StoredRun, wanted: Collection[int], read: Collection[int], stopped: Stopped) -> SideLines:
     try:
-        return side_lines(stored, wanted, stopped)
+        return side_lines(stored, wanted, stopped, read)
     except DamagedData as problem:
         return SideLines(note=f"the source lines cannot be read: {problem}")
 
 
-def side_lines(stored: StoredRun, wanted: Collection[int], stopped: Stopped | None = None) -> SideLines:
-    """Return the source lines of these launches of a run together; raises DamagedData as ``read_report`` does."""
+def side_lines(
+    stored: StoredRun, wanted: Collection[int], stopped: Stopped | None = None, read: Collection[int] | None = None
+) -> SideLines:
+    """Return the source lines of these launches of a run together, of those in ``read``, else of the longest.
+
+    Raises DamagedData as ``read_report`` does.
+    """
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
         report = _report(stored, Path(folder), stopped)
         if isinstance(report, str):
             return SideLines(note=report)
         numbers = launch_numbers(stored.run, report)
         places = [place for place, number in enumerate(numbers) if number in wanted]
-        if not places:
+        chosen = most_of_time(report.records, places) if read is None else [p for p in places if numbers[p] in read]
+        if not chosen:
             return SideLines(note=_none_of(stored.run, wanted, numbers))
-        return _lines(stored, report, places)
+        return _lines(stored, report, places, chosen, numbers)
 
 
 def _none_of(run: Run, wanted: Collection[int], kept: Collection[int]) -> str:
@@ -76,13 +137,15 @@ def _report(stored: StoredRun, folder: Path, stopped: Stopped | None) -> Report 
     if not stored.keeps_report:
         return NO_REPORT
     if len(stored.run.launches) > MOST_IN_REPORT:
-        return f"lines of {len(stored.run.launches)} launches are not read here: ncu-assist show --lines"
+        command = f"ncu-assist show --lines {shlex.quote(stored.reference)}"
+        return f"lines of {len(stored.run.launches)} launches are not read here: {command}"
     path = stored.report_file(folder)
     return NO_REPORT if path is None else with_code(read_report(path, stopped=stopped), stored)
 
 
-def _lines(stored: StoredRun, report: Report, places: Sequence[int]) -> SideLines:
-    read = most_of_time(report.records, places)
+def _lines(
+    stored: StoredRun, report: Report, places: Sequence[int], read: Sequence[int], numbers: Sequence[int]
+) -> SideLines:
     sums = line_sums(report, read)
     if isinstance(sums, str):
         return SideLines(note=sums)
@@ -90,12 +153,13 @@ def _lines(stored: StoredRun, report: Report, places: Sequence[int]) -> SideLine
     texts = {file: own[base_name(file)] for file in dict(sums.frame.index) if base_name(file) in own} | dict(sums.texts)
     times = [report.records[place].duration_ns or 0.0 for place in places]
     return SideLines(
-        lines=_costs(sums, texts),
+        lines=_costs(sums, texts, numbers),
         texts=texts,
         own=next((name for name in texts if base_name(name).startswith(f"{stored.run.version}.")), None),
         duration_ns=sum(times),
-        pass_ns=pass_ns(report, read[0]),
+        pass_ns=pass_ns(report, max(read, key=lambda place: report.records[place].duration_ns or 0.0)),
         note=_note(report, read, times, sums),
+        lined=frozenset(numbers[place] for place in sums.lined),
     )
 
 
@@ -110,12 +174,12 @@ def _note(report: Report, read: Sequence[int], times: Sequence[float], sums: Lin
     return ""
 
 
-def _costs(sums: LineSums, texts: dict[str, str]) -> tuple[LineCost, ...]:
+def _costs(sums: LineSums, texts: dict[str, str], numbers: Sequence[int]) -> tuple[LineCost, ...]:
     split = {name: text.splitlines() for name, text in texts.items()}
-    return tuple(_cost(sums, split, place) for place in range(len(sums.frame)))
+    return tuple(_cost(sums, split, numbers, place) for place in range(len(sums.frame)))
 
 
-def _cost(sums: LineSums, split: dict[str, list[str]], place: int) -> LineCost:
+def _cost(sums: LineSums, split: dict[str, list[str]], numbers: Sequence[int], place: int) -> LineCost:
     row, (file, line) = sums.frame.iloc[place], sums.frame.index[place]
     lines = split.get(file, [])
     return LineCost(
@@ -129,4 +193,5 @@ def _cost(sums: LineSums, split: dict[str, list[str]], place: int) -> LineCost:
         sectors_excessive=known(row["sectors_excessive"]),
         wavefronts_excessive=known(row["wavefronts_excessive"]),
         instructions=known(row["instructions"]),
+        launches=tuple(sorted(numbers[launch] for launch in row["launches"])),
     )

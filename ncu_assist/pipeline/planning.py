@@ -12,14 +12,16 @@ from ncu_assist.executors import EXECUTORS
 from ncu_assist.harness.client import profile_command
 from ncu_assist.harness.request import Flush, Settings, Stage
 from ncu_assist.harness.request_file import FILE
+from ncu_assist.misnamed import misnamed
 from ncu_assist.ncu.command import ProfileOptions, check_set, find_ncu
 from ncu_assist.outcome import Outcome
 from ncu_assist.pipeline.measuring import Job, measure, ncu_stage
+from ncu_assist.pipeline.no_kernel import no_kernel
 from ncu_assist.pipeline.replaying import replay, why_not_measurable
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
 from ncu_assist.spec import Kernel, Version, Workload
-from ncu_assist.spec_file import load_kernel
+from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun
 
 LATE_ENOUGH = 10  # of a call that takes a second to enqueue, 100 rounds would be minutes for nothing
@@ -41,12 +43,27 @@ class Wish:
     counted: tuple[str, ...] = ()
 
 
-def plan(project: Project, wish: Wish, stages: tuple[Stage, ...], options: ProfileOptions | None = None) -> Job:
-    """Return the job for a wish.
+def plan(
+    project: Project,
+    wish: Wish,
+    stages: tuple[Stage, ...],
+    options: ProfileOptions | None = None,
+    reporter: Reporter | None = None,
+) -> Job:
+    """Return the job for a wish, after a note of each source that was probably meant as a version and is none.
 
     Raises UsageProblem for a kernel, version or workload that does not exist, and where no workload is for a version.
     """
+    if wish.kernel not in kernel_names(project):
+        raise no_kernel(project, wish.kernel, Path.cwd())
     kernel = load_kernel(project, wish.kernel)
+    strays = misnamed(kernel.folder)
+    if strays and not kernel.versions:
+        said = "; ".join(one.problem for one in strays)
+        raise UsageProblem(f"{kernel.name} has no versions: {said}", " && ".join(one.command for one in strays))
+    if reporter is not None:
+        for one in strays:
+            reporter.note(f"{one.problem}; try: {one.command}")
     settings = Settings(
         stages=stages,
         trials=project.settings.check_trials,
@@ -85,7 +102,7 @@ def profile(project: Project, wish: Wish, options: ProfileOptions, reporter: Rep
 
     Raises EnvironmentProblem where neither can be done.
     """
-    job = plan(project, wish, ("check", "bench"), options)
+    job = plan(project, wish, ("check", "bench"), options, reporter)
     why = why_not_measurable()
     if why is not None:
         return replay(Store(project.reports), job.kernel, job.versions, job.workloads, why, reporter)
@@ -93,9 +110,14 @@ def profile(project: Project, wish: Wish, options: ProfileOptions, reporter: Rep
     return measure(job, reporter)
 
 
+def check(project: Project, wish: Wish, reporter: Reporter) -> Outcome:
+    """Compare versions of a kernel with its reference."""
+    return measure(plan(project, wish, ("check",), reporter=reporter), reporter)
+
+
 def bench(project: Project, wish: Wish, reporter: Reporter) -> Outcome:
     """Check and time versions of a kernel; where several were named, with the verdict of each against the first."""
-    outcome = measure(plan(project, wish, ("check", "bench")), reporter)
+    outcome = measure(plan(project, wish, ("check", "bench"), reporter=reporter), reporter)
     if not wish.versions:
         return outcome
     runs = [version.run for version in outcome.versions if version.run and version.run.run.bench]
@@ -108,9 +130,9 @@ def _both(one: StoredRun, other: StoredRun, workload: str) -> bool:
     return one.run.workload(workload) is not None and other.run.workload(workload) is not None
 
 
-def dry_run(project: Project, wish: Wish, options: ProfileOptions) -> str:
+def dry_run(project: Project, wish: Wish, options: ProfileOptions, reporter: Reporter) -> str:
     """Return the ncu command that ``profile`` would run, as text for a shell; RUN stands for the run's own folder."""
-    job = plan(project, wish, ("profile",), options)
+    job = plan(project, wish, ("profile",), options, reporter)
     folder = project.work / "measure" / "RUN"
     stage = ncu_stage(project, folder, job.executor, options)
     return stage.in_words(profile_command(Path(os.path.relpath(folder / FILE, project.root))))

@@ -11,6 +11,7 @@ from ncu_assist.diff import Diff, DiffOptions, diff_runs
 from ncu_assist.diff.timing import common_bench
 from ncu_assist.diff.workloads import compared_workloads
 from ncu_assist.errors import UsageProblem
+from ncu_assist.misnamed import misnamed
 from ncu_assist.outcome import KernelListing, VersionOutcome
 from ncu_assist.pipeline.bare_report import bare_reports
 from ncu_assist.pipeline.line_costs import read_line_changes
@@ -18,10 +19,12 @@ from ncu_assist.pipeline.repeated_runs import learned_noise
 from ncu_assist.project import Project
 from ncu_assist.spec import Version, why_skipped
 from ncu_assist.spec_file import kernel_names, load_kernel
-from ncu_assist.store import Store, StoredRun
-from ncu_assist.store.choosing import Context, unknown
-from ncu_assist.store.matching import recorded_runs_matching, same_source
-from ncu_assist.store.references import resolve
+from ncu_assist.store import Damage, Store, StoredRun
+from ncu_assist.store.baselines import get_baseline
+from ncu_assist.store.choosing import Context, choose_kernel, refuse_unreadable, unknown, versions_of
+from ncu_assist.store.matching import made_here_first, recorded_runs_matching, same_source
+from ncu_assist.store.naming import is_called
+from ncu_assist.store.references import resolve, resolve_all
 
 Pair = tuple[StoredRun, StoredRun]
 
@@ -32,7 +35,11 @@ def named(project: Project, references: Sequence[str], kernel: str | None) -> li
     Raises UsageProblem for a reference that names nothing, DamagedData for what cannot be read whole.
     """
     context, store = Context(project, Path.cwd(), kernel), Store(project.reports)
-    found = [resolve(text, store, context) for text in references]
+    return opened(references, resolve_all(references, store, context), kernel)
+
+
+def opened(references: Sequence[str], found: Sequence[StoredRun | Path], kernel: str | None) -> list[StoredRun]:
+    """Return what references were resolved to as runs, the reports among them read; raises as ``named`` does."""
     paths = [one for one in found if isinstance(one, Path)]
     titles = [text for text, one in zip(references, found, strict=True) if isinstance(one, Path)]
     bare = iter(bare_reports(titles, paths, kernel) if paths else ())
@@ -58,6 +65,30 @@ def two_named(
     return (baseline, candidate), informed(Store(project.reports), (baseline, candidate), options, free)
 
 
+def unnamed_pair(project: Project, kernel: str | None) -> tuple[tuple[str, str], str]:
+    """Return what a diff without references compares, and what there is to say of that choice, if anything.
+
+    That is the last run of the kernel with its baseline; where neither a baseline nor a v0 is there, as after imports,
+    the last two runs. Raises UsageProblem, with the runs that could be compared, where the kernel has one run only.
+    """
+    store, context = Store(project.reports), Context(project, Path.cwd(), kernel)
+    chosen = choose_kernel(store, context, None, None)
+    runs = made_here_first(store.runs(chosen))
+    has_v0 = any(is_called(version, "v0") for version in versions_of(store, context, chosen))
+    if len(runs) != 1 and (has_v0 or get_baseline(store, chosen) is not None):
+        return (f"{chosen}/@baseline", f"{chosen}/@last"), ""
+    if len(runs) > 1:
+        note = f"{chosen} has neither a baseline nor a v0: these are its last two runs"
+        return (runs[1].reference, runs[0].reference), note
+    if not runs:
+        raise UsageProblem(f"{chosen} has not been measured", f"ncu-assist profile {chosen}")
+    only = runs[0].reference
+    others = [one.reference for one in made_here_first(store.runs()) if one.run.kernel != chosen]
+    message = f"{chosen} has one run, {only}, and nothing to compare it with"
+    more = f"; the last run of another kernel is {others[0]}" if others else ""
+    raise UsageProblem(message + more, f"ncu-assist diff {others[0] if others else 'OTHER.ncu-rep'} {only}")
+
+
 def informed(store: Store, runs: Pair, options: DiffOptions, free: bool = True) -> DiffOptions:
     """Return options with how far metrics stray on this GPU and, if ``free``, the newest bench of both sources."""
     timed = _timed_together(store, runs, options.workload) if free else None
@@ -74,7 +105,8 @@ def _with_lines(diff: Diff, runs: Pair) -> Diff:
     """Return a comparison with the source lines that changed, read again from both reports."""
     if diff.verdict.verdict == "not-comparable" or not all(side.launches for side in (diff.baseline, diff.candidate)):
         return diff
-    return replace(diff, lines=read_line_changes(runs, (diff.baseline.indices, diff.candidate.indices)))
+    indices = diff.baseline.indices, diff.candidate.indices
+    return replace(diff, lines=read_line_changes(runs, indices, [one.pair for one in diff.launches]))
 
 
 def _check_two(project: Project, references: tuple[str, str], kernel: str | None) -> None:
@@ -85,12 +117,30 @@ def _check_two(project: Project, references: tuple[str, str], kernel: str | None
         raise UsageProblem("diff needs two reports or runs, and nothing has been measured here", command)
 
 
+def left_out(project: Project, place: str = "") -> tuple[Damage, ...]:
+    """Return what of the archive cannot be read at or above a place such as ``add_one/``, of all of it by default."""
+    return tuple(damage for damage in Store(project.reports).damaged() if damage.concerns(place))
+
+
+def beside(project: Project, reference: str, stored: StoredRun) -> tuple[Damage, ...]:
+    """Return what cannot be read where a reference looked for a run, and might have found another than ``stored``.
+
+    Nothing for a report, and for a reference that names one run by its id.
+    """
+    version, at, which = reference.rpartition("/")[2].partition("@")
+    if not stored.run.run_id or (version and at and which != "last"):
+        return ()
+    run = stored.run
+    return left_out(project, f"{run.kernel}/{run.version}/" if version else f"{run.kernel}/")
+
+
 def listing(project: Project, kernel: str | None) -> tuple[KernelListing, ...]:
     """Return all kernels, or the one named, with the run of each version; raises UsageProblem for a wrong name."""
     store = Store(project.reports)
     own = kernel_names(project)
     names = sorted({*own, *store.kernels()})
     if kernel is not None and kernel not in names:
+        refuse_unreadable(store, kernel, None)
         raise unknown(f"there is no kernel '{kernel}'", kernel, names)
     chosen = [kernel] if kernel is not None else names
     if kernel in own:
@@ -100,15 +150,17 @@ def listing(project: Project, kernel: str | None) -> tuple[KernelListing, ...]:
 
 def _with_folder(project: Project, store: Store, name: str) -> KernelListing:
     """Return a kernel with a folder; among others, one that cannot be read says so in its place."""
+    strays = misnamed(project.kernels / name)
     try:
         kernel = load_kernel(project, name)
     except UsageProblem as error:
-        return KernelListing(name, f"cannot be read: {error.message}", (), None, ())
+        told = error.message + (f"; try: {error.hint}" if error.hint and "\n" not in error.message else "")
+        return KernelListing(name, f"cannot be read: {told}", (), None, (), misnamed=strays)
     runs = recorded_runs_matching(store, kernel)
     versions = tuple(_listed(version, runs[version.name]) for version in kernel.versions)
     workloads = tuple(w.name for w in kernel.workloads)
     only = {w.name: w.versions for w in kernel.workloads if w.versions}
-    return KernelListing(name, kernel.summary, workloads, kernel.default_workload.name, versions, only)
+    return KernelListing(name, kernel.summary, workloads, kernel.default_workload.name, versions, only, strays)
 
 
 def _listed(version: Version, run: StoredRun | None) -> VersionOutcome:

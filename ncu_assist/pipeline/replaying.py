@@ -11,9 +11,9 @@ from ncu_assist.outcome import Outcome, VersionOutcome
 from ncu_assist.pipeline.gpus import chosen_gpu, query_gpus
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.record import Source
-from ncu_assist.spec import Kernel, Version, Workload, unserved, why_skipped
+from ncu_assist.spec import Kernel, Version, Workload, source_sha256, unserved, why_skipped
 from ncu_assist.store import Store, StoredRun
-from ncu_assist.store.matching import newest_matching
+from ncu_assist.store.matching import newest_of_source
 
 SHOWN = {"metrics.parquet", "samples.parquet"}  # the files behind the figures of a table
 
@@ -38,14 +38,11 @@ def replay(
 ) -> Outcome:
     """Return the stored runs of these versions, and say on which GPU and when they were measured.
 
-    A version without a run of its present source is ``not measured``, or skipped. Raises EnvironmentProblem when
-    nothing can be shown: no version has a run that holds one of the workloads; DamagedData when all that is left of
-    them is damaged.
+    A version without a run of its present source is ``not measured``, or skipped, and so is one that lacks some of the
+    workloads: they were asked for and cannot be measured here. Raises EnvironmentProblem when nothing can be shown: no
+    version has a run that holds one of the workloads; DamagedData when all that is left of them is damaged.
     """
-    rows = tuple(
-        replace(_row(store, kernel, version, {w.name for w in workloads}), unserved=unserved(version, workloads))
-        for version in versions
-    )
+    rows = tuple(_row(store, kernel, version, workloads) for version in versions)
     runs = [row.run for row in rows if row.run is not None]
     damages = [row.failure for row in rows if row.failure]
     if not runs and damages:
@@ -55,6 +52,10 @@ def replay(
     source: Source = "live" if all(stored.run.source == "live" for stored in runs) else "recorded"
     word, when = ("STORED", "now") if source == "live" else ("RECORDED", "here")
     reporter.note(f"{word}: {_measured_on(runs)}. Nothing was measured {when}: {why.message}.")
+    missing = [f"{row.version} on {', '.join(row.unmeasured)}" for row in rows if row.unmeasured]
+    if missing:
+        lacks = "what this machine lacks: ncu-assist doctor"
+        reporter.note(f"NOT MEASURED: {'; '.join(missing)}. No run is of that source on that workload; {lacks}")
     return Outcome(kernel.name, tuple(w.name for w in workloads), source, rows)
 
 
@@ -69,20 +70,33 @@ def _nothing_to_show(
     )
 
 
-def _row(store: Store, kernel: Kernel, version: Version, workloads: set[str]) -> VersionOutcome:
+def _row(store: Store, kernel: Kernel, version: Version, workloads: tuple[Workload, ...]) -> VersionOutcome:
     """Return the run that shows a version; without one, why: damage that stands in its place, or nothing measured."""
-    stored = newest_matching(store, kernel.name, version)
-    if stored is None or not workloads & {w.name for w in stored.run.workloads}:
-        found = [d for d in store.damaged() if d.path.startswith(f"{kernel.name}/{version.name}/")]
-        words = f"{found[0].path} is damaged: {found[0].problem}" if found else ""
-        skipped = "" if words else why_skipped(version)
-        return VersionOutcome(version.name, None, words, DamagedData.exit_code, skipped=skipped)
+    not_for_it = unserved(version, workloads)
+    served = [workload.name for workload in workloads if workload.name not in not_for_it]
+    row = VersionOutcome(version.name, None, unserved=not_for_it)
+    stored = _shown(store, kernel, version, set(served)) if served else None
+    if stored is None:
+        found = [d for d in store.damaged() if d.concerns(f"{kernel.name}/{version.name}/")]
+        if found:
+            words = f"{found[0].path} {found[0].words}"
+            return replace(row, failure=words, failure_code=found[0].exit_code)
+        skipped = why_skipped(version)
+        return replace(row, skipped=skipped, unmeasured=() if skipped else tuple(served))
     try:
         for name in SHOWN & set(stored.run.files):
             stored.read(name)
     except DamagedData as error:
-        return VersionOutcome(version.name, None, error.message, error.exit_code)
-    return VersionOutcome(version.name, stored)
+        return replace(row, failure=error.message, failure_code=error.exit_code)
+    return replace(row, run=stored, unmeasured=tuple(name for name in served if stored.run.workload(name) is None))
+
+
+def _shown(store: Store, kernel: Kernel, version: Version, served: set[str]) -> StoredRun | None:
+    """Return the run of a version's source that shows it: one of all the workloads if there is one, else of any."""
+    runs, source = store.runs(kernel.name, version.name), source_sha256(version.path)
+    held = [(stored, served & {facts.name for facts in stored.run.workloads}) for stored in runs]
+    every = newest_of_source([stored for stored, names in held if names == served], source)
+    return every or newest_of_source([stored for stored, names in held if names], source)
 
 
 def _measured_on(runs: list[StoredRun]) -> str:

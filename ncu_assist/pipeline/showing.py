@@ -11,6 +11,7 @@ from ncu_assist.diff import bottleneck, bottleneck_of_launch
 from ncu_assist.diff.by_time import verdict_by_time
 from ncu_assist.diff.timing import Samples, common_bench, is_timed
 from ncu_assist.frame import Combined, combine_launches, combine_tables
+from ncu_assist.pipeline.ancestry import lineage_of
 from ncu_assist.pipeline.bare_report import BareReport
 from ncu_assist.pipeline.close_look import look_closer
 from ncu_assist.record import Launch, Run
@@ -96,10 +97,12 @@ def _is_whole(launch: Launch, run: Run) -> bool:
 
 
 def _before(store: Store, stored: StoredRun, workload: str | None) -> Before | None:
-    """Return the last version before this one, by number, that was timed on the workload; None without one."""
+    """Return the nearest version that this one builds on and that was timed on the workload; None without one."""
     run = stored.run
-    earlier = [name for name in store.versions(run.kernel) if version_order(name) < version_order(run.version)]
-    for name in sorted(earlier, key=version_order, reverse=True) if is_timed(run, workload) else ():
+    if not is_timed(run, workload) or run.version not in store.versions(run.kernel):
+        return None
+    lineage = lineage_of(store, run.kernel, sorted(store.versions(run.kernel), key=version_order))
+    for name in lineage.ancestors(run.version):
         timed = [one for one in live_first(store.runs(run.kernel, name)) if is_timed(one.run, workload)]
         if timed:
             pair = common_bench(timed, same_source(store, stored), workload) or (timed[0], stored)

@@ -10,9 +10,20 @@ INVISIBLE = ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")  # controls, direction override
 
 def plain(text: str) -> str:
     """Return ``text`` with every character that steers a terminal or cannot be seen spelled out, as ``\\x1b``."""
+    text = readable(text)
     if text.replace("\n", "").replace("\t", "").isprintable():  # nearly every text, and some are long
         return text
     return "".join(c if c in HARMLESS or unicodedata.category(c) not in INVISIBLE else _spelled(c) for c in text)
+
+
+def readable(text: str) -> str:
+    """Return ``text`` with the bytes of a file's name that Python could not read in this locale read as UTF-8."""
+    if text.isascii():
+        return text
+    try:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # a surrogate that stands for no byte
+        return text
 
 
 def one_line(text: str, limit: int = 200) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal
 
 from ncu_assist.ceilings import Ceilings, Floor, floor_of
-from ncu_assist.diff import Bottleneck
+from ncu_assist.diff import Bottleneck, bottleneck
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.frame import Combined
 from ncu_assist.ncu.code import Code
@@ -133,10 +134,14 @@ class Shown:
         own = (row for row in self.launches if self.combined.workload in (None, row.launch.workload))
         return tuple(sorted(own, key=lambda row: -(row.launch.duration_ns or 0.0)))
 
-    @property
-    def is_of_kernels(self) -> bool:
-        """Whether ``combined`` sums up kernels that have nothing to do with each other; the diagnosis is of one."""
-        return self.told is not None and self.told.part is not None
+    @cached_property
+    def counted(self) -> Shown:
+        """What ratios, stalls, roofline and occupancy are shown of: of different kernels the longest launch alone."""
+        if not self.combined.is_of_kernels:
+            return self
+        alone = self.combined.longest
+        row = next(one for one in self.launches if one.launch.index == alone.launches[0].index)
+        return replace(self, combined=alone, bottleneck=bottleneck(alone.values), told=row.told)
 
     @property
     def row(self) -> WorkloadRow | None:

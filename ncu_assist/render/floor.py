@@ -21,7 +21,7 @@ def floor_words(row: WorkloadRow | None) -> str:
     if row is None or row.timing is None:
         return ""
     floor, timing = row.floor, row.timing
-    first = [f"{floor_note(floor)}{_far(floor.ns / timing.median_ns)}"] if floor else list(_unknown(row))
+    first = [f"{floor_note(floor)}{_away(floor, timing)}"] if floor else list(_unknown(row))
     return "; ".join([*first, *_beside(row, timing, far=floor is None)])
 
 
@@ -46,6 +46,11 @@ def _beside(row: WorkloadRow, timing: Timing, *, far: bool) -> Iterator[str]:
         yield f"a device copy of the same bytes takes {duration(timing.copy_ns)}{_far(row.share_of_copy)}"
         if kept := l2_words(row):
             yield kept
+
+
+def _away(floor: Floor, timing: Timing) -> str:
+    """Return how far a version is from its floor; the word *assumed* where that rests on a rate that is."""
+    return _far(floor.ns / timing.median_ns) + (", assumed" if floor.assumed else "")
 
 
 def _far(share: float) -> str:

@@ -26,10 +26,11 @@ def reason_words(check: GateCheck) -> str:
 
 def _not_counted(check: GateCheck) -> str:
     """Return which side lacks a metric, why, and what it has that is spelled like it."""
+    if check.detail.text:  # it was counted, and says nothing: of different kernels, of no traffic
+        return f"no value in {' or '.join(one.version for one in check.detail.lacking)}: {check.detail.text}"
     sides = " or ".join(f"{one.version}{_profiled(one)}" for one in check.detail.lacking)
-    note = f": {check.detail.text}" if check.detail.text else ""
     near = f"; did you mean '{check.detail.nearest}'?" if check.detail.nearest else ""
-    return f"not counted in {sides}{note}{near}"
+    return f"not counted in {sides}{near}"
 
 
 def _profiled(side: Lacking) -> str:

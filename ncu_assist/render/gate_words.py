@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ncu_assist.gate import Gate, GateCheck, GateWord, Limit
+from ncu_assist.gate import Gate, GateCheck, GateWord, Limit, NotMeasured, Unmeasured
 from ncu_assist.gate.records import worst
 from ncu_assist.quantity import quantity
 from ncu_assist.record import Source
@@ -15,6 +15,7 @@ from ncu_assist.verdict import REASONS
 
 MOST_SAID = 1000  # letters of one line
 SHORT: dict[GateWord, str] = {"pass": "ok", "regression": "FAIL", "unclear": "UNCLEAR"}
+UNMEASURED = "NOT MEASURED"
 THREE_DIGITS = 0.01  # of a value: with three digits a smaller change may not be seen
 NOT_HERE: dict[Source, str] = {
     "live": "a run of another machine",
@@ -24,24 +25,50 @@ NOT_HERE: dict[Source, str] = {
 UNNAMED = "all launches"  # of a program that knows of no workload
 
 
-def title(gate: Gate) -> str:
+def title(gate: Gate | NotMeasured) -> str:
     """Return what was held against what, e.g. ``lightning_decode/v7 against v6``."""
     baseline, candidate = sides(gate)
-    kernel = gate.candidate.run.kernel
+    kernel = _names(gate.candidate)[0]
     return f"{kernel}/{candidate} against {baseline}" if _is_short(gate) else f"{candidate} against {baseline}"
 
 
-def sides(gate: Gate) -> tuple[str, str]:
+def sides(gate: Gate | NotMeasured) -> tuple[str, str]:
     """Return what to call baseline and candidate: ``v6`` and ``v7``, or references where those do not tell."""
     if _is_short(gate):
-        return short_name(gate.baseline.run.version), short_name(gate.candidate.run.version)
-    return gate.baseline.reference, gate.candidate.reference
+        return short_name(_names(gate.baseline)[1]), short_name(_names(gate.candidate)[1])
+    return _called(gate.baseline), _called(gate.candidate)
 
 
-def _is_short(gate: Gate) -> bool:
-    one, other = gate.baseline.run, gate.candidate.run
-    archived = bool(one.run_id and other.run_id)
-    return archived and one.kernel == other.kernel and short_name(one.version) != short_name(other.version)
+def _is_short(gate: Gate | NotMeasured) -> bool:
+    one, other = _names(gate.baseline), _names(gate.candidate)
+    archived = all(isinstance(side, Unmeasured) or side.run.run_id for side in (gate.baseline, gate.candidate))
+    return archived and one[0] == other[0] and short_name(one[1]) != short_name(other[1])
+
+
+def _names(side: StoredRun | Unmeasured) -> tuple[str, str]:
+    """Return kernel and version of a side."""
+    return (side.kernel, side.version) if isinstance(side, Unmeasured) else (side.run.kernel, side.run.version)
+
+
+def _called(side: StoredRun | Unmeasured) -> str:
+    return f"{side.kernel}/{side.version}" if isinstance(side, Unmeasured) else side.reference
+
+
+def why_unmeasured(side: Unmeasured) -> str:
+    """Return why no run counts for a version."""
+    if side.needs_live and side.run is not None:
+        source = NOT_HERE[side.run.run.source]
+        gone = f", and {short_name(side.version)} has changed since" if side.is_stale else ""
+        return f"{side.run.reference} is {source} and --require-live is given{gone}"
+    if side.run is not None:
+        return f"it has changed since it was measured; the last run, of it as it was, is {side.run.reference}"
+    return "it has no run" + (f", and cannot have one here: {side.skipped}" if side.skipped else "")
+
+
+def not_measured_summary(gate: NotMeasured) -> str:
+    """Return the overall word, and of what."""
+    names = " and ".join(short_name(side.version) for side in gate.missing)
+    return f"{gate.outcome}: {names}, so nothing was judged"
 
 
 def provenance(gate: Gate) -> str:
@@ -144,8 +171,17 @@ def caveats(gate: Gate) -> Iterator[str]:
         told = "; ".join(f"{one.what}: {one.baseline} against {one.candidate}" for one in gate.differences)
         yield f"besides the version these differ: {told}"
     yield from (f"note: {note}" for note in gate.notes)
+    yield from _by_clock(gate)
     yield from _clocks(gate)
     yield from _kept_as_noise(gate)
+
+
+def _by_clock(gate: Gate) -> Iterator[str]:
+    """Yield the times that another clock explains, each with what it is in cycles."""
+    for check in gate.checks:
+        if check.by_clock and check.delta is not None and check.cycles is not None:
+            told = f"{percent(check.delta)} in time, {percent(check.cycles)} in cycles"
+            yield f"note: {check.words} on {workload_words(check)}: {told}"
 
 
 def _clocks(gate: Gate) -> Iterator[str]:

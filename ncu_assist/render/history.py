@@ -44,6 +44,12 @@ class Cell:
     floor: Floor | None = None  # the least time that the workload can take on the GPU of the run
 
     @property
+    def bound_launch(self) -> int | None:
+        """The launch that the bottleneck is of where launches are of different kernels: the longest."""
+        combined = self.combined
+        return combined.longest.launches[0].index if combined and combined.is_of_kernels else None
+
+    @property
     def facts(self) -> WorkloadFacts | None:
         """What its run says of the workload."""
         return self.stored.run.workload(self.workload) if self.stored and self.workload else None
@@ -113,6 +119,7 @@ class Rung:
     missing: str
     dtypes: tuple[str, ...] = ()
     is_peer: bool = False  # a library's or a framework's own
+    parents: tuple[str, ...] = ()
 
     @property
     def compared(self) -> tuple[Cell, ...]:
@@ -259,7 +266,7 @@ def _runs(rungs: tuple[Rung, ...]) -> Iterator[StoredRun]:
 
 def _rung(step: Step, counters: _Counters) -> Rung:
     cells = tuple(_cell(one, one.before or step.before, counters) for one in step.standings)
-    return Rung(step.version, step.before, cells, step.missing, step.dtypes, step.is_peer)
+    return Rung(step.version, step.before, cells, step.missing, step.dtypes, step.is_peer, step.parents)
 
 
 def _cell(standing: Standing, before: str | None, counters: _Counters) -> Cell:
@@ -273,7 +280,7 @@ def _cell(standing: Standing, before: str | None, counters: _Counters) -> Cell:
         check=next((check for check in stored.run.checks if check.workload == workload), None),
         timing=stored.run.timing(workload) if workload else None,
         duration_ns=combined.duration_ns,
-        bottleneck=bottleneck(combined.values),
+        bottleneck=bottleneck((combined.longest if combined.is_of_kernels else combined).values),
         verdict=standing.verdict,
         combined=combined,
         judged=standing.judged,

@@ -8,12 +8,13 @@ from ncu_assist.quantity import duration
 from ncu_assist.record import Run, Source
 from ncu_assist.render.history import Cell, Climb, Rung, Swept
 from ncu_assist.render.l2_words import copy_words
-from ncu_assist.render.words import factor, origin, settling
+from ncu_assist.render.words import cycle_words, factor, origin, settling
 from ncu_assist.render.yardstick import COPY
-from ncu_assist.verdict import REASONS, Verdict
+from ncu_assist.verdict import REASONS, Cycles, Verdict
 
 MOST_SAID = 500  # letters of one note
 SIGNS = {"faster": "▲", "slower": "▼", "same": "=", "unclear": "?", "not-comparable": "≠"}
+BY_CLOCK = {"faster": "△", "slower": "▽"}
 NOT_MEASURED = "not measured"
 NOT_SERVED = "not served"  # a workload of another dtype, or that is for other versions
 SWEPT = "each point was timed on its own, not interleaved with the others: a few tenths of a per cent say nothing"
@@ -25,7 +26,7 @@ def against(verdict: Verdict | None) -> str:
     """Return a verdict in a few letters, e.g. ``▲ 1.78x faster``, ``▼ 1.16x slower``, ``= 1.001x same``."""
     if verdict is None:
         return "-"
-    sign, word = SIGNS[verdict.verdict], verdict.verdict.replace("-", " ")
+    sign, word = BY_CLOCK[verdict.verdict] if verdict.by_clock else SIGNS[verdict.verdict], verdict.words
     if verdict.speedup is None or verdict.verdict == "not-comparable":
         return f"{sign} {word}"
     likely = verdict.likely or ""
@@ -34,8 +35,14 @@ def against(verdict: Verdict | None) -> str:
 
 
 def bound_by(cell: Cell) -> str:
-    """Return the bottleneck and the share of peak of its busiest unit, e.g. ``DRAM 81 %``."""
-    return f"{cell.bottleneck.name} {cell.bottleneck.percent:.0f} %" if cell.bottleneck else "-"
+    """Return the bottleneck and the share of peak of its busiest unit, e.g. ``DRAM 81 %``.
+
+    Of different kernels that of the longest launch, which is said: ``DRAM 81 % (#3)``.
+    """
+    if cell.bottleneck is None:
+        return "-"
+    of = f" (#{cell.bound_launch})" if cell.bound_launch is not None else ""
+    return f"{cell.bottleneck.name} {cell.bottleneck.percent:.0f} %{of}"
 
 
 def time_of(rung: Rung, cell: Cell) -> str:
@@ -132,15 +139,32 @@ def _notes(rung: Rung, shown: Climb) -> Iterator[str]:
     if absent:
         yield f"not measured on {', '.join(absent)}"
     if rung.before != shown.adjacent[rung.version] and rung.before is not None:
-        yield f"compared with {rung.before}, the last one before it {_why_passed_over(rung, shown)}"
+        yield f"compared with {rung.before}, {_why(rung, shown)}"
     for other, names in rung.befores.items():
         if other != rung.before:
             yield f"compared with {other} on {', '.join(names)}"
     for (reason, before), workloads in rung.not_comparable.items():
         where = f" on {', '.join(map(str, workloads))}" if len(workloads) < len(rung.cells) else ""
         yield f"not comparable with {before}{where}: {REASONS[reason].meaning}"
+    yield from _cycles(rung)
     yield from _clocks(rung)
     yield from sorted(_other_places(rung, shown))
+
+
+def _cycles(rung: Rung) -> Iterator[str]:
+    """Yield the workloads on which SM cycles say something else than time, each with both ratios, in one line."""
+    found = []
+    for cell in rung.cells:
+        verdict = cell.verdict
+        if verdict and verdict.cycles and verdict.speedup and _says_else(verdict, verdict.cycles):
+            where = f"{cell.workload} " if cell.workload else ""
+            found.append(f"{where}{factor(verdict.speedup)} in time, {cycle_words(verdict)}")
+    if found:
+        yield f"time and SM cycles differ: {'; '.join(found)}"
+
+
+def _says_else(verdict: Verdict, cycles: Cycles) -> bool:
+    return verdict.by_clock or (cycles.verdict in ("faster", "slower") and cycles.verdict != verdict.verdict)
 
 
 def _clocks(rung: Rung) -> Iterator[str]:
@@ -159,12 +183,15 @@ def _span(values: list[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _why_passed_over(rung: Rung, shown: Climb) -> str:
-    """Return what the versions between a version and the one that it is compared with lack."""
-    names = [one.version for one in shown.rungs]
-    between = shown.rungs[names.index(str(rung.before)) + 1 : names.index(rung.version)]
-    others = all(not shown.cell(one).served for one in between)
-    return f"that serves {shown.shown}" if others else "with a time"
+def _why(rung: Rung, shown: Climb) -> str:
+    """Return why a version is compared with one that is not just before it."""
+    if rung.is_peer and rung.before == shown.rungs[0].version:
+        return "the first of all"
+    if rung.before in rung.parents[:1]:
+        return "which it builds on"
+    parents = rung.parents or (shown.adjacent[rung.version],)
+    served = any(shown.cell(one).served for one in shown.rungs if one.version in parents)
+    return f"the nearest that it builds on {'with a time' if served else f'that serves {shown.shown}'}"
 
 
 def _other_places(rung: Rung, shown: Climb) -> set[str]:

@@ -31,6 +31,7 @@ class Rung:
     """One version: its run if there is one, its cells in the order of the workloads, and what went wrong.
 
     ``unserved`` are the workloads asked for that are not for it; ``serves_nothing`` if that is all of them.
+    ``unmeasured`` are those that are for it, which no run holds and nothing here can measure.
     """
 
     version: str
@@ -41,6 +42,7 @@ class Rung:
     unserved: tuple[str, ...] = ()
     serves_nothing: bool = False
     skipped: str = ""
+    unmeasured: tuple[str, ...] = ()
 
     @property
     def status(self) -> str:
@@ -86,7 +88,8 @@ def _rung(version: VersionOutcome, workloads: tuple[str, ...], baseline: Run | N
     stored = version.run
     nothing = set(version.unserved) == set(workloads)
     if stored is None:
-        return Rung(version.version, None, None, (), version.failure, version.unserved, nothing, version.skipped)
+        why = version.skipped, version.unmeasured
+        return Rung(version.version, None, None, (), version.failure, version.unserved, nothing, *why)
     tables, device = stored.by_launch(), stored.run.device
     ceilings = ceilings_of(device, stored.folder.parents[2]) if device else None
     cells = []
@@ -96,7 +99,8 @@ def _rung(version: VersionOutcome, workloads: tuple[str, ...], baseline: Run | N
         dram = combine_tables(stored.run, tables, name).values["dram_throughput"]
         cells.append(Cell(name, row, _speedup(baseline, stored.run, name), dram))
     source = stored.run.source
-    return Rung(version.version, stored, source, tuple(cells), version.failure, version.unserved, nothing)
+    failed, missing = version.failure, version.unmeasured
+    return Rung(version.version, stored, source, tuple(cells), failed, version.unserved, nothing, unmeasured=missing)
 
 
 def _speedup(baseline: Run | None, run: Run, workload: str) -> float | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from ncu_assist.diff import LaunchDiff
@@ -14,7 +13,7 @@ KERNELS = 8  # names in a line of what one side alone has
 LONGEST_NAME = 1000  # no more of a name is looked at
 ARROW = " → "
 INVISIBLE = 0.0005  # a change that prints as 0.0 %
-PAIRED_BY = {"nvtx": "range", "exact": "exact", "base-name": "name", "order": "order"}
+PAIRED_BY = {"nvtx": "range", "exact": "exact", "base-name": "name", "similar": "similar", "order": "order"}
 Row = list[LaunchDiff]
 
 
@@ -82,13 +81,27 @@ def more_of(rows: Sequence[Row]) -> str:
 
 
 def only_in(name: str, launches: Sequence[Launch]) -> str:
-    """Return what one side alone launched, e.g. ``only in a.ncu-rep (3 launches, 12.1 µs): sort ×2, scan``."""
+    """Return what one side alone launched, the longest first, each kernel with its time where there are several.
+
+    E.g. ``only in a.ncu-rep (3 launches, 12.1 µs): sort ×2 10 µs, scan 2.1 µs``.
+    """
+    kernels: dict[str, list[Launch]] = {}
+    for one in launches:
+        kernels.setdefault(one.kernel, []).append(one)
+    ordered = sorted(kernels.items(), key=lambda item: -sum(one.duration_ns or 0.0 for one in item[1]))
+    shown = [_alone(kernel, own, len(kernels) > 1) for kernel, own in ordered[:KERNELS]]
+    text = ", ".join([*shown, "…"] if ordered[KERNELS:] else shown)
+    return f"only in {name} ({count_of(len(launches))}{_known_time(launches, ', ')}): {text}"
+
+
+def _alone(kernel: str, launches: Sequence[Launch], with_time: bool) -> str:
+    times = f" ×{len(launches)}" if len(launches) > 1 else ""
+    return f"{kernel}{times}{_known_time(launches, ' ') if with_time else ''}"
+
+
+def _known_time(launches: Sequence[Launch], before: str) -> str:
     time = _total(one.duration_ns for one in launches)
-    known = "" if time is None else f", {quantity(time, 'ns')}"
-    counts = Counter(one.kernel for one in launches).most_common()
-    shown = [f"{kernel} ×{count}" if count > 1 else kernel for kernel, count in counts[:KERNELS]]
-    kernels = ", ".join([*shown, "…"] if counts[KERNELS:] else shown)
-    return f"only in {name} ({count_of(len(launches))}{known}): {kernels}"
+    return "" if time is None else f"{before}{quantity(time, 'ns')}"
 
 
 def _alike(launches: Sequence[Launch]) -> tuple[object, ...]:

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from ncu_assist.ncu.catalogue.chips import CHIPS
+from ncu_assist.ncu.catalogue.combining import Combining, How
 from ncu_assist.ncu.catalogue.derived import Derived
-from ncu_assist.ncu.catalogue.metric import Combine, Metric
+from ncu_assist.ncu.catalogue.metric import Metric
 from ncu_assist.ncu.catalogue.noise import SHORT_NS, noise_class, recording
 from ncu_assist.ncu.catalogue.stalls import StallReason
 
-COMBINE_WORDS: dict[Combine, str] = {
+COMBINE_WORDS: dict[How, str] = {
     "sum": "added up",
-    "time-mean": "mean, weighted by time",
+    "mean": "mean, weighted by {}",
+    "formula": "the formula of all launches together",
     "max": "the largest",
-    "first": "that of the first",
+    "none": "not combined: shown where all launches have the same",
 }
 LONG_NS = 10 * SHORT_NS  # any duration on the long side
 NOISE_CHIP = "gh100"  # the chip that repeats were recorded on
+
+
+def combine_words(how: Combining) -> str:
+    """Return how launches make one value, for people."""
+    words = COMBINE_WORDS[how.how].format(next(iter(how.weights), ""))
+    return words if how.over_kernels else f"{words}; not over different kernels"
 
 
 def better_words(better: str | None) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+
+from ncu_assist.store import Damage
 
 
 def shown_path(path: Path, folder: Path) -> str:
@@ -14,3 +17,11 @@ def shown_path(path: Path, folder: Path) -> str:
 def number_of(count: int, noun: str) -> str:
     """Return a number with its noun: ``1 run``, ``2 runs``."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def unread(damages: Sequence[Damage]) -> str:
+    """Return how many runs cannot be read, e.g. ``1 damaged run and 2 runs of a newer ncu-assist``."""
+    newer = sum(one.is_newer for one in damages)
+    damaged = number_of(len(damages) - newer, "damaged run") if newer < len(damages) else ""
+    later = f"{number_of(newer, 'run')} of a newer ncu-assist" if newer else ""
+    return " and ".join(part for part in (damaged, later) if part)

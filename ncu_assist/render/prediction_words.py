@@ -9,7 +9,7 @@ from ncu_assist.render.words import factor
 from ncu_assist.store.findings import StoredFinding
 from ncu_assist.store.naming import short_name
 
-HEADING = "faults gone since the version before: speed-up estimated and achieved"
+HEADING = "faults gone since the parent: speed-up estimated and achieved"
 COLUMNS = ("version", "fault gone", "estimated", "achieved")
 TOGETHER = "together: the largest alone, if they waste the same time, to all savings summed"
 BY = {
@@ -68,14 +68,17 @@ def legend(found: list[Prediction]) -> Iterator[str]:
         yield TOGETHER
     if any(one.assumed for step in found for one in (*step.gone, *step.appeared)):
         yield "~: rests on an assumed ceiling"
+    for one in found:
+        for old, new in one.renamed:
+            yield f"{short_name(one.version)}: {fault(old)} is not gone, the same resource now shows it as {fault(new)}"
     if any(one.appeared for one in found):
         yield "new: the largest fault that came with the version (+ more), and what it costs"
 
 
 def _source(step: Prediction) -> str:
     if step.source == "stored":
-        return f"stored with the run of the version before, by ncu-assist {step.tool}"
-    return "computed now, as the run of the version before keeps no findings"
+        return f"stored with the run of the parent, by ncu-assist {step.tool}, {step.date}"
+    return "computed now, as the run of the parent keeps no findings"
 
 
 def _split(said: dict[str, str]) -> str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Literal
 
 from ncu_assist import __version__
 from ncu_assist.diff.comparability import differences
 from ncu_assist.render.history import Cell, Climb, Rung
-from ncu_assist.rules import RULES
+from ncu_assist.rules import ON_ONE_RESOURCE, RULES
 from ncu_assist.store import StoredRun
 from ncu_assist.store.findings import Judged, StoredFinding
+from ncu_assist.store.reading import SOURCE_FOLDER
 
 LITTLE = 0.5  # of the time that a fault cost: a remark that still names more is of the same fault
 Source = Literal["stored", "computed now"]
@@ -32,17 +34,22 @@ class Prediction:
 
     ``source`` says of what the estimates are: stored when ``before`` was archived, by version ``tool``, or computed now
     for a run that keeps none. A fault is gone where its rule answers and finds nothing above ``info``, and no remark
-    that would still save half of the time: such a fault is there, beside a worse one.
+    that would still save half of the time: such a fault is there, beside a worse one. It is ``renamed`` where another
+    rule finds half of that time lost on the same resource. Nothing is gone from a version that is ``another_program``
+    than the one before, which says why: its time is not that of the other without a fault.
     """
 
     version: str
     before: str
     source: Source
     tool: str
+    date: str  # of the run that they were stored with; empty for what was computed now
     duration_ns: float | None  # of ``before``, that savings are of
     gone: tuple[StoredFinding, ...]
     appeared: tuple[StoredFinding, ...]
     achieved: Achieved | None
+    renamed: tuple[tuple[StoredFinding, StoredFinding], ...] = ()
+    another_program: str = ""
 
     @property
     def low(self) -> float | None:
@@ -69,6 +76,7 @@ class _Opinion:
     rules: tuple[str, ...]
     tool: str
     source: Source
+    date: str = ""
 
     @property
     def faults(self) -> dict[tuple[str, str], StoredFinding]:
@@ -76,9 +84,11 @@ class _Opinion:
         return {_key(one): one for one in self.judged.findings if one.severity != "info"}
 
     def is_rid_of(self, key: tuple[str, str], fault: StoredFinding) -> bool:
-        """Tell whether nothing is left of a fault of another version, or little."""
-        left = [one.saved_ns or 0.0 for one in self.judged.findings if _key(one) == key]
-        return key not in self.faults and max(left, default=0.0) <= LITTLE * (fault.saved_ns or 0.0)
+        """Tell whether nothing is left of a fault of another version, or little; at the floor none can be won back."""
+        rest = [one for one in self.judged.findings if _key(one) == key]
+        if key in self.faults or any(one.to_floor for one in rest):
+            return False
+        return max((one.saved_ns or 0.0 for one in rest), default=0.0) <= LITTLE * (fault.saved_ns or 0.0)
 
     def answers(self, rule: str) -> bool:
         return rule in self.rules and rule not in self.judged.unanswered
@@ -119,16 +129,52 @@ def _prediction(
     then = _stored(cell.predicted, cell.workload) if cell.predicted else opinions.get(rung.before or "")
     if before is None or then is None or now is None or _forbidden(shown.cell(before), cell):
         return None
+    lost, came = _only_in(then, now), _only_in(now, then)
+    other = _another_program(before, rung, shown)
+    renamed = () if other else tuple((fault, name) for fault in lost for name in came if _is_renamed(fault, name))
+    old, new = [one for one, _ in renamed], [one for _, one in renamed]
     return Prediction(
         version=rung.version,
         before=before.version,
         source=then.source,
         tool=then.tool,
+        date=then.date,
         duration_ns=then.judged.duration_ns,
-        gone=_only_in(then, now),
-        appeared=_only_in(now, then),
+        gone=() if other else tuple(one for one in lost if one not in old),
+        appeared=tuple(one for one in came if one not in new),
         achieved=_achieved(shown.cell(before), cell),
+        renamed=renamed,
+        another_program=other,
     )
+
+
+def _is_renamed(fault: StoredFinding, name: StoredFinding) -> bool:
+    """Tell whether another rule finds most of what a fault cost, on the same resource."""
+    alike = fault.rule != name.rule and any({fault.rule, name.rule} <= some for some in ON_ONE_RESOURCE)
+    return alike and (name.saved_ns or 0.0) > LITTLE * (fault.saved_ns or 0.0)
+
+
+def _another_program(before: Rung, after: Rung, shown: Climb) -> str:
+    """Return why a version is no change of the one before it, but another program; empty where it may be one.
+
+    A library's kernel, one in another language, or another chain of launches has nothing in common with it but the
+    workload: whatever the rules said of the one, everything changed at once.
+    """
+    if before.is_peer or after.is_peer:
+        return f"{(before if before.is_peer else after).version} is a library's or a framework's own"
+    cells = shown.cell(before), shown.cell(after)
+    languages = [_language(cell) for cell in cells]
+    if all(languages) and languages[0] != languages[1]:
+        return f"it is written in another language ({languages[0]}, then {languages[1]})"
+    counts = [len(cell.combined.launches) if cell.combined else 0 for cell in cells]
+    return f"a call makes {counts[1]} launches, before {counts[0]}" if all(counts) and counts[0] != counts[1] else ""
+
+
+def _language(cell: Cell) -> str:
+    """Return the ending of the file that a version was made of, e.g. ``.cu``; empty where its run keeps no source."""
+    start = f"{SOURCE_FOLDER}{cell.stored.run.version}." if cell.stored else ""
+    names = [name for name in cell.stored.run.files if name.startswith(start)] if cell.stored else []
+    return PurePath(names[0]).suffix if names else ""
 
 
 def _only_in(one: _Opinion, other: _Opinion) -> tuple[StoredFinding, ...]:
@@ -147,7 +193,8 @@ def _opinion(cell: Cell) -> _Opinion | None:
 def _stored(stored: StoredRun, workload: str | None) -> _Opinion | None:
     findings = stored.findings()
     found = findings.of_workload(workload) if findings else None
-    return _Opinion(found, findings.rules, findings.tool, "stored") if found and findings else None
+    date = stored.run.created[:10]
+    return _Opinion(found, findings.rules, findings.tool, "stored", date) if found and findings else None
 
 
 def _forbidden(before: Cell, after: Cell) -> bool:

@@ -37,10 +37,13 @@ def why_lines(why: Why | None, lines: LineChanges | None, names: tuple[str, str]
 def _bound(why: Why, names: tuple[str, str], width: int) -> list[str]:
     """Return what binds the sides, and how many launches there are where that changed."""
     before, after = why.baseline, why.candidate
-    if before is None or after is None:
-        known, lacking = (after, names[0]) if after else (before, names[1])
-        return [f"bound by {_limit(known)}; of {one_line(lacking, 30)} too little was counted"] if known else []
     launches = _launches(*why.launches) if why.launches[0] != why.launches[1] else ""
+    if before is None or after is None:
+        known, lacking, place = (after, names[0], 0) if after else (before, names[1], 1)
+        short = one_line(lacking, 30)
+        if known and why.of_kernels[place]:
+            return [f"bound by {_limit(known, 1)}; {short} is several kernels{launches}"]
+        return [f"bound by {_limit(known)}; of {short} too little was counted"] if known else []
     said = [f"was bound by {_limit(before, words)}, now by {_limit(after, words)}" for words in (2, 1, 0)]
     if not why.bound_changed:
         percents = f"{before.bottleneck.percent:.0f} %, now {after.bottleneck.percent:.0f} %"

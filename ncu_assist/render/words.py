@@ -7,17 +7,29 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePath
 
 from ncu_assist.diff import Diff, Side
-from ncu_assist.frame import Coverage
+from ncu_assist.frame import Combined, Coverage
+from ncu_assist.ncu.catalogue.rows import ROWS
+from ncu_assist.quantity import quantity
 from ncu_assist.record import Run, Source
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.facts import WorkloadRow
+from ncu_assist.render.facts import Shown, WorkloadRow
 from ncu_assist.store.naming import short_name
 from ncu_assist.verdict import REASONS, Verdict
 
-# What settles reports of others' programs: nothing that is in them.
-FOREIGN = "ncu-assist bench KERNEL V1 V2"
-WORDS = ("faster", "same", "slower", "unclear", "not comparable")
+# What settles runs of programs, which nothing here can bench: durations of many launches under ncu.
+OF_PROGRAMS = "ncu --set full -o REPORT PROGRAM, of each: with 20 launches of the kernel or more"
+FEW_LAUNCHES = ("one-sample", "too-few-samples")
+WORDS = (
+    "faster",
+    "faster at a higher clock",
+    "same",
+    "slower at a lower clock",
+    "slower",
+    "unclear",
+    "not comparable",
+)
 LINE = 80  # letters, of a terminal
+NAME = 40  # letters of a kernel in a sentence
 UNCUT = 10_000  # for a page, where a sentence wraps
 
 
@@ -42,7 +54,7 @@ def verdict_sentence(candidate: str, baseline: str, workload: str | None, verdic
 
 def counted(verdicts: Iterable[Verdict]) -> str:
     """Return on how many workloads the verdict is what, e.g. ``faster on 7, same on 1``."""
-    counts = Counter(one.verdict.replace("-", " ") for one in verdicts)
+    counts = Counter(one.words for one in verdicts)
     return ", ".join(f"{word} on {counts[word]}" for word in WORDS if counts[word])
 
 
@@ -60,6 +72,27 @@ def of_launches(coverage: Coverage | None) -> str:
     return f"{coverage.known} of {coverage.launches} launches" if coverage else ""
 
 
+def impossible_lines(combined: Combined, keys: Sequence[str]) -> list[str]:
+    """Return a remark on each value that no hardware can have, so that it is shown and nobody takes it for evidence."""
+    values = [(ROWS[key], combined.impossible[key]) for key in keys if key in combined.impossible]
+    return [
+        f"{row.label}: the report says {quantity(value, row.unit)}, which no hardware can have: counters of different "
+        "passes"
+        for row, value in values
+    ]
+
+
+def of_longest(shown: Shown) -> str:
+    """Return what ratios are of where launches are of different kernels: the longest; empty where they are of all."""
+    if shown.counted is shown:
+        return ""
+    whole, alone = shown.combined, shown.counted.combined
+    time = alone.duration_ns
+    share = f", {100 * time / whole.duration_ns:.0f} % of the time" if time and whole.duration_ns else ""
+    launch = alone.launches[0]
+    return f"launch {launch.index} alone, {one_line(launch.kernel, NAME)}: the longest of {len(whole.launches)}{share}"
+
+
 def names(diff: Diff) -> tuple[str, str]:
     """Return what to call the two sides: short versions, or full references where those are the same."""
     short = _short_names(diff)
@@ -73,10 +106,11 @@ def names(diff: Diff) -> tuple[str, str]:
 
 
 def next_command(diff: Diff) -> str:
-    """Return the command that would settle the verdict; empty when it is settled or nothing here can."""
-    versions = (diff.baseline.version, diff.candidate.version)
-    command = settling(diff.verdict.reason, diff.candidate.kernel, versions, diff.workload)
-    return FOREIGN if command and diff.source == "imported" else command
+    """Return the command that would settle the verdict; empty when it is settled or nothing can."""
+    sides = (diff.baseline, diff.candidate)
+    if any(side.source == "imported" or side.workload is None for side in sides):
+        return OF_PROGRAMS if diff.verdict.reason in FEW_LAUNCHES and not diff.is_one_run else ""
+    return settling(diff.verdict.reason, diff.candidate.kernel, (sides[0].version, sides[1].version), diff.workload)
 
 
 def origin(source: Source, run: Run | Side) -> str:
@@ -90,6 +124,12 @@ def origin(source: Source, run: Run | Side) -> str:
         archived = f"imported {date}" if run.run_id else "not archived"
         return f"{archived}, measured{where or ' elsewhere'}, unverified"
     return f"{'measured' if source == 'live' else 'recorded'}{where}, {date}"
+
+
+def kernels_and_origins(diff: Diff) -> str:
+    """Return of which kernel the two runs are, two where that differs, and what ``origins`` does."""
+    kernels = dict.fromkeys(one_line(side.kernel) for side in (diff.baseline, diff.candidate) if side.run_id)
+    return " · ".join(filter(None, [" and ".join(kernels), origins(diff)]))
 
 
 def origins(diff: Diff) -> str:
@@ -109,6 +149,11 @@ def failed_checks(rows: Iterable[WorkloadRow]) -> list[str]:
 def factor(speedup: float) -> str:
     """Return a ratio of times with the digits that matter: 3.42x, 1.008x."""
     return f"{speedup:.{_digits(speedup)}f}x"
+
+
+def estimated(speedup: float, assumed: bool) -> str:
+    """Return what a finding could win, e.g. ``estimated 1.13x, assumed`` where that rests on a rate that is assumed."""
+    return f"estimated {factor(speedup)}{', assumed' if assumed else ''}"
 
 
 def between(low: float, high: float) -> str:
@@ -147,12 +192,12 @@ def _file(side: Side) -> str:
 
 def _faster(candidate: str, baseline: str, where: str, verdict: Verdict) -> str:
     ratio = factor(verdict.speedup or 1.0)
-    return f"{candidate} is {ratio} faster than {baseline}{where} ({_interval(verdict, False)})"
+    return f"{candidate} is {ratio} {verdict.words} than {baseline}{where} ({_interval(verdict, False)})"
 
 
 def _slower(candidate: str, baseline: str, where: str, verdict: Verdict) -> str:
     ratio = factor(1 / (verdict.speedup or 1.0))
-    return f"{candidate} is {ratio} slower than {baseline}{where} ({_interval(verdict, True)})"
+    return f"{candidate} is {ratio} {verdict.words} than {baseline}{where} ({_interval(verdict, True)})"
 
 
 def _same(candidate: str, baseline: str, where: str, verdict: Verdict) -> str:
@@ -173,7 +218,22 @@ def _not_comparable(candidate: str, baseline: str, where: str, verdict: Verdict)
 
 
 def _interval(verdict: Verdict, turned: bool) -> str:
-    """Return what the verdict stands on: the interval, or how many samples there are; empty where there are none."""
+    """Return what the verdict stands on, with what it is in cycles; empty where there are no samples."""
+    return "; ".join(filter(None, [_sampled(verdict, turned), cycle_words(verdict, turned)]))
+
+
+def cycle_words(verdict: Verdict, turned: bool = False) -> str:
+    """Return the ratio in SM cycles, e.g. ``0.988x in cycles``; empty where the clock of a side is not known.
+
+    ``turned`` gives it as the candidate's over the baseline's, as one says slower.
+    """
+    if verdict.cycles is None:
+        return ""
+    ratio = verdict.cycles.speedup
+    return f"{factor(1 / ratio if turned else ratio)} in cycles"
+
+
+def _sampled(verdict: Verdict, turned: bool) -> str:
     if verdict.low is None or verdict.high is None:
         if verdict.samples is None:
             return f"{verdict.pairs} pair{'s' * (verdict.pairs != 1)}" if verdict.pairs else ""

@@ -61,4 +61,27 @@ RULES: dict[str, Rule] = {
     unexplained.ID: unexplained,  # behind all others that save nothing
 }
 
-__all__ = ["RULES", "Diagnosis", "Facts", "Finding", "Ranked", "Rule", "Severity", "Unanswered", "diagnose", "severity"]
+# Rules that name one loss by the cause that shows most: when one is gone and another of its row has come, the time is
+# still lost on the same resource.
+ON_ONE_RESOURCE = (
+    frozenset((low_occupancy.ID, low_bytes_in_flight.ID)),  # too little in flight
+    frozenset((grid_underfill.ID, tail_effect.ID, workload_imbalance.ID)),  # multiprocessors without work
+    frozenset((uncoalesced_global_load.ID, uncoalesced_global_store.ID, l2_bound.ID)),  # sectors in L2
+    frozenset((shared_bank_conflict.ID, l1_bound.ID)),  # the data pipe of L1
+    frozenset((no_tensor_core.ID, tensor_underfed.ID)),  # tensor cores
+    frozenset((register_spill.ID, local_array.ID)),  # local memory
+)
+
+__all__ = [
+    "ON_ONE_RESOURCE",
+    "RULES",
+    "Diagnosis",
+    "Facts",
+    "Finding",
+    "Ranked",
+    "Rule",
+    "Severity",
+    "Unanswered",
+    "diagnose",
+    "severity",
+]

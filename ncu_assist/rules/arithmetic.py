@@ -42,7 +42,10 @@ def fma_ceiling(facts: Facts) -> tuple[float, bool]:
 def is_best_instruction(facts: Facts) -> bool | None:
     """Return whether the tensor cores are given this chip's best instruction; None where nobody can tell."""
     chip = facts.device.compute_capability if facts.device else ""
-    return bool(facts.get("pipe_tensor_gmma")) if chip == WGMMA else True if chip in MMA_IS_BEST else None
+    if chip != WGMMA:
+        return True if chip in MMA_IS_BEST else None
+    newer = facts.get("pipe_tensor_gmma")
+    return None if newer is None else newer > 0
 
 
 def operations(facts: Facts, *keys: str) -> float:

@@ -44,6 +44,10 @@ NEEDS: tuple[str, ...] = (
     "instructions",
     "fp32_fma_per_cycle",
 )
+USES: tuple[str, ...] = (
+    "tensor_ops_fp16", "tensor_ops_bf16", "pipe_tensor_cycles", "pipe_tensor_gmma", "sm_count", "sm_clock",
+    "warps_selected",
+)  # fmt: skip
 ADVICE = "stop here, or do less work: a better algorithm, a smaller type"
 NEEDED = 0.75  # of all instructions are the work itself
 TENSOR_EVIDENCE = ("pipe_tensor_cycles", "pipe_tensor_gmma")

@@ -39,6 +39,10 @@ from ncu_assist.rules.traffic import wasted_dram_bytes
 
 ID = "at-dram-roofline"
 NEEDS: tuple[str, ...] = ("dram_throughput", "dram_bytes_read", "dram_bytes_write")
+USES: tuple[str, ...] = (
+    "global_sectors_excessive", "global_load_requests", "global_store_requests", "global_store_sectors",
+    "sectors_per_request_load_ideal", "sectors_per_request_store_ideal",
+)  # fmt: skip
 EVIDENCE = ("dram_throughput", "dram_rate", "dram_peak_bandwidth", "dram_bytes", "dram_read_share")
 ADVICE = "stop here, or move fewer bytes: fuse with a neighbour, use smaller types"
 WASTE = 0.05  # of the bytes: as far as the limit is from the ceiling

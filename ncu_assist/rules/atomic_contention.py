@@ -33,6 +33,10 @@ NEEDS: tuple[str, ...] = (
     "global_reduction_requests",
     "global_load_requests",
 )
+USES: tuple[str, ...] = (
+    "achieved_warps", "bank_conflicts_atomic", "l2_clock", "l2_sectors_atomic", "l2_sectors_reduction",
+    "shared_load_instructions", "sm_active_share", "sm_count", "sm_cycles_elapsed", "warps_selected",
+)  # fmt: skip
 ADVICE = "add up first in registers, over a warp and over the block, then do one atomic"
 NORMAL_WAIT_NS = 1500.0
 CYCLES_EACH = 2.5  # of L2, for atomics on one address

@@ -21,6 +21,7 @@ from ncu_assist.rules.shape import LEAST_WORTH, room_beside, working_share
 
 ID = "barrier-stall"
 NEEDS: tuple[str, ...] = ("duration", "warps_barrier", "warps_selected", "dram_throughput")
+USES: tuple[str, ...] = ()
 RELIEVES = ("instruction issue",)
 
 

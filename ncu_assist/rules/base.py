@@ -51,6 +51,7 @@ class Rule(Protocol):
 
     ID: str
     NEEDS: tuple[str, ...]  # keys without which it cannot answer
+    USES: tuple[str, ...]  # further keys without which it may still find something, but its silence says nothing
 
     def find(self, facts: Facts) -> Finding | None:
         """Return what is wrong; None where nothing is. Every key of NEEDS has a value."""

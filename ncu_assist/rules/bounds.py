@@ -59,8 +59,12 @@ def _filled_slots(facts: Facts) -> float:
 def loads(facts: Facts) -> dict[str, float]:
     """Return how busy each unit (names of diff.resources) was, of what a kernel can ask of it; 1 is at its limit.
 
-    The link to the host is one of them: what has to cross it does so no faster, whatever else is changed.
+    The link to the host is one of them: what has to cross it does so no faster, whatever else is changed. Of different
+    kernels it is the share of their time.
     """
+    if len(facts.by_kernel) > 1:
+        parts = [(one.duration_ns / facts.duration_ns, loads(one)) for one in facts.by_kernel]
+        return {name: sum(share * own[name] for share, own in parts) for name in parts[0][1]}
     found = {HOST_LINK: link_load(facts)}
     for one in (*PARTS, *SM_PARTS):
         load = fill(facts) if one.name == "DRAM" else facts.busy(one) / reachable(facts, one.name)

@@ -22,6 +22,7 @@ from ncu_assist.rules.facts import Facts
 
 ID = "constant-divergence"
 NEEDS: tuple[str, ...] = ("constant_requests", "instructions", "shared_wavefronts_all")
+USES: tuple[str, ...] = ("warps_selected",)
 MOST_LOADS = 0.5  # of all instructions
 WAITS = ("mio_throttle", "short_scoreboard", "imc_miss")
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.rules.base import Finding, Rule, Severity, severity
 from ncu_assist.rules.bounds import bounded_ns
 from ncu_assist.rules.facts import Facts
 from ncu_assist.rules.places import Place
 
 DONE, UNEXPLAINED = "at-", "unexplained"  # ids of rules that say that a kernel is done, or that none knows
+# Ids of rules on a call as a whole, by sums and shares of its time; the others are on one kernel.
+OF_A_CALL = ("launch-bound", "redundant-traffic", "at-dram-roofline")
+HOPPER = "9.0"
+ON_SOME_CHIPS = ("pipe_tensor_gmma",)
 TOO_FEW, COLLECT = "not enough counters for a diagnosis", "collect `--set full`"
 
 
@@ -18,7 +23,8 @@ TOO_FEW, COLLECT = "not enough counters for a diagnosis", "collect `--set full`"
 class Ranked:
     """A finding with what it could win: ``estimated_speedup`` is the time now over the time without it.
 
-    ``places`` are its source lines, none before `located` found them.
+    ``places`` are its source lines, none before `located` found them. ``to_floor``: its rule promises more than the
+    floor of the workload allows, so that is what it could win; where a rate of the floor is assumed, this is too.
     """
 
     finding: Finding
@@ -26,6 +32,7 @@ class Ranked:
     estimated_speedup: float
     severity: Severity
     places: tuple[Place, ...] = ()
+    to_floor: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,21 +79,22 @@ class Diagnosis:
 def diagnose(facts: Facts, rules: Mapping[str, Rule]) -> Diagnosis:
     """Return what all rules say: what could win most first; where nothing is worth it, which ceiling is reached.
 
+    Of launches of different kernels each is judged by itself, as no ratio is one of both.
     A remark (`info`) explains no kernel's time, so it does not stand before a ceiling, nor before `unexplained`.
     """
-    found: list[Finding] = []
+    found: list[Ranked] = []
     silent: list[Unanswered] = []
     for rule in rules.values():
-        absent = [key for key in rule.NEEDS if facts.get(key) is None]
-        missing = tuple(key for key in absent if key not in facts.combined.not_applicable)
-        if missing:
+        asked = [(one, *_answer(rule, one)) for one in ((facts,) if rule.ID in OF_A_CALL else facts.by_kernel)]
+        answers = [(one, finding) for one, finding, _ in asked if finding]
+        if missing := tuple(dict.fromkeys(key for _, _, lacking in asked for key in lacking)) if not answers else ():
             silent.append(Unanswered(rule.ID, missing))
-        elif not absent and (finding := rule.find(facts)):
-            found.append(finding)
-    ranked = sorted((_ranked(one, facts) for one in found), key=_order)
-    if ranked and ranked[0].severity == "info" and not _is_done(ranked[0]):
-        ranked.sort(key=lambda one: one.finding.rule != UNEXPLAINED)
-    diagnosis = Diagnosis(tuple(ranked), tuple(silent), len(rules))
+        if answers and (ranked := _ranked(answers, facts)):
+            found.append(ranked)
+    found.sort(key=_order)
+    if found and found[0].severity == "info" and not (_is_done(found[0]) or found[0].to_floor):
+        found.sort(key=lambda one: one.finding.rule != UNEXPLAINED)
+    diagnosis = Diagnosis(tuple(found), tuple(silent), len(rules))
     return replace(diagnosis, findings=_unasked(diagnosis)) if diagnosis.lacks_counters else diagnosis
 
 
@@ -97,17 +105,64 @@ def _unasked(diagnosis: Diagnosis) -> tuple[Ranked, ...]:
     return replace(first, finding=replace(first.finding, message=said, advice=COLLECT)), *others
 
 
-def _order(one: Ranked) -> tuple[bool, bool, bool, float]:
+def _order(one: Ranked) -> tuple[bool, bool, bool, float, float]:
     is_remark = one.severity == "info"
-    return is_remark, is_remark and not _is_done(one), one.finding.rule == UNEXPLAINED, -one.saved_ns
+    explains = _is_done(one) or one.to_floor  # why it takes this long: it is at a ceiling, or at the floor
+    return is_remark, is_remark and not explains, one.finding.rule == UNEXPLAINED, -one.saved_ns, -one.finding.saved_ns
 
 
 def _is_done(one: Ranked) -> bool:
     return one.finding.rule.startswith(DONE)
 
 
-def _ranked(finding: Finding, facts: Facts) -> Ranked:
-    now = facts.duration_ns
-    saved = min(finding.saved_ns, bounded_ns(finding, facts))
-    share = saved / now if now else 0.0
-    return Ranked(finding, saved, now / (now - saved) if saved < now else float("inf"), severity(share))
+def _answer(rule: Rule, facts: Facts) -> tuple[Finding | None, tuple[str, ...]]:
+    """Return what a rule says of launches, and the keys for want of which it says nothing."""
+    lacks_needs = any(_lacks(one, key) for one in facts.by_kernel for key in rule.NEEDS)
+    finding = None if lacks_needs else rule.find(facts)
+    return finding, () if finding else _missing(rule.NEEDS if lacks_needs else rule.USES, facts)
+
+
+def _missing(keys: Sequence[str], facts: Facts) -> tuple[str, ...]:
+    """Return which metrics the report lacks, but for those that say nothing of a kernel.
+
+    What some chips have no counter for is missing on Hopper only, which the catalogue's rows are of: elsewhere a rule
+    that knows of such a counter does without.
+    """
+    is_hopper = facts.device is not None and facts.device.compute_capability == HOPPER
+    absent = ((one, key) for one in facts.by_kernel for key in keys if _lacks(one, key))
+    missing = dict.fromkeys(key for one, key in absent if key not in one.combined.not_applicable)
+    return tuple(key for key in missing if is_hopper or key not in ON_SOME_CHIPS)
+
+
+def _lacks(facts: Facts, key: str) -> bool:
+    """Tell whether the launches of a kernel lack a metric; what does not combine a rule asks of each shape."""
+    if facts.get(key) is not None:
+        return False
+    return ROWS[key].combine.how != "none" or any(one.get(key) is None for one in facts.by_shape)
+
+
+def _ranked(answers: Sequence[tuple[Facts, Finding]], facts: Facts) -> Ranked | None:
+    """Return what a rule says of each kernel as one: message and evidence of the one that it costs most, all the time.
+
+    What saves nothing says how a kernel stands: it is said of the one that takes longest, or of none.
+    """
+    won = [min(finding.saved_ns, bounded_ns(finding, one)) for one, finding in answers]
+    worst, (own, finding) = max(enumerate(answers), key=lambda pair: won[pair[0]])
+    is_of_all = len(own.combined.launches) == len(facts.combined.launches)
+    if not is_of_all:
+        if not finding.saved_ns and own is not facts.by_kernel[0]:
+            return None
+        launches = finding.launches or tuple(one.index for one in own.combined.launches)
+        others = sum(len(one.combined.launches) for place, (one, _) in enumerate(answers) if place != worst)
+        every = sum(other.saved_ns for _, other in answers)
+        finding = replace(
+            finding, saved_ns=every, launches=launches, elsewhere=finding.elsewhere + others,
+            assumed=any(other.assumed for _, other in answers),
+        )  # fmt: skip
+    now, saved, most = facts.duration_ns, sum(won), facts.times_floor
+    speedup = now / (now - saved) if saved < now else float("inf")
+    to_floor = most is not None and speedup > most
+    if to_floor and most is not None and facts.floor is not None:
+        saved, speedup = now * (1.0 - 1.0 / most), most
+        finding = replace(finding, assumed=finding.assumed or facts.floor.assumed)
+    return Ranked(finding, saved, speedup, severity(saved / now if now else 0.0), to_floor=to_floor)

@@ -51,14 +51,18 @@ def asked_bytes(facts: Facts) -> tuple[float, float]:
 
 
 def counted_share(facts: Facts) -> float:
-    """Return the share of DRAM's peak that it moved while the kernel ran, 0 to 1."""
+    """Return the share of DRAM's peak that it moved while the kernel ran, 0 to 1; of several of their time."""
+    if len(facts.by_kernel) > 1:
+        return sum(one.duration_ns * counted_share(one) for one in facts.by_kernel) / facts.duration_ns
     return facts.value("dram_throughput") / 100.0
 
 
 def asked_share(facts: Facts) -> float:
-    """Return the share of DRAM's peak that those bytes come to, 0 to 1."""
+    """Return the share of DRAM's peak that those bytes come to, 0 to 1; the share counted where not both were."""
     busy, counted = counted_share(facts), _counted(facts)
-    return busy * sum(asked_bytes(facts)) / counted if counted else busy
+    if not counted or not _are_counted(facts):
+        return busy
+    return busy * sum(asked_bytes(facts)) / counted
 
 
 def fill(facts: Facts) -> float:
@@ -75,6 +79,11 @@ def _counted(facts: Facts) -> float:
     return facts.value("dram_bytes_read") + facts.value("dram_bytes_write")
 
 
+def _are_counted(facts: Facts) -> bool:
+    """Return whether both kinds of bytes were counted: of one alone neither mix nor size can be told."""
+    return facts.get("dram_bytes_read") is not None and facts.get("dram_bytes_write") is not None
+
+
 def _bytes_each(facts: Facts) -> float:
     """Return the bytes that one launch asked for, the mean of a chain: each launch fills DRAM anew."""
     return sum(asked_bytes(facts)) / max(1, len(facts.combined.launches))
@@ -86,6 +95,8 @@ def _still_in_l2(facts: Facts) -> float:
     What the work needs only says so where DRAM saw less than half of the stores: then some may have gone to the same
     address again. Else they went to addresses of their own, and a kernel that reads too much wrote them all the same.
     """
+    if len(facts.by_kernel) > 1:
+        return sum(map(_still_in_l2, facts.by_kernel))
     written = facts.value("dram_bytes_write")
     stored = SECTOR_BYTES * facts.value("global_store_requests") * facts.value("sectors_per_request_store_ideal")
     most = len(facts.combined.launches) * ((facts.device.l2_bytes if facts.device else None) or 0)
@@ -97,7 +108,7 @@ def _still_in_l2(facts: Facts) -> float:
 
 def _measured(facts: Facts) -> Reach | None:
     peak = facts.get("dram_peak_bandwidth")
-    if facts.ceilings is None or not peak:
+    if facts.ceilings is None or not peak or not _are_counted(facts):
         return None
     read, written = (asked / max(1, len(facts.combined.launches)) for asked in asked_bytes(facts))
     ceiling = dram_ceiling(facts.ceilings, read, written)
@@ -110,7 +121,10 @@ def _measured(facts: Facts) -> Reach | None:
 def _assumed(facts: Facts) -> Reach:
     moved = _bytes_each(facts)
     share = OF_PEAK_SMALL if moved < MEDIUM_BYTES else OF_PEAK
-    return Reach(share, True, "no ceiling was measured on such a GPU", _strays(moved))
+    why = (
+        "no ceiling was measured on such a GPU" if _are_counted(facts) else "the bytes that DRAM moved were not counted"
+    )
+    return Reach(share, True, why, _strays(moved))
 
 
 def _strays(moved: float) -> float:

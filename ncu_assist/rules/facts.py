@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
-from ncu_assist.ceilings import Ceilings, ChipFacts, bytes_in_flight, chip_facts
+from ncu_assist.ceilings import Ceilings, ChipFacts, Floor, bytes_in_flight, chip_facts
 from ncu_assist.diff.resources import PARTS, SM_PARTS, Resource
 from ncu_assist.frame import Combined
 from ncu_assist.ncu.catalogue.noise import SHORT_NS
@@ -15,7 +16,8 @@ from ncu_assist.record import Device
 class Facts:
     """The counters of launches that are judged together, and of their workload bytes, operations and dtype, if known.
 
-    ``dtype`` is that of inputs and outputs, as kernel.toml names it.
+    ``dtype`` is that of inputs and outputs, as kernel.toml names it. ``floor`` is the least time of the workload, and
+    ``median_ns`` what a bench took for it; None where that is not known, and of launches that are a part of it.
     """
 
     combined: Combined
@@ -24,6 +26,8 @@ class Facts:
     algorithmic_bytes: int | None = None
     flops: int | None = None
     dtype: str | None = None
+    floor: Floor | None = None
+    median_ns: float | None = None
 
     def get(self, key: str) -> float | None:
         """Return a metric by its key; None where it is absent, or says nothing of this kernel."""
@@ -43,9 +47,42 @@ class Facts:
         chosen = [one for one in self.combined.launches if one.index in launches]
         return replace(self, combined=self.combined.only(chosen)) if chosen else self
 
+    @cached_property
+    def by_kernel(self) -> tuple[Facts, ...]:
+        """Return the facts of each kernel, the longest first; itself where there is one.
+
+        Bytes, operations and floor of the workload are those of the call, and of none of several kernels.
+        """
+        parts = self.combined.by_kernel
+        if len(parts) < 2:
+            return (self,)
+        return tuple(replace(self, combined=one, algorithmic_bytes=None, flops=None, floor=None) for one in parts)
+
+    @cached_property
+    def by_shape(self) -> tuple[Facts, ...]:
+        """Return the facts of the launches of one kernel, grid and block, in the order in which they ran."""
+        groups: dict[tuple[object, ...], list[int]] = {}
+        for place, one in enumerate(self.combined.launches):
+            groups.setdefault((one.signature, one.grid, one.block), []).append(place)
+        if len(groups) < 2:
+            return (self,)
+        return tuple(replace(self, combined=self.combined.of_places(own)) for own in groups.values())
+
     @property
     def duration_ns(self) -> float:
         return self.combined.duration_ns or 0.0
+
+    @property
+    def times_floor(self) -> float | None:
+        """How often the floor fits in the time: no change of this workload makes it faster by more; at least 1.
+
+        By the time of a bench, as the floor is. Under ncu a short launch lacks what it costs to start one, which the
+        floor of a few bytes consists of: nothing is said of it then.
+        """
+        if self.floor is None:
+            return None
+        time = self.median_ns or (None if self.is_short else self.duration_ns)
+        return max(1.0, time / self.floor.ns) if time else None
 
     @property
     def is_short(self) -> bool:

@@ -37,6 +37,7 @@ NEEDS: tuple[str, ...] = (
     "theoretical_warps",
     "dram_throughput",
 )
+USES: tuple[str, ...] = ("global_store_requests", "sectors_per_request_store_ideal", "warps_selected")
 
 
 def find(facts: Facts) -> Finding | None:

@@ -38,6 +38,7 @@ from ncu_assist.rules.traffic import COALESCED, must_cross
 
 ID = "host-link-bound"
 NEEDS: tuple[str, ...] = ("host_sectors_read", "host_sectors_write")
+USES: tuple[str, ...] = ("global_load_requests", "sectors_per_request_load_ideal")
 EVIDENCE = ("host_bytes", "host_sectors_read", "host_sectors_write", "pcie_read_bandwidth", "pcie_write_bandwidth")
 WAITS, STORES = ("long_scoreboard", "lg_throttle"), WRITES
 ADVICE = "copy the data to the GPU first, beside other work, and keep there what is used again"

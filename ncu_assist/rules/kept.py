@@ -60,7 +60,8 @@ def _of_workload(run: Run, combined: Combined, ceilings: Ceilings | None) -> Ite
 def _stored(ranked: Ranked) -> StoredFinding:
     finding = ranked.finding
     saved, speedup = _finite(ranked.saved_ns), _finite(ranked.estimated_speedup)
-    return StoredFinding(finding.rule, ranked.severity, saved, speedup, finding.detail, finding.assumed)
+    detail, assumed = finding.detail, finding.assumed
+    return StoredFinding(finding.rule, ranked.severity, saved, speedup, detail, assumed, ranked.to_floor)
 
 
 def _finite(value: float) -> float | None:

@@ -29,6 +29,7 @@ NEEDS: tuple[str, ...] = (
     "l1_data_pipe", "l1_hit_rate_load", "global_load_requests", "global_load_sectors",
     "sectors_per_request_load_ideal", "shared_wavefronts", "sm_cycles_elapsed", "sm_count",
 )  # fmt: skip
+USES: tuple[str, ...] = ()
 EVIDENCE = ("l1_busy", "pipe_lsu", "l1_hit_rate_load", "global_load_requests", "sectors_per_request_load")
 UNITS = (L1_DATA, "L1 input", "L1 writeback", "LSU pipe")
 ADVICE = "keep in registers what is used again: several results a thread, so that one load serves all of them"

@@ -27,6 +27,7 @@ ID = "l2-bound"
 NEEDS: tuple[str, ...] = (
     "l2_busy", "l2_hit_rate", "l2_sectors_sm", "l1_hit_rate_load", "global_load_sectors", "dram_throughput",
 )  # fmt: skip
+USES: tuple[str, ...] = ("dram_bytes_read", "dram_bytes_write", "global_sectors_excessive")
 EVIDENCE = ("l2_busy", "l2_hit_rate", "l2_rate", "dram_throughput", "l1_hit_rate_load")
 BUSY = 0.60
 MOST = 0.5

@@ -22,6 +22,7 @@ from ncu_assist.rules.facts import Facts
 
 ID = "launch-bound"
 NEEDS: tuple[str, ...] = ("duration",)
+USES: tuple[str, ...] = ()
 # Between the 2 and 3 us that kernels of one load and one store a thread take on an H200 (the fault gallery, and
 # docs/sources.md, Rates): the smallest launch that does anything.
 LAUNCH_NS = 2_500.0

@@ -23,6 +23,7 @@ from ncu_assist.rules.facts import Facts
 
 ID = "local-array"
 NEEDS: tuple[str, ...] = local_traffic.NEEDS
+USES: tuple[str, ...] = local_traffic.USES
 
 
 def find(facts: Facts) -> Finding | None:

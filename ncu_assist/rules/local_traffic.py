@@ -16,6 +16,7 @@ NEEDS: tuple[str, ...] = (
     "global_store_sectors",
     "no_eligible",
 )
+USES: tuple[str, ...] = ("warps_selected",)
 WAITS = ("long_scoreboard", "lg_throttle")  # for local and global memory alike: they go through one queue
 READY = "not_selected"  # could issue, another warp did
 NOTICEABLE = 0.01  # of the time: a repeated launch of 124 µs varies by 0.8 % (docs/sources.md)

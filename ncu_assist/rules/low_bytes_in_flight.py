@@ -42,6 +42,9 @@ NEEDS: tuple[str, ...] = (
     "bytes_in_flight", "dram_throughput", "dram_bytes_read", "dram_bytes_write", "achieved_occupancy", "max_warps",
     "sectors_per_request_load", "sectors_per_request_load_ideal", "sm_active_share", "global_load_requests",
 )  # fmt: skip
+USES: tuple[str, ...] = (
+    "achieved_warps", "l2_sectors_read", "threads", "sm_count", "global_load_sectors", "warps_selected",
+)  # fmt: skip
 EVIDENCE = ("bytes_in_flight", "dram_throughput", "sectors_per_request_load", "achieved_occupancy")
 OF_MOST = ("l2_sectors_read", "threads", "achieved_warps")
 WAIT = "long_scoreboard"

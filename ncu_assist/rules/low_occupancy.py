@@ -53,6 +53,7 @@ NEEDS: tuple[str, ...] = (
     "dram_throughput", "issue_slots_busy",
     "block_limit_registers", "block_limit_shared_memory", "block_limit_blocks", "block_limit_warps",
 )  # fmt: skip
+USES: tuple[str, ...] = ("warps_selected",)
 TRY = {
     "registers": "give it __launch_bounds__ with more blocks or keep fewer values a thread",
     "shared": "use less shared memory a block",

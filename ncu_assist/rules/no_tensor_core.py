@@ -45,6 +45,7 @@ NEEDS: tuple[str, ...] = (
     "global_load_instructions",
     "dram_bytes",
 )
+USES: tuple[str, ...] = ()
 OF_ALL = 1 / 8
 CONVERTED = 1 / 500
 FMA_A_LOAD = 32

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ncu_assist.ceilings import Ceilings
+from ncu_assist.ceilings import Ceilings, floor_of
 from ncu_assist.frame import Combined
-from ncu_assist.record import Launch, Run
+from ncu_assist.record import Run
 from ncu_assist.rules import RULES
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.diagnosis import Diagnosis, diagnose
 from ncu_assist.rules.facts import Facts
-from ncu_assist.rules.warnings import Warned, metric_missing, warnings
+from ncu_assist.rules.warnings import Warned, impossible_values, metric_missing, warnings
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,22 @@ def told_of(run: Run, combined: Combined, ceilings: Ceilings | None = None, whol
     if not combined.launches or not any(combined.tables):
         return None
     workload = run.workload(combined.workload) if combined.workload and whole else None
-    told = (workload.algorithmic_bytes, workload.flops, workload.dtype) if workload else ()
-    facts = Facts(combined, run.device, ceilings, *told)
+    facts = Facts(combined, run.device, ceilings)
+    if workload:
+        timing = run.timing(workload.name)
+        facts = replace(
+            facts,
+            algorithmic_bytes=workload.algorithmic_bytes,
+            flops=workload.flops,
+            dtype=workload.dtype,
+            floor=floor_of(workload, ceilings),
+            median_ns=timing.median_ns if timing else None,
+        )
     diagnosis = diagnose(facts, RULES)
     caches = run.profile.cache_control if run.profile else None
-    return Told(facts, diagnosis, (*warnings(facts, caches), *metric_missing(diagnosis)))
+    needed = dict.fromkeys(key for rule in RULES.values() for key in rule.NEEDS)
+    warned = (*warnings(facts, caches), *impossible_values(facts, tuple(needed)), *metric_missing(diagnosis))
+    return Told(facts, diagnosis, warned)
 
 
 def told_of_shown(run: Run, combined: Combined, ceilings: Ceilings | None = None) -> Told | None:
@@ -71,18 +82,10 @@ def told_of_shown(run: Run, combined: Combined, ceilings: Ceilings | None = None
     Launches of several kernels that no workload holds together have nothing to do with each other: their sums say
     nothing, and the kernel that most of the time goes to is judged. A kernel is a function with its template arguments.
     """
-    kernels: dict[str, list[Launch]] = {}
-    for one in combined.launches:
-        kernels.setdefault(one.signature or one.kernel, []).append(one)
-    if combined.workload is not None or len(kernels) < 2:
+    if combined.workload is not None or not combined.is_of_kernels:
         return told_of(run, combined, ceilings)
-    own = max(kernels.values(), key=_time_ns)
-    told, whole = told_of(run, combined.only(own), ceilings), _time_ns(combined.launches)
-    known = all(one.duration_ns is not None for one in combined.launches)
-    share = _time_ns(own) / whole if whole and known else None
-    part = KernelPart(own[0].kernel, len(own), len(combined.launches), share)
+    own = combined.by_kernel[0]
+    told, whole = told_of(run, own, ceilings), combined.duration_ns
+    share = own.duration_ns / whole if whole and own.duration_ns else None
+    part = KernelPart(own.launches[0].kernel, len(own.launches), len(combined.launches), share)
     return replace(told, part=part) if told else None
-
-
-def _time_ns(launches: list[Launch] | tuple[Launch, ...]) -> float:
-    return sum(one.duration_ns or 0.0 for one in launches)

@@ -48,6 +48,9 @@ NEEDS: tuple[str, ...] = (
     "pipe_lsu",
     "sm_cycles_elapsed",
 )
+USES: tuple[str, ...] = (
+    "fp32_add_per_cycle", "fp32_mul_per_cycle", "fp32_fma_per_cycle", "pipe_fp64_cycles", "sm_count",
+)  # fmt: skip
 UNFUSED_LEAST = 0.1  # of what the FMA pipe does: a tenth is within what the pipe itself varies by (85 to 95 %)
 SHUFFLES_LEAST = 0.5  # of what the LSU does: else it is bound by memory instructions
 SLOW_BINDS = 0.6

@@ -30,6 +30,7 @@ from ncu_assist.rules.traffic import Wasted, left_without, wasted_dram_bytes
 
 ID = "redundant-traffic"
 NEEDS: tuple[str, ...] = ("dram_bytes_read", "dram_bytes_write", "dram_throughput")
+USES: tuple[str, ...] = ("global_sectors_excessive",)
 EVIDENCE = ("dram_bytes", "dram_bytes_read", "dram_bytes_write", "dram_throughput")
 WAITS = ("long_scoreboard",)
 MARGIN = 0.05  # of the bytes needed; what at-dram-roofline leaves to its ceiling as well

@@ -24,6 +24,7 @@ from ncu_assist.rules.facts import Facts
 
 ID = "register-spill"
 NEEDS: tuple[str, ...] = local_traffic.NEEDS
+USES: tuple[str, ...] = local_traffic.USES
 MOST_OF_A_THREAD = 255  # the allocator counts by eight, and one is for the hardware
 MORE, ALL_OF_THEM = (
     "give the kernel more registers",

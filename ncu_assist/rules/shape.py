@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ncu_assist.diff.resources import HOST_LINK, PARTS, SHARED, SM_PARTS
-from ncu_assist.record import Launch
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.facts import Facts
 from ncu_assist.rules.host_link import link_load
@@ -36,12 +35,9 @@ def of_each_shape(find: Callable[[Facts], Finding | None], facts: Facts) -> Find
     The finding names the launches of that shape, which its message and evidence are of.
     Grids and limits of different kernels must not be mixed: the blocks of one and the idle time of another say nothing.
     """
-    groups: dict[tuple[object, ...], list[Launch]] = {}
-    for one in facts.combined.launches:
-        groups.setdefault((one.signature, one.grid, one.block), []).append(one)
-    if len(groups) < 2:
+    if len(facts.by_shape) < 2:
         return find(facts)
-    parts = ((own, find(replace(facts, combined=facts.combined.only(own)))) for own in groups.values())
+    parts = ((part.combined.launches, find(part)) for part in facts.by_shape)
     found = [(own, one) for own, one in parts if one]
     if not found:
         return None

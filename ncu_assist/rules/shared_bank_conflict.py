@@ -27,6 +27,7 @@ ID = "shared-bank-conflict"
 NEEDS: tuple[str, ...] = (
     "shared_wavefronts", "shared_wavefronts_excessive", "l1_data_pipe", "sm_cycles_elapsed", "sm_count",
 )  # fmt: skip
+USES: tuple[str, ...] = ()
 EVIDENCE = ("bank_conflict_ways", "shared_wavefronts_excessive", "shared_wavefronts", "l1_data_pipe")
 IGNORED = 0.02  # of all wavefronts (docs/sources.md: up to 2 % of raw conflicts are arbitration)
 

@@ -23,6 +23,7 @@ from ncu_assist.rules.shape import LEAST_WORTH, UNEVEN_NEEDS, chip_room, of_each
 
 ID = "tail-effect"
 NEEDS: tuple[str, ...] = UNEVEN_NEEDS
+USES: tuple[str, ...] = ()
 
 
 def find(facts: Facts) -> Finding | None:

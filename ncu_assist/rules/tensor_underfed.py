@@ -40,6 +40,7 @@ from ncu_assist.rules.facts import Facts
 
 ID = "tensor-underfed"
 NEEDS: tuple[str, ...] = ("tensor_ops_fp16", "pipe_tensor_cycles", "sm_active_share")
+USES: tuple[str, ...] = ()
 MOST_OF_ALL = 0.5  # of all operations
 KINDS = {
     "pipe_tensor_gmma": ", with gmma instructions (wgmma)",

@@ -77,6 +77,8 @@ def wasted_dram_bytes(facts: Facts) -> float:
 
     With the neighbours of sectors that are read to be filled in; how many of them a better order spares is not known.
     """
+    if len(facts.by_kernel) > 1:
+        return sum(map(wasted_dram_bytes, facts.by_kernel))
     loads, stores = wasted_by_loads(facts), wasted_by_stores(facts)
     read = facts.value("dram_bytes_read") / SECTOR_BYTES
     neighbours = _within(read - _missed(facts) - stores.l2, (DRAM_SECTORS - 1) * stores.l2)

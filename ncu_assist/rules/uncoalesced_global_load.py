@@ -41,6 +41,7 @@ NEEDS: tuple[str, ...] = (
     "sectors_per_request_load_ideal", "global_load_requests", "global_load_sectors", "l1_hit_rate_load",
     "l2_sectors_sm", "dram_throughput", "dram_bytes_read", "dram_bytes_write",
 )  # fmt: skip
+USES: tuple[str, ...] = ("l1_data_pipe", "sm_count", "sm_cycles_elapsed")
 
 
 def find(facts: Facts) -> Finding | None:

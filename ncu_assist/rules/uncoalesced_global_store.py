@@ -36,6 +36,7 @@ NEEDS: tuple[str, ...] = (
     "sectors_per_request_store_ideal", "global_store_requests", "global_store_sectors", "l2_sectors_sm",
     "dram_throughput", "dram_bytes_read", "dram_bytes_write",
 )  # fmt: skip
+USES: tuple[str, ...] = ("l1_data_pipe", "sm_count", "sm_cycles_elapsed")
 
 
 def find(facts: Facts) -> Finding | None:

@@ -20,6 +20,7 @@ from ncu_assist.rules.host_link import link_load
 
 ID = "unexplained"
 NEEDS: tuple[str, ...] = ()
+USES: tuple[str, ...] = ()
 
 
 def find(facts: Facts) -> Finding | None:

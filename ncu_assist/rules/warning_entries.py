@@ -36,6 +36,11 @@ _TEXTS = {
         "upper bound where an intermediate result is smaller than three times L2.\n\nWhat to try: measure the chain "
         "as one range (`--replay-mode range` or `app-range` of ncu), or without flushing (`--cache-control none`)."
     ),
+    "impossible-value": (
+        "A ratio is more than all, or less than nothing: a hit rate of 140 %. It is NVIDIA's own, from counters that "
+        "were taken in different passes of a kernel that does not do the same in each. It is shown with a remark, and "
+        "no rule uses it.\n\nWhat to try: measure a larger workload, and make the kernel do the same each time it runs."
+    ),
     "launch-count-differs": (
         "The same work was profiled several times with different numbers of launches, so that their sums are not of "
         "the same work.\n\nWhat to try: fix what depends on chance or on warming up, such as autotuning, before the "

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ncu_assist.ceilings.chips import SECTOR_BYTES
 from ncu_assist.frame import Combined
 from ncu_assist.ncu.catalogue.noise import SHORT_NS
 from ncu_assist.ncu.catalogue.rows import ROWS
+from ncu_assist.quantity import quantity
 from ncu_assist.rules.diagnosis import Diagnosis
 from ncu_assist.rules.facts import Facts
 
@@ -56,6 +58,19 @@ def metric_missing(diagnosis: Diagnosis) -> tuple[Warned, ...]:
     where = f" of the sections {', '.join(sections)}" if len(keys) > FEW and sections else ""
     rules = ", ".join(one.rule for one in silent) if len(silent) <= FEW else f"{len(silent)} of {diagnosis.asked} rules"
     return (Warned("metric-missing", f"the report lacks {named}{where}: collect `--set full` to ask {rules}"),)
+
+
+def impossible_values(facts: Facts, needed: Sequence[str]) -> tuple[Warned, ...]:
+    """Return what of the metrics that rules need no hardware can have: they are not asked on it."""
+    found = {
+        key: one.combined.impossible[key] for one in facts.by_kernel for key in needed if key in one.combined.impossible
+    }
+    if not found:
+        return ()
+    told = ", ".join(f"{ROWS[key].label} {quantity(value, ROWS[key].unit)}" for key, value in list(found.items())[:FEW])
+    more = f" and {len(found) - FEW} more" if len(found) > FEW else ""
+    said = f"the report says {told}{more}, which no hardware can have: counters of different passes; no rule uses it"
+    return (Warned("impossible-value", said),)
 
 
 def _short(facts: Facts) -> Warned | None:

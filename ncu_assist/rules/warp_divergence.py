@@ -22,6 +22,7 @@ from ncu_assist.rules.shape import LANES, LEAST_WORTH, room_beside
 
 ID = "warp-divergence"
 NEEDS: tuple[str, ...] = ("duration", "threads_per_instruction", "issue_slots_busy")
+USES: tuple[str, ...] = ("warps_selected",)
 # States of a warp that end with fewer instructions: it issues, competes for a slot or a pipe, waits for its own result.
 OF_INSTRUCTIONS = ("not_selected", "math_pipe_throttle", "dispatch_stall", "wait", "branch_resolving", "no_instruction")
 RELIEVES = tuple(dict.fromkeys(one.name for one in SM_PARTS))

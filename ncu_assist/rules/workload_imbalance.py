@@ -24,6 +24,7 @@ from ncu_assist.rules.shape import LEAST_WORTH, UNEVEN_NEEDS, chip_room, of_each
 
 ID = "workload-imbalance"
 NEEDS: tuple[str, ...] = UNEVEN_NEEDS
+USES: tuple[str, ...] = ()
 # Of the time that the mean multiprocessor rests in kernels with equal blocks: at most 0.056 in those at their limit,
 # 0.092 in `occupancy_registers_fix` of 21 us (the fault gallery, tuned and blind part, on an H200 and an H100).
 EVEN_RESTS = 0.10

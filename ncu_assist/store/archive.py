@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ncu_assist.errors import DamagedData
+from ncu_assist.errors import DamagedData, NewerData
 from ncu_assist.record import Run
-from ncu_assist.store.naming import DRAFTS, TEMPORARY_PREFIX, is_folder_name, version_order
-from ncu_assist.store.reading import Damage, StoredRun, open_run
+from ncu_assist.store.folders import Damage, leftovers, run_folders
+from ncu_assist.store.naming import DRAFTS, is_folder_name, version_order
+from ncu_assist.store.reading import StoredRun, open_run
 from ncu_assist.store.verifying import problems_of
 from ncu_assist.store.writing import write_run
 
@@ -30,11 +31,11 @@ class Store:
 
     def kernels(self) -> tuple[str, ...]:
         """Return the kernels with at least one run folder, sorted."""
-        return tuple(sorted({folder.parts[-3] for folder in self._folders("*", "*")}))
+        return tuple(sorted({folder.parts[-3] for folder in self._folders(None, None)}))
 
     def versions(self, kernel: str) -> tuple[str, ...]:
         """Return the versions of a kernel with at least one run folder, v10 after v9."""
-        return tuple(sorted({f.parts[-2] for f in self._folders(kernel, "*")}, key=version_order))
+        return tuple(sorted({f.parts[-2] for f in self._folders(kernel, None)}, key=version_order))
 
     def runs(self, kernel: str | None = None, version: str | None = None) -> list[StoredRun]:
         """Return the runs that can be read, newest first; ``version`` is a full name. Damaged ones are left out."""
@@ -43,45 +44,47 @@ class Store:
 
     def everything(self) -> tuple[list[StoredRun], list[Damage]]:
         """Return what ``runs`` and ``damaged`` do, each folder opened once: many records take time."""
-        opened = [_open(folder) for folder in self._folders(None, None)]
+        opened = [one if isinstance(one, Damage) else _open(one) for one in run_folders(self.reports)]
         found = [one for one in opened if isinstance(one, StoredRun)]
         return sorted(found, key=_age, reverse=True), [one for one in opened if isinstance(one, Damage)]
 
     def damaged(self) -> list[Damage]:
-        """Return the runs that ``runs`` leaves out, and why. Cheap: sizes are compared, not hashes."""
-        return [r for r in (_open(f) for f in self._folders(None, None)) if isinstance(r, Damage)]
+        """Return the runs that ``runs`` leaves out, and why. Cheap: sizes are compared, not hashes.
+
+        A folder of a kernel or a version that cannot be read is one of them: nobody knows what it holds.
+        """
+        opened = (one if isinstance(one, Damage) else _open(one) for one in run_folders(self.reports))
+        return [one for one in opened if isinstance(one, Damage)]
+
+    def unreadable(self) -> list[Damage]:
+        """Return the folders that cannot be looked into, so that nobody knows which runs they hold. Opens no run."""
+        return [one for one in run_folders(self.reports) if isinstance(one, Damage)]
 
     def verify(self, deep: bool = True) -> list[Damage]:
         """Return everything that is not as it was written, interrupted writes and foreign files included.
 
         ``deep`` reads every file: hashes, columns, and the number of launches against the record and ncu's log.
         """
-        found = [Damage(_path(folder), "is the rest of an interrupted write") for folder in self._leftovers()]
-        for folder in self._folders(None, None):
-            found += [Damage(_path(folder), problem) for problem in problems_of(folder, deep)]
+        found = [Damage(_path(folder), "is the rest of an interrupted write") for folder in leftovers(self.reports)]
+        for one in run_folders(self.reports):
+            if isinstance(one, Damage):
+                found.append(one)
+            else:
+                found += [Damage(_path(one), said, is_newer) for said, is_newer in problems_of(one, deep)]
         return found
 
     def _folders(self, kernel: str | None, version: str | None) -> Iterator[Path]:
         """Yield run folders and no drafts; a name that could not have been saved, such as ``..``, matches nothing."""
-        for level in (kernel, version):
-            if level not in (None, "*") and not is_folder_name(str(level)):
-                return
-        for folder in sorted(self.reports.glob(f"{kernel or '*'}/{version or '*'}/*")):
-            real = not any(p.is_symlink() for p in (folder, folder.parent, folder.parent.parent))
-            if folder.parts[-2] == DRAFTS or not real:
-                continue
-            if folder.is_dir() and all(is_folder_name(part) for part in folder.parts[-3:]):
-                yield folder
-
-    def _leftovers(self) -> list[Path]:
-        return sorted(self.reports.glob(f"*/*/{TEMPORARY_PREFIX}*"))
+        if version == DRAFTS or any(name is not None and not is_folder_name(name) for name in (kernel, version)):
+            return
+        yield from (one for one in run_folders(self.reports, kernel, version) if isinstance(one, Path))
 
 
 def _open(folder: Path) -> StoredRun | Damage:
     try:
         return open_run(folder)
     except DamagedData as error:
-        return Damage(_path(folder), error.message)
+        return Damage(_path(folder), error.message, isinstance(error, NewerData))
 
 
 def _path(folder: Path) -> str:

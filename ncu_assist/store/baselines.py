@@ -9,8 +9,10 @@ from pathlib import Path
 
 import msgspec
 
+from ncu_assist import schema
 from ncu_assist.errors import DamagedData, EnvironmentProblem
 from ncu_assist.store.archive import Store
+from ncu_assist.store.folders import Damage, kernel_folders
 from ncu_assist.store.naming import is_folder_name
 from ncu_assist.store.reading import StoredRun
 
@@ -29,6 +31,9 @@ class Baseline:
     run_id: str | None
     schema: str = SCHEMA
     since: str | None = None
+
+
+READERS: schema.Readers[Baseline] = {1: msgspec.json.Decoder(Baseline).decode}
 
 
 def set_baseline(store: Store, stored: StoredRun) -> None:
@@ -50,16 +55,29 @@ def set_baseline(store: Store, stored: StoredRun) -> None:
 def get_baseline(store: Store, kernel: str) -> Baseline | None:
     """Return the baseline that was set; None when none was. Raises DamagedData for a file that is not one."""
     path = _path(store, kernel)
-    if not path.is_file():
-        return None
     hint = f"ncu-assist baseline clear {kernel}"
     try:
-        baseline = msgspec.json.decode(path.read_bytes(), type=Baseline)
-    except (msgspec.DecodeError, UnicodeDecodeError, OSError) as error:
+        data = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
         raise DamagedData(f"{kernel}/{FILE} cannot be read: {error}", hint) from error
-    if baseline.schema != SCHEMA or not is_folder_name(baseline.version):
+    baseline = schema.read(data, SCHEMA, READERS, f"{kernel}/{FILE}", hint)
+    if not is_folder_name(baseline.version):
         raise DamagedData(f"{kernel}/{FILE} names no version", hint)
     return baseline
+
+
+def baseline_damages(store: Store) -> list[Damage]:
+    """Return the baselines that were set and cannot be read."""
+    found = []
+    for folder in kernel_folders(store.reports):
+        if isinstance(folder, Path):
+            try:
+                get_baseline(store, folder.name)
+            except DamagedData as error:
+                found.append(Damage(f"{folder.name}/{FILE}", error.message.removeprefix(f"{folder.name}/{FILE} ")))
+    return found
 
 
 def clear_baseline(store: Store, kernel: str) -> bool:

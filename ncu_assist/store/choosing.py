@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ncu_assist.errors import UsageProblem, did_you_mean
+from ncu_assist.errors import DamagedData, UsageProblem, did_you_mean, known_names
 from ncu_assist.project import Project
 from ncu_assist.spec import Version, discover_versions
 from ncu_assist.spec_file import kernel_names
 from ncu_assist.store.archive import Store
-from ncu_assist.store.matching import live_first
+from ncu_assist.store.folders import ROOT
+from ncu_assist.store.matching import live_first, made_here_first
 from ncu_assist.store.naming import is_called, is_folder_name, with_short_names
+
+NEAR = 0.5  # how alike a name must be to be offered, of 1
+MOST_OFFERED = 3
 
 
 @dataclass(frozen=True)
@@ -28,25 +33,39 @@ def choose_kernel(store: Store, context: Context, named: str | None, version: st
     """Return the kernel that a reference means.
 
     That is the one ``named`` in it, else the one of --kernel, else the folder one stands in, else the only kernel that
-    has ``version`` (None: that has any run), else the kernel profiled last. Raises UsageProblem when none is.
+    has ``version``, else the kernel profiled last. Without a version it is the kernel of the last run, imported ones
+    included. Raises UsageProblem when none is.
     """
     known = known_kernels(store, context)
     kernel = named or context.kernel or _kernel_of_folder(context, known)
     if kernel is not None:
         if kernel not in known:
+            refuse_unreadable(store, kernel, version)
             raise unknown(f"there is no kernel '{kernel}'", kernel, known)
         return kernel
     candidates = [k for k in known if _has(store, context, k, version)]
     if len(candidates) == 1:
         return candidates[0]
     if not candidates:
+        refuse_unreadable(store, None, version)
         raise _nothing(store, context, known, version)
-    last = _profiled_last(store)
-    if last not in candidates:
-        listed = ", ".join(f"{kernel}/{version}" if version else kernel for kernel in candidates)
-        command = f"ncu-assist show {candidates[0]}/{version or '@last'}"
-        raise UsageProblem(f"'{version or 'that'}' may mean several: {listed}; name the kernel too", command)
-    return str(last)
+    last = _profiled_last(store) if version else _made_last(store)
+    if last in candidates:
+        return str(last)
+    if version is None:
+        raise DamagedData(f"no run of {', '.join(candidates)} can be read", "ncu-assist verify")
+    listed = ", ".join(f"{kernel}/{version}" for kernel in candidates)
+    command = f"ncu-assist show {candidates[0]}/{version}"
+    raise UsageProblem(f"'{version}' may mean several: {listed}; name the kernel too", command)
+
+
+def refuse_unreadable(store: Store, kernel: str | None, version: str | None) -> None:
+    """Raise DamagedData where what was asked for may lie in a folder of the archive that cannot be looked into."""
+    for damage in store.unreadable():
+        own = damage.path.split("/")
+        is_meant = kernel in (None, own[0]) and (len(own) == 1 or version is None or is_called(own[1], version))
+        if damage.path == ROOT or is_meant:
+            raise DamagedData(f"reports/{damage.path} is damaged: {damage.problem}", "ncu-assist verify")
 
 
 def unknown(message: str, name: str, known: Iterable[str]) -> UsageProblem:
@@ -73,7 +92,10 @@ def versions_of(store: Store, context: Context, kernel: str) -> tuple[str, ...]:
 def _has(store: Store, context: Context, kernel: str, version: str | None) -> bool:
     if version is None:
         return kernel in store.kernels()
-    return any(is_called(name, version) for name in versions_of(store, context, kernel))
+    try:
+        return any(is_called(name, version) for name in versions_of(store, context, kernel))
+    except UsageProblem:  # another kernel's folder is wrong: who means that one names it, and is told
+        return any(is_called(name, version) for name in store.versions(kernel))
 
 
 def _kernel_of_folder(context: Context, known: tuple[str, ...]) -> str | None:
@@ -89,8 +111,22 @@ def _profiled_last(store: Store) -> str | None:
     return next((r.run.kernel for r in live_first(store.runs()) if r.run.source != "imported"), None)
 
 
+def _made_last(store: Store) -> str | None:
+    return next((r.run.kernel for r in made_here_first(store.runs())), None)
+
+
 def _nothing(store: Store, context: Context, known: tuple[str, ...], version: str | None) -> UsageProblem:
+    """Return the error for a word that no kernel has: with the nearest kernel or versions, each of its kernel."""
     if version is None:
         return UsageProblem("nothing has been measured yet", "ncu-assist profile KERNEL")
-    names = {name for kernel in known for name in versions_of(store, context, kernel)}
-    return unknown(f"no kernel has a version '{version}'", version, with_short_names(names))
+    message = f"no kernel has a version '{version}' or is called so"
+    names = {kernel: versions_of(store, context, kernel) for kernel in known}
+    words = dict.fromkeys([*known, *(word for own in names.values() for word in with_short_names(own))])
+    near = difflib.get_close_matches(version, words, n=1, cutoff=NEAR)
+    if not near:
+        every = known_names([f"{kernel}/{name}" for kernel, own in names.items() for name in own])
+        return UsageProblem(f"{message}; {every}", "ncu-assist list")
+    owners = [kernel for kernel, own in names.items() if near[0] in with_short_names(own)]
+    meant = near if near[0] in known else [f"{kernel}/{near[0]}" for kernel in owners]
+    offered = ", ".join(f"'{name}'" for name in meant[:MOST_OFFERED])
+    return UsageProblem(f"{message}; did you mean {offered}?", f"ncu-assist show {meant[0]}")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from ncu_assist.errors import DamagedData
+from ncu_assist import schema
 
 FINDINGS = "findings.json"
 SCHEMA = "ncu-assist.findings/1"
@@ -25,6 +25,7 @@ class StoredFinding:
     estimated_speedup: float | None
     detail: dict[str, str] = field(default_factory=dict)
     assumed: bool = False  # rests on a ceiling that was not measured on this GPU
+    to_floor: bool = False  # its rule promised more than the floor of the workload allows
 
 
 @dataclass(frozen=True)
@@ -63,12 +64,12 @@ def findings_json(findings: Findings) -> bytes:
     return msgspec.json.format(msgspec.json.encode(findings), indent=1) + b"\n"
 
 
+READERS: schema.Readers[Findings] = {1: msgspec.json.Decoder(Findings).decode}
+
+
 def decode_findings(data: bytes, name: str) -> Findings:
-    """Return what ``findings_json`` wrote; raises DamagedData, which names the file, for anything else."""
-    try:
-        findings = msgspec.json.decode(data, type=Findings)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise DamagedData(f"{name} cannot be read: {error}", "ncu-assist verify") from error
-    if findings.schema != SCHEMA:
-        raise DamagedData(f"{name} has schema '{findings.schema}', this version reads '{SCHEMA}'")
-    return findings
+    """Return what ``findings_json`` wrote; raises DamagedData, which names the file, for anything else.
+
+    NewerData, which is one, for what a newer version wrote.
+    """
+    return schema.read(data, SCHEMA, READERS, name, "ncu-assist verify")

@@ -42,6 +42,12 @@ def live_first(runs: list[StoredRun]) -> list[StoredRun]:
     return sorted(runs, key=lambda stored: shown_source(stored.run, machine) != "live")
 
 
+def made_here_first(runs: list[StoredRun]) -> list[StoredRun]:
+    """Return runs with those that this machine measured or imported in front, otherwise in the order given."""
+    machine = machine_hash()
+    return sorted(runs, key=lambda stored: stored.run.source == "recorded" or stored.run.machine != machine)
+
+
 def best_run(runs: list[StoredRun], workload: str) -> StoredRun | None:
     """Return the run with the lowest median on ``workload`` among those whose check of it passed.
 

@@ -22,7 +22,7 @@ def new_run_id(now: datetime, source: str | None = None) -> str:
     such as the version's name and source hash.
     """
     moment = now.astimezone(UTC)
-    tail = hashlib.sha256(f"{moment.isoformat()}|{source}".encode()).hexdigest()[:6]
+    tail = hashlib.sha256(f"{moment.isoformat()}|{source}".encode("utf-8", "surrogatepass")).hexdigest()[:6]
     return f"{moment:%Y%m%dT%H%M%SZ}-{tail}"
 
 
@@ -51,7 +51,7 @@ def short_name(version: str) -> str:
 def with_short_names(versions: Iterable[str]) -> list[str]:
     """Return full names and, of numbered versions, their short ones, to offer the nearest of both."""
     full = list(versions)
-    return full + [short_name(version) for version in full if VERSION_NUMBER.fullmatch(version)]
+    return list(dict.fromkeys([*full, *(short_name(version) for version in full if VERSION_NUMBER.fullmatch(version))]))
 
 
 def version_order(version: str) -> tuple[int, str]:

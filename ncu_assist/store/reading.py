@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ncu_assist.columns import Values
-from ncu_assist.errors import DamagedData
+from ncu_assist.errors import DamagedData, NewerData
 from ncu_assist.record import FileFact, Run, decode
 from ncu_assist.store.findings import FINDINGS, Findings, decode_findings
+from ncu_assist.store.folders import unreadable
 from ncu_assist.store.naming import RUN_JSON, is_file_name
 
 if TYPE_CHECKING:
@@ -26,14 +27,6 @@ REPORTS = ("report.ncu-rep.zst", "report.ncu-rep", "report.ncu-repz")
 CODE = "code.json.zst"  # of the launches that its page shows: as NVIDIA's reader had it when the run was archived
 EXPORT = "export.csv.zst"  # what is kept of a run that was imported from a CSV export
 REPORT_LIMIT = 2_000_000_000  # bytes after decompression; a launch takes 0.6 to 4.6 MB (docs/sources.md, Cost)
-
-
-@dataclass(frozen=True)
-class Damage:
-    """Something in the archive that is not as it was written: where, below ``reports/``, and what is wrong."""
-
-    path: str
-    problem: str
 
 
 @dataclass(frozen=True)
@@ -58,7 +51,7 @@ class StoredRun:
         try:
             data = (self.folder / name).read_bytes()
         except OSError as error:
-            raise self._damaged(name, f"cannot be read ({error.strerror})") from error
+            raise self._damaged(name, unreadable(error)) from error
         if hashlib.sha256(data).hexdigest() != self.run.files[name].sha256:
             raise self._damaged(name, "was changed after it was written (its hash differs)")
         return data
@@ -90,10 +83,16 @@ class StoredRun:
         return parquet.decode(self.read(SAMPLES), schema, f"{self.reference}: {SAMPLES}")
 
     def findings(self) -> Findings | None:
-        """Return what the rules said of the run when it was archived; None for an older one, which keeps none."""
+        """Return what the rules said of the run when it was archived.
+
+        None for an older one, which keeps none, and for what a newer version wrote: it is judged anew, as any may be.
+        """
         if FINDINGS not in self.run.files:
             return None
-        return decode_findings(self.read(FINDINGS), f"{self.reference}: {FINDINGS}")
+        try:
+            return decode_findings(self.read(FINDINGS), f"{self.reference}: {FINDINGS}")
+        except NewerData:
+            return None
 
     def code(self) -> KeptCode | None:
         """Return the code that is kept of the run's report; None where there is none, or of a schema not known here."""
@@ -159,13 +158,7 @@ def open_run(folder: Path) -> StoredRun:
 
     Sizes of its files are compared, hashes only when a file is read.
     """
-    path = folder / RUN_JSON
-    if path.is_symlink() or not path.is_file():
-        raise DamagedData(f"{RUN_JSON} is missing")
-    try:
-        run = decode(path.read_bytes())
-    except OSError as error:
-        raise DamagedData(f"{RUN_JSON} cannot be read ({error.strerror})") from error
+    run = decode(record_of(folder, RUN_JSON))
     if (run.kernel, run.version, run.run_id) != folder.parts[-3:]:
         raise DamagedData(f"{RUN_JSON} belongs to {run.kernel}/{run.version}/{run.run_id}")
     for name, fact in run.files.items():
@@ -173,6 +166,19 @@ def open_run(folder: Path) -> StoredRun:
         if problem:
             raise DamagedData(f"{name} {problem}")
     return StoredRun(run, folder)
+
+
+def record_of(folder: Path, name: str) -> bytes:
+    """Return the record in the folder of a run or draft; raises DamagedData where it is missing or cannot be read."""
+    path = folder / name
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            raise DamagedData(f"{name} is missing", "ncu-assist verify")
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise DamagedData(f"{name} is missing", "ncu-assist verify") from error
+    except OSError as error:
+        raise DamagedData(f"{name} {unreadable(error)}", "ncu-assist verify") from error
 
 
 def file_problem(folder: Path, name: str, fact: FileFact) -> str:
@@ -186,8 +192,10 @@ def file_problem(folder: Path, name: str, fact: FileFact) -> str:
             return "is a link"
     try:
         found = os.stat(path)  # noqa: PTH116
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return "is missing"
+    except OSError as error:
+        return unreadable(error)
     if not stat.S_ISREG(found.st_mode):
         return "is missing"
     return "" if found.st_size == fact.size else f"has {found.st_size} bytes instead of {fact.size}"

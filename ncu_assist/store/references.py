@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import shlex
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ncu_assist.errors import DamagedData, UsageProblem, did_you_mean
@@ -13,9 +13,17 @@ from ncu_assist.spec import source_sha256
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store.archive import Store
 from ncu_assist.store.baselines import get_baseline
-from ncu_assist.store.choosing import Context, choose_kernel, sources_of, unknown, versions_of
+from ncu_assist.store.choosing import (
+    Context,
+    choose_kernel,
+    known_kernels,
+    refuse_unreadable,
+    sources_of,
+    unknown,
+    versions_of,
+)
 from ncu_assist.store.machine import machine_hash, shown_source
-from ncu_assist.store.matching import best_run, live_first, newest_matching
+from ncu_assist.store.matching import best_run, live_first, made_here_first, newest_matching
 from ncu_assist.store.naming import is_called, with_short_names
 from ncu_assist.store.reading import StoredRun
 
@@ -26,13 +34,24 @@ _FILE = "a file"
 _KINDS = {stat.S_IFREG: _FILE, stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
 
 
+class VersionNotMeasured(UsageProblem):
+    """A version that has no run of its source as it is now; ``newest`` is the last run of it as it was, if any."""
+
+    def __init__(self, kernel: str, version: str, newest: StoredRun | None) -> None:
+        old = f"changed since it was measured; the old run is {newest.reference}" if newest else "not been measured"
+        super().__init__(f"{kernel}/{version} has {old}", f"ncu-assist profile {kernel} {version}")
+        self.kernel, self.version, self.newest = kernel, version, newest
+
+
 def resolve(text: str, store: Store, context: Context) -> StoredRun | Path:
     """Return what a reference means: a stored run, or the path of a report that exists.
 
     A version means its newest run of the source as it is now, a run measured on this machine before a recorded one;
     with ``@run`` (an id, the beginning of one, or ``last``) any run may be named. What names no run and is a file is
     the path of a report, whatever its ending. Raises UsageProblem, with the nearest names or the candidates, for a
-    reference that means nothing or more than one thing, DamagedData for a damaged run.
+    reference that means nothing or more than one thing, VersionNotMeasured for a version without such a run,
+    DamagedData for a damaged one. A kernel's name means its
+    best run, the last where none is checked and timed.
     """
     if text.endswith(REPORT_ENDINGS):
         return existing_report(context.folder / text, text)
@@ -44,6 +63,20 @@ def resolve(text: str, store: Store, context: Context) -> StoredRun | Path:
         raise
 
 
+def resolve_all(texts: Sequence[str], store: Store, context: Context) -> list[StoredRun | Path]:
+    """Return what several references mean, each as ``resolve`` does.
+
+    Raises UsageProblem also where --kernel was given and all are reports: it names the kernel of a bare version, and
+    whoever expects it to choose among the launches of a report must not get all of them.
+    """
+    found = [resolve(text, store, context) for text in texts]
+    if context.kernel is not None and all(isinstance(one, Path) for one in found):
+        named, are = " and ".join(texts), "is a report" if len(texts) == 1 else "are reports"
+        message = f"--kernel is for a bare version such as v2, and {named} {are}: no launches are chosen by it"
+        raise UsageProblem(message, "leave out --kernel")
+    return found
+
+
 def _stored(text: str, store: Store, context: Context) -> StoredRun:
     before, at, after = text.partition("@")
     kernel, slash, version = before.rpartition("/")
@@ -52,9 +85,26 @@ def _stored(text: str, store: Store, context: Context) -> StoredRun:
     if not version or (at and not after) or (slash and not kernel):
         help_ = did_you_mean(text, _SYMBOL_NAMES) if at else _FORMS
         raise UsageProblem(f"'{text}' is no reference; {help_}", "ncu-assist list")
+    if not slash and not at and _is_kernel(store, context, version):
+        return _best_or_last(store, context, version)
     chosen = choose_kernel(store, context, kernel or None, version)
     name = full_name(store, context, chosen, version)
     return _one_run(store, chosen, name, after) if after else _current(store, context, chosen, name)
+
+
+def _is_kernel(store: Store, context: Context, name: str) -> bool:
+    """Tell whether a word is a kernel's name and, wherever it is read, no version's."""
+    known = known_kernels(store, context)
+    return name in known and not any(
+        is_called(version, name) for kernel in known for version in versions_of(store, context, kernel)
+    )
+
+
+def _best_or_last(store: Store, context: Context, kernel: str) -> StoredRun:
+    try:
+        return _best(store, context, kernel)
+    except UsageProblem:
+        return _last(store, context, kernel)
 
 
 def full_name(store: Store, context: Context, kernel: str, version: str) -> str:
@@ -65,6 +115,7 @@ def full_name(store: Store, context: Context, kernel: str, version: str) -> str:
     known = versions_of(store, context, kernel)
     found = [name for name in known if name == version] or [name for name in known if is_called(name, version)]
     if not found:
+        refuse_unreadable(store, kernel, version)
         raise unknown(f"{kernel} has no version '{version}'", version, with_short_names(known))
     return found[0]
 
@@ -123,11 +174,7 @@ def _current(store: Store, context: Context, kernel: str, version: str) -> Store
         return found
     if not runs:
         _refuse_damaged(store, f"{kernel}/{version}/")
-        raise UsageProblem(f"{kernel}/{version} has not been measured", f"ncu-assist profile {kernel} {version}")
-    raise UsageProblem(
-        f"{kernel}/{version} has changed since it was measured; the old run is {runs[0].reference}",
-        f"ncu-assist profile {kernel} {version}",
-    )
+    raise VersionNotMeasured(kernel, version, next(iter(runs), None))
 
 
 def _one_run(store: Store, kernel: str, version: str, run_id: str) -> StoredRun:
@@ -148,16 +195,17 @@ def _one_run(store: Store, kernel: str, version: str, run_id: str) -> StoredRun:
 
 def _refuse_damaged(store: Store, path: str) -> None:
     for damage in store.damaged():
-        if damage.path.startswith(path):
+        if damage.concerns(path):
             raise DamagedData(f"{damage.path} is damaged: {damage.problem}", "ncu-assist verify")
 
 
 def _last(store: Store, context: Context, kernel: str) -> StoredRun:
     now = {v.name: source_sha256(v.path) for v in sources_of(context, kernel)}
-    for stored in live_first(store.runs(kernel)):
+    for stored in made_here_first(store.runs(kernel)):
         source = shown_source(stored.run, machine_hash())
         if source != "recorded" or now.get(stored.run.version, stored.run.source_sha256) == stored.run.source_sha256:
             return stored
+    _refuse_damaged(store, f"{kernel}/")
     raise UsageProblem(f"{kernel} has not been measured", f"ncu-assist profile {kernel}")
 
 
@@ -168,7 +216,8 @@ def _best(store: Store, context: Context, kernel: str) -> StoredRun:
     best = best_run(runs, workload)
     if best is None:
         where = f"on workload {workload}" if workload else "on any workload"
-        raise UsageProblem(f"no version of {kernel} is checked and timed {where}", f"ncu-assist profile {kernel}")
+        command = f"ncu-assist profile {kernel}" if sources_of(context, kernel) else f"ncu-assist show {kernel}/@last"
+        raise UsageProblem(f"no version of {kernel} is checked and timed {where}", command)
     return best
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ncu_assist.errors import DamagedData
-from ncu_assist.store.findings import FINDINGS
+from ncu_assist.errors import DamagedData, NewerData
+from ncu_assist.store.findings import FINDINGS, decode_findings
+from ncu_assist.store.folders import foreign_files
 from ncu_assist.store.naming import RUN_JSON
 from ncu_assist.store.reading import CODE, METRICS, SAMPLES, StoredRun, open_run
 from ncu_assist.store.sample_counts import samples_problem
@@ -14,25 +15,19 @@ from ncu_assist.store.sample_counts import samples_problem
 DERIVED_FILES = ("report.html",)  # made from a run later on, and made again at will: no hash
 
 
-def problems_of(folder: Path, deep: bool) -> Iterator[str]:
-    """Yield what is wrong with the run in ``folder``; nothing when it is as it was written."""
+def problems_of(folder: Path, deep: bool) -> Iterator[tuple[str, bool]]:
+    """Yield what is wrong with the run in ``folder``, and whether that is only that a newer version wrote it."""
     try:
         stored = open_run(folder)
     except DamagedData as error:
-        yield error.message
+        yield error.message, isinstance(error, NewerData)
         return
-    yield from _unknown_files(stored)
+    alien = foreign_files(folder, {RUN_JSON, *DERIVED_FILES, *stored.run.files}, "run")
+    yield from ((problem, False) for problem in alien)
     if deep:
         broken = [problem for name in stored.run.files for problem in _changed(stored, name)]
-        yield from broken or _wrong_counts(stored)
-
-
-def _unknown_files(stored: StoredRun) -> Iterator[str]:
-    known = {RUN_JSON, *DERIVED_FILES, *stored.run.files}
-    for path in sorted(stored.folder.rglob("*")):
-        name = path.relative_to(stored.folder).as_posix()
-        if name not in known and (path.is_symlink() or not path.is_dir()):
-            yield f"{name} is not a file of this run"
+        yield from ((problem, False) for problem in broken or _wrong_counts(stored))
+        yield from ((problem, True) for problem in ([] if broken else _newer(stored)))
 
 
 def _changed(stored: StoredRun, name: str) -> Iterator[str]:
@@ -78,6 +73,17 @@ def _wrong_samples(stored: StoredRun) -> Iterator[str]:
     own = samples[samples["version"] == stored.run.version]
     workloads = dict.fromkeys([*(timing.workload for timing in stored.run.bench.timings), *map(str, own["workload"])])
     yield from filter(None, (samples_problem(stored.run, own, workload) for workload in workloads))
+
+
+def _newer(stored: StoredRun) -> Iterator[str]:
+    """Yield the files of a run that a newer version wrote, and that this one goes without."""
+    try:
+        if FINDINGS in stored.run.files:
+            decode_findings(stored.read(FINDINGS), FINDINGS)
+    except NewerData as error:
+        yield error.message
+    except DamagedData:
+        return  # which is told already
 
 
 def _wrong_findings(stored: StoredRun) -> Iterator[str]:

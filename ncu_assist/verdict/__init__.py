@@ -7,7 +7,7 @@ from ncu_assist.verdict.deciding import compare, select
 from ncu_assist.verdict.likely import LIKELY_LONG, LIKELY_SHORT
 from ncu_assist.verdict.paired import MARGIN, MINIMUM_PAIRS
 from ncu_assist.verdict.reasons import REASONS, Reason
-from ncu_assist.verdict.records import Likely, Verdict, Word, not_comparable
+from ncu_assist.verdict.records import Cycles, Likely, Verdict, Word, not_comparable
 from ncu_assist.verdict.unpaired import MINIMUM_SAMPLES, compare_durations, compare_unpaired
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "MINIMUM_PAIRS",
     "MINIMUM_SAMPLES",
     "REASONS",
+    "Cycles",
     "Likely",
     "Reason",
     "Verdict",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import exp, log
 from typing import TYPE_CHECKING, Any
 
 from ncu_assist.verdict.interval import median_interval
 from ncu_assist.verdict.likely import likely
-from ncu_assist.verdict.records import Verdict, Word, unclear
+from ncu_assist.verdict.records import KILO, Cycles, Verdict, Word, unclear
 from ncu_assist.verdict.ticks import resolution, spread_ratios
 
 if TYPE_CHECKING:
@@ -32,6 +33,37 @@ def compare_paired(baseline_ns: np.ndarray[Any, Any], candidate_ns: np.ndarray[A
         speedup = exp(float(np.median(np.log(baseline_ns) - np.log(candidate_ns))))
         return Verdict("unclear", likely(baseline_ns, candidate_ns), "too-few-pairs", speedup, None, None, pairs)
     return decide(spread_ratios(baseline_ns, candidate_ns), resolution(baseline_ns, candidate_ns))
+
+
+def with_cycles(verdict: Verdict, baseline: np.ndarray[Any, Any], candidate: np.ndarray[Any, Any]) -> Verdict:
+    """Return a verdict by time with that by SM cycles, and whether the other clock explains it.
+
+    Each row is a round: time in ns and SM clock in MHz, NaN where unknown. The clock explains a version that is faster
+    in time and not in cycles, where it is higher for sure and is the larger part of the gain; so of a slower one.
+    """
+    import numpy as np
+
+    known = (np.isfinite(baseline) & (baseline > 0) & np.isfinite(candidate) & (candidate > 0)).all(axis=1)
+    if verdict.low is None or known.sum() < MINIMUM_PAIRS:
+        return verdict
+    (before_ns, before_mhz), (after_ns, after_mhz) = baseline[known].T, candidate[known].T
+    clocks = np.log(after_mhz) - np.log(before_mhz)
+    by = decide(spread_ratios(before_ns, after_ns) - clocks, resolution(before_ns, after_ns))
+    assert by.speedup is not None
+    medians = float(np.median(before_ns * before_mhz)) / KILO, float(np.median(after_ns * after_mhz)) / KILO
+    cycles = Cycles(by.verdict, by.reason, by.speedup, by.low, by.high, medians)
+    by_clock = by.verdict != verdict.verdict and _explains(clocks, verdict.verdict, log(by.speedup))
+    return replace(verdict, cycles=cycles, by_clock=by_clock)
+
+
+def _explains(clocks: np.ndarray[Any, Any], word: Word, cycles: float) -> bool:
+    """Tell whether the clock of the candidate, log-ratios to the baseline's, made it faster or slower."""
+    import numpy as np
+
+    if word not in ("faster", "slower"):
+        return False
+    sign = 1 if word == "faster" else -1
+    return min(end * sign for end in median_interval(clocks)) > 0 and sign * float(np.median(clocks)) > sign * cycles
 
 
 def decide(log_ratios: np.ndarray[Any, Any], resolved: float = 0.0) -> Verdict:

@@ -68,7 +68,11 @@ class Side:
     @property
     def mean_range(self) -> Range:
         """The range in cycles at the mean of the clocks that are known."""
-        return self.range.times(float(known_clocks(self.mhz).mean()))
+        return self.range.times(self.mean_mhz)
+
+    @property
+    def mean_mhz(self) -> float:
+        return float(known_clocks(self.mhz).mean())
 
 
 def robust(baseline: Side, candidate: Side) -> Outcome:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ncu_assist.verdict.clocks import median_clocks
 from ncu_assist.verdict.likely import likely
-from ncu_assist.verdict.records import Likely, Verdict, unclear
+from ncu_assist.verdict.records import KILO, Cycles, Verdict, Word, unclear
 from ncu_assist.verdict.robust import Outcome, Side, robust
 from ncu_assist.verdict.samples import are_times, as_numbers
 
@@ -42,9 +42,15 @@ def compare_unpaired(
     return _judged(Side(times[0], clocks[0]), Side(times[1], clocks[1]))
 
 
-def compare_durations(baseline_ns: float | None, candidate_ns: float | None) -> Verdict:
+def compare_durations(
+    baseline_ns: float | None,
+    candidate_ns: float | None,
+    baseline_mhz: float | None = None,
+    candidate_mhz: float | None = None,
+) -> Verdict:
     """Return the verdict over one duration a side, as two reports hold: always unclear, at best likely."""
-    return compare_unpaired(*([] if side is None else [side] for side in (baseline_ns, candidate_ns)))
+    sides = (baseline_ns, candidate_ns, baseline_mhz, candidate_mhz)
+    return compare_unpaired(*([] if side is None else [side] for side in sides))
 
 
 def _clocks(mhz: Times | None) -> np.ndarray[Any, Any]:
@@ -53,9 +59,13 @@ def _clocks(mhz: Times | None) -> np.ndarray[Any, Any]:
 
 def _judged(baseline: Side, candidate: Side) -> Verdict:
     word, reason = _outcome(baseline, candidate)
+    guess = likely(baseline.times, candidate.times) if word == "unclear" and reason != "clocks-disagree" else None
+    cycles = _cycles(baseline, candidate)
+    if guess and cycles and likely(*cycles) != guess:  # another clock explains the change
+        guess = None
     return Verdict(
         verdict=word,
-        likely=_likely(baseline, candidate, reason) if word == "unclear" else None,
+        likely=guess,
         reason=reason,
         speedup=baseline.range.centre / candidate.range.centre,
         low=None,
@@ -63,6 +73,7 @@ def _judged(baseline: Side, candidate: Side) -> Verdict:
         pairs=0,
         samples=(len(baseline.times), len(candidate.times)),
         clocks_mhz=median_clocks(baseline.mhz, candidate.mhz),
+        cycles=_in_cycles(word, reason, cycles) if cycles else None,
     )
 
 
@@ -73,6 +84,18 @@ def _outcome(baseline: Side, candidate: Side) -> Outcome:
     return robust(baseline, candidate) if min(counts) >= MINIMUM_SAMPLES else ("unclear", "too-few-samples")
 
 
-def _likely(baseline: Side, candidate: Side, reason: str) -> Likely | None:
-    """Return what the medians make likely; None where another clock explains the change."""
-    return None if reason == "clocks-disagree" else likely(baseline.times, candidate.times)
+def _cycles(baseline: Side, candidate: Side) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]] | None:
+    """Return the SM cycles of the samples; at the mean clock of a side where not every sample has one."""
+    if "unknown" in (baseline.clocks, candidate.clocks):
+        return None
+    if baseline.clocks == candidate.clocks == "each":
+        return baseline.cycles / KILO, candidate.cycles / KILO
+    return baseline.times * baseline.mean_mhz / KILO, candidate.times * candidate.mean_mhz / KILO
+
+
+def _in_cycles(word: Word, reason: str, cycles: tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]) -> Cycles:
+    """Return what is said of cycles: what is not paired is faster or slower in both or in neither."""
+    import numpy as np
+
+    before, after = (float(np.median(side)) for side in cycles)
+    return Cycles(word, reason, before / after, medians=(before, after))

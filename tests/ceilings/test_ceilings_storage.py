@@ -39,7 +39,7 @@ def test_measuring_again_replaces(tmp_path: Path) -> None:
     ("old", "new", "words"),
     [
         (b"2000000000000", b"3000000000000", "was changed after it was written"),
-        (b"ceilings/1", b"ceilings/9", "has schema 'ncu-assist.ceilings/9'"),
+        (b"ceilings/1", b"other/1", "has schema 'ncu-assist.other/1'"),
         (b'"bytes"', b'"bites"', "cannot be read"),
         (b"}", b"", "cannot be read"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import json
 import os
@@ -109,6 +110,22 @@ def without_ncu(patch: pytest.MonkeyPatch, empty: Path) -> None:
     patch.setenv("PATH", ":".join(f for f in folders if not (Path(f) / "ncu").exists()))
     patch.delenv("CUDA_HOME", raising=False)
     patch.setattr(command.find_ncu, "__defaults__", (os.environ, empty, empty))
+
+
+def deny(patch: pytest.MonkeyPatch, folder: Path, number: int = errno.EACCES) -> None:
+    """Make the system refuse to list a folder and to look at what is in it, which chmod does not do to root."""
+
+    def denied(call: Callable[..., Any], is_listing: bool) -> Callable[..., Any]:
+        def refusing(path: Any = ".", *rest: Any, **named: Any) -> Any:
+            own = Path(os.path.abspath(path)) if isinstance(path, str | os.PathLike) else Path()  # noqa: PTH100
+            if folder in own.parents or (is_listing and own == folder):
+                raise OSError(number, os.strerror(number), str(path))
+            return call(path, *rest, **named)
+
+        return refusing
+
+    for name in ("scandir", "listdir", "stat", "lstat"):
+        patch.setattr(os, name, denied(getattr(os, name), name in ("scandir", "listdir")))
 
 
 def plain_report(folder: Path, name: str = "mine.ncu-rep") -> Path:

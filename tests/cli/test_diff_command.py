@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from commandline import Run, plain_report
+from recorded_family import copy_family
 
 DATA = Path(__file__).parent.parent / "data"
 KEYS = {
@@ -269,3 +270,11 @@ def test_what_output_is_for(run: Run, recorded: Path) -> None:
         answer = run("diff", "v5", "v6", *words)
         assert answer.code == 2
         assert why in answer.err
+
+
+def test_the_kernel_that_bare_versions_were_taken_of_is_named(run: Run, recorded: Path) -> None:
+    copy_family(recorded, "add_relu")
+    kernel = run("diff", "v4", "v5", "--json").json["candidate"]["kernel"]
+    for words in ((), ("--format", "markdown")):
+        named = next(line for line in run("diff", "v4", "v5", *words).out.splitlines() if "NVIDIA H200" in line)
+        assert named.replace("\\", "").startswith(f"{kernel} · ")

@@ -118,7 +118,7 @@ def test_every_diagnosis(run: Run, rule: str) -> None:
     assert answer.out.startswith(f"{rule}: ")
     text = " ".join(answer.out.split())
     assert " ".join((RULES[rule].__doc__ or "").split()) in text
-    assert all(key in text for key in RULES[rule].NEEDS)
+    assert all(key in text for key in (*RULES[rule].NEEDS, *RULES[rule].USES))
     assert max(map(len, answer.out.splitlines())) <= 80
 
 
@@ -127,6 +127,7 @@ def test_a_diagnosis_as_json(run: Run) -> None:
     assert (subject["type"], subject["name"]) == ("diagnosis", "shared-bank-conflict")
     assert "pad the rows" in subject["text"]
     assert "shared_wavefronts" in subject["needs"]
+    assert subject["uses"] == []
 
 
 @pytest.mark.parametrize("typed", ["shared-bank-conflicts", "shared_bank_conflict"])

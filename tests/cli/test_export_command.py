@@ -160,3 +160,35 @@ def test_a_reader_that_went_away_is_no_error(repository: Path, words: list[str])
 def test_the_choices_are_those_that_there_are() -> None:
     assert set(export_command.TABLES) == set(TABLES)
     assert set(export_command.FORMATS) == set(FORMATS)
+
+
+@pytest.mark.parametrize("absent", ["stall_wait", "dram__bytes_op_read.sum", "smsp__inst_executed.sum"])
+def test_a_metric_that_this_report_lacks_is_an_empty_column_and_said(run: Run, here: Path, absent: str) -> None:
+    asked = f"duration,{absent},registers"
+    answer = run("export", "mine.ncu-rep.zst", "--metrics", asked)
+    assert answer.code == 0, answer.err
+    rows = list(csv.DictReader(io.StringIO(answer.out)))
+    assert len(rows) == 3
+    assert list(rows[0])[-3:] == ["duration", absent, "registers"]
+    assert all(row[absent] == "" and float(row["duration"]) > 0 and float(row["registers"]) > 0 for row in rows)
+    assert f"note: not there, and empty: {absent}" in answer.err
+    tidy = run("export", "mine.ncu-rep.zst", "--table", "metrics", "--metrics", asked, "--json")
+    assert {row["metric"] for row in tidy.json["rows"]} == {"duration", "registers"}
+    assert f"note: not there, and without a row: {absent}" in tidy.err
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("duration,duraton", "duraton is a name that no recorded chip has; use duration"),
+        ("duration,sm__inst_executed.sun", "has no rollup"),
+        ("duration,nothing*", "no metric of this report matches 'nothing*'"),
+        ("stall_wait", "cannot be answered: stall_wait"),
+        ("stall_wait,stall_barrier", "stall_barrier"),
+    ],
+)
+def test_a_name_that_none_has_is_an_error_and_so_is_nothing_at_all(run: Run, here: Path, asked: str, said: str) -> None:
+    answer = run("export", "mine.ncu-rep.zst", "--metrics", asked, "-o", "out.csv")
+    assert (answer.code, answer.out) == (2, "")
+    assert said in answer.err
+    assert files(here) == {"mine.ncu-rep.zst"}

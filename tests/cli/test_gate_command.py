@@ -10,7 +10,11 @@ from pathlib import Path
 
 import pytest
 from commandline import Answer, Run
-from gated import CONFLICTS, LARGE, SMALL, Archive
+from gated import CONFLICTS, LARGE, LATER, NO_BASELINE_SET, SMALL, Archive
+from kernel_folder import PYTHON_VERSION, write_kernel
+from patience import CEILING_S
+
+from ncu_assist.spec import source_sha256
 
 PROGRAM = Path(sys.executable).with_name("ncu-assist")
 DATA = Path(__file__).parent.parent / "data"
@@ -39,7 +43,12 @@ def installed(archive: Archive, *words: str) -> Answer:
     """Call the installed program in the project."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST")}
     done = subprocess.run(
-        [PROGRAM, "gate", *words], cwd=archive.project.root, env=environment, capture_output=True, text=True, timeout=60
+        [PROGRAM, "gate", *words],
+        cwd=archive.project.root,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=CEILING_S,
     )
     return Answer(done.returncode, done.stdout, done.stderr)
 
@@ -139,3 +148,201 @@ def test_the_help_says_what_a_limit_is(run: Run) -> None:
     assert answer.code == 0
     assert "[+|-]NUMBER[%|pt]" in answer.out
     assert "could be points or a part of it: refused" in answer.out
+
+
+class TestNotMeasured:
+    """A version whose source has no run, in this process; nothing stands in for it."""
+
+    @pytest.fixture
+    def ladder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_gpu: None) -> Archive:
+        """Three versions of add_one, each measured as it is."""
+        made = Archive(tmp_path)
+        monkeypatch.chdir(tmp_path)
+        folder = write_kernel(tmp_path, dict.fromkeys(("v0_torch.py", "v9_own.py", "v10_own.py"), PYTHON_VERSION))
+        for path in sorted(folder.glob("v*.py")):
+            made.save(path.stem, {SMALL: 1e5}, source_sha256=source_sha256(path))
+        return made
+
+    def edit(self, ladder: Archive, version: str) -> None:
+        path = ladder.project.kernels / "add_one" / f"{version}.py"
+        path.write_text(path.read_text() + "\nchanged = True\n")
+
+    def test_a_changed_version_of_the_recorded_ladder(self, run: Run, recorded: Path) -> None:
+        path = recorded / "kernels" / "lightning_decode" / "v10_row_groups.cu"
+        path.write_text(path.read_text().replace("__syncthreads();", "__syncthreads(); __syncthreads();"))
+        assert run("profile", "lightning_decode").code == 6
+        answer = run("gate", "lightning_decode")
+        assert (answer.code, "v9" in answer.out) == (4, False)
+        said = " ".join(answer.out.split())
+        assert said.startswith("lightning_decode/v10 against v0")
+        assert "NOT MEASURED lightning_decode/v10: it has changed since it was measured; the last run, of it as" in said
+        assert "try: ncu-assist profile lightning_decode v10 --workload all" in said
+        assert answer.out.splitlines()[-1] == "not measured: v10, so nothing was judged"
+        assert max(map(len, answer.out.splitlines())) <= 80
+
+    def test_a_new_version_that_does_not_compile(self, run: Run, ladder: Archive) -> None:
+        assert run("gate", "add_one").out.startswith("add_one/v10 against v0")
+        (ladder.project.kernels / "add_one" / "v11_new.py").write_text("int int;\n")
+        answer = run("gate", "add_one")
+        assert (answer.code, answer.err) == (4, "")
+        assert "NOT MEASURED add_one/v11: it has no run" in answer.out
+        assert "try: ncu-assist profile add_one v11\n" in answer.out
+        assert run("gate", "add_one/v10", "--fail-on", "time:5%").code == 0  # asked for
+
+    def test_every_form_names_it_and_the_command(self, run: Run, ladder: Archive) -> None:
+        self.edit(ladder, "v10_own")
+        answer = run("gate", "add_one", "--workload", SMALL, "--json")
+        shown = answer.json
+        assert (answer.code, shown["schema"], shown["outcome"], shown["candidate"], shown["checks"]) == (
+            *(4, "ncu-assist.gate/1", "not measured", None, []),
+        )
+        assert shown["baseline"].startswith("add_one/v0_torch@")
+        (missing,) = shown["not_measured"]
+        assert (missing["version"], missing["side"]) == ("v10_own", "candidate")
+        assert missing["run"].startswith("add_one/v10_own@")
+        assert shown["next"] == "ncu-assist profile add_one v10 --workload small"
+        markdown = run("gate", "add_one", "--format", "markdown")
+        assert markdown.code == 4
+        assert "**not measured: v10, so nothing was judged**" in markdown.out
+        assert "- **NOT MEASURED** add_one/v10_own: it has changed since it was measured" in markdown.out
+        assert "- Try: ncu-assist profile add_one v10\n" in markdown.out
+        assert run("gate", "add_one/v9", "--json").json["not_measured"] == []
+
+    @pytest.mark.parametrize("limit", [(), ("--fail-on", "made__up_by_a_newer_ncu.sum:+0")])
+    def test_a_version_that_is_named_is_not_measured_either(
+        self, run: Run, ladder: Archive, limit: tuple[str, ...]
+    ) -> None:
+        self.edit(ladder, "v10_own")
+        if limit:  # a name that only runs know
+            ladder.save("v0_torch", {SMALL: 1e5}, {"made__up_by_a_newer_ncu.sum": 1.0}, **self.now(ladder, "v0_torch"))
+        for name in ("v10", "add_one/v10", "v10_own"):
+            assert run("gate", name, *limit).code == 4
+
+    def now(self, ladder: Archive, version: str) -> dict[str, str]:
+        return {**LATER, "source_sha256": source_sha256(ladder.project.kernels / "add_one" / f"{version}.py")}
+
+    def test_an_older_run_is_judged_where_it_is_asked_for(self, run: Run, ladder: Archive) -> None:
+        self.edit(ladder, "v10_own")
+        for name in ("add_one/v10@20261121", "v10@last"):
+            answer = run("gate", name, "--fail-on", "time:5%")
+            assert answer.code == 0
+            assert "note: v10 has changed since it was measured: this is add_one/v10_own@" in " ".join(
+                answer.out.split()
+            )
+
+    def test_the_baseline_may_be_what_is_not_measured(self, run: Run, ladder: Archive) -> None:
+        self.edit(ladder, "v0_torch")
+        answer = run("gate", "add_one", "--json")
+        assert (answer.code, answer.json["next"]) == (4, "ncu-assist profile add_one v0")
+        assert [one["side"] for one in answer.json["not_measured"]] == ["baseline"]
+        assert run("gate", "add_one", "--against", "v9", "--fail-on", "time:5%").code == 0
+        self.edit(ladder, "v10_own")
+        both = run("gate", "add_one")
+        assert (both.code, "try: ncu-assist profile add_one v0 v10\n" in both.out) == (4, True)
+        assert "not measured: v10 and v0, so nothing was judged" in both.out
+
+    def test_a_baseline_that_was_set_is_that_run_and_its_version_may_change(self, run: Run, ladder: Archive) -> None:
+        run("baseline", "set", "v9")
+        self.edit(ladder, "v9_own")
+        answer = run("gate", "add_one", "--fail-on", "time:5%")
+        assert answer.code == 0
+        said = " ".join(answer.out.split())
+        assert "note: v9 has changed since it was measured: this is add_one/v9_own@" in said
+        assert "no baseline is set" not in said
+
+    def test_a_damaged_run_of_the_source_as_it_is_may_be_is_damage(self, run: Run, ladder: Archive) -> None:
+        self.edit(ladder, "v10_own")
+        newest = ladder.save("v10_own", {SMALL: 1e5}, **self.now(ladder, "v10_own"))
+        (newest.folder / "run.json").write_text("{")
+        assert run("gate", "add_one").code == 7
+
+    def test_a_workload_that_does_not_exist_is_a_slip_all_the_same(self, run: Run, ladder: Archive) -> None:
+        self.edit(ladder, "v10_own")
+        answer = run("gate", "add_one", "--workload", "smal")
+        assert (answer.code, "did you mean 'small'?" in answer.err) == (2, True)
+
+
+class TestRequireLive:
+    """--require-live: what came with the repository or from another machine does not count."""
+
+    @pytest.fixture
+    def mixed(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Archive:
+        """v0 and v1 were recorded."""
+        made = Archive(tmp_path)
+        monkeypatch.chdir(tmp_path)
+        for path in sorted(
+            write_kernel(tmp_path, dict.fromkeys(("v0_torch.py", "v1_own.py"), PYTHON_VERSION)).glob("v*")
+        ):
+            made.save(path.stem, {SMALL: 1e5}, source_sha256=source_sha256(path), source="recorded", machine=None)
+        return made
+
+    def live(self, archive: Archive, version: str) -> None:
+        path = archive.project.kernels / "add_one" / f"{version}.py"
+        archive.save(version, {SMALL: 1e5}, source_sha256=source_sha256(path), **LATER)
+
+    def test_recorded_runs_of_either_side_do_not_count(self, run: Run, mixed: Archive) -> None:
+        limits = ("--fail-on", "time:5%")
+        assert run("gate", "v0", "--against", "v0@2026").code == 0
+        none = run("gate", "add_one", "--require-live", *limits)
+        assert none.code == 4
+        assert "try: ncu-assist profile add_one v0 v1\n" in none.out
+        assert "is a recorded run and --require-live is given" in " ".join(none.out.split())
+        self.live(mixed, "v1_own")
+        one = run("gate", "add_one", "--require-live", *limits, "--json")
+        assert (one.code, one.json["next"]) == (4, "ncu-assist profile add_one v0")
+        assert [side["version"] for side in one.json["not_measured"]] == ["v0_torch"]
+        self.live(mixed, "v0_torch")
+        both = run("gate", "add_one", "--require-live", *limits, "--json")
+        assert (both.code, both.json["source"]) == (0, "live")
+
+    def test_a_recorded_run_that_was_set_gives_way_to_a_live_one_of_its_source(self, run: Run, mixed: Archive) -> None:
+        run("baseline", "set", "v0")
+        self.live(mixed, "v1_own")
+        assert run("gate", "add_one", "--require-live").code == 4
+        self.live(mixed, "v0_torch")
+        answer = run("gate", "add_one", "--require-live", "--fail-on", "time:5%", "--json")
+        assert (answer.code, answer.json["baseline"]) == (0, f"add_one/v0_torch@{LATER['run_id']}")
+        assert run("gate", "add_one", "--against", "v0@20261121", "--require-live").code == 4  # exactly that run
+
+    def test_a_set_baseline_whose_source_is_gone_cannot_be_measured_again(self, run: Run, mixed: Archive) -> None:
+        run("baseline", "set", "v0")
+        path = mixed.project.kernels / "add_one" / "v0_torch.py"
+        path.write_text(path.read_text() + "\nchanged = True\n")
+        self.live(mixed, "v1_own")
+        answer = run("gate", "add_one", "--require-live")
+        assert (answer.code, "try: ncu-assist baseline clear add_one\n" in answer.out) == (4, True)
+        assert "and v0 has changed since" in " ".join(answer.out.split())
+
+    def test_a_report_is_never_live(self, run: Run) -> None:
+        path = str(DATA / "repeats_full_h200_2025.3.1.ncu-rep.zst")
+        answer = run("gate", path, "--against", path, "--require-live")
+        assert (answer.code, "try: drop --require-live" in answer.err) == (2, True)
+
+
+def test_without_a_limit_a_tie_passes(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Speed-ups of 0.995 to 1.008, which leave open whether 0.5 % is kept."""
+    made = Archive(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    made.save("v0_torch", {SMALL: 1e5})
+    made.save("v1_own", {SMALL: 1e5 * 1.0035})
+    strict = run("gate", "add_one", "--fail-on", "time:0%", "--json")
+    (check,) = strict.json["checks"]
+    assert (strict.code, 0.005 < check["delta_high"] < 0.008) == (4, True)
+    usual = run("gate", "add_one", "--json")
+    assert (usual.code, usual.json["checks"][0]["limit"]) == (0, "2%")
+    made.save("v2_slow", {SMALL: 1.03e5})
+    assert run("gate", "add_one/v2").code == 3
+
+
+def test_without_a_baseline_it_says_that_v0_stands_in_and_how_to_set_one(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Archive(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for version in ("v0_torch", "v1_own"):
+        made.save(version, {SMALL: 1e5})
+    for form in ((), ("--format", "markdown"), ("--json",)):
+        assert NO_BASELINE_SET in " ".join(run("gate", "add_one", *form).out.replace("\\", "").split())
+    assert "no baseline is set" not in run("gate", "add_one", "--against", "v0").out
+    assert run("baseline", "set", "add_one/v0").code == 0
+    assert "no baseline is set" not in run("gate", "add_one").out

@@ -141,12 +141,12 @@ def test_the_help_names_all_as_the_error_does(run: Run, recorded: Path) -> None:
 
 def test_estimated_against_achieved_on_the_recorded_ladder(run: Run, recorded: Path) -> None:
     text = run("history", "lightning_decode").out
-    start = text.index("faults gone since the version before")
+    start = text.index("faults gone since the parent")
     v6 = next(line for line in text[start:].splitlines() if line.startswith("v6_coalesced_store"))
     name, fault, estimated, achieved = v6.split()
     assert (name, fault, achieved) == ("v6_coalesced_store", "uncoalesced-global-store", "2.76x")
     assert float(estimated.removesuffix("x")) == pytest.approx(3.04, abs=0.05)
-    assert "computed now, as the run of the version before keeps no findings" in text
+    assert "computed now, as the run of the parent keeps no findings" in text
     assert "achieved: in one bench, paired" in text
     rows = {row["version"]: row["prediction"] for row in run("history", "--json").json["rows"]}
     one = rows["v6_coalesced_store"]

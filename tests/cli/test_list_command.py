@@ -8,6 +8,8 @@ import pytest
 from commandline import Run
 from kernel_folder import PYTHON_VERSION, TOML, write_kernel
 
+from ncu_assist.errors import StageFailed
+
 
 def test_kernels_versions_and_what_was_measured(run: Run, recorded: Path) -> None:
     answer = run("list")
@@ -110,4 +112,81 @@ def test_a_kernel_that_cannot_be_read_does_not_hide_the_others(
     answer = run("list")
     assert answer.code == 0
     assert "v0_torch" in answer.out
-    assert "cannot be read: broken/kernel.toml: not valid TOML" in " ".join(answer.out.split())
+    assert "cannot be read: broken has 2 mistakes: broken/kernel.toml: not valid TOML" in " ".join(answer.out.split())
+    assert "reference.py is missing" in answer.out
+
+
+STRAYS = {"v1.cu": "", "V2_x.cu": "", "v3-x.cu": "", "naive.cu": "", "tile.cuh": ""}
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_files_that_are_no_versions_are_named_with_the_command_that_mends_each(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_kernel(tmp_path, {"v0_torch.py": PYTHON_VERSION, **STRAYS})
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("ncu_assist.pipeline.planning.measure", measured_nothing)
+    commands = [
+        "mv kernels/add_one/v1.cu kernels/add_one/v1_idea.cu",
+        "mv kernels/add_one/V2_x.cu kernels/add_one/v2_x.cu",
+        "mv kernels/add_one/v3-x.cu kernels/add_one/v3_x.cu",
+        "mv kernels/add_one/naive.cu kernels/add_one/v4_naive.cu",
+    ]
+    for words in (["list"], ["list", "add_one"], ["check", "add_one"], ["bench", "add_one"], ["profile", "add_one"]):
+        said = run(*words).err
+        for command in commands:
+            assert said.count(f"it is not called v<number>_<idea>.cu; try: {command}\n") == 1
+        assert "tile.cuh" not in said
+    (kernel,) = run("list", "--json").json["kernels"]
+    assert {"file": "naive.cu", "rename_to": "v4_naive.cu"} in kernel["misnamed"]
+    assert len(kernel["misnamed"]) == 4
+
+
+def measured_nothing(*_: object) -> None:
+    raise StageFailed("nothing is measured here")
+
+
+def test_a_kernel_without_versions_says_which_files_are_none(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_kernel(tmp_path, {"naive.cu": "", "v1.cu": ""})
+    monkeypatch.chdir(tmp_path)
+    for command in ("check", "bench", "profile"):
+        answer = run(command, "add_one")
+        assert answer.code == 2
+        assert "add_one has no versions: naive.cu is no version" in answer.err
+        assert (
+            "try: mv kernels/add_one/naive.cu kernels/add_one/v2_naive.cu && "
+            "mv kernels/add_one/v1.cu kernels/add_one/v1_idea.cu" in answer.err
+        )
+
+
+def test_all_mistakes_of_a_folder_at_once_and_the_other_kernels_in_place(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_kernel(tmp_path).rename(tmp_path / "kernels" / "right")
+    toml = (
+        TOML.replace("norm = 1e-6", "norm = -1")
+        .replace('"8 * n"', '"n - 1024"')
+        .replace("[workloads.odd]", "[workloads.all]")
+    )
+    wrong = write_kernel(tmp_path, {"v1_a.py": PYTHON_VERSION, "v1_b.py": PYTHON_VERSION}, toml)
+    wrong.rename(wrong.with_name("add-one"))
+    monkeypatch.chdir(tmp_path)
+    listed = run("list")
+    assert listed.code == 0
+    assert "right" in listed.out
+    assert "adds one" in listed.out
+    told = run("check", "add-one")
+    assert (told.code, told.out) == (2, "")
+    for said in (told.err, listed.out):
+        words = " ".join(said.split())
+        for mistake in (
+            "add-one has 5 mistakes",
+            "mv kernels/add-one kernels/add_one",
+            "v1_a.py and v1_b.py have the same number 1; try: rename one of them",
+            "'norm' must be 0 or more and finite, not -1; try: write norm = 1e-6",
+            "comes to 0 on workload 'small' and -24 on workload 'all'; try: write what a call has to move",
+            "no workload can be called 'all'",
+        ):
+            assert mistake in words

@@ -32,7 +32,7 @@ def test_json(run: Run) -> None:
     row = answer["metrics"][0]
     assert row["name"] == "lts__t_sector_hit_rate.pct"
     assert (row["section"], row["ncu_label"]) == ("Memory Workload Analysis", "L2 Hit Rate")
-    assert (row["better"], row["exact"], row["combine"]) == (None, False, "time-mean")
+    assert (row["better"], row["exact"], row["combine"]) == (None, False, "mean")
     assert row["noise"] == {"chip": "gh100", "long": "within 5 %", "short": "wanders"}
     everything = run("metrics", "--json").json["metrics"]
     assert len(everything) == len(ROWS)

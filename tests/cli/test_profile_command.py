@@ -46,12 +46,17 @@ class TestRecorded:
     def test_a_version_with_another_source_is_not_measured(self, run: Run, recorded: Path) -> None:
         path = recorded / "kernels" / "lightning_decode" / "v7_registers_128bit.cu"
         path.write_text(path.read_text() + "\nint more;\n")
-        answer = run("profile", "lightning_decode")
-        assert answer.code == 0
-        line = next(line for line in answer.out.splitlines() if line.startswith("v7_"))
-        assert "not measured" in line
-        status = {v["version"]: v["status"] for v in run("profile", "lightning_decode", "--json").json["versions"]}
-        assert status["v7_registers_128bit"] == "not measured"
+        for versions in ((), ("v6", "v7")):
+            answer = run("profile", "lightning_decode", *versions)
+            assert answer.code == 6
+            line = next(line for line in answer.out.splitlines() if line.startswith("v7_"))
+            assert "not measured" in line
+            assert "NOT MEASURED: v7_registers_128bit on b64_d96" in answer.err
+            assert "ncu-assist doctor" in answer.err
+        assert run("profile", "lightning_decode", "v6").code == 0
+        shown = run("profile", "lightning_decode", "--json")
+        status = {v["version"]: v["status"] for v in shown.json["versions"]}
+        assert (shown.code, shown.json["exit_code"], status["v7_registers_128bit"]) == (6, 6, "not measured")
         assert status["v6_coalesced_store"] == "measured"
 
     def test_nothing_that_was_asked_for_can_be_shown(self, run: Run, recorded: Path) -> None:
@@ -101,7 +106,7 @@ class TestRecorded:
             (["lightning_decode", "--kernel", "x"], "add --kernel NAME --version V"),
             (["lightning_decode", "--filter", "x"], "drop --filter"),
             (["--version", "v1", "--", "ls"], "add --kernel NAME --version V"),
-            (["--", "ls", "-l"], "add --kernel NAME --version V"),
+            (["--", "ls", "-l"], "try: ncu-assist profile --kernel ls --version v0 -- ls -l"),
             ([], "ncu-assist list"),
         ],
     )
@@ -251,3 +256,59 @@ class TestProgram:
         assert "ncu (Nsight Compute) is not installed" in answer.err
         assert "try: install Nsight Compute" in answer.err
         assert "ncu --config-file off" in run("profile", "--dry-run", *PROGRAM).out
+
+
+MAIN = "__global__ void add(float* x) { x[0] = 1; }\nint main() { return 0; }\n"
+
+
+@pytest.mark.parametrize(
+    ("word", "text", "said", "tried"),
+    [
+        ("vector_add.cu", MAIN, "vector_add.cu is a file; a kernel is a folder kernels/NAME", "-- ./vector_add"),
+        ("alone.cu", "__global__ void f() {}\n", "alone.cu is a file without main()", "--version v0 -- PROGRAM"),
+        ("train.py", "print(1)\n", "train.py is a file", "-- python train.py"),
+        ("a.out", "", "a.out is a file, not a kernel", "-- ./a.out"),
+        ("old.ncu-rep", "", "old.ncu-rep is a report", "ncu-assist show old.ncu-rep"),
+        ("kernels/add_one/v0_torch.py", None, "belongs to the kernel add_one", "ncu-assist profile add_one v0"),
+        ("kernels/add_one", None, "belongs to the kernel add_one", "ncu-assist profile add_one"),
+        ("vector_ad.cu", None, "there is no file vector_ad.cu, and no kernel is called so", "ncu-assist list"),
+        ("add_on", None, "there is no kernel 'add_on'; did you mean 'add_one'?", "ncu-assist list"),
+    ],
+)
+def test_a_file_in_the_place_of_a_kernel(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str, text: str | None, said: str, tried: str
+) -> None:
+    """What can be done with a file today, as a command; what is not there is told apart from what is."""
+    write_kernel(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    if text is not None:
+        (tmp_path / word).write_text(text)
+    before = files(tmp_path)
+    for command in ("profile", "check", "bench"):
+        answer = run(command, word)
+        assert (answer.code, answer.out) == (2, "")
+        assert said in answer.err
+        assert answer.err.partition("try: ")[2].strip().endswith(tried)
+    assert files(tmp_path) == before
+
+
+def test_a_missing_file_gets_the_nearest_that_is_there(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "vector_add.cu").write_text(MAIN)
+    assert "did you mean 'vector_add.cu'?" in run("profile", "vector_ad.cu").err
+    assert run("profile", "zzz").err.startswith("error: there is no kernel 'zzz'; there are none\n")
+
+
+def test_the_command_for_a_source_file_is_one_that_profiles_it(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "vector_add.cu").write_text(MAIN)
+    built, _, profiled = run("profile", "vector_add.cu").err.partition("try: ")[2].strip().partition(" && ")
+    assert built == "nvcc -lineinfo -o vector_add vector_add.cu"
+    words = profiled.split()[1:]
+    answer = run(words[0], "--dry-run", *words[1:])
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.rstrip().endswith("./vector_add")

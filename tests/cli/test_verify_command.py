@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
-from commandline import Run, files
+from commandline import Run, deny, files
+from drafts_made import save_draft
+from factories import make_run, metrics_frame, save_run
+from kernel_folder import write_kernel
+
+from ncu_assist.drafts import DraftArchive
+from ncu_assist.store import Store
+
+RUN = "add_one/v1_torch/20261121T074500Z-1a2b3c"
 
 
 def test_a_clean_archive(run: Run, recorded: Path) -> None:
@@ -51,3 +60,119 @@ def test_a_missing_file_and_a_foreign_one(run: Run, recorded: Path) -> None:
         folder.parts[-2]: "samples.parquet is missing",
         other.parts[-2]: "notes.txt is not a file of this run",
     }
+
+
+@pytest.fixture
+def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two runs of one kernel, one of another, and a draft: the archive, in the current folder."""
+    store = Store(tmp_path / "reports")
+    for changes in ({}, {"version": "v2_other"}, {"kernel": "add_two"}):
+        save_run(store, make_run(**changes), metrics_frame(), None)
+    save_draft(DraftArchive(store.reports))
+    monkeypatch.chdir(tmp_path)
+    return store.reports
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EIO])
+@pytest.mark.parametrize("place", [".", "add_one", "add_one/v1_torch", RUN, "add_one/suggest"])
+def test_a_folder_that_cannot_be_read_is_damage(
+    run: Run, archive: Path, monkeypatch: pytest.MonkeyPatch, place: str, number: int
+) -> None:
+    deny(monkeypatch, archive / place, number)
+    answer = run("verify", "--json")
+    assert answer.code == 7
+    (damage,) = answer.json["damaged"]
+    assert damage["path"] == place
+    assert "cannot be read" in damage["problem"]
+    said = f"reports/{place}: {'run.json ' * (place == RUN)}cannot be read"
+    assert said in run("verify").out.replace("\n", " ")
+
+
+def test_a_folder_within_a_run_that_cannot_be_read_is_damage(
+    run: Run, archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (archive / RUN / "source").mkdir()
+    deny(monkeypatch, archive / RUN / "source")
+    answer = run("verify", "--json")
+    assert answer.code == 7
+    assert [one["problem"] for one in answer.json["damaged"]] == ["source cannot be read (Permission denied)"]
+
+
+@pytest.mark.parametrize("place", ["add_one", "add_one/v1_torch", RUN])
+@pytest.mark.parametrize("stands", ["a link to nothing", "a link to a folder", "a file"])
+def test_what_stands_in_the_place_of_a_folder_is_damage(
+    run: Run, archive: Path, tmp_path: Path, place: str, stands: str
+) -> None:
+    path = archive / place
+    path.rename(tmp_path / "aside")
+    if stands == "a file":
+        path.touch()
+    else:
+        path.symlink_to(tmp_path / ("aside" if stands.endswith("folder") else "nothing"))
+    answer = run("verify", "--json")
+    assert answer.code == 7
+    assert [one["path"] for one in answer.json["damaged"]] == [place]
+
+
+def test_a_link_to_nothing_is_no_empty_archive(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "reports").symlink_to("nothing")
+    monkeypatch.chdir(tmp_path)
+    answer = run("verify")
+    assert answer.code == 7
+    assert "is a link to nothing" in answer.out
+
+
+def test_pages_and_baselines_are_no_damage_and_a_baseline_that_cannot_be_read_is(run: Run, archive: Path) -> None:
+    for page in ("index.html", "add_one/index.html", "add_one/v1_torch/diff-v0_torch.html"):
+        (archive / page).touch()
+    assert run("baseline", "set", "add_one/v1").code == 0
+    assert run("verify").code == 0
+    (archive / "add_one/baseline.json").write_text("{")
+    answer = run("verify", "--json")
+    assert answer.code == 7
+    assert [one["path"] for one in answer.json["damaged"]] == ["add_one/baseline.json"]
+
+
+@pytest.mark.parametrize("place", ["add_one", "add_one/v1_torch", RUN])
+def test_other_readers_do_not_skip_it_without_a_word(
+    run: Run, archive: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    write_kernel(archive.parent)
+    deny(monkeypatch, archive / place)
+    said = f"reports/{place}: cannot be read" if place != RUN else f"reports/{RUN}: run.json cannot be read"
+    for words in (("list",), ("list", "add_one"), ("history", "add_one")):
+        answer = run(*words)
+        assert answer.code == 0
+        assert answer.err.count(said) == 1
+        assert "try: ncu-assist verify" in answer.err
+    assert [one["path"] for one in run("list", "--json").json["damaged"]] == [place]
+    for reference in ("add_one/v1", "add_one/v1_torch", "add_one/v1@2026"):
+        answer = run("show", reference)
+        assert (answer.code, answer.out) == (7, "")
+        assert place in answer.err
+
+
+def test_a_run_that_is_left_out_is_named_beside_the_one_that_is_shown(
+    run: Run, archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later = save_run(Store(archive), make_run(run_id="20261122T000000Z-ffffff"), metrics_frame(), None)
+    deny(monkeypatch, later.folder)
+    answer = run("show", "add_one/v1")
+    assert answer.code == 0
+    assert "left out: reports/add_one/v1_torch/20261122T000000Z-ffffff" in answer.err
+    assert run("show", "add_one/v2").err == ""
+
+
+def test_a_kernel_that_only_the_archive_knows_and_nobody_can_read(
+    run: Run, archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deny(monkeypatch, archive / "add_two")
+    for words in (
+        ("show", "add_two/v1"),
+        ("history", "add_two"),
+        ("list", "add_two"),
+        ("show", "v1_torch", "--kernel", "add_two"),
+    ):
+        answer = run(*words)
+        assert (answer.code, answer.out) == (7, "")
+        assert "reports/add_two is damaged: cannot be read" in answer.err

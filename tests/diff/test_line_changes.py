@@ -159,3 +159,17 @@ def test_an_include_that_nobody_imported_is_the_same_on_both_sides() -> None:
     before = program(foreign("/cuda-12/include/cuda_bf16.hpp", None, (266, 60_000.0)))
     after = program(foreign("/cuda-13/include/cuda_bf16.hpp", None, (266, 20_000.0), (300, 5_000.0)))
     assert shown(line_changes(before, after)) == [("moved", 266, 266), ("appeared", 300, 300)]
+
+
+def test_a_line_is_not_read_where_the_other_side_has_no_lines() -> None:
+    """The library's kernel that a launch is paired with has no line numbers: nobody knows what is gone."""
+    ran = replace(cost(1, 60_000.0), launches=(0,)), replace(cost(2, 40_000.0), launches=(1,))
+    before = replace(side(1, TEXT, *ran), lined=frozenset((0, 1)))
+    after = replace(side(2, TEXT, replace(cost(1, 30_000.0), launches=(5,))), lined=frozenset((5,)))
+    found = line_changes(before, after, [((0,), (5,)), ((1,), (6,))])
+    assert shown(found) == [("moved", 1, 1), ("not-read", 2, 2)]
+    assert [one.direction for one in found.changes] == [-1, 0]
+    back = line_changes(after, before, [((5,), (0,)), ((6,), (1,))])
+    assert shown(back) == [("moved", 1, 1), ("not-read", 2, 2)]
+    read = line_changes(before, replace(after, lined=frozenset((5, 6))), [((0,), (5,)), ((1,), (6,))])
+    assert shown(read) == [("vanished", 2, 2), ("moved", 1, 1)]

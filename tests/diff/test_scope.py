@@ -9,8 +9,12 @@ import pytest
 from factories import DEVICE, launch, make_run, metrics_frame, save_run
 
 from ncu_assist.diff import Change, Diff, DiffOptions, diff_runs
+from ncu_assist.diff.metric_rows import catalogue_row
 from ncu_assist.errors import UsageProblem
+from ncu_assist.frame import Combined, combine
 from ncu_assist.record import ROUNDED
+from ncu_assist.render.json import diff_json
+from ncu_assist.render.terminal import Style, diff_text
 from ncu_assist.store import Store, StoredRun
 
 SM = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
@@ -43,7 +47,8 @@ def test_launches_of_one_side_alone_are_not_added_up(tmp_path: Path) -> None:
     assert (found.baseline.duration_ns, found.candidate.duration_ns) == (1.3e6, 4e5)  # of all launches
     assert {change.verdict for change in found.changes} == {"unchanged"}
     told = changes(found)
-    assert (told["duration"].baseline, told["sm_throughput"].baseline) == (4e5, 35.0)
+    assert told["duration"].baseline == 4e5
+    assert "sm_throughput" not in told  # that is one of a kernel
     assert (found.verdict.verdict, found.verdict.likely, found.verdict.speedup) == ("unclear", None, 1.0)
     assert found.flags == ()
 
@@ -77,9 +82,9 @@ def test_the_repeats_of_one_kernel_are_the_answer(tmp_path: Path) -> None:
 
 
 def test_all_launches_count_where_all_are_paired(tmp_path: Path) -> None:
-    before = foreign(tmp_path, "before", ("a", 1e5, {}), ("x", 2e5, {}), ("y", 2e5, {}))
-    found = diff_runs(before, foreign(tmp_path, "after", ("a", 1e5, {}), ("xy", 1e5, {})))
-    assert (found.baseline.compared, found.candidate.compared) == (3, 2)
+    before = foreign(tmp_path, "before", ("a", 1e5, {}), ("naive", 4e5, {}))
+    found = diff_runs(before, foreign(tmp_path, "after", ("a", 1e5, {}), ("quick", 1e5, {})))
+    assert (found.baseline.compared, found.candidate.compared) == (2, 2)
     assert changes(found)["duration"].baseline == 5e5
     assert found.verdict.likely == "faster"
 
@@ -101,13 +106,32 @@ def test_programs_without_a_launch_in_common_are_not_compared(tmp_path: Path) ->
     assert (found.verdict.likely, found.verdict.speedup) == (None, None)
     assert (found.launches, found.changes, found.flags) == ((), (), ())
     assert [one.kernel for one in (*found.only_baseline, *found.only_candidate)] == list("abcd")
-    fused = diff_runs(before, foreign(tmp_path, "fused", ("ab", 1e4, {})))
+    fused = diff_runs(before, foreign(tmp_path, "fused", ("z", 1e4, {})))
     assert fused.verdict.reason == "no-common-launch"
 
 
 def test_reports_of_one_kernel_each_compare_whatever_it_is_called(tmp_path: Path) -> None:
     found = diff_runs(foreign(tmp_path, "one", ("a", 1e5, {})), foreign(tmp_path, "two", ("b", 1e4, {})))
     assert (found.verdict.likely, found.launches[0].pairing) == ("faster", "order")
+    often = foreign(tmp_path, "often", ("b", 2.0e5, {}), ("b", 1.9e5, {}), ("b", 2.1e5, {}))
+    thrice = diff_runs(foreign(tmp_path, "once", ("a", 1e5, {})), often)
+    assert (thrice.verdict.speedup, thrice.launches[0].pair.repeats) == (pytest.approx(0.5), True)  # one launch each
+
+
+def test_a_verdict_is_over_paired_launches_only(tmp_path: Path) -> None:
+    """Between launches that pair, one launch against three of other kernels is no chain and its fusion."""
+    before = foreign(tmp_path, "before", ("a", 1e5, {}), ("whole", 1e5, {}), ("b", 1e5, {}))
+    parts = ("head", 3e5, {}), ("middle", 2e5, {}), ("tail", 1e5, {})
+    found = diff_runs(before, foreign(tmp_path, "after", ("a", 1e5, {}), *parts, ("b", 1e5, {})))
+    assert (found.baseline.compared, found.candidate.compared, found.verdict.speedup) == (2, 2, 1.0)
+    assert [one.kernel for one in found.only_candidate] == ["head", "middle", "tail"]
+    (alone,) = [line for line in diff_text(found, Style()).splitlines() if line.startswith("only in after")]
+    assert alone == "only in after (3 launches, 600 µs): head 300 µs, middle 200 µs, tail 100 µs"
+    assert [(one["kernel"], one["duration_ns"]) for one in diff_json(found)["unpaired"]["candidate"]] == [
+        ("head", 3e5),
+        ("middle", 2e5),
+        ("tail", 1e5),
+    ]
 
 
 def test_runs_that_cannot_be_compared_keep_their_values(tmp_path: Path) -> None:
@@ -121,14 +145,18 @@ def test_runs_that_cannot_be_compared_keep_their_values(tmp_path: Path) -> None:
     assert found.flags == ()
 
 
-def test_a_mean_of_exact_values_is_not_exact(tmp_path: Path) -> None:
-    """The times that it is weighted by differ, though nothing else does."""
-    stored = [{STORED: 32.0}, {STORED: 8.0}]
-    before = foreign(tmp_path, "before", ("a", 1.00e5, stored[0]), ("b", 1e5, stored[1]))
-    after = foreign(tmp_path, "after", ("a", 1.01e5, stored[0]), ("b", 1e5, stored[1]))
-    told = changes(diff_runs(before, after))["sector_efficiency_store"]
-    assert told.baseline != told.candidate
-    assert told.verdict == "unchanged"
+def test_a_mean_of_exact_values_is_not_exact() -> None:
+    """The sectors that it is weighted by differ, though nothing else does."""
+    sectors = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"
+
+    def side(first: float) -> Combined:
+        run = make_run(launches=(launch(0), launch(1)))
+        return combine(run, metrics_frame({STORED: 32.0, sectors: first}, {STORED: 8.0, sectors: 1e6}), "small")
+
+    row = catalogue_row("bytes_per_sector_store", side(1e6), side(1.01e6))
+    assert row.baseline != row.candidate
+    assert not row.exact
+    assert catalogue_row("bytes_per_sector_store", *[side(1e6).of_places([0])] * 2).exact
 
 
 def test_rounded_values_are_named_and_no_change(tmp_path: Path) -> None:
@@ -139,7 +167,7 @@ def test_rounded_values_are_named_and_no_change(tmp_path: Path) -> None:
     assert (found.baseline.notes, found.candidate.notes) == ((ROUNDED,), ())
     assert changes(found)["sector_efficiency_store"].verdict == "unchanged"
     assert found.launches[0].changes == found.changes
-    more = foreign(tmp_path, "more", ("a", 1e5, {STORED: 9.09, INSTRUCTIONS: 1e6 + 1}), notes=(ROUNDED,))
+    more = foreign(tmp_path, "more", ("a", 1e5, {STORED: 9.09, INSTRUCTIONS: 1e6 + 1e3}), notes=(ROUNDED,))
     assert changes(diff_runs(more, whole))["instructions"].verdict == "improved"
 
 

@@ -12,8 +12,8 @@ from ladder import counters
 from made_counters import MADE, every, side
 
 from ncu_assist.diff.bottleneck import Bottleneck, bottleneck, bottleneck_of_launch
-from ncu_assist.diff.factors import factors
-from ncu_assist.diff.resources import RESOURCES
+from ncu_assist.diff.factors import USED, factors
+from ncu_assist.diff.resources import RESOURCES, SHARED
 from ncu_assist.diff.why import Why, why
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 
@@ -34,9 +34,31 @@ def test_the_factors_multiply_to_the_ratio_of_times(
     ratio = launches * times[0] / times[1]
     for resource in MADE:
         made = factors(resource, before, after)
-        assert made is not None, resource
+        if made is None:  # a side hardly uses it
+            assert min(share) ** 2 < 100.0 * 100.0 * USED or resource.name == SHARED
+            continue
         assert prod(part.gain for part in made.parts) == pytest.approx(ratio, rel=1e-6), resource
         assert prod(part.gain for part in made.in_short) == pytest.approx(ratio, rel=1e-6), resource
+
+
+def tiled(wavefronts: float, busy: float) -> dict[str, float]:
+    """A launch of 1e5 cycles on 100 SMs with so many wavefronts of shared memory; ``busy`` is of the whole pipe."""
+    work = {"shared_wavefronts_all": wavefronts, "sm_clock": 1e9, "sm_count": 100.0, "sm_cycles_elapsed": 1e5}
+    return {**work, "l1_data_pipe": busy, "memory_throughput": busy, "sm_throughput": 10.0}
+
+
+def test_a_resource_that_one_side_does_not_use_is_no_factor() -> None:
+    """A thousand wavefronts against eight millions say nothing of the time that the thousand took."""
+    without, with_tile = side(tiled(1e3, 70.0)), side(tiled(8e6, 80.0))
+    for pair in ((without, with_tile), (with_tile, without)):
+        found = why(*pair)
+        assert found is not None
+        assert SHARED not in [one.resource for one in found.factors]
+        assert all(0.01 < part.gain < 100 for one in found.factors for part in one.parts)
+    used = why(side(tiled(4e6, 70.0)), with_tile)
+    assert used is not None
+    assert used.main is not None
+    assert (used.main.resource, used.main.parts[0].gain) == (SHARED, 0.5)
 
 
 @pytest.mark.parametrize("pair", [(3, 4), (4, 5), (5, 6), (6, 7), (2, 7), (9, 10), (10, 7), (0, 2)])

@@ -33,6 +33,7 @@ def test_a_draft_becomes_the_version_after_the_highest(archive: DraftArchive, fo
     assert header_comment(path.read_bytes(), ".py").splitlines() == [
         "Changes: Keep the state in registers.",
         "expected: Loads wait; DRAM throughput up to 1.5 of it; registers down; spills down; 1.8x faster",
+        "parent: v1",
         "measured: 1.42x on small, 70.4 us against 100 us of its parent; 1 of 2 predictions came true; kept",
         "Drafted by the model some-model from add_one/v1_torch@20261121T074500Z-1a2b3c, as draft",
         "  20261121T080000Z-abcdef; no person wrote this version.",

@@ -103,7 +103,7 @@ def test_a_draft_that_would_not_read_back_is_a_bug(archive: DraftArchive) -> Non
         (lambda folder: (folder / "draft.py").write_text("x"), "has 1 bytes instead of"),
         (lambda folder: (folder / "draft.py").unlink(), "draft.py is missing"),
         (lambda folder: rewrite(folder / "draft.json", b'"kept"', b'"rejected"'), "changed after it was written"),
-        (lambda folder: rewrite(folder / "draft.json", b"draft/1", b"draft/9"), "has schema 'ncu-assist.draft/9'"),
+        (lambda folder: rewrite(folder / "draft.json", b"draft/1", b"draft/9"), "written by a newer ncu-assist"),
         (lambda folder: folder.rename(folder.with_name("other")), "belongs to add_one/suggest/2026"),
     ],
 )
@@ -170,4 +170,7 @@ def test_a_link_is_followed_nowhere(archive: DraftArchive, tmp_path: Path) -> No
     elsewhere = save_draft(DraftArchive(tmp_path / "other"))
     (archive.reports / "add_one").mkdir(parents=True)
     (archive.reports / "add_one" / "suggest").symlink_to(elsewhere.folder.parent)
-    assert archive.everything() == ([], [])
+    drafts, damaged = archive.everything()
+    assert drafts == []
+    assert [(one.path, one.problem.split(",")[0]) for one in damaged] == [("add_one/suggest", "is a link")]
+    assert archive.verify() == damaged

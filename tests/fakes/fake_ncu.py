@@ -6,7 +6,7 @@ It understands the command line that ``ncu_assist.ncu.command.profile_argv`` mak
 FAKE_NCU_MODE      ok (default), truncated, hang, crash, or a key of MESSAGES: a failure as the real ncu shows it
 FAKE_NCU_REPORT    the report to replay (plain or .zst); default: the naive and shared transposes in tests/data
 FAKE_NCU_LOG       the log that belongs to it
-FAKE_NCU_DELAY_S   seconds between two lines of the log; default 0
+FAKE_NCU_HOLD      a pipe from which a line is read between the log and the report
 FAKE_NCU_RUN       1: also run the command behind ``--``, with its output, before the log is written; also before a
                    failure with exit code 0
 FAKE_NCU_FAIL_IF   fail as FAKE_NCU_MODE says only if the command holds this text, else work
@@ -20,14 +20,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 REPORT = DATA / "transpose_full_h200_2025.3.1.ncu-rep.zst"
 EXPORT = DATA / "transpose_full_h200_2025.3.1.base.csv.zst"  # what ncu exports of it
 LOG = DATA / "transpose_full_h200_2025.3.1.log"
-HANG_S = 3600.0
 
 VERSION = """NVIDIA (R) Nsight Compute Command Line Profiler
 Copyright (c) 2018-2025 NVIDIA Corporation
@@ -189,18 +187,21 @@ def _profile(mode: str, command: list[str], report: Path, log: Path) -> int:
         exit_code, words = MESSAGES[mode]
         if exit_code == 0 and os.environ.get("FAKE_NCU_RUN") == "1":
             subprocess.call(command)
-        _write(log, words)
+        log.write_text(words, encoding="utf-8")
         return exit_code
     text = Path(os.environ.get("FAKE_NCU_LOG", LOG)).read_text(encoding="utf-8")
     if mode in ("hang", "crash"):
-        _write(log, text.partition("....100%")[0])
+        log.write_text(text.partition("....100%")[0], encoding="utf-8")
         if mode == "hang":
-            time.sleep(HANG_S)
+            while True:
+                signal.pause()
         os.kill(os.getpid(), signal.SIGSEGV)
     exit_code = subprocess.call(command) if os.environ.get("FAKE_NCU_RUN") == "1" else 0
     if exit_code != 0:
         text += f"==ERROR== The application returned an error code ({exit_code}).\n"
-    _write(log, text)
+    log.write_text(text, encoding="utf-8")
+    if "FAKE_NCU_HOLD" in os.environ:
+        Path(os.environ["FAKE_NCU_HOLD"]).read_text()
     data = _report()
     report.write_bytes(data[: len(data) * 2 // 3] if mode == "truncated" else data)
     return exit_code
@@ -213,15 +214,6 @@ def _report() -> bytes:
     import zstandard
 
     return zstandard.ZstdDecompressor().decompress(data)
-
-
-def _write(log: Path, text: str) -> None:
-    delay = float(os.environ.get("FAKE_NCU_DELAY_S", "0"))
-    with log.open("w", encoding="utf-8") as out:
-        for line in text.splitlines(keepends=True):
-            out.write(line)
-            out.flush()
-            time.sleep(delay)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from planted import CUDA, PYTHON, write_planted
+from planted import CUDA, LAUNCH, LAUNCHER, PYTHON, write_planted
 
 from ncu_assist.backends import build_versions
 from ncu_assist.executors.local import Local
@@ -16,11 +16,27 @@ from ncu_assist.spec_file import read_kernel
 
 pytestmark = pytest.mark.gpu
 
-LARGE = """
+WORKLOADS = """
 [workloads.large]
 n = 67108864
 dtype = "float32"
+[workloads.fits_in_l2]
+n = 2097152
+dtype = "float32"
 """
+# Reads x so that L2 keeps it, which plain reads of other data do not undo.
+KEEPS_INPUT = LAUNCHER.format(
+    body="""
+__global__ void add(const float* x, float* y, long long n) {
+    long long i = blockIdx.x * 256ll + threadIdx.x;
+    unsigned long long keep;
+    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(keep));
+    float v = 0;
+    if (i < n) asm volatile("ld.global.L2::cache_hint.f32 %0, [%1], %2;" : "=f"(v) : "l"(x + i), "l"(keep));
+    if (i < n) y[i] = v + 1;
+}""",
+    launch=LAUNCH,
+)
 EXTENSION = """
 #include <torch/extension.h>
 #include <c10/cuda/CUDAStream.h>
@@ -38,7 +54,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("add_one", &add_one); }
 
 def _measure(root: Path, sources: dict[str, str], settings: Settings, workload: str) -> Measured:
     folder = write_planted(root, sources)
-    (folder / "kernel.toml").write_text((folder / "kernel.toml").read_text() + LARGE)
+    (folder / "kernel.toml").write_text((folder / "kernel.toml").read_text() + WORKLOADS)
     kernel = read_kernel(folder)
     outcomes = build_versions(kernel, kernel.versions, root / "work")
     assert {v: o.log for v, o in outcomes.items() if o.artifact is None} == {}
@@ -83,6 +99,20 @@ def test_times_on_the_gpu(flush: Flush, tmp_path: Path) -> None:
     clocks = samples.sm_clock_mhz.dropna()
     assert len(clocks) == len(samples)
     assert 200 < clocks.median() < 4000
+
+
+def test_a_time_does_not_depend_on_who_else_is_timed(tmp_path: Path) -> None:
+    """Both read 8 MB; one has L2 keep them, and plain reads of other data do not drive such lines out."""
+    settings = Settings(stages=("check", "bench"), rounds=60)
+    medians = []
+    for folder, sources in (
+        ("alone", {"v0_right.cu": CUDA["v0_right.cu"]}),
+        ("company", {"v0_right.cu": CUDA["v0_right.cu"], "v1_keeps.cu": KEEPS_INPUT}),
+    ):
+        samples = _measure(tmp_path / folder, sources, settings, "fits_in_l2").samples
+        assert samples is not None
+        medians.append(samples[samples.version == "v0_right"].time_ns.median())
+    assert medians[1] == pytest.approx(medians[0], rel=0.05)
 
 
 def test_a_call_that_waits_for_the_device_is_late(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def _headers() -> Path:
         argv = [find_nvcc().path, "--dryrun", "-E", "-x", "cu", "/dev/null"]
     except EnvironmentProblem as missing:
         pytest.skip(missing.message)
-    asked = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    asked = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
     folders = [Path(folder) for folder in INCLUDED_FROM.findall(asked.stderr)]
     found = [folder for folder in folders if (folder / "cuda_fp16.h").is_file()]
     return found[0] if found else pytest.skip("no CUDA headers beside nvcc")

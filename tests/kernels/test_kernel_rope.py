@@ -140,8 +140,9 @@ def test_what_a_version_cannot_serve_is_refused(version: Version, tmp_path: Path
     call = load_for_host(KERNEL, version, tmp_path)
     for changed in ({"dim": 7}, {"width": 8}, {"theta": 0}):
         one = _problem("float32", START)
+        inputs = (torch.zeros(8), 0, changed.get("theta", 1))
         with pytest.raises(RuntimeError, match="returned"):
-            call((torch.zeros(8), 0, 1), (torch.zeros(8),), {**one.workload.integers, **changed})
+            call(inputs, (torch.zeros(8),), {**one.workload.integers, **changed})
 
 
 @pytest.mark.parametrize("version", ["v9", "v10"])
@@ -149,7 +150,7 @@ def test_positions_beyond_the_phase_are_refused(version: str, tmp_path: Path) ->
     call = load_for_host(KERNEL, KERNEL.version(version), tmp_path)
     one = _problem("float32", START)
     with pytest.raises(RuntimeError, match="returned"):
-        call((torch.zeros(8), 0, 1), (torch.zeros(8),), {**one.workload.integers, "first_position": (1 << 32) - 5})
+        call((torch.zeros(8), (1 << 32) - 5, 1), (torch.zeros(8),), one.workload.integers)
 
 
 @pytest.mark.parametrize("version", ["v9", "v10"])

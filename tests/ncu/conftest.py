@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from fakes.fake_ncu import install
+from patience import CEILING_S
 
 from ncu_assist.ncu.compressed import read_plain
 
@@ -14,22 +16,32 @@ DATA = Path(__file__).parent.parent / "data"
 SHARED = Path(__file__).parent.parent.parent.parent / "shared" / "reports"  # beside the repository, not part of it
 
 
-BROKEN_READERS = {  # what stands in for the child's program -> what is said of it, with 0.5 s to read
-    "import os; os.abort()": "exit code -6",
-    "raise TypeError('no such action')": "no such action",
-    "import sys; sys.exit(3)": "exit code 3",
-    "import time; time.sleep(60)": "could not be read within 0.5 s",
-}
+@dataclass(frozen=True)
+class Broken:
+    """What stands in for the child's program, how long it may read, and what is said of it."""
+
+    program: str
+    words: str
+    limit_s: float = CEILING_S
 
 
-@pytest.fixture(params=BROKEN_READERS)
-def words_of_broken_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
-    """A child that dies or hangs whatever it is to read; the words of the error."""
+BROKEN_READERS = (
+    Broken("import os; os.abort()", "exit code -6"),
+    Broken("raise TypeError('no such action')", "no such action"),
+    Broken("import sys; sys.exit(3)", "exit code 3"),
+    Broken("import signal; signal.pause()", "could not be read within 0.5 s", 0.5),
+)
+
+
+@pytest.fixture(params=BROKEN_READERS, ids=lambda broken: broken.words)
+def broken_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Broken:
+    """A child that dies or hangs whatever it is to read."""
+    broken: Broken = request.param
     program = tmp_path / "python"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{request.param}"\n')
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{broken.program}"\n')
     program.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(program))
-    return BROKEN_READERS[request.param]
+    return broken
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from ncu_assist import process
 
 def everything(path: Path) -> list[dict[str, object]]:
     """Return all facts of each launch: metrics with instances, NVTX ranges, rules, SASS and source lines."""
-    done = process.run([sys.executable, __file__, str(path)], timeout_s=120)
+    done = process.run([sys.executable, __file__, str(path)], timeout_s=300)
     assert done.exit_code == 0, done.stderr
     found: list[dict[str, object]] = json.loads(done.stdout)
     return found

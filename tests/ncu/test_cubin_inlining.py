@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-import time
 from pathlib import Path, PurePath
 
 import pytest
 from ncu.cubins import ADDRESS, END, SECTION, cubin, cubins_of, file, inlined, row
+from patience import lines_run
 
 from ncu_assist.errors import DamagedData
 from ncu_assist.ncu.compressed import read_plain
@@ -116,13 +116,11 @@ def test_lines_without_calls() -> None:
 
 def test_every_cut_is_an_error_or_whole() -> None:
     made, recorded = cubin(CALLS + END), cubins_of(DATA / "triton_full_h200_2025.3.1.ncu-rep.zst")[0]
-    started = time.process_time()
     for whole in (made, recorded):
         found = [tried(whole[:size]) for size in range(len(whole))]
         behind = max(size for size, one in enumerate(found) if isinstance(one, DamagedData))
         assert all(isinstance(one, DamagedData) for one in found[:behind])
         assert all(one == tried(whole) for one in found[behind + 1 :]), "what follows the sections is not needed"
-    assert time.process_time() - started < 10.0
 
 
 def test_a_table_without_its_end_is_cut_as_well() -> None:
@@ -136,17 +134,16 @@ def test_bytes_that_change_lead_to_an_error_or_other_lines(seed: int) -> None:
     names = (".debug_line", ".rela.debug_line", ".symtab", ".shstrtab")
     spots = [one for one in Elf.of(whole).sections if one.name in names]
     rng = random.Random(seed)
-    started = time.process_time()
     for _ in range(150):
         changed = bytearray(whole)
         for spot in rng.choices(spots, k=rng.choice([1, 3, 20])):
             changed[spot.start + rng.randrange(spot.size)] = rng.randrange(256)
         changed[rng.choice([rng.randrange(64), 0])] ^= rng.choice([0, 1])
         tried(bytes(changed))
-    assert time.process_time() - started < 10.0
 
 
 def test_a_number_without_an_end_takes_no_time() -> None:
-    started = time.process_time()
-    assert isinstance(tried(cubin(ADDRESS + bytes([2]) + b"\x80" * 1_000_000)), DamagedData)
-    assert time.process_time() - started < 1.0
+    def read(size: int) -> None:
+        assert isinstance(tried(cubin(ADDRESS + bytes([2]) + b"\x80" * size)), DamagedData)
+
+    assert lines_run(lambda: read(1_000_000)) == lines_run(lambda: read(1_000))

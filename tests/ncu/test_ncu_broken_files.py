@@ -6,7 +6,6 @@ import gzip
 import lzma
 import os
 import sys
-import time
 import zlib
 from pathlib import Path
 from random import Random
@@ -73,7 +72,6 @@ def test_a_link_to_a_report_is_read(basic_path: Path, tmp_path: Path) -> None:
     assert len(read_report(tmp_path / "r.ncu-rep.zst").launches) == 3
 
 
-@pytest.mark.timeout(20)
 def test_a_pipe_and_a_device_are_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path("/dev/zero"), Path("/dev/stdin")):
@@ -97,17 +95,21 @@ def _denied(*_: object) -> None:
     raise PermissionError(13, "Permission denied")
 
 
-@pytest.mark.timeout(60)
+def bytes_read() -> int:
+    """Return how much this process has read so far."""
+    return int(Path("/proc/self/io").read_text().split()[1])
+
+
 def test_gigabytes_of_zeros(plain: bytes, tmp_path: Path) -> None:
     path = tmp_path / "sparse.ncu-rep"
     for start, words in ((b"", "does not start with NVR"), (plain, "says nothing of itself")):
         with path.open("wb") as file:
             file.write(start)
             file.truncate(6 * GIB)
-        started = time.monotonic()
+        before = bytes_read()
         with pytest.raises(DamagedData, match=words):
             read_report(path)
-        assert time.monotonic() - started < 20.0  # 0.3 s on two slow cores
+        assert bytes_read() - before < GIB
 
 
 @pytest.mark.parametrize("pack", [compress, lzma.compress, gzip.compress])

@@ -49,7 +49,7 @@ def test_a_set_that_does_not_exist_is_a_usage_problem(fake_ncu: Path) -> None:
     command.check_set(fake_ncu, "full")
     with pytest.raises(UsageProblem) as caught:
         command.check_set(fake_ncu, "fulll")
-    assert "'full'" in caught.value.hint
+    assert "did you mean 'full'?" in caught.value.message
 
 
 @pytest.mark.parametrize("body", ["exit 3", "echo hello"])

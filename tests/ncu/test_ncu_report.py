@@ -5,11 +5,11 @@ from __future__ import annotations
 import gzip
 import lzma
 import resource
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from ncu.conftest import Broken
 
 from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.ncu import nvidia, reader, report_file, wire
@@ -188,9 +188,9 @@ def test_nvidias_reader_has_to_agree(
     assert "disagree on launch 0" in capsys.readouterr().err
 
 
-def test_a_reader_that_dies_or_hangs_is_damaged_data(full_path: Path, words_of_broken_reader: str) -> None:
-    with pytest.raises(DamagedData, match=words_of_broken_reader):
-        read_report(full_path, timeout_s=0.5)
+def test_a_reader_that_dies_or_hangs_is_damaged_data(full_path: Path, broken_reader: Broken) -> None:
+    with pytest.raises(DamagedData, match=broken_reader.words):
+        read_report(full_path, timeout_s=broken_reader.limit_s)
 
 
 def test_the_reader_stays_within_its_memory(full_path: Path) -> None:
@@ -208,16 +208,6 @@ def test_reports_of_2022(old_report: Path) -> None:
     assert all(launch.duration_ns and launch.duration_ns > 1000 for launch in report.records)
     if "nvtx" in old_report.name:
         assert report.records[1].ranges == ("run_test", "daxpy")
-
-
-def test_reading_is_quick(torch_path: Path) -> None:
-    import pandas  # noqa: F401  its import is not part of reading
-
-    started = time.monotonic()
-    read_report(torch_path)
-    assert (
-        time.monotonic() - started < 5.0
-    )  # 0.5 s on two slow cores; the bound only catches a name-by-name loop gone wild
 
 
 def test_a_csv_export_reads_as_its_report_does(full_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from fakes.fake_ncu import install
 from kernel_folder import TOML, write_kernel
+from patience import CEILING_S
 from requirements import require
 
 from ncu_assist.executors.local import Local
@@ -55,7 +56,7 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
 def make_job(root: Path, versions: dict[str, str], toml: str = WORKLOADS) -> Job:
     """Return the job of all versions on all workloads of a kernel folder that is written below ``root``."""
     kernel = read_kernel(write_kernel(root, versions, toml))
-    project = Project(root, ProjectSettings(version_timeout_s=20.0))
+    project = Project(root, ProjectSettings(version_timeout_s=CEILING_S))
     settings = Settings(stages=("check", "bench"), trials=1, rounds=12, device="cpu")
     executor = Local(root / "locks")
     return Job(project, kernel, kernel.versions, kernel.workloads, settings, ProfileOptions(), executor)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -51,10 +50,8 @@ def test_one_that_cannot_be_read_ends_the_other(tmp_path: Path, monkeypatch: pyt
     run = process.run
 
     def slow(argv: list[str], **options: object) -> process.Completed:
-        return run(["sleep", "60"] if REPORTS[0].name in argv else argv, **options)  # type: ignore[arg-type]
+        return run(["sleep", "infinity"] if REPORTS[0].name in argv else argv, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(process, "run", slow)
-    started = time.monotonic()
     with pytest.raises(DamagedData, match="bad"):
         bare_reports(["bad", "good"], [bad, REPORTS[0]], None)
-    assert time.monotonic() - started < 20

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -34,7 +33,17 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
 
 
 def test_a_program_becomes_a_run(project: Project, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAKE_NCU_DELAY_S", "0.1")  # slow enough that its log is seen growing
+    door = project.root / "door"
+    os.mkfifo(door)
+    monkeypatch.setenv("FAKE_NCU_HOLD", str(door))
+
+    def status(text: str) -> None:
+        notes.lines.append(text)
+        if door.exists() and "transpose_naive" in text:  # the log is read while it grows
+            door.write_text("go on\n")
+            door.unlink()
+
+    monkeypatch.setattr(notes, "status", status)
     stored = profile_program(project, NAMES, ["./train", "--epochs", "3"], OPTIONS, notes)
     run = stored.run
     assert (run.kernel, run.version, run.source, run.source_sha256, run.verified) == ("train", "v1", "live", None, True)
@@ -48,7 +57,7 @@ def test_a_program_becomes_a_run(project: Project, notes: Notes, monkeypatch: py
     assert said is not None
     assert {one.launch for one in said.judged} == {None, 0, 1, 2}
     assert Store(project.reports).verify() == []
-    assert any("transpose_naive" in line for line in notes.lines)
+    assert not door.exists()
     assert notes.notes == []
 
 
@@ -66,18 +75,15 @@ def test_it_runs_in_the_folder_one_stands_in(project: Project, notes: Notes, mon
 
 def test_a_program_may_be_silent_for_long(project: Project, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_NCU_RUN", "1")
-    quick = Project(project.root, Settings(version_timeout_s=0.2))
-    argv = [sys.executable, "-c", f"import time; time.sleep({1.0})"]
+    quick = Project(project.root, Settings(version_timeout_s=1e-6))
+    argv = [sys.executable, "-c", "pass"]
     assert profile_program(quick, NAMES, argv, OPTIONS, notes).run.launches
 
 
 def test_a_program_that_never_ends(project: Project, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_NCU_MODE", "hang")
-    monkeypatch.setattr("ncu_assist.process.GRACE_S", 0.5)
-    started = time.monotonic()
     with pytest.raises(StageFailed):
         profile_program(Project(project.root, Settings(profile_timeout_s=1.0)), NAMES, ["./train"], OPTIONS, notes)
-    assert time.monotonic() - started < 10
     assert not project.reports.exists()
 
 

@@ -7,12 +7,10 @@ from dataclasses import replace
 import pytest
 from factories import DEVICE, launch
 from gated import BOTH, CONFLICTS, LARGE, LATER, NO_CONFLICTS, SMALL, Archive, judged
-from kernel_folder import write_kernel
 
 from ncu_assist.errors import UsageProblem
 from ncu_assist.render.markdown.gate import gate_markdown
 from ncu_assist.render.terminal.gate import gate_text
-from ncu_assist.spec import source_sha256
 from ncu_assist.store.baselines import set_baseline
 
 
@@ -78,17 +76,6 @@ def test_runs_of_the_candidates_gpu_stand_in_for_a_baseline_of_another(archive: 
     result = judged(archive, "v1", "time:2%", NO_CONFLICTS)
     assert result.outcome == "pass"
     assert {check.baseline for check in result.checks if not check.limit.is_on_time} == {0.0}
-
-
-def test_a_source_that_was_edited_since_is_said(archive: Archive) -> None:
-    names = ("v0_torch.py", "v1_own.py")
-    folder = write_kernel(archive.project.root, dict.fromkeys(names, "import torch\n"))
-    paths = [folder / name for name in names]
-    for path in paths:
-        archive.save(path.stem, BOTH, source_sha256=source_sha256(path))
-    assert judged(archive, "add_one", "time:5%").notes == ()
-    paths[1].write_text("import torch, math\n")
-    assert judged(archive, "add_one", "time:5%").notes == ("v1 has changed since it was measured",)
 
 
 def test_a_candidate_that_was_not_measured_here_is_said(archive: Archive) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,12 +11,14 @@ from pathlib import Path
 import pytest
 from ladder import WORKLOAD, launches, line_of, step
 
+from ncu_assist.diff import diff_runs
 from ncu_assist.diff.line_changes import LineChange, LineChanges
 from ncu_assist.diff.line_costs import LineCost
 from ncu_assist.errors import DamagedData
 from ncu_assist.ncu.report import Report
 from ncu_assist.pipeline import line_costs
 from ncu_assist.pipeline.bare_report import BareReport, bare_reports
+from ncu_assist.pipeline.close_look import look_closer
 from ncu_assist.pipeline.line_costs import read_line_changes, side_lines
 from ncu_assist.pipeline.together import Stopped, together
 from ncu_assist.store import StoredRun
@@ -99,10 +102,56 @@ def test_the_time_of_the_lines_is_that_of_the_launches() -> None:
 
 
 def test_two_runs_of_one_code_have_no_changed_lines() -> None:
-    paths = [DATA / f"repeats{again}_full_h200_2025.3.1.ncu-rep.zst" for again in ("", "_again")]
-    before, after = bare_reports([path.name for path in paths], paths, None)
-    for launch in (0, 1, 4, 5):
-        assert read_line_changes((before, after), ([launch], [launch])).changes == (), launch
+    """All launches of two programs of the same kernels, which differ in how often they launch some."""
+    before, after = bare(*(f"repeats{again}_full_h200_2025.3.1.ncu-rep.zst" for again in ("", "_again")))
+    assert compared(before, after).changes == ()
+
+
+def compared(before: StoredRun, after: StoredRun) -> LineChanges:
+    """Return the changed lines as a diff has them."""
+    diff = diff_runs(before, after)
+    indices = diff.baseline.indices, diff.candidate.indices
+    return read_line_changes((before, after), indices, [one.pair for one in diff.launches])
+
+
+def with_times(run: BareReport, *times_ns: float) -> BareReport:
+    """Return the run as if its launches had taken so long."""
+    launches = tuple(replace(one, duration_ns=ns) for one, ns in zip(run.run.launches, times_ns, strict=True))
+    report = copy.copy(run.report)
+    vars(report)["records"] = tuple(
+        replace(one, duration_ns=ns) for one, ns in zip(run.report.records, times_ns, strict=True)
+    )
+    return replace(run, run=replace(run.run, launches=launches), report=report)
+
+
+def test_a_launch_that_is_among_the_longest_of_one_side_is_read_on_both() -> None:
+    """Two runs of one binary, whose shorter launches differ by 2 %: each is the second longest once."""
+    before, after = bare(*["transpose_full_h200_2025.3.1.ncu-rep.zst"] * 2)
+    found = compared(with_times(before, 100e3, 10.2e3, 10.0e3), with_times(after, 100e3, 10.0e3, 10.2e3))
+    assert found.changes == ()
+    assert found.notes == ("", "")
+
+
+def test_no_more_launches_are_read_than_anyone_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(line_costs, "MOST_LAUNCHES", 1)
+    before, after = bare(*["transpose_full_h200_2025.3.1.ncu-rep.zst"] * 2)
+    found = compared(with_times(before, 30e3, 29e3, 1e3), with_times(after, 29e3, 30e3, 1e3))
+    assert found.changes == ()
+    assert found.notes == ("only those of the 1 longest of 3 launches",) * 2
+
+
+def test_shares_on_run_and_diff_pages_have_one_meaning() -> None:
+    """A share is of the time: launches of few long-lived warps count as much as others that take as long."""
+    (run, _) = bare(*["transpose_full_h200_2025.3.1.ncu-rep.zst"] * 2)
+    lines = {one.place: one for one in side_lines(run, [0, 1, 2], read=[0, 1, 2]).lines}
+    spots = look_closer(run, None, rules=False).spots
+    assert spots is not None
+    assert spots.lines
+    time_ns = sum(one.duration_ns or 0.0 for one in run.report.records)
+    for spot in spots.lines:
+        line = lines[spot.file, spot.line]
+        assert spot.share == pytest.approx(line.share)
+        assert spot.share == pytest.approx(line.ns / time_ns)
 
 
 def bare(*names: str) -> tuple[BareReport, BareReport]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-import signal
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from measured import RIGHT, VERSIONS, WORKLOADS, WRONG, Notes, make_job, with_limits
+from patience import CEILING_S, press_ctrl_c
 from requirements import require
 
 from ncu_assist.errors import EnvironmentProblem
+from ncu_assist.ncu.log import LogFollower
 from ncu_assist.outcome import Outcome
 from ncu_assist.pipeline.measuring import Job, measure
 from ncu_assist.store import Store, writing
@@ -92,8 +93,7 @@ def test_a_profiler_that_dies_leaves_the_times(
     job: Job, notes: Notes, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     monkeypatch.setenv("FAKE_NCU_MODE", mode)
-    monkeypatch.setattr("ncu_assist.process.GRACE_S", 0.5)
-    outcome = measure(with_limits(job, profile_timeout_s=2.0), notes)
+    outcome = measure(with_limits(job, profile_timeout_s=1.0 if mode == "hang" else CEILING_S), notes)
     assert all("profile:" in reason for reason in failures(outcome).values())
     assert all(v.run and v.run.run.bench and not v.run.run.launches for v in outcome.versions)
     assert store(job).verify() == []
@@ -111,7 +111,8 @@ def test_without_permission_the_times_are_kept_and_the_cure_is_said(
 
 
 def test_more_launches_than_the_limit_allows(job: Job, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAKE_NCU_DELAY_S", "0.3")
+    os.mkfifo(job.project.root / "door")
+    monkeypatch.setenv("FAKE_NCU_HOLD", str(job.project.root / "door"))  # else it would end by itself
     outcome = measure(with_limits(job, max_launches=1), notes)
     assert all("launches" in reason for reason in failures(outcome).values())
 
@@ -174,20 +175,18 @@ def test_ctrl_c_during_profiling_keeps_checks_and_times(
     job: Job, notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAKE_NCU_MODE", "hang")
-    monkeypatch.setattr("ncu_assist.process.GRACE_S", 0.5)
+    started = job.project.root / "argv"
+    monkeypatch.setenv("FAKE_NCU_ARGV", str(started))
+    follow = LogFollower.poll
 
-    def interrupt(text: str) -> None:
-        if text == "ncu: starting":
-            signal.setitimer(signal.ITIMER_REAL, 1.0)
+    def interrupt(follower: LogFollower) -> object:
+        if started.exists():
+            press_ctrl_c()
+        return follow(follower)
 
-    monkeypatch.setattr(notes, "status", interrupt)
-    old = signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            measure(job, notes)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, old)
+    monkeypatch.setattr(LogFollower, "poll", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        measure(job, notes)
     assert len(store(job).runs()) == 2
     assert store(job).verify() == []
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from factories import make_run, metrics_frame, samples_frame, save_run, times
+from factories import WORKLOAD, make_run, metrics_frame, samples_frame, save_run, times
 from kernel_folder import PYTHON_VERSION, write_kernel
 from measured import Notes
 from nvml import pretend
@@ -52,11 +52,14 @@ def test_runs_that_match_are_shown_and_said_to_be_recorded(store: Store, kernel:
         ("v0_torch", one.run.run_id, ""),
         ("v1_torch", None, ""),
     ]
-    assert outcome.exit_code == 0
+    assert (outcome.exit_code, outcome.versions[1].unmeasured) == (6, ("small",))
     assert notes.notes == [
-        "RECORDED: measured on NVIDIA H200, 2026-11-21. Nothing was measured here: no NVIDIA driver answers: not found."
+        f"RECORDED: measured on NVIDIA H200, 2026-11-21. Nothing was measured here: {WHY.message}.",
+        "NOT MEASURED: v1_torch on small. No run is of that source on that workload; "
+        "what this machine lacks: ncu-assist doctor",
     ]
     assert len(store.runs()) == 1
+    assert answer(store, kernel, notes, "v0").exit_code == 0
 
 
 def test_another_source_does_not_count(store: Store, kernel: Kernel, notes: Notes) -> None:
@@ -74,7 +77,26 @@ def test_a_workload_that_was_not_recorded(store: Store, kernel: Kernel, notes: N
     recorded(store, kernel, "v0_torch")
     with pytest.raises(EnvironmentProblem, match=r"no recorded run of add_one matches .* on odd"):
         answer(store, kernel, notes, workload="odd")
-    assert answer(store, kernel, notes, workload="all").versions[0].run is not None
+    (both, _) = answer(store, kernel, notes, workload="all").versions
+    assert (both.run is not None, both.unmeasured) == (True, ("odd",))
+
+
+def test_a_run_that_holds_what_was_asked_for_goes_before_a_newer_one(
+    store: Store, kernel: Kernel, notes: Notes
+) -> None:
+    recorded(store, kernel, "v0_torch")
+    later = {"run_id": "20261122T074500Z-2b3c4d", "created": "2026-11-22T07:45:00Z"}
+    recorded(store, kernel, "v0_torch", workloads=(replace(WORKLOAD, name="odd"),), **later)
+    outcome = answer(store, kernel, notes, "v0", workload="small")
+    assert (outcome.exit_code, outcome.versions[0].run == store.runs()[1]) == (0, True)
+    assert answer(store, kernel, notes, "v0", workload="odd").versions[0].run == store.runs()[0]
+
+
+def test_a_version_that_no_workload_is_for_lacks_nothing(store: Store, kernel: Kernel, notes: Notes) -> None:
+    recorded(store, kernel, "v0_torch")
+    workloads = tuple(replace(one, versions=("v0",)) for one in kernel.workloads)
+    outcome = answer(store, replace(kernel, workloads=workloads), notes)
+    assert (outcome.exit_code, outcome.versions[1].unserved, outcome.versions[1].unmeasured) == (0, ("small",), ())
 
 
 def test_runs_of_several_days_and_gpus(store: Store, kernel: Kernel, notes: Notes) -> None:

@@ -66,11 +66,11 @@ def test_all_is_well(archive: Archive) -> None:
     assert "\x1b[" in gate_text(judged(archive), Style(color=True))
 
 
-def test_a_change_of_one_can_be_seen(archive: Archive) -> None:
+def test_a_small_change_can_be_seen(archive: Archive) -> None:
     name = "smsp__inst_executed.sum"
-    archive.save("v1_own", TIMES, {name: 1_000_001.0})
+    archive.save("v1_own", TIMES, {name: 1_000_300.0})
     text = gate_text(judged(archive, "instructions:+0"), Style(120))
-    assert "instructions 0.0 % (1000000 to 1000001, limit +0)" in text
+    assert "instructions 0.0 % (1000000 to 1000300, limit +0 + 200 noise)" in text
 
 
 def test_what_was_forced_and_what_differs_is_said(archive: Archive) -> None:

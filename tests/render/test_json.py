@@ -28,7 +28,7 @@ LAUNCH_KEYS = {
 }  # fmt: skip
 FINDING_KEYS = {
     "rule", "severity", "message", "estimated_speedup", "evidence", "lines", "detail", "assumed",
-    "advice", "launches",
+    "advice", "launches", "to_floor",
 }  # fmt: skip
 CHANGE_KEYS = {"metric", "label", "unit", "baseline", "candidate", "delta", "verdict", "role"}
 
@@ -53,7 +53,8 @@ def test_diff_keeps_its_contract(tmp_path: Path) -> None:
     assert set(one) == LAUNCH_KEYS
     assert (one["kernel"], one["pairing"], one["candidate_ns"]) == ("add_one_kernel", "nvtx", 100_000.0)
     assert (one["confidence"], one["range"]) == ("nvtx", ["small"])
-    named = {"launch": 0, "kernel": "add_one_kernel", "grid": [8, 1, 1], "block": [128, 1, 1]}
+    shape = {"grid": [8, 1, 1], "block": [128, 1, 1]}
+    named = {"launch": 0, "kernel": "add_one_kernel", **shape, "duration_ns": 100_000.0}
     assert one["baseline"] == one["candidate"] == [named]
     assert found["unpaired"] == {"baseline": [], "candidate": []}
     assert found["changes"] == one["changes"]
@@ -104,9 +105,14 @@ def test_show_keeps_its_contract(tmp_path: Path) -> None:
     assert odd["flops_per_second"] is None
     assert odd["check"]["passed"] is False
     assert found["metrics"]["registers"] == {
-        "label": "Registers Per Thread", "unit": "register/thread", "value": 32.0, "note": None, "coverage": None
+        "label": "Registers Per Thread", "unit": "register/thread", "value": None, "note": "n/a (per launch)",
+        "coverage": None, "per_launch": {"0": 32.0, "1": 32.0, "2": 32.0},
     }  # fmt: skip
-    assert found["stalls"]["long_scoreboard"] == pytest.approx(100 * 20 / 23)
+    assert found["stalls"] == {}
+    assert found["stalls_per_launch"]["1"]["long_scoreboard"] == pytest.approx(100 * 20 / 23)
+    alone = printed(show_json(gather(stored, "odd")))
+    assert (alone["metrics"]["registers"]["value"], alone["metrics"]["registers"]["per_launch"]) == (32.0, None)
+    assert alone["stalls"]["long_scoreboard"] == pytest.approx(100 * 20 / 23)
 
 
 def test_profile_lists_every_version(tmp_path: Path) -> None:

@@ -48,7 +48,8 @@ def run_of(
     judged = Judged("small", True, 0, "add_one_kernel", 1e5, found, tuple(unanswered))
     said = Findings(changes.pop("tool", "0.0.9"), changes.pop("rules", RULES), (judged,))
     files = {} if changes.pop("older", False) else {FINDINGS: findings_json(said)}
-    metrics = metrics_frame({"gpu__time_duration.sum": 1e5})
+    files |= {name: changes.pop(name) for name in list(changes) if name.startswith("source/")}
+    metrics = metrics_frame(*[{"gpu__time_duration.sum": 1e5}] * len(changes.get("launches", (0,))))
     return save_run(Store(root / "reports"), make_run(version=version, **changes), metrics, samples, **files)
 
 
@@ -91,7 +92,7 @@ def test_what_was_said_then_is_shown_whatever_the_rules_say_now(tmp_path: Path) 
     assert (one.achieved.speedup, one.achieved.by) == (2.5, "bench")
     text = history_text(history, Style())
     assert "v1_fused  uncoalesced-global-store      2.50x     2.50x\n" in text
-    assert "\nestimated: stored with the run of the version before, by ncu-assist 0.0.9\n" in text
+    assert "\nestimated: stored with the run of the parent, by ncu-assist 0.0.9, 2026-11-21\n" in text
     assert "\nachieved: in one bench, paired\n" in text
     assert "together" not in text
 
@@ -122,6 +123,41 @@ def test_what_is_gone(tmp_path: Path) -> None:
     assert gone(history_of(before, run_of(tmp_path, "v4_slow", hidden))) == [STORE.rule]
     silent = run_of(tmp_path, "v3_basic", unanswered=[STORE.rule])
     assert gone(history_of(before, silent)) == [TAIL.rule]  # what lacks its counters is not known to be gone
+
+
+def test_a_fault_that_another_rule_finds_on_the_same_resource_is_not_gone(tmp_path: Path) -> None:
+    strided = finding("uncoalesced-global-load", 5e4)
+    before = run_of(tmp_path, "v0_naive", STORE, TAIL, rules=(*RULES, strided.rule))
+    one = told(history_of(before, run_of(tmp_path, "v1_swapped", strided, rules=(*RULES, strided.rule))))
+    assert (one.gone, one.appeared, one.renamed) == ((TAIL,), (), ((STORE, strided),))
+    said = "v1: uncoalesced-global-store is not gone, the same resource now shows it as uncoalesced-global-load"
+    assert said in list(words.legend([one]))
+    little = finding("uncoalesced-global-load", 1e4, "low")  # a sixth of what it was: most of it is gone
+    rest = told(history_of(before, run_of(tmp_path, "v2_better", little, rules=(*RULES, strided.rule))))
+    assert (rest.gone, rest.appeared, rest.renamed) == ((STORE, TAIL), (little,), ())
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"peer": True}, "v0_before is a library's or a framework's own"),
+        ({"source": "py"}, "it is written in another language (.py, then .cu)"),
+        ({"launches": 3}, "a call makes 1 launches, before 3"),
+    ],
+)
+def test_no_fault_is_gone_with_a_change_of_everything(tmp_path: Path, change: dict[str, Any], reason: str) -> None:
+    chain = tuple(launch(index) for index in range(change.get("launches", 1)))
+    files = {f"source/v0_before.{change.get('source', 'cu')}": b"x"}
+    before = run_of(tmp_path, "v0_before", STORE, launches=chain, **files)
+    after = run_of(tmp_path, "v1_after", **{"source/v1_after.cu": b"y"})
+    history = history_of(before, after)
+    first, *others = history.steps
+    history = replace(history, steps=(replace(first, is_peer=change.get("peer", False)), *others))
+    one = told(history)
+    assert (one.gone, one.another_program) == ((), reason)
+    assert "fault gone" not in history_text(history, Style())
+    prediction = history_json(history)["rows"][1]["prediction"]
+    assert (prediction["gone"], prediction["another_program"]) == ([], reason)
 
 
 def test_a_rule_that_a_tool_did_not_know_found_nothing(tmp_path: Path) -> None:
@@ -199,13 +235,11 @@ def test_what_cannot_be_compared_is_held_against_nothing(tmp_path: Path) -> None
 
 def test_what_is_said_of_some_versions_only() -> None:
     def of(version: str, source: Any, tool: str) -> Prediction:
-        return Prediction(version, "v0", source, tool, 1e5, (STORE,), (), None)
+        return Prediction(version, "v0", source, tool, "2026-11-21", 1e5, (STORE,), (), None)
 
     several = [of("v1_a", "stored", "0.1"), of("v2_b", "computed now", "0.2"), of("v3_c", "stored", "0.1")]
     (line,) = words.legend(several)
-    assert line.startswith(
-        "estimated: v1, v3 stored with the run of the version before, by ncu-assist 0.1; v2 computed"
-    )
+    assert line.startswith("estimated: v1, v3 stored with the run of the parent, by ncu-assist 0.1, 2026-11-21; v2")
 
 
 def test_the_json_of_a_prediction(tmp_path: Path) -> None:
@@ -256,3 +290,10 @@ def test_findings_that_were_changed_are_refused(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"2.5", b"9.5"))
     with pytest.raises(DamagedData, match=r"findings\.json was changed"):
         history_text(history_of(before, run_of(tmp_path, "v1_fused")), Style())
+
+
+def test_a_fault_of_a_version_at_its_floor_is_not_gone(tmp_path: Path) -> None:
+    left = replace(STORE, severity="info", saved_ns=0.0, estimated_speedup=1.0, to_floor=True)
+    assert gone(history_of(run_of(tmp_path, "v0_torch", STORE), run_of(tmp_path, "v1_fused", left))) == []
+    less = replace(left, to_floor=False)
+    assert gone(history_of(run_of(tmp_path, "v2_torch", STORE), run_of(tmp_path, "v3_fused", less))) == [STORE.rule]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from ncu_assist.render.redact import NOBODY, Identity, redact_command, redact_text
@@ -115,8 +113,7 @@ def test_names_that_say_nothing_are_left_alone(name: str) -> None:
 
 @pytest.mark.parametrize("part", ["/a", "a@", "1.", "\\", "a:", "C:\\ ", "~/", "/", "A_", "--a-", '"/a', "fe80:"])
 def test_a_megabyte_of_anything_is_quick(part: str) -> None:
+    """About a second; what grows with the square takes hours, which the time limit of all tests ends."""
     text = part * (1_000_000 // len(part))
-    started = time.perf_counter()
     redact_command(text, KNOWN)
     Identity.of([], [text], [text])
-    assert time.perf_counter() - started < 10.0  # about one second; what grows with the square takes hours

@@ -107,7 +107,7 @@ def test_the_first_table(ladder: History) -> None:
     assert row(text, "v1_fused")[2:5] == ["▲", "2.00x", "faster"]
     assert row(text, "v2_new") == ["not", "measured", "-", "-", "-"]
     assert "v2_new: not measured" not in text  # the table says it
-    assert f"{LONG}: compared with v1_fused, the last one before it with a time" in " ".join(text.split())
+    assert f"{LONG}: compared with v1_fused, the nearest that it builds on with a time" in " ".join(text.split())
 
 
 def test_80_columns_and_whole_names(ladder: History) -> None:
@@ -149,7 +149,7 @@ def test_what_a_table_cannot_say(tmp_path: Path) -> None:
     told = list(notes(climb(shown)))
     assert told == [
         "v1_wrong: check failed on small: element 7 is nan",
-        "v2_moved: compared with v0_torch, the last one before it with a time",
+        "v2_moved: compared with v0_torch, the nearest that it builds on with a time",
         "v2_moved: not comparable with v0_torch: the two were measured on different GPUs",
         "v2_moved: recorded on NVIDIA H100, 2026-11-01",
     ]
@@ -287,14 +287,14 @@ def test_a_version_of_another_dtype_is_not_missing(two_ladders: History) -> None
 def test_what_each_workload_is_compared_with(two_ladders: History) -> None:
     told = list(notes(climb(two_ladders)))
     assert f"{LONG}: compared with v2_half on odd" in told
-    assert f"{LONG}: compared with v1_float, the last one before it that serves small" in told
+    assert f"{LONG}: compared with v1_float, the nearest that it builds on that serves small" in told
     row_of_last = history_json(two_ladders)["rows"][3]
     assert [cell["before"] for cell in row_of_last["cells"]] == ["v1_float", "v2_half", None]
 
 
 def test_a_sweep_has_a_table_of_its_own(two_ladders: History) -> None:
     text = history_text(two_ladders, Style())
-    assert "\nall 2 workloads, each version against the one before\n" in text
+    assert "\nall 2 workloads, each version against its parent\n" in text
     lines = text.splitlines()
     start = lines.index("n of v2_half: float32")
     assert lines[start + 1].split() == ["n", "median", "of", "copy"]

@@ -38,7 +38,7 @@ def test_a_diff_starts_with_the_verdict(tmp_path: Path) -> None:
     lines = text.splitlines()
     assert lines[0].startswith("v7 is 3.42x faster than v3 on small (99 % interval 3.")
     assert lines[0].endswith(", 100 pairs)")
-    assert lines[1] == "measured on NVIDIA H200, 2026-11-21"
+    assert lines[1] == "add_one · measured on NVIDIA H200, 2026-11-21"
     assert lines[2] == "both bound by DRAM (83 %, now 83 %)"
     row = next(line for line in lines if line.startswith("Executed Instructions"))
     assert row.split()[2:] == ["3", "M", "9", "M", "▲", "+200.0", "%", "regressed"]
@@ -71,7 +71,9 @@ def test_the_other_verdicts(tmp_path: Path) -> None:
     other = saved(tmp_path, "v4_c", 1e5, device=replace(DEVICE, name="NVIDIA H100"), source="recorded")
     text = diff_text(diff_runs(one, other), Style())
     assert text.startswith("v4 and v1 cannot be compared on small: the two were measured on different GPUs\n")
-    assert "v1: measured on NVIDIA H200, 2026-11-21; v4: recorded on NVIDIA H100, 2026-11-21" in text
+    assert "add_one · v1: measured on NVIDIA H200, 2026-11-21; v4: recorded on NVIDIA H100, 2026-11-21" in " ".join(
+        text.split()
+    )
     assert "GPU model: NVIDIA H200 against NVIDIA H100 (forbids a comparison)" in text
     soft = saved(tmp_path, "v5_d", 1e5, profile=replace(PROFILE, section_set="basic"))
     assert "section set: full against basic\n" in diff_text(diff_runs(one, soft), Style())
@@ -116,9 +118,10 @@ def test_show_has_times_counters_launches_and_stalls(tmp_path: Path) -> None:
     assert times.split()[-1] == "passed"
     assert next(line for line in text.splitlines() if line.startswith("odd")).split()[-1] == "FAILED"
     assert "odd: element 999 is nan [bold]" in text
-    assert "\nSpeed of light of small, 3 launches together\n" in text
+    assert "Speed of light of launch 0 alone, evil" in " ".join(text.split())
+    assert "the longest of 3" in " ".join(text.split())
     assert "\nbound by DRAM, at 83 % of its peak" in text
-    assert "\nCounters of small, 3 launches together\n" in text
+    assert "Counters of small, 3 launches of different kernels: sums of all, the others of" in text
     assert "long scoreboard  87.0 %" in text
     assert "note: a note \\x1b[2J" in text
     assert "second" in text
@@ -172,4 +175,4 @@ def test_list_and_verify(tmp_path: Path) -> None:
     assert "there are no kernels" in list_text([])
     assert verify_text([], 1) == "✓ 1 run, nothing damaged\n"
     damaged = verify_text([Damage("k/v/\x1b", "is a link")], 3)
-    assert damaged.startswith("✗ k/v/\\x1b: is a link\n1 damaged; 3 runs can be read")
+    assert damaged.startswith("✗ reports/k/v/\\x1b: is a link\n1 damaged; 3 runs can be read")

@@ -82,7 +82,7 @@ def test_a_changed_figure_is_damage(store: Store) -> None:
         (b"\xff\xfe", "cannot be read"),
         (b'{"schema": "ncu-assist.findings/1"}', "cannot be read"),
         (findings_json(SAID).replace(b"50000.0", b'"much"'), "cannot be read"),
-        (findings_json(SAID).replace(b"findings/1", b"findings/2"), "this version reads 'ncu-assist.findings/1'"),
+        (findings_json(SAID).replace(b"findings/1", b"other/1"), "this version reads 'ncu-assist.findings/1'"),
     ],
 )
 def test_what_is_not_findings_is_damage_under_a_right_hash_too(store: Store, said: bytes, why: str) -> None:

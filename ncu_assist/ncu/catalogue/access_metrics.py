@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from ncu_assist.ncu.catalogue.combining import BY_SM_ELAPSED, SUM, mean_by
 from ncu_assist.ncu.catalogue.metric import (
     BEFORE_HOPPER,
     EXACT,
     HIGHER,
     LOWER,
-    MEAN,
     MEMORY,
     NOISY,
     NOWHERE,
     SOURCE,
-    SUM,
     TABLES,
     Better,
     Metric,
 )
 
+# What L1 looked up for loads, stores and atomics; textures are not in it.
+L1_SECTORS = " + ".join(
+    [
+        *(f"global_{op}_sectors" for op in ("load", "store", "reduction", "atomic")),
+        "local_load_sectors",
+        "local_store_sectors",
+    ]
+)
 VERBS = {"ld": "load", "st": "store", "red": "reduction", "atom": "atomic"}
 
 
@@ -38,7 +45,9 @@ def _shared(key: str, name: str, label: str, meaning: str, exact: bool) -> Metri
 def _busy(key: str, name: str, label: str, meaning: str) -> Metric:
     """Return a row on one part of L1, of those that ncu's memory throughput is the largest of."""
     names = (f"l1tex__{name}.avg.pct_of_peak_sustained_elapsed",)
-    return Metric(key, names, NOWHERE, label, "%", None, NOISY, MEAN, f"{meaning}, in percent of what L1 can do")
+    return Metric(
+        key, names, NOWHERE, label, "%", None, NOISY, BY_SM_ELAPSED, f"{meaning}, in percent of what L1 can do"
+    )
 
 
 def _bytes(key: str, name: str, label: str, meaning: str, lacking: tuple[str, ...] = ()) -> Metric:
@@ -48,20 +57,22 @@ def _bytes(key: str, name: str, label: str, meaning: str, lacking: tuple[str, ..
 
 # fmt: off
 GLOBAL: tuple[Metric, ...] = (
-    Metric("l1_hit_rate", ("l1tex__t_sector_hit_rate.pct",), MEMORY, "L1/TEX Hit Rate", "%", None, NOISY, MEAN,
+    Metric("l1_hit_rate", ("l1tex__t_sector_hit_rate.pct",), MEMORY, "L1/TEX Hit Rate", "%", None, NOISY,
+           mean_by(L1_SECTORS),
            "sectors found in L1"),
     Metric("l1_hit_rate_load", ("l1tex__t_sector_pipe_lsu_mem_global_op_ld_hit_rate.pct",), TABLES,
-           "L1TEX Hit Rate For Global Loads", "%", None, NOISY, MEAN, "sectors of global loads found in L1"),
+           "L1TEX Hit Rate For Global Loads", "%", None, NOISY, mean_by("global_load_sectors"),
+           "sectors of global loads found in L1"),
     _l1("global", "ld", "requests", EXACT), _l1("global", "st", "requests", EXACT),
     _l1("global", "red", "requests", EXACT), _l1("global", "atom", "requests", EXACT),
     _l1("global", "ld", "sectors", EXACT), _l1("global", "st", "sectors", NOISY),
     _l1("global", "red", "sectors", EXACT), _l1("global", "atom", "sectors", NOISY),
     Metric("bytes_per_sector_load", ("smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio",), TABLES,
-           "Bytes used per sector, global loads", "byte/sector", HIGHER, EXACT, MEAN,
+           "Bytes used per sector, global loads", "byte/sector", HIGHER, EXACT, mean_by("global_load_sectors"),
            "bytes that threads asked for, of the 32 in each sector that they touched",
            shown_as="Average Bytes Per Sector For Global Loads"),
     Metric("bytes_per_sector_store", ("smsp__sass_average_data_bytes_per_sector_mem_global_op_st.ratio",), TABLES,
-           "Bytes used per sector, global stores", "byte/sector", HIGHER, EXACT, MEAN,
+           "Bytes used per sector, global stores", "byte/sector", HIGHER, EXACT, mean_by("global_store_sectors"),
            "bytes that threads wrote, of the 32 in each sector that they touched",
            shown_as="Average Bytes Per Sector For Global Stores"),
     Metric("global_sectors_theoretical", ("memory_l2_theoretical_sectors_global",), SOURCE,
@@ -93,12 +104,14 @@ LOCAL: tuple[Metric, ...] = (
     _l1("local", "ld", "requests", EXACT), _l1("local", "st", "requests", EXACT),
     _l1("local", "ld", "sectors", NOISY), _l1("local", "st", "sectors", NOISY),
     Metric("local_hit_rate_load", ("l1tex__t_sector_pipe_lsu_mem_local_op_ld_hit_rate.pct",), TABLES,
-           "L1TEX Hit Rate For Local Loads", "%", None, NOISY, MEAN, "sectors of local loads found in L1"),
+           "L1TEX Hit Rate For Local Loads", "%", None, NOISY, mean_by("local_load_sectors"),
+           "sectors of local loads found in L1"),
     Metric("local_spilling_requests", ("derived__local_spilling_requests",), MEMORY,
            "Local Memory Spilling Requests", "", LOWER, EXACT, SUM,
            "requests to store and load spilled registers, apart from other local memory"),
     Metric("local_spilling_share", ("derived__local_spilling_requests_pct",), MEMORY,
-           "Local Memory Spilling Request Overhead", "%", LOWER, EXACT, MEAN,
+           "Local Memory Spilling Request Overhead", "%", LOWER, EXACT,
+           mean_by("local_load_requests + local_store_requests"),
            "requests of spills, of all requests to L1"),
     Metric("spill_instructions", ("sass__inst_executed_register_spilling",), NOWHERE, "Spill instructions", "inst",
            LOWER, EXACT, SUM, "executed loads and stores that the compiler added because registers ran out"),

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from ncu_assist.ncu.catalogue.combining import BY_SCHEDULER_ELAPSED, BY_SM_ACTIVE, SUM
 from ncu_assist.ncu.catalogue.metric import (
     ALL_BUT_HOPPER,
     BEFORE_AMPERE,
     BEFORE_HOPPER,
     COMPUTE,
     EXACT,
-    MEAN,
     NOISY,
     NOWHERE,
-    SUM,
     Metric,
 )
 
@@ -28,7 +27,7 @@ def _pipe(key: str, name: str, label: str, does: str, lacking: tuple[str, ...] =
     ours = f"{label} pipe{', cycles' if key.endswith('_cycles') else ''}"
     meaning = f"{does}, in percent of the pipe's peak while the SM is active"
     return Metric(
-        key, tuple(names), COMPUTE, ours, "%", None, NOISY, MEAN, meaning, shown_as=label, lacking=lacking
+        key, tuple(names), COMPUTE, ours, "%", None, NOISY, BY_SM_ACTIVE, meaning, shown_as=label, lacking=lacking
     )  # fmt: skip
 
 
@@ -37,7 +36,9 @@ def _flops(precision: str, letter: str, op: str) -> Metric:
     name = f"smsp__sass_thread_inst_executed_op_{letter}{op}_pred_on{PER_CYCLE}"
     meaning = f"{precision} {op} instructions of threads, a cycle, all schedulers together"
     label = f"{precision.upper()} {op} per cycle"
-    return Metric(f"{precision}_{op}_per_cycle", (name,), NOWHERE, label, "inst/cycle", None, NOISY, MEAN, meaning)
+    return Metric(
+        f"{precision}_{op}_per_cycle", (name,), NOWHERE, label, "inst/cycle", None, NOISY, BY_SCHEDULER_ELAPSED, meaning
+    )
 
 
 def _tensor(what: str, sources: tuple[str, ...], lacking: tuple[str, ...] = ()) -> Metric:

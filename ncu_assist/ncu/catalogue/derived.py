@@ -1,7 +1,7 @@
 """Metrics that no report holds and that follow from those it does: each a small formula over the catalogue.
 
-Over a chain of launches a formula over sums is taken of the sums; any other is taken of each launch and combined, which
-is an approximation for a ratio whose launches differ much.
+Over launches of one kernel a formula is taken of its parts over all of them (`combining`): a ratio of sums, and not a
+mean of ratios.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ncu_assist.ncu.catalogue import formulas
-from ncu_assist.ncu.catalogue.metric import EXACT, FIRST, HIGHER, LOWER, MEAN, NOISY, SUM, Better, Combine
+from ncu_assist.ncu.catalogue.combining import FORMULA, FORMULA_OF_DEVICE, SUM, Combining
+from ncu_assist.ncu.catalogue.metric import EXACT, HIGHER, LOWER, NOISY, Better
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.stalls import ISSUED, STALL_METRICS, STALL_REASONS
 
@@ -29,7 +30,7 @@ class Derived:
     unit: str
     better: Better | None
     exact: bool
-    combine: Combine
+    combine: Combining
     meaning: str
     needs: tuple[str, ...]
     formula: Callable[..., float]
@@ -79,7 +80,7 @@ def _flop_rows(precision: str, double: bool) -> tuple[Derived, Derived]:
     return (
         Derived(f"{precision}_flops", f"{name} operations", "flop", None, NOISY, SUM,
                 f"{name} operations outside the tensor cores; an FMA is two{caveat}", counts, work, words),
-        Derived(f"intensity_{precision}", f"Arithmetic intensity, {name}", "flop/byte", None, NOISY, MEAN,
+        Derived(f"intensity_{precision}", f"Arithmetic intensity, {name}", "flop/byte", None, NOISY, FORMULA,
                 f"{name} operations a byte of DRAM traffic{caveat}", (*counts, *DRAM), per_byte,
                 f"{precision}_flops / dram_bytes"),
     )  # fmt: skip
@@ -91,7 +92,7 @@ def _stall_row(reason: str) -> Derived:
     meaning = f"share of warp states; waits for {STALL_REASONS[reason].waits_for}"
     needs = (f"warps_{reason}", *others)
     words = f"warps_{reason} / all warp states"
-    row = (label, "%", STALL_REASONS[reason].better, NOISY, MEAN, meaning, needs, formulas.share, words)
+    row = (label, "%", STALL_REASONS[reason].better, NOISY, FORMULA, meaning, needs, formulas.share, words)
     return Derived(f"stall_{reason}", *row, optional=frozenset(others))
 
 
@@ -108,36 +109,36 @@ TENSOR = tuple(f"tensor_ops_{what}" for what in ("fp16", "bf16", "tf32", "fp64",
 _TRAFFIC = (
     Derived("dram_bytes", "DRAM bytes", "byte", LOWER, NOISY, SUM, "bytes read from and written to DRAM",
             DRAM, formulas.total, "dram_bytes_read + dram_bytes_write"),
-    Derived("dram_read_share", "DRAM reads", "%", None, NOISY, MEAN,
+    Derived("dram_read_share", "DRAM reads", "%", None, NOISY, FORMULA,
             "reads of all DRAM bytes: the mix that a ceiling is looked up for",
             DRAM, formulas.share, "dram_bytes_read / dram_bytes"),
-    Derived("dram_peak_bandwidth", "DRAM peak bandwidth", "byte/s", None, NOISY, FIRST,
+    Derived("dram_peak_bandwidth", "DRAM peak bandwidth", "byte/s", None, NOISY, FORMULA_OF_DEVICE,
             "what ncu takes for 100 % of DRAM: bytes a cycle times cycles a second",
             ("dram_peak_bytes_per_cycle", "dram_clock"), formulas.product, "dram_peak_bytes_per_cycle * dram_clock"),
-    Derived("dram_rate", "DRAM bytes over time", "byte/s", HIGHER, NOISY, MEAN,
+    Derived("dram_rate", "DRAM bytes over time", "byte/s", HIGHER, NOISY, FORMULA,
             "DRAM bytes of all launches over their time: the throughput of a chain, long launches weigh more",
             ("duration", *DRAM), formulas.rate, "dram_bytes / duration"),
-    Derived("dram_of_ceiling", "DRAM, of the measured ceiling", "%", HIGHER, NOISY, MEAN,
+    Derived("dram_of_ceiling", "DRAM, of the measured ceiling", "%", HIGHER, NOISY, FORMULA,
             "DRAM bandwidth against what a plain kernel reached here; absent where no ceiling was measured",
             ("dram_bandwidth", "dram_ceiling"), formulas.percent, "dram_bandwidth / dram_ceiling"),
-    Derived("l2_rate", "L2 bytes over time", "byte/s", None, NOISY, MEAN,
+    Derived("l2_rate", "L2 bytes over time", "byte/s", None, NOISY, FORMULA,
             "bytes between L1 and L2 of all launches over their time",
             ("duration", "l2_sectors_sm"), formulas.sector_rate, "32 * l2_sectors_sm / duration"),
-    Derived("l2_busy", "L2, busiest part", "%", None, NOISY, MEAN,
+    Derived("l2_busy", "L2, busiest part", "%", None, NOISY, FORMULA,
             "busiest part of L2 of those in ncu's memory throughput, in percent of its peak",
             L2_PARTS, formulas.largest, f"largest of {', '.join(L2_PARTS)}"),
-    Derived("l1_busy", "L1, busiest part", "%", None, NOISY, MEAN,
+    Derived("l1_busy", "L1, busiest part", "%", None, NOISY, FORMULA,
             "busiest part of L1 of those in ncu's memory throughput, in percent of its peak",
             L1_PARTS, formulas.largest, f"largest of {', '.join(L1_PARTS)}"),
     Derived("host_bytes", "Host memory bytes", "byte", LOWER, NOISY, SUM,
             "bytes of host memory that the kernel read and wrote across PCIe or C2C",
             ("host_sectors_read", "host_sectors_write"), formulas.sector_bytes,
             "32 * (host_sectors_read + host_sectors_write)"),
-    Derived("host_link_busy", "Host link", "%", None, NOISY, MEAN,
+    Derived("host_link_busy", "Host link", "%", None, NOISY, FORMULA,
             "bytes over PCIe to or from host memory, the busier way, of what its lanes carry; C2C is not in it",
             LINK, formulas.link_share,
             "larger of pcie_read_bandwidth, pcie_write_bandwidth / (pcie_link_rate * pcie_link_width / 8 * 128 / 130)"),
-    Derived("bytes_in_flight", "Bytes in flight per SM", "byte", None, NOISY, MEAN,
+    Derived("bytes_in_flight", "Bytes in flight per SM", "byte", None, NOISY, FORMULA,
             "bytes of loads under way in an SM; a lower bound, as a warp that waits may wait for several loads",
             ("warps_long_scoreboard", "issued_per_cycle", "global_load_sectors", "global_load_requests"),
             formulas.bytes_in_flight,
@@ -145,15 +146,15 @@ _TRAFFIC = (
 )
 ASYNC = frozenset({"async_copies"})
 _ACCESSES = (
-    Derived("sector_efficiency_load", "Sector efficiency, global loads", "%", HIGHER, EXACT, MEAN,
+    Derived("sector_efficiency_load", "Sector efficiency, global loads", "%", HIGHER, EXACT, FORMULA,
             "bytes that threads asked for, of all bytes in the sectors that they touched; 100 is coalesced",
             ("bytes_per_sector_load", "global_load_requests", "async_copies"), formulas.sector_efficiency,
             "bytes_per_sector_load / 32", ASYNC),
-    Derived("sector_efficiency_store", "Sector efficiency, global stores", "%", HIGHER, EXACT, MEAN,
+    Derived("sector_efficiency_store", "Sector efficiency, global stores", "%", HIGHER, EXACT, FORMULA,
             "bytes that threads wrote, of all bytes in the sectors that they touched; 100 is coalesced",
             ("bytes_per_sector_store", "global_store_requests"), formulas.sector_efficiency,
             "bytes_per_sector_store / 32"),
-    Derived("sector_efficiency", "Sector efficiency, global", "%", HIGHER, EXACT, MEAN,
+    Derived("sector_efficiency", "Sector efficiency, global", "%", HIGHER, EXACT, FORMULA,
             "sectors that the bytes need, of those that the addresses touch; loads and stores together",
             ("global_sectors_ideal", "global_sectors_theoretical"), formulas.percent,
             "global_sectors_ideal / global_sectors_theoretical"),
@@ -163,35 +164,35 @@ _ACCESSES = (
     Derived("global_store_bytes", "Global store bytes", "byte", LOWER, NOISY, SUM,
             "bytes of the sectors that global stores touched; TMA traffic is not in it",
             ("global_store_sectors",), formulas.sector_bytes, "32 * global_store_sectors"),
-    Derived("sectors_per_request_load", "Sectors per request, global loads", "sector", None, EXACT, MEAN,
+    Derived("sectors_per_request_load", "Sectors per request, global loads", "sector", None, EXACT, FORMULA,
             "4 is ideal for 4 bytes a thread, 16 for 16 bytes; see sectors_per_request_load_excess",
             ("global_load_sectors", "global_load_requests"), formulas.ratio,
             "global_load_sectors / global_load_requests"),
-    Derived("sectors_per_request_store", "Sectors per request, global stores", "sector", None, NOISY, MEAN,
+    Derived("sectors_per_request_store", "Sectors per request, global stores", "sector", None, NOISY, FORMULA,
             "4 is ideal for 4 bytes a thread, 16 for 16 bytes; see sectors_per_request_store_excess",
             ("global_store_sectors", "global_store_requests"), formulas.ratio,
             "global_store_sectors / global_store_requests"),
-    Derived("sectors_per_request_load_ideal", "Ideal sectors per request, loads", "sector", None, EXACT, MEAN,
+    Derived("sectors_per_request_load_ideal", "Ideal sectors per request, loads", "sector", None, EXACT, FORMULA,
             "sectors a request would touch if the bytes that its threads use lay side by side",
             ("bytes_per_sector_load", "global_load_sectors", "global_load_requests", "async_copies"),
             formulas.ideal_sectors, "bytes_per_sector_load / 32 * sectors_per_request_load, at least 1", ASYNC),
-    Derived("sectors_per_request_store_ideal", "Ideal sectors per request, stores", "sector", None, NOISY, MEAN,
+    Derived("sectors_per_request_store_ideal", "Ideal sectors per request, stores", "sector", None, NOISY, FORMULA,
             "sectors a request would touch if the bytes that its threads write lay side by side",
             ("bytes_per_sector_store", "global_store_sectors", "global_store_requests"), formulas.ideal_sectors,
             "bytes_per_sector_store / 32 * sectors_per_request_store, at least 1"),
-    Derived("sectors_per_request_load_excess", "Excess sectors per request, loads", "sector", LOWER, EXACT, MEAN,
+    Derived("sectors_per_request_load_excess", "Excess sectors per request, loads", "sector", LOWER, EXACT, FORMULA,
             "sectors a request touches beyond its ideal; 0 is coalesced, at any width of the access",
             ("bytes_per_sector_load", "global_load_sectors", "global_load_requests", "async_copies"),
             formulas.excess_sectors, "sectors_per_request_load - sectors_per_request_load_ideal", ASYNC),
-    Derived("sectors_per_request_store_excess", "Excess sectors per request, stores", "sector", LOWER, NOISY, MEAN,
+    Derived("sectors_per_request_store_excess", "Excess sectors per request, stores", "sector", LOWER, NOISY, FORMULA,
             "sectors a request touches beyond its ideal; 0 is coalesced, at any width of the access",
             ("bytes_per_sector_store", "global_store_sectors", "global_store_requests"), formulas.excess_sectors,
             "sectors_per_request_store - sectors_per_request_store_ideal"),
-    Derived("bank_conflict_ways", "Bank conflict ways", "", LOWER, EXACT, MEAN,
+    Derived("bank_conflict_ways", "Bank conflict ways", "", LOWER, EXACT, FORMULA,
             "wavefronts over ideal wavefronts of shared memory; 1 is free of conflicts",
             ("shared_wavefronts", "shared_wavefronts_ideal"), formulas.ratio,
             "shared_wavefronts / shared_wavefronts_ideal"),
-    Derived("excess_wavefront_share", "Excess wavefronts, shared memory", "%", LOWER, EXACT, MEAN,
+    Derived("excess_wavefront_share", "Excess wavefronts, shared memory", "%", LOWER, EXACT, FORMULA,
             "wavefronts that bank conflicts add, of all wavefronts of shared memory",
             ("shared_wavefronts_excessive", "shared_wavefronts"), formulas.percent,
             "shared_wavefronts_excessive / shared_wavefronts"),
@@ -201,23 +202,23 @@ _ACCESSES = (
             "local_load_requests + local_store_requests - local_spilling_requests"),
 )
 _USE = (
-    Derived("sm_imbalance", "SM imbalance", "", LOWER, NOISY, MEAN,
+    Derived("sm_imbalance", "SM imbalance", "", LOWER, NOISY, FORMULA,
             "cycles of the SM that worked longest over the mean of all; 1 is even",
             ("sm_cycles_active_max", "sm_cycles_active"), formulas.ratio, "sm_cycles_active_max / sm_cycles_active"),
-    Derived("sm_active_share", "SMs active", "%", HIGHER, NOISY, MEAN,
+    Derived("sm_active_share", "SMs active", "%", HIGHER, NOISY, FORMULA,
             "cycles in which an SM had a warp, of all cycles",
             ("sm_cycles_active", "sm_cycles_elapsed"), formulas.percent, "sm_cycles_active / sm_cycles_elapsed"),
-    Derived("sm_idle_share", "SMs idle", "%", LOWER, NOISY, MEAN, "cycles in which an SM had no warp, of all cycles",
+    Derived("sm_idle_share", "SMs idle", "%", LOWER, NOISY, FORMULA, "cycles in which an SM had no warp, of all cycles",
             ("sm_cycles_active", "sm_cycles_elapsed"), formulas.idle_share,
             "1 - sm_cycles_active / sm_cycles_elapsed"),
-    Derived("last_wave_fill", "Last wave, filled", "%", HIGHER, EXACT, MEAN,
+    Derived("last_wave_fill", "Last wave, filled", "%", HIGHER, EXACT, FORMULA,
             "blocks of the last wave, of those that fit; below one wave, of the only one",
             ("waves_per_sm",), formulas.last_wave, "waves_per_sm beyond whole waves"),
-    Derived("occupancy_share", "Occupancy, achieved of theoretical", "%", None, NOISY, MEAN,
+    Derived("occupancy_share", "Occupancy, achieved of theoretical", "%", None, NOISY, FORMULA,
             "warps that were active, of those that could have been",
             ("achieved_occupancy", "theoretical_occupancy"), formulas.percent,
             "achieved_occupancy / theoretical_occupancy"),
-    Derived("idle_lane_share", "Idle lanes", "%", LOWER, EXACT, MEAN,
+    Derived("idle_lane_share", "Idle lanes", "%", LOWER, EXACT, FORMULA,
             "lanes of a warp without a thread at work, through divergence or part-filled warps",
             ("threads_per_instruction",), formulas.idle_lanes, "1 - threads_per_instruction / 32"),
 )
@@ -226,7 +227,7 @@ _ARITHMETIC = (
     Derived("tensor_flops", "Tensor-core operations", "flop", None, EXACT, SUM,
             "floating-point operations of the tensor cores, padding included", TENSOR, formulas.total,
             " + ".join(TENSOR), frozenset(TENSOR)),
-    Derived("intensity_tensor", "Arithmetic intensity, tensor cores", "flop/byte", None, NOISY, MEAN,
+    Derived("intensity_tensor", "Arithmetic intensity, tensor cores", "flop/byte", None, NOISY, FORMULA,
             "tensor-core operations a byte of DRAM traffic", (*DRAM, *TENSOR), formulas.tensor_intensity,
             "tensor_flops / dram_bytes", frozenset(TENSOR)),
 )

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from ncu_assist.ncu.catalogue.combining import BY_L2_ELAPSED, BY_TIME, NOT_AT_ALL, OF_DEVICE, SUM, mean_by
 from ncu_assist.ncu.catalogue.metric import (
     CHART,
     EXACT,
-    FIRST,
     HIGHER,
     LOWER,
-    MEAN,
     MEMORY,
     NOISY,
     NOWHERE,
-    SUM,
     TABLES,
     Metric,
 )
@@ -28,7 +26,9 @@ def _l2(key: str, end: str, label: str, meaning: str, lacking: tuple[str, ...] =
 def _busy(key: str, name: str, label: str, meaning: str) -> Metric:
     """Return a row on one part of L2, of those that ncu's memory throughput is the largest of."""
     names = (f"lts__{name}.avg.pct_of_peak_sustained_elapsed",)
-    return Metric(key, names, NOWHERE, label, "%", None, NOISY, MEAN, f"{meaning}, in percent of what L2 can do")
+    return Metric(
+        key, names, NOWHERE, label, "%", None, NOISY, BY_L2_ELAPSED, f"{meaning}, in percent of what L2 can do"
+    )
 
 
 def _host(key: str, end: str, label: str, meaning: str, shown_as: str = "") -> Metric:
@@ -40,23 +40,26 @@ def _host(key: str, end: str, label: str, meaning: str, shown_as: str = "") -> M
 
 # fmt: off
 MEMORY_METRICS: tuple[Metric, ...] = (
-    Metric("dram_bandwidth", ("dram__bytes.sum.per_second",), CHART, "DRAM Bandwidth", "byte/s", HIGHER, NOISY, MEAN,
+    Metric("dram_bandwidth", ("dram__bytes.sum.per_second",), CHART, "DRAM Bandwidth", "byte/s", HIGHER, NOISY, BY_TIME,
            "bytes read from and written to DRAM, a second"),
     Metric("dram_bytes_read", ("dram__bytes_read.sum", "dram__bytes_op_read.sum"), NOWHERE, "DRAM bytes read",
            "byte", LOWER, NOISY, SUM, "bytes read from DRAM"),
     Metric("dram_bytes_write", ("dram__bytes_write.sum", "dram__bytes_op_write.sum"), NOWHERE, "DRAM bytes written",
            "byte", LOWER, NOISY, SUM, "bytes written to DRAM; what L2 still holds at the end is not in it"),
     Metric("dram_peak_bytes_per_cycle", ("dram__bytes.sum.peak_sustained",), NOWHERE, "DRAM peak", "byte/cycle", None,
-           EXACT, FIRST, "bytes that DRAM can move in one of its cycles"),
+           EXACT, OF_DEVICE, "bytes that DRAM can move in one of its cycles"),
     Metric("dram_ceiling", ("ncu_assist__dram_ceiling_bytes_per_second",), NOWHERE, "DRAM ceiling", "byte/s", None,
-           NOISY, FIRST, "what a plain kernel reached on this GPU with this mix and number of bytes; measured by us",
+           NOISY, NOT_AT_ALL,
+           "what a plain kernel reached on this GPU with this mix and number of bytes; measured by us",
            given=True),
-    Metric("l2_hit_rate", ("lts__t_sector_hit_rate.pct",), MEMORY, "L2 Hit Rate", "%", None, NOISY, MEAN,
+    Metric("l2_hit_rate", ("lts__t_sector_hit_rate.pct",), MEMORY, "L2 Hit Rate", "%", None, NOISY,
+           mean_by("l2_sectors"),
            "sectors found in L2; where ncu flushes before (its default), reuse between kernels does not show"),
     Metric("l2_hit_rate_load", ("lts__t_sector_op_read_hit_rate.pct",), TABLES, "L2 Hit Rate For Loads", "%", None,
-           NOISY, MEAN, "sectors of loads found in L2: says more than both together, as stores nearly always hit"),
+           NOISY, mean_by("l2_sectors_read"),
+           "sectors of loads found in L2: says more than both together, as stores nearly always hit"),
     Metric("l2_hit_rate_store", ("lts__t_sector_op_write_hit_rate.pct",), TABLES, "L2 Hit Rate For Stores", "%",
-           None, NOISY, MEAN, "sectors of stores found in L2; may print a little above 100"),
+           None, NOISY, mean_by("l2_sectors_write"), "sectors of stores found in L2; may print a little above 100"),
     Metric("l2_sectors", ("lts__t_sectors.sum",), CHART, "L2 Cache Sectors", "sector", LOWER, NOISY, SUM,
            "sectors that L2 looked up, for SMs, for its other half and for fills from DRAM"),
     _l2("l2_sectors_sm", "_srcunit_tex", "L2 sectors from L1", "sectors that L1 asked L2 for: loads, stores, atomics"),
@@ -83,14 +86,14 @@ MEMORY_METRICS: tuple[Metric, ...] = (
     _host("host_sectors_read", "op_read_lookup_miss", "Host memory sectors read", "sectors of host memory read"),
     _host("host_sectors_write", "op_write", "Host memory sectors written", "sectors of host memory written"),
     Metric("pcie_read_bandwidth", ("pcie__read_bytes.sum.per_second",), CHART, "PCIe read bandwidth", "byte/s", None,
-           NOISY, MEAN, "bytes over PCIe in the direction that the GPU reads, a second; other traffic counts too"),
+           NOISY, BY_TIME, "bytes over PCIe in the direction that the GPU reads, a second; other traffic counts too"),
     Metric("pcie_write_bandwidth", ("pcie__write_bytes.sum.per_second",), CHART, "PCIe write bandwidth", "byte/s",
-           None, NOISY, MEAN, "bytes over PCIe in the direction that the GPU writes, a second"),
+           None, NOISY, BY_TIME, "bytes over PCIe in the direction that the GPU writes, a second"),
     Metric("pcie_link_rate", ("device__attribute_gpu_pci_ext_gpu_link_rate",), NOWHERE, "PCIe link rate", "", None,
-           EXACT, FIRST, "million transfers a second on each lane, of the GPU's link: 32,000 for PCIe 5.0"),
+           EXACT, OF_DEVICE, "million transfers a second on each lane, of the GPU's link: 32,000 for PCIe 5.0"),
     Metric("pcie_link_width", ("device__attribute_gpu_pci_ext_gpu_link_width",), NOWHERE, "PCIe link width", "", None,
-           EXACT, FIRST, "lanes of the GPU's link"),
+           EXACT, OF_DEVICE, "lanes of the GPU's link"),
     Metric("l2_persisting_size", ("launch__persisting_l2_cache_size",), MEMORY, "L2 Persisting Size", "byte", None,
-           EXACT, FIRST, "part of L2 set aside for data that is to stay"),
+           EXACT, OF_DEVICE, "part of L2 set aside for data that is to stay"),
 )
 # fmt: on

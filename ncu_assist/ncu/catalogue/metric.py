@@ -7,17 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from ncu_assist.ncu.catalogue.combining import Combining
+
 Better = Literal["higher", "lower"]
-Combine = Literal["sum", "time-mean", "max", "first"]
 
 # What the rows of the catalogue are made of.
 LOWER: Final[Better] = "lower"
 HIGHER: Final[Better] = "higher"
 EXACT, NOISY = True, False
-SUM: Final[Combine] = "sum"
-MEAN: Final[Combine] = "time-mean"
-MAX: Final[Combine] = "max"
-FIRST: Final[Combine] = "first"
 
 # ncu's own names of its sections.
 SPEED = "GPU Speed Of Light Throughput"
@@ -46,10 +43,11 @@ class Metric:
     """One metric of ncu.
 
     ``names`` are its spellings, Hopper's first. ``section`` and ``label`` are ncu's own; where ``shown_as`` holds ncu's
-    label, or no section shows the metric, the label is ours. ``exact``: the same binary gives the same value every
-    time. ``combine``: how the launches of one version add up; time-mean weights by duration. ``lacking``: recorded
-    chips without any spelling. ``given``: no report holds it, we measure it ourselves. ``ncu_unit``: what ncu prints
-    where that is not the true unit.
+    label, or no section shows the metric, the label is ours. ``exact``: every recorded repeat gave the same value; what
+    that is worth says ``noise.repeats_as``. ``combine``: how launches of one kernel make one value. ``lacking``:
+    recorded chips without any spelling. ``given``: no report holds it, we measure it ourselves. ``ncu_unit``: what ncu
+    prints where that is not the true unit. ``most``: the largest value that hardware can have; 100 of a percentage
+    unless said.
     """
 
     key: str
@@ -59,12 +57,13 @@ class Metric:
     unit: str
     better: Better | None
     exact: bool
-    combine: Combine
+    combine: Combining
     meaning: str
     shown_as: str = ""
     lacking: tuple[str, ...] = ()
     given: bool = False
     ncu_unit: str | None = None
+    most: float | None = None
 
     def value(self, values: Mapping[str, float]) -> float | None:
         """Return this metric from values by ncu's name; None where it is absent or no finite number."""

@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ncu_assist.ncu.catalogue.metric import ALL_BUT_HOPPER, BLACKWELL, LOWER, MEAN, NOISY, WARP_STATE, Better, Metric
+from ncu_assist.ncu.catalogue.combining import BY_ISSUED
+from ncu_assist.ncu.catalogue.metric import ALL_BUT_HOPPER, BLACKWELL, LOWER, NOISY, WARP_STATE, Better, Metric
 
 STALL_PREFIX = "smsp__average_warps_issue_stalled_"
 STALL = re.compile(STALL_PREFIX + r"(\w+)_per_issue_active\.ratio")  # Hopper has 'gmma', others not
@@ -89,7 +90,7 @@ SAMPLED_AS: dict[str, str] = {reason.sampled_as: reason.name for reason in _REAS
 def _metric(reason: StallReason) -> Metric:
     name = f"{STALL_PREFIX}{reason.name}_per_issue_active.ratio"
     meaning = f"warps in this state, a cycle in which one issues; waits for {reason.waits_for}"
-    row = (f"warps_{reason.name}", (name,), WARP_STATE, reason.label, "warp", None, NOISY, MEAN, meaning)
+    row = (f"warps_{reason.name}", (name,), WARP_STATE, reason.label, "warp", None, NOISY, BY_ISSUED, meaning)
     return Metric(*row, lacking=reason.lacking, ncu_unit="inst")
 
 

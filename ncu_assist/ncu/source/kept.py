@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from ncu_assist.errors import DamagedData
+from ncu_assist import schema
+from ncu_assist.errors import DamagedData, NewerData
 from ncu_assist.ncu import compressed
 from ncu_assist.ncu.cubin.inlining import Chain
 from ncu_assist.ncu.source.contents import NO_FILE, Function, LaunchSource, SourceFile
@@ -62,9 +63,7 @@ class KeptCode:
     schema: str = SCHEMA
 
 
-@dataclass(frozen=True)
-class _Head:
-    schema: str
+READERS: schema.Readers[KeptCode] = {1: msgspec.json.Decoder(KeptCode).decode}
 
 
 def packed(launches: Sequence[LaunchSource], report_sha256: str) -> bytes | None:
@@ -116,17 +115,15 @@ class _Packing:
 
 
 def unpacked(data: bytes, name: str) -> KeptCode | None:
-    """Return what ``packed`` made; None for a schema that this version does not know.
+    """Return what ``packed`` made; None for what a newer version wrote: it is in the report, too.
 
     Raises DamagedData, which names the file, for anything else.
     """
     plain = _decompressed(data, name)
     try:
-        if msgspec.json.decode(plain, type=_Head).schema != SCHEMA:
-            return None
-        code = msgspec.json.decode(plain, type=KeptCode)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise DamagedData(f"{name} cannot be read: {error}", "ncu-assist verify") from error
+        code = schema.read(plain, SCHEMA, READERS, name, "ncu-assist verify")
+    except NewerData:
+        return None
     if not _fits(code):
         raise DamagedData(f"{name} contradicts itself", "ncu-assist verify")
     return code

@@ -167,6 +167,9 @@ def _read(
         if len(batch) < count and all(entry.kind == report_file.RESULTS for entry in results):
             path, places, count = folder / "part.ncu-rep", tuple(range(len(batch))), len(batch)
             path.write_bytes(report_file.select(data, set(batch)))
+        elif not str(path).isascii():  # NVIDIA's reader takes no name that is not UTF-8, nor another locale's
+            path = folder / "whole.ncu-rep"
+            path.symlink_to(work.path.absolute())
         entries = [results[number] for number in batch]
         cubins = [tuple(report_file.sources_of(data, entry)) for entry in entries]
         request = SourceRequest(count, places, _numbers(entries, cubins), work.with_sass)

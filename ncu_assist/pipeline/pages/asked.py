@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from ncu_assist.errors import DamagedData, UsageProblem
+from ncu_assist.errors import UsageProblem
 from ncu_assist.outcome import KernelLadder, Written
 from ncu_assist.pipeline.bare_report import BareReport
 from ncu_assist.pipeline.foreign_run import stem
@@ -19,10 +19,14 @@ from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
 from ncu_assist.store import StoredRun
 from ncu_assist.store.choosing import Context, known_kernels
+from ncu_assist.store.references import REPORT_ENDINGS
 
 NEAR = 0.8  # how alike a word must be to a kernel's name to be that, misspelt
 
-ALL_ALONE, ALL_ALONE_HINT = "--all writes all pages, each to its place", "leave out what to report, and --output"
+ALL_ALONE, ALL_ALONE_HINT = (
+    "--all writes all pages, each to its place",
+    "leave out what to report, --kernel and --output",
+)
 
 
 @dataclass(frozen=True)
@@ -101,8 +105,9 @@ def _named(pages: Pages, wish: Wish) -> StoredRun:
     try:
         return named(pages.project, (wish.wanted or "@last",), wish.kernel)[0]
     except UsageProblem as error:
-        near = difflib.get_close_matches(wish.wanted or "", _kernels(pages), n=1, cutoff=NEAR)
-        if not near:
+        word = wish.wanted or ""
+        near = difflib.get_close_matches(word, _kernels(pages), n=1, cutoff=NEAR)
+        if not near or word.endswith(REPORT_ENDINGS):
             raise
         message = f"there is no kernel and no version '{wish.wanted}'; did you mean '{near[0]}'?"
         raise UsageProblem(message, f"ncu-assist report {near[0]}") from error
@@ -133,10 +138,10 @@ def _and_around(pages: Pages, runs: Sequence[StoredRun], ladders: Sequence[tuple
 
 
 def _everything(pages: Pages, wish: Wish) -> Written:
-    if wish.wanted is not None or wish.output is not None:
+    if wish.wanted is not None or wish.kernel is not None or wish.output is not None:
         raise UsageProblem(ALL_ALONE, ALL_ALONE_HINT)
     runs, damaged = pages.store.everything()
-    pages.problems += [DamagedData(f"{one.path}: {one.problem}", "ncu-assist verify") for one in damaged]
+    pages.problems += [one.error for one in damaged]
     ladders: list[KernelLadder] = []
     for kernel in pages.store.kernels():
         pages.tried(lambda kernel=kernel: ladders.append(kernel_ladder(pages.project, kernel)))  # type: ignore[misc]

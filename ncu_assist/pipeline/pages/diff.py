@@ -13,13 +13,14 @@ from pathlib import Path
 from ncu_assist.ceilings import ceilings_of
 from ncu_assist.diff import Diff, DiffOptions, FullDiff, Side, diff_in_full
 from ncu_assist.diff.by_time import verdict_by_time
+from ncu_assist.diff.scope import scope
 from ncu_assist.diff.timing import Samples
 from ncu_assist.diff.workloads import compared_workloads
 from ncu_assist.errors import DamagedData, UsageProblem
-from ncu_assist.frame import Combined
+from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.pipeline.bare_report import BareReport
 from ncu_assist.pipeline.close_look import look_closer
-from ncu_assist.pipeline.line_costs import MOST_IN_REPORT, read_line_changes
+from ncu_assist.pipeline.line_costs import MOST_IN_REPORT, read_line_changes, read_on_both
 from ncu_assist.pipeline.opened_run import opened
 from ncu_assist.pipeline.pages.samples import timed_samples
 from ncu_assist.pipeline.showing import with_places
@@ -93,11 +94,27 @@ def _read(runs: Pair, options: DiffOptions, folder: Path) -> tuple[FullDiff, tup
     """Return the diff, and a closer look at both sides; a run against itself is looked at once."""
     jobs: list[Callable[[Stopped], FullDiff | Looked]] = [lambda _: diff_in_full(*runs, options)]
     places = (0,) if runs[0].reference == runs[1].reference else (0, 1)
-    jobs += [partial(_looked, runs, place, options.workload, folder / str(place)) for place in places]
+    read = _worth_reading(runs, options.workload)
+    jobs += [partial(_looked, runs, place, options.workload, folder / str(place), read[place]) for place in places]
     full, *looked = together(jobs)
     assert isinstance(full, FullDiff)
     found = [one for one in looked if isinstance(one, Looked)]
     return full, (found[0], found[-1])
+
+
+def _worth_reading(runs: Pair, workload: str | None) -> tuple[frozenset[int] | None, frozenset[int] | None]:
+    """Return the launches of each side whose lines are read, the same as for the table of changed lines.
+
+    None of either where the runs cannot be compared, which the diff tells.
+    """
+    try:
+        names = compared_workloads(runs[0].run, runs[1].run, workload)
+    except UsageProblem:
+        return None, None
+    before, after = (combine_tables(one.run, {}, name) for one, name in zip(runs, names, strict=True))
+    found = scope(before, after)
+    indices = [one.index for one in found.totals[0].launches], [one.index for one in found.totals[1].launches]
+    return read_on_both((runs[0].run, runs[1].run), indices, found.paired.pairs)
 
 
 def _with_lines(diff: Diff, looked: tuple[Looked, Looked]) -> Diff:
@@ -105,10 +122,13 @@ def _with_lines(diff: Diff, looked: tuple[Looked, Looked]) -> Diff:
     if diff.verdict.verdict == "not-comparable" or not (diff.baseline.launches and diff.candidate.launches):
         return diff
     runs = looked[0].run, looked[1].run
-    return replace(diff, lines=read_line_changes(runs, (diff.baseline.indices, diff.candidate.indices)))
+    indices = diff.baseline.indices, diff.candidate.indices
+    return replace(diff, lines=read_line_changes(runs, indices, [one.pair for one in diff.launches]))
 
 
-def _looked(runs: Pair, place: int, workload: str | None, folder: Path, stopped: Stopped) -> Looked:
+def _looked(
+    runs: Pair, place: int, workload: str | None, folder: Path, read: frozenset[int] | None, stopped: Stopped
+) -> Looked:
     """Return one side with its report opened. A report that cannot be read costs its lines: the note says why."""
     stored = runs[place]
     folder.mkdir()
@@ -117,7 +137,7 @@ def _looked(runs: Pair, place: int, workload: str | None, folder: Path, stopped:
         run = opened(stored, folder, MOST_IN_REPORT, stopped)
         if run is stored and stored.keeps_report and len(stored.run.launches) > MOST_IN_REPORT:
             return Looked(run, CloseLook(note=f"source lines of {len(stored.run.launches)} launches are not read here"))
-        return Looked(run, look_closer(run, name, rules=False) if stored.run.launches else CloseLook())
+        return Looked(run, look_closer(run, name, rules=False, read=read) if stored.run.launches else CloseLook())
     except DamagedData as problem:
         return Looked(stored, CloseLook(note=f"the source lines cannot be read: {problem}"))
     except UsageProblem:  # which the diff meets too, and tells

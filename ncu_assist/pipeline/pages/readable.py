@@ -48,7 +48,7 @@ class Readable(PageStore):
 
 def readable(store: Store, kernel: str) -> Readable:
     """Return the archive with the runs of a kernel left out that are damaged: their files are held to their hashes."""
-    known = [damage for damage in store.damaged() if damage.path.startswith(f"{kernel}/")]
+    known = [damage for damage in store.damaged() if damage.concerns(f"{kernel}/")]
     changed = (Damage(_path(one), problem) for one in store.runs(kernel) for problem in _problems(one))
     return Readable(store.reports, (*known, *changed))
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from math import isnan
 from typing import TYPE_CHECKING
 
-from ncu_assist.frame import Combined
-from ncu_assist.frame.adding_up import added_up, how_to_combine
+from ncu_assist.frame import Combined, combine_launches
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.render.html.run_records import Breakdown, Part, RawMetric, RawMetrics, Value
 
@@ -24,18 +23,22 @@ def raw_metrics(frame: pd.DataFrame, combined: Combined) -> RawMetrics:
     shown = longest[:MOST_LAUNCHES]
     by_launch, units = _by_launch(frame, {one.index for one in longest})
     names = sorted({name for values in by_launch.values() for name in values})
-    times = [one.duration_ns for one in longest]
+    tables = [_numbers(by_launch.get(one.index, {})) for one in longest]
+    together = combine_launches(combined.workload, longest, tables)
     rows = []
     for name in names:
         every = [by_launch.get(one.index, {}).get(name) for one in longest]
-        rows.append(RawMetric(name, units[name], tuple(every[: len(shown)]), _together(name, every, times)))
+        rows.append(RawMetric(name, units[name], tuple(every[: len(shown)]), together.named(name)))
     return RawMetrics(tuple(shown), tuple(rows), len(longest) - len(shown))
 
 
-def breakdowns(raw: RawMetrics) -> tuple[Breakdown, ...]:
-    """Return the parts of the throughputs of SM and memory, over all launches, as far as the report lists them."""
+def breakdowns(raw: RawMetrics, of_longest: bool) -> tuple[Breakdown, ...]:
+    """Return the parts of the throughputs of SM and memory, as far as the report lists them.
+
+    Over all launches, or ``of_longest`` alone where launches are of different kernels.
+    """
     rows = {row.name: row for row in raw.rows}
-    found = [Breakdown(key, _parts(rows, CATALOGUE[key].names[0])) for key in WITH_PARTS]
+    found = [Breakdown(key, _parts(rows, CATALOGUE[key].names[0], of_longest)) for key in WITH_PARTS]
     return tuple(one for one in found if one.parts)
 
 
@@ -55,16 +58,14 @@ def _unit(unit: object) -> str:
     return unit if isinstance(unit, str) else ""
 
 
-def _together(name: str, every: list[Value], times: list[float | None]) -> float | None:
-    if any(isinstance(value, str) for value in every):
-        return None
-    numbers = [value for value in every if not isinstance(value, str)]
-    return added_up(how_to_combine(name), numbers, times)
+def _numbers(values: dict[str, Value]) -> dict[str, float]:
+    return {name: value for name, value in values.items() if isinstance(value, float)}
 
 
-def _parts(rows: dict[str, RawMetric], throughput: str) -> tuple[Part, ...]:
+def _parts(rows: dict[str, RawMetric], throughput: str, of_longest: bool) -> tuple[Part, ...]:
     listed = rows.get(PARTS + throughput)
     text = next((value for value in listed.values if isinstance(value, str)), "") if listed else ""
-    known = [(name, rows[name].together) for name in text.split(",") if name in rows]
-    parts = [Part(name, percent) for name, percent in known if percent is not None]
+    some = [rows[name] for name in text.split(",") if name in rows]
+    known = [(row.name, row.values[0] if of_longest else row.together) for row in some]
+    parts = [Part(name, percent) for name, percent in known if isinstance(percent, float)]
     return tuple(sorted(parts, key=lambda one: (-one.percent, one.name)))

@@ -111,7 +111,7 @@ class Pages:
         self._write("index", "", reports / INDEX, lambda: index_html(state, there))
 
     def _withdraw_all(self, damaged: Iterable[Damage]) -> None:
-        for damage in damaged:
+        for damage in (one for one in damaged if not one.is_newer):  # whose pages a newer version made, too
             self.withdraw(self.project.reports / damage.path, damage.problem)
 
     def _diffs_beside(self, stored: StoredRun) -> frozenset[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ncu_assist.errors import UsageProblem
 from ncu_assist.frame import by_launch
-from ncu_assist.ncu.catalogue.available_names import Available, in_report
+from ncu_assist.ncu.catalogue.available_names import Available, in_report, on_chip
 from ncu_assist.ncu.catalogue.derived import ALL_DERIVED
 from ncu_assist.ncu.catalogue.metric_doctor import check_names, spelled
 from ncu_assist.ncu.catalogue.rows import ROWS
@@ -22,10 +22,12 @@ WILD = "*?["
 
 @dataclass(frozen=True)
 class Chosen:
-    """One metric to export: under which name, and ncu's names behind it, several for a derived one."""
+    """One metric to export: under which name, and ncu's names behind it, several for a derived one, none if absent."""
 
     column: str
     names: tuple[str, ...]
+
+    instead: str = ""  # of an absent one what may have been meant, if anything
 
     @property
     def is_derived(self) -> bool:
@@ -35,19 +37,25 @@ class Chosen:
 def choose(asked: Sequence[str], names: Collection[str], where: str) -> tuple[Chosen, ...]:
     """Return what was asked for of ``names``, in that order: of a pattern all that match, sorted.
 
-    A pattern matches ncu's names; where none does, keys of the catalogue. Raises UsageProblem, with the nearest right
-    spelling, for what ``where`` does not have.
+    A pattern matches ncu's names; where none does, keys of the catalogue. What ``where`` lacks and another report may
+    have is absent. Raises UsageProblem, with the nearest right spelling, for a name that none has, and where all that
+    was asked for is absent.
     """
     available = in_report(names, where)
-    plain = [one for one in asked if not _is_pattern(one, names)]
     matches = {one: _matching(one, names, available) for one in asked if _is_pattern(one, names)}
-    checked = check_names(plain, available)
-    problems = [*checked.lines, *(f"no metric of {where} matches '{one}'" for one, some in matches.items() if not some)]
+    columns = list(dict.fromkeys(column for one in asked for column in matches.get(one, (one,))))
+    checked = {one: check_names([one], available) for one in columns}
+    wrong = [one for one in columns if not checked[one].fine]
+    unknown = [one for one in wrong if one not in ROWS and not on_chip(None).has(one)]
+    problems = [line for one in (wrong if len(wrong) == len(columns) else unknown) for line in checked[one].lines]
+    problems += [f"no metric of {where} matches '{one}'" for one, some in matches.items() if not some]
     if problems:
-        near = {problem.asked: problem.suggestion for problem in checked.problems}
+        near = {one: problem.suggestion for one in wrong for problem in checked[one].problems}
         raise UsageProblem("; ".join(problems), _hint([near.get(one, one) for one in asked], near, len(problems)))
-    columns = [column for one in asked for column in matches.get(one, (one,))]
-    return tuple(Chosen(column, spelled(column, available)) for column in dict.fromkeys(columns))
+    return tuple(
+        Chosen(one, spelled(one, available), *(problem.suggestion for problem in checked[one].problems))
+        for one in columns
+    )
 
 
 def rows_of(metrics: pd.DataFrame, chosen: Sequence[Chosen]) -> pd.DataFrame:
@@ -61,6 +69,8 @@ def rows_of(metrics: pd.DataFrame, chosen: Sequence[Chosen]) -> pd.DataFrame:
     values = by_launch(metrics) if any(one.is_derived for one in chosen) else {}
     parts = [metrics.iloc[:0].assign(place=0)]
     for place, one in enumerate(chosen):
+        if not one.names:
+            continue
         if one.is_derived:
             parts.append(_derived_rows(values, one.column).assign(place=place))
         else:
@@ -85,11 +95,11 @@ def _is_pattern(asked: str, names: Collection[str]) -> bool:
 
 def _matching(pattern: str, names: Iterable[str], available: Available) -> list[str]:
     found = sorted(name for name in names if fnmatch.fnmatchcase(name, pattern))
-    keys = (key for key in ROWS if fnmatch.fnmatchcase(key, pattern))
-    return found or [key for key in keys if spelled(key, available)]
+    keys = [key for key in ROWS if fnmatch.fnmatchcase(key, pattern)]
+    return found or [key for key in keys if spelled(key, available)] or keys
 
 
 def _hint(corrected: Sequence[str], near: dict[str, str], problems: int) -> str:
     if near and len(near) == problems:
-        return f"--metrics {','.join(corrected)}"
+        return f"--metrics {','.join(dict.fromkeys(corrected))}"
     return "ncu-assist metrics"

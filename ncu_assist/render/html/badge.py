@@ -7,6 +7,7 @@ from typing import Literal
 
 from ncu_assist.record import Source
 from ncu_assist.render.history_words import against
+from ncu_assist.render.words import cycle_words
 from ncu_assist.verdict import Verdict
 
 Tone = Literal["good", "bad", "unsure", "same", "plain"]
@@ -32,7 +33,12 @@ class Badge:
 
 def verdict_badge(verdict: Verdict | None) -> Badge | None:
     """Return the badge of a verdict by time, e.g. ``▲ 1.78x faster``; None for no verdict."""
-    return Badge(against(verdict), TONES[verdict.verdict]) if verdict else None
+    return Badge(against(verdict), verdict_tone(verdict), cycle_words(verdict)) if verdict else None
+
+
+def verdict_tone(verdict: Verdict) -> Tone:
+    """Return the tone of a verdict by time: what another clock explains is neither good nor bad."""
+    return "same" if verdict.by_clock else TONES[verdict.verdict]
 
 
 def source_badge(source: Source) -> Badge:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ncu_assist.diff import Change, Diff, flags_heading
 from ncu_assist.diff.importance import by_importance, has_moved
-from ncu_assist.ncu.catalogue.metric import MAX
+from ncu_assist.ncu.catalogue.combining import MAX
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.render.change_words import PART, delta_text, values_text
 from ncu_assist.render.diff_facts import DiffFacts

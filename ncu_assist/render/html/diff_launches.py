@@ -34,7 +34,8 @@ BY = {
     "range": "they stand in the same NVTX range",
     "exact": "same name and shape",
     "name": "same function, other shape or template",
-    "order": "only by their place between others",
+    "similar": "their names are close",
+    "order": "only by their place: one kernel is left on each side",
 }
 PAIRED = Term("paired by", meaning="; ".join(f"{word}: {why}" for word, why in BY.items()))
 

@@ -16,7 +16,7 @@ from ncu_assist.render.html.table import Cell, Column, Table
 from ncu_assist.render.html.term import Term
 
 CODE = 300  # letters of a line: it wraps
-WORDS = {"appeared": "new", "vanished": "gone", "moved": ""}
+WORDS = {"appeared": "new", "vanished": "gone", "moved": "", "not-read": "not read"}
 TIME = Term("time", meaning="share of the warp samples at the line times the duration under ncu")
 EXCESS = Term("excess", meaning="sectors of global memory and wavefronts of shared memory beyond what was asked for")
 WAITED = Term("waited for", meaning="the reason that most warps at the line were stalled for")
@@ -41,10 +41,11 @@ def lines_part(facts: DiffFacts, pair: SourcePair) -> LinesPart | None:
         said.setdefault(note, []).append(name)
     notes = tuple(f"{' and '.join(dict.fromkeys(some))}: {one_line(note)}" for note, some in said.items() if note)
     notes = () if pair.missing else notes  # which says it too
-    return LinesPart(_changed(diff.lines, both, pair), _left(diff.lines, both[1], pair), notes)
+    return LinesPart(changed_table(diff.lines, both, pair), _left(diff.lines, both[1], pair), notes)
 
 
-def _changed(lines: LineChanges, both: tuple[str, str], pair: SourcePair) -> Table:
+def changed_table(lines: LineChanges, both: tuple[str, str], pair: SourcePair) -> Table:
+    """Return the lines whose cost changed, and those that a side did not read."""
     columns = (
         Column("line", order=""),
         Column(f"time, {both[0]}", "right", ""),
@@ -65,6 +66,11 @@ def _change(change: LineChange, pair: SourcePair) -> tuple[Cell, ...]:
     worse = change.direction > 0
     excess = _excess(before), _excess(after)
     word = WORDS[change.kind] or ("more" if worse else "less")
+    if change.kind == "not-read":
+        times = _time(before if before in costly else None), _time(after if after in costly else None)
+        name = _place(_name(costly[0]), href, change.text)
+        unread = Cell(WORDS[change.kind])
+        return name, *(unread if cell == Cell() else cell for cell in times), Cell(), Cell(), unread
     return (
         _place(" → ".join(dict.fromkeys(map(_name, costly))), href, change.text),
         _time(before),

@@ -11,7 +11,7 @@ from ncu_assist.record import Timing
 from ncu_assist.render.diff_facts import DiffFacts, OnWorkload
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.history_words import against
-from ncu_assist.render.html.badge import TONES, Badge, verdict_badge
+from ncu_assist.render.html.badge import Badge, verdict_badge, verdict_tone
 from ncu_assist.render.html.table import Cell, Column, Table, number
 from ncu_assist.render.html.term import Term, term_of
 from ncu_assist.render.l2_words import copy_words
@@ -49,9 +49,9 @@ class VerdictPart:
 def verdict_part(facts: DiffFacts) -> VerdictPart:
     """Return the verdict and all that it stands on."""
     diff = facts.diff
-    word = diff.verdict.verdict
+    none = diff.verdict.verdict == "not-comparable"
     return VerdictPart(
-        Badge("not comparable", "unsure") if word == "not-comparable" else Badge(against(diff.verdict), TONES[word]),
+        Badge("not comparable", "unsure") if none else Badge(against(diff.verdict), verdict_tone(diff.verdict)),
         verdict_line(diff, UNCUT),
         tuple(_tiles(facts)) if facts.is_comparable else (),
         tuple(_facts(diff)),

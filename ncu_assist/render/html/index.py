@@ -18,7 +18,7 @@ from ncu_assist.render.html.page import page
 from ncu_assist.render.html.table import ABSENT, Cell, Column, Table, number
 from ncu_assist.render.html.yardstick import share_term
 from ncu_assist.render.l2_words import copy_words
-from ncu_assist.render.pages_words import number_of
+from ncu_assist.render.pages_words import number_of, unread
 from ncu_assist.render.words import level_words
 from ncu_assist.render.yardstick import COPY, share, yardstick
 
@@ -34,6 +34,7 @@ COLUMNS = (
     Column("source"),
     Column("runs", "right", "number"),
 )
+UNREAD = "Runs that cannot be read"
 DAMAGED_COLUMNS = (Column("run"), Column("what is wrong"))
 MANY = 8  # kernels, from which a filter is of use
 
@@ -62,13 +63,13 @@ def index_page(state: ArchiveState, pages: Collection[str] = ()) -> IndexPage:
     caption = "Every kernel with its best version"
     kernels = Table("kernels-table", caption, COLUMNS, rows, len(rows) >= MANY).without_empty()
     lost = tuple((Cell(one_line(one.path)), Cell(one_line(one.problem))) for one in state.damaged)
-    return IndexPage(_summary(state), kernels, Table("damaged-table", "Damaged runs", DAMAGED_COLUMNS, lost))
+    return IndexPage(_summary(state), kernels, Table("damaged-table", UNREAD, DAMAGED_COLUMNS, lost))
 
 
 def _head(state: ArchiveState) -> Head:
-    sections = (Link("Kernels", "#kernels"), *((Link("Damaged runs", "#damaged"),) if state.damaged else ()))
-    lost = len(state.damaged)
-    warnings = (f"{number_of(lost, 'damaged run')} left out, listed below",) if lost else ()
+    sections = (Link("Kernels", "#kernels"), *((Link(UNREAD, "#damaged"),) if state.damaged else ()))
+    lost = unread(state.damaged)
+    warnings = (f"{lost} left out, listed below",) if lost else ()
     return Head(
         title="All kernels",
         subtitle="the archive of stored runs, and the best version of every kernel in it",

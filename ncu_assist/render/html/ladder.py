@@ -26,7 +26,7 @@ from ncu_assist.render.html.ladder_workloads import SmallChart, small_charts
 from ncu_assist.render.html.page import page
 from ncu_assist.render.html.table import Table
 from ncu_assist.render.l2_words import copy_words
-from ncu_assist.render.pages_words import number_of
+from ncu_assist.render.pages_words import number_of, unread
 from ncu_assist.render.prediction_words import HEADING, legend, with_faults_gone
 from ncu_assist.render.predictions import predictions
 from ncu_assist.render.words import factor, level_words, origin
@@ -47,7 +47,7 @@ SECTIONS = {
     "sweeps": "Sweeps",
     "notes": "Notes",
     "runs": "Runs",
-    "damaged": "Damaged runs",
+    "damaged": "Runs that cannot be read",
 }
 
 
@@ -135,11 +135,11 @@ def ladder_page(ladder: KernelLadder, shown: Climb, links: RunLinks) -> LadderPa
 
 
 def _head(ladder: KernelLadder, shown: Climb, links: RunLinks, content: LadderPage) -> Head:
-    newest, lost = shown.newest, len(ladder.damaged)
+    newest, lost = shown.newest, unread(ladder.damaged)
     where = one_line(origin(newest.source, newest)) if newest else "not measured as it is now"
     named = f"{number_of(len(shown.rungs), 'version')}, {number_of(len(ladder.runs), 'run')}"
     summary = f"{one_line(ladder.state.summary)}; " if ladder.state and ladder.state.summary else ""
-    left_out = (f"{number_of(lost, 'damaged run')} left out, listed below",) if lost else ()
+    left_out = (f"{lost} left out, listed below",) if lost else ()
     problem = (one_line(ladder.state.problem, MOST_SAID),) if ladder.state and ladder.state.problem else ()
     recorded = newest is not None and newest.source == "recorded"
     return Head(
@@ -170,7 +170,7 @@ def _verdict(ladder: KernelLadder, shown: Climb) -> str:
     said += [level_words(state.same, state.unclear)] if state.same or state.unclear else []
     against = state.verdict
     if against and against.verdict == "faster" and against.speedup and state.baseline:
-        said += [f"{factor(against.speedup)} faster than {one_line(state.baseline.run.version)}"]
+        said += [f"{factor(against.speedup)} {against.words} than {one_line(state.baseline.run.version)}"]
     best = _cell_of(shown, state.best.run.version, state.workload)
     if best is not None and best.share is not None:
         said += [f"at {100 * best.share:.0f} % of {best.measure.what}"]

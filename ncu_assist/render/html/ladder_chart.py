@@ -11,7 +11,7 @@ from ncu_assist.render.escape import one_line
 from ncu_assist.render.history import Cell, Climb, Rung
 from ncu_assist.render.history_words import against, bound_by, time_of
 from ncu_assist.render.html.axis import TEXT_WIDTH, Axis, log_axis
-from ncu_assist.render.html.badge import TONES
+from ncu_assist.render.html.badge import verdict_tone
 from ncu_assist.render.yardstick import measure_of
 from ncu_assist.store import StoredRun
 
@@ -173,7 +173,7 @@ def _placed(dots: list[float | None]) -> list[tuple[float | None, bool]]:
 
 def tone_of(cell: Cell) -> str:
     """Return the tone of a dot: that of the verdict against the version before."""
-    return TONES[cell.verdict.verdict] if cell.verdict else "plain"
+    return verdict_tone(cell.verdict) if cell.verdict else "plain"
 
 
 def _description(cells: list[tuple[Rung, Cell]], lines: dict[str, float]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.history import Cell as Measured
@@ -14,13 +15,15 @@ from ncu_assist.render.html.term import Term
 from ncu_assist.render.predictions import findings_of
 from ncu_assist.render.words import factor
 from ncu_assist.rules import RULES
+from ncu_assist.rules.base import severity
 from ncu_assist.store.findings import StoredFinding
 
 QUOTED = re.compile(r"`([a-z][a-z0-9]*(?:-[a-z0-9]+)+)`")
 EXPECTED = Term("expected", "", "the rules that the comment at the top of the source names, after expected:")
 FOUND = Term("found", "", "whether a rule that was expected comes first, elsewhere, or on no profiled workload")
-ESTIMATED = Term("estimated", "", "the speed-up that the finding was estimated to be worth, under ncu")
-OF_THE_FLOOR = {"host-link-bound": "the link from the host"}  # a finding whose limit the floor itself has to meet
+ESTIMATED = Term(
+    "estimated", "", "the speed-up that the finding was estimated to be worth, under ncu; no more than the floor allows"
+)
 COLUMNS = (
     Column("version"),
     Column("first finding"),
@@ -52,26 +55,34 @@ def _row(rung: Rung, shown: Climb, wanted: tuple[str, ...]) -> tuple[Cell, ...] 
     told: Told = list(findings_of(rung, shown))
     if not told and not wanted:
         return None
-    cell, found = (told[0][0], told[0][1][0]) if told else (None, None)
+    cell, found = (told[0][0], _to_floor(told[0][1][0], told[0][0])) if told else (None, None)
     elsewhere = cell is not None and cell.workload != shown.shown
     return (
         Cell(one_line(rung.version)),
         Cell(found.rule) if found else Cell(),
         Cell(found.severity) if found else Cell(),
-        _estimate(found, cell),
+        _estimate(found),
         Cell(one_line(cell.workload or ABSENT)) if cell and elsewhere else Cell(),
         Cell(", ".join(wanted)) if wanted else Cell(),
         _found(told, wanted),
     )
 
 
-def _estimate(found: StoredFinding | None, cell: Measured | None) -> Cell:
-    """Return what a finding is worth; nothing of a remark, nor of a limit that is that of the floor."""
+def _to_floor(found: StoredFinding, cell: Measured) -> StoredFinding:
+    """Return a finding with no more than the floor allows: it may be older than that bound."""
+    most = max(1.0, 1.0 / cell.share_of_floor) if cell.share_of_floor else None
+    if cell.floor is None or most is None or found.estimated_speedup is None or found.estimated_speedup <= most:
+        return found
+    assumed = found.assumed or cell.floor.assumed
+    return replace(found, estimated_speedup=most, severity=severity(1.0 - 1.0 / most), assumed=assumed)
+
+
+def _estimate(found: StoredFinding | None) -> Cell:
+    """Return what a finding is worth; nothing of a remark."""
     if found is None or found.severity == "info" or found.estimated_speedup is None:
         return Cell()
-    if cell is not None and cell.floor is not None and OF_THE_FLOOR.get(found.rule) == cell.floor.bound:
-        return Cell()
-    return number(factor(found.estimated_speedup), found.estimated_speedup)
+    worth = number(factor(found.estimated_speedup), found.estimated_speedup)
+    return replace(worth, note="assumed" if found.assumed else "")
 
 
 def _found(told: Told, wanted: Iterable[str]) -> Cell:

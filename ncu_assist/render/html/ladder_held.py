@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
@@ -59,7 +60,8 @@ def _over(peer: Rung) -> Column:
 def _row(rung: Rung, cell: Measured, measure: Yardstick) -> Iterator[Cell]:
     yield Cell(one_line(rung.version))
     yield number(duration(cell.time_ns), cell.time_ns) if cell.time_ns is not None else Cell()
-    yield _share(cell.share_of_floor)
+    of_floor = _share(cell.share_of_floor)
+    yield replace(of_floor, note="assumed") if cell.floor and cell.floor.assumed else of_floor
     if measure is not TENSOR:  # which is the floor itself
         yield _share(cell.share_of(measure))
 

@@ -9,7 +9,7 @@ from ncu_assist.render.escape import one_line
 from ncu_assist.render.history import Cell as Measured
 from ncu_assist.render.history import Climb, Rung
 from ncu_assist.render.history_words import MOST_SAID, against, bound_by, slower_on, time_of
-from ncu_assist.render.html.badge import TONES, Badge, source_badge, verdict_badge
+from ncu_assist.render.html.badge import Badge, source_badge, verdict_badge, verdict_tone
 from ncu_assist.render.html.bars import heat_level
 from ncu_assist.render.html.head import Link
 from ncu_assist.render.html.ladder_links import RunLinks
@@ -24,11 +24,11 @@ from ncu_assist.store import Damage, StoredRun
 from ncu_assist.store.naming import short_name
 
 MANY = 12  # rows, from which a filter is of use
-GEOMEAN = Term("geomean", "", "geometric mean of the speed-ups over the version before, on all workloads of both")
+GEOMEAN = Term("geomean", "", "geometric mean of the speed-ups over its parent, on all workloads of both")
 STEPS = (
     Column("version"),
     Column("time", "right", "number"),
-    Column("against the one before", "left", "number"),
+    Column("against its parent", "left", "number"),
     Column("diff", order=""),
     Column(COPY.title, "right", "number", share_term(COPY)),
     Column("bound by"),
@@ -54,7 +54,7 @@ def steps_table(shown: Climb, links: RunLinks) -> Table:
     measure = shown.yardstick
     rows = tuple(_step(rung, shown.cell(rung), measure, links) for rung in shown.rungs)
     columns = _steps(measure)
-    return Table("steps-table", "Each version against the one before", columns, rows, len(rows) >= MANY).without_empty()
+    return Table("steps-table", "Each version against its parent", columns, rows, len(rows) >= MANY).without_empty()
 
 
 def _steps(measure: Yardstick) -> tuple[Column, ...]:
@@ -110,7 +110,7 @@ def _worst(rung: Rung) -> Cell:
     worst = rung.worst
     if worst is None or worst.verdict is None:
         return Cell()
-    badge = Badge(against(worst.verdict), TONES[worst.verdict.verdict])
+    badge = Badge(against(worst.verdict), verdict_tone(worst.verdict))
     return Cell(badge.text, repr(worst.speedup), badge=badge, note=f"on {one_line(worst.workload or '')}")
 
 
@@ -185,4 +185,4 @@ def _run(stored: StoredRun, workload: str | None, links: RunLinks) -> tuple[Cell
 def damaged_table(damaged: Iterable[Damage]) -> Table:
     """Return the runs that were left out, and why."""
     rows = tuple((Cell(one_line(one.path)), Cell(one_line(one.problem, MOST_SAID))) for one in damaged)
-    return Table("damaged-table", "Damaged runs", DAMAGED, rows)
+    return Table("damaged-table", "Runs that cannot be read", DAMAGED, rows)

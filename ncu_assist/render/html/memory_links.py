@@ -70,6 +70,8 @@ class Flow:
         told = self.told(shown)
         if not self.of_host:
             return told[0].percent(shown) if told else None
+        if shown.combined.is_of_kernels:
+            return None
         peak, time = _host_peak(shown, self.of_host), shown.combined.duration_ns
         moved = self.figures[0].value(shown)
         return 100.0 * moved / time * NS_PER_S / peak if moved is not None and time and peak else None

@@ -17,6 +17,10 @@ from ncu_assist.render.html.table import Table
 
 X_LABEL = "Arithmetic intensity [operations per byte of DRAM traffic]"
 Y_LABEL = "Performance [operations per second]"
+EACH_ALONE = (
+    "A roofline of launches of different kernels together: each has its own operations and bytes. "
+    "The page of a run has that of its longest launch."
+)
 NO_WORK = (
     "No floating-point work was counted, of FP64, FP32, FP16 or the tensor cores. "
     "A roofline says nothing of such a kernel; what moves its data is in the memory chart."
@@ -47,11 +51,14 @@ class Roofline:
     y_label: str = Y_LABEL
 
 
-def roofline(shown: Shown, baseline: Shown | None = None) -> Roofline:
+def roofline(shown: Shown, baseline: Shown | None = None, of: str = "") -> Roofline:
     """Return the roofline of what a run shows; the points of ``baseline`` are ghosts, with arrows to those of the run.
 
+    ``of`` names the launch that is shown of several kernels. Of different kernels together there is none.
     A precision is one of ncu's: operations of instructions, and those of the tensor cores by the type of their input.
     """
+    if shown.combined.is_of_kernels or (baseline and baseline.combined.is_of_kernels):
+        return Roofline(missing=EACH_ALONE)
     if not is_counted(shown):
         what = "The counters of a roofline (operations and duration) were not collected."
         return Roofline(missing=what, collect=to_profile(shown))
@@ -67,7 +74,7 @@ def roofline(shown: Shown, baseline: Shown | None = None) -> Roofline:
         description=" ".join(parts),
         points=points_table(scene),
         roofs=roofs_table(scene),
-        notes=tuple(_notes(shown, scene, is_drawn)),
+        notes=tuple(filter(None, [f"Of {of}." if of else "", *_notes(shown, scene, is_drawn)])),
     )
 
 
@@ -104,4 +111,4 @@ def _notes(shown: Shown, scene: Scene, is_drawn: bool) -> Iterator[str]:
     if clock and measured and abs(clock / 1e6 / measured - 1) > OFF_CLOCK:
         yield f"Ceilings were measured at {measured:.0f} MHz, this ran at {clock / 1e6:.0f} MHz."
     if (launches := len(shown.combined.launches)) > 1:
-        yield f"Operations and bytes of all {launches} launches together, over their time under ncu."
+        yield f"Operations and bytes of all {launches} launches of one kernel, over their time under ncu."

@@ -26,7 +26,7 @@ from ncu_assist.render.html.run_verdict import VerdictPart, verdict_part
 from ncu_assist.render.html.run_warps import MixPart, StallPart, mix_part, stall_part
 from ncu_assist.render.html.source_view import SourceView, source_view
 from ncu_assist.render.html.timing_chart import TimingChart, timing_chart
-from ncu_assist.render.words import origin
+from ncu_assist.render.words import of_longest, origin
 
 SECTIONS = (
     ("verdict", "Verdict"),
@@ -64,6 +64,7 @@ class RunPage:
     memory: MemoryChart
     timing: TimingChart
     source: SourceView
+    of_longest: str  # what the ratios of these sections are of, where the launches are of different kernels
     stalls: StallPart
     occupancy: OccupancyPart
     mix: MixPart
@@ -90,13 +91,14 @@ def run_page_model(record: RunRecord) -> RunPage:
         has_counters=any(shown.combined.tables),
         verdict=verdict_part(shown, dict(record.verdicts), record.diff),
         facts=fact_groups(shown),
-        speed=speed_part(shown, record.breakdowns),
+        speed=speed_part(shown.counted, record.breakdowns, of_longest(shown)),
         diagnosis=diagnosis_part(shown, lines, source),
-        roofline=roofline(shown),
+        roofline=roofline(shown.counted, of=of_longest(shown)),
         memory=memory_chart(shown),
         timing=timing_chart(record.samples, collect=to_time(shown)),
         source=source,
-        stalls=stall_part(shown),
+        of_longest=f"Of {of_longest(shown)}." if of_longest(shown) else "",
+        stalls=stall_part(shown.counted),
         occupancy=occupancy_part(shown),
         mix=mix_part(shown, record.opcodes, record.opcode_launches),
         nvidia=nvidia_views(shown),

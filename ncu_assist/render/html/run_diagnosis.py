@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from ncu_assist.ncu.catalogue.rows import ROWS
-from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line
+from ncu_assist.render.evidence_words import evidence_value
 from ncu_assist.render.facts import Shown
 from ncu_assist.render.html.badge import Badge, Tone
 from ncu_assist.render.html.bars import heat_level
@@ -20,7 +20,7 @@ from ncu_assist.render.html.run_launches import launches_table
 from ncu_assist.render.html.source_view import SourceView
 from ncu_assist.render.html.table import Table
 from ncu_assist.render.html.term import Term, term_of
-from ncu_assist.render.words import factor
+from ncu_assist.render.words import estimated
 from ncu_assist.rules import RULES, Finding
 from ncu_assist.rules.diagnosis import DONE, Ranked, Unanswered
 from ncu_assist.rules.of_run import Told
@@ -97,16 +97,16 @@ def told_first(told: Told) -> tuple[Ranked, ...]:
 
 
 def _view(ranked: Ranked, told: Told, where: tuple[Where, ...]) -> FindingView:
-    finding = ranked.finding
+    finding, remark = ranked.finding, ranked.severity == "info"
     facts = told.about(finding)
     known = [(key, value) for key in finding.evidence if (value := facts.get(key)) is not None]
     return FindingView(
         rule=finding.rule,
         detail=", ".join(finding.detail.values()),
         severity=_severity(ranked),
-        gain=f"estimated {factor(ranked.estimated_speedup)}" if ranked.severity != "info" else "",
-        message=one_line(_message(finding, told), MESSAGE) + (" (assumed)" if finding.assumed else ""),
-        evidence=tuple(Fact(term_of(key), quantity(value, ROWS[key].unit)) for key, value in known),
+        gain=estimated(ranked.estimated_speedup, finding.assumed) if not remark else "",
+        message=one_line(_message(finding, told), MESSAGE) + (" (assumed)" if remark and finding.assumed else ""),
+        evidence=tuple(Fact(term_of(key), evidence_value(value, ROWS[key].unit)) for key, value in known),
         places=where,
         about=_about(finding.rule),
     )

@@ -8,7 +8,7 @@ from ncu_assist.render.escape import one_line
 from ncu_assist.render.facts import LaunchRow, Shown
 from ncu_assist.render.html.table import Cell, Column, Table, number
 from ncu_assist.render.html.term import Term, term_of
-from ncu_assist.render.words import factor
+from ncu_assist.render.words import estimated
 from ncu_assist.rules.diagnosis import Ranked
 
 MOST_LAUNCHES = 100  # rows
@@ -69,4 +69,6 @@ def _arguments(launch: Launch) -> str:
 
 
 def _gain(said: Ranked) -> str:
-    return f"{said.severity}, estimated {factor(said.estimated_speedup)}" if said.severity != "info" else ""
+    if said.severity == "info":
+        return ""
+    return f"{said.severity}, {estimated(said.estimated_speedup, said.finding.assumed)}"

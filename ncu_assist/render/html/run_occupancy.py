@@ -39,16 +39,15 @@ class OccupancyPart:
 
 def occupancy_part(shown: Shown) -> OccupancyPart:
     """Return how many warps there were, and what allows no more."""
-    keys = ("theoretical_occupancy", "achieved_occupancy")
-    known = [(key, value) for key in keys if (value := shown.combined.values[key]) is not None]
+    keys, counted = ("theoretical_occupancy", "achieved_occupancy"), shown.counted
+    known = [(key, value) for key in keys if (value := counted.combined.values[key]) is not None]
     bars = tuple(Bar(term_of(key), value / 100, f"{value:.1f} %") for key, value in known)
-    single = shown.told is not None and len(shown.combined.launches) == 1
-    allowed = allowed_blocks(shown.told.facts) if shown.told and single else {}
+    allowed = allowed_blocks(counted.told.facts) if counted.told and len(counted.combined.launches) == 1 else {}
     return OccupancyPart(
         sentence=_limiter(allowed) if allowed else "",
         bars=Bars("Occupancy, in percent of the warps that an SM can hold", bars, "0 to 100 %" if bars else ""),
         limits=_limits(allowed),
-        facts=warp_facts(shown, SHAPE_FACTS),
+        facts=warp_facts(counted, SHAPE_FACTS),
         launches=_launches(shown) if len(shown.combined.launches) > 1 else None,
     )
 

@@ -14,7 +14,8 @@ from ncu_assist.render.facts import Shown
 from ncu_assist.render.html.bars import Bar, Bars
 from ncu_assist.render.html.run_records import Breakdown, Part
 from ncu_assist.render.html.term import Term, term_of
-from ncu_assist.render.throughputs import throughputs
+from ncu_assist.render.throughputs import BARS, throughputs
+from ncu_assist.render.words import impossible_lines
 from ncu_assist.rules.dram import OF_CEILING, reach
 
 # The bar of the part of the GPU that binds a kernel (Bottleneck.group).
@@ -53,22 +54,22 @@ class SpeedPart:
     units: tuple[Units, ...]
 
 
-def speed_part(shown: Shown, breakdowns: tuple[Breakdown, ...]) -> SpeedPart:
-    """Return bars in percent of peak, the one that binds marked."""
+def speed_part(shown: Shown, breakdowns: tuple[Breakdown, ...], alone: str = "") -> SpeedPart:
+    """Return bars in percent of peak, the one that binds marked; ``alone`` names the launch shown of several."""
     combined = shown.combined
     group = shown.bottleneck.group if shown.bottleneck else ""
     ceiling = _dram_ceiling(shown)
     bars = tuple(_bar(key, value, key == BOUND.get(group), ceiling) for key, value in throughputs(combined))
-    scale = "; ".join(_scale(combined, ceiling))
+    scale = "; ".join([*_scale(combined, ceiling), *impossible_lines(combined, BARS)])
     return SpeedPart(
-        _sentence(shown), Bars("Throughput of each part, in percent of its peak", bars, scale if bars else ""),
+        _sentence(shown, alone), Bars("Throughput of each part, in percent of its peak", bars, scale if bars else ""),
         tuple(_units(one, group) for one in breakdowns),
     )  # fmt: skip
 
 
-def _sentence(shown: Shown) -> str:
+def _sentence(shown: Shown, alone: str) -> str:
     bound, count = shown.bottleneck, len(shown.combined.launches)
-    together = f"{count} launches together, weighted by time. " if count > 1 else ""
+    together = f"{count} launches of one kernel together. " if count > 1 else f"Of {alone}. " if alone else ""
     if bound is None:
         return together
     caches = [shown.combined.values[key] for key in ("l1_cache_throughput", "l2_cache_throughput")]

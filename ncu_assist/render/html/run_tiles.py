@@ -60,9 +60,10 @@ def _timed(row: WorkloadRow) -> Iterator[Tile]:
 
 
 def _counted(shown: Shown) -> Iterator[Tile]:
-    under, moved, bound = shown.combined.duration_ns, shown.combined.values["dram_bytes"], shown.bottleneck
+    under, moved, bound = shown.combined.duration_ns, shown.combined.values["dram_bytes"], shown.counted.bottleneck
     if bound:
-        yield Tile(Term("Bound by"), bound.name, f"{bound.percent:.0f} % at the busiest unit")
+        of = "" if shown.counted is shown else " of the longest launch"
+        yield Tile(Term("Bound by"), bound.name, f"{bound.percent:.0f} % at the busiest unit{of}")
     if under is not None:
         count = len(shown.combined.launches)
         yield Tile(term_of("duration", "Under ncu"), duration(under), f"{count} launch{'es' * (count > 1)}")

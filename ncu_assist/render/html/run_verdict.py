@@ -17,7 +17,7 @@ from ncu_assist.render.html.run_tiles import Tile, tiles
 from ncu_assist.render.html.run_workloads import workloads_table
 from ncu_assist.render.html.table import Table
 from ncu_assist.render.precisions import operations_words
-from ncu_assist.render.words import UNCUT, counted, factor, failed_checks, verdict_sentence
+from ncu_assist.render.words import UNCUT, counted, estimated, failed_checks, verdict_sentence
 from ncu_assist.store.naming import short_name
 from ncu_assist.verdict import REASONS, Verdict, clock_note
 
@@ -65,7 +65,7 @@ def _sentence(shown: Shown) -> str:
         return verdict_sentence(shown.run.version, name, shown.combined.workload, verdict, UNCUT)
     if shown.row and shown.row.timing:
         return f"{short_name(one_line(shown.run.version))} takes {duration(shown.row.timing.median_ns)} on " + (
-            f"{one_line(shown.row.workload.name)}; no version before it was timed there"
+            f"{one_line(shown.row.workload.name)}; no version that it builds on was timed there"
         )
     under = shown.combined.duration_ns
     if under is not None:
@@ -81,7 +81,7 @@ def _diagnosis(shown: Shown) -> str:
     if not findings:
         return ""
     first = findings[0]
-    gain = f", estimated {factor(first.estimated_speedup)}" if first.severity != "info" else ""
+    gain = f", {estimated(first.estimated_speedup, first.finding.assumed)}" if first.severity != "info" else ""
     return f"{first.finding.rule}{gain}: {one_line(first.finding.message, 300)}"
 
 

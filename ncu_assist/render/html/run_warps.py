@@ -80,16 +80,17 @@ def _advice(reason: str) -> str:
 
 def mix_part(shown: Shown, opcodes: tuple[Opcode, ...], launches: int) -> MixPart:
     """Return the pipes that did something, the busiest first, and the opcodes executed most."""
-    known = [(key, value) for key in PIPES if (value := shown.combined.values[key])]
+    counted = shown.counted
+    known = [(key, value) for key in PIPES if (value := counted.combined.values[key])]
     ranked = sorted(known, key=lambda one: -one[1])
-    bound = shown.bottleneck.name if shown.bottleneck else ""
+    bound = counted.bottleneck.name if counted.bottleneck else ""
     pipes = tuple(_pipe(key, value, ROWS[key].label.partition(",")[0] == bound) for key, value in ranked)
     scale = "in percent of the pipe's peak while SMs are active; pipes that stood still are left out" if pipes else ""
     return MixPart(
         Bars("How busy each pipe was", pipes, scale),
         _opcodes(opcodes),
         f"counted in the {launches} longest launches" if 0 < launches < len(shown.combined.launches) else "",
-        warp_facts(shown, MIX_FACTS),
+        warp_facts(counted, MIX_FACTS),
     )
 
 
@@ -117,14 +118,10 @@ def _opcode(name: str, executed: float, whole: float, most: float) -> Bar:
 
 
 def warp_facts(shown: Shown, keys: tuple[str, ...]) -> tuple[Fact, ...]:
-    """Return counters in reading size; of several launches only those that are told of them together."""
-    values, several = shown.combined.values, len(shown.combined.launches) > 1
+    """Return counters in reading size, those that are told of the launches together."""
+    values = shown.combined.values
     known = [(key, value) for key in keys if (value := values[key]) is not None and (value or key not in UNSAID_ZEROS)]
-    return tuple(Fact(term_of(key), _text(key, value)) for key, value in known if not several or _adds_up(key))
-
-
-def _adds_up(key: str) -> bool:
-    return ROWS[key].combine in ("sum", "time-mean")
+    return tuple(Fact(term_of(key), _text(key, value)) for key, value in known)
 
 
 def _text(key: str, value: float) -> str:

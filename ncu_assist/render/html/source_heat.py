@@ -98,7 +98,7 @@ def stall_term(reason: str) -> Term:
 _ROWS: tuple[tuple[str, str, Of, str, str, str], ...] = (
     (SAMPLES, "Samples", lambda cost: cost.samples, "samples", "samples",
      "warps seen at this line, whether they waited or issued; 100 % are all samples of {of}, also those of code "
-     "without a line"),
+     "without a line; the samples of a launch share its time"),
     ("sectors_excessive", "Excess sectors", lambda cost: cost.sectors_excessive, "sectors_excessive", "sectors",
      "sectors of 32 bytes in L2 beyond those that fully used sectors would need, global memory; {total} in all of "
      "{of}, every line together"),

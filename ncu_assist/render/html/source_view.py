@@ -153,6 +153,6 @@ def collect_lines(shown: Shown) -> str:
     run = shown.run
     if run.launched_nothing:
         return ""
-    if not run.workloads:
+    if run.source == "imported" or not run.workloads:
         return "ncu --set full --import-source yes -o REPORT PROGRAM"
-    return f"ncu-assist profile {one_line(run.kernel)}/{one_line(run.version)}"
+    return f"ncu-assist profile {one_line(run.kernel)} {one_line(run.version)}"

@@ -7,7 +7,7 @@ from typing import Any
 
 from ncu_assist.diff import Change, Diff, LaunchDiff, Side
 from ncu_assist.record import Launch
-from ncu_assist.render.json.values import answer, device, timing
+from ncu_assist.render.json.values import answer, cycles_json, device, timing
 from ncu_assist.render.json.why import left_json, line_notes_json, lines_json, why_json
 from ncu_assist.render.words import next_command, verdict_line
 from ncu_assist.verdict import REASONS
@@ -59,6 +59,7 @@ def _verdict(diff: Diff) -> dict[str, Any]:
         "pairs": verdict.pairs,
         "samples": list(verdict.samples) if verdict.samples else None,
         "sm_clocks_mhz": list(verdict.clocks_mhz) if verdict.clocks_mhz else None,
+        **cycles_json(verdict),
     }
 
 
@@ -105,7 +106,13 @@ def _launch(launch: LaunchDiff) -> dict[str, Any]:
 
 def _named(launches: tuple[Launch, ...]) -> list[dict[str, Any]]:
     return [
-        {"launch": one.index, "kernel": one.kernel, "grid": list(one.grid), "block": list(one.block)}
+        {
+            "launch": one.index,
+            "kernel": one.kernel,
+            "grid": list(one.grid),
+            "block": list(one.block),
+            "duration_ns": one.duration_ns,
+        }
         for one in launches
     ]
 

@@ -50,5 +50,6 @@ def _finding(ranked: Ranked, told: Told) -> dict[str, Any]:
         "lines": [asdict(place) for place in ranked.places],
         "detail": finding.detail,
         "assumed": finding.assumed,
+        "to_floor": ranked.to_floor,
         "launches": [one.index for one in facts.combined.launches],
     }

@@ -5,20 +5,27 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from ncu_assist.gate import Gate, GateCheck
+from ncu_assist.gate import Gate, GateCheck, NotMeasured, Unmeasured
 from ncu_assist.render.gate_reasons import reason_words
+from ncu_assist.render.gate_words import why_unmeasured
 from ncu_assist.render.json.values import answer
 
 
-def gate_json(gate: Gate) -> dict[str, Any]:
-    """Return a gate; ``outcome`` is pass, regression or unclear, as the exit code 0, 3 or 4 says.
+def gate_json(gate: Gate | NotMeasured) -> dict[str, Any]:
+    """Return a gate; ``outcome`` is pass, regression, unclear or ``not measured``, the exit code 0, 3, 4 or 4.
+
+    ``not_measured`` names the versions without a run that counts; a side that is one is null, there are then no checks,
+    and ``next`` is the command that measures it.
 
     Values are in the unit of the metric, of ``time`` medians in ns. ``delta`` is in points for percentages, else
     relative, as are ``delta_low`` and ``delta_high``, the 99 % interval of a time; ``limit`` is as it was typed, its
     ``limit_amount`` of the kind ``relative`` (0.02 is 2 %), ``points`` or ``absolute``, in the ``direction`` rise or
     fall. ``noise``, in the unit of the metric, is how much further a counter may go and be kept, and twice that before
     it is broken; 0 for what repeats exactly, null for a time. ``sm_clocks_mhz``, baseline first, where they differ.
+    Of a time ``delta_cycles`` is the same in SM cycles, ``words`` the verdict, ``by_clock`` where that explains it.
     """
+    if isinstance(gate, NotMeasured):
+        return _not_measured(gate)
     return answer(
         "gate",
         {
@@ -31,6 +38,39 @@ def gate_json(gate: Gate) -> dict[str, Any]:
             "differences": [asdict(one) for one in gate.differences],
             "forced": gate.forced,
             "notes": gate.notes,
+            "not_measured": [],
+            "next": None,
+        },
+    )
+
+
+def _not_measured(gate: NotMeasured) -> dict[str, Any]:
+    baseline, candidate = (
+        None if isinstance(side, Unmeasured) else side.reference for side in (gate.baseline, gate.candidate)
+    )
+    return answer(
+        "gate",
+        {
+            "kernel": gate.missing[0].kernel,
+            "baseline": baseline,
+            "candidate": candidate,
+            "outcome": gate.outcome,
+            "source": None,
+            "checks": [],
+            "differences": [],
+            "forced": [],
+            "notes": gate.notes,
+            "not_measured": [
+                {
+                    "kernel": side.kernel,
+                    "version": side.version,
+                    "side": "candidate" if side is gate.candidate else "baseline",
+                    "reason": why_unmeasured(side),
+                    "run": side.run.reference if side.run else None,
+                }
+                for side in gate.missing
+            ],
+            "next": gate.next,
         },
     )
 
@@ -55,6 +95,9 @@ def _check(check: GateCheck) -> dict[str, Any]:
         "outcome": check.outcome,
         "noise": check.noise,
         "sm_clocks_mhz": list(check.clocks_mhz) if check.clocks_mhz else None,
+        "delta_cycles": check.cycles,
+        "words": check.words or check.verdict,
+        "by_clock": check.by_clock,
         "reason": reason_words(check) or None,
         "next": check.next or None,
     }

@@ -8,13 +8,15 @@ from typing import Any
 from ncu_assist.outcome import History
 from ncu_assist.render.history import Cell, Climb, Rung, Swept, climb
 from ncu_assist.render.history_words import notes
-from ncu_assist.render.json.values import answer, run_facts
+from ncu_assist.render.json.values import answer, cycles_json, run_facts
 from ncu_assist.render.predictions import Prediction, predictions
 from ncu_assist.render.yardstick import share
 
 
 def history_json(history: History) -> dict[str, Any]:
     """Return a history; ``speedup`` above 1 is faster than the version ``before``, within ``low`` and ``high``.
+
+    ``before`` is the nearest that a version builds on with a time, ``parents`` what it builds on, as its comment says.
 
     ``share_of_copy`` is 1 where a version is as fast as a device copy of the same bytes, ``share_of_link`` where it is
     as fast as the copy engine fetches them from the host. ``floor_ns`` is the least time of the workload by measured
@@ -46,6 +48,7 @@ def _row(rung: Rung, shown: Climb) -> dict[str, Any]:
     return {
         "version": rung.version,
         "before": rung.before,
+        "parents": rung.parents,
         "missing": rung.missing or None,
         "is_peer": rung.is_peer,
         "run": run,
@@ -81,6 +84,7 @@ def _cell(cell: Cell) -> dict[str, Any]:
         "share_of_link": share(timing) if timing and not timing.copy_ns else None,
         "floor_ns": cell.floor.ns if cell.floor else None,
         "floor_bound": cell.floor.bound if cell.floor else None,
+        "floor_assumed": cell.floor.assumed if cell.floor else None,
         "share_of_floor": cell.share_of_floor,
         "in_l2": cell.in_l2,
         "ncu_duration_ns": cell.duration_ns,
@@ -92,8 +96,10 @@ def _cell(cell: Cell) -> dict[str, Any]:
         "high": verdict.high if verdict else None,
         "pairs": verdict.pairs if verdict else None,
         "clocks_mhz": verdict.clocks_mhz if verdict else None,
+        **cycles_json(verdict),
         "bottleneck": cell.bottleneck.name if cell.bottleneck else None,
         "percent": cell.bottleneck.percent if cell.bottleneck else None,
+        "bottleneck_launch": cell.bound_launch,
     }
 
 
@@ -105,8 +111,11 @@ def _prediction(one: Prediction | None) -> dict[str, Any] | None:
     return {
         "source": one.source,
         "tool": one.tool,
+        "date": one.date or None,
         "gone": [asdict(fault) for fault in one.gone],
         "appeared": [asdict(fault) for fault in one.appeared],
+        "renamed": [{"before": asdict(old), "now": asdict(new)} for old, new in one.renamed],
+        "another_program": one.another_program or None,
         "estimated": {"low": one.low, "high": one.high} if one.gone else None,
         "achieved": achieved.speedup if achieved else None,
         "achieved_by": achieved.by if achieved else None,

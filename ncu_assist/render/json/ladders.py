@@ -7,7 +7,7 @@ from typing import Any
 
 from ncu_assist.diff import Diff
 from ncu_assist.outcome import Outcome
-from ncu_assist.render.json.values import answer, run_facts, workload
+from ncu_assist.render.json.values import answer, cycles_json, run_facts, workload
 from ncu_assist.render.ladder import Cell, Rung, ladder
 
 
@@ -34,12 +34,13 @@ def _verdict(diff: Diff) -> dict[str, Any]:
         "baseline": diff.baseline.version,
         "candidate": diff.candidate.version,
         **verdict,
+        **cycles_json(diff.verdict),
     }
 
 
 def _version(rung: Rung) -> dict[str, Any]:
     facts: dict[str, Any] = {"version": rung.version, "status": rung.status, "failure": rung.failure or None}
-    facts |= {"not_served": rung.unserved, "skipped": rung.skipped or None}
+    facts |= {"not_served": rung.unserved, "not_measured": rung.unmeasured, "skipped": rung.skipped or None}
     if rung.stored is None or rung.source is None:
         return {**facts, "workloads": []}
     named = run_facts(rung.stored.run, rung.stored.reference, rung.source)

@@ -12,9 +12,10 @@ from ncu_assist.render.ladder import NOT_MEASURED, SKIPPED
 from ncu_assist.store import Damage
 
 
-def list_json(kernels: Sequence[KernelListing]) -> dict[str, Any]:
-    """Return kernels, their versions, and the run that shows each (null where there is none)."""
-    return answer("list", {"kernels": [_kernel(kernel) for kernel in kernels]})
+def list_json(kernels: Sequence[KernelListing], damages: Sequence[Damage] = ()) -> dict[str, Any]:
+    """Return kernels, their versions, and the run that shows each (null where there is none); what was left out."""
+    damaged = [asdict(damage) for damage in damages]
+    return answer("list", {"kernels": [_kernel(kernel) for kernel in kernels], "damaged": damaged})
 
 
 def _kernel(kernel: KernelListing) -> dict[str, Any]:
@@ -24,6 +25,7 @@ def _kernel(kernel: KernelListing) -> dict[str, Any]:
         "workloads": kernel.workloads,
         "default_workload": kernel.default_workload,
         "only_for": dict(kernel.only),
+        "misnamed": [{"file": one.path.name, "rename_to": one.name} for one in kernel.misnamed],
         "versions": [_version(version, kernel.default_workload) for version in kernel.versions],
     }
 

@@ -13,7 +13,7 @@ from ncu_assist.ncu.catalogue.lookup import Found, NamedRollup, Subject
 from ncu_assist.ncu.catalogue.metric import Metric
 from ncu_assist.ncu.catalogue.metric_doctor import spelled
 from ncu_assist.ncu.catalogue.name_parts import read_name
-from ncu_assist.ncu.catalogue.noise import noise_class
+from ncu_assist.ncu.catalogue.noise import noise_class, repeats_as
 from ncu_assist.ncu.catalogue.nvidia_rules import NvidiaRule
 from ncu_assist.ncu.catalogue.recorded_names import RecordedName
 from ncu_assist.ncu.catalogue.rows import Row
@@ -42,7 +42,13 @@ def explain_json(subjects: Sequence[Subject | Rule | WarningEntry]) -> dict[str,
 def _diagnosis(rule: Rule | WarningEntry) -> dict[str, Any]:
     if isinstance(rule, WarningEntry):
         return {"type": "warning", "name": rule.id, "text": rule.text}
-    return {"type": "diagnosis", "name": rule.ID, "text": inspect.cleandoc(rule.__doc__ or ""), "needs": rule.NEEDS}
+    return {
+        "type": "diagnosis",
+        "name": rule.ID,
+        "text": inspect.cleandoc(rule.__doc__ or ""),
+        "needs": rule.NEEDS,
+        "uses": rule.USES,
+    }
 
 
 def _subject(subject: Subject) -> dict[str, Any]:
@@ -76,8 +82,10 @@ def _row(row: Row, chip: str | None) -> dict[str, Any]:
         "unit": row.unit,
         "meaning": row.meaning,
         "better": row.better,
-        "exact": row.exact,
-        "combine": row.combine,
+        "exact": repeats_as(row.key) == "exact",
+        "combine": row.combine.how,
+        "weights": list(row.combine.weights),
+        "over_kernels": row.combine.over_kernels,
         "noise": {"chip": NOISE_CHIP, **noise},
     }
     return {**facts, **(_of_metric(row, chip) if isinstance(row, Metric) else _of_derived(row))}

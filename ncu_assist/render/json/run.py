@@ -8,7 +8,7 @@ from typing import Any
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.render.facts import LaunchRow, Shown
 from ncu_assist.render.json.diagnosis import diagnosis_json, diagnosis_of_json
-from ncu_assist.render.json.values import answer, run_facts, workload
+from ncu_assist.render.json.values import answer, cycles_json, run_facts, workload
 
 
 def show_json(shown: Shown, command: str = "show") -> dict[str, Any]:
@@ -39,11 +39,22 @@ def show_json(shown: Shown, command: str = "show") -> dict[str, Any]:
             "diagnosis": diagnosis_of_json(shown.told),
             "metrics": _metrics(shown),
             "stalls": shown.combined.stalls,
+            "stalls_per_launch": _stalls_per_launch(shown),
             "hot_lines": None if close.spots is None else [asdict(line) for line in close.spots.lines],
             "nvidia_findings": None if close.nvidia is None else [asdict(finding) for finding in close.nvidia],
             "hot_lines_note": close.note or (close.spots.note if close.spots else "") or None,
         },
     )
+
+
+def _stalls_per_launch(shown: Shown) -> dict[int, dict[str, float]] | None:
+    """Return the shares of stall reasons of each of the longest launches; None where they are told of all together."""
+    if not shown.combined.is_of_kernels:
+        return None
+    judged = {row.launch.index for row in shown.launches if row.judged}
+    places = [place for place, one in enumerate(shown.combined.launches) if one.index in judged]
+    alone = [shown.combined.of_places([place]) for place in places]
+    return {one.launches[0].index: one.stalls for one in alone}
 
 
 def _before(shown: Shown) -> dict[str, Any] | None:
@@ -59,6 +70,7 @@ def _before(shown: Shown) -> dict[str, Any] | None:
         "low": verdict.low,
         "high": verdict.high,
         "pairs": verdict.pairs,
+        **cycles_json(verdict),
     }
 
 
@@ -86,6 +98,19 @@ def _metrics(shown: Shown) -> dict[str, Any]:
             "value": value,
             "note": shown.combined.not_applicable.get(key),
             "coverage": asdict(part) if (part := shown.combined.coverage(key)) else None,
+            "per_launch": _per_launch(shown, key),
         }
         for key, value in shown.combined.values.items()
     }
+
+
+def _per_launch(shown: Shown, key: str) -> dict[int, float] | None:
+    """Return the value of each of the longest launches by number, where they are of different kernels that make none.
+
+    None for what all launches make one value of.
+    """
+    if not shown.combined.is_of_kernels or ROWS[key].combine.over_kernels:
+        return None
+    judged = {row.launch.index for row in shown.launches if row.judged}
+    values = zip(shown.combined.launches, shown.combined.of_each(key), strict=True)
+    return {one.index: value for one, value in values if value is not None and one.index in judged}

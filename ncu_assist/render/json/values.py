@@ -8,6 +8,7 @@ from typing import Any
 
 from ncu_assist.record import Check, Device, Run, Source, Timing
 from ncu_assist.render.facts import WorkloadRow
+from ncu_assist.verdict import Verdict
 
 
 def clean(value: Any) -> Any:
@@ -25,6 +26,15 @@ def answer(command: str, content: dict[str, Any]) -> dict[str, Any]:
     """Return the one object that a command prints."""
     cleaned: dict[str, Any] = clean({"schema": f"ncu-assist.{command}/1", **content})
     return cleaned
+
+
+def cycles_json(verdict: Verdict | None) -> dict[str, Any]:
+    """Return the verdict in words, whether another clock explains it, and the same by SM cycles; nulls for none."""
+    return {
+        "words": verdict.words if verdict else None,
+        "by_clock": verdict.by_clock if verdict else None,
+        "cycles": asdict(verdict.cycles) if verdict and verdict.cycles else None,
+    }
 
 
 def run_facts(run: Run, reference: str, source: Source) -> dict[str, Any]:
@@ -69,4 +79,6 @@ def workload(row: WorkloadRow) -> dict[str, Any]:
         "flops_per_second": row.flops_per_second,
         "share_of_copy": row.share_of_copy,
         "share_of_link": row.share_of_link,
+        "floor_ns": row.floor.ns if row.floor else None,
+        "floor_assumed": row.floor.assumed if row.floor else None,
     }

@@ -83,4 +83,4 @@ def _change(change: LineChange) -> dict[str, Any]:
 
 
 def _cost(line: LineCost) -> dict[str, Any]:
-    return asdict(line)
+    return {**asdict(line), "launches": list(line.launches)}

@@ -10,7 +10,7 @@ from ncu_assist.render.change_words import candidate_text, delta_text, values_te
 from ncu_assist.render.markdown.escape import code, escaped, paragraph
 from ncu_assist.render.markdown.table import folded, table
 from ncu_assist.render.why_words import why_lines
-from ncu_assist.render.words import names, next_command, origins, verdict_line
+from ncu_assist.render.words import kernels_and_origins, names, next_command, verdict_line
 from ncu_assist.verdict import REASONS, clock_note
 
 SIGNS = {"faster": "🟢", "slower": "🔴", "same": "⚪", "unclear": "🟡", "not-comparable": "⛔"}
@@ -21,7 +21,8 @@ ROWS = 200  # GitHub cuts a comment at 65,536 characters
 
 def diff_markdown(diff: Diff) -> str:
     """Return a diff in GitHub's Markdown; what changed and what did not stand behind a click each."""
-    lines = [f"{SIGNS[diff.verdict.verdict]} **{escaped(verdict_line(diff))}**", "", paragraph(origins(diff)), ""]
+    sign = SIGNS["same" if diff.verdict.by_clock else diff.verdict.verdict]
+    lines = [f"{sign} **{escaped(verdict_line(diff))}**", "", paragraph(kernels_and_origins(diff)), ""]
     lines += _reason(diff)
     lines += _why(diff)
     lines += _flags(diff)

@@ -4,32 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncu_assist.gate import Gate, GateCheck
+from ncu_assist.gate import Gate, GateCheck, NotMeasured
 from ncu_assist.quantity import quantity
 from ncu_assist.render.gate_complaints import Complaint, complaints
 from ncu_assist.render.gate_words import (
     MOST_SAID,
     SHORT,
+    UNMEASURED,
     caveats,
     limit_words,
     moved,
+    not_measured_summary,
     provenance,
     sides,
     summary,
     title,
+    why_unmeasured,
     workload_words,
 )
 from ncu_assist.render.markdown.escape import escaped, paragraph
 from ncu_assist.render.markdown.table import folded, table
 
 
-def gate_markdown(gate: Gate) -> str:
+def gate_markdown(gate: Gate | NotMeasured) -> str:
     """Return a gate as Markdown that fits the comment of a pull request."""
+    if isinstance(gate, NotMeasured):
+        return _not_measured(gate)
     lines = [f"### Gate: {escaped(title(gate))}", "", f"**{escaped(summary(gate))}**", ""]
     lines += [f"- {_complaint(one)}" for one in complaints(gate)]
     lines += [f"- {paragraph(line, MOST_SAID)}" for line in caveats(gate)]
     lines += ["", paragraph(provenance(gate), MOST_SAID), ""]
     return "\n".join([*lines, *folded(f"All checks ({len(gate.checks)})", _checks(gate))]) + "\n"
+
+
+def _not_measured(gate: NotMeasured) -> str:
+    lines = [f"### Gate: {escaped(title(gate))}", "", f"**{escaped(not_measured_summary(gate))}**", ""]
+    for side in gate.missing:
+        reason = escaped(why_unmeasured(side), MOST_SAID)
+        lines.append(f"- **{UNMEASURED}** {escaped(f'{side.kernel}/{side.version}')}: {reason}")
+    lines += [
+        f"- Try: {escaped(gate.next, MOST_SAID)}",
+        *(f"- note: {paragraph(one, MOST_SAID)}" for one in gate.notes),
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def _complaint(one: Complaint) -> str:

@@ -36,7 +36,7 @@ def history_markdown(history: History) -> str:
     lines += ["", paragraph(shown.yardstick.legend if shown.shown is not None else UNDER_NCU)]
     lines += [line for said in in_l2_lines(shown) for line in ("", paragraph(said, MOST_SAID))]
     if len(shown.places) > 1:
-        heading = f"Each version against the one before, on all {len(shown.places)} workloads"
+        heading = f"Each version against its parent, on all {len(shown.places)} workloads"
         lines += ["", paragraph(ALL_WORKLOADS), "", *folded(heading, _all_workloads(shown))]
     for sweep in shown.sweeps:
         lines += ["", paragraph(sweep_title(sweep)), "", *_along(sweep)]
@@ -58,7 +58,7 @@ def _predictions(shown: Climb) -> list[str]:
 
 def _columns(shown: Climb) -> list[tuple[str, str]]:
     columns = [("version", "left"), ("median" if shown.shown is not None else "under ncu", "right")]
-    columns += [("against the one before", "left"), (shown.yardstick.title, "right"), ("bound by", "left")]
+    columns += [("against its parent", "left"), (shown.yardstick.title, "right"), ("bound by", "left")]
     overall = [("geomean", "right"), ("worst", "left"), ("slower on", "left")]
     return columns + (overall if len(shown.places) > 1 else [])
 

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from ncu_assist.outcome import BaselineInForce
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.terminal.style import Style, to_text
+from ncu_assist.render.terminal.style import Style, table, to_text
 from ncu_assist.render.words import origin
 from ncu_assist.store import StoredRun
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+TO_SET = "where none is set it is v0; to set one: ncu-assist baseline set KERNEL/VERSION"
 
 
 def baseline_text(shown: BaselineInForce, style: Style | None = None) -> str:
@@ -20,6 +28,27 @@ def baseline_text(shown: BaselineInForce, style: Style | None = None) -> str:
     lines += [Text(_facts(shown.run), style="dim")]
     lines += [Text(f"note: {one_line(text)}", style="red") for text in _failed_checks(shown.run)]
     return to_text(lines, style)
+
+
+def baselines_text(every: Sequence[BaselineInForce], style: Style | None = None) -> str:
+    """Return the baseline of each kernel, a line each, and below them what keeps a kernel from having one."""
+    from rich.text import Text
+
+    if not every:
+        return to_text([Text("there are no kernels: no kernels/*/kernel.toml and no run in reports/")], style)
+    made = table(("kernel", "left"), ("baseline", "left"), ("set", "left"), ("time", "left"))
+    for one in every:
+        version = one.run.run.version if one.run else "-"
+        since = one.since[:10] if one.since else "yes" if one.is_set else "no"
+        made.add_row(*(one_line(text) for text in (one.kernel, version, since, _time(one.run) or "-")))
+    parts: list[RenderableType] = [made]
+    for one in every:
+        if one.exit_code:
+            lines = [f"{one_line(one.kernel)}: {one_line(one.missing)}", f"try: {one_line(one.to_set)}"]
+        else:
+            lines = [] if one.run else _none(one)
+        parts += [Text(line, style="red" if one.exit_code else "") for line in lines]
+    return to_text([*parts, Text(TO_SET, style="dim")], style)
 
 
 def _none(shown: BaselineInForce) -> list[str]:
@@ -39,10 +68,16 @@ def _standing(shown: BaselineInForce) -> str:
 
 def _facts(stored: StoredRun) -> str:
     """Return where the run was measured, and its time on the first of its workloads, which is the default one."""
-    run = stored.run
-    where = origin(run.source, run)
-    timing = run.timing(run.workloads[0].name) if run.workloads else None
-    return f"{where}; {duration(timing.median_ns)} on {one_line(timing.workload)}" if timing else where
+    where = origin(stored.run.source, stored.run)
+    time = _time(stored)
+    return f"{where}; {time}" if time else where
+
+
+def _time(stored: StoredRun | None) -> str:
+    """Return the time of a run on the first of its workloads; empty where it has none."""
+    workloads = stored.run.workloads if stored else ()
+    timing = stored.run.timing(workloads[0].name) if stored and workloads else None
+    return f"{duration(timing.median_ns)} on {one_line(timing.workload)}" if timing else ""
 
 
 def _failed_checks(stored: StoredRun) -> list[str]:

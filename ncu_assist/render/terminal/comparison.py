@@ -11,7 +11,7 @@ from ncu_assist.render.launch_words import chain
 from ncu_assist.render.terminal.launches import paired_launches, sides
 from ncu_assist.render.terminal.style import Align, Style, detected, table, to_text
 from ncu_assist.render.why_words import why_lines
-from ncu_assist.render.words import names, next_command, of_launches, origins, verdict_line
+from ncu_assist.render.words import kernels_and_origins, names, next_command, of_launches, verdict_line
 from ncu_assist.verdict import REASONS, clock_note
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ def diff_text(diff: Diff, style: Style | None = None, explain: bool = False) -> 
 
     width = (style or detected()).width
     parts: list[RenderableType] = [
-        Text(verdict_line(diff), style=COLORS.get(diff.verdict.verdict, UNSURE)),
-        Text(origins(diff), style="dim"),
+        Text(verdict_line(diff), style=COLORS.get("same" if diff.verdict.by_clock else diff.verdict.verdict, UNSURE)),
+        Text(kernels_and_origins(diff), style="dim"),
     ]
     parts += [Text(line) for line in (*_notes(diff), *_reason(diff, explain), *_why(diff, width))]
     parts += paired_launches(diff, width)

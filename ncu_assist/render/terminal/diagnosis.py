@@ -10,7 +10,7 @@ from ncu_assist.quantity import percent
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.evidence_words import evidence_value
 from ncu_assist.render.terminal.style import NARROWEST
-from ncu_assist.render.words import factor
+from ncu_assist.render.words import estimated
 from ncu_assist.rules.diagnosis import Ranked
 from ncu_assist.rules.of_run import Told
 from ncu_assist.rules.places import Place
@@ -69,9 +69,10 @@ def _message(ranked: Ranked, told: Told) -> str:
 
 
 def _heading(ranked: Ranked) -> str:
-    assumed = ", assumed" if ranked.finding.assumed else ""
-    gain = f", estimated {factor(ranked.estimated_speedup)}" if ranked.severity != "info" else ""
-    return f"{_name(ranked)}, {ranked.severity}{gain}{assumed}"
+    is_assumed = ranked.finding.assumed
+    if ranked.severity == "info":
+        return f"{_name(ranked)}, {ranked.severity}{', assumed' if is_assumed else ''}"
+    return f"{_name(ranked)}, {ranked.severity}, {estimated(ranked.estimated_speedup, is_assumed)}"
 
 
 def _name(ranked: Ranked) -> str:

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ncu_assist.gate import Gate, GateCheck, GateWord
+from ncu_assist.gate import Gate, GateCheck, GateWord, NotMeasured
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.gate_complaints import complaints
 from ncu_assist.render.gate_words import (
     MOST_SAID,
     SHORT,
+    UNMEASURED,
     by_workload,
     caveats,
     limit_words,
     moved,
+    not_measured_summary,
     provenance,
     summary,
     title,
+    why_unmeasured,
     worst_of,
 )
 from ncu_assist.render.terminal.style import Style, detected, table, to_text
+from ncu_assist.store.naming import short_name
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -31,10 +35,12 @@ MARKS: dict[GateWord, str] = {"pass": "", "regression": "✗ ", "unclear": "? "}
 MARGINS = 4  # between three columns
 
 
-def gate_text(gate: Gate, style: Style | None = None) -> str:
+def gate_text(gate: Gate | NotMeasured, style: Style | None = None) -> str:
     """Return a gate as text; the reasons stand below the table, what failed last, then the overall word."""
     from rich.text import Text
 
+    if isinstance(gate, NotMeasured):
+        return _not_measured(gate, style)
     parts: list[RenderableType] = [
         Text(one_line(title(gate), MOST_SAID), style="bold"),
         Text(one_line(provenance(gate), MOST_SAID), style="dim"),
@@ -49,6 +55,19 @@ def gate_text(gate: Gate, style: Style | None = None) -> str:
         parts += [Text(one_line(message, MOST_SAID), style=COLORS[one.outcome])]
         parts += [Text(one_line(f"try: {one.next}", MOST_SAID))] if one.next else []
     return to_text([*parts, Text(summary(gate), style=COLORS[gate.outcome])], style)
+
+
+def _not_measured(gate: NotMeasured, style: Style | None) -> str:
+    from rich.text import Text
+
+    color = COLORS["unclear"]
+    parts = [Text(one_line(title(gate), MOST_SAID), style="bold"), Text("")]
+    parts += [Text(one_line(f"note: {note}", MOST_SAID)) for note in gate.notes]
+    for side in gate.missing:
+        message = f"{UNMEASURED} {side.kernel}/{short_name(side.version)}: {why_unmeasured(side)}"
+        parts.append(Text(one_line(message, MOST_SAID), style=color))
+    parts += [Text(one_line(f"try: {gate.next}", MOST_SAID)), Text(not_measured_summary(gate), style=color)]
+    return to_text(parts, style)
 
 
 def _limits(gate: Gate) -> str:

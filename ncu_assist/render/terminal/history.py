@@ -86,7 +86,7 @@ def _over_all(shown: Climb) -> list[RenderableType]:
             styled(one_line(worst.workload or "") if worst else ""),
             styled(one_line(slower_on(rung)), "bold red" if rung.slower else ""),
         )
-    return [styled(f"all {len(shown.places)} workloads, each version against the one before", "bold"), made]
+    return [styled(f"all {len(shown.places)} workloads, each version against its parent", "bold"), made]
 
 
 def _along(sweep: Swept) -> Table:
@@ -120,7 +120,9 @@ def _time(rung: Rung, cell: Cell) -> Text:
 
 
 def _against(cell: Cell) -> Text:
-    return styled(against(cell.verdict), COLORS.get(cell.verdict.verdict, "") if cell.verdict else "")
+    verdict = cell.verdict
+    color = "" if verdict is None or verdict.by_clock else COLORS.get(verdict.verdict, "")
+    return styled(against(verdict), color)
 
 
 def _share(cell: Cell, measure: Yardstick) -> Text:

@@ -9,7 +9,7 @@ from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.facts import gigabytes_per_second
 from ncu_assist.render.l2_words import l2_words
-from ncu_assist.render.ladder import SKIPPED, Cell, Ladder, Rung, ladder
+from ncu_assist.render.ladder import NOT_MEASURED, SKIPPED, Cell, Ladder, Rung, ladder
 from ncu_assist.render.terminal.run import check_word, percent
 from ncu_assist.render.terminal.style import Align, Style, table, to_text
 from ncu_assist.render.words import factor, origin, verdict_line
@@ -76,7 +76,7 @@ def _cells(rung: Rung, index: int) -> tuple[str, ...]:
     cell = rung.cells[index]
     row = cell.row
     return (
-        _median(cell),
+        NOT_MEASURED if cell.workload in rung.unmeasured else _median(cell),
         factor(cell.speedup) if cell.speedup is not None else "-",
         gigabytes_per_second(row) if row and row.in_l2 is None else "-",
         *(percent(row.share_of(measure)) if row else "-" for measure in MEASURES),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 ROWS = 8  # with the heading and three lines below, a dozen
-ALONE_LINES = 4  # of what one side alone has, where that is all there is to say
+ALONE_LINES = 4  # of what one side alone has, where there are few pairs
 LABEL_LESS = 55  # columns that the others take: two times, the change, the verdict, by what
 SIDE_WIDTH = 10
 STRANGERS = ("other-kernel", "no-common-launch")
@@ -48,7 +48,7 @@ def paired_launches(diff: Diff, width: int) -> list[RenderableType]:
     if not comparable and diff.verdict.reason not in STRANGERS:
         return []
     rows = rows_of(diff.launches) if comparable else []
-    longest = width if comparable else ALONE_LINES * width
+    longest = width if len(rows) > ROWS else ALONE_LINES * width
     more = [more_of(rows[ROWS:])] if rows[ROWS:] else []
     parts: list[RenderableType] = [Text("")]
     if rows:

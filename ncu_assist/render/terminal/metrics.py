@@ -18,7 +18,7 @@ from ncu_assist.ncu.catalogue.recorded_names import RecordedName
 from ncu_assist.ncu.catalogue.rows import Row
 from ncu_assist.ncu.catalogue.spelling import ROLLUPS, USUAL, join, rollup_words
 from ncu_assist.ncu.catalogue.stalls import ISSUED, STALL_PREFIX, StallReason
-from ncu_assist.render.metric_words import COMBINE_WORDS, better_words, chip_words, noise_words, unit_words
+from ncu_assist.render.metric_words import better_words, chip_words, combine_words, noise_words, unit_words
 from ncu_assist.render.terminal.rule_entry import rule_text
 from ncu_assist.render.terminal.style import NARROWEST, Style, to_text
 from ncu_assist.rules import Rule
@@ -108,7 +108,7 @@ def _common(row: Row) -> list[tuple[str, str]]:
     return [
         ("unit", unit_words(row)),
         ("better", better_words(row.better)),
-        ("launches", COMBINE_WORDS[row.combine]),
+        ("launches", combine_words(row.combine)),
         ("repeats", noise_words(row.key)),
     ]
 

@@ -18,7 +18,7 @@ from ncu_assist.render.terminal.nvidia_findings import nvidia_text
 from ncu_assist.render.terminal.run_launches import launches_text
 from ncu_assist.render.terminal.speed_of_light import of_what, speed_of_light, warp_states
 from ncu_assist.render.terminal.style import Style, detected, table, to_text
-from ncu_assist.render.words import failed_checks, of_launches, origin, verdict_sentence
+from ncu_assist.render.words import failed_checks, of_launches, of_longest, origin, verdict_sentence
 from ncu_assist.render.yardstick import TENSOR, Yardstick, measure_of
 
 if TYPE_CHECKING:
@@ -56,9 +56,9 @@ def show_text(shown: Shown, style: Style | None = None) -> str:
         parts += [Text(line, style="dim") for line in no_rates(shown.rows)]
         parts += [Text(line, style="red") for line in failed_checks(shown.rows)]
     if shown.combined.launches:
-        parts += speed_of_light(shown)
+        parts += speed_of_light(shown.counted, of_longest(shown))
         parts += _diagnosis(shown, style.width)
-        parts += warp_states(shown)
+        parts += warp_states(shown.counted, of_longest(shown))
     if shown.close.spots is not None:
         parts += hot_lines_text(shown.close.spots, style.width)
     if shown.close.nvidia is not None:
@@ -105,8 +105,8 @@ def _last(shown: Shown, width: int) -> list[RenderableType]:
     options = ["--lines"] * (close.spots is None) + ["--ncu-rules"] * (close.nvidia is None)
     if not options or not shown.keeps_report:
         return []
-    short = f"more: ncu-assist show {' '.join(options)}"
-    whole = f"{short} {shlex.quote(one_line(shown.reference))}"
+    whole = f"more: ncu-assist show {' '.join(options)} {shlex.quote(one_line(shown.reference))}"
+    short = f"more: the same command with {' and '.join(options)}"
     return [Text(""), Text(whole if len(whole) <= width else short, style="dim")]
 
 
@@ -169,7 +169,10 @@ def _metrics(shown: Shown) -> Table:
     made = table(("metric (under ncu)", "left"), ("value", "right"), ("", "left"))
     for key in KEY_METRICS:
         metric = ROWS[key]
-        value = shown.combined.values[key]
-        text = quantity(value, metric.unit) if value is not None else shown.combined.not_applicable.get(key, "-")
-        made.add_row(metric.label, text, of_launches(shown.combined.coverage(key)))
+        is_of_all = metric.combine.over_kernels or shown.counted is shown
+        combined = shown.combined if is_of_all else shown.counted.combined
+        value = combined.values[key]
+        text = quantity(value, metric.unit) if value is not None else combined.not_applicable.get(key, "-")
+        of = of_launches(combined.coverage(key)) if is_of_all else f"launch {combined.launches[0].index}"
+        made.add_row(metric.label, text, of)
     return made

@@ -12,7 +12,8 @@ from ncu_assist.quantity import digits, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.facts import Shown
 from ncu_assist.render.terminal.style import table
-from ncu_assist.render.throughputs import throughputs
+from ncu_assist.render.throughputs import BARS, throughputs
+from ncu_assist.render.words import impossible_lines
 from ncu_assist.rules.low_occupancy import allowed_blocks
 
 if TYPE_CHECKING:
@@ -24,8 +25,11 @@ TOP_STALLS = 5
 BAR = 24
 
 
-def speed_of_light(shown: Shown) -> list[RenderableType]:
-    """Return a bar for each unit, in percent of its peak; none without such counters."""
+def speed_of_light(shown: Shown, alone: str = "") -> list[RenderableType]:
+    """Return a bar for each unit, in percent of its peak; none without such counters.
+
+    ``alone`` names the launch that is shown of several kernels, empty where it is of all launches.
+    """
     from rich.text import Text
 
     values = shown.combined.values
@@ -38,35 +42,40 @@ def speed_of_light(shown: Shown) -> list[RenderableType]:
         made.add_row(ROWS[key].label, f"{value:.1f} %", _bar(value), quantity(rate, "byte/s") if rate else "")
     return [
         Text(""),
-        Text(f"Speed of light{of_what(shown)}", style="bold"),
+        Text(f"Speed of light{_title(shown, alone)}", style="bold"),
         made,
+        *(Text(line) for line in impossible_lines(shown.combined, BARS)),
         *(Text(one) for one in _bound(shown)),
     ]
 
 
-def warp_states(shown: Shown) -> list[RenderableType]:
+def warp_states(shown: Shown, alone: str = "") -> list[RenderableType]:
     """Return where warps spent their time and how many there were; nothing where that was not sampled."""
     from rich.text import Text
 
     occupancy = [Text(line) for line in _occupancy(shown)]
     if not shown.combined.stalls:
         return [Text(""), *occupancy] if occupancy else []
-    return [Text(""), Text(f"Warp states{_all(shown)}", style="bold"), _stalls(shown), *occupancy]
+    return [Text(""), Text(f"Warp states{f' of {alone}' if alone else ''}", style="bold"), _stalls(shown), *occupancy]
 
 
 def of_what(shown: Shown) -> str:
     """Return what the counters are of, for a title: the workload, and how many launches and kernels."""
     where = f" of {one_line(shown.combined.workload)}" if shown.combined.workload else ""
     count = len(shown.combined.launches)
-    if shown.is_of_kernels:
-        return f" of all {count} launches, of several kernels, together"
+    if shown.combined.is_of_kernels:
+        return f"{where}, {count} launches of different kernels: sums of all, the others of the longest"
     return where + (f", {count} launches together" if count > 1 else "")
 
 
+def _title(shown: Shown, alone: str) -> str:
+    return f" of {alone}" if alone else of_what(shown)
+
+
 def _bound(shown: Shown) -> Iterator[str]:
-    """Yield what binds it, in a sentence; nothing of kernels that have nothing to do with each other."""
+    """Yield what binds it, in a sentence."""
     bound = shown.bottleneck
-    if bound is None or shown.is_of_kernels:
+    if bound is None:
         return
     if bound.name == LATENCY:
         yield f"bound by latency: compute and memory throughput are below {BUSY_PERCENT:.0f} %"
@@ -75,10 +84,6 @@ def _bound(shown: Shown) -> Iterator[str]:
     beyond = any(one is not None and one > bound.percent for one in caches)
     why = "; a cache's bar above that counts parts that do not limit memory" if beyond else ""
     yield f"bound by {bound.name}, at {bound.percent:.0f} % of its peak{why}"
-
-
-def _all(shown: Shown) -> str:
-    return of_what(shown) if shown.is_of_kernels else ""
 
 
 def _bar(percent: float) -> str:

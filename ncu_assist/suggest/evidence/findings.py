@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Iterator
 from pathlib import PurePath
 
+from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import percent
 from ncu_assist.rules import RULES
 from ncu_assist.rules.diagnosis import DONE, Ranked
@@ -56,10 +57,18 @@ def _facts(ranked: Ranked, told: Told, items: Items, clean: Cleaner) -> FindingF
         advice=clean.line(finding.advice),
         is_done=finding.rule.startswith(DONE),
         where=tuple(text for place in ranked.places if (text := _where(place, clean))),
-        evidence=ids_of(finding.evidence, items),
+        evidence=ids_of(_of_the_table(finding.evidence, finding.launches, told), items),
         explanation=_explanation(finding.rule),
         assumed=finding.assumed,
     )
+
+
+def _of_the_table(evidence: tuple[str, ...], launches: tuple[int, ...], told: Told) -> tuple[str, ...]:
+    """Return the evidence that the table has: of different kernels it has the ratios of the longest launch only."""
+    combined = told.facts.combined
+    if not combined.is_of_kernels or combined.longest.launches[0].index in launches:
+        return evidence
+    return tuple(key for key in evidence if ROWS[key].combine.over_kernels)
 
 
 def _where(place: Place, clean: Cleaner) -> str:

@@ -76,7 +76,7 @@ def _evidence(one: Gathered, sources: dict[str, str], drafts: Sequence[Draft]) -
     shown, run, clean = one.shown, one.stored.run, one.clean
     before = shown.before.runs[0] if shown.before else None
     past = _counters(one.store, before, one.workload) if before else None
-    items = items_of(shown.combined, shown.told.diagnosis if shown.told else None, shown.bottleneck, past)
+    items = items_of(shown.combined, shown.told.diagnosis if shown.told else None, shown.counted.bottleneck, past)
     first, further = findings_of(shown.told, items, clean) if shown.told else (None, ())
     return Evidence(
         kernel=run.kernel,

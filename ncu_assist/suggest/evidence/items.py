@@ -38,11 +38,29 @@ def items_of(
 ) -> tuple[Item, ...]:
     """Return the counters of a run by importance; ``before`` are those of the version before, None without."""
     keys = dict.fromkeys(_keys(combined, diagnosis, bound))
-    known = [(key, value) for key in keys if (value := _value(combined, key)) is not None][:MOST]
+    known = [(key, value) for key in keys if (value := _value(_told_of(key, combined), key)) is not None][:MOST]
     return tuple(
-        _item(number, key, value, _value(before, key) if before else None)
+        _item(number, key, value, _before(key, combined, before), _of_launch(key, combined))
         for number, (key, value) in enumerate(known, start=1)
     )
+
+
+def _told_of(key: str, combined: Combined) -> Combined:
+    """Return the launches that a counter is told of: all, but what kernels have each for themselves of the longest."""
+    is_of_all = not combined.is_of_kernels or (key in ROWS and ROWS[key].combine.over_kernels)
+    return combined if is_of_all else combined.longest
+
+
+def _before(key: str, combined: Combined, before: Combined | None) -> float | None:
+    """Return what the version before had, where the same can be told of it."""
+    is_of_all = _told_of(key, combined) is combined
+    return _value(before, key) if before and is_of_all else None
+
+
+def _of_launch(key: str, combined: Combined) -> str:
+    """Return which launch a counter is of where it is not of all."""
+    own = _told_of(key, combined)
+    return "" if own is combined else f", launch {own.launches[0].index} alone"
 
 
 def ids_of(keys: tuple[str, ...], items: tuple[Item, ...]) -> tuple[str, ...]:
@@ -57,7 +75,7 @@ def _keys(combined: Combined, diagnosis: Diagnosis | None, bound: Bottleneck | N
     yield from first.finding.evidence if first else ()
     if bound and bound.name in RESOURCES and RESOURCES[bound.name].busy:
         yield RESOURCES[bound.name].busy
-    stalls = [reason for reason, share in combined.stalls.items() if share >= LEAST_STALL]
+    stalls = [reason for reason, share in _told_of(STALL_SHARE, combined).stalls.items() if share >= LEAST_STALL]
     yield from (STALL_SHARE + reason for reason in stalls[:TOP_STALLS])
     for one in diagnosis.further if diagnosis else ():
         own = [key for key in one.finding.evidence if key not in SAID and not key.startswith(WARPS)]
@@ -73,9 +91,9 @@ def _value(combined: Combined, key: str) -> float | None:
     return combined.values[key]
 
 
-def _item(number: int, key: str, value: float, before: float | None) -> Item:
+def _item(number: int, key: str, value: float, before: float | None, of: str) -> Item:
     unit = ROWS[key].unit if key in ROWS else "%"
-    label = (ROWS[key].label if key in ROWS else key.replace("_", " ")) + LOWER_BOUNDS.get(key, "")
+    label = (ROWS[key].label if key in ROWS else key.replace("_", " ")) + LOWER_BOUNDS.get(key, "") + of
     scale, name = scale_of(value, unit)
     past = None if before is None else shown(before, scale, unit)
     return Item(f"E{number}", label, name_of(key), shown(value, scale, unit), name, past)

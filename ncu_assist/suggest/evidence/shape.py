@@ -6,6 +6,7 @@ from ncu_assist.diff.bottleneck import BUSY_PERCENT
 from ncu_assist.diff.resources import LATENCY
 from ncu_assist.quantity import digits
 from ncu_assist.render.facts import LaunchRow, Shown
+from ncu_assist.render.words import of_longest
 from ncu_assist.rules.low_occupancy import allowed_blocks
 from ncu_assist.suggest.evidence.cleaning import Cleaner
 from ncu_assist.suggest.evidence.records import LaunchLine, Shape
@@ -34,15 +35,17 @@ def _line(row: LaunchRow, clean: Cleaner) -> LaunchLine:
 
 
 def _bound(shown: Shown) -> str:
+    shown, alone = shown.counted, of_longest(shown)
     bound = shown.bottleneck
     if bound is None:
         return ""
+    of = f" ({alone})" if alone else ""
     if bound.name == LATENCY:
         stall = next(iter(shown.combined.stalls), "")
         waits = f"; warps wait most for {stall}" if stall else ""
         busy = f"no unit is busy for {BUSY_PERCENT:.0f} % of the time, the busiest for {bound.percent:.0f} %"
-        return f"{bound.name}: {busy}{waits}"
-    return f"{bound.name}, busy for {bound.percent:.0f} % of what it could do"
+        return f"{bound.name}: {busy}{waits}{of}"
+    return f"{bound.name}, busy for {bound.percent:.0f} % of what it could do{of}"
 
 
 def _occupancy(shown: Shown) -> str:

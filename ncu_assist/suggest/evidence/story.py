@@ -82,13 +82,13 @@ def _chapter(
 
 
 def _later(store: Store, parent: StoredRun, step: Step, workload: str, clean: Cleaner) -> Chapter | None:
-    """Return a version after the parent, held against it; None where it is faster, or was not timed."""
+    """Return a version after the parent, held against it; None where it is faster, in SM cycles too, or has no time."""
     stored = step.standings[0].run if step.standings else None
     if stored is None or not (is_timed(stored.run, workload) and is_timed(parent.run, workload)):
         return None
     pair = common_bench(same_source(store, parent), same_source(store, stored), workload) or (parent, stored)
     verdict = verdict_by_time(*pair, workload, Samples())
-    if "faster" in (verdict.verdict, verdict.likely or ""):
+    if "faster" in (verdict.words, verdict.likely or ""):
         return None
     outcome = _outcome(stored, workload, verdict, parent.run.version)
     return Chapter(step.version, _idea(stored, clean), outcome, "", _median(stored, workload), later=True)
@@ -125,7 +125,7 @@ def _against(verdict: Verdict) -> str:
         return "as fast as"
     if word == "unclear":
         return f"unclear ({factor(ratio)}) against"
-    return f"{factor(ratio if word == 'faster' else 1 / ratio)} {word} than"
+    return f"{factor(ratio if word == 'faster' else 1 / ratio)} {verdict.words} than"
 
 
 def _moved(before: StoredRun, stored: StoredRun, workload: str) -> str:

@@ -39,7 +39,7 @@ def build_prompt(
     unknown form, a template with a mistake, and a budget that the core of the question does not fit into.
     """
     if form not in FORMS:
-        raise UsageProblem(f"there is no reply form '{form}'", did_you_mean(form, FORMS))
+        raise UsageProblem(f"there is no reply form '{form}'; {did_you_mean(form, FORMS)}")
     made_by = _Builder(templates, form)
     made = made_by.prompt(evidence, ())
     for drop in DROPS:

@@ -121,7 +121,7 @@ class Course:
             self.reporter.status(f"bench: round {event.index} of {event.total}")
 
     def _take(self, verdict: Verdict) -> None:
-        known = replace(self.proof, verdict=verdict.verdict, speedup=verdict.speedup)
+        known = replace(self.proof, verdict=verdict.words, speedup=verdict.speedup)
         self.proof = replace(known, speedup_low=verdict.low, speedup_high=verdict.high)
 
     def _verdict(self) -> Verdict:

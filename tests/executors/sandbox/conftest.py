@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from patience import CEILING_S
 from requirements import require
 
 from ncu_assist import process
@@ -16,7 +15,7 @@ from ncu_assist.executors.sandbox import Limits, Places, Sandbox
 
 MIB = 1 << 20
 SECRET = "sk-this-must-not-be-seen"
-LIMITS = Limits(seconds=20.0, processes=200, file_bytes=8 * MIB, tmp_bytes=8 * MIB, shm_bytes=8 * MIB)
+LIMITS = Limits(seconds=CEILING_S, processes=200, file_bytes=8 * MIB, tmp_bytes=8 * MIB, shm_bytes=8 * MIB)
 
 
 @dataclass(frozen=True)
@@ -75,13 +74,3 @@ def left(job: Path) -> list[str]:
         if str(job).encode() in line:
             lines.append(line.replace(b"\0", b" ").decode(errors="replace"))
     return lines
-
-
-def soon(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
-    """Wait until a condition holds: no time where all is well, long enough for a busy machine."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True

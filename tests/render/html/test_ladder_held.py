@@ -108,11 +108,12 @@ def test_what_was_expected_may_stand_behind_another_or_on_another_workload() -> 
     assert row(table, "v2")["found"].note == "l2-bound on s8k_bf16"
 
 
-def test_a_limit_that_the_floor_has_to_meet_has_no_estimate() -> None:
+def test_an_estimate_is_no_more_than_the_floor_allows() -> None:
     ladder = kernel_ladder(PROJECT, "fast_h2d")
     table = diagnoses_table(climb(ladder.history), ladder.tried)
     assert table is not None
-    assert (row(table, "v6")["first finding"].text, row(table, "v6")["estimated"]) == ("host-link-bound", Cell())
+    assert (row(table, "v6")["first finding"].text, row(table, "v6")["severity"].text) == ("host-link-bound", "medium")
+    assert (row(table, "v6")["estimated"].text, row(table, "v6")["estimated"].note) == ("1.13x", "assumed")
     assert row(table, "v2")["estimated"].text == "4.17x"  # uncoalesced
 
 

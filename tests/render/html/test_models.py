@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from factories import make_run, save_run
+from dataclasses import replace
+from pathlib import Path
 
+from factories import make_run, metrics_frame, save_run
+
+from ncu_assist.diff.line_changes import LineChange, LineChanges
+from ncu_assist.diff.line_costs import LineCost
+from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.html.badge import source_badge, verdict_badge
 from ncu_assist.render.html.bars import Bar, heat_level, length
+from ncu_assist.render.html.diff_lines import changed_table
 from ncu_assist.render.html.head import provenance
+from ncu_assist.render.html.run_diagnosis import diagnosis_part
+from ncu_assist.render.html.source_pair import SourcePair
+from ncu_assist.render.html.source_view import SourceView
 from ncu_assist.render.html.table import Cell, Column, Table, number
 from ncu_assist.render.html.term import Term, term_of
+from ncu_assist.render.terminal.diagnosis import diagnosis_lines
+from ncu_assist.render.why_words import why_lines
 from ncu_assist.store import Store
 from ncu_assist.verdict import Verdict
 
@@ -57,3 +69,29 @@ def test_provenance_lists_each_run_once_and_hashes_all(tmp_path) -> None:  # typ
     assert made.count == 2
     assert made == provenance([one, other])
     assert provenance([one], [one, other]).digest == made.digest != provenance([one]).digest
+
+
+def test_the_evidence_of_a_finding_is_the_same_number_on_a_page_and_a_terminal(tmp_path: Path) -> None:
+    """Blocks and threads are counted: 8192 of them are not 8.19 k of a unit."""
+    counts = {"launch__grid_size": 8192.0, "launch__thread_count": 65536.0}
+    stored = save_run(Store(tmp_path / "reports"), make_run(), metrics_frame(counts))
+    shown = gather(stored)
+    assert shown.told is not None
+    first, *others = shown.told.diagnosis.findings
+    counted = replace(first, finding=replace(first.finding, evidence=("grid_size", "threads")))
+    told = replace(shown.told, diagnosis=replace(shown.told.diagnosis, findings=(counted, *others)))
+    part = diagnosis_part(replace(shown, told=told), (), SourceView())
+    assert part.first is not None
+    assert [fact.text for fact in part.first.evidence] == ["8192", "65536"]
+    text = " ".join(" ".join(diagnosis_lines(told)).split())
+    assert "Grid Size 8192" in text
+    assert "Threads 65536" in text
+
+
+def test_a_line_that_a_side_did_not_read_is_neither_new_nor_gone() -> None:
+    line = LineCost("/src/a.cu", 7, "x = y;", 4e4, 0.4, 1000)
+    found = LineChanges((LineChange("not-read", line, None, 0.0, False),), durations_ns=(1e5, 5e4))
+    (row,) = changed_table(found, ("v1", "v2"), SourcePair()).rows
+    assert [cell.text for cell in row] == ["a.cu:7", "40 µs", "not read", "-", "-", "not read"]
+    assert {cell.tone for cell in row} == {Cell().tone}
+    assert why_lines(None, found, ("v1", "v2")) == []

@@ -52,7 +52,7 @@ def test_the_roof_that_binds_is_the_lower_one() -> None:
 
 def test_a_roof_binds_only_where_it_is_the_bottleneck() -> None:
     for version in ("v0", "v6", "v7"):
-        one = shown(version)
+        one = shown(version).counted
         made = roofline(one)
         assert made.drawing is not None
         assert one.bottleneck is not None
@@ -131,7 +131,14 @@ def test_the_baseline_is_a_ghost_with_an_arrow() -> None:
 
 @pytest.mark.parametrize("version", ["v0", "v1", "v2", "v3", "v4", "v6", "v7", "v10"])
 def test_labels_do_not_cover_each_other(version: str) -> None:
-    made = roofline(shown(version), shown("v3")).drawing
+    made = roofline(shown(version).counted, shown("v3")).drawing
     assert made is not None
     boxes = [box_of(one) for one in made.words]
     assert not [(i, k) for i, a in enumerate(boxes) for k, b in enumerate(boxes) if i < k and a.covers(b)]
+
+
+def test_launches_of_different_kernels_have_no_roofline_together() -> None:
+    chain = shown("v0")
+    for made in (roofline(chain), roofline(shown("v7"), chain)):
+        assert made.drawing is None
+        assert made.missing.startswith("A roofline of launches of different kernels")

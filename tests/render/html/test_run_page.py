@@ -118,7 +118,7 @@ def test_the_verdict_comes_first_with_floor_and_diagnosis(v6: RunRecord) -> None
     assert part.badge.tone == "good"
     assert part.sentence.startswith("v6 is 2.76x faster than v5 on b64_d96")
     assert part.floor.startswith("Floor: 72.3 µs, 305 MB at the 4.22 TB/s of DRAM (measured on another NVIDIA H200; ")
-    assert part.floor.endswith(", 3.06x away; a device copy of the same bytes takes 75.4 µs, 2.94x away")
+    assert part.floor.endswith(", 3.06x away, assumed; a device copy of the same bytes takes 75.4 µs, 2.94x away")
     assert part.diagnosis.startswith("uncoalesced-global-load, estimated 2.20x: ")
     assert [tile.term.label for tile in part.tiles][:3] == ["Median time", "Effective bandwidth", "Of copy"]
 
@@ -264,7 +264,7 @@ def test_a_run_without_counters_has_its_times(tmp_path: Path) -> None:
     run = make_run(profile=None, launches=())
     stored = save_run(Store(tmp_path), run, samples=samples_frame(times(50_000, 1)))
     model = run_page_model(run_record(stored, Store(tmp_path)))
-    assert model.verdict.sentence == "v1 takes 50.0 µs on small; no version before it was timed there"
+    assert model.verdict.sentence == "v1 takes 50.0 µs on small; no version that it builds on was timed there"
     assert not model.speed.throughputs.bars
     assert model.diagnosis.first is None
     assert "There are no counters" in run_page(stored, Store(tmp_path))

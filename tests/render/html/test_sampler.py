@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from browser_checks import check_filters, check_page, check_sorts, check_tooltip, opened
+from browser_checks import check_filters, check_page, check_sorts, check_tooltip, opened, settle
 from render.html.sampler import sampler_html
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def test_hostile_text_is_inert(browser: Browser, tmp_path: Path, text: str) -> N
     path.write_text(sampler_html(text), encoding="utf-8")
     with opened(browser, path, 390) as page:
         page.locator("[data-expand]").click()
-        page.wait_for_timeout(50)
+        settle(page)
         assert page.title() != "owned"
         assert page.locator("main img, main iframe").count() == 0
         assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from browser_checks import check_page, check_tooltip, opened
+from browser_checks import check_page, check_tooltip, opened, settle
 from ladder import WORKLOAD, step
 from render.html.made_code import NAME, ROWS, TEXT, Row, close, code, html, shown
 from render.html.test_sampler import HOSTILE
@@ -231,7 +231,7 @@ def test_hostile_text_is_inert(browser: Browser, tmp_path: Path, text: str) -> N
     assert "\u202e" not in path.read_text(encoding="utf-8")
     with opened(browser, path, 390) as page:
         page.locator("[data-expand]").click()
-        page.wait_for_timeout(50)
+        settle(page)
         assert page.title() != "owned"
         assert page.locator("main img, main iframe, main script").count() == 0
         assert page.evaluate("document.documentElement.scrollWidth") <= 390

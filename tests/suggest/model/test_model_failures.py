@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import socket
-import time
+from types import SimpleNamespace
 
 import pytest
+from patience import CEILING_S
 from suggest.asking import REPLY, SCHEMA, Heard, endpoint, heard, limits
 from suggest.protocol_server import (
     Reply,
@@ -22,8 +23,9 @@ from suggest.protocol_server import (
 )
 
 from ncu_assist.errors import UsageProblem
-from ncu_assist.suggest.model import Endpoint
+from ncu_assist.suggest.model import Endpoint, attempts
 
+HANG_S = 10 * CEILING_S
 PIECE = b"data: " + json.dumps(delta(content="x" * 1000)).encode() + b"\n\n"
 PAGE = b"<!DOCTYPE html><html><head><title>502 Bad \x1b[31mGateway</title></head></html>"
 FAILURES: dict[str, tuple[Reply, str, str]] = {
@@ -123,11 +125,12 @@ def test_a_retry_that_succeeds_says_what_happened() -> None:
     assert said.answer.cost.estimated
 
 
-def test_a_rate_limit_waits_as_long_as_it_asks_for() -> None:
+def test_a_rate_limit_waits_as_long_as_it_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(attempts, "time", SimpleNamespace(sleep=slept.append))
     with protocol_server(error(429, "slow down", retry_after="0.3"), streamed(REPLY)) as server:
-        start = time.monotonic()
         said = heard(endpoint(server))
-        assert time.monotonic() - start > 0.3
+    assert slept == [0.3]
     assert said.text == REPLY
     assert said.notes == ["the endpoint is rate-limited (HTTP 429); asks again in 0.3 s (1 of 3)"]
 
@@ -135,9 +138,7 @@ def test_a_rate_limit_waits_as_long_as_it_asks_for() -> None:
 @pytest.mark.parametrize("wait", ["3600", "Fri, 31 Dec 2100 23:59:59 GMT"])
 def test_a_rate_limit_beyond_the_time_limit_is_not_waited_for(wait: str) -> None:
     with protocol_server(error(429, "slow down", retry_after=wait)) as server:
-        start = time.monotonic()
         said = heard(endpoint(server))
-        assert time.monotonic() - start < 1
     assert "rate-limited (HTTP 429), and the time limit does not allow to wait" in said.words
 
 
@@ -153,48 +154,42 @@ def test_a_rate_limit_that_stays() -> None:
     assert "rate-limited and stayed so (HTTP 429: slow down)" in said.words
 
 
-def _overdue(reply: Reply, **changed: float) -> tuple[Heard, float]:
+def _overdue(reply: Reply, **changed: float) -> Heard:
+    """Ask an endpoint that does not end: who waits for more than the limits allow hangs."""
     with protocol_server(reply) as server:
-        start = time.monotonic()
-        said = heard(endpoint(server, limits=limits(**changed)))
-        return said, time.monotonic() - start
+        return heard(endpoint(server, limits=limits(**changed)))
 
 
 def test_an_endpoint_that_never_begins() -> None:
-    said, took = _overdue(slow(3, streamed(REPLY)), first_s=0.15)
+    said = _overdue(slow(HANG_S, streamed(REPLY)), first_s=0.15)
     assert "said nothing for 0.15 s" in said.words
-    assert took < 1
 
 
 def test_an_endpoint_that_falls_silent() -> None:
-    said, took = _overdue(streamed("abc", pause_s=2), silence_s=0.15)
+    said = _overdue(streamed("abc", pause_s=HANG_S), silence_s=0.15)
     assert "fell silent in the middle of its reply, for 0.15 s" in said.words
-    assert took < 1
     assert said.failed.cost.calls == 1  # what came was paid for
 
 
 def test_an_endpoint_that_drips_for_ever() -> None:
-    said, took = _overdue(streamed("x" * 1000, pieces=1000, pause_s=0.02), whole_s=0.3)
+    said = _overdue(streamed("x" * 100_000, pieces=100_000, pause_s=0.02), whole_s=0.3)
     assert "took longer than the 0.3 s allowed" in said.words
-    assert took < 1
 
 
 def test_headers_that_drip_for_ever() -> None:
     def drip(talk: Talk) -> None:
-        for letter in b"HTTP/1.1 200 OK\r\nx-slow: " + b"y" * 500:
+        for letter in b"HTTP/1.1 200 OK\r\nx-slow: " + b"y" * 50_000:
             talk.handler.wfile.write(bytes([letter]))
             talk.wait(0.02)
 
-    said, took = _overdue(drip, first_s=0.2)
-    assert "said nothing for 0.2 s" in said.words
-    assert took < 1
+    assert "said nothing for 0.2 s" in _overdue(drip, first_s=0.2).words
 
 
 @pytest.mark.parametrize("piece", [PIECE, b"x" * 10_000, b"data: " + b"y" * 10_000, b"{" + b" " * 10_000], ids=len)
 def test_a_reply_without_end_is_cut_off_while_it_comes(piece: bytes) -> None:
     with protocol_server(endless(piece)) as server:
         said = heard(endpoint(server, limits=limits(reply_chars=100_000)))
-        assert server.hung_up.wait(2), "the endpoint was left writing"
+        assert server.hung_up.wait(CEILING_S), "the endpoint was left writing"
     assert "grew beyond 100,000 characters and was cut off" in said.words
     assert server.sent < 10_000_000
     assert sum(map(len, said.texts)) <= 100_000
@@ -202,9 +197,7 @@ def test_a_reply_without_end_is_cut_off_while_it_comes(piece: bytes) -> None:
 
 def test_ten_megabytes_at_once() -> None:
     with protocol_server(streamed("x" * 10_000_000, pieces=1000)) as server:
-        start = time.monotonic()
         said = heard(endpoint(server))
-        assert time.monotonic() - start < 3
     assert "grew beyond 1,000,000 characters" in said.words
 
 
@@ -250,7 +243,7 @@ def test_an_endpoint_given_up_before_it_began_is_told_to_stop() -> None:
 
     with protocol_server(thinking) as server:
         assert "said nothing for 0.1 s" in heard(endpoint(server, limits=limits(first_s=0.1))).words
-        assert server.hung_up.wait(2)
+        assert server.hung_up.wait(CEILING_S)
 
 
 def test_a_local_endpoint_that_wants_a_key_after_all(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import socket
 import subprocess
 import sys
-import threading
-import time
 from dataclasses import dataclass
 
 import pytest
+from patience import CEILING_S, press_ctrl_c
 from suggest.asking import QUESTION, endpoint
-from suggest.protocol_server import delta, endless, protocol_server, slow, streamed
+from suggest.protocol_server import Talk, delta, endless, protocol_server
 
 from ncu_assist.suggest.model import ask
 from ncu_assist.suggest.model.line import Line
@@ -30,16 +27,20 @@ def test_ctrl_c_while_the_reply_comes() -> None:
     with protocol_server(endless(PIECE)) as server:
         with pytest.raises(KeyboardInterrupt):
             ask(endpoint(server), QUESTION, interrupt)
-        assert server.hung_up.wait(2)
+        assert server.hung_up.wait(CEILING_S)
 
 
 def test_ctrl_c_while_nothing_comes() -> None:
-    with protocol_server(slow(3, streamed("late"))) as server:
-        threading.Timer(0.15, os.kill, (os.getpid(), signal.SIGINT)).start()
-        start = time.monotonic()
+    def silent(talk: Talk) -> None:
+        press_ctrl_c()  # the question is here: who asked waits for the reply
+        if talk.handler.connection.recv(1) == b"":
+            talk.server.hung_up.set()
+            talk.leave()
+
+    with protocol_server(silent) as server:
         with pytest.raises(KeyboardInterrupt):
             ask(endpoint(server), QUESTION, lambda text: None)
-        assert time.monotonic() - start < 1
+        assert server.hung_up.wait(CEILING_S)
 
 
 def test_a_caller_that_fails_is_not_taken_for_the_endpoint() -> None:
@@ -49,7 +50,7 @@ def test_a_caller_that_fails_is_not_taken_for_the_endpoint() -> None:
     with protocol_server(endless(PIECE)) as server:
         with pytest.raises(BrokenPipeError, match="stdout is gone"):
             ask(endpoint(server), QUESTION, broken)
-        assert server.hung_up.wait(2)
+        assert server.hung_up.wait(CEILING_S)
         assert len(server.questions) == 1
 
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from patience import CEILING_S
 from pipeline.measured import Notes
 from suggest.recorded import made_project
 
@@ -23,7 +24,7 @@ FASTER = "import torch\n\n\ndef add_one(x, y):\n    torch.add(x, 1.0, out=y)\n"
 def project_of(root: Path) -> Project:
     """A project with a parent that sleeps, which any draft that does not is faster than."""
     made = made_project(root, PARENT)
-    return Project(made.root, Settings(rounds=20, check_trials=2, version_timeout_s=20.0))
+    return Project(made.root, Settings(rounds=20, check_trials=2, version_timeout_s=CEILING_S))
 
 
 def reply_of(source: str, **changes: Any) -> str:

@@ -1,0 +1,132 @@
+"""The folders of an archive, ``reports/<kernel>/<version>/<run>/``, and what stands in the way of looking into them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ncu_assist.errors import DamagedData, NewerData
+from ncu_assist.schema import UPGRADE
+from ncu_assist.store.naming import DRAFTS, TEMPORARY_PREFIX, is_folder_name
+
+ROOT = "."  # the place of reports/ itself
+LINK = "is a link, which is not followed: what it leads to is left out"
+
+
+@dataclass(frozen=True)
+class Damage:
+    """Something in the archive that cannot be read: where, below ``reports/``, and why.
+
+    It is not as it was written, or ``is_newer``: of a schema that a newer version wrote.
+    """
+
+    path: str
+    problem: str
+    is_newer: bool = False
+
+    @property
+    def exit_code(self) -> int:
+        return NewerData.exit_code if self.is_newer else DamagedData.exit_code
+
+    @property
+    def error(self) -> DamagedData:
+        """What ends a command that cannot do without it."""
+        said = f"{self.path}: {self.problem}"
+        return NewerData(said, UPGRADE) if self.is_newer else DamagedData(said, "ncu-assist verify")
+
+    @property
+    def words(self) -> str:
+        return f"cannot be read: {self.problem}" if self.is_newer else f"is damaged: {self.problem}"
+
+    def concerns(self, place: str) -> bool:
+        """Tell whether it lies at or below a place such as ``add_one/v1_torch/``, or hides it as a folder above."""
+        return self.path == ROOT or f"{self.path}/".startswith(place) or place.startswith(f"{self.path}/")
+
+
+def kernel_folders(reports: Path, kernel: str | None = None) -> Iterator[Path | Damage]:
+    """Yield the folders of kernels, sorted, or that of ``kernel``; as Damage what could be one and cannot be read.
+
+    Nothing for an archive that is not there. A link is damage: no reader follows it.
+    """
+    if reports.is_symlink() and not os.path.exists(reports):  # noqa: PTH110
+        yield Damage(ROOT, "is a link to nothing")
+    else:
+        yield from _below(reports, ROOT, kernel)
+
+
+def version_folders(reports: Path, kernel: str | None = None, version: str | None = None) -> Iterator[Path | Damage]:
+    """Yield the folders of versions as ``kernel_folders`` does, those of drafts too."""
+    for folder in kernel_folders(reports, kernel):
+        yield from (folder,) if isinstance(folder, Damage) else _below(folder, folder.name, version)
+
+
+def run_folders(reports: Path, kernel: str | None = None, version: str | None = None) -> Iterator[Path | Damage]:
+    """Yield the folders of runs as ``kernel_folders`` does; those of drafts only where ``version`` is DRAFTS."""
+    for folder in version_folders(reports, kernel, version):
+        if isinstance(folder, Damage):
+            if version == DRAFTS or folder.path.rpartition("/")[2] != DRAFTS:
+                yield folder
+        elif version == DRAFTS or folder.name != DRAFTS:
+            yield from _below(folder, "/".join(folder.parts[-2:]), None)
+
+
+def leftovers(reports: Path) -> Iterator[Path]:
+    """Yield what interrupted writes left; a folder that cannot be read is named by the others."""
+    for folder in version_folders(reports):
+        if isinstance(folder, Path):
+            try:
+                names = sorted(os.listdir(folder))  # noqa: PTH208
+            except OSError:
+                continue
+            yield from (folder / name for name in names if name.startswith(TEMPORARY_PREFIX))
+
+
+def foreign_files(folder: Path, known: set[str], of_what: str) -> list[str]:
+    """Return what is wrong with what lies in a folder beside the files ``known``: files of nobody, folders unread."""
+    errors: list[OSError] = []
+    found = []
+    for where, folders, files in os.walk(folder, onerror=errors.append):
+        below = Path(where)
+        for path in (
+            *(below / name for name in files),
+            *(one for name in folders if (one := below / name).is_symlink()),
+        ):
+            name = path.relative_to(folder).as_posix()
+            if name not in known:
+                found.append(f"{name} is not a file of this {of_what}")
+    unread = (f"{Path(error.filename).relative_to(folder).as_posix()} {unreadable(error)}" for error in errors)
+    return [*sorted(found), *sorted(one.removeprefix(f"{ROOT} ") for one in unread)]
+
+
+def unreadable(error: OSError) -> str:
+    """Return what an error of the file system says of a file or folder that is there."""
+    return f"cannot be read ({error.strerror or error})"
+
+
+def _below(folder: Path, place: str, wanted: str | None) -> Iterator[Path | Damage]:
+    try:
+        with os.scandir(folder) as listed:
+            entries = sorted((one for one in listed if wanted in (None, one.name)), key=lambda one: one.name)
+    except FileNotFoundError:  # an archive that is not there yet, or a folder removed meanwhile
+        return
+    except OSError as error:
+        yield Damage(place, unreadable(error))
+        return
+    for entry in entries:
+        if is_folder_name(entry.name):
+            yield from _told(entry, entry.name if place == ROOT else f"{place}/{entry.name}")
+
+
+def _told(entry: os.DirEntry[str], place: str) -> Iterator[Path | Damage]:
+    """Yield a folder, what is wrong with what stands in its place, or nothing for a page or another file beside."""
+    try:
+        if entry.is_dir(follow_symlinks=False):
+            yield Path(entry.path)
+        elif entry.is_symlink() and not os.path.isfile(entry.path):  # noqa: PTH113
+            yield Damage(place, LINK)
+        elif not os.path.splitext(entry.name)[1]:  # noqa: PTH122  pages and baseline.json have an ending
+            yield Damage(place, "is no folder")
+    except OSError as error:
+        yield Damage(place, unreadable(error))

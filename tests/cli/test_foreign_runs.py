@@ -1,0 +1,188 @@
+"""What a stranger meets who imports reports into an empty folder: no kernel folder, no baseline, nothing timed."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shlex
+import shutil
+from datetime import datetime, tzinfo
+from pathlib import Path
+
+import pytest
+from commandline import DATA, SMALL_REPORT, Run
+
+from ncu_assist.outcome import KernelListing, VersionOutcome
+from ncu_assist.pipeline.foreign_run import Names
+from ncu_assist.pipeline.importing import import_report
+from ncu_assist.project import Project
+from ncu_assist.render.terminal import list_text
+from ncu_assist.render.terminal.style import Style
+from ncu_assist.store import Store
+
+OTHER_REPORT = DATA / "graph_basic_h200_2025.3.1.ncu-rep.zst"
+LONG = "a_file_name_as_long_as_people_have_them"
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An archive of four imports: v0 of kernels four and one, then two versions of kernel two."""
+    root = tmp_path_factory.mktemp("imports")
+    names = (Names("four", "v0"), Names("one", "v0"), Names("two", "naive"), Names("two", LONG))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ncu_assist.pipeline.foreign_run.datetime", _Clock)
+        for path, name in zip((SMALL_REPORT, SMALL_REPORT, OTHER_REPORT, SMALL_REPORT), names, strict=True):
+            import_report(Project(root), path, name)
+    return root
+
+
+class _Clock:
+    """A clock that is a minute later each time it is asked: runs of one second would have no order."""
+
+    asked = itertools.count()
+
+    @classmethod
+    def now(cls, zone: tzinfo) -> datetime:
+        return datetime(2026, 1, 1, 12, next(cls.asked), tzinfo=zone)
+
+
+@pytest.fixture
+def archive(imported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the archive, the current folder."""
+    shutil.copytree(imported / "reports", tmp_path / "reports")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def two_kernels(archive: Path) -> Path:
+    """The archive with one import of each of two kernels."""
+    for name in ("four", "two/naive"):
+        shutil.rmtree(archive / "reports" / name)
+    return archive
+
+
+@pytest.mark.parametrize("words", [["show"], ["show", "@last"], ["history"], ["export", "--metrics", "duration"]])
+def test_without_a_kernel_the_last_import_is_meant(run: Run, two_kernels: Path, words: list[str]) -> None:
+    answer = run(*words)
+    assert answer.code == 0, answer.err
+    assert "error" not in answer.err
+    assert run("show", "--json").json["kernel"] == "two"
+
+
+def test_list_keeps_the_names_whole_in_80_columns(run: Run, archive: Path) -> None:
+    lines = run("list").out.splitlines()
+    assert max(map(len, lines)) <= 80
+    words = [word for line in lines for word in line.split()]
+    assert {"v0", "naive", LONG} <= set(words)
+    assert " ".join(words).count("NVIDIA H200, unverified") == 4, "where each comes from is told to its end"
+
+
+def test_list_keeps_names_of_any_length_whole(imported: Path) -> None:
+    stored = Store(imported / "reports").runs("one")[0]
+    for length in range(1, 79):
+        name = "n" * length
+        text = list_text([KernelListing("k", "", (), None, (VersionOutcome(name, stored),))], Style(80))
+        assert max(map(len, text.splitlines())) <= 80
+        assert name in text.split()
+        assert " ".join(text.split()).endswith("imported 2026-01-01, measured on NVIDIA H200, unverified")
+
+
+def test_a_diff_alone_compares_the_last_two_runs(run: Run, archive: Path) -> None:
+    answer = run("diff", "--json")
+    assert answer.code == 0, answer.err
+    sides = answer.json["baseline"], answer.json["candidate"]
+    assert [(side["kernel"], side["version"]) for side in sides] == [("two", "naive"), ("two", LONG)]
+    assert "two has neither a baseline nor a v0: these are its last two runs" in answer.err
+
+
+def test_a_diff_alone_with_one_import_names_both_that_there_are(run: Run, two_kernels: Path) -> None:
+    answer = run("diff")
+    assert (answer.code, answer.out) == (2, "")
+    references = {stored.reference for stored in Store(two_kernels / "reports").runs()}
+    assert len(references) == 2
+    assert all(reference in answer.err for reference in references)
+    assert run(*_tried(answer.err)).code == 0
+
+
+def test_a_baseline_that_is_set_goes_before_the_last_but_one(run: Run, archive: Path) -> None:
+    run("baseline", "set", f"two/{LONG}")
+    answer = run("diff", "--json")
+    assert answer.json["baseline"]["version"] == LONG
+    assert answer.err == ""
+
+
+def test_candidates_are_told_apart_by_their_kernels(run: Run, archive: Path) -> None:
+    near, far = run("show", "v1"), run("show", "zzzzzz")
+    offered = re.findall(r"'(\w+/v0)'", near.err)
+    assert sorted(offered) == ["four/v0", "one/v0"]
+    assert "four/v0, one/v0, two/" in far.err
+    ambiguous = run("show", "v0")
+    assert "four/v0, one/v0; name the kernel too" in ambiguous.err
+    for answer in (near, ambiguous):
+        assert answer.code == 2
+        assert run(*_tried(answer.err)).code == 0
+
+
+def test_the_names_of_a_kernel_stand_there_once(run: Run, archive: Path) -> None:
+    answer = run("show", "one/zzzzzz")
+    assert answer.code == 2
+    assert "known: v0\n" in answer.err
+
+
+def test_the_name_of_a_kernel_is_its_last_run_where_nothing_was_timed(run: Run, archive: Path) -> None:
+    assert run("show", "one", "--json").json["version"] == "v0"
+    assert run("show", "two", "--json").json["version"] == LONG
+    assert run("diff", "one", "two").code == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["show", "--lines"],
+        ["show", "two/naive", "--workload", "all"],
+        ["show", "@best"],
+        ["show", "two/@best"],
+        ["show", "two/zz"],
+        ["show", "two@2"],
+        ["show", "nothing.ncu-rep"],
+        ["diff", "one", "two"],
+        ["diff", "two/naive", "one/v0", "--workload", "w"],
+        ["diff", "two/naive@1", "one"],
+        ["diff", "one", "one"],
+        ["history"],
+        ["history", "two", "--workload", "w"],
+        ["export", "two/naiv"],
+        ["baseline", "show"],
+        ["baseline", "show", "two"],
+        ["report", "tow"],
+        ["gate", "two"],
+        ["suggest", "--dry-run"],
+        ["check", "one"],
+        ["profile", "one"],
+        ["explain", "duratoin"],
+    ],
+)
+def test_a_command_to_try_can_be_run_here(run: Run, archive: Path, words: list[str]) -> None:
+    answer = run(*words)
+    assert answer.code in (0, 2, 4), answer.err
+    for tried in re.findall(r"(?:try|more): (.*)", answer.out + answer.err):
+        assert not tried.startswith(("known", "there are none", "did you mean")), "candidates are no command"
+        if not tried.startswith("ncu-assist"):
+            assert "ncu-assist" not in tried, tried
+            continue
+        asked = shlex.split(tried)[1:]
+        assert asked[0] not in ("bench", "check", "profile"), "there is no kernel folder to measure"
+        assert run(*asked).code == 0, tried
+
+
+def test_no_hint_of_a_diff_benches_what_nothing_here_can_bench(run: Run, archive: Path) -> None:
+    for more in ([], ["--json"], ["--format", "markdown"]):
+        answer = run("diff", "one/v0", f"two/{LONG}", *more)
+        assert answer.code == 0
+        assert "ncu-assist bench" not in answer.out
+        assert "20 launches of the kernel" in answer.out, "what would settle it can be done by its owner"
+
+
+def _tried(text: str) -> list[str]:
+    return shlex.split(text.partition("try: ncu-assist ")[2].splitlines()[0])

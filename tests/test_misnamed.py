@@ -1,0 +1,71 @@
+"""Sources that were meant as versions and are called otherwise: named, each with the command that mends it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+from kernel_folder import PYTHON_VERSION, write_kernel
+
+from ncu_assist.misnamed import misnamed
+from ncu_assist.spec import discover_versions
+
+SIGN = "is no version: it is not called v<number>_<idea>."
+
+
+@pytest.mark.parametrize(
+    ("files", "renamed"),
+    [
+        ({"v1.cu": "// Changes: one thread an element, no more\n"}, {"v1.cu": "v1_one_thread_an_element.cu"}),
+        ({"v1.cu": ""}, {"v1.cu": "v1_idea.cu"}),
+        ({"V1_x.cu": ""}, {"V1_x.cu": "v1_x.cu"}),
+        ({"v1-x.cu": ""}, {"v1-x.cu": "v1_x.cu"}),
+        ({"naive.cu": ""}, {"naive.cu": "v1_naive.cu"}),
+        ({"vector_add.cu": ""}, {"vector_add.cu": "v1_vector_add.cu"}),
+        ({"v0-x.cu": ""}, {"v0-x.cu": "v1_x.cu"}),  # 0 is taken
+        ({"naive.cu": "", "v1.cu": ""}, {"naive.cu": "v2_naive.cu", "v1.cu": "v1_idea.cu"}),
+        ({"2d_tile.cu": "", "3 x y.CU": ""}, {"2d_tile.cu": "v4_2d_tile.cu", "3 x y.CU": "v3_x_y.cu"}),
+        ({"v1_naïve.cu": ""}, {"v1_naïve.cu": "v1_naive.cu"}),  # no folder of the archive can be called so
+        ({"fast.py": PYTHON_VERSION}, {"fast.py": "v1_fast.py"}),
+        ({"v3.py": ""}, {"v3.py": "v3_idea.py"}),
+    ],
+)
+def test_each_is_named_with_a_free_name(tmp_path: Path, files: dict[str, str], renamed: dict[str, str]) -> None:
+    folder = write_kernel(tmp_path, {"v0_torch.py": PYTHON_VERSION, **files})
+    found = misnamed(folder)
+    assert {one.path.name: one.name for one in found} == renamed
+    for one in found:
+        subprocess.run(shlex.split(one.command), check=True)
+    assert misnamed(folder) == ()
+    assert {"v0_torch", *(Path(name).stem for name in renamed.values())} == {v.name for v in discover_versions(folder)}
+
+
+def test_what_belongs_to_a_version_is_left_in_peace(tmp_path: Path) -> None:
+    write_kernel(
+        tmp_path,
+        {
+            "v0_torch.py": f"import shared_tables\nfrom deep.er import x\n{PYTHON_VERSION}",
+            "v1_tile.cu": '#include "tile.cuh"\n#include "body.cu"\n',
+            "v2_loaded.py": 'SOURCES = ["extension.cu"]\n',
+            "v3_old.CUH": "",
+            "tile.cuh": '#include "inner.cu"\n',
+            **dict.fromkeys(("inner.cu", "body.cu", "extension.cu", "_scratch.cu", ".#v1_tile.cu"), ""),
+            **dict.fromkeys(("shared_tables.py", "deep.py", "plot.py", "__init__.py"), ""),
+            "notes.md": "",
+        },
+    )
+    assert misnamed(tmp_path / "kernels" / "add_one") == ()
+
+
+def test_no_kernel_of_this_repository_has_one(repository: Path) -> None:
+    for folder in (*(repository / "kernels").iterdir(), *(repository / "benchmarks/kernel_folders").iterdir()):
+        assert misnamed(folder) == ()
+
+
+def test_two_files_that_include_each_other_and_a_name_in_a_comment(tmp_path: Path) -> None:
+    folder = write_kernel(tmp_path, {"v0_a.cu": "// faster than naive.cu\n", "naive.cu": '#include "naive.cu"\n'})
+    assert [one.path.name for one in misnamed(folder)] == ["naive.cu"]
+    assert re.search(SIGN, misnamed(folder)[0].problem)

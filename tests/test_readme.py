@@ -1,0 +1,82 @@
+"""What README.md quotes of commands is what they print: of those that only read, on the shipped archive."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from recorded_family import copy_family
+
+from ncu_assist.cli import main
+
+README = Path(__file__).parents[1] / "README.md"
+CUT = "…"  # alone: lines are left out; at the end of a line: its rest is
+PROMPT = "$ ncu-assist "
+MEASURES_OR_WRITES = ("profile", "report", "suggest")  # what these print depends on the machine, or on a model
+
+
+def _quotes() -> list[tuple[str, tuple[str, ...]]]:
+    """Return each quoted command, without the tool's name, and the lines that stand below it."""
+    found: list[tuple[str, list[str]]] = []
+    is_open = False
+    for line in README.read_text(encoding="utf-8").splitlines():
+        if line.startswith(f"    {PROMPT}"):
+            found.append((line.strip().removeprefix(PROMPT), []))
+        elif is_open and (line.startswith("    ") or not line):
+            found[-1][1].append(line.removeprefix("    "))
+        is_open = (is_open or line.startswith(f"    {PROMPT}")) and (line.startswith("    ") or not line)
+    return [(words, tuple(line for line in lines if line)) for words, lines in found]
+
+
+QUOTES = [(words, lines) for words, lines in _quotes() if words.split()[0] not in MEASURES_OR_WRITES]
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    root = tmp_path_factory.mktemp("archive")
+    copy_family(root)
+    before = Path.cwd()
+    os.chdir(root)
+    yield root
+    os.chdir(before)
+
+
+def test_the_commands_worth_quoting_are_quoted() -> None:
+    assert {words.split()[0] for words, _ in QUOTES} >= {"diff", "explain", "history", "metrics", "show"}
+    assert all(len(lines) > 2 for _, lines in QUOTES)
+
+
+@pytest.mark.parametrize(("words", "lines"), QUOTES, ids=[words for words, _ in QUOTES])
+def test_a_quoted_answer_is_what_the_command_prints(
+    words: str,
+    lines: tuple[str, ...],
+    archive: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["ncu-assist", *shlex.split(words)])
+    with pytest.raises(SystemExit):
+        main()
+    shown = capsys.readouterr()
+    printed = [line.rstrip() for line in (shown.out + shown.err).splitlines() if line.strip()]
+    place, may_skip = 0, False
+    for line in lines:
+        if line.strip() == CUT:
+            may_skip = True
+            continue
+        rest = printed[place:] if may_skip else printed[place : place + 1]
+        found = next((i for i, one in enumerate(rest) if _is(line, one)), None)
+        assert found is not None, f"README quotes {line!r}; {words!r} prints {printed[place : place + 3]}"
+        place, may_skip = place + found + 1, False
+    assert may_skip or place == len(printed), f"{words!r} prints more: {printed[place]!r}; end the quote with {CUT}"
+
+
+def _is(quoted: str, printed: str) -> bool:
+    if quoted.endswith(CUT) and not printed.endswith(CUT):
+        return printed.startswith(quoted.removesuffix(CUT).rstrip())
+    return re.sub(r"\s+$", "", quoted) == printed
