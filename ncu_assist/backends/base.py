@@ -15,13 +15,17 @@ Call = Callable[[tuple[Any, ...], tuple[Any, ...], Mapping[str, int]], None]
 
 @dataclass(frozen=True)
 class BuildOutcome:
-    """One version after its build. ``artifact`` is None after a failure; ``log`` holds the compiler's words whole."""
+    """One version after its build. ``artifact`` is None after a failure; ``log`` holds the compiler's words whole.
+
+    ``problem`` is what is wrong with one that compiles, and cannot be called all the same.
+    """
 
     version: str
     artifact: Path | None
     log: str
     reused: bool
     seconds: float
+    problem: str = ""
 
 
 def never() -> bool:

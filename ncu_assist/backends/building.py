@@ -35,6 +35,7 @@ class Built:
     artifact: str | None
     log: str
     seconds: float
+    problem: str = ""
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def command(request: BuildRequest) -> list[str]:
 def encode(outcomes: Mapping[str, BuildOutcome]) -> bytes:
     """Return outcomes as ``decode`` reads them."""
     rows = [
-        Built(name, None if one.artifact is None else str(one.artifact), one.log, one.seconds)
+        Built(name, None if one.artifact is None else str(one.artifact), one.log, one.seconds, one.problem)
         for name, one in outcomes.items()
     ]
     return msgspec.json.encode(rows)
@@ -67,7 +68,7 @@ def decode(data: bytes) -> dict[str, BuildOutcome]:
     rows = msgspec.json.decode(data, type=list[Built])
     return {
         row.version: BuildOutcome(
-            row.version, None if row.artifact is None else Path(row.artifact), row.log, False, row.seconds
+            row.version, None if row.artifact is None else Path(row.artifact), row.log, False, row.seconds, row.problem
         )
         for row in rows
     }

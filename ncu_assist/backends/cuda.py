@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ncu_assist.backends import ninja
 from ncu_assist.backends.base import BuildOutcome, Call, never
 from ncu_assist.backends.nvcc import Nvcc, find_arch, find_nvcc
+from ncu_assist.backends.symbols import lacking_launcher
 from ncu_assist.errors import StageFailed
 from ncu_assist.spec import Kernel, Version, source_files
 
@@ -40,12 +41,19 @@ class Cuda:
     ) -> dict[str, BuildOutcome]:
         root = kernel.folder.parent.parent
         sources = [Source(v.name, v.path, root) for v in versions]
-        return compile_sources(sources, work / "build" / kernel.name, is_cancelled)
+        compiled = compile_sources(sources, work / "build" / kernel.name, is_cancelled)
+        return {name: _callable(outcome, kernel) for name, outcome in compiled.items()}
 
     def load(self, artifact: Path, kernel: Kernel) -> Call:
         from ncu_assist.backends.launcher import load_launcher
 
         return load_launcher(artifact, kernel)
+
+
+def _callable(outcome: BuildOutcome, kernel: Kernel) -> BuildOutcome:
+    """Return an outcome without its artifact where that lacks the launcher: said here, not when a GPU loads it."""
+    problem = lacking_launcher(outcome.artifact, kernel) if outcome.artifact else ""
+    return replace(outcome, artifact=None, problem=problem) if problem else outcome
 
 
 def compile_sources(

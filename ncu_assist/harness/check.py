@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import isnan
 
 import torch
 
@@ -19,6 +20,11 @@ from ncu_assist.harness.disturbance import Disturbance
 from ncu_assist.harness.draws import OwnDraws
 from ncu_assist.harness.problem import Problem, Tensors
 from ncu_assist.record import Check
+
+POISONED = (
+    "outputs are filled with NaN before each call, so a version that reads one before it has written it, as += and "
+    "atomicAdd do, leaves NaN there"
+)
 
 
 @dataclass(frozen=True)
@@ -107,7 +113,10 @@ def inspect(buffers: Buffers, problem: Problem, expected: Tensors, turn: int) ->
     for buffer, reference, spec in zip(buffers.outputs, expected, problem.kernel.outputs, strict=True):
         tolerance = problem.kernel.tolerances[problem.kernel.dtype(spec, problem.workload)]
         difference = compare(buffer.tensor, reference, tolerance)
-        reasons.append(_unwritten(buffer, turn) or difference.reason(buffer.name, tolerance))
+        reason = _unwritten(buffer, turn) or difference.reason(buffer.name, tolerance)
+        if difference.wrong and isnan(difference.value) and not isnan(difference.expected):
+            reason += f"; {POISONED}"
+        reasons.append(reason)
         worst = replace(
             worst,
             norm_error=max(worst.norm_error, difference.norm_error),

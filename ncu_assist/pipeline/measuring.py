@@ -72,6 +72,8 @@ def measure(job: Job, reporter: Reporter) -> Outcome:
     except (KeyboardInterrupt, NcuAssistError) as error:
         stopped = error
         measured = client.collect(request)
+        if isinstance(error, EnvironmentProblem) and not measured.checks:
+            _tell_built(job, builds, reporter)
     outcome = _save(job, moment, builds, measured, profiled)
     _tell_notes(outcome, reporter)
     if stopped is not None:
@@ -99,9 +101,19 @@ def _build(job: Job, reporter: Reporter) -> dict[str, BuildOutcome]:
     reporter.status(f"building {len(versions)} versions")
     builds = build_versions(job.kernel, versions, job.project.work)
     for build in builds.values():
-        if build.artifact is None:
+        if build.problem:
+            reporter.note(f"{build.version} cannot be called: {build.problem}")
+        elif build.artifact is None:
             reporter.note(f"{build.version} does not build:\n{build.log.rstrip()}")
     return builds
+
+
+def _tell_built(job: Job, builds: dict[str, BuildOutcome], reporter: Reporter) -> None:
+    """Say what was compiled where nothing more can be done: that much is known. Python is not compiled ahead."""
+    sources = {version.path for version in job.versions}
+    built = [build.version for build in builds.values() if build.artifact and build.artifact not in sources]
+    if built:
+        reporter.note(f"built, but not checked: {', '.join(built)}")
 
 
 def _check_and_bench(job: Job, request: Request, reporter: Reporter) -> client.Measured:
@@ -207,7 +219,7 @@ def _tell_notes(outcome: Outcome, reporter: Reporter) -> None:
 
 def _failure(version: str, builds: dict[str, BuildOutcome], measured: client.Measured, profiled: Profiled) -> str:
     if builds[version].artifact is None:
-        return "build: it does not compile"
+        return f"build: {builds[version].problem or 'it does not compile'}"
     wrong = [f"check {c.workload}: {c.reason}" for c in measured.checks.get(version, ()) if not c.passed]
     found = [*wrong, measured.failures.get(version, ""), profiled.failures.get(version, "")]
     return "; ".join(dict.fromkeys(filter(None, found)))

@@ -37,6 +37,53 @@ def test_a_version_that_does_not_compile(run: Run, tmp_path: Path, monkeypatch: 
     assert "v1_typo: failed: build: it does not compile" in answer.out
 
 
+LAUNCHER = "cudaError_t add_one(const float* x, float* y, long long n, cudaStream_t stream) { return cudaSuccess; }\n"
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project whose versions were all compiled: right, with C++ linkage, under another name."""
+    root = tmp_path_factory.mktemp("compiled")
+    sources = {"v1_right.cu": f'extern "C" {LAUNCHER}', "v2_mangled.cu": LAUNCHER}
+    write_kernel(root, {**sources, "v3_other.cu": f'extern "C" {LAUNCHER.replace("add_one", "launch")}'})
+    return root
+
+
+@pytest.fixture
+def no_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A child process that cannot import torch."""
+    (tmp_path / "torch.py").write_text("raise ImportError('there is no torch here')\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("NCU_ASSIST_ARCH", "sm_90")
+
+
+def test_without_torch_it_says_what_was_built(
+    run: Run, compiled: Path, no_torch: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require("nvcc", "ninja")
+    monkeypatch.chdir(compiled)
+    answer = run("check", "add_one", "v1")
+    assert (answer.code, answer.out) == (6, "")
+    assert "built, but not checked: v1_right\n" in answer.err
+    assert "torch cannot be imported: there is no torch here" in answer.err
+
+
+def test_a_missing_extern_c_is_found_after_the_build(
+    run: Run, compiled: Path, no_torch: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a GPU, without torch: by the symbols of the shared object."""
+    require("nvcc", "ninja")
+    monkeypatch.chdir(compiled)
+    answer = run("check", "add_one", "v2", "v3")
+    assert answer.code == 5
+    write = 'write: extern "C" cudaError_t add_one(x, y, n, cudaStream_t stream)'
+    assert answer.err.count(write) == " ".join(answer.out.split()).count(write) == 2
+    assert 'as _Z7add_onePKfPfxP11CUstream_st: extern "C" is missing' in answer.err
+    assert "the functions it has are launch" in answer.err
+    assert "built, but not checked" not in answer.err
+    assert run("check", "add_one", "v2").code == 5, "what is reused is looked at too"
+
+
 @pytest.mark.parametrize(
     ("words", "hint"),
     [

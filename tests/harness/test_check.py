@@ -43,6 +43,16 @@ def test_planted_faults(version: str, tmp_path: Path) -> None:
     assert outcome.workload == "odd"
 
 
+def test_a_version_that_reads_its_output_is_told_what_it_read(tmp_path: Path) -> None:
+    """On a CPU a NaN keeps its bits through a sum, so that the element counts as unwritten: hence the other NaN."""
+    reads = "import torch\n\n\ndef add_one(x, y):\n    y.copy_(x + 1 + torch.nan_to_num(y, nan=float('nan')))\n"
+    reason = _check(tmp_path, {"v0_reads.py": reads}).reason
+    assert ": nan, expected " in reason
+    assert "outputs are filled with NaN before each call, so a version that reads one" in reason
+    other = _check(tmp_path, {"v0_reads.py": PYTHON["v1_wrong_tail.py"]}).reason
+    assert "NaN" not in other
+
+
 def test_a_right_version_reports_its_errors(tmp_path: Path) -> None:
     outcome = _check(tmp_path, {"v0_right.py": PYTHON["v0_right.py"]})
     assert outcome.seeds == SEEDS
