@@ -15,12 +15,14 @@ from typing import Any
 
 import pytest
 from fakes.fake_ncu import install
+from in_this_process import Here
 from kernel_folder import write_kernel
 from pipeline.measured import VERSIONS, WORKLOADS
 from recorded_family import copy_family
 from requirements import require
 
 from ncu_assist.cli import main
+from ncu_assist.executors import EXECUTORS
 from ncu_assist.harness.request import Settings
 from ncu_assist.ncu import command
 from ncu_assist.store import Store, machine_hash
@@ -102,6 +104,7 @@ def measure_here(patch: pytest.MonkeyPatch, root: Path, rounds: int = 12) -> Non
     patch.setenv("PATH", f"{install(root / 'bin').parent}:{os.environ['PATH']}")
     patch.setattr("ncu_assist.pipeline.planning.Settings", functools.partial(Settings, device="cpu"))
     patch.setattr("ncu_assist.pipeline.planning.why_not_measurable", lambda: None)
+    patch.setitem(EXECUTORS, "local", Here())
 
 
 def without_ncu(patch: pytest.MonkeyPatch, empty: Path) -> None:

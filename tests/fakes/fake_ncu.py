@@ -9,6 +9,7 @@ FAKE_NCU_LOG       the log that belongs to it
 FAKE_NCU_HOLD      a pipe from which a line is read between the log and the report
 FAKE_NCU_RUN       1: also run the command behind ``--``, with its output, before the log is written; also before a
                    failure with exit code 0
+FAKE_NCU_RAN       the exit code of the command behind ``--``, which was run before, in place of FAKE_NCU_RUN
 FAKE_NCU_FAIL_IF   fail as FAKE_NCU_MODE says only if the command holds this text, else work
 FAKE_NCU_ARGV      a file to which the command line and TMPDIR, CUDA_VISIBLE_DEVICES are appended as one JSON object
 """
@@ -174,6 +175,13 @@ def _mode(command: list[str]) -> str:
     return mode if os.environ.get("FAKE_NCU_FAIL_IF", "") in " ".join(command) else "ok"
 
 
+def runs(command: list[str]) -> bool:
+    """Whether the command is run before anything is said of it."""
+    mode = _mode(command)
+    fails = mode in ("hang", "crash") or (mode in MESSAGES and MESSAGES[mode][0] != 0)
+    return os.environ.get("FAKE_NCU_RUN") == "1" and not fails
+
+
 def _record(argv: list[str]) -> None:
     target = os.environ.get("FAKE_NCU_ARGV")
     if target:
@@ -185,7 +193,7 @@ def _record(argv: list[str]) -> None:
 def _profile(mode: str, command: list[str], report: Path, log: Path) -> int:
     if mode in MESSAGES:
         exit_code, words = MESSAGES[mode]
-        if exit_code == 0 and os.environ.get("FAKE_NCU_RUN") == "1":
+        if runs(command):
             subprocess.call(command)
         log.write_text(words, encoding="utf-8")
         return exit_code
@@ -196,7 +204,7 @@ def _profile(mode: str, command: list[str], report: Path, log: Path) -> int:
             while True:
                 signal.pause()
         os.kill(os.getpid(), signal.SIGSEGV)
-    exit_code = subprocess.call(command) if os.environ.get("FAKE_NCU_RUN") == "1" else 0
+    exit_code = subprocess.call(command) if runs(command) else int(os.environ.get("FAKE_NCU_RAN", "0"))
     if exit_code != 0:
         text += f"==ERROR== The application returned an error code ({exit_code}).\n"
     log.write_text(text, encoding="utf-8")

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 from fakes.fake_ncu import install
+from in_this_process import Here
 from kernel_folder import TOML, write_kernel
 from patience import CEILING_S
 from requirements import require
 
-from ncu_assist.executors.local import Local
 from ncu_assist.harness.request import Settings
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.measuring import Job
@@ -58,7 +58,7 @@ def make_job(root: Path, versions: dict[str, str], toml: str = WORKLOADS) -> Job
     kernel = read_kernel(write_kernel(root, versions, toml))
     project = Project(root, ProjectSettings(version_timeout_s=CEILING_S))
     settings = Settings(stages=("check", "bench"), trials=1, rounds=12, device="cpu")
-    executor = Local(root / "locks")
+    executor = Here(root / "locks")
     return Job(project, kernel, kernel.versions, kernel.workloads, settings, ProfileOptions(), executor)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields, is_dataclass
@@ -29,7 +30,18 @@ def load(names: Collection[str], folder: Path | None = None) -> Environment:
 
     Raises UsageProblem, with file and line, for a template that names another variable or is no Jinja.
     """
-    environment = _environment(folder)
+    if folder is None or not folder.is_dir():
+        return _of_the_package(frozenset(names))
+    return _checked(_environment(folder), names)
+
+
+@functools.cache
+def _of_the_package(names: frozenset[str]) -> Environment:
+    """Return the templates as they are installed, compiled once for all prompts of a process."""
+    return _checked(_environment(None), names)
+
+
+def _checked(environment: Environment, names: Collection[str]) -> Environment:
     for name in sorted(one for one in environment.list_templates() if one.endswith(".j2")):
         _check(environment, name, names)
     return environment
