@@ -12,7 +12,7 @@ from ncu_assist.rules.places import Place
 
 DONE, UNEXPLAINED = "at-", "unexplained"  # ids of rules that say that a kernel is done, or that none knows
 HOPPER = "9.0"
-ON_SOME_CHIPS = ("pipe_tensor_gmma",)
+ON_SOME_CHIPS = ("pipe_tensor_gmma", "tensor_ops_bf16")  # instructions that others do not have
 TOO_FEW, COLLECT = "not enough counters for a diagnosis", "collect `--set full`"
 
 
@@ -95,8 +95,8 @@ def diagnose(facts: Facts, rules: Mapping[str, Rule]) -> Diagnosis:
 def _missing(keys: Sequence[str], facts: Facts) -> tuple[str, ...]:
     """Return which metrics the report lacks, but for those that say nothing of this kernel.
 
-    What some chips have no counter for is missing on Hopper only, which the catalogue's rows are of: elsewhere a rule
-    that knows of such a counter does without.
+    A counter of instructions that only some chips have is missing on Hopper only, which has them all: elsewhere there
+    may be nothing to count.
     """
     is_hopper = facts.device is not None and facts.device.compute_capability == HOPPER
     absent = (key for key in keys if facts.get(key) is None and key not in facts.combined.not_applicable)

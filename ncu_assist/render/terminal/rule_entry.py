@@ -14,7 +14,7 @@ USES = "  also      "  # without which it may find something, but does not say t
 
 
 def rule_text(rule: Rule | WarningEntry) -> str:
-    """Return the id, the rule's docstring in its paragraphs, and the metrics without which it cannot answer, or not fully.
+    """Return the id, the docstring in its paragraphs, and the metrics without which a rule cannot answer, or not fully.
 
     Of a warning its text in paragraphs.
     """
