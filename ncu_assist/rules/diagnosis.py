@@ -15,7 +15,7 @@ DONE, UNEXPLAINED = "at-", "unexplained"  # ids of rules that say that a kernel 
 # Ids of rules on a call as a whole, by sums and shares of its time; the others are on one kernel.
 OF_A_CALL = ("launch-bound", "redundant-traffic", "at-dram-roofline")
 HOPPER = "9.0"
-ON_SOME_CHIPS = ("pipe_tensor_gmma",)
+ON_SOME_CHIPS = ("pipe_tensor_gmma", "tensor_ops_bf16")  # instructions that others do not have
 TOO_FEW, COLLECT = "not enough counters for a diagnosis", "collect `--set full`"
 
 

@@ -22,7 +22,7 @@ from made_facts import BENCHMARKS, gallery, made, told
 from ncu_assist.frame import combine_launches
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE, STALL
 from ncu_assist.ncu.catalogue.rows import ROWS
-from ncu_assist.rules import RULES, Facts, Rule, atomic_contention
+from ncu_assist.rules import RULES, Facts, Rule, at_compute_roofline, atomic_contention
 
 sys.path.insert(0, str(BENCHMARKS))
 import gallery_scores as scores
@@ -135,3 +135,12 @@ def test_every_metric_that_rules_ask_for_by_name_is_in_the_catalogue() -> None:
                     asked.add(key)
     assert len(asked) > 50
     assert asked <= set(ROWS)
+
+
+def test_a_counter_of_instructions_that_a_chip_does_not_have_is_not_missing_there() -> None:
+    gone = gallery("atomic_global_tickets", without=("pipe_tensor_gmma", "tensor_ops_bf16"))
+    assert gone.device is not None
+    (silent,) = told(at_compute_roofline, gone).unanswered
+    assert silent.missing == ("tensor_ops_bf16", "pipe_tensor_gmma")
+    turing = replace(gone, device=replace(gone.device, compute_capability="7.5"))
+    assert told(at_compute_roofline, turing).unanswered == ()
