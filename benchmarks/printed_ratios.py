@@ -481,11 +481,11 @@ def hold_json(answer: dict[str, Any], side: Side, tally: Tally) -> None:
     for key, one in answer["metrics"].items():
         row = ROWS[key]
         name = row.label if row.label in DERIVED else getattr(row, "names", (row.label,))[0]
-        values = {None: one["value"], **(one["per_launch"] or {})}
+        values = {None: one["value"], **(one.get("per_launch") or {})}
         for launch, value in values.items():
             if value is not None:
                 tally.hold(name, repr(value), side, _number(launch))
-    for launch, stalls in {None: answer["stalls"], **(answer["stalls_per_launch"] or {})}.items():
+    for launch, stalls in {None: answer["stalls"], **(answer.get("stalls_per_launch") or {})}.items():
         for reason, share in stalls.items():
             tally.hold(f"stall:{reason}", repr(share), side, _number(launch))
 
@@ -511,17 +511,22 @@ def side_of(stored: StoredRun, workload: str | None) -> Side:
     return Side(launches, {one.index: tables.get(one.index, {}) for one in launches})
 
 
-def hold_run(stored: StoredRun, store: Store | None, tally: Tally, some: Sequence[str] = ()) -> None:
-    """Hold the page of a run, `show` of each of its workloads or of ``some``, and the diff with the version before."""
-    workloads: Sequence[str | None] = some or [one.name for one in stored.run.workloads] or [None]
+def hold_run(stored: StoredRun, store: Store | None, tally: Tally, only: str | None = None) -> None:
+    """Hold the page of a run, `show` of each of its workloads, and the diff with the version before.
+
+    Of ``only`` one workload, if it is named, nothing but what `show` says.
+    """
+    workloads: Sequence[str | None] = [one.name for one in stored.run.workloads] or [None]
     profiled = {one.workload for one in stored.run.launches}
-    known = [name for name in workloads if name in profiled or name is None]
+    known = [name for name in workloads if (name in profiled or name is None) and only in (None, name)]
     for name in known:
         side, shown = side_of(stored, name), gather(stored, name, store)
         tally.where = f"show {stored.reference} {name or ''}"
         hold_text(show_text(shown, Style(width=300)), side, tally)
         tally.where = f"json {stored.reference} {name or ''}"
         hold_json(show_json(shown), side, tally)
+    if only is not None:
+        return
     if known:
         tally.where = f"page {stored.reference}"
         hold_page(Page(run_page(stored, store)), side_of(stored, known[0]), tally)

@@ -13,6 +13,7 @@ from factories import STALL, launch, make_run, metrics_frame
 
 from ncu_assist.frame import Combined, by_launch, combine, combine_launches, combine_tables
 from ncu_assist.frame.adding_up import combining
+from ncu_assist.ncu.catalogue.metric import Metric
 from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES, ROWS
 from ncu_assist.record import Launch
 from ncu_assist.rules.of_run import told_of
@@ -158,10 +159,9 @@ def test_a_ratio_without_what_it_is_a_ratio_over_has_no_value() -> None:
 def test_no_ratio_of_counts_is_weighted_by_time() -> None:
     """What time may weigh: rates a second, and shares of a time in which a unit of its own clock was busy."""
     for key, row in OVER_LAUNCHES.items():
-        names = getattr(row, "names", ())
-        if row.combine.how == "mean" and "duration" in row.combine.weights:
-            a_second = names[0].endswith(".per_second")
-            busy = names[0].endswith("sustained_elapsed") and names[0].startswith(("gpu__", "lts__", "dram__"))
+        if isinstance(row, Metric) and "duration" in row.combine.weights:
+            a_second = row.names[0].endswith(".per_second")
+            busy = row.names[0].endswith("sustained_elapsed") and row.names[0].startswith(("gpu__", "lts__", "dram__"))
             assert a_second or busy, key
 
 

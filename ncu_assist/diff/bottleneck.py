@@ -19,6 +19,7 @@ from ncu_assist.diff.resources import (
     Values,
     refined,
 )
+from ncu_assist.ncu.catalogue.possible import is_impossible
 from ncu_assist.ncu.catalogue.rows import ROWS
 
 BUSY_PERCENT = 60.0  # NVIDIA's SpeedOfLight rule: below it on all units, latency is the likely limit
@@ -65,7 +66,7 @@ class _OfLaunch(Mapping[str, float | None]):
 
     def __getitem__(self, key: str) -> float | None:
         found = ROWS[key].value(self._values)
-        return None if found is None or isnan(found) else found
+        return None if found is None or isnan(found) or is_impossible(ROWS[key], found) else found
 
     def __iter__(self) -> Iterator[str]:
         return iter(ROWS)
