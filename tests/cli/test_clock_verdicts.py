@@ -49,10 +49,10 @@ def run_here(run: Run, archive: Archive, monkeypatch: pytest.MonkeyPatch) -> Run
 def test_diff_says_time_and_cycles(run_here: Run) -> None:
     told = run_here("diff", "add_one/v0", "add_one/v1").out.replace("\n", " ")
     assert f"v1 is 1.050x {CLOCKED} than v0 on small" in told
-    assert re.search(r"100 pairs; (1\.000|0\.999|1\.001)x in cycles\)", told)
+    assert re.search(r"; (1\.000|0\.999|1\.001)x in cycles\)", told)
     plain = run_here("diff", "add_one/v1", "add_one/v2").out.replace("\n", " ")
     assert "v2 is 1.050x faster than v1 on small" in plain
-    assert re.search(r"100 pairs; 1\.05\dx in cycles\)|100 pairs; 1\.049x in cycles\)", plain)
+    assert re.search(r"; 1\.05\dx in cycles\)|; 1\.049x in cycles\)", plain)
     turned = run_here("diff", "add_one/v2", "add_one/v1").out.replace("\n", " ")
     assert re.search(r"v1 is 1\.\d+x slower than v2 on small \(.*; 1\.\d+x in cycles\)", turned)
 
