@@ -30,7 +30,8 @@ VERBS = ("accept", "prove")
 @click.option("--base-url", metavar="URL", envvar="NCU_ASSIST_BASE_URL", help="Any endpoint that speaks OpenAI's API.")
 @click.option("--key-file", type=click.Path(path_type=Path), help="Holds the key, mode 0600; else $OPENAI_API_KEY.")
 @click.option("--reply", metavar="FILE|-", help="Take a reply that was saved from a chat window; call nothing.")
-@click.option("--dry-run", is_flag=True, help="Print the prompt and its size; send nothing.")
+@click.option("--prompt", metavar="ID", help="The prompt that --reply answers, where the reply does not name it.")
+@click.option("--dry-run", is_flag=True, help="Print the prompt and its size; send nothing, keep it for its reply.")
 @click.option("--candidates", type=click.IntRange(1, 16), default=1, show_default=True, help="Drafts of each prompt.")
 @click.option(
     "--rounds", type=click.IntRange(1, 32), default=1, show_default=True, help="Go on from the best kept one."
@@ -53,6 +54,9 @@ def command(**given: Any) -> int:
     versions before. The reply is one change. Proving builds it in a sandbox, checks it on inputs that it cannot know,
     times it against its parent, profiles both, and keeps it as the next version where it is right, faster, and the
     counter that it was to move has moved. KERNEL or REFERENCE is what to start from, @best unless given.
+
+    A prompt has an id and is kept: a saved reply is held against the evidence of the prompt that it names, whatever was
+    measured since; where it names none, against that of the last prompt.
 
     Exit code 3 when every draft was rejected, 4 when none was kept and one stays unproven, 8 when no reply came.
     """
@@ -77,6 +81,7 @@ class Asked:
     base_url: str | None
     key_file: Path | None
     reply: str | None
+    prompt: str | None
     dry_run: bool
     candidates: int
     rounds: int
@@ -118,6 +123,8 @@ def _tell(asked: Asked, project: Project, found: Suggested) -> int:
 
 def _check(asked: Asked) -> None:
     """Raise UsageProblem where nobody is to answer. With --reply, --model is the one that the reply is from."""
+    if asked.prompt is not None and asked.reply is None:
+        raise UsageProblem("--prompt says which prompt a saved reply answers", "--reply FILE")
     if asked.reply is None and asked.model is None:
         raise UsageProblem("no model was named to draft with", "--model NAME, or --reply FILE with a saved reply")
 
@@ -129,9 +136,9 @@ def _dry_run(asked: Asked) -> int:
 
     prompt = prompt_of(options.current_project(), _wish(asked, False), _voice(asked))
     if asked.as_json:
-        write_json(prompt_json(prompt.text, prompt.tokens, prompt.dropped))
+        write_json(prompt_json(prompt.text, prompt.tokens, prompt.dropped, prompt.id))
     else:
-        click.echo(prompt_note(prompt.tokens, prompt.dropped), err=True)
+        click.echo(prompt_note(prompt.tokens, prompt.dropped, prompt.id), err=True)
         write(prompt.text)
     return 0
 
@@ -165,7 +172,7 @@ def _proves(asked: Asked) -> bool:
 def _voice(asked: Asked) -> Voice:
     from ncu_assist.suggest.asking import Voice
 
-    return Voice(asked.model or "", asked.base_url, asked.key_file, asked.reply, asked.dry_run, _live)
+    return Voice(asked.model or "", asked.base_url, asked.key_file, asked.reply, asked.dry_run, _live, asked.prompt)
 
 
 def _live(text: str) -> None:

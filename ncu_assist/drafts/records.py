@@ -122,4 +122,5 @@ class Draft:
     proof: Proof | None = None
     version: str = ""
     source: Source = "live"  # recorded: measured elsewhere and shipped, as a run's
+    prompt: str = ""  # the id of the prompt that it answers; empty for an older draft
     schema: str = SCHEMA

@@ -185,8 +185,9 @@ def _span(values: list[float]) -> str:
 
 def _why(rung: Rung, shown: Climb) -> str:
     """Return why a version is compared with one that is not just before it."""
-    if rung.is_peer and rung.before == shown.rungs[0].version:
-        return "the first of all"
+    first = shown.rungs[0]
+    if rung.before == first.version and (rung.is_peer or first.is_peer):
+        return "the first version"
     if rung.before in rung.parents[:1]:
         return "which it builds on"
     parents = rung.parents or (shown.adjacent[rung.version],)

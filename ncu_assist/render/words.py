@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePath
@@ -30,6 +31,7 @@ WORDS = (
 )
 LINE = 80  # letters, of a terminal
 NAME = 40  # letters of a kernel in a sentence
+PAIRS = re.compile(r", \d+ pairs(?=;)")  # what a line has no room for, where cycles stand behind it
 UNCUT = 10_000  # for a page, where a sentence wraps
 
 
@@ -59,7 +61,8 @@ def counted(verdicts: Iterable[Verdict]) -> str:
 
 
 def _fitted(sentence: str, width: int) -> str:
-    return sentence if len(sentence) <= width else sentence.replace("99 % interval ", "99 %: ")
+    shorter = sentence.replace("99 % interval ", "99 %: ")
+    return next((one for one in (sentence, shorter) if len(one) <= width), PAIRS.sub("", shorter))
 
 
 def _on_pairs(diff: Diff) -> str:

@@ -7,18 +7,23 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from ncu_assist.drafts import DraftArchive
+from ncu_assist.drafts import DraftArchive, StoredDraft
 from ncu_assist.errors import UsageProblem
 from ncu_assist.outcome import Suggested
+from ncu_assist.pipeline.reading import named as resolved
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
 from ncu_assist.spec_file import load_kernel
 from ncu_assist.store import Store, StoredRun
+from ncu_assist.store.naming import short_name
+from ncu_assist.suggest.drafting import Brief
+from ncu_assist.suggest.evidence import BEST
 from ncu_assist.suggest.model import Answer, Endpoint, Messages, Rung, ask, expected_rung, saved_reply
 from ncu_assist.suggest.prompting import Prompt
+from ncu_assist.suggest.prompting.kept import KeptPrompt, PromptArchive, ids_in
 from ncu_assist.suggest.proof.proving import Sandboxed, kept
 from ncu_assist.suggest.reply import SCHEMA
-from ncu_assist.suggest.rounds import Suggestion, brief_of
+from ncu_assist.suggest.rounds import Suggestion, brief_of, brief_of_prompt, keep_prompt
 from ncu_assist.suggest.talk import Model, Saved, Speaker
 from ncu_assist.suggest.wish import Wish
 
@@ -36,6 +41,7 @@ class Voice:
     reply: str | None
     dry: bool
     on_text: Callable[[str], None]
+    prompt: str | None = None  # the id of the one that ``reply`` answers, where the reply does not say
 
     @property
     def endpoint(self) -> Endpoint:
@@ -58,8 +64,13 @@ def _ask(voice: Voice, reporter: Reporter, messages: Messages) -> Answer:
 
 
 def prompt_of(project: Project, wish: Wish, voice: Voice) -> Prompt:
-    """Return the prompt that would be sent; nothing is. Raises as ``evidence`` and ``build_prompt`` do."""
-    return brief_of(project, wish, voice.form).prompt
+    """Return the prompt that would be sent; nothing is, but it is kept for a reply to it.
+
+    Raises as ``evidence`` and ``build_prompt`` do.
+    """
+    prompt = brief_of(project, wish, voice.form).prompt
+    keep_prompt(project, prompt)
+    return prompt
 
 
 def suggest(project: Project, wish: Wish, voice: Voice, reporter: Reporter) -> Suggested:
@@ -67,7 +78,44 @@ def suggest(project: Project, wish: Wish, voice: Voice, reporter: Reporter) -> S
     prover = Sandboxed(project, wish.proving, reporter) if wish.proving else None
     if prover is not None:
         prover.check()  # before a model is paid for a draft that cannot be proved here
-    return Suggestion(project, wish, voice.speaker(reporter), reporter, prover, voice.form).run()
+    speaker = voice.speaker(reporter)
+    first = _answered(project, wish, speaker.text, voice.prompt, reporter) if isinstance(speaker, Saved) else None
+    return Suggestion(project, wish, speaker, reporter, prover, voice.form, first).run()
+
+
+def _answered(project: Project, wish: Wish, reply: str, named: str | None, reporter: Reporter) -> Brief:
+    """Return what a saved reply answers: the prompt ``named``, else the one that it names, else the last that fits.
+
+    Raises UsageProblem for a prompt that is not kept, for several, and for one of another version than was asked for.
+    """
+    archive, ids = PromptArchive(project.reports), (named,) if named else ids_in(reply)
+    if len(ids) > 1:
+        raise UsageProblem(f"the reply names {len(ids)} prompts: {', '.join(ids)}", f"--prompt {ids[0]}")
+    if ids:
+        kept_prompt = archive.find(ids[0])
+        _check_parent(project, wish, kept_prompt)
+        return brief_of_prompt(project, kept_prompt, wish.libraries)
+    (parent,) = resolved(project, [wish.reference], wish.kernel)
+    last = archive.last(parent.run.kernel, None if wish.reference == BEST else parent.run.version)
+    if last is None:
+        reporter.note("the reply names no prompt, and none is kept: it is held against what a prompt would say now")
+        return brief_of(project, wish, "fences")
+    which = f"{last.id} of {short_name(last.evidence.version)}, {last.created[:10]}"
+    reporter.note(f"the reply names no prompt; the last one is assumed: {which}")
+    return brief_of_prompt(project, last, wish.libraries)
+
+
+def _check_parent(project: Project, wish: Wish, kept_prompt: KeptPrompt) -> None:
+    """Raise UsageProblem where a reply is to a prompt of another version or kernel than the one asked for."""
+    said = kept_prompt.evidence
+    own = f"ncu-assist suggest {said.kernel}/{short_name(said.version)} --reply FILE"
+    if wish.kernel is not None and wish.kernel != said.kernel:
+        raise UsageProblem(f"{kept_prompt.id} is of {said.kernel}, not of {wish.kernel}", own)
+    if wish.reference == BEST:
+        return
+    (parent,) = resolved(project, [wish.reference], wish.kernel)
+    if (parent.run.kernel, parent.run.version) != (said.kernel, said.version):
+        raise UsageProblem(f"{kept_prompt.id} is of {said.kernel}/{said.version}, not of {wish.reference}", own)
 
 
 def prove_draft(project: Project, wish: Wish, id: str, reporter: Reporter) -> Suggested:
@@ -80,7 +128,7 @@ def prove_draft(project: Project, wish: Wish, id: str, reporter: Reporter) -> Su
     prover.check()
     prover.open()
     try:
-        asked = brief_of(project, replace(wish, reference=stored.draft.parent), "fences")
+        asked = _asked_of(project, wish, stored)
         proved = prover.prove(asked, stored).stored
     finally:
         prover.close()
@@ -88,6 +136,16 @@ def prove_draft(project: Project, wish: Wish, id: str, reporter: Reporter) -> Su
         return Suggested((proved,))
     kept_draft, path = prover.keep(asked, proved)
     return Suggested((kept_draft,), (path,))
+
+
+def _asked_of(project: Project, wish: Wish, stored: StoredDraft) -> Brief:
+    """Return what a draft answers: its prompt where that is kept, else what one would say now of its parent."""
+    if stored.draft.prompt:
+        try:
+            return brief_of_prompt(project, PromptArchive(project.reports).find(stored.draft.prompt), wish.libraries)
+        except UsageProblem:
+            pass  # its prompt was written elsewhere
+    return brief_of(project, replace(wish, reference=stored.draft.parent), "fences")
 
 
 def accept_draft(project: Project, wish: Wish, id: str, reporter: Reporter) -> Suggested:

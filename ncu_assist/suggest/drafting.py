@@ -128,6 +128,7 @@ def _record(brief: Brief, talk: Talk, written: _Written, place: Place) -> Draft:
         claim=written.claim,
         suffix=brief.suffix,
         prompt_sha256=brief.prompt.sha256,
+        prompt=brief.prompt.id,
         source_sha256=_sha256(written.source) if written.source else "",
         fate="rejected" if written.refusal else "drafted",
         reason=f"its reply could not be used: {written.refusal}" if written.refusal else "",

@@ -19,7 +19,8 @@ from ncu_assist.spec_file import load_kernel
 from ncu_assist.suggest.drafting import Brief, Place, Words, draft
 from ncu_assist.suggest.evidence import evidence
 from ncu_assist.suggest.model import Rung
-from ncu_assist.suggest.prompting import build_prompt
+from ncu_assist.suggest.prompting import Prompt, build_prompt
+from ncu_assist.suggest.prompting.kept import KeptPrompt, PromptArchive, now
 from ncu_assist.suggest.talk import Speaker, Talk
 from ncu_assist.suggest.wish import Budget, Wish
 
@@ -64,9 +65,30 @@ def brief_of(project: Project, wish: Wish, form: Rung) -> Brief:
     return Brief(parent, load_kernel(project, parent.run.kernel), make(form), lambda rung: make(rung).text)
 
 
+def brief_of_prompt(project: Project, kept: KeptPrompt, libraries: bool = False) -> Brief:
+    """Return what a prompt that was kept asked for, by its evidence and the run that it was made of.
+
+    ``libraries`` may do the work by now, too. Raises as ``named`` does where that run is gone.
+    """
+    (parent,) = named(project, [kept.evidence.reference], None)
+    task = kept.evidence.task
+    asked = replace(kept.evidence, task=replace(task, libraries_allowed=task.libraries_allowed or libraries))
+    prompt = Prompt(kept.text, kept.tokens, kept.dropped, asked, kept.sha256, kept.id)
+    return Brief(parent, load_kernel(project, kept.evidence.kernel), prompt, lambda _: kept.text)
+
+
+def keep_prompt(project: Project, prompt: Prompt) -> None:
+    """Keep a prompt for the replies to it, however late they come."""
+    written = KeptPrompt(prompt.id, now(), prompt.text, prompt.tokens, prompt.dropped, prompt.evidence, prompt.sha256)
+    PromptArchive(project.reports).keep(written)
+
+
 @dataclass
 class Suggestion:
-    """A suggestion under way. ``prover`` None: drafts are archived, nothing of them is run."""
+    """A suggestion under way. ``prover`` None: drafts are archived, nothing of them is run.
+
+    ``first`` is what a saved reply answers, None for what is to be asked now.
+    """
 
     project: Project
     wish: Wish
@@ -74,6 +96,7 @@ class Suggestion:
     reporter: Reporter
     prover: Prover | None = None
     form: Rung = "fences"
+    first: Brief | None = None
     drafts: list[StoredDraft] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
@@ -93,7 +116,7 @@ class Suggestion:
         wish, ended = self.wish, ""
         if self.prover is not None and not self.speaker.goes_on:
             self.prover.open()  # a reply on disk is a draft in a second; a model takes its time
-        first = asked = brief_of(self.project, wish, self.form)
+        first = asked = self.first or brief_of(self.project, wish, self.form)
         for number in range(1, wish.rounds + 1):
             ended, best = self._round(asked, number)
             if ended or best is None:
@@ -125,6 +148,8 @@ class Suggestion:
         for repairs in range(REPAIRS + 1):
             self.reporter.status(f"draft {place.candidate} of round {place.round}: waiting for the reply")
             stored = draft(DraftArchive(self.project.reports), brief, talk, words, place)
+            if self.speaker.goes_on:
+                keep_prompt(self.project, brief.prompt)
             self.drafts.append(stored)
             if self.prover is None or stored.draft.fate != "drafted":
                 return stored

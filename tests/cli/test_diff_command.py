@@ -37,7 +37,8 @@ def test_the_verdict_comes_first(run: Run, recorded: Path, baseline: str, candid
     first = answer.out.splitlines()[0]
     assert first.startswith(f"{candidate} is ")
     assert words in first
-    assert "99 % interval" in first
+    assert "(99 %: " in first
+    assert first.endswith("x in cycles)")
     assert all(metric in answer.out for metric in MUST_SHOW)
     assert max(map(len, answer.out.splitlines())) <= 80
 

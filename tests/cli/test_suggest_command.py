@@ -23,13 +23,16 @@ def key(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactor
 
 
 class TestPrompt:
-    def test_dry_run_prints_it_with_its_size_and_keeps_nothing(self, run: Run, recorded: Path) -> None:
+    def test_dry_run_prints_it_with_its_size_and_keeps_it_for_a_reply(self, run: Run, recorded: Path) -> None:
         before = files(recorded)
         answer = run("suggest", "v6", "--dry-run")
         assert answer.code == 0
         assert answer.out.startswith("# Make one GPU kernel faster")
         assert "nothing was sent; the prompt has about " in answer.err
-        assert files(recorded) == before
+        (kept,) = files(recorded) - before
+        assert kept.startswith("reports/lightning_decode/suggest/prompt-")
+        assert Path(kept).stem in answer.out
+        assert Path(kept).stem in answer.err
 
     def test_json(self, run: Run, recorded: Path) -> None:
         answer = run("suggest", "v6", "--dry-run", "--json").json

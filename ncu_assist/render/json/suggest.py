@@ -25,10 +25,10 @@ def suggest_json(found: Suggested) -> dict[str, Any]:
     )
 
 
-def prompt_json(text: str, tokens: int, dropped: tuple[str, ...]) -> dict[str, Any]:
-    """Return a prompt with its size in tokens, which are characters over four, and what it had no room for."""
-    return answer("suggest", {"drafts": [], "written": [], "ended": None, **_prompt(text, tokens, dropped)})
+def prompt_json(text: str, tokens: int, dropped: tuple[str, ...], id: str) -> dict[str, Any]:
+    """Return a prompt with its size in tokens, which are characters over four, what it had no room for, and its id."""
+    return answer("suggest", {"drafts": [], "written": [], "ended": None, **_prompt(text, tokens, dropped, id)})
 
 
-def _prompt(text: str | None, tokens: int | None, dropped: tuple[str, ...]) -> dict[str, Any]:
-    return {"prompt": text, "tokens": tokens, "dropped": list(dropped)}
+def _prompt(text: str | None, tokens: int | None, dropped: tuple[str, ...], id: str | None = None) -> dict[str, Any]:
+    return {"prompt": text, "prompt_id": id, "tokens": tokens, "dropped": list(dropped)}

@@ -64,7 +64,7 @@ def _times(shown: Climb) -> Table:
     """Return the table of the workload shown; columns that nobody filled are left out."""
     cells = [(rung, shown.cell(rung)) for rung in shown.rungs]
     first: Column = ("median" if shown.shown else "under ncu", "right")
-    columns: tuple[Column, ...] = (first, ("vs before", "left"), (shown.yardstick.title, "right"), ("bound by", "left"))
+    columns: tuple[Column, ...] = (first, ("vs parent", "left"), (shown.yardstick.title, "right"), ("bound by", "left"))
     measure = shown.yardstick
     rows = [(_time(*pair), _against(pair[1]), _share(pair[1], measure), styled(bound_by(pair[1]))) for pair in cells]
     kept = [i for i in range(len(columns)) if i == 0 or any(row[i].plain != "-" for row in rows)]
@@ -120,9 +120,10 @@ def _time(rung: Rung, cell: Cell) -> Text:
 
 
 def _against(cell: Cell) -> Text:
-    verdict = cell.verdict
-    color = "" if verdict is None or verdict.by_clock else COLORS.get(verdict.verdict, "")
-    return styled(against(verdict), color)
+    verdict, said = cell.verdict, against(cell.verdict)
+    if verdict is not None and verdict.by_clock:
+        return styled(said.replace(" at a ", "\n  at a "))  # of 80 columns it gets a third
+    return styled(said, COLORS.get(verdict.verdict, "") if verdict else "")
 
 
 def _share(cell: Cell, measure: Yardstick) -> Text:

@@ -10,16 +10,21 @@ from typing import Any
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.suggest.evidence.records import Evidence
 from ncu_assist.suggest.prompting.budget import DROPS, tokens_of
+from ncu_assist.suggest.prompting.kept import id_of
 
 FORMS = ("json_schema", "json_object", "fences")  # the rungs of suggest.model, the strictest first
 MAX_TOKENS = 8_000
+# Behind whatever templates make of it: of a saved reply only this says which prompt it answers.
+NAMES = dict.fromkeys(FORMS, "This is {id}.") | {
+    "fences": "This is {id}. Write {id} in the first line of your reply, so that it is held against the numbers above."
+}
 
 
 @dataclass(frozen=True)
 class Prompt:
     """A question. ``tokens`` are characters over four, ``dropped`` is what did not fit, ``evidence`` what is shown.
 
-    A reply may cite the items of ``evidence`` and no others.
+    A reply may cite the items of ``evidence`` and no others. ``id`` stands in the text, for a reply to repeat.
     """
 
     text: str = field(repr=False)
@@ -27,6 +32,7 @@ class Prompt:
     dropped: tuple[str, ...]
     evidence: Evidence = field(repr=False)
     sha256: str
+    id: str
 
 
 def build_prompt(
@@ -66,8 +72,10 @@ class _Builder:
     def prompt(self, evidence: Evidence, dropped: tuple[str, ...]) -> Prompt:
         from ncu_assist.suggest.prompting.templates import render
 
+        id = id_of(evidence)
         text = render(self._templates, {**values_of(evidence), "form": self._form, "dropped": dropped})
-        return Prompt(text, tokens_of(text), dropped, evidence, hashlib.sha256(text.encode()).hexdigest())
+        text = f"{text.rstrip()}\n\n{NAMES[self._form].format(id=id)}\n"
+        return Prompt(text, tokens_of(text), dropped, evidence, hashlib.sha256(text.encode()).hexdigest(), id)
 
 
 def values_of(evidence: Evidence) -> dict[str, Any]:
