@@ -241,7 +241,7 @@ def test_what_a_run_says_of_itself_is_redacted_too(project: Project) -> None:
 
 def test_a_csv_export_of_ncu_is_marked_lossy(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     path = DATA / "transpose_full_h200_2025.3.1.base.csv.zst"
-    monkeypatch.setattr(export_source, "resolve", lambda *_: path)
+    monkeypatch.setattr(export_source, "resolve_all", lambda *_: [path])
     found = export(project, Wish(path.name, metrics=("duration",)))
     binary = export_source.read_report(REPORT).records
     assert found.frame["duration"].tolist() == [one.duration_ns for one in binary]
