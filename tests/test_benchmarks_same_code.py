@@ -50,6 +50,7 @@ def pair_of(slow_down: float, pair: int, kind: str = "bench") -> pd.DataFrame:
     return pd.concat(sides).assign(pair=pair, kind=kind)
 
 
+@pytest.mark.slow
 @needs("torch")
 def test_same_code_keeps_every_sample_and_counts_what_the_judge_counts(tmp_path: Path, judge_samples: Any) -> None:
     document = rehearse("same_code.py", tmp_path, "4")
@@ -64,6 +65,7 @@ def test_same_code_keeps_every_sample_and_counts_what_the_judge_counts(tmp_path:
         assert kernel["samples"] == 2 * 12 * 2
 
 
+@pytest.mark.slow
 @needs("torch")
 def test_power_gives_every_slow_down_its_truth_and_its_words(tmp_path: Path, judge_samples: Any) -> None:
     document = rehearse("power.py", tmp_path, "2", "--truth-rounds", "30")
@@ -77,6 +79,7 @@ def test_power_gives_every_slow_down_its_truth_and_its_words(tmp_path: Path, jud
     assert len(judge_samples.judge(first)) == 2 * 2 * 3
 
 
+@pytest.mark.slow
 @needs("nvcc", "ninja")
 @pytest.mark.parametrize("name", ["small_scale", "scale_shift", "polynomial"])
 def test_the_kernels_compile(name: str, tmp_path: Path) -> None:

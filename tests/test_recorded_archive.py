@@ -74,6 +74,7 @@ def test_there_is_an_archive(at_the_end: Callable[[str], None]) -> None:
         at_the_end(f"not recorded yet: {', '.join(UNRECORDED)}")
 
 
+@pytest.mark.slow
 def test_it_is_whole() -> None:
     assert STORE.verify() == []
 
@@ -129,6 +130,7 @@ def test_every_family_was_profiled(kernel: Kernel) -> None:
     assert sum(not one.run.launches for one in runs) <= len(runs) // 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stored", RUNS)
 def test_no_report_holds_what_identifies(stored: StoredRun) -> None:
     report = stored.report_bytes()

@@ -217,6 +217,7 @@ def test_heads_in_sections(tmp_path: Path) -> None:
     assert _reasons(call, [(1, 130, 70, 64, 1), (2, 260, 60, 64, 0), (5, 150, 70, 64, 1)]) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("short", "fault", "right", "wrong"), FAULTS, ids=lambda value: str(value)[:40])
 def test_a_fault_is_found(short: str, fault: str, right: str, wrong: str, tmp_path: Path) -> None:
     call = _load(short, tmp_path, {right: wrong})

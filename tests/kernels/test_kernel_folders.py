@@ -83,6 +83,7 @@ def test_a_worklog_has_every_version_and_room_for_the_table(name: str) -> None:
     assert told == [v.short for v in kernel.versions]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_cuda_versions_compile_and_spill_only_where_that_is_the_story(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -195,6 +195,7 @@ def test_the_error_is_that_of_one_rounding(version: Version, tmp_path: Path) -> 
     assert (check(call, _problem(64, 128, 512), (1, 2), 0).norm_error or 1.0) < 1.9e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("short", STAGED)
 @pytest.mark.parametrize("stages", [2, 3, 5])
 def test_other_tiles_and_stages(short: str, stages: int, tmp_path: Path) -> None:
@@ -202,6 +203,7 @@ def test_other_tiles_and_stages(short: str, stages: int, tmp_path: Path) -> None
     assert _reasons(call, [(1, 1, 1), (70, 136, 72), (161, 130, 65), (33, 72, 648), (20, 200, 321)], (1, 2)) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("short", MMA)
 def test_rows_of_a_matrix_lie_in_different_banks(short: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []  # from two folders: one library is loaded once
@@ -215,6 +217,7 @@ def test_rows_of_a_matrix_lie_in_different_banks(short: str, tmp_path: Path, mon
     assert _reasons(plain, [(40, 72, 136)]) != {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("short", "fault", "right", "wrong"), FAULTS, ids=[f"{v}-{what}" for v, what, *_ in FAULTS])
 def test_a_fault_is_found(short: str, fault: str, right: str, wrong: str, tmp_path: Path) -> None:
     changes = {} if short in WMMA or "memory" in fault else _smaller(short)
@@ -227,6 +230,7 @@ def test_a_fault_is_found(short: str, fault: str, right: str, wrong: str, tmp_pa
     assert found, fault
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("short", ["v5", "v6"])
 def test_gelu_of_every_number(short: str, tmp_path: Path) -> None:
     """Nothing to sum: what comes out is GELU of the bias. atol is for the reference, where 1 + tanh cancels."""

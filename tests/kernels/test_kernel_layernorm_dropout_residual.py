@@ -122,6 +122,7 @@ def test_a_cuda_version_on_the_host(dtype: str, version: Version, tmp_path: Path
     assert _reasons(call, LONG if version.short == "v10" else [(2, 8200), (1, 20_001)], dtype) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", versions(KERNEL.name), ids=_named)
 @pytest.mark.parametrize("keep", [0, 1, 32768, 65535, 65536])
 def test_any_probability(keep: int, version: Version, tmp_path: Path) -> None:
@@ -136,6 +137,7 @@ def test_any_probability(keep: int, version: Version, tmp_path: Path) -> None:
         assert keep == 1 or _reasons(call, [(3, 1032), (3, 40)], dtype, keep) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_found(fault: str, tmp_path: Path) -> None:
     call = load_with_warps(KERNEL, KERNEL.version("v10"), tmp_path, {fault: FAULTS[fault]})

@@ -101,6 +101,7 @@ def test_a_thread_walks_through_heads(shape: tuple[int, ...], dtype: str, tmp_pa
     assert check(call, _problem(dtype, shape), (1, 2), 0).reason == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", ["v9", "v10"])
 @pytest.mark.parametrize("dtype", WIDTHS)
 @pytest.mark.parametrize("shape", [(43, 3, 64, 100, 10_000), (9, 40, 128, 1 << 17, 10_000), (130, 1, 128, 0, 10_000)])
@@ -111,6 +112,7 @@ def test_a_block_has_packs_positions_and_heads(
     assert check(call, _problem(dtype, shape), (1, 2), 0).reason == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", ["v8", "v9", "v10"])
 @pytest.mark.parametrize("dtype", WIDTHS)
 @pytest.mark.parametrize("dim", EVEN_DIMS)
@@ -153,6 +155,7 @@ def test_positions_beyond_the_phase_are_refused(version: str, tmp_path: Path) ->
         call((torch.zeros(8), (1 << 32) - 5, 1), (torch.zeros(8),), one.workload.integers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", ["v9", "v10"])
 def test_cosines_all_around_the_circle(version: str, tmp_path: Path) -> None:
     call = load_for_host(KERNEL, KERNEL.version(version), tmp_path)

@@ -123,18 +123,21 @@ def test_planted_rows(version: Version, tmp_path: Path) -> None:
     assert _reasons(call, [(35, 1), (25, 50), (11, 600), (11, 1500), (11, 9000)], planted=1) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("short", OWN_FAULTS)
 @pytest.mark.parametrize("planted", [0, 1])
 def test_rows_over_a_cluster(planted: int, short: str, tmp_path: Path) -> None:
     assert _reasons(_load(KERNEL.version(short), tmp_path), CLUSTERS, planted) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("short", "right", "wrong"), FAULTY)
 def test_a_fault_in_a_cluster_is_found(short: str, right: str, wrong: str, tmp_path: Path) -> None:
     call = _load(KERNEL.version(short), tmp_path, {right: wrong})
     assert "elements are wrong" in check(call, _problem(6, 33_001, planted=1), (1,), 0).reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("short", OWN_FAULTS)
 @pytest.mark.parametrize(("threads", "packs"), [(128, 8), (512, 4), (1024, 8), (512, 8), (256, 2)])
 def test_other_blocks_and_shares(threads: int, packs: int, short: str, tmp_path: Path) -> None:

@@ -98,6 +98,7 @@ def test_reports_of_2022_are_blanked_with_their_environment(old_report: Path) ->
     assert report_file.metric_counts(blanked) == report_file.metric_counts(data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(DATA.glob("*.ncu-rep.zst")), ids=lambda path: path.name)
 def test_recorded_reports_name_no_machine(path: Path) -> None:
     data = read_plain(path)

@@ -106,6 +106,7 @@ def forked(servers: SimpleQueue[ReaderServer], monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(process, "run", run)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.usefixtures("forked")
 def test_without_a_hash(fuzzed: Fuzzed, kind: str, tally: Counter[tuple[str, str]]) -> None:
@@ -152,6 +153,7 @@ def test_with_a_hash(fuzzed: Fuzzed, kind: str, tmp_path: Path, hashed: Counter[
         hashed[REFUSED] += 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", BLIND)
 def test_a_compressed_one_with_a_hash(fuzzed: Fuzzed, kind: str, tmp_path: Path, hashed: Counter[str]) -> None:
     packed = compress(fuzzed.original.data)

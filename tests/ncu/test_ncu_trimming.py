@@ -40,6 +40,7 @@ def _code(data: bytes) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LAUNCHES)
 def test_a_trimmed_report_reads_as_before(name: str, tmp_path: Path) -> None:
     data = _report(f"{name}_full")

@@ -28,6 +28,7 @@ from ncu_assist.store.reading import CODE
 LADDER = range(11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", LADDER)
 def test_the_page_is_the_same_either_way(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     stored = step(number)

@@ -146,6 +146,7 @@ def test_counters_and_times_show_a_cheat(file: str, tmp_path: Path) -> None:
     assert _judged(held) >= JUDGED[file]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", ["v6_patches_the_clock.py", "v7_asks_the_reference.py", "v8_one_seed.py"])
 def test_those_in_python_are_named_on_a_cpu_too(file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")

@@ -194,6 +194,7 @@ def test_occupancy_names_its_limiter(v6: RunRecord) -> None:
     assert part.limits.bars[0].tone == "limit"
 
 
+@pytest.mark.slow
 def test_a_chain_shows_each_launch(browser: Browser, v0: RunRecord, tmp_path_factory: pytest.TempPathFactory) -> None:
     model = run_page_model(v0)
     assert model.diagnosis.launches
@@ -232,6 +233,7 @@ def test_the_runs_that_it_depends_on_are_named(v6: RunRecord) -> None:
         assert one.reference in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["transpose_basic_h200_2025.3.1.ncu-rep.zst", "range_h200_2025.3.1.ncu-rep.zst"])
 def test_a_bare_report_of_few_sections_says_what_is_missing(
     name: str, browser: Browser, tmp_path_factory: pytest.TempPathFactory

@@ -113,6 +113,7 @@ def test_it_passes_every_check_in_a_browser(browser: Browser, tmp_path: Path) ->
     check_page(browser, path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_text_is_inert(browser: Browser, tmp_path: Path, text: str) -> None:
     text = text.replace("\ud800", "")

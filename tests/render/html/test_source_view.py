@@ -220,6 +220,7 @@ def test_tabs_stay(browser: Browser, tmp_path: Path) -> None:
         assert page.locator("#line-a-cu-2 code").first.text_content() == "\tx = load(p);"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_text_is_inert(browser: Browser, tmp_path: Path, text: str) -> None:
     text = text.replace("\ud800", "")  # a report is UTF-8: no lone surrogate comes out of one
@@ -247,5 +248,6 @@ def test_recorded_runs_are_light(version: int, hottest: str | None) -> None:
     assert html(made) == html(source_view(recorded(version)))
 
 
+@pytest.mark.slow
 def test_a_recorded_run_passes_every_check_in_a_browser(browser: Browser, tmp_path: Path) -> None:
     check_page(browser, written(tmp_path, source_view(recorded(1))))
