@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from ncu_assist.project import Project
 from ncu_assist.record import Check, FileFact, Timing, WorkloadFacts, encode
 from ncu_assist.spec import source_sha256
 from ncu_assist.store import Store, StoredRun
-from ncu_assist.store.findings import FINDINGS
+from ncu_assist.store.findings import FINDINGS, Findings, findings_json
 
 ODD = WorkloadFacts("odd", "float32", {"n": 1000}, 8000, 1000)
 VERSIONS = ("v0_torch", "v1_fused", "v2_wide", "v10_last")
@@ -266,8 +267,9 @@ def test_nothing_was_measured(archive: Archive) -> None:
 
 def said(stored: StoredRun) -> StoredRun:
     """Give a run findings, as it would have been archived."""
-    (stored.folder / FINDINGS).write_bytes(b"{}\n")
-    files = {**stored.run.files, FINDINGS: FileFact(3, "0" * 64)}
+    data = findings_json(Findings("0.0.1", (), ()))
+    (stored.folder / FINDINGS).write_bytes(data)
+    files = {**stored.run.files, FINDINGS: FileFact(len(data), hashlib.sha256(data).hexdigest())}
     (stored.folder / "run.json").write_bytes(encode(replace(stored.run, files=files, digest="")))
     return stored
 
