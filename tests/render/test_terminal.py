@@ -38,7 +38,7 @@ def test_a_diff_starts_with_the_verdict(tmp_path: Path) -> None:
     lines = text.splitlines()
     assert lines[0].startswith("v7 is 3.42x faster than v3 on small (99 % interval 3.")
     assert lines[0].endswith(", 100 pairs)")
-    assert lines[1] == "measured on NVIDIA H200, 2026-11-21"
+    assert lines[1] == "add_one · measured on NVIDIA H200, 2026-11-21"
     assert lines[2] == "both bound by DRAM (83 %, now 83 %)"
     row = next(line for line in lines if line.startswith("Executed Instructions"))
     assert row.split()[2:] == ["3", "M", "9", "M", "▲", "+200.0", "%", "regressed"]
@@ -71,7 +71,7 @@ def test_the_other_verdicts(tmp_path: Path) -> None:
     other = saved(tmp_path, "v4_c", 1e5, device=replace(DEVICE, name="NVIDIA H100"), source="recorded")
     text = diff_text(diff_runs(one, other), Style())
     assert text.startswith("v4 and v1 cannot be compared on small: the two were measured on different GPUs\n")
-    assert "v1: measured on NVIDIA H200, 2026-11-21; v4: recorded on NVIDIA H100, 2026-11-21" in text
+    assert "v1: measured on NVIDIA H200, 2026-11-21; v4: recorded on NVIDIA H100, 2026-11-21" in text.replace("\n", " ")
     assert "GPU model: NVIDIA H200 against NVIDIA H100 (forbids a comparison)" in text
     soft = saved(tmp_path, "v5_d", 1e5, profile=replace(PROFILE, section_set="basic"))
     assert "section set: full against basic\n" in diff_text(diff_runs(one, soft), Style())
