@@ -76,7 +76,7 @@ def test_a_side_without_lines_says_why(tmp_path: Path) -> None:
     old = shown(tmp_path / "old", close(None, note="the run keeps no report"), "v1_old")
     made = source_pair(old, shown(tmp_path / "new", close(code()), "v2_new"))
     why = "There is nothing to align: v1_old: the run keeps no report."
-    assert made.missing == (why, "ncu-assist profile add_one/v1_old")
+    assert made.missing == (why, "ncu-assist profile add_one v1_old")
     assert "v1_old: the run keeps no report" in html(made, is_pair=True)
     assert made.files
     assert not any(file.before for file in made.files)

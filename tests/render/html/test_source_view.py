@@ -133,7 +133,7 @@ def test_text_of_the_run_s_own_folder_says_so(tmp_path: Path) -> None:
 
 def test_a_run_that_keeps_no_report_says_what_collects_one(tmp_path: Path) -> None:
     made = source_view(shown(tmp_path, close(None, note="the run keeps no report")))
-    assert made.missing == ("the run keeps no report", "ncu-assist profile add_one/v1_made")
+    assert made.missing == ("the run keeps no report", "ncu-assist profile add_one v1_made")
     assert "the run keeps no report" in html(made)
 
 
@@ -142,7 +142,7 @@ def test_a_report_without_counters_says_what_is_missing(tmp_path: Path) -> None:
     nothing |= dict.fromkeys(("wavefronts", "wavefronts_excessive"), float("nan"))
     assert view(tmp_path, **nothing).missing == (
         "what each line cost was not counted",
-        "ncu-assist profile add_one/v1_made",
+        "ncu-assist profile add_one v1_made",
     )
 
 
