@@ -41,7 +41,8 @@ def _value(node: ast.expr, integers: Mapping[str, int]) -> int:
         case ast.Name(id=name) if name in integers:
             return integers[name]
         case ast.Name(id=name):
-            raise UsageProblem(f"an expression names '{name}'; {did_you_mean(name, integers)}")
+            known = did_you_mean(name, integers)
+            raise UsageProblem(f"an expression names '{name}'; {known}", "use integers, names and + - * //")
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
             return _OPERATORS[type(op)](_value(left, integers), _value(right, integers))
     raise UsageProblem(f"'{ast.unparse(node)}' is not allowed in an expression", "use integers, names and + - * //")

@@ -366,8 +366,9 @@ def _check_versions(kernel: Kernel, workload: Workload, wrong: _Mistakes) -> Non
         where = f"workload '{workload.name}'"
         try:
             version = kernel.version(name)
-        except UsageProblem as error:
-            wrong.add(f"{where} is for '{name}', which is no version", error.hint)
+        except UsageProblem:
+            known = [n for one in kernel.versions for n in (one.short, one.name)]
+            wrong.add(f"{where} is for '{name}', which is no version", did_you_mean(name, known))
             continue
         if not version.serves(workload):
             served = ", ".join(version.dtypes)

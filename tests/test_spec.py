@@ -230,7 +230,7 @@ def test_all_mistakes_of_a_folder_are_told_at_once(tmp_path: Path) -> None:
     assert first == f"add_one has {len(told)} mistakes:"
     for words in (
         "unknown key 'sumary'; try: did you mean 'summary'?",
-        "an expression names 'm'; try: known: n",
+        "an expression names 'm'; known: n",
         "'norm' must be 0 or more",
         "'atol' must be a float, not 'low'; try: write atol = 1e-6",
         "workload 'small': 'n' must be a whole number, not 1.5; try: write n = 1024",

@@ -70,11 +70,16 @@ def resolve_all(texts: Sequence[str], store: Store, context: Context) -> list[St
     whoever expects it to choose among the launches of a report must not get all of them.
     """
     found = [resolve(text, store, context) for text in texts]
-    if context.kernel is not None and all(isinstance(one, Path) for one in found):
+    refuse_kernel_of_reports(context.kernel, texts, found)
+    return found
+
+
+def refuse_kernel_of_reports(kernel: str | None, texts: Sequence[str], found: Sequence[object]) -> None:
+    """Raise UsageProblem where --kernel was given and all that references mean are the paths of reports."""
+    if kernel is not None and all(isinstance(one, Path) for one in found):
         named, are = " and ".join(texts), "is a report" if len(texts) == 1 else "are reports"
         message = f"--kernel is for a bare version such as v2, and {named} {are}: no launches are chosen by it"
         raise UsageProblem(message, "leave out --kernel")
-    return found
 
 
 def _stored(text: str, store: Store, context: Context) -> StoredRun:

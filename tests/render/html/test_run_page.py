@@ -29,7 +29,7 @@ from ncu_assist.render.html.run import SECTIONS, run_html, run_page_model
 from ncu_assist.render.html.run_nvidia import nvidia_views
 from ncu_assist.render.html.run_records import Log, RunRecord
 from ncu_assist.render.html.run_speed import part_label
-from ncu_assist.store import Store
+from ncu_assist.store import Store, machine_hash
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -217,12 +217,17 @@ def test_pages_keep_to_their_size(v6: RunRecord, v0: RunRecord) -> None:
 
 
 def test_the_same_run_gives_the_same_bytes_on_any_machine(
-    v6: RunRecord, recorded: Store, monkeypatch: pytest.MonkeyPatch
+    v6: RunRecord, recorded: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ncu_assist.pipeline.showing.machine_hash", lambda: "another")
-    again = run_page(v6.stored, recorded)
-    assert again == run_html(v6)
-    assert str(ROOT) not in again
+    here = machine_hash()
+    live = replace(v6.stored, run=replace(v6.stored.run, source="live", machine=here))
+    page = run_page(live, recorded)
+    (tmp_path / "machine-id").write_text("another")
+    monkeypatch.setattr(machine_hash, "__defaults__", (tmp_path / "machine-id",))  # whoever calls it, by any name
+    assert machine_hash() != here
+    assert run_page(live, recorded) == page
+    assert 'class="callout recorded"' not in page  # it is live, wherever it is written
+    assert str(ROOT) not in page
 
 
 def test_the_runs_that_it_depends_on_are_named(v6: RunRecord) -> None:
