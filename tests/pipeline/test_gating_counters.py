@@ -56,7 +56,7 @@ def test_a_metric_that_a_side_lacks_is_unclear_and_says_why(archive: Archive) ->
     check = judged(archive, "v2", NO_CONFLICTS).checks[0]
     assert (check.outcome, reason_words(check)) == ("unclear", "not counted in v2 (it was not profiled there)")
     check = judged(archive, "v3", "sectors_per_request_store:+0").checks[0]
-    assert reason_words(check).startswith("not counted in v3 (section set full): n/a")
+    assert reason_words(check).startswith("no value in v3: n/a")
     assert check.next == ""
 
 
