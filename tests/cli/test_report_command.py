@@ -78,7 +78,7 @@ def test_a_page_tells_no_more_of_a_machine_than_an_export(
         page = run(*words, "-o", "-").out
         assert "alice" not in page
         assert "secret-project" not in page
-        assert "&lt;path&gt;/transpose.cu" in page
+        assert "transpose.cu" in page
 
 
 def test_the_page_of_an_imported_report_is_redacted_too(

@@ -218,7 +218,7 @@ def test_pages_keep_to_their_size(v6: RunRecord, v0: RunRecord) -> None:
 def test_the_same_run_gives_the_same_bytes_on_any_machine(
     v6: RunRecord, recorded: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ncu_assist.pipeline.showing.machine_hash", lambda: "another")
+    monkeypatch.setattr("ncu_assist.store.matching.machine_hash", lambda: "another")
     again = run_page(v6.stored, recorded)
     assert again == run_html(v6)
     assert str(ROOT) not in again
