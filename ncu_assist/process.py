@@ -18,7 +18,8 @@ from ncu_assist.errors import EnvironmentProblem
 
 CAPTURE_LIMIT = 4_000_000  # characters kept of each stream: a program that floods its output must not fill our memory
 LINE_LIMIT = 1_000_000  # characters; a line without an end arrives in pieces
-STEPS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+KILL: signal.Signals = getattr(signal, "SIGKILL", signal.SIGTERM)  # on Windows, which has no other, SIGTERM kills
+STEPS = (signal.SIGINT, signal.SIGTERM, KILL)
 GRACE_S = 5.0  # between SIGINT, SIGTERM and SIGKILL; ncu needs about a second to write what it has
 POLL_S = 0.05
 
@@ -76,7 +77,7 @@ def run(
                 end_group(child)
                 break
     except Exception:
-        end_group(child, (signal.SIGKILL,))
+        end_group(child, (KILL,))
         raise
     except BaseException:
         end_group(child)
@@ -104,6 +105,10 @@ def end_group(child: subprocess.Popen[str], steps: Sequence[signal.Signals] = ST
     Returns when the child's own children are gone, too: one that is init of a pid namespace goes last of its
     namespace, and later than a child that only waited for it.
     """
+    if not hasattr(os, "killpg"):  # Windows has no groups of processes that could be ended together
+        child.kill()
+        child.wait()
+        return
     watched = _children(child.pid)
     try:
         for step in steps:

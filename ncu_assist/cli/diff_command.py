@@ -42,6 +42,7 @@ STDOUT = Path("-")
 @click.option(
     "--output", "-o", type=click.Path(path_type=Path), help="File for the page; stdout unless given, or for -."
 )
+@click.option("--redact/--no-redact", default=True, show_default=True, help="Of a page: without who, where, what host.")
 @options.as_json
 def command(**given: Any) -> int:
     """Say which of two versions is faster, by how much and how sure that is; then why; then what changed.
@@ -89,7 +90,7 @@ def _write_page(asked: Asked, wish: DiffOptions) -> int:
     _check_place(output, asked.force)
     project = options.current_project()
     runs, informed = two_named(project, _references(asked, project), asked.kernel, wish)
-    text = diff_page(runs, Store(project.reports), informed)
+    text = diff_page(runs, Store(project.reports), informed, redact=asked.redact)
     if output is None:
         write_bytes([text.encode("utf-8", "replace")], None)
     else:
@@ -136,6 +137,7 @@ class Asked:
     explain: bool
     chosen_format: Literal["text", "markdown", "html"] | None
     output: Path | None
+    redact: bool
     as_json: bool
 
     @property

@@ -27,6 +27,7 @@ STDOUT = Path("-")
     "--output", "-o", type=click.Path(path_type=Path), help="Write only the page asked for, to this file; - is stdout."
 )
 @click.option("--force", is_flag=True, help="Replace a file that is no page of ncu-assist.")
+@click.option("--redact/--no-redact", default=True, show_default=True, help="Take out who, where and on what host.")
 @click.option("--open", "opens", is_flag=True, help="Show the page in a browser.")
 @options.as_json
 def command(**given: Any) -> int:
@@ -36,15 +37,16 @@ def command(**given: Any) -> int:
     and the index. A KERNEL: the pages of all its versions, diffs of neighbours, the ladder. A report that is in no
     archive: FILE.html in the current folder.
 
-    Each page is one file without a network: mail it, archive it. Exit code 7 when a page could not be made of a
-    damaged run.
+    Each page is one file without a network: mail it, archive it. Redacted are host and user names, addresses, absolute
+    paths (a file's own name stays) and the environment, as `export` does; source code stays. Exit code 7 when a page
+    could not be made of a damaged run.
     """
     from ncu_assist.pipeline.pages.asked import Wish, report
     from ncu_assist.render.json.pages import report_json
     from ncu_assist.render.terminal.pages import report_text
 
     asked = Asked(**given)
-    wish = Wish(asked.wanted, asked.kernel, asked.every, asked.output, asked.force)
+    wish = Wish(asked.wanted, asked.kernel, asked.every, asked.output, asked.force, asked.redact)
     if asked.output == STDOUT:
         return _to_stdout(asked, wish)
     with progress() as reporter:
@@ -69,6 +71,7 @@ class Asked:
     every: bool
     output: Path | None
     force: bool
+    redact: bool
     opens: bool
     as_json: bool
 

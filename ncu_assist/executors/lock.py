@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
+import importlib
 import os
 import re
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from ncu_assist.errors import EnvironmentProblem
 
 WAIT_S = 120.0
 POLL_S = 0.1
 COMMAND_LIMIT = 500  # characters of the holder's command that are kept
+LOCKED_BYTE = 1 << 20  # far behind these
 
 
 def lock_folder() -> Path:
     """Return this user's folder for locks. It does not follow TMPDIR: runs with another TMPDIR must meet here."""
+    if not hasattr(os, "getuid"):  # Windows, where each user has a folder for temporary files
+        return Path(tempfile.gettempdir()) / "ncu-assist"
     system = Path("/tmp") if Path("/tmp").is_dir() else Path(tempfile.gettempdir())
     return system / f"ncu-assist-{os.getuid()}"
 
@@ -39,7 +43,8 @@ def held(folder: Path, key: str, command: str, wait_s: float) -> Iterator[None]:
                 raise _taken(handle, wait_s)
             time.sleep(POLL_S)
         os.ftruncate(handle, 0)
-        os.pwrite(handle, f"{os.getpid()}\n{command[:COMMAND_LIMIT]}\n".encode("utf-8", "replace"), 0)
+        os.lseek(handle, 0, os.SEEK_SET)
+        os.write(handle, f"{os.getpid()}\n{command[:COMMAND_LIMIT]}\n".encode("utf-8", "replace"))
         yield
     finally:
         os.close(handle)  # releases the lock, as the end of the process would
@@ -49,9 +54,9 @@ def _open(folder: Path, key: str) -> int:
     path = folder / (re.sub(r"[^\w-]", "_", key) + ".lock")
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+        if folder.is_symlink() or (hasattr(os, "getuid") and folder.stat().st_uid != os.getuid()):
             raise EnvironmentProblem(f"{folder} belongs to another user", f"remove {folder}")
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        return os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)  # no child inherits it
     except OSError as error:
         raise EnvironmentProblem(
             f"cannot lock the GPU with {path}: {error.strerror}", f"make {folder} writable"
@@ -60,14 +65,33 @@ def _open(folder: Path, key: str) -> int:
 
 def _take(handle: int) -> bool:
     try:
+        import fcntl
+    except ModuleNotFoundError:
+        return _take_on_windows(handle)
+    try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True
 
 
+def _take_on_windows(handle: int) -> bool:
+    """Lock one byte behind the text, which others can read then: Windows keeps them from what is locked."""
+    try:
+        msvcrt: Any = importlib.import_module("msvcrt")
+    except ModuleNotFoundError as error:
+        raise EnvironmentProblem("this Python has no file locks, so a GPU cannot be kept for one run") from error
+    os.lseek(handle, LOCKED_BYTE, os.SEEK_SET)
+    try:
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+    except OSError:
+        return False
+    return True
+
+
 def _taken(handle: int, wait_s: float) -> EnvironmentProblem:
-    words = os.pread(handle, COMMAND_LIMIT + 100, 0).decode(errors="replace").split("\n")
+    os.lseek(handle, 0, os.SEEK_SET)
+    words = os.read(handle, COMMAND_LIMIT + 100).decode(errors="replace").split("\n")
     pid, command = (words[0], words[1]) if len(words) > 1 else ("unknown", "")
     message = f"the GPU is in use by process {pid} ({command or 'command unknown'}), still after {wait_s:.0f} s"
     return EnvironmentProblem(message, f"wait for process {pid}, or end it")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import resource
 import sys
 from array import array
 from collections.abc import Iterator, Mapping
@@ -21,6 +20,7 @@ from ncu_assist.ncu import nvidia, report_file
 from ncu_assist.ncu.catalogue.metric_units import recorded_units
 from ncu_assist.ncu.contents import CSV, DOCUMENT, INSTANCES, SCALARS, VALUES, Document, LaunchFacts
 from ncu_assist.ncu.instances import InstanceTable
+from ncu_assist.ncu.memory_limit import limit_memory
 from ncu_assist.ncu.messages import NOT_UTF8, Messages, launch_facts, session_facts
 from ncu_assist.ncu.metric_table import MetricTable
 from ncu_assist.ncu.oddities import Oddities, check_said_twice, file_sentences, name_sentences, session_sentences
@@ -33,9 +33,7 @@ def main(arguments: list[str]) -> int:
     An error is one JSON object on stderr, and its exit code that of the process.
     """
     what, path, name, folder, memory = arguments
-    limit = int(memory) + Path(path).stat().st_size
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    limit_memory(int(memory) + Path(path).stat().st_size)
     try:
         _READERS[what](Path(path), name, Path(folder))
     except NcuAssistError as error:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ncu_assist.errors import UsageProblem
-from ncu_assist.ncu.compressed import plain_file
 from ncu_assist.ncu.report import Report, read_report
-from ncu_assist.ncu.session_texts import SessionTexts, session_texts
+from ncu_assist.ncu.session_texts import SessionTexts
 from ncu_assist.pipeline.close_look import launch_numbers
+from ncu_assist.pipeline.identity import said_of
 from ncu_assist.project import Project
 from ncu_assist.record import Launch, Run
 from ncu_assist.store import Store, StoredRun
@@ -91,9 +91,7 @@ class ExportSource:
     @cached_property
     def said(self) -> SessionTexts:
         """Return what names machine and user: from the report's session, and the command that the run records."""
-        found = session_texts(plain_file(self.path, self._subfolder())) if self.path else SessionTexts()
-        command = [self.run.profile.command] if self.run and self.run.profile else []
-        return replace(found, commands=(*found.commands, *command))
+        return said_of(self.run, self.path, self._subfolder())
 
     def table(self, name: str) -> pd.DataFrame:
         """Return a frame of the report, its launches numbered as in the run."""

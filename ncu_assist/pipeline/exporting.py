@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ncu_assist.errors import UsageProblem
 from ncu_assist.pipeline.export_source import ExportSource, opened_source
+from ncu_assist.pipeline.identity import identity_of
 from ncu_assist.project import Project
 from ncu_assist.render.export import Export
 from ncu_assist.render.export.choosing import Chosen, choose, rows_of
@@ -42,7 +43,7 @@ def export(project: Project, wish: Wish) -> Export:
         frame = TABLES[wish.table](source, chosen)
         facts, notes = _facts(source), (*_absent(chosen, wish.table), *_notes(source, wish.table, len(frame)))
         if wish.redact:
-            identity = _identity(source)
+            identity = identity_of(source.said, source.launches)
             frame, facts = redact_frame(frame, identity), _redacted(facts, identity)
             notes = tuple(redact_text(note, identity) for note in notes)
     units = _units(source, chosen) if wish.table == "launches" else {}
@@ -118,11 +119,6 @@ def _notes(source: ExportSource, table: str, rows: int) -> tuple[str, ...]:
     if not rows:
         notes.append(f"the table {table} of {source.where} has no rows")
     return tuple(notes)
-
-
-def _identity(source: ExportSource) -> Identity:
-    texts = [text for one in source.launches for text in (one.kernel, one.signature, *one.ranges)]
-    return Identity.of(source.said.hosts, source.said.commands, texts)
 
 
 def _redacted(value: Any, identity: Identity) -> Any:

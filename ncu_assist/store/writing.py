@@ -130,8 +130,11 @@ def _rename(temporary: Path, place: Place) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Flush a folder's list of names to disk."""
-    descriptor = os.open(folder, os.O_RDONLY)
+    """Flush a folder's list of names to disk; Windows opens no folder, and keeps that list by itself."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except PermissionError:
+        return
     try:
         os.fsync(descriptor)
     finally:

@@ -6,7 +6,10 @@ import webbrowser
 from pathlib import Path
 
 import pytest
-from commandline import DATA, Run, plain_report
+from commandline import DATA, REPORT, Run, plain_report
+from ncu.test_ncu_blanking import revealing
+
+from ncu_assist.ncu.compressed import read_plain
 
 V6 = "reports/lightning_decode/v6_coalesced_store"
 
@@ -57,6 +60,37 @@ def test_a_file_becomes_a_page_in_the_current_folder(run: Run, tmp_path: Path, m
     assert "--force" in refused.err
     assert (tmp_path / "mine.html").read_text() == "a page of mine"
     assert run("report", "elsewhere/mine.ncu-rep", "--force").code == 0
+
+
+@pytest.fixture(scope="module")
+def revealing_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The recorded report with the folder of a made-up person, as it was before it was made fit to be shipped."""
+    path = tmp_path_factory.mktemp("revealing") / "mine.ncu-rep"
+    path.write_bytes(revealing(read_plain(REPORT)))
+    return path
+
+
+def test_a_page_tells_no_more_of_a_machine_than_an_export(
+    run: Run, revealing_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "/home/alice/secret-project" in run("report", str(revealing_file), "--no-redact", "-o", "-").out
+    for words in (("report", str(revealing_file)), ("diff", *[str(revealing_file)] * 2, "--format", "html")):
+        page = run(*words, "-o", "-").out
+        assert "alice" not in page
+        assert "secret-project" not in page
+        assert "transpose.cu" in page
+
+
+def test_the_page_of_an_imported_report_is_redacted_too(
+    run: Run, revealing_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("import", str(revealing_file)).code == 0
+    assert run("report").code == 0
+    (page,) = tmp_path.rglob("report.html")
+    assert "alice" not in page.read_text()
+    assert "&lt;path&gt;/transpose.cu" in page.read_text()
 
 
 def test_an_output_is_opened(run: Run, recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from patience import CEILING_S
 from ncu_assist.errors import EnvironmentProblem
 from ncu_assist.executors import EXECUTORS, gpu, lock
 from ncu_assist.executors.local import Local
-from ncu_assist.executors.lock import held, lock_folder
+from ncu_assist.executors.lock import COMMAND_LIMIT, held, lock_folder
 
 ENV = {**os.environ, "CUDA_VISIBLE_DEVICES": "GPU-1234"}
 
@@ -111,4 +111,31 @@ def test_the_lock_is_released_after_a_crash(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), held(tmp_path, "g", "c", 0.0):
         raise KeyboardInterrupt
     with held(tmp_path, "g", "c", 0.0):
+        pass
+
+
+def test_the_lock_of_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without fcntl and user ids: msvcrt locks a byte, and what others read of the holder is not locked."""
+    taken: dict[int, int] = {}
+
+    def locking(handle: int, mode: int, count: int) -> None:
+        file = os.fstat(handle).st_ino
+        assert os.lseek(handle, 0, os.SEEK_CUR) > COMMAND_LIMIT
+        if (mode, count) != (2, 1) or taken.setdefault(file, handle) != handle:
+            raise OSError(36, "Resource deadlock avoided")
+
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    monkeypatch.setitem(sys.modules, "msvcrt", SimpleNamespace(LK_NBLCK=2, locking=locking))
+    monkeypatch.delattr(os, "getuid")
+    monkeypatch.delattr(os, "pread")
+    monkeypatch.delattr(os, "pwrite")
+    assert lock_folder().name == "ncu-assist"
+    with held(tmp_path, "gpu-0", "ncu-assist bench k", 0.0):
+        with pytest.raises(EnvironmentProblem, match=rf"in use by process {os.getpid()} \(ncu-assist bench k\)"):
+            with held(tmp_path, "gpu-0", "another", 0.0):
+                pass
+        with held(tmp_path, "gpu-1", "another", 0.0):
+            pass
+    monkeypatch.setitem(sys.modules, "msvcrt", None)
+    with pytest.raises(EnvironmentProblem, match="no file locks"), held(tmp_path, "gpu-0", "another", 0.0):
         pass

@@ -181,7 +181,7 @@ def test_too_little_memory_is_said(
         raise MemoryError
 
     monkeypatch.setitem(reader._READERS, "scalars", fail)
-    monkeypatch.setattr(reader.resource, "setrlimit", lambda *_: None)
+    monkeypatch.setattr(reader, "limit_memory", lambda _: None)
     assert reader.main(["scalars", str(basic_path), "big.ncu-rep", str(tmp_path), str(512 << 20)]) == 7
     assert "big.ncu-rep cannot be read within 512 MiB of memory" in capsys.readouterr().err
 

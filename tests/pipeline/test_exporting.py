@@ -20,7 +20,7 @@ from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.ncu.compressed import compress, read_plain
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.ncu.session_texts import SessionTexts
-from ncu_assist.pipeline import export_source
+from ncu_assist.pipeline import export_source, identity
 from ncu_assist.pipeline.exporting import OF_THE_REPORT, TABLES, Wish, export
 from ncu_assist.pipeline.recording import record
 from ncu_assist.project import Project
@@ -87,7 +87,7 @@ def planted(path: Path, **limits: Any) -> Report:
 def revealing_report(project: Project, monkeypatch: pytest.MonkeyPatch) -> str:
     (project.root / "alice.ncu-rep").write_bytes(read_plain(REPORT))
     monkeypatch.setattr(export_source, "read_report", planted)
-    monkeypatch.setattr(export_source, "session_texts", lambda _: SessionTexts(("gpu17.corp.example.com",), (COMMAND,)))
+    monkeypatch.setattr(identity, "session_texts", lambda _: SessionTexts(("gpu17.corp.example.com",), (COMMAND,)))
     return "alice.ncu-rep"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 import shutil
 import site
 import stat
@@ -63,7 +62,11 @@ def _software(env: Mapping[str, str]) -> Iterator[Path]:
 
 
 def _home() -> Path:
-    """Return the home that the system knows; / for an id without a name, as containers have."""
+    """Return the home that the system knows; / for an id without a name, as containers have, and without such ids."""
+    try:
+        import pwd
+    except ModuleNotFoundError:  # Windows, where no sandbox is
+        return Path("/")
     try:
         return Path(pwd.getpwuid(os.getuid()).pw_dir)
     except KeyError:

@@ -10,8 +10,6 @@ from typing import BinaryIO
 
 from ncu_assist.errors import DamagedData
 
-STEP = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-
 
 def read_result(folder: Path, name: str, limit_bytes: int) -> bytes:
     """Return the content of a file below a folder that untrusted programs could write to.
@@ -41,20 +39,25 @@ def read_result(folder: Path, name: str, limit_bytes: int) -> bytes:
 
 def open_regular(path: Path) -> BinaryIO:
     """Open a file for reading that an untrusted program may be writing; raises OSError for a link or no plain file."""
-    handle = os.open(path, STEP | os.O_NONBLOCK)
+    handle = os.open(path, _step() | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise OSError(errno.EINVAL, "not a regular file", str(path))
     return os.fdopen(handle, "rb")
 
 
+def _step() -> int:
+    """Return how each step is opened: flags that Windows, where no sandbox is, does not have."""
+    return os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
 def _open(folder: Path, parts: tuple[str, ...]) -> int:
     here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for part in parts[:-1]:
-            below = os.open(part, STEP | os.O_DIRECTORY, dir_fd=here)
+            below = os.open(part, _step() | os.O_DIRECTORY, dir_fd=here)
             os.close(here)
             here = below
-        return os.open(parts[-1], STEP | os.O_NONBLOCK, dir_fd=here)
+        return os.open(parts[-1], _step() | os.O_NONBLOCK, dir_fd=here)
     finally:
         os.close(here)

@@ -8,7 +8,6 @@ lines are wanted nothing is disassembled: of which line an instruction is the re
 
 from __future__ import annotations
 
-import resource
 import sys
 from array import array
 from collections.abc import Callable, Iterable, Sequence
@@ -20,6 +19,7 @@ from typing import IO, Any
 
 import msgspec
 
+from ncu_assist.ncu.memory_limit import limit_memory
 from ncu_assist.ncu.source.contents import (
     DOCUMENT,
     INSTRUCTION_BYTES,
@@ -43,8 +43,7 @@ NOT_CODE = "N/A"  # what the reader says of an address between two instructions
 def main(arguments: list[str]) -> int:
     """Read what the request in FOLDER asks of PATH within MEMORY bytes of address space, and write it into FOLDER."""
     path, folder, memory = arguments
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (int(memory), int(memory)))
+    limit_memory(int(memory))
     import ncu_report
 
     request = msgspec.json.decode((Path(folder) / REQUEST).read_bytes(), type=SourceRequest)

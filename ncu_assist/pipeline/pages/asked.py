@@ -38,6 +38,7 @@ class Wish:
     every: bool = False
     output: Path | None = None
     force: bool = False
+    redact: bool = True
 
 
 def report(project: Project, wish: Wish, reporter: Reporter) -> Written:
@@ -45,7 +46,7 @@ def report(project: Project, wish: Wish, reporter: Reporter) -> Written:
 
     Raises UsageProblem for what is not there and for a file in the way, DamagedData for a run that cannot be read.
     """
-    pages = Pages(project, reporter, wish.force)
+    pages = Pages(project, reporter, wish.force, wish.redact)
     if wish.every:
         return _everything(pages, wish)
     if wish.kernel is None and wish.wanted in _kernels(pages):
@@ -70,7 +71,7 @@ def page_text(project: Project, wish: Wish, reporter: Reporter) -> str:
         raise UsageProblem(ALL_ALONE, ALL_ALONE_HINT)
     if wish.kernel is None and wish.wanted in _kernels(pages):
         return ladder_html(kernel_ladder(project, str(wish.wanted)))
-    return run_page(_named(pages, wish), pages.store, linked=False)
+    return run_page(_named(pages, wish), pages.store, linked=False, redact=wish.redact)
 
 
 def pages_of(project: Project, runs: Sequence[StoredRun], reporter: Reporter) -> Written | None:

@@ -20,6 +20,7 @@ from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.pipeline.bare_report import BareReport
 from ncu_assist.pipeline.close_look import look_closer
+from ncu_assist.pipeline.identity import identities_of, redacted_run
 from ncu_assist.pipeline.line_costs import MOST_IN_REPORT, read_line_changes, read_on_both
 from ncu_assist.pipeline.opened_run import opened
 from ncu_assist.pipeline.pages.samples import timed_samples
@@ -28,6 +29,8 @@ from ncu_assist.pipeline.together import Stopped, together
 from ncu_assist.render.diff_facts import Around, DiffFacts, OnWorkload
 from ncu_assist.render.facts import CloseLook, LaunchRow, Shown, workload_row
 from ncu_assist.render.html.timing_chart import TimedSamples
+from ncu_assist.render.redact import Identity
+from ncu_assist.render.redact.runs import redact_close, redact_files, redact_lines
 from ncu_assist.rules.of_run import told_of
 from ncu_assist.store import Store, StoredRun
 
@@ -42,25 +45,32 @@ class Looked:
     close: CloseLook
 
 
-def diff_page(runs: Pair, store: Store, options: DiffOptions, around: Around | None = None) -> str:
+def diff_page(runs: Pair, store: Store, options: DiffOptions, around: Around | None = None, redact: bool = True) -> str:
     """Return the page on two runs, baseline first; ``options`` as ``pipeline.reading.informed`` completes them.
+
+    ``redact`` takes out who measured them and where, as an export does.
 
     Raises UsageProblem and DamagedData as ``diff_runs`` does.
     """
     from ncu_assist.render.html.diff import diff_html
 
-    return diff_html(diff_facts(runs, store, options, around or Around()))
+    return diff_html(diff_facts(runs, store, options, around or Around(), redact))
 
 
-def diff_facts(runs: Pair, store: Store, options: DiffOptions, around: Around) -> DiffFacts:
+def diff_facts(runs: Pair, store: Store, options: DiffOptions, around: Around, redact: bool = True) -> DiffFacts:
     """Return what the page shows. Both reports are read while the counters are compared, and once for all uses."""
     runs = _titled(runs)
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
-        full, looked = _read(runs, options, Path(folder))
+        found = [one for one in runs if redact and one.run.source != "recorded"]
+        identity = identities_of(found) if found else None
+        clean = runs if identity is None else _redacted(runs, identity)
+        full, looked = _read(runs, clean, options, Path(folder))
         diff = _with_lines(full.diff, looked)
-    sides = zip(runs, (diff.baseline, diff.candidate), full.totals, looked, strict=True)
+    if identity is not None:
+        diff, looked = _without_names(diff, looked, identity)
+    sides = zip(clean, (diff.baseline, diff.candidate), full.totals, looked, strict=True)
     baseline, candidate = (_shown(store, *one) for one in sides)
-    made_of = {one.reference: one for one in (*runs, *(options.timed or ()))}
+    made_of = {one.reference: one for one in (*clean, *(options.timed or ()))}
     return DiffFacts(
         diff=diff,
         every=full.every,
@@ -90,9 +100,21 @@ def _samples(timed: Pair, diff: Diff) -> tuple[TimedSamples | None, TimedSamples
     return before, after
 
 
-def _read(runs: Pair, options: DiffOptions, folder: Path) -> tuple[FullDiff, tuple[Looked, Looked]]:
-    """Return the diff, and a closer look at both sides; a run against itself is looked at once."""
-    jobs: list[Callable[[Stopped], FullDiff | Looked]] = [lambda _: diff_in_full(*runs, options)]
+def _redacted(runs: Pair, identity: Identity) -> Pair:
+    before, after = (redacted_run(one, identity) for one in runs)
+    return before, after
+
+
+def _without_names(diff: Diff, looked: tuple[Looked, Looked], identity: Identity) -> tuple[Diff, tuple[Looked, Looked]]:
+    """Return what was read of the reports without what identifies; a file has one name on both sides."""
+    files = redact_files((one.close for one in looked), identity)
+    before, after = (replace(one, close=redact_close(one.close, files, identity)) for one in looked)
+    return replace(diff, lines=diff.lines and redact_lines(diff.lines, files, identity)), (before, after)
+
+
+def _read(runs: Pair, clean: Pair, options: DiffOptions, folder: Path) -> tuple[FullDiff, tuple[Looked, Looked]]:
+    """Return the diff of ``clean``, and a closer look at both sides; a run against itself is looked at once."""
+    jobs: list[Callable[[Stopped], FullDiff | Looked]] = [lambda _: diff_in_full(*clean, options)]
     places = (0,) if runs[0].reference == runs[1].reference else (0, 1)
     read = _worth_reading(runs, options.workload)
     jobs += [partial(_looked, runs, place, options.workload, folder / str(place), read[place]) for place in places]

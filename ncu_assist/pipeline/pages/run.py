@@ -12,6 +12,7 @@ from ncu_assist.diff.by_time import verdict_by_time
 from ncu_assist.diff.timing import Samples, is_timed
 from ncu_assist.pipeline.bare_report import BareReport
 from ncu_assist.pipeline.close_look import look_closer
+from ncu_assist.pipeline.identity import identities_of, redacted_run
 from ncu_assist.pipeline.pages.run_metrics import breakdowns, raw_metrics
 from ncu_assist.pipeline.pages.samples import timed_samples
 from ncu_assist.pipeline.showing import gather, with_places
@@ -20,6 +21,8 @@ from ncu_assist.render.html.ladder_links import diff_name
 from ncu_assist.render.html.links import href_to
 from ncu_assist.render.html.run import run_html
 from ncu_assist.render.html.run_records import Log, Opcode, RunRecord
+from ncu_assist.render.redact import Identity, redact_command, redact_frame
+from ncu_assist.render.redact.runs import redact_close, redact_files
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.verdict import Verdict
 
@@ -28,29 +31,40 @@ LOGS = ("ncu.log", "build.log")
 MOST_OF_A_LOG = 40_000  # characters: the whole of one, or its first and last half
 
 
-def run_page(stored: StoredRun, store: Store | None = None, linked: bool = True, beside: Collection[str] = ()) -> str:
+def run_page(
+    stored: StoredRun,
+    store: Store | None = None,
+    linked: bool = True,
+    beside: Collection[str] = (),
+    redact: bool = True,
+) -> str:
     """Return the page of a run, to lie in its folder; the same runs in the archive give the same bytes.
 
     One that is not ``linked`` lies elsewhere, and leads nowhere. ``beside`` are the pages in its version's folder.
+    ``redact`` takes out who measured it and where, as an export does.
 
     Raises DamagedData when one of its files was changed.
     """
-    record = run_record(stored, store)
+    record = run_record(stored, store, redact)
     name = diff_name(record.shown.before.version) if linked and record.shown.before else ""
     return run_html(replace(record, linked=linked, diff=href_to("..", name) if name in beside else ""))
 
 
-def run_record(stored: StoredRun, store: Store | None = None) -> RunRecord:
+def run_record(stored: StoredRun, store: Store | None = None, redact: bool = True) -> RunRecord:
     """Return all that the page of a run says; ``store`` is its archive, for the version before."""
-    named = _named_by_content(stored)
+    identity = identities_of([stored]) if redact and stored.run.source != "recorded" else None
     with ThreadPoolExecutor(1) as beside:  # most of the time goes to a child process that reads the report again
-        close = beside.submit(look_closer, stored, shown_workload(stored.run, None))
-        shown = gather(stored, None, store)
+        looking = beside.submit(look_closer, stored, shown_workload(stored.run, None))
+        clean = stored if identity is None else redacted_run(stored, identity)
+        named = _named_by_content(clean)
+        shown = gather(clean, None, store)
         verdicts = _verdicts(shown)
-        raw = raw_metrics(stored.metrics(), shown.combined)
-        # What a run is must not depend on where its page is written: live is what was measured for its archive.
-        shown = replace(shown, run=named.run, reference=named.reference, source=named.run.source, close=close.result())
-        shown = with_places(shown)
+        metrics = stored.metrics()
+        raw = raw_metrics(metrics if identity is None else redact_frame(metrics, identity), shown.combined)
+        close = looking.result()
+        if identity is not None:
+            close = redact_close(close, redact_files([close], identity), identity)
+        shown = with_places(replace(shown, run=named.run, reference=named.reference, close=close))
     opcodes, launches = _opcodes(shown)
     return RunRecord(
         stored=named,
@@ -61,7 +75,7 @@ def run_record(stored: StoredRun, store: Store | None = None) -> RunRecord:
         breakdowns=breakdowns(raw, shown.combined.is_of_kernels),
         opcodes=opcodes,
         opcode_launches=launches,
-        logs=tuple(_log(stored, name) for name in LOGS if name in stored.run.files),
+        logs=tuple(_log(stored, name, identity) for name in LOGS if name in stored.run.files),
         read=shown.before.runs if shown.before else (),
     )
 
@@ -97,8 +111,9 @@ def _opcodes(shown: Shown) -> tuple[tuple[Opcode, ...], int]:
     return tuple(sorted(found, key=lambda one: (-one.executed, one.name))), int(own["launch"].nunique())
 
 
-def _log(stored: StoredRun, name: str) -> Log:
+def _log(stored: StoredRun, name: str, identity: Identity | None) -> Log:
     text = stored.read(name).decode("utf-8", "replace").strip()
+    text = text if identity is None else redact_command(text, identity)
     cut = len(text) - MOST_OF_A_LOG
     if cut <= 0:
         return Log(name, text)

@@ -35,12 +35,13 @@ Pair = tuple[StoredRun, StoredRun]
 class Pages:
     """The pages of one archive as they are written: ``done`` in order, and why others could not be made.
 
-    ``planned`` are diffs that will be written after the runs that lead to them.
+    ``planned`` are diffs that will be written after the runs that lead to them. ``redact``: without who measured where.
     """
 
     project: Project
     reporter: Reporter
     force: bool = False
+    redact: bool = True
     done: list[WrittenPage] = field(default_factory=list)
     problems: list[NcuAssistError] = field(default_factory=list)
     planned: set[Path] = field(default_factory=set)
@@ -56,7 +57,8 @@ class Pages:
         place = path or stored.folder / RUN_PAGE
         beside = self._diffs_beside(stored) if path is None else frozenset()
         try:
-            self._write("run", stored.reference, place, lambda: run_page(stored, self.store, path is None, beside))
+            made = partial(run_page, stored, self.store, path is None, beside, self.redact)
+            self._write("run", stored.reference, place, made)
         except DamagedData as error:
             if path is None:
                 self.withdraw(stored.folder, error.message)
@@ -153,7 +155,7 @@ class Pages:
         known = [href_to(link) if (there / link).is_file() else "" for link in links]
         crumbs = (Link("All kernels", f"../../{INDEX}"), Link(after.kernel, f"../{INDEX}"))
         options = informed(self.store, pair, DiffOptions(workload))
-        return diff_page(pair, self.store, options, Around(crumbs, (known[0], known[1])))
+        return diff_page(pair, self.store, options, Around(crumbs, (known[0], known[1])), self.redact)
 
 
 def _pairs(ladder: KernelLadder, of: set[str] | None) -> Iterator[Neighbours]:

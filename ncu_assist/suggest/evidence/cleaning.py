@@ -34,7 +34,7 @@ def this_machine() -> Identity:
     """Return the names of this host and this user, to be redacted wherever they stand."""
     try:
         user = getpass.getuser()
-    except (KeyError, OSError):  # a user id without a name
+    except (KeyError, OSError, ImportError):  # a user id without a name, a system without a list of them
         user = ""
     return Identity.of([platform.node()], [f"USER={user}"] if user else [])
 

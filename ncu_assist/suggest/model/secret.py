@@ -86,7 +86,7 @@ def find_key(key_file: Path | None, environment: Mapping[str, str] = os.environ)
 
 def _from_file(path: Path) -> Key:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe would wait for a writer
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # a pipe would wait for a writer
     except OSError as error:
         raise ModelProblem(f"the key file {path} cannot be opened: {error.strerror}") from None
     try:
@@ -102,6 +102,8 @@ def _from_file(path: Path) -> Key:
 def _refuse_shared(facts: os.stat_result, path: Path) -> None:
     if not stat.S_ISREG(facts.st_mode):
         raise ModelProblem(f"the key file {path} is not a regular file")
+    if not hasattr(os, "geteuid"):  # Windows: who may read a file stands in its access list, not in these bits
+        return
     if facts.st_uid != os.geteuid():
         raise ModelProblem(f"the key file {path} belongs to another user, who could have put any key there")
     if facts.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
