@@ -131,9 +131,9 @@ def test_the_lock_of_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.delattr(os, "pwrite")
     assert lock_folder().name == "ncu-assist"
     with held(tmp_path, "gpu-0", "ncu-assist bench k", 0.0):
-        with pytest.raises(EnvironmentProblem, match=rf"in use by process {os.getpid()} \(ncu-assist bench k\)"):
-            with held(tmp_path, "gpu-0", "another", 0.0):
-                pass
+        words = rf"in use by process {os.getpid()} \(ncu-assist bench k\)"
+        with pytest.raises(EnvironmentProblem, match=words), held(tmp_path, "gpu-0", "another", 0.0):
+            pass
         with held(tmp_path, "gpu-1", "another", 0.0):
             pass
     monkeypatch.setitem(sys.modules, "msvcrt", None)
