@@ -44,7 +44,7 @@ class DamagedData(NcuAssistError):
 
 
 class NewerData(DamagedData):
-    """A stored file of a schema that a newer ncu-assist wrote: nothing is wrong with it, but it cannot be read here."""
+    """A stored file of a schema that a newer version of this tool wrote: whole, but not readable here."""
 
     exit_code = 6  # what this machine lacks is that version
 

@@ -134,7 +134,7 @@ def test_a_change_that_prints_as_nothing_is_none(tmp_path: Path) -> None:
 
 
 def test_runs_that_cannot_be_compared_stand_side_by_side(tmp_path: Path) -> None:
-    before = program(tmp_path, "old", ("a", 1e5), ("a", 1e5))
+    before = program(tmp_path, "old", ("a", 1e5), ("b", 1e5))
     other = program(tmp_path, "new", ("a", 1e4), device=replace(DEVICE, name="NVIDIA H100"))
     text = diff_text(diff_runs(before, other), Style())
     assert not any(word in text for word in ("▲", "▼", "regressed", "improved", "got worse", "change", "launch "))
@@ -172,7 +172,7 @@ def test_values_of_some_launches_are_marked(tmp_path: Path) -> None:
     text = diff_text(found, Style())
     row = next(line for line in text.splitlines() if line.startswith("Sector efficiency, global loads"))
     assert row.split()[4:] == ["100.0", "%*", "100.0", "%", "=", "unchanged"]
-    assert "* v1 of 1 of 2 launches (else n/a): Sector efficiency, global loads\n" in text
+    assert "* old of 1 of 2 launches (else n/a): Sector efficiency, global loads\n" in text
     told = {change["metric"]: change for change in diff_json(found)["changes"]}["sector_efficiency_load"]
     assert told["baseline_coverage"] == {"known": 1, "launches": 2, "reasons": ["n/a"]}
     assert told["candidate_coverage"] is None

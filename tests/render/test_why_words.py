@@ -88,7 +88,7 @@ def test_time_that_only_went_from_line_to_line_is_not_told_as_a_cause() -> None:
 
 def test_a_chain_says_how_many_launches_became_one() -> None:
     bound, *_, note = told(0, 2)
-    assert bound.endswith("; v0 is of several kernels; 10 launches → 1")
+    assert bound.endswith("; v0 is several kernels; 10 launches → 1")
     assert note.startswith("lines: v0: the code has no line numbers")
 
 
