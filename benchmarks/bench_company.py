@@ -45,7 +45,8 @@ ROOT = Path(__file__).resolve().parents[1]
 CHUNK = 4096
 CALLS_LATER = (0, 1, 2, 4, 8, 16)
 US = 1e3
-KEPT_OF_A_VERDICT = ("verdict", "reason", "speedup", "low", "high", "pairs")
+KEPT_OF_A_DIFF = ("verdict", "words", "reason", "speedup", "interval", "pairs", "cycles")
+PROGRAM = (sys.executable, "-m", "ncu_assist")
 Runs = dict[str, Callable[[], None]]
 
 
@@ -84,7 +85,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=60)
     parser.add_argument("--benches", type=int, default=0)
     options = parser.parse_args()
-    experiment(options)
+    if options.repeats:
+        experiment(options)
     if options.benches:
         verdicts(options)
 
@@ -122,19 +124,17 @@ def verdicts(options: argparse.Namespace) -> None:
     """Run the command on the two alone and on all versions, in turn, each in a process of its own."""
     kernel = read_kernel(ROOT / "kernels" / options.kernel)
     shorts = [version.short for version in kernel.versions if version.short not in options.pair]
+    pair = [f"{options.kernel}/{short}" for short in options.pair]
     found: list[dict[str, Any]] = []
     for number in range(options.benches):
         for company, names in (("alone", options.pair), ("all", (*options.pair, *shorts))):
-            program, pair = (
-                [sys.executable, "-m", "ncu_assist"],
-                [f"{options.kernel}/{short}" for short in options.pair],
-            )
-            process.run([*program, "bench", options.kernel, *names, "--workload", options.workload], cwd=ROOT)
-            done = process.run([*program, "diff", *pair, "--workload", options.workload, "--json"], cwd=ROOT)
-            answer = json.loads(done.stdout)["verdict"]
-            found.append({"bench": number, "company": company} | {key: answer[key] for key in KEPT_OF_A_VERDICT})
-            say(f"{number} {company:6} {answer['verdict']:8} {1 / answer['high']:.4f} to {1 / answer['low']:.4f}")
-    (options.out / "bench_verdicts.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+            process.run([*PROGRAM, "bench", options.kernel, *names, "--workload", options.workload], cwd=ROOT)
+            done = process.run([*PROGRAM, "diff", *pair, "--workload", options.workload, "--json"], cwd=ROOT)
+            answer = json.loads(done.stdout)
+            found.append({"bench": number, "company": company} | {key: answer[key] for key in KEPT_OF_A_DIFF})
+            slower = [1 / answer["interval"][end] for end in ("high", "low")]
+            say(f"{number} {company:6} {answer['words']:8} {slower[0]:.4f} to {slower[1]:.4f}")
+            (options.out / "bench_verdicts.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 def compositions(runs: Runs, pair: list[str], x: torch.Tensor) -> dict[str, Runs]:
