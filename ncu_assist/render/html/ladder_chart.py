@@ -16,7 +16,7 @@ from ncu_assist.render.yardstick import measure_of
 from ncu_assist.store import StoredRun
 
 ROW, TOP, LINE = 32, 30, 18  # units of a row, of a heading above the rows, of the text of a line across them
-PLOT, PLOT_END, STEPS = 214, 720, 806  # where the axis starts and ends, and steps start, as in ladder.html.j2
+PLOT, PLOT_END, STEPS = 214, 640, 726  # where the axis starts and ends, and steps start, as in ladder.html.j2
 ASIDE, ROOM = 12, 82  # of a time from its dot, and what it takes with that
 NEAR, FAR = 8, 40  # how far a neighbour lies beside a dot: hardly, clearly
 BASELINE = "baseline"

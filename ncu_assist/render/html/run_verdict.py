@@ -65,7 +65,7 @@ def _sentence(shown: Shown) -> str:
         return verdict_sentence(shown.run.version, name, shown.combined.workload, verdict, UNCUT)
     if shown.row and shown.row.timing:
         return f"{short_name(one_line(shown.run.version))} takes {duration(shown.row.timing.median_ns)} on " + (
-            f"{one_line(shown.row.workload.name)}; no version that it builds on was timed there"
+            f"{one_line(shown.row.workload.name)}; it is compared with no other version"
         )
     under = shown.combined.duration_ns
     if under is not None:

@@ -271,7 +271,7 @@ def test_a_run_without_counters_has_its_times(tmp_path: Path) -> None:
     run = make_run(profile=None, launches=())
     stored = save_run(Store(tmp_path), run, samples=samples_frame(times(50_000, 1)))
     model = run_page_model(run_record(stored, Store(tmp_path)))
-    assert model.verdict.sentence == "v1 takes 50.0 µs on small; no version that it builds on was timed there"
+    assert model.verdict.sentence == "v1 takes 50.0 µs on small; it is compared with no other version"
     assert not model.speed.throughputs.bars
     assert model.diagnosis.first is None
     assert "There are no counters" in run_page(stored, Store(tmp_path))
