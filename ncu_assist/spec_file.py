@@ -152,6 +152,7 @@ def _read(folder: Path, is_whole: bool) -> Kernel:
     if kernel is not None and is_whole and versions:
         for workload in kernel.workloads:
             _check_versions(kernel, workload, wrong)
+        _check_dtypes(kernel, wrong)
         _check_parents(kernel, wrong)
     if kernel is None or wrong.found:
         raise told_together(folder.name, wrong.found)
@@ -374,6 +375,15 @@ def _check_versions(kernel: Kernel, workload: Workload, wrong: _Mistakes) -> Non
             served = ", ".join(version.dtypes)
             message = f"{where} is for '{name}', which does not serve {workload.dtype}"
             wrong.add(message, f"leave '{name}' out of its versions: it serves {served}")
+
+
+def _check_dtypes(kernel: Kernel, wrong: _Mistakes) -> None:
+    """Tell which versions say that they serve a dtype that there is not: they would silently be left out."""
+    for version in kernel.versions:
+        for dtype in version.dtypes:
+            if dtype not in DTYPE_BYTES:
+                message = f"{version.path.name} serves the unknown dtype '{dtype}'"
+                wrong.of_folder(message, did_you_mean(dtype, DTYPE_BYTES))
 
 
 def _check_parents(kernel: Kernel, wrong: _Mistakes) -> None:

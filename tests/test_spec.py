@@ -90,6 +90,13 @@ def test_a_workload_for_a_version_that_does_not_serve_its_dtype(tmp_path: Path) 
         load_kernel(Project(tmp_path), "add_one")
 
 
+def test_a_dtype_that_there_is_not_is_no_reason_to_leave_a_version_out(tmp_path: Path) -> None:
+    write_kernel(tmp_path, {**TWO, "v9_block.py": "# dtypes: float32, fp16\n" + PYTHON_VERSION})
+    with pytest.raises(UsageProblem, match=r"v9_block.py serves the unknown dtype 'fp16'") as caught:
+        load_kernel(Project(tmp_path), "add_one")
+    assert "float16" in caught.value.hint
+
+
 def test_the_source_hash_covers_included_files(tmp_path: Path) -> None:
     folder = write_kernel(tmp_path, {"v1_a.cu": '#include "tile.h"\n'})
     (folder / "tile.h").write_text("int tile = 1;")

@@ -21,7 +21,7 @@ from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
 from ncu_assist.store.choosing import Context, known_kernels, sources_of, versions_of
 from ncu_assist.store.matching import live_first, same_source
 from ncu_assist.store.naming import short_name, version_order, with_short_names
-from ncu_assist.store.references import REPORT_ENDINGS, VersionNotMeasured, refuse_kernel_of_reports, resolve
+from ncu_assist.store.references import REPORT_ENDINGS, VersionNotMeasured, refuse_kernel_of_none, resolve
 
 BASELINE = "@baseline"
 MOST_OFFERED, MOST_LISTED = 3, 5  # names that are near, names where none is
@@ -71,7 +71,8 @@ def both_sides(project: Project, asked: GateRequest) -> Pair | NotMeasured:
         if asked.against == BASELINE:
             in_force(project, kernel)  # which says what is wrong with the baseline, and what to do
         raise
-    refuse_kernel_of_reports(asked.kernel, (reference, asked.against), (candidate, baseline))
+    kernels = [None if isinstance(one, Path) else kernel_of(one) for one in (candidate, baseline)]
+    refuse_kernel_of_none(asked.kernel, (reference, asked.against), kernels)
     if not isinstance(baseline, Unmeasured) and not isinstance(candidate, Unmeasured):
         before, after = opened((asked.against, reference), (baseline, candidate), kernel)
         return before, after

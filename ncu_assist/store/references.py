@@ -66,20 +66,29 @@ def resolve(text: str, store: Store, context: Context) -> StoredRun | Path:
 def resolve_all(texts: Sequence[str], store: Store, context: Context) -> list[StoredRun | Path]:
     """Return what several references mean, each as ``resolve`` does.
 
-    Raises UsageProblem also where --kernel was given and all are reports: it names the kernel of a bare version, and
-    whoever expects it to choose among the launches of a report must not get all of them.
+    Raises UsageProblem also where --kernel was given and is for none of them, as ``refuse_kernel_of_none`` says.
     """
     found = [resolve(text, store, context) for text in texts]
-    refuse_kernel_of_reports(context.kernel, texts, found)
+    refuse_kernel_of_none(context.kernel, texts, [None if isinstance(one, Path) else one.run.kernel for one in found])
     return found
 
 
-def refuse_kernel_of_reports(kernel: str | None, texts: Sequence[str], found: Sequence[object]) -> None:
-    """Raise UsageProblem where --kernel was given and all that references mean are the paths of reports."""
-    if kernel is not None and all(isinstance(one, Path) for one in found):
-        named, are = " and ".join(texts), "is a report" if len(texts) == 1 else "are reports"
+def refuse_kernel_of_none(kernel: str | None, texts: Sequence[str], found: Sequence[str | None]) -> None:
+    """Raise UsageProblem where --kernel was given and all that references mean is reports or of other kernels.
+
+    It names the kernel of a bare version: whoever expects it to choose among the launches of a report, or to go before
+    a kernel that a reference names, must not get something else. ``found`` is each one's kernel, None of a report.
+    """
+    if kernel is None or kernel in found:
+        return
+    named, several = " and ".join(texts), len(texts) > 1
+    if None in found:
+        are = "are reports" if several else "is a report"
         message = f"--kernel is for a bare version such as v2, and {named} {are}: no launches are chosen by it"
-        raise UsageProblem(message, "leave out --kernel")
+    else:
+        names = "name another kernel" if several else "names another kernel"
+        message = f"--kernel is for a bare version such as v2, and {named} {names}"
+    raise UsageProblem(message, "leave out --kernel")
 
 
 def _stored(text: str, store: Store, context: Context) -> StoredRun:

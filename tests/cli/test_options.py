@@ -51,6 +51,18 @@ def test_kernel_still_says_what_a_bare_version_beside_a_report_is(run: Run, reco
     assert run("diff", "v2", "a.ncu-rep", "--kernel", "lightning_decode").code == 7
 
 
+@pytest.mark.parametrize(
+    "words", [("show", "lightning_decode/v7"), ("diff", "lightning_decode/v3", "lightning_decode/v7")]
+)
+def test_kernel_does_not_contradict_a_reference_without_a_word(
+    run: Run, recorded: Path, words: tuple[str, ...]
+) -> None:
+    answer = run(*words, "--kernel", "softmax")
+    assert (answer.code, answer.out) == (2, "")
+    assert "another kernel" in answer.err
+    assert run(*words, "--kernel", "lightning_decode").code == 0
+
+
 def test_all_pages_are_of_all_kernels(run: Run, reports: Path) -> None:
     answer = run("report", "--all", "--kernel", "reduce")
     assert answer.code == 2
