@@ -64,6 +64,8 @@ EXAMPLES = {  # of a key, wherever it stands
 }
 ALL = "all"  # of --workload: every workload
 MOST = 2**63 - 1  # a launcher gets integers as long long
+OF_WORKLOADS = {"dtype", "default", "versions"}  # the keys of a workload that are no integers of it
+UNKNOWN = ""  # the dtype of a workload that names none that there is
 C_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 # Of C and C++ (C++23, [lex.key] and [lex.digraph]; C17, 6.4.1), which cannot name a launcher; main is the program's.
 RESERVED = """\
@@ -191,8 +193,8 @@ def _kernel(folder: Path, table: dict[str, Any], versions: tuple[Version, ...], 
     host = _host(given["host"], wrong) if "host" in given else None
     if given.get("outputs") == {}:
         wrong.add("there is no output: nothing could be checked", f"write {EXAMPLES['outputs']}")
-    if "workloads" in given and len(workloads) == [one is not None for one in workloads].count(True):
-        _check_default([one for one in workloads if one], wrong)
+    if "workloads" in given:
+        _check_default(given["workloads"], wrong)
     known = {key: value for key, value in names.items() if value is not None}
     kernel = Kernel(
         name=folder.name,
@@ -211,8 +213,8 @@ def _kernel(folder: Path, table: dict[str, Any], versions: tuple[Version, ...], 
     )
     if "inputs" in known:
         _check_inputs(kernel, wrong)
-    if {"inputs", "arguments"} <= set(known) and None not in (*outputs, *workloads) and outputs:
-        _check_arguments(kernel, wrong)
+    if {"inputs", "arguments"} <= set(known) and given.get("outputs"):
+        _check_arguments(kernel, list(given["outputs"]), given.get("workloads", {}), wrong)
     if "tolerance" in given:
         _check_tolerances(kernel, set(tolerances), wrong)
     _check_expressions(kernel, given, wrong)
@@ -318,6 +320,7 @@ def _float(number: int) -> float:
 
 
 def _workload(name: str, value: Any, wrong: _Mistakes) -> Workload | None:
+    """Return a workload, also one that is wrong where its integers are right: expressions can be tried on it."""
     where = f"workload '{name}'"
     if name == ALL:
         message = f"no workload can be called '{ALL}': --workload {ALL} means every workload"
@@ -325,25 +328,24 @@ def _workload(name: str, value: Any, wrong: _Mistakes) -> Workload | None:
     given = _table(value, where, EXAMPLES["workloads"], wrong)
     if given is None:
         return None
-    table, before = dict(given), len(wrong.found)
-    dtype, default = table.pop("dtype", None), table.pop("default", False)
+    table = dict(given)
+    said, default = table.pop("dtype", None), table.pop("default", False)
     versions = table.pop("versions", None)
-    if not isinstance(dtype, str):
+    if not isinstance(said, str):
         wrong.add(f"{where} lacks the key 'dtype'", f"write {EXAMPLES['dtype']}")
-    else:
-        _dtype(dtype, where, wrong)
+    dtype = _dtype(said, where, wrong) if isinstance(said, str) else None
     if not isinstance(default, bool):
         message = f"{where}: 'default' must be true or false, not {_shown(default)}"
         wrong.add(message, "write default = true for one workload, and leave it out of the others")
+    before = len(wrong.found)
     for key, number in table.items():
         if isinstance(number, bool) or not isinstance(number, int) or number < 0:
             wrong.add(f"{where}: '{key}' must be a whole number, not {_shown(number)}", f"write {key} = 1024, say")
         elif number > MOST:
             wrong.add(f"{where}: '{key}' does not fit in 64 bits: {_shown(number)}", f"write {MOST} at most")
+    are_numbers = len(wrong.found) == before
     only_for = _for_versions(versions, default is True, where, wrong)
-    if len(wrong.found) > before or not isinstance(dtype, str):
-        return None
-    return Workload(name, dtype, table, default, only_for)
+    return Workload(name, dtype or UNKNOWN, table, default is True, only_for) if are_numbers else None
 
 
 def _for_versions(names: Any, default: bool, where: str, wrong: _Mistakes) -> tuple[str, ...]:
@@ -404,12 +406,13 @@ def _check_parents(kernel: Kernel, wrong: _Mistakes) -> None:
         wrong.of_folder(f"versions build on each other: {shorts}", "change a `parent:` line of theirs")
 
 
-def _check_default(workloads: list[Workload], wrong: _Mistakes) -> None:
-    defaults = [one.name for one in workloads if one.default]
+def _check_default(workloads: dict[str, Any], wrong: _Mistakes) -> None:
+    said = {name: table.get("default") for name, table in workloads.items() if isinstance(table, dict)}
+    defaults = [name for name, default in said.items() if default is True]
     if not workloads:
         wrong.add("there is no workload", f"write {EXAMPLES['workloads']}")
-    elif not defaults:
-        hint = f"write default = true below [workloads.{workloads[0].name}]"
+    elif not defaults and not any(said.values()):
+        hint = f"write default = true below [workloads.{next(iter(workloads))}]"
         wrong.add("exactly one workload must say default = true, and none does", hint)
     elif len(defaults) > 1:
         message = f"exactly one workload must say default = true, and {len(defaults)} do: {', '.join(defaults)}"
@@ -424,18 +427,21 @@ def _check_inputs(kernel: Kernel, wrong: _Mistakes) -> None:
                 wrong.add(f"{where} names '{name}', which is no input", did_you_mean(name, kernel.inputs))
 
 
-def _check_arguments(kernel: Kernel, wrong: _Mistakes) -> None:
-    """Tell which arguments are nothing that a launcher could be given, and which inputs and outputs it is not given."""
-    outputs = [one.name for one in kernel.outputs]
+def _check_arguments(kernel: Kernel, outputs: list[str], workloads: dict[str, Any], wrong: _Mistakes) -> None:
+    """Tell which arguments are nothing that a launcher could be given, and which inputs and outputs it is not given.
+
+    ``outputs`` and ``workloads`` as the file names them: their names are known where something else of them is wrong.
+    """
     for name in outputs:
         if name in kernel.inputs:
             wrong.add(f"'{name}' is an input and an output", "give the output another name: it has memory of its own")
     tensors = {*kernel.inputs, *outputs}
+    integers = {name: set(table) - OF_WORKLOADS for name, table in workloads.items() if isinstance(table, dict)}
     for name in kernel.arguments:
-        lacks = next((w for w in kernel.workloads if name not in tensors | set(w.integers)), None)
-        if lacks:
-            message = f"argument '{name}' is no input, output or integer of workload '{lacks.name}'"
-            wrong.add(message, did_you_mean(name, tensors | set(lacks.integers)))
+        lacks = next((one for one, known in integers.items() if name not in tensors | known), None)
+        if lacks is not None:
+            message = f"argument '{name}' is no input, output or integer of workload '{lacks}'"
+            wrong.add(message, did_you_mean(name, tensors | integers[lacks]))
     for what, names in (("input", kernel.inputs), ("output", outputs)):
         for name in names:
             if name not in kernel.arguments:
@@ -445,7 +451,7 @@ def _check_arguments(kernel: Kernel, wrong: _Mistakes) -> None:
 
 def _check_tolerances(kernel: Kernel, told: set[str], wrong: _Mistakes) -> None:
     for name, dtype in sorted({(o.name, kernel.dtype(o, w)) for o in kernel.outputs for w in kernel.workloads}):
-        if dtype not in told:
+        if dtype not in {*told, UNKNOWN}:
             hint = f"write [tolerance.{dtype}] and below it norm, rtol and atol"
             wrong.add(f"there is no [tolerance.{dtype}] for output '{name}'", hint)
 

@@ -245,11 +245,38 @@ def test_all_mistakes_of_a_folder_are_told_at_once(tmp_path: Path) -> None:
         "v1_b.py and v1_c.py have the same number 1",
         "v2_d.cu cannot be read",
         "reference.py is missing; try: write make_inputs()",
+        "argument 'z' is no input, output or integer of workload 'small'",
+        "output 'y' is taken by no argument",
     ):
         assert sum(words in line for line in told) == 1, words
     assert all("; try: " in line for line in told)
-    # What hangs on a part that is wrong itself is not guessed at: arguments need every workload's integers.
-    assert len(told) == 9
+    # Arguments are held against the integers that the workloads name, wrong workloads too.
+    assert len(told) == 11
+
+
+def test_what_is_wrong_with_a_workload_hides_nothing_else(tmp_path: Path) -> None:
+    toml = TOML
+    for old, new in {
+        SMALL: SMALL.replace('"float32"', '"float23"'),
+        ODD: f"{ODD}default = true\n",
+        'bytes = "8 * n"': 'bytes = "0 * n"',
+        '["x", "y", "n"]': '["y", "n", "zz"]',
+    }.items():
+        assert old in toml
+        toml = toml.replace(old, new)
+    write_kernel(tmp_path, TWO, toml)
+    with pytest.raises(UsageProblem) as caught:
+        load_kernel(Project(tmp_path), "add_one")
+    first, *told = caught.value.message.splitlines()
+    assert first == "add_one has 5 mistakes:"
+    for words in (
+        "unknown dtype 'float23'",
+        "exactly one workload must say default = true, and 2 do",
+        "'bytes', '0 * n', comes to 0 on workload 'small' and 0 on workload 'odd'",
+        "argument 'zz' is no input, output or integer of workload 'small'",
+        "input 'x' is taken by no argument",
+    ):
+        assert sum(words in line for line in told) == 1, (words, told)
 
 
 def test_two_files_with_one_number(tmp_path: Path) -> None:
