@@ -1,16 +1,17 @@
-// CUDA C++ for a host compiler: a launch runs its blocks one after the other, the threads of a block as real threads
+// CUDA C++ for a host compiler: a launch runs its blocks one after the other, the threads of a block as fibers
 // where they meet at __syncthreads() or __syncwarp(). Enough for kernels without warp intrinsics.
 #pragma once
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
-#include <thread>
 #include <vector>
+
+#include "emulation_fibers.h"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
-#include <pthread.h>
 
 #undef __global__
 #undef __device__
@@ -26,11 +27,33 @@
 
 static thread_local uint3 blockIdx, threadIdx;
 static dim3 gridDim, blockDim;
-static pthread_barrier_t meeting;
-static std::vector<pthread_barrier_t> warp_meetings;
+constexpr unsigned LANES_A_WARP = 32;
 
-inline void __syncthreads() { pthread_barrier_wait(&meeting); }
-inline void __syncwarp() { pthread_barrier_wait(&warp_meetings[(threadIdx.y * blockDim.x + threadIdx.x) / 32]); }
+// The last of those expected opens it for all.
+struct Door {
+    std::atomic<unsigned> come{0}, opened{0};
+    template <typename Before = void (*)()>
+    void arrive(unsigned expected, Before before_it_opens = [] {}) {
+        if (++come != expected) return;
+        before_it_opens();
+        come = 0;
+        ++opened;
+    }
+};
+
+static thread_local Door block_door, warp_doors[LANES_A_WARP];
+
+inline void meet(Door& door, unsigned expected) {
+    const unsigned before = door.opened;
+    door.arrive(expected);
+    while (door.opened == before) let_others_run();
+}
+
+inline void __syncthreads() { meet(block_door, blockDim.x * blockDim.y * blockDim.z); }
+inline void __syncwarp() {
+    const unsigned warp = (threadIdx.y * blockDim.x + threadIdx.x) / LANES_A_WARP;
+    meet(warp_doors[warp], std::min(LANES_A_WARP, blockDim.x * blockDim.y * blockDim.z - LANES_A_WARP * warp));
+}
 inline float __uint_as_float(unsigned x) { float y; std::memcpy(&y, &x, 4); return y; }
 inline unsigned __float_as_uint(float x) { unsigned y; std::memcpy(&y, &x, 4); return y; }
 inline int __double2loint(double x) { int y; std::memcpy(&y, &x, 4); return y; }
@@ -48,28 +71,16 @@ inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
 inline float __sinf(float x) { return std::sin(x); }
 inline float __cosf(float x) { return std::cos(x); }
 
-template <typename Body>
-void each_thread(Body body) {
+inline void be_thread(unsigned i) {
+    threadIdx = {i % blockDim.x, i / blockDim.x % blockDim.y, i / blockDim.x / blockDim.y};
+}
+
+inline void each_thread(const std::function<void()>& body) {
     const unsigned count = blockDim.x * blockDim.y * blockDim.z;
-    const auto one = [&](uint3 block, unsigned i) {
-        blockIdx = block;
-        threadIdx = {i % blockDim.x, i / blockDim.x % blockDim.y, i / blockDim.x / blockDim.y};
-        body();
-    };
-    const uint3 block = blockIdx;
 #ifdef MEETING
-    pthread_barrier_init(&meeting, nullptr, count);
-    warp_meetings.resize((count + 31) / 32);
-    for (unsigned i = 0; i < warp_meetings.size(); ++i) {
-        pthread_barrier_init(&warp_meetings[i], nullptr, std::min(32u, count - 32 * i));
-    }
-    std::vector<std::thread> threads;
-    for (unsigned i = 0; i < count; ++i) threads.emplace_back(one, block, i);
-    for (std::thread& thread : threads) thread.join();
-    pthread_barrier_destroy(&meeting);
-    for (pthread_barrier_t& one : warp_meetings) pthread_barrier_destroy(&one);
+    run_fibers(count, be_thread, body);
 #else
-    for (unsigned i = 0; i < count; ++i) one(block, i);
+    for (unsigned i = 0; i < count; ++i) be_thread(i), body();
 #endif
 }
 

@@ -81,9 +81,8 @@ def compiled_for_host(code: str, stem: Path, sources: tuple[Path, ...]) -> Path:
     """Return code as a shared object of the host; the same code is compiled once. Skips as ``load_for_host`` does."""
     if code not in _built:
         meets = any("__sync" in file.read_text(encoding="utf-8") for file in sources)
-        warps = f'#include "{WARPS}"\n'
-        first = [HEADER, *([WARPS] if code.startswith(warps) else [])]
-        _built[code] = compiled(code.removeprefix(warps), stem, first, sources[0].parent, meets)
+        first = [HEADER, *(header for header in (WARPS, TENSOR) if f'#include "{header}"' in code)]
+        _built[code] = compiled(code, stem, first, sources[0].parent, meets)
     return _built[code]
 
 

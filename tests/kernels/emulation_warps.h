@@ -4,42 +4,14 @@
 #pragma once
 #include "emulation.h"
 
-#include <atomic>
-#include <functional>
-#include <memory>
 #include <mutex>
-
-#include <ucontext.h>
 
 #undef __shared__
 #define __shared__ static thread_local
-#define __syncthreads() meet(block_door, blockDim.x)
-#define __syncwarp() meet(warp_doors[threadIdx.x / LANES_A_WARP], LANES_A_WARP)
 #define emulated(kernel, grid, block) on_fibers(kernel, grid, block, 1)
 #define cudaLaunchKernelEx launched_with_attributes
 #define cudaGetDevice(device) (*(device) = 0, cudaSuccess)
 #define cudaDeviceGetAttribute(value, name, device) (*(value) = 9, cudaSuccess)
-
-constexpr unsigned LANES_A_WARP = 32, STACK_BYTES = 1 << 16;
-
-// The last of those expected opens it for all.
-struct Door {
-    std::atomic<unsigned> come{0}, opened{0};
-    template <typename Before = void (*)()>
-    void arrive(unsigned expected, Before before_it_opens = [] {}) {
-        if (++come != expected) return;
-        before_it_opens();
-        come = 0;
-        ++opened;
-    }
-};
-
-struct Fiber {
-    ucontext_t context;
-    std::unique_ptr<char[]> stack{new char[STACK_BYTES]};
-    bool done = false;
-    unsigned met_in_cluster = 0;
-};
 
 struct Cluster {
     explicit Cluster(unsigned size) : size(size), anchors(size), ended(size), sent(size) {}
@@ -56,21 +28,11 @@ struct Cluster {
     }
 };
 
-static thread_local Fiber* running;
-static thread_local ucontext_t scheduler;
-static thread_local Door block_door, warp_doors[LANES_A_WARP];
+static thread_local unsigned* met_in_cluster;  // by thread
 static thread_local double exchanged[LANES_A_WARP * LANES_A_WARP];
 static thread_local Cluster* cluster;
 static thread_local char anchor;  // thread-local statics lie at the same distance from it in every thread
 static std::function<void()> fiber_body;
-
-inline void let_others_run() { swapcontext(&running->context, &scheduler); }
-
-inline void meet(Door& door, unsigned expected) {
-    const unsigned before = door.opened;
-    door.arrive(expected);
-    while (door.opened == before) let_others_run();
-}
 
 template <typename T>
 T __shfl_xor_sync(unsigned, T value, int mask) {
@@ -97,8 +59,8 @@ inline void arrive_in_cluster() {
     cluster->door.arrive(cluster->size * blockDim.x, [] { cluster->settle(); });
 }
 inline void await_cluster() {
-    while (cluster->door.opened == running->met_in_cluster) let_others_run();
-    ++running->met_in_cluster;
+    while (cluster->door.opened == met_in_cluster[threadIdx.x]) let_others_run();
+    ++met_in_cluster[threadIdx.x];
 }
 
 // A barrier of the cluster with release and acquire or without is the same one here.
@@ -107,7 +69,7 @@ inline void arrive_without_fence() { arrive_in_cluster(); }
 // Where `here` is in another block; null where a real one would break: it may not have started, or has ended.
 template <typename T>
 T* place_in(int rank, T* here) {
-    if (running->met_in_cluster == 0 || cluster->ended[rank]) return nullptr;
+    if (met_in_cluster[threadIdx.x] == 0 || cluster->ended[rank]) return nullptr;
     return reinterpret_cast<T*>(cluster->anchors[rank] + (reinterpret_cast<char*>(here) - &anchor));
 }
 
@@ -152,33 +114,13 @@ inline void await_bytes(const Arrivals& arrivals) {
     while (left()) let_others_run();
 }
 
-inline void run_fiber() {
-    fiber_body();
-    running->done = true;
-    let_others_run();
-}
-
 inline void run_block(Cluster* mine, uint3 block) {
     cluster = mine;
     blockIdx = block;
     mine->anchors[rank_in_cluster()] = &anchor;
-    std::vector<Fiber> fibers(blockDim.x);
-    for (Fiber& fiber : fibers) {
-        getcontext(&fiber.context);
-        fiber.context.uc_stack.ss_sp = fiber.stack.get();
-        fiber.context.uc_stack.ss_size = STACK_BYTES;
-        makecontext(&fiber.context, run_fiber, 0);
-    }
-    for (unsigned left = blockDim.x; left > 0;) {
-        for (unsigned i = 0; i < blockDim.x; ++i) {
-            running = &fibers[i];
-            if (running->done) continue;
-            threadIdx = {i, 0, 0};
-            swapcontext(&scheduler, &running->context);
-            left -= running->done;
-        }
-        std::this_thread::yield();  // other blocks of the cluster
-    }
+    std::vector<unsigned> met(blockDim.x);
+    met_in_cluster = met.data();
+    run_fibers(blockDim.x, be_thread, fiber_body);
     mine->ended[rank_in_cluster()] = true;
     mine->end.arrive(mine->size);
     while (mine->end.opened == 0) std::this_thread::yield();  // its memory may still be written to

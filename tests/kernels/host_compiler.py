@@ -17,7 +17,7 @@ from ncu_assist.errors import EnvironmentProblem
 
 INCLUDED_FROM = re.compile(r'-I"?([^"\s]+)')
 # -fno-gnu-unique: the shared memory of a template kernel is its own, not that of the library loaded before.
-FLAGS = ("-std=c++17", "-O1", "-w", "-fPIC", "-pthread", "-fno-gnu-unique")
+FLAGS = ("-std=c++17", "-Og", "-w", "-fPIC", "-pthread", "-fno-gnu-unique")
 TIMEOUT_S = 120
 
 
