@@ -280,7 +280,9 @@ def told_together(name: str, wrong: Sequence[UsageProblem]) -> UsageProblem:
         return wrong[0]
     own = [(one.message.removeprefix(f"{name}: "), one.hint) for one in wrong]
     lines = [f"  {message}" + (f"; try: {hint}" if hint else "") for message, hint in own]
-    return UsageProblem("\n".join([f"{name} has {len(wrong)} mistakes:", *lines]), f"ncu-assist list {name}")
+    return UsageProblem(
+        "\n".join([f"{name} has {len(wrong)} mistakes:", *lines]), "mend each of them; every line says how"
+    )
 
 
 def _version(number: int, path: Path) -> Version:

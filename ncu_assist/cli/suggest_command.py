@@ -67,6 +67,8 @@ def command(**given: Any) -> int:
         raise UsageProblem(
             f"one kernel or run at a time, not {len(asked.words)}", f"ncu-assist suggest {asked.words[0]}"
         )
+    if asked.dry_run and asked.reply is not None:
+        raise UsageProblem("--dry-run prints the prompt, and --reply answers one: one of the two", "--reply FILE alone")
     if asked.dry_run:
         return _dry_run(asked)
     return _suggest(asked)

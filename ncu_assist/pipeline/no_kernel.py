@@ -35,6 +35,10 @@ def no_kernel(project: Project, word: str, folder: Path) -> UsageProblem:
     if _exists(path):
         return UsageProblem(*(_of_folder(word) if path.is_dir() else _of_file(word, path)))
     if path.suffix in {*COMPILED, ".py"} or os.sep in word:
+        for kernel in names:
+            if (project.kernels / kernel / path.name).is_file():
+                said = f"{word} lies in {project.kernels.name}/{kernel}, a kernel, which is named without a path"
+                return UsageProblem(said, f"ncu-assist profile {kernel}")
         near = difflib.get_close_matches(path.name, _sources_beside(path), n=1, cutoff=NEAR)
         meant = f"; did you mean '{Path(word).parent / near[0]}'?" if near else ""
         return UsageProblem(f"there is no file {word}, and no kernel is called so{meant}", "ncu-assist list")

@@ -77,7 +77,9 @@ def test_a_product_stands_for_its_chip(run: Run, asked: str, chip: str) -> None:
         ("V100", "chip gv100, the chip of 'V100', were not recorded", "metrics"),
         ("ad103", "chip ad103 were not recorded; ad102 has the same", "metrics --chip ad102"),
         ("rtx409", "did you mean 'rtx4090'?", "metrics --chip rtx4090"),
-        ("RTX 4090 Laptop GPU", "there is no chip 'RTX 4090 Laptop GPU'", "metrics"),
+        ("NVIDIA GeForce RTX 3060 Laptop GPU", "chip ga106, the chip of", "metrics --chip ga102"),
+        ("RTX 4090 Laptop GPU", "chip ad103, the chip of 'RTX 4090 Laptop GPU'", "metrics --chip ad102"),
+        ("RTX 1050 Laptop GPU", "there is no chip 'RTX 1050 Laptop GPU'", "metrics"),
         ("b301", "there is no chip 'b301' whose names were recorded; known: tu102,", "metrics"),
     ],
 )

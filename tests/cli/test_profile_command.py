@@ -271,6 +271,7 @@ MAIN = "__global__ void add(float* x) { x[0] = 1; }\nint main() { return 0; }\n"
         ("old.ncu-rep", "", "old.ncu-rep is a report", "ncu-assist show old.ncu-rep"),
         ("kernels/add_one/v0_torch.py", None, "belongs to the kernel add_one", "ncu-assist profile add_one v0"),
         ("kernels/add_one", None, "belongs to the kernel add_one", "ncu-assist profile add_one"),
+        ("v0_torch.py", None, "v0_torch.py lies in kernels/add_one, a kernel", "ncu-assist profile add_one"),
         ("vector_ad.cu", None, "there is no file vector_ad.cu, and no kernel is called so", "ncu-assist list"),
         ("add_on", None, "there is no kernel 'add_on'; did you mean 'add_one'?", "ncu-assist list"),
     ],

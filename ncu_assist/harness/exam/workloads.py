@@ -33,9 +33,9 @@ def refuse_host_inputs(kernel: Kernel) -> None:
     that a draft leaves on another stream would find the right inputs, and nobody would notice.
     """
     if kernel.host is not None:
-        names = ", ".join(kernel.host.names)
+        names, lie = ", ".join(kernel.host.names), "lies" if len(kernel.host.names) == 1 else "lie"
         raise UsageProblem(
-            f"drafts of {kernel.name} cannot be examined: {names} lies in memory of the host",
+            f"drafts of {kernel.name} cannot be examined: {names} {lie} in memory of the host",
             f"write the version by hand, then ncu-assist check {kernel.name}",
         )
 

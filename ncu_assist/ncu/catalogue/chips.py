@@ -1,8 +1,8 @@
 """GPU chips by ncu's name for them: what they are sold as, and those whose metric names were recorded.
 
 Compute capabilities are those of NVIDIA's list (developer.nvidia.com/cuda-gpus); which chip a product has stands in
-NVIDIA's architecture whitepapers and, product by product, in TechPowerUp's GPU database. Products for laptops are left
-out: one of the same name often has a smaller chip.
+NVIDIA's architecture whitepapers and, product by product, in TechPowerUp's GPU database. Products for laptops stand by
+their full name: one without "Laptop" often has a larger chip.
 """
 
 from __future__ import annotations
@@ -39,22 +39,27 @@ KNOWN: tuple[Chip, ...] = (
         "RTX 3080, RTX 3080 Ti, RTX 3090, RTX 3090 Ti, A10, A10G, A40, RTX A4500, RTX A5000, RTX A5500, RTX A6000",
         True,
     ),
-    _chip("ga104", "8.6", "RTX 3060 Ti, RTX 3070, RTX 3070 Ti, RTX A4000"),
-    _chip("ga106", "8.6", "RTX 3060, RTX A2000"),
-    _chip("ga107", "8.6", "A2, A16"),
+    _chip(
+        "ga104",
+        "8.6",
+        "RTX 3060 Ti, RTX 3070, RTX 3070 Ti, RTX A4000, RTX 3070 Laptop, RTX 3070 Ti Laptop, RTX 3080 Laptop",
+    ),
+    _chip("ga103", "8.6", "RTX 3080 Ti Laptop"),
+    _chip("ga106", "8.6", "RTX 3060, RTX A2000, RTX 3060 Laptop"),
+    _chip("ga107", "8.6", "A2, A16, RTX 3050 Laptop, RTX 3050 Ti Laptop"),
     _chip("ga10b", "8.7", "Jetson AGX Orin, Jetson Orin NX, Jetson Orin Nano"),
     _chip("ad102", "8.9", "RTX 4090, RTX 4090 D, L20, L40, L40S, RTX 5000 Ada, RTX 5880 Ada, RTX 6000 Ada", True),
-    _chip("ad103", "8.9", "RTX 4070 Ti Super, RTX 4080, RTX 4080 Super, RTX 4500 Ada"),
-    _chip("ad104", "8.9", "L4, RTX 4070, RTX 4070 Super, RTX 4070 Ti, RTX 4000 Ada"),
-    _chip("ad106", "8.9", "RTX 4060 Ti"),
-    _chip("ad107", "8.9", "RTX 4060, RTX 2000 Ada"),
+    _chip("ad103", "8.9", "RTX 4070 Ti Super, RTX 4080, RTX 4080 Super, RTX 4500 Ada, RTX 4090 Laptop"),
+    _chip("ad104", "8.9", "L4, RTX 4070, RTX 4070 Super, RTX 4070 Ti, RTX 4000 Ada, RTX 4080 Laptop"),
+    _chip("ad106", "8.9", "RTX 4060 Ti, RTX 4070 Laptop"),
+    _chip("ad107", "8.9", "RTX 4060, RTX 2000 Ada, RTX 4050 Laptop, RTX 4060 Laptop"),
     _chip("gh100", "9.0", "H100, H200, H800, H20, GH200", True),
     _chip("gb100", "10.0", "B100, B200, GB200", True),
     _chip("gb202", "12.0", "RTX 5090, RTX 5090 D, RTX PRO 6000 Blackwell", True),
-    _chip("gb203", "12.0", "RTX 5080, RTX 5070 Ti"),
-    _chip("gb205", "12.0", "RTX 5070"),
-    _chip("gb206", "12.0", "RTX 5060, RTX 5060 Ti"),
-    _chip("gb207", "12.0", "RTX 5050"),
+    _chip("gb203", "12.0", "RTX 5080, RTX 5070 Ti, RTX 5080 Laptop, RTX 5090 Laptop"),
+    _chip("gb205", "12.0", "RTX 5070, RTX 5070 Ti Laptop"),
+    _chip("gb206", "12.0", "RTX 5060, RTX 5060 Ti, RTX 5060 Laptop, RTX 5070 Laptop"),
+    _chip("gb207", "12.0", "RTX 5050, RTX 5050 Laptop"),
 )
 CHIPS: dict[str, Chip] = {chip.name: chip for chip in KNOWN if chip.recorded}
 
