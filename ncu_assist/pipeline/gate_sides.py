@@ -18,7 +18,7 @@ from ncu_assist.record import Run
 from ncu_assist.spec import source_sha256, why_skipped
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
-from ncu_assist.store.choosing import Context, known_kernels, sources_of, versions_of
+from ncu_assist.store.choosing import Context, known_kernels, misnamed_of, refuse_misnamed, sources_of, versions_of
 from ncu_assist.store.matching import live_first, same_source
 from ncu_assist.store.naming import short_name, version_order, with_short_names
 from ncu_assist.store.references import REPORT_ENDINGS, VersionNotMeasured, refuse_kernel_of_none, resolve
@@ -56,7 +56,7 @@ def both_sides(project: Project, asked: GateRequest) -> Pair | NotMeasured:
     store, context = Store(project.reports), Context(project, Path.cwd(), asked.kernel)
     reference = _reference(asked.candidate, store, context)
     try:
-        candidate = _side(reference, asked, store, context)
+        candidate = _misnamed_newest(asked.candidate, store, context) or _side(reference, asked, store, context)
     except UsageProblem:
         if asked.candidate == reference and not set("/@") & set(reference) and not reference.endswith(REPORT_ENDINGS):
             _refuse_unknown(reference, store, context)
@@ -119,6 +119,20 @@ def _reference(text: str, store: Store, context: Context) -> str:
     return f"{text}/{versions[-1].name}" if versions else f"{text}/@last"
 
 
+def _misnamed_newest(text: str, store: Store, context: Context) -> Unmeasured | None:
+    """Return of a kernel the source that its name makes newer than every version, and none; None where there is none.
+
+    A file without a number may be anything, and is only told.
+    """
+    if text not in known_kernels(store, context):
+        return None
+    newest = max((version.number for version in sources_of(context, text)), default=-1)
+    stray = max(misnamed_of(context.project, text), key=lambda one: one.number, default=None)
+    if stray is None or stray.number <= newest:
+        return None
+    return Unmeasured(text, Path(stray.name).stem, misnamed=stray)
+
+
 def _side(text: str, asked: GateRequest, store: Store, context: Context) -> StoredRun | Path | Unmeasured:
     """Return what a reference means, or of which version it would be a run; raises as ``resolve`` does."""
     try:
@@ -155,7 +169,9 @@ def _to_measure(project: Project, asked: GateRequest, sides: Sequence[StoredRun 
 
     Raises UsageProblem for a workload that the kernel does not have.
     """
-    baseline = sides[0]
+    baseline, candidate = sides
+    if isinstance(candidate, Unmeasured) and candidate.misnamed:
+        return candidate.misnamed.command
     if isinstance(baseline, Unmeasured) and baseline.needs_live and baseline.is_stale and not _is_exact(asked.against):
         return f"ncu-assist baseline clear {baseline.kernel}"  # its source is gone, so nothing can measure it again
     missing = [one for one in sides if isinstance(one, Unmeasured)]
@@ -179,6 +195,7 @@ def _refuse_unknown(typed: str, store: Store, context: Context) -> None:
     versions = with_short_names(dict.fromkeys(name for one in searched for name in versions_of(store, context, one)))
     if not kernels or typed in versions or context.kernel not in (None, *kernels):
         return
+    refuse_misnamed(context, searched, typed)
     near = difflib.get_close_matches(typed, [*kernels, *versions], n=MOST_OFFERED, cutoff=NEAR)
     offered = " or ".join(f"'{name}'" for name in near)
     known = f"kernels: {_some(kernels)}; versions: {_some(sorted(versions, key=version_order))}"

@@ -18,6 +18,7 @@ from ncu_assist.project import Project
 from ncu_assist.record import Run
 from ncu_assist.store import Store
 from ncu_assist.store.baselines import get_baseline
+from ncu_assist.store.choosing import misnamed_of
 from ncu_assist.store.naming import short_name
 
 ALL = "all"
@@ -97,6 +98,7 @@ def _notes(project: Project, sides: Sides, asked: GateRequest) -> Iterator[str]:
     yield from _no_baseline_set(project, baseline.run.kernel, asked)
     if asked.workload in (None, ALL):
         yield from _left_out(sides.merged(0), sides.merged(1))
+    yield from (one.note for one in misnamed_of(project, candidate.run.kernel) if candidate.run.run_id)
     for stored in (baseline, candidate):
         if stale(project, stored.run):
             yield f"{short_name(stored.run.version)} has changed since it was measured: this is {stored.reference}"

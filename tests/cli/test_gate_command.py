@@ -18,6 +18,7 @@ from ncu_assist.spec import source_sha256
 
 PROGRAM = Path(sys.executable).with_name("ncu-assist")
 DATA = Path(__file__).parent.parent / "data"
+MOVE = "mv kernels/add_one/v11.cu kernels/add_one/v11_idea.cu"
 LIMITS = ("--fail-on", "time:2%", "--fail-on", "shared_wavefronts_excessive:+0")
 
 
@@ -188,6 +189,28 @@ class TestNotMeasured:
         assert "NOT MEASURED add_one/v11: it has no run" in answer.out
         assert "try: ncu-assist profile add_one v11\n" in answer.out
         assert run("gate", "add_one/v10", "--fail-on", "time:5%").code == 0  # asked for
+
+    def test_a_misnamed_newest_source(self, run: Run, ladder: Archive) -> None:
+        (ladder.project.kernels / "add_one" / "naive.cu").touch()
+        noted = run("gate", "add_one", "--fail-on", "time:5%")
+        assert (noted.code, "note: naive.cu is no version" in noted.out) == (0, True)
+        (ladder.project.kernels / "add_one" / "v11.cu").touch()
+        answer = run("gate", "add_one", "--json")
+        assert (answer.code, answer.json["next"]) == (4, MOVE)
+        (missing,) = answer.json["not_measured"]
+        assert missing["reason"] == "v11.cu is no version: it is not called v<number>_<idea>.cu"
+        assert "not measured: v11, so nothing was judged" in run("gate", "add_one").out
+        for words in (("show", "add_one/v10"), ("diff", "v0", "v10"), ("history", "add_one")):
+            told = run(*words)
+            assert (
+                told.code,
+                told.err.count(f"v11.cu is no version: it is not called v<number>_<idea>.cu; try: {MOVE}"),
+            ) == (0, 1)
+        for named in ("v11", "add_one/v11"):
+            for command in ("gate", "show"):
+                told = run(command, named)
+                assert (told.code, f"try: {MOVE}\n" in told.err) == (2, True)
+                assert "there is no version 'v11': v11.cu is no version" in told.err
 
     def test_every_form_names_it_and_the_command(self, run: Run, ladder: Archive) -> None:
         self.edit(ladder, "v10_own")
