@@ -50,8 +50,8 @@ def both_sides(project: Project, asked: GateRequest) -> Pair | NotMeasured:
     """Return baseline and candidate; the baseline is one of the candidate's kernel unless it names another.
 
     No other run stands in for a version that has none of its source as it is now: that is not measured. Raises
-    UsageProblem for a reference that names nothing, DamagedData for what cannot be read whole, also where the newest
-    run is damaged and an older one would stand in for it.
+    UsageProblem for a reference that names nothing and for a kernel folder with mistakes, DamagedData for what cannot
+    be read whole, also where the newest run is damaged and an older one would stand in for it.
     """
     store, context = Store(project.reports), Context(project, Path.cwd(), asked.kernel)
     reference = _reference(asked.candidate, store, context)
@@ -62,6 +62,8 @@ def both_sides(project: Project, asked: GateRequest) -> Pair | NotMeasured:
             _refuse_unknown(reference, store, context)
         raise
     kernel = asked.kernel if isinstance(candidate, Path) else kernel_of(candidate)
+    if kernel in kernel_names(project) and not _is_exact(asked.candidate):
+        load_kernel(project, kernel)  # what is wrong in its folder may be of what is new
     if kernel is None and asked.against == BASELINE:
         command = f"ncu-assist gate {shlex.quote(asked.candidate)} --against OTHER.ncu-rep"
         raise UsageProblem("a report belongs to no kernel, so it has no baseline", command)

@@ -94,9 +94,13 @@ def known_kernels(store: Store, context: Context) -> tuple[str, ...]:
 
 
 def sources_of(context: Context, kernel: str) -> tuple[Version, ...]:
-    """Return the versions in the kernel's folder; none for a foreign program."""
+    """Return the versions in the kernel's folder; none for a foreign program. Raises as ``discover_versions`` does."""
     folder = context.project.kernels / kernel
-    return discover_versions(folder) if is_folder_name(kernel) and folder.is_dir() else ()
+    try:
+        is_there = is_folder_name(kernel) and folder.is_dir()
+    except OSError:  # kernels/ lists names and shows nothing of them
+        is_there = True
+    return discover_versions(folder) if is_there else ()
 
 
 def versions_of(store: Store, context: Context, kernel: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from commandline import Answer, Run
+from commandline import Answer, Run, deny
 from gated import CONFLICTS, LARGE, LATER, NO_BASELINE_SET, SMALL, Archive
 from kernel_folder import PYTHON_VERSION, write_kernel
 from patience import CEILING_S
@@ -211,6 +211,25 @@ class TestNotMeasured:
                 told = run(command, named)
                 assert (told.code, f"try: {MOVE}\n" in told.err) == (2, True)
                 assert "there is no version 'v11': v11.cu is no version" in told.err
+
+    def test_a_kernel_toml_with_mistakes_is_an_error_as_for_list(self, run: Run, ladder: Archive) -> None:
+        (ladder.project.kernels / "add_one" / "kernel.toml").write_text("[")
+        answer = run("gate", "add_one")
+        assert (answer.code, answer.out, answer.err) == (2, "", run("list", "add_one").err)
+        assert "not valid TOML" in answer.err
+        assert run("gate", "v10").err == answer.err
+        assert run("gate", "v10@2026", "--against", "v9", "--fail-on", "time:5%").code == 0  # exactly that run
+
+    @pytest.mark.parametrize("hidden", ["add_one", "."])
+    def test_a_folder_that_cannot_be_read(
+        self, run: Run, ladder: Archive, monkeypatch: pytest.MonkeyPatch, hidden: str
+    ) -> None:
+        write_kernel(ladder.project.root / "other").rename(ladder.project.kernels / "other")
+        deny(monkeypatch, ladder.project.kernels / hidden)
+        for words in (("gate", "add_one"), ("gate", "add_one/v10"), ("show", "add_one/v10"), ("show", "v10")):
+            answer = run(*words)
+            assert (answer.code, answer.out) == (2 if hidden == "add_one" else 6, "")
+            assert "cannot be read (Permission denied)" in answer.err
 
     def test_every_form_names_it_and_the_command(self, run: Run, ladder: Archive) -> None:
         self.edit(ladder, "v10_own")
