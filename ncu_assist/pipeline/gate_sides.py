@@ -12,6 +12,7 @@ from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.gate import NotMeasured, Unmeasured
 from ncu_assist.gate.sides import Pair
 from ncu_assist.pipeline.baselines import in_force
+from ncu_assist.pipeline.gate_now import as_now, kernel_now, outdated
 from ncu_assist.pipeline.reading import opened
 from ncu_assist.project import Project
 from ncu_assist.record import Run
@@ -23,6 +24,7 @@ from ncu_assist.store.matching import live_first, same_source
 from ncu_assist.store.naming import short_name, version_order, with_short_names
 from ncu_assist.store.references import REPORT_ENDINGS, VersionNotMeasured, refuse_kernel_of_none, resolve
 
+ALL = "all"
 BASELINE = "@baseline"
 MOST_OFFERED, MOST_LISTED = 3, 5  # names that are near, names where none is
 NEAR = 0.5  # of difflib's ratio, as for other names that are typed
@@ -75,14 +77,30 @@ def both_sides(project: Project, asked: GateRequest) -> Pair | NotMeasured:
         raise
     kernels = [None if isinstance(one, Path) else kernel_of(one) for one in (candidate, baseline)]
     refuse_kernel_of_none(asked.kernel, (reference, asked.against), kernels)
-    if not isinstance(baseline, Unmeasured) and not isinstance(candidate, Unmeasured):
+    sides: list[StoredRun | Unmeasured]
+    if isinstance(baseline, Unmeasured) or isinstance(candidate, Unmeasured):
+        sides = [
+            one if isinstance(one, Unmeasured) else opened([text], [one], kernel)[0]
+            for text, one in ((asked.against, baseline), (reference, candidate))
+        ]
+    else:
         before, after = opened((asked.against, reference), (baseline, candidate), kernel)
-        return before, after
-    sides = [
-        one if isinstance(one, Unmeasured) else opened([text], [one], kernel)[0]
-        for text, one in ((asked.against, baseline), (reference, candidate))
-    ]
+        sides = _on_workloads_as_now(project, asked, (before, after))
+        if not any(isinstance(one, Unmeasured) for one in sides):
+            return before, after
     return NotMeasured(sides[0], sides[1], _to_measure(project, asked, sides))
+
+
+def _on_workloads_as_now(project: Project, asked: GateRequest, sides: Pair) -> list[StoredRun | Unmeasured]:
+    """Return both sides, one as not measured where kernel.toml has changed or renamed the workloads of its runs."""
+    wanted = None if asked.workload == ALL else asked.workload
+    found: list[StoredRun | Unmeasured] = []
+    for stored, runs in zip(sides, _counting(project, asked, sides), strict=True):
+        run, kernel = stored.run, None if _is_about_runs(asked) else kernel_now(project, stored.run)
+        names = outdated(kernel, runs, wanted) if kernel else ()
+        unmeasured = Unmeasured(run.kernel, run.version, stored, is_stale=stale(project, run), workloads=names)
+        found.append(unmeasured if names else stored)
+    return found
 
 
 def kernel_of(side: StoredRun | Unmeasured) -> str:
@@ -95,10 +113,20 @@ def runs_of_source(
 ) -> tuple[Sequence[StoredRun], Sequence[StoredRun]]:
     """Return for either side the runs of its source on the candidate's model of GPU, live before recorded, then newest.
 
-    Where a reference names an exact run, the two runs themselves are all that count.
+    Where a reference names an exact run, the two runs themselves are all that count; else what they hold on workloads
+    that kernel.toml has changed since does not.
     """
-    if any(_is_exact(text) for text in (asked.candidate, asked.against)):
+    if _is_about_runs(asked):
         return (sides[0],), (sides[1],)
+    baseline, candidate = (
+        [as_now(kernel_now(project, one.run), run) for run in runs]
+        for one, runs in zip(sides, _counting(project, asked, sides), strict=True)
+    )
+    return baseline, candidate
+
+
+def _counting(project: Project, asked: GateRequest, sides: Pair) -> tuple[Sequence[StoredRun], Sequence[StoredRun]]:
+    """Return for either side the runs of its source that count, on whatever workloads."""
     store = Store(project.reports)
     baseline, candidate = (
         [one for one in _of_source(store, stored, sides[1]) if _is_live(one) or not asked.require_live]
@@ -174,7 +202,7 @@ def _to_measure(project: Project, asked: GateRequest, sides: Sequence[StoredRun 
     baseline, candidate = sides
     if isinstance(candidate, Unmeasured) and candidate.misnamed:
         return candidate.misnamed.command
-    if isinstance(baseline, Unmeasured) and baseline.needs_live and baseline.is_stale and not _is_exact(asked.against):
+    if isinstance(baseline, Unmeasured) and _is_out_of_reach(baseline) and not _is_exact(asked.against):
         return f"ncu-assist baseline clear {baseline.kernel}"  # its source is gone, so nothing can measure it again
     missing = [one for one in sides if isinstance(one, Unmeasured)]
     kernel = missing[-1].kernel
@@ -183,11 +211,17 @@ def _to_measure(project: Project, asked: GateRequest, sides: Sequence[StoredRun 
     names = sorted({one.version for one in missing if one.kernel == kernel}, key=version_order)
     runs = [one.run if isinstance(one, Unmeasured) else one for one in sides]
     several = any(run is not None and len(run.run.workloads) > 1 for run in runs)
-    workload = asked.workload or ("all" if several else None)
+    changed = {name for one in missing for name in one.workloads}
+    workload = asked.workload or (min(changed) if len(changed) == 1 else ALL if several or changed else None)
     if workload and kernel in kernel_names(project):
         load_kernel(project, kernel).select_workloads(workload)
     options = ["--workload", shlex.quote(workload)] if workload else []
     return " ".join(["ncu-assist", "profile", kernel, *map(short_name, names), *options])
+
+
+def _is_out_of_reach(side: Unmeasured) -> bool:
+    """Tell whether a version is to be measured again as it is no more."""
+    return side.is_stale and (side.needs_live or bool(side.workloads))
 
 
 def _refuse_unknown(typed: str, store: Store, context: Context) -> None:
@@ -208,6 +242,11 @@ def _refuse_unknown(typed: str, store: Store, context: Context) -> None:
 
 def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:MOST_LISTED]) + (", …" if len(names) > MOST_LISTED else "")
+
+
+def _is_about_runs(asked: GateRequest) -> bool:
+    """Tell whether exact runs are named, which are then held against each other as they were."""
+    return any(_is_exact(text) for text in (asked.candidate, asked.against))
 
 
 def _is_exact(text: str) -> bool:

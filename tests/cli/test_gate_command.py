@@ -6,10 +6,12 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from commandline import Answer, Run, deny
+from factories import WORKLOAD
 from gated import CONFLICTS, LARGE, LATER, NO_BASELINE_SET, SMALL, Archive
 from kernel_folder import PYTHON_VERSION, write_kernel
 from patience import CEILING_S
@@ -219,6 +221,47 @@ class TestNotMeasured:
         assert "not valid TOML" in answer.err
         assert run("gate", "v10").err == answer.err
         assert run("gate", "v10@2026", "--against", "v9", "--fail-on", "time:5%").code == 0  # exactly that run
+
+    @pytest.mark.parametrize(
+        ("old", "new", "workload"),
+        [
+            ("[workloads.small]", "[workloads.tiny]", "tiny"),
+            ("n = 1024", "n = 2048", "small"),
+            ("n = 1024", "n = 1024\nm = 1", "small"),
+        ],
+    )
+    def test_a_workload_that_was_renamed_or_changed_is_not_measured(
+        self, run: Run, ladder: Archive, old: str, new: str, workload: str
+    ) -> None:
+        toml = ladder.project.kernels / "add_one" / "kernel.toml"
+        toml.write_text(toml.read_text().replace(old, new))
+        answer = run("gate", "add_one", "--json")
+        assert (answer.code, answer.json["next"]) == (4, f"ncu-assist profile add_one v0 v10 --workload {workload}")
+        assert f"no run is on {workload} as it says now" in answer.json["not_measured"][0]["reason"]
+        assert run("gate", "v10@2026", "--against", "v9", "--fail-on", "time:5%").code == 0  # exactly that run
+        assert run("gate", "add_one", "--workload", "small").code == (2 if workload == "tiny" else 4)
+        facts = replace(WORKLOAD, name=workload, integers={"n": 2048} if "2048" in new else {"n": 1024, "m": 1})
+        if workload == "small":  # the runs of the old size do not count beside those of the new
+            for version in ("v0_torch", "v10_own"):
+                ladder.save(version, {SMALL: 1e5}, workloads=(facts,), bench_id="later", **self.now(ladder, version))
+            again = run("gate", "add_one", "--fail-on", "time:5%", "--json")
+            assert (again.code, LATER["run_id"] in again.json["candidate"]) == (0, True)
+
+    def test_a_workload_that_was_removed_where_others_are_left_is_not_looked_at(
+        self, run: Run, ladder: Archive
+    ) -> None:
+        for version in ("v0_torch", "v10_own"):
+            ladder.save(version, {SMALL: 1e5, LARGE: 1e6}, bench_id="later", **self.now(ladder, version))
+        facts = self.toml(ladder, "[workloads.odd]", "[workloads.large]").replace("n = 1000", "n = 1024")
+        (ladder.project.kernels / "add_one" / "kernel.toml").write_text(facts)
+        assert len(run("gate", "add_one", "--fail-on", "time:5%", "--json").json["checks"]) == 2
+        write_kernel(ladder.project.root, {})
+        alone = run("gate", "add_one", "--fail-on", "time:5%", "--json")
+        assert (alone.code, [one["workload"] for one in alone.json["checks"]]) == (0, [SMALL])
+        assert "not looked at, as kernel.toml does not have it any more: large" in alone.json["notes"]
+
+    def toml(self, ladder: Archive, old: str, new: str) -> str:
+        return (ladder.project.kernels / "add_one" / "kernel.toml").read_text().replace(old, new)
 
     @pytest.mark.parametrize("hidden", ["add_one", "."])
     def test_a_folder_that_cannot_be_read(
