@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ncu_assist.errors import UsageProblem
@@ -11,6 +12,9 @@ from ncu_assist.record import Run, WorkloadFacts
 from ncu_assist.spec import Kernel, Workload
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import StoredRun
+from ncu_assist.store.naming import short_name
+
+REFERENCE = "source/reference.py"
 
 
 def kernel_now(project: Project, run: Run) -> Kernel | None:
@@ -54,6 +58,32 @@ def outdated(kernel: Kernel, runs: Sequence[StoredRun], wanted: str | None) -> t
     left = [one for one in kernel.workloads if one.name not in held]
     again = [one.name for one in left if any(one.name == old.name or _is_like(one, old) for old in changed)]
     return tuple(again or ([kernel.default_workload.name] if changed and not held else []))
+
+
+def without_folder(project: Project, sides: Sequence[StoredRun]) -> Iterator[str]:
+    """Yield which kernels have no folder that could tell what has changed since their runs were made."""
+    own = {one.run.kernel for one in sides if one.run.source_sha256 is not None}
+    for kernel in sorted(own - set(kernel_names(project))):
+        yield f"kernels/{kernel} has no kernel.toml: only stored runs were judged, whatever has changed since"
+
+
+def other_references(project: Project, sides: Sequence[StoredRun]) -> Iterator[str]:
+    """Yield which runs were checked against another reference.py than there is now."""
+    old = dict.fromkeys(short_name(one.run.version) for one in sides if _is_of_another_reference(project, one))
+    if old:
+        yield f"reference.py has changed since results were checked against it: those of {' and '.join(old)}"
+
+
+def _is_of_another_reference(project: Project, stored: StoredRun) -> bool:
+    """Tell whether a run was checked, and reference.py is there and is not as it was then."""
+    kept = stored.run.files.get(REFERENCE)
+    if kept is None or not stored.run.checks:
+        return False
+    try:
+        now = (project.kernels / stored.run.kernel / "reference.py").read_bytes()
+    except OSError:  # reading the kernel's folder says so, where there is one
+        return False
+    return hashlib.sha256(now).hexdigest() != kept.sha256
 
 
 def _is_as_now(kernel: Kernel, facts: WorkloadFacts) -> bool:

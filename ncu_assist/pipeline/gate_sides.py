@@ -96,7 +96,7 @@ def _on_workloads_as_now(project: Project, asked: GateRequest, sides: Pair) -> l
     wanted = None if asked.workload == ALL else asked.workload
     found: list[StoredRun | Unmeasured] = []
     for stored, runs in zip(sides, _counting(project, asked, sides), strict=True):
-        run, kernel = stored.run, None if _is_about_runs(asked) else kernel_now(project, stored.run)
+        run, kernel = stored.run, None if is_about_runs(asked) else kernel_now(project, stored.run)
         names = outdated(kernel, runs, wanted) if kernel else ()
         unmeasured = Unmeasured(run.kernel, run.version, stored, is_stale=stale(project, run), workloads=names)
         found.append(unmeasured if names else stored)
@@ -116,7 +116,7 @@ def runs_of_source(
     Where a reference names an exact run, the two runs themselves are all that count; else what they hold on workloads
     that kernel.toml has changed since does not.
     """
-    if _is_about_runs(asked):
+    if is_about_runs(asked):
         return (sides[0],), (sides[1],)
     baseline, candidate = (
         [as_now(kernel_now(project, one.run), run) for run in runs]
@@ -244,7 +244,7 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:MOST_LISTED]) + (", …" if len(names) > MOST_LISTED else "")
 
 
-def _is_about_runs(asked: GateRequest) -> bool:
+def is_about_runs(asked: GateRequest) -> bool:
     """Tell whether exact runs are named, which are then held against each other as they were."""
     return any(_is_exact(text) for text in (asked.candidate, asked.against))
 

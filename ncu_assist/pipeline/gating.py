@@ -12,7 +12,17 @@ from ncu_assist.errors import UsageProblem
 from ncu_assist.gate import Gate, NotMeasured, Unmeasured, parse_limit
 from ncu_assist.gate.checking import WorkloadGate
 from ncu_assist.gate.sides import Pair, Sides, Workloads
-from ncu_assist.pipeline.gate_sides import ALL, BASELINE, GateRequest, both_sides, kernel_of, runs_of_source, stale
+from ncu_assist.pipeline.gate_now import other_references, without_folder
+from ncu_assist.pipeline.gate_sides import (
+    ALL,
+    BASELINE,
+    GateRequest,
+    both_sides,
+    is_about_runs,
+    kernel_of,
+    runs_of_source,
+    stale,
+)
 from ncu_assist.pipeline.repeated_runs import learned_noise
 from ncu_assist.project import Project
 from ncu_assist.record import Run
@@ -95,6 +105,9 @@ def _notes(project: Project, sides: Sides, asked: GateRequest) -> Iterator[str]:
     if baseline.reference == candidate.reference:
         yield "the candidate is the baseline itself"
     yield from _no_baseline_set(project, baseline.run.kernel, asked)
+    yield from other_references(project, sides.named)
+    if not is_about_runs(asked):
+        yield from without_folder(project, sides.named)
     if asked.workload in (None, ALL):
         yield from _left_out(sides.merged(0), sides.merged(1))
         yield from _removed(sides)

@@ -134,6 +134,20 @@ def test_the_recorded_ladder(run: Run, recorded: Path) -> None:
     assert max(map(len, answer.out.splitlines())) <= 80
 
 
+def test_a_reference_that_has_changed_and_a_folder_that_is_gone_are_said(run: Run, recorded: Path) -> None:
+    folder, words = recorded / "kernels" / "lightning_decode", ("gate", "lightning_decode", "--json")
+    before = run(*words).json["notes"]
+    reference = folder / "reference.py"
+    reference.write_text(reference.read_text() + "\n")
+    changed = run(*words)
+    said = "reference.py has changed since results were checked against it: those of v0 and v10"
+    assert (changed.code, set(changed.json["notes"]) - set(before)) == (0, {said})
+    folder.rename(recorded / "aside")
+    gone = run(*words)
+    said = "kernels/lightning_decode has no kernel.toml: only stored runs were judged, whatever has changed since"
+    assert (gone.code, said in gone.json["notes"]) == (0, True)
+
+
 def test_bare_reports_are_never_a_hard_verdict(run: Run) -> None:
     paths = [str(DATA / f"repeats_{name}h200_2025.3.1.ncu-rep.zst") for name in ("full_", "again_full_")]
     answer = run("gate", paths[1], "--against", paths[0], "--json")
