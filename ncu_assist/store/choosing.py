@@ -67,7 +67,7 @@ def refuse_unreadable(store: Store, kernel: str | None, version: str | None) -> 
         own = damage.path.split("/")
         is_meant = kernel in (None, own[0]) and (len(own) == 1 or version is None or is_called(own[1], version))
         if damage.path == ROOT or is_meant:
-            raise DamagedData(f"reports/{damage.path} is damaged: {damage.problem}", "ncu-assist verify")
+            raise DamagedData(f"{damage.place} is damaged: {damage.problem}", "ncu-assist verify")
 
 
 def misnamed_of(project: Project, *kernels: str) -> tuple[Misnamed, ...]:

@@ -6,7 +6,7 @@ import errno
 from pathlib import Path
 
 import pytest
-from commandline import Run, deny, files
+from commandline import Run, deny, deny_reading, files
 from drafts_made import save_draft
 from factories import make_run, metrics_frame, save_run
 from kernel_folder import write_kernel
@@ -84,8 +84,34 @@ def test_a_folder_that_cannot_be_read_is_damage(
     (damage,) = answer.json["damaged"]
     assert damage["path"] == place
     assert "cannot be read" in damage["problem"]
-    said = f"reports/{place}: {'run.json ' * (place == RUN)}cannot be read"
+    shown = "reports" if place == "." else f"reports/{place}"
+    said = f"{shown}: {'run.json ' * (place == RUN)}cannot be read"
     assert said in run("verify").out.replace("\n", " ")
+
+
+@pytest.mark.parametrize("place", [".", "add_one"])
+def test_a_kernels_folder_that_cannot_be_read_is_damage(
+    run: Run, archive: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    write_kernel(archive.parent)
+    assert run("verify").code == 0
+    deny(monkeypatch, archive.parent / "kernels" / place)
+    answer = run("verify", "--json")
+    (damage,) = answer.json["damaged"]
+    assert (answer.code, damage["folder"], damage["path"]) == (7, "kernels", place)
+    assert damage["problem"] == "cannot be read (Permission denied)"
+    assert f"kernels{'' if place == '.' else '/add_one'}: cannot be read" in run("verify").out
+
+
+@pytest.mark.parametrize("name", ["kernel.toml", "reference.py", "v0_torch.py", "tile.cuh"])
+def test_a_file_of_a_kernel_that_cannot_be_read_is_damage(
+    run: Run, archive: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    path = write_kernel(archive.parent) / name
+    path.touch()
+    deny_reading(monkeypatch, path)
+    answer = run("verify")
+    assert (answer.code, f"kernels/add_one/{name}: cannot be read (Permission denied)" in answer.out) == (7, True)
 
 
 def test_a_folder_within_a_run_that_cannot_be_read_is_damage(

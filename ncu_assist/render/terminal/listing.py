@@ -88,7 +88,7 @@ def verify_text(damages: Sequence[Damage], runs: int, drafts: int = 0, style: St
         return to_text([Text(f"✓ {read}, nothing damaged", style="green")], style)
     lines = [
         Text(
-            f"{'?' if damage.is_newer else '✗'} reports/{one_line(damage.path, 500)}: {one_line(damage.problem, 500)}",
+            f"{'?' if damage.is_newer else '✗'} {one_line(damage.place, 500)}: {one_line(damage.problem, 500)}",
             style="yellow" if damage.is_newer else "red",
         )
         for damage in damages
