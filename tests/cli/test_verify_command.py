@@ -140,6 +140,25 @@ def test_what_stands_in_the_place_of_a_folder_is_damage(
     assert [one["path"] for one in answer.json["damaged"]] == [place]
 
 
+@pytest.mark.parametrize("place", ["add_one", "add_one/baseline.json"])
+def test_a_baseline_that_may_not_be_looked_for_is_not_made_up_as_damaged(
+    run: Run, archive: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    write_kernel(archive.parent, {"v1_torch.py": ""})
+    if place == "add_one":
+        deny(monkeypatch, archive / place)
+    else:
+        assert run("baseline", "set", "add_one/v1@2026").code == 0
+    deny_reading(monkeypatch, archive / "add_one/baseline.json")
+    verified, shown, every = run("verify", "--json"), run("baseline", "show", "add_one"), run("baseline", "show")
+    assert [one["path"] for one in verified.json["damaged"]] == [place]
+    assert (verified.code, shown.code, every.code) == (7, 7, 7)
+    for said in (verified.out, shown.err, every.err + every.out):
+        assert "cannot be read (Permission denied)" in " ".join(said.split())
+        assert not any(word in said for word in ("Errno", str(archive), "baseline clear"))
+    assert f"try: chmod u+r{'x' * (place == 'add_one')} reports/{place}\n" in shown.err
+
+
 def test_a_link_to_nothing_is_no_empty_archive(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "reports").symlink_to("nothing")
     monkeypatch.chdir(tmp_path)
@@ -151,7 +170,7 @@ def test_a_link_to_nothing_is_no_empty_archive(run: Run, tmp_path: Path, monkeyp
 def test_pages_and_baselines_are_no_damage_and_a_baseline_that_cannot_be_read_is(run: Run, archive: Path) -> None:
     for page in ("index.html", "add_one/index.html", "add_one/v1_torch/diff-v0_torch.html"):
         (archive / page).touch()
-    assert run("baseline", "set", "add_one/v1").code == 0
+    assert run("baseline", "set", "add_one/v1@2026").code == 0
     assert run("verify").code == 0
     (archive / "add_one/baseline.json").write_text("{")
     answer = run("verify", "--json")
