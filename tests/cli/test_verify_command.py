@@ -182,8 +182,11 @@ def test_pages_and_baselines_are_no_damage_and_a_baseline_that_cannot_be_read_is
 def test_other_readers_do_not_skip_it_without_a_word(
     run: Run, archive: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
-    write_kernel(archive.parent)
+    write_kernel(archive.parent, {"v1_torch.py": ""})
     deny(monkeypatch, archive / place)
+    (listed,) = run("list", "add_one", "--json").json["kernels"]
+    assert {one["version"]: one["status"] for one in listed["versions"]} == {"v1_torch": "cannot be read"}
+    assert "not measured" not in run("list", "add_one").out
     said = f"reports/{place}: cannot be read" if place != RUN else f"reports/{RUN}: run.json cannot be read"
     for words in (("list",), ("list", "add_one"), ("history", "add_one")):
         answer = run(*words)
@@ -195,6 +198,16 @@ def test_other_readers_do_not_skip_it_without_a_word(
         answer = run("show", reference)
         assert (answer.code, answer.out) == (7, "")
         assert place in answer.err
+
+
+def test_of_an_archive_that_cannot_be_read_no_version_is_called_not_measured(
+    run: Run, archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_kernel(archive.parent, {"v1_torch.py": ""})
+    deny(monkeypatch, archive)
+    answer = run("list")
+    assert (answer.code, "v1_torch cannot be read" in " ".join(answer.out.split())) == (0, True)
+    assert "left out: reports: cannot be read (Permission denied)" in answer.err
 
 
 def test_a_run_that_is_left_out_is_named_beside_the_one_that_is_shown(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ncu_assist.outcome import KernelListing, VersionOutcome
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.ladder import NOT_MEASURED, SKIPPED
+from ncu_assist.render.ladder import NOT_MEASURED, SKIPPED, UNREADABLE
 from ncu_assist.render.pages_words import number_of
 from ncu_assist.render.terminal.style import Align, Style, detected, styled, table, to_text
 from ncu_assist.render.words import origin
@@ -73,6 +73,8 @@ def _median(version: VersionOutcome, workload: str | None) -> str:
 
 
 def _run(version: VersionOutcome) -> str:
+    if version.run is None and version.unreadable:
+        return UNREADABLE
     if version.run is None:
         return f"{SKIPPED}: {one_line(version.skipped)}" if version.skipped else NOT_MEASURED
     run = version.run.run
