@@ -31,9 +31,13 @@ def command(as_json: bool) -> int:
         archive = DraftArchive(project.reports)
         found = [*store.verify(), *baseline_damages(store), *archive.verify(), *unreadable_sources(project)]
         damages = list(dict.fromkeys(found))
-        counts = (len(store.runs()), len(archive.drafts()))
+        broken = {damage.path for damage in damages}
+        runs, drafts = (
+            sum("/".join(one.folder.parts[-3:]) not in broken for one in every)
+            for every in (store.runs(), archive.drafts())
+        )
     if as_json:
-        write_json(verify_json(damages, *counts))
+        write_json(verify_json(damages, runs, drafts))
     else:
-        write(verify_text(damages, *counts))
+        write(verify_text(damages, runs, drafts))
     return max((damage.exit_code for damage in damages), default=0)

@@ -114,6 +114,15 @@ def test_a_file_of_a_kernel_that_cannot_be_read_is_damage(
     assert (answer.code, f"kernels/add_one/{name}: cannot be read (Permission denied)" in answer.out) == (7, True)
 
 
+def test_a_run_with_a_file_that_cannot_be_read_is_not_counted_as_one_that_can(
+    run: Run, archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deny_reading(monkeypatch, archive / RUN / "metrics.parquet")
+    answer = run("verify", "--json")
+    assert (answer.code, answer.json["runs"], len(answer.json["damaged"])) == (7, 2, 1)
+    assert "1 damaged; 2 other runs can be read" in run("verify").out
+
+
 def test_a_folder_within_a_run_that_cannot_be_read_is_damage(
     run: Run, archive: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,5 +47,5 @@ def _version(version: VersionOutcome, workload: str | None) -> dict[str, Any]:
 
 
 def verify_json(damages: Sequence[Damage], runs: int, drafts: int = 0) -> dict[str, Any]:
-    """Return what is damaged; ``runs`` and ``drafts`` are how many can be read."""
+    """Return what is damaged; ``runs`` and ``drafts`` are how many are not, and can be read."""
     return answer("verify", {"runs": runs, "drafts": drafts, "damaged": [asdict(damage) for damage in damages]})

@@ -82,7 +82,7 @@ def _run(version: VersionOutcome) -> str:
 
 
 def verify_text(damages: Sequence[Damage], runs: int, drafts: int = 0, style: Style | None = None) -> str:
-    """Return what cannot be read as text; ``runs`` and ``drafts`` are how many can be read."""
+    """Return what cannot be read as text; ``runs`` and ``drafts`` are how many others can be."""
     from rich.text import Text
 
     if not damages:
@@ -97,5 +97,5 @@ def verify_text(damages: Sequence[Damage], runs: int, drafts: int = 0, style: St
     ]
     newer = sum(damage.is_newer for damage in damages)
     parts = [f"{len(damages) - newer} damaged" if newer < len(damages) else ""]
-    parts += [f"{newer} of a newer ncu-assist" if newer else "", f"{runs} runs can be read"]
+    parts += [f"{newer} of a newer ncu-assist" if newer else "", f"{number_of(runs, 'other run')} can be read"]
     return to_text([*lines, Text("; ".join(part for part in parts if part))], style)
