@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ncu_assist.errors import DamagedData, UsageProblem
+from ncu_assist.errors import NUMBER, DamagedData, UsageProblem
 from ncu_assist.gate import NotMeasured, Unmeasured
 from ncu_assist.gate.sides import Pair
 from ncu_assist.pipeline.baselines import in_force
@@ -26,7 +27,8 @@ from ncu_assist.store.references import REPORT_ENDINGS, VersionNotMeasured, refu
 
 ALL = "all"
 BASELINE = "@baseline"
-MOST_OFFERED, MOST_LISTED = 3, 5  # names that are near, names where none is
+VERSION_LIKE = re.compile(r"v\d")  # no kernel is meant
+MOST_OFFERED, MOST_LISTED = 3, 12  # names that are near, names where none is
 NEAR = 0.5  # of difflib's ratio, as for other names that are typed
 Timed = tuple[Sequence[StoredRun], Sequence[StoredRun]]
 
@@ -232,9 +234,12 @@ def _refuse_unknown(typed: str, store: Store, context: Context) -> None:
     if not kernels or typed in versions or context.kernel not in (None, *kernels):
         return
     refuse_misnamed(context, searched, typed)
-    near = difflib.get_close_matches(typed, [*kernels, *versions], n=MOST_OFFERED, cutoff=NEAR)
+    is_version = VERSION_LIKE.match(typed) is not None
+    meant = [*kernels, *(name for name in versions if is_version or not VERSION_LIKE.match(name))]
+    near = [] if NUMBER.fullmatch(typed) else difflib.get_close_matches(typed, meant, n=MOST_OFFERED, cutoff=NEAR)
     offered = " or ".join(f"'{name}'" for name in near)
-    known = f"kernels: {_some(kernels)}; versions: {_some(sorted(versions, key=version_order))}"
+    numbers = sorted({short_name(name) for name in versions}, key=version_order)
+    known = f"kernels: {_some(kernels)}; versions: {_some(numbers)}"
     help_ = f"did you mean {offered}?" if near else known
     hint = f"ncu-assist gate {shlex.quote(near[0])}" if near else "ncu-assist list"
     raise UsageProblem(f"there is no kernel or reference '{typed}'; {help_}", hint) from None

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ncu_assist.errors import DamagedData, UsageProblem, did_you_mean, known_names
+from ncu_assist.errors import NUMBER, DamagedData, UsageProblem, did_you_mean, known_names
 from ncu_assist.misnamed import Misnamed, misnamed
 from ncu_assist.project import Project
 from ncu_assist.spec import Version, discover_versions
@@ -141,7 +141,7 @@ def _nothing(store: Store, context: Context, known: tuple[str, ...], version: st
     message = f"no kernel has a version '{version}' or is called so"
     names = {kernel: versions_of(store, context, kernel) for kernel in known}
     words = dict.fromkeys([*known, *(word for own in names.values() for word in with_short_names(own))])
-    near = difflib.get_close_matches(version, words, n=1, cutoff=NEAR)
+    near = [] if NUMBER.fullmatch(version) else difflib.get_close_matches(version, words, n=1, cutoff=NEAR)
     if not near:
         every = known_names([f"{kernel}/{name}" for kernel, own in names.items() for name in own])
         return UsageProblem(f"{message}; {every}", "ncu-assist list")
