@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 
 
@@ -55,12 +56,19 @@ class ModelProblem(NcuAssistError):
     exit_code = 8
 
 
+NUMBER = re.compile(r"v\d+", re.ASCII)  # of a version
 MOST_LISTED = 20  # names in a message: two lines of a terminal or three, not a screen
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:
-    """Return ``did you mean 'x'?`` for the nearest candidate, or the list of candidates when none is near."""
+    """Return ``did you mean 'x'?`` for the nearest candidate, or the list of candidates when none is near.
+
+    A number such as ``v10`` is near no other: whoever asks for it gets the numbers that there are.
+    """
     known = sorted(set(candidates))
+    numbers = [one for one in known if NUMBER.fullmatch(one)]
+    if NUMBER.fullmatch(name) and numbers:
+        return known_names(sorted(numbers, key=lambda one: int(one[1:])))
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     if near:
         return f"did you mean '{near[0]}'?"

@@ -31,6 +31,17 @@ class Misnamed:
         return f"{self.path.name} is no version: it is not called v<number>_<idea>{self.path.suffix.lower()}"
 
     @property
+    def number(self) -> int:
+        """Return the number that its own name has; -1 for none."""
+        match = NUMBERED.match(self.path.stem)
+        return int(match[1] or match[2]) if match else -1
+
+    @property
+    def note(self) -> str:
+        """Say both in one line."""
+        return f"{self.problem}; try: {self.command}"
+
+    @property
     def command(self) -> str:
         """Return the command that renames it, as to be typed in the current folder."""
         return move(self.path, self.path.with_name(self.name))

@@ -28,6 +28,7 @@ class VersionOutcome:
     ``unserved`` are the workloads asked for that are not for this version, ``unmeasured`` those that are, and that no
     run of it holds where nothing can be measured.
     ``skipped`` says why a version without a run was not tried: no failure, what it needs is not installed.
+    ``unreadable``: it may have a run, as something of it in the archive cannot be read.
     """
 
     version: str
@@ -37,6 +38,7 @@ class VersionOutcome:
     unserved: tuple[str, ...] = ()
     skipped: str = ""
     unmeasured: tuple[str, ...] = ()
+    unreadable: bool = False
 
 
 @dataclass(frozen=True)

@@ -243,12 +243,21 @@ def source_files(path: Path) -> tuple[Path, ...]:
 def discover_versions(folder: Path) -> tuple[Version, ...]:
     """Return the versions in a kernel folder, sorted as numbers.
 
-    Raises UsageProblem, with all that is wrong, for two files with one number and for files that cannot be read.
+    Raises UsageProblem, with all that is wrong, for two files with one number, for files that cannot be read and for
+    the folder itself.
     """
-    versions, wrong = versions_and_mistakes(folder)
+    try:
+        versions, wrong = versions_and_mistakes(folder)
+    except OSError as error:
+        raise unreadable_folder(folder, error) from error
     if wrong:
         raise told_together(folder.name, wrong)
     return versions
+
+
+def unreadable_folder(folder: Path, error: OSError) -> UsageProblem:
+    """Return the error for a kernel's folder that may not be looked into."""
+    return UsageProblem(f"{folder.name}: the folder cannot be read ({error.strerror})", "see that you may read it")
 
 
 def versions_and_mistakes(folder: Path) -> tuple[tuple[Version, ...], list[UsageProblem]]:

@@ -27,6 +27,7 @@ from ncu_assist.spec import (
     Version,
     Workload,
     told_together,
+    unreadable_folder,
     versions_and_mistakes,
 )
 
@@ -149,7 +150,7 @@ def _read(folder: Path, is_whole: bool) -> Kernel:
             wrong.of_folder("reference.py is missing", "write make_inputs() and reference() in it")
     except OSError as error:
         versions = ()
-        wrong.of_folder(f"the folder cannot be read ({error.strerror})", "see that you may read it")
+        wrong.found.append(unreadable_folder(folder, error))
     kernel = _kernel(folder, table, versions, wrong) if table is not None else None
     if kernel is not None and is_whole and versions:
         for workload in kernel.workloads:

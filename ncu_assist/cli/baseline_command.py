@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ncu_assist.cli import options
-from ncu_assist.cli.console import write, write_json
+from ncu_assist.cli.console import note_damages, write, write_json
 
 if TYPE_CHECKING:
     from ncu_assist.outcome import BaselineInForce
@@ -51,8 +51,11 @@ def show(kernel: str | None, as_json: bool) -> int:
         return _show(standing(options.current_project(), kernel), as_json)
     from ncu_assist.render.json.baseline import baselines_json
     from ncu_assist.render.terminal.baseline import baselines_text
+    from ncu_assist.store import Store
 
-    every = every_standing(options.current_project())
+    project = options.current_project()
+    every = every_standing(project)
+    note_damages(Store(project.reports).unreadable())
     if as_json:
         write_json(baselines_json(every))
     else:

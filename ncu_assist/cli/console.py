@@ -18,6 +18,7 @@ from ncu_assist.render.escape import plain
 if TYPE_CHECKING:
     from rich.status import Status
 
+    from ncu_assist.project import Project
     from ncu_assist.store import Damage
 
 PLAINER = "ncu-assist-plainer"
@@ -77,7 +78,15 @@ class Progress:
 def note_damages(damages: Iterable[Damage]) -> None:
     """Write to stderr what of the archive was left out of a result, and how to look at all of it."""
     for damage in damages:
-        click.echo(plain(f"left out: reports/{damage.path}: {damage.problem}; try: ncu-assist verify"), err=True)
+        click.echo(plain(f"left out: {damage.place}: {damage.problem}; try: ncu-assist verify"), err=True)
+
+
+def note_misnamed(project: Project, *kernels: str) -> None:
+    """Write to stderr which sources of kernels were probably meant as versions, and what makes each one."""
+    from ncu_assist.store.choosing import misnamed_of
+
+    for one in misnamed_of(project, *kernels):
+        click.echo(plain(one.note), err=True)
 
 
 @contextmanager

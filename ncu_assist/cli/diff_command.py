@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from ncu_assist.cli import options
-from ncu_assist.cli.console import write, write_json
+from ncu_assist.cli.console import note_misnamed, write, write_json
 from ncu_assist.cli.output import check_output, write_bytes
 from ncu_assist.errors import UsageProblem
 
@@ -62,7 +62,9 @@ def command(**given: Any) -> int:
     if asked.output is not None:
         raise UsageProblem("--output is for a page", "--format html, or send the text to a file with >")
     project = options.current_project()
-    _write(compare(project, _references(asked, project), asked.kernel, wish), asked)
+    result = compare(project, _references(asked, project), asked.kernel, wish)
+    note_misnamed(project, *(side.kernel for side in (result.baseline, result.candidate) if side.run_id))
+    _write(result, asked)
     return 0
 
 

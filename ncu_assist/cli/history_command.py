@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ncu_assist.cli import options
-from ncu_assist.cli.console import note_damages, write, write_json
+from ncu_assist.cli.console import note_damages, note_misnamed, write, write_json
 
 
 @click.command("history")
@@ -31,6 +31,7 @@ def command(kernel: str | None, workload: str | None, text_format: str, as_json:
     project = options.current_project()
     found = history(project, kernel, workload)
     note_damages(left_out(project, f"{found.kernel}/"))
+    note_misnamed(project, found.kernel)
     if as_json:
         from ncu_assist.render.json.history import history_json
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ncu_assist.cli import options
-from ncu_assist.cli.console import note_damages, write, write_json
+from ncu_assist.cli.console import note_damages, note_misnamed, write, write_json
 
 
 @click.command("list")
@@ -14,14 +14,12 @@ from ncu_assist.cli.console import note_damages, write, write_json
 def command(kernel: str | None, as_json: bool) -> int:
     """List the kernels, or the versions and workloads of KERNEL, and what has been measured of them."""
     from ncu_assist.pipeline.reading import left_out, listing
-    from ncu_assist.render.escape import plain
     from ncu_assist.render.json import list_json
     from ncu_assist.render.terminal import list_text
 
     project = options.current_project()
     kernels, damages = listing(project, kernel), left_out(project, f"{kernel}/" if kernel else "")
-    for one in (stray for shown in kernels for stray in shown.misnamed):
-        click.echo(plain(f"{one.problem}; try: {one.command}"), err=True)
+    note_misnamed(project, *(shown.kernel for shown in kernels))
     note_damages(damages)
     if as_json:
         write_json(list_json(kernels, damages))

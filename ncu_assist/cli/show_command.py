@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ncu_assist.cli import options
-from ncu_assist.cli.console import note_damages, write, write_json
+from ncu_assist.cli.console import note_damages, note_misnamed, write, write_json
 
 
 @click.command("show")
@@ -35,6 +35,8 @@ def command(
     project = options.current_project()
     (stored,) = named(project, (reference,), kernel)
     note_damages(beside(project, reference, stored))
+    if stored.run.run_id:
+        note_misnamed(project, stored.run.kernel)
     store = Store(project.reports)
     shown = gather(stored, workload, store, lines=lines, ncu_rules=ncu_rules, every=as_json)
     if as_json:

@@ -13,24 +13,31 @@ from ncu_assist.cli.console import progress, write, write_json
 def command(as_json: bool) -> int:
     """Read every file of the archive and hold it against the hashes, counts and schema of its run.
 
-    Drafts and baselines too. Exit code 7 when anything is damaged or cannot be read, 6 when all that cannot be read was
-    written by a newer ncu-assist; each such run, draft or folder is named.
+    Drafts and baselines too, and below kernels/ that each file can be read. Exit code 7 when anything is damaged or
+    cannot be read, 6 when all that cannot be read was written by a newer ncu-assist; each such run, draft, file or
+    folder is named.
     """
     from ncu_assist.drafts import DraftArchive
     from ncu_assist.render.json import verify_json
     from ncu_assist.render.terminal import verify_text
     from ncu_assist.store import Store
     from ncu_assist.store.baselines import baseline_damages
+    from ncu_assist.store.kernel_files import unreadable_sources
 
-    reports = options.current_project().reports
-    store = Store(reports)
+    project = options.current_project()
+    store = Store(project.reports)
     with progress() as reporter:
         reporter.status("reading the archive")
-        archive = DraftArchive(reports)
-        damages = list(dict.fromkeys([*store.verify(), *baseline_damages(store), *archive.verify()]))
-        counts = (len(store.runs()), len(archive.drafts()))
+        archive = DraftArchive(project.reports)
+        found = [*store.verify(), *baseline_damages(store), *archive.verify(), *unreadable_sources(project)]
+        damages = list(dict.fromkeys(found))
+        broken = {damage.path for damage in damages}
+        runs, drafts = (
+            sum("/".join(one.folder.parts[-3:]) not in broken for one in every)
+            for every in (store.runs(), archive.drafts())
+        )
     if as_json:
-        write_json(verify_json(damages, *counts))
+        write_json(verify_json(damages, runs, drafts))
     else:
-        write(verify_text(damages, *counts))
+        write(verify_text(damages, runs, drafts))
     return max((damage.exit_code for damage in damages), default=0)

@@ -9,6 +9,7 @@ from typing import Literal
 from ncu_assist.diff import Difference
 from ncu_assist.diff.comparing import FARTHEST_FIRST
 from ncu_assist.gate.limits import Limit
+from ncu_assist.misnamed import Misnamed
 from ncu_assist.record import Source
 from ncu_assist.store import StoredRun, machine_hash, shown_source
 from ncu_assist.verdict import Likely
@@ -125,7 +126,8 @@ class Unmeasured:
 
     ``run`` is one that does not count: of its source as it was, or, where ``needs_live``, not of this machine; None
     where there is none. ``is_stale``: that run is of another source than the version has now. ``skipped`` says which
-    of its packages are not installed here.
+    of its packages are not installed here, ``misnamed`` that its file is not called as a version's must be.
+    ``workloads`` are those that kernel.toml has changed or renamed since ``run``, by the names they have now.
     """
 
     kernel: str
@@ -134,6 +136,8 @@ class Unmeasured:
     needs_live: bool = False
     is_stale: bool = False
     skipped: str = ""
+    misnamed: Misnamed | None = None
+    workloads: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

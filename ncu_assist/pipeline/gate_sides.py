@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import difflib
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ncu_assist.errors import DamagedData, UsageProblem
+from ncu_assist.errors import NUMBER, DamagedData, UsageProblem
 from ncu_assist.gate import NotMeasured, Unmeasured
 from ncu_assist.gate.sides import Pair
 from ncu_assist.pipeline.baselines import in_force
+from ncu_assist.pipeline.gate_now import as_now, kernel_now, outdated
 from ncu_assist.pipeline.reading import opened
 from ncu_assist.project import Project
 from ncu_assist.record import Run
 from ncu_assist.spec import source_sha256, why_skipped
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
-from ncu_assist.store.choosing import Context, known_kernels, sources_of, versions_of
+from ncu_assist.store.choosing import Context, known_kernels, misnamed_of, refuse_misnamed, sources_of, versions_of
 from ncu_assist.store.matching import live_first, same_source
 from ncu_assist.store.naming import short_name, version_order, with_short_names
 from ncu_assist.store.references import REPORT_ENDINGS, VersionNotMeasured, refuse_kernel_of_none, resolve
 
+ALL = "all"
 BASELINE = "@baseline"
-MOST_OFFERED, MOST_LISTED = 3, 5  # names that are near, names where none is
+VERSION_LIKE = re.compile(r"v\d")  # no kernel is meant
+MOST_OFFERED, MOST_LISTED = 3, 12  # names that are near, names where none is
 NEAR = 0.5  # of difflib's ratio, as for other names that are typed
 Timed = tuple[Sequence[StoredRun], Sequence[StoredRun]]
 
@@ -50,18 +54,20 @@ def both_sides(project: Project, asked: GateRequest) -> Pair | NotMeasured:
     """Return baseline and candidate; the baseline is one of the candidate's kernel unless it names another.
 
     No other run stands in for a version that has none of its source as it is now: that is not measured. Raises
-    UsageProblem for a reference that names nothing, DamagedData for what cannot be read whole, also where the newest
-    run is damaged and an older one would stand in for it.
+    UsageProblem for a reference that names nothing and for a kernel folder with mistakes, DamagedData for what cannot
+    be read whole, also where the newest run is damaged and an older one would stand in for it.
     """
     store, context = Store(project.reports), Context(project, Path.cwd(), asked.kernel)
     reference = _reference(asked.candidate, store, context)
     try:
-        candidate = _side(reference, asked, store, context)
+        candidate = _misnamed_newest(asked.candidate, store, context) or _side(reference, asked, store, context)
     except UsageProblem:
         if asked.candidate == reference and not set("/@") & set(reference) and not reference.endswith(REPORT_ENDINGS):
             _refuse_unknown(reference, store, context)
         raise
     kernel = asked.kernel if isinstance(candidate, Path) else kernel_of(candidate)
+    if kernel in kernel_names(project) and not _is_exact(asked.candidate):
+        load_kernel(project, kernel)  # what is wrong in its folder may be of what is new
     if kernel is None and asked.against == BASELINE:
         command = f"ncu-assist gate {shlex.quote(asked.candidate)} --against OTHER.ncu-rep"
         raise UsageProblem("a report belongs to no kernel, so it has no baseline", command)
@@ -73,14 +79,30 @@ def both_sides(project: Project, asked: GateRequest) -> Pair | NotMeasured:
         raise
     kernels = [None if isinstance(one, Path) else kernel_of(one) for one in (candidate, baseline)]
     refuse_kernel_of_none(asked.kernel, (reference, asked.against), kernels)
-    if not isinstance(baseline, Unmeasured) and not isinstance(candidate, Unmeasured):
+    sides: list[StoredRun | Unmeasured]
+    if isinstance(baseline, Unmeasured) or isinstance(candidate, Unmeasured):
+        sides = [
+            one if isinstance(one, Unmeasured) else opened([text], [one], kernel)[0]
+            for text, one in ((asked.against, baseline), (reference, candidate))
+        ]
+    else:
         before, after = opened((asked.against, reference), (baseline, candidate), kernel)
-        return before, after
-    sides = [
-        one if isinstance(one, Unmeasured) else opened([text], [one], kernel)[0]
-        for text, one in ((asked.against, baseline), (reference, candidate))
-    ]
+        sides = _on_workloads_as_now(project, asked, (before, after))
+        if not any(isinstance(one, Unmeasured) for one in sides):
+            return before, after
     return NotMeasured(sides[0], sides[1], _to_measure(project, asked, sides))
+
+
+def _on_workloads_as_now(project: Project, asked: GateRequest, sides: Pair) -> list[StoredRun | Unmeasured]:
+    """Return both sides, one as not measured where kernel.toml has changed or renamed the workloads of its runs."""
+    wanted = None if asked.workload == ALL else asked.workload
+    found: list[StoredRun | Unmeasured] = []
+    for stored, runs in zip(sides, _counting(project, asked, sides), strict=True):
+        run, kernel = stored.run, None if is_about_runs(asked) else kernel_now(project, stored.run)
+        names = outdated(kernel, runs, wanted) if kernel else ()
+        unmeasured = Unmeasured(run.kernel, run.version, stored, is_stale=stale(project, run), workloads=names)
+        found.append(unmeasured if names else stored)
+    return found
 
 
 def kernel_of(side: StoredRun | Unmeasured) -> str:
@@ -93,10 +115,20 @@ def runs_of_source(
 ) -> tuple[Sequence[StoredRun], Sequence[StoredRun]]:
     """Return for either side the runs of its source on the candidate's model of GPU, live before recorded, then newest.
 
-    Where a reference names an exact run, the two runs themselves are all that count.
+    Where a reference names an exact run, the two runs themselves are all that count; else what they hold on workloads
+    that kernel.toml has changed since does not.
     """
-    if any(_is_exact(text) for text in (asked.candidate, asked.against)):
+    if is_about_runs(asked):
         return (sides[0],), (sides[1],)
+    baseline, candidate = (
+        [as_now(kernel_now(project, one.run), run) for run in runs]
+        for one, runs in zip(sides, _counting(project, asked, sides), strict=True)
+    )
+    return baseline, candidate
+
+
+def _counting(project: Project, asked: GateRequest, sides: Pair) -> tuple[Sequence[StoredRun], Sequence[StoredRun]]:
+    """Return for either side the runs of its source that count, on whatever workloads."""
     store = Store(project.reports)
     baseline, candidate = (
         [one for one in _of_source(store, stored, sides[1]) if _is_live(one) or not asked.require_live]
@@ -117,6 +149,20 @@ def _reference(text: str, store: Store, context: Context) -> str:
         return text
     versions = sources_of(context, text)
     return f"{text}/{versions[-1].name}" if versions else f"{text}/@last"
+
+
+def _misnamed_newest(text: str, store: Store, context: Context) -> Unmeasured | None:
+    """Return of a kernel the source that its name makes newer than every version, and none; None where there is none.
+
+    A file without a number may be anything, and is only told.
+    """
+    if text not in known_kernels(store, context):
+        return None
+    newest = max((version.number for version in sources_of(context, text)), default=-1)
+    stray = max(misnamed_of(context.project, text), key=lambda one: one.number, default=None)
+    if stray is None or stray.number <= newest:
+        return None
+    return Unmeasured(text, Path(stray.name).stem, misnamed=stray)
 
 
 def _side(text: str, asked: GateRequest, store: Store, context: Context) -> StoredRun | Path | Unmeasured:
@@ -155,8 +201,10 @@ def _to_measure(project: Project, asked: GateRequest, sides: Sequence[StoredRun 
 
     Raises UsageProblem for a workload that the kernel does not have.
     """
-    baseline = sides[0]
-    if isinstance(baseline, Unmeasured) and baseline.needs_live and baseline.is_stale and not _is_exact(asked.against):
+    baseline, candidate = sides
+    if isinstance(candidate, Unmeasured) and candidate.misnamed:
+        return candidate.misnamed.command
+    if isinstance(baseline, Unmeasured) and _is_out_of_reach(baseline) and not _is_exact(asked.against):
         return f"ncu-assist baseline clear {baseline.kernel}"  # its source is gone, so nothing can measure it again
     missing = [one for one in sides if isinstance(one, Unmeasured)]
     kernel = missing[-1].kernel
@@ -165,11 +213,17 @@ def _to_measure(project: Project, asked: GateRequest, sides: Sequence[StoredRun 
     names = sorted({one.version for one in missing if one.kernel == kernel}, key=version_order)
     runs = [one.run if isinstance(one, Unmeasured) else one for one in sides]
     several = any(run is not None and len(run.run.workloads) > 1 for run in runs)
-    workload = asked.workload or ("all" if several else None)
+    changed = {name for one in missing for name in one.workloads}
+    workload = asked.workload or (min(changed) if len(changed) == 1 else ALL if several or changed else None)
     if workload and kernel in kernel_names(project):
         load_kernel(project, kernel).select_workloads(workload)
     options = ["--workload", shlex.quote(workload)] if workload else []
     return " ".join(["ncu-assist", "profile", kernel, *map(short_name, names), *options])
+
+
+def _is_out_of_reach(side: Unmeasured) -> bool:
+    """Tell whether a version is to be measured again as it is no more."""
+    return side.is_stale and (side.needs_live or bool(side.workloads))
 
 
 def _refuse_unknown(typed: str, store: Store, context: Context) -> None:
@@ -179,9 +233,13 @@ def _refuse_unknown(typed: str, store: Store, context: Context) -> None:
     versions = with_short_names(dict.fromkeys(name for one in searched for name in versions_of(store, context, one)))
     if not kernels or typed in versions or context.kernel not in (None, *kernels):
         return
-    near = difflib.get_close_matches(typed, [*kernels, *versions], n=MOST_OFFERED, cutoff=NEAR)
+    refuse_misnamed(context, searched, typed)
+    is_version = VERSION_LIKE.match(typed) is not None
+    meant = [*kernels, *(name for name in versions if is_version or not VERSION_LIKE.match(name))]
+    near = [] if NUMBER.fullmatch(typed) else difflib.get_close_matches(typed, meant, n=MOST_OFFERED, cutoff=NEAR)
     offered = " or ".join(f"'{name}'" for name in near)
-    known = f"kernels: {_some(kernels)}; versions: {_some(sorted(versions, key=version_order))}"
+    numbers = sorted({short_name(name) for name in versions}, key=version_order)
+    known = f"kernels: {_some(kernels)}; versions: {_some(numbers)}"
     help_ = f"did you mean {offered}?" if near else known
     hint = f"ncu-assist gate {shlex.quote(near[0])}" if near else "ncu-assist list"
     raise UsageProblem(f"there is no kernel or reference '{typed}'; {help_}", hint) from None
@@ -189,6 +247,11 @@ def _refuse_unknown(typed: str, store: Store, context: Context) -> None:
 
 def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:MOST_LISTED]) + (", …" if len(names) > MOST_LISTED else "")
+
+
+def is_about_runs(asked: GateRequest) -> bool:
+    """Tell whether exact runs are named, which are then held against each other as they were."""
+    return any(_is_exact(text) for text in (asked.candidate, asked.against))
 
 
 def _is_exact(text: str) -> bool:

@@ -12,15 +12,25 @@ from ncu_assist.errors import UsageProblem
 from ncu_assist.gate import Gate, NotMeasured, Unmeasured, parse_limit
 from ncu_assist.gate.checking import WorkloadGate
 from ncu_assist.gate.sides import Pair, Sides, Workloads
-from ncu_assist.pipeline.gate_sides import BASELINE, GateRequest, both_sides, kernel_of, runs_of_source, stale
+from ncu_assist.pipeline.gate_now import other_references, without_folder
+from ncu_assist.pipeline.gate_sides import (
+    ALL,
+    BASELINE,
+    GateRequest,
+    both_sides,
+    is_about_runs,
+    kernel_of,
+    runs_of_source,
+    stale,
+)
 from ncu_assist.pipeline.repeated_runs import learned_noise
 from ncu_assist.project import Project
 from ncu_assist.record import Run
 from ncu_assist.store import Store
 from ncu_assist.store.baselines import get_baseline
+from ncu_assist.store.choosing import misnamed_of
 from ncu_assist.store.naming import short_name
 
-ALL = "all"
 # Where none is given. Two versions that are alike keep it: of 100 benches of one code against itself 72 leave it open
 # whether 0.5 % is kept (benchmarks/same_code.py); slower by 2 % is found in 100 of 100 (benchmarks/power.py).
 USUAL_LIMIT = "time:2%"
@@ -95,8 +105,13 @@ def _notes(project: Project, sides: Sides, asked: GateRequest) -> Iterator[str]:
     if baseline.reference == candidate.reference:
         yield "the candidate is the baseline itself"
     yield from _no_baseline_set(project, baseline.run.kernel, asked)
+    yield from other_references(project, sides.named)
+    if not is_about_runs(asked):
+        yield from without_folder(project, sides.named)
     if asked.workload in (None, ALL):
         yield from _left_out(sides.merged(0), sides.merged(1))
+        yield from _removed(sides)
+    yield from (one.note for one in misnamed_of(project, candidate.run.kernel) if candidate.run.run_id)
     for stored in (baseline, candidate):
         if stale(project, stored.run):
             yield f"{short_name(stored.run.version)} has changed since it was measured: this is {stored.reference}"
@@ -114,6 +129,15 @@ def _left_out(baseline: Run, candidate: Run) -> Iterator[str]:
         missing = [facts.name for facts in one.workloads if other.workload(facts.name) is None]
         if missing and other.workloads:
             yield f"not looked at, as {short_name(other.version)} was not run on it: {', '.join(missing)}"
+
+
+def _removed(sides: Sides) -> Iterator[str]:
+    """Yield the workloads that kernel.toml had when the runs were made, and has no more."""
+    held = {facts.name for side in (0, 1) for facts in sides.merged(side).workloads}
+    had = dict.fromkeys(facts.name for stored in sides.named for facts in stored.run.workloads)
+    gone = [name for name in had if name not in held]
+    if gone:
+        yield f"not looked at, as kernel.toml does not have it any more: {', '.join(gone)}"
 
 
 def _other_runs(parts: Sequence[WorkloadGate], named: Pair) -> Iterator[str]:

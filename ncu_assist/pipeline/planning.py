@@ -63,7 +63,7 @@ def plan(
         raise UsageProblem(f"{kernel.name} has no versions: {said}", " && ".join(one.command for one in strays))
     if reporter is not None:
         for one in strays:
-            reporter.note(f"{one.problem}; try: {one.command}")
+            reporter.note(one.note)
     settings = Settings(
         stages=stages,
         trials=project.settings.check_trials,

@@ -157,17 +157,23 @@ def _with_folder(project: Project, store: Store, name: str) -> KernelListing:
         told = error.message + (f"; try: {error.hint}" if error.hint and "\n" not in error.message else "")
         return KernelListing(name, f"cannot be read: {told}", (), None, (), misnamed=strays)
     runs = recorded_runs_matching(store, kernel)
-    versions = tuple(_listed(version, runs[version.name]) for version in kernel.versions)
+    damages = store.damaged(name) if None in runs.values() else ()
+    versions = tuple(_listed(name, version, runs[version.name], damages) for version in kernel.versions)
     workloads = tuple(w.name for w in kernel.workloads)
     only = {w.name: w.versions for w in kernel.workloads if w.versions}
     return KernelListing(name, kernel.summary, workloads, kernel.default_workload.name, versions, only, strays)
 
 
-def _listed(version: Version, run: StoredRun | None) -> VersionOutcome:
-    return VersionOutcome(version.name, run, skipped="" if run else why_skipped(version))
+def _listed(kernel: str, version: Version, run: StoredRun | None, damages: Sequence[Damage]) -> VersionOutcome:
+    if run is not None:
+        return VersionOutcome(version.name, run)
+    is_unknown = any(damage.concerns(f"{kernel}/{version.name}/") for damage in damages)
+    return VersionOutcome(version.name, None, skipped=why_skipped(version), unreadable=is_unknown)
 
 
 def _without_folder(store: Store, name: str) -> KernelListing:
     newest = {version: store.runs(name, version)[:1] for version in store.versions(name)}
-    versions = tuple(VersionOutcome(version, runs[0]) for version, runs in newest.items() if runs)
+    versions = tuple(
+        VersionOutcome(version, next(iter(runs), None), unreadable=not runs) for version, runs in newest.items()
+    )
     return KernelListing(name, "", (), None, versions)

@@ -56,6 +56,11 @@ def _called(side: StoredRun | Unmeasured) -> str:
 
 def why_unmeasured(side: Unmeasured) -> str:
     """Return why no run counts for a version."""
+    if side.misnamed is not None:
+        return side.misnamed.problem
+    if side.workloads and side.run is not None:
+        names = ", ".join(side.workloads)
+        return f"kernel.toml has changed, and no run is on {names} as it says now; the last run is {side.run.reference}"
     if side.needs_live and side.run is not None:
         source = NOT_HERE[side.run.run.source]
         gone = f", and {short_name(side.version)} has changed since" if side.is_stale else ""

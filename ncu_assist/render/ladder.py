@@ -14,6 +14,7 @@ from ncu_assist.store.naming import is_called
 
 BASELINE = "v0"  # the library or framework version: the number to beat
 NOT_MEASURED, NOT_SERVED, SKIPPED = "not measured", "not served", "skipped"
+UNREADABLE = "cannot be read"  # whether there is a run, nobody knows
 
 
 @dataclass(frozen=True)

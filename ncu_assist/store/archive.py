@@ -48,12 +48,13 @@ class Store:
         found = [one for one in opened if isinstance(one, StoredRun)]
         return sorted(found, key=_age, reverse=True), [one for one in opened if isinstance(one, Damage)]
 
-    def damaged(self) -> list[Damage]:
-        """Return the runs that ``runs`` leaves out, and why. Cheap: sizes are compared, not hashes.
+    def damaged(self, kernel: str | None = None) -> list[Damage]:
+        """Return the runs that ``runs`` leaves out, of all kernels or one, and why.
 
-        A folder of a kernel or a version that cannot be read is one of them: nobody knows what it holds.
+        A folder of a kernel or a version that cannot be read is one of them: nobody knows what it holds. Cheap: sizes
+        are compared, not hashes.
         """
-        opened = (one if isinstance(one, Damage) else _open(one) for one in run_folders(self.reports))
+        opened = (one if isinstance(one, Damage) else _open(one) for one in run_folders(self.reports, kernel))
         return [one for one in opened if isinstance(one, Damage)]
 
     def unreadable(self) -> list[Damage]:

@@ -12,7 +12,7 @@ import msgspec
 from ncu_assist import schema
 from ncu_assist.errors import DamagedData, EnvironmentProblem
 from ncu_assist.store.archive import Store
-from ncu_assist.store.folders import Damage, kernel_folders
+from ncu_assist.store.folders import Damage, kernel_folders, unreadable
 from ncu_assist.store.naming import is_folder_name
 from ncu_assist.store.reading import StoredRun
 
@@ -61,11 +61,22 @@ def get_baseline(store: Store, kernel: str) -> Baseline | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise DamagedData(f"{kernel}/{FILE} cannot be read: {error}", hint) from error
+        raise _unreadable(path, error) from error
     baseline = schema.read(data, SCHEMA, READERS, f"{kernel}/{FILE}", hint)
     if not is_folder_name(baseline.version):
         raise DamagedData(f"{kernel}/{FILE} names no version", hint)
     return baseline
+
+
+def _unreadable(path: Path, error: OSError) -> DamagedData:
+    """Return the error for a baseline, set or not, that the system does not show: of its folder where that is why."""
+    try:
+        path.lstat()
+        place, mode = f"{path.parent.name}/{FILE}", "u+r"
+    except OSError:
+        place, mode = path.parent.name, "u+rx"
+    hint = f"chmod {mode} reports/{place}" if isinstance(error, PermissionError) else "ncu-assist verify"
+    return DamagedData(f"{place} {unreadable(error)}", hint)
 
 
 def baseline_damages(store: Store) -> list[Damage]:
@@ -76,7 +87,8 @@ def baseline_damages(store: Store) -> list[Damage]:
             try:
                 get_baseline(store, folder.name)
             except DamagedData as error:
-                found.append(Damage(f"{folder.name}/{FILE}", error.message.removeprefix(f"{folder.name}/{FILE} ")))
+                place, _, problem = error.message.partition(" ")
+                found.append(Damage(place, problem))
     return found
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ncu_assist.errors import DamagedData, UsageProblem, did_you_mean, known_names
+from ncu_assist.errors import NUMBER, DamagedData, UsageProblem, did_you_mean, known_names
+from ncu_assist.misnamed import Misnamed, misnamed
 from ncu_assist.project import Project
 from ncu_assist.spec import Version, discover_versions
 from ncu_assist.spec_file import kernel_names
@@ -48,6 +49,7 @@ def choose_kernel(store: Store, context: Context, named: str | None, version: st
         return candidates[0]
     if not candidates:
         refuse_unreadable(store, None, version)
+        refuse_misnamed(context, known, version or "")
         raise _nothing(store, context, known, version)
     last = _profiled_last(store) if version else _made_last(store)
     if last in candidates:
@@ -65,7 +67,20 @@ def refuse_unreadable(store: Store, kernel: str | None, version: str | None) -> 
         own = damage.path.split("/")
         is_meant = kernel in (None, own[0]) and (len(own) == 1 or version is None or is_called(own[1], version))
         if damage.path == ROOT or is_meant:
-            raise DamagedData(f"reports/{damage.path} is damaged: {damage.problem}", "ncu-assist verify")
+            raise DamagedData(f"{damage.place} is damaged: {damage.problem}", "ncu-assist verify")
+
+
+def misnamed_of(project: Project, *kernels: str) -> tuple[Misnamed, ...]:
+    """Return the sources of kernels that were probably meant as versions and are not called so."""
+    folders = [project.kernels / kernel for kernel in dict.fromkeys(kernels) if is_folder_name(kernel)]
+    return tuple(one for folder in folders for one in misnamed(folder))
+
+
+def refuse_misnamed(context: Context, kernels: Iterable[str], version: str) -> None:
+    """Raise UsageProblem where a word that is no version's name is a file that only lacks the right name."""
+    for one in misnamed_of(context.project, *kernels):
+        if version in (one.path.stem, one.path.name) or is_called(Path(one.name).stem, version):
+            raise UsageProblem(f"there is no version '{version}': {one.problem}", one.command)
 
 
 def unknown(message: str, name: str, known: Iterable[str]) -> UsageProblem:
@@ -79,9 +94,13 @@ def known_kernels(store: Store, context: Context) -> tuple[str, ...]:
 
 
 def sources_of(context: Context, kernel: str) -> tuple[Version, ...]:
-    """Return the versions in the kernel's folder; none for a foreign program."""
+    """Return the versions in the kernel's folder; none for a foreign program. Raises as ``discover_versions`` does."""
     folder = context.project.kernels / kernel
-    return discover_versions(folder) if is_folder_name(kernel) and folder.is_dir() else ()
+    try:
+        is_there = is_folder_name(kernel) and folder.is_dir()
+    except OSError:  # kernels/ lists names and shows nothing of them
+        is_there = True
+    return discover_versions(folder) if is_there else ()
 
 
 def versions_of(store: Store, context: Context, kernel: str) -> tuple[str, ...]:
@@ -122,7 +141,7 @@ def _nothing(store: Store, context: Context, known: tuple[str, ...], version: st
     message = f"no kernel has a version '{version}' or is called so"
     names = {kernel: versions_of(store, context, kernel) for kernel in known}
     words = dict.fromkeys([*known, *(word for own in names.values() for word in with_short_names(own))])
-    near = difflib.get_close_matches(version, words, n=1, cutoff=NEAR)
+    near = [] if NUMBER.fullmatch(version) else difflib.get_close_matches(version, words, n=1, cutoff=NEAR)
     if not near:
         every = known_names([f"{kernel}/{name}" for kernel, own in names.items() for name in own])
         return UsageProblem(f"{message}; {every}", "ncu-assist list")

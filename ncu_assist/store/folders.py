@@ -17,7 +17,7 @@ LINK = "is a link, which is not followed: what it leads to is left out"
 
 @dataclass(frozen=True)
 class Damage:
-    """Something in the archive that cannot be read: where, below ``reports/``, and why.
+    """Something in the archive that cannot be read: where, below ``reports/`` or another ``folder``, and why.
 
     It is not as it was written, or ``is_newer``: of a schema that a newer version wrote.
     """
@@ -25,6 +25,12 @@ class Damage:
     path: str
     problem: str
     is_newer: bool = False
+    folder: str = "reports"
+
+    @property
+    def place(self) -> str:
+        """Where it is, below the root of the project."""
+        return self.folder if self.path == ROOT else f"{self.folder}/{self.path}"
 
     @property
     def exit_code(self) -> int:

@@ -17,6 +17,7 @@ from ncu_assist.store.choosing import (
     Context,
     choose_kernel,
     known_kernels,
+    refuse_misnamed,
     refuse_unreadable,
     sources_of,
     unknown,
@@ -130,6 +131,7 @@ def full_name(store: Store, context: Context, kernel: str, version: str) -> str:
     found = [name for name in known if name == version] or [name for name in known if is_called(name, version)]
     if not found:
         refuse_unreadable(store, kernel, version)
+        refuse_misnamed(context, [kernel], version)
         raise unknown(f"{kernel} has no version '{version}'", version, with_short_names(known))
     return found[0]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import functools
+import io
 import json
 import os
 import shutil
@@ -129,6 +130,18 @@ def deny(patch: pytest.MonkeyPatch, folder: Path, number: int = errno.EACCES) ->
 
     for name in ("scandir", "listdir", "stat", "lstat"):
         patch.setattr(os, name, denied(getattr(os, name), name in ("scandir", "listdir")))
+
+
+def deny_reading(patch: pytest.MonkeyPatch, denied: Path) -> None:
+    """Make the system refuse to open a file, which chmod does not do to root."""
+    opened = io.open
+
+    def refusing(path: Any, *rest: Any, **named: Any) -> Any:
+        if not isinstance(path, int) and Path(path) == denied:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return opened(path, *rest, **named)
+
+    patch.setattr(io, "open", refusing)
 
 
 def plain_report(folder: Path, name: str = "mine.ncu-rep") -> Path:

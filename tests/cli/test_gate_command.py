@@ -6,10 +6,12 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from commandline import Answer, Run
+from commandline import Answer, Run, deny
+from factories import WORKLOAD
 from gated import CONFLICTS, LARGE, LATER, NO_BASELINE_SET, SMALL, Archive
 from kernel_folder import PYTHON_VERSION, write_kernel
 from patience import CEILING_S
@@ -18,6 +20,7 @@ from ncu_assist.spec import source_sha256
 
 PROGRAM = Path(sys.executable).with_name("ncu-assist")
 DATA = Path(__file__).parent.parent / "data"
+MOVE = "mv kernels/add_one/v11.cu kernels/add_one/v11_idea.cu"
 LIMITS = ("--fail-on", "time:2%", "--fail-on", "shared_wavefronts_excessive:+0")
 
 
@@ -131,6 +134,20 @@ def test_the_recorded_ladder(run: Run, recorded: Path) -> None:
     assert max(map(len, answer.out.splitlines())) <= 80
 
 
+def test_a_reference_that_has_changed_and_a_folder_that_is_gone_are_said(run: Run, recorded: Path) -> None:
+    folder, words = recorded / "kernels" / "lightning_decode", ("gate", "lightning_decode", "--json")
+    before = run(*words).json["notes"]
+    reference = folder / "reference.py"
+    reference.write_text(reference.read_text() + "\n")
+    changed = run(*words)
+    said = "reference.py has changed since results were checked against it: those of v0 and v10"
+    assert (changed.code, set(changed.json["notes"]) - set(before)) == (0, {said})
+    folder.rename(recorded / "aside")
+    gone = run(*words)
+    said = "kernels/lightning_decode has no kernel.toml: only stored runs were judged, whatever has changed since"
+    assert (gone.code, said in gone.json["notes"]) == (0, True)
+
+
 def test_bare_reports_are_never_a_hard_verdict(run: Run) -> None:
     paths = [str(DATA / f"repeats_{name}h200_2025.3.1.ncu-rep.zst") for name in ("full_", "again_full_")]
     answer = run("gate", paths[1], "--against", paths[0], "--json")
@@ -188,6 +205,88 @@ class TestNotMeasured:
         assert "NOT MEASURED add_one/v11: it has no run" in answer.out
         assert "try: ncu-assist profile add_one v11\n" in answer.out
         assert run("gate", "add_one/v10", "--fail-on", "time:5%").code == 0  # asked for
+
+    def test_a_misnamed_newest_source(self, run: Run, ladder: Archive) -> None:
+        (ladder.project.kernels / "add_one" / "naive.cu").touch()
+        noted = run("gate", "add_one", "--fail-on", "time:5%")
+        assert (noted.code, "note: naive.cu is no version" in noted.out) == (0, True)
+        (ladder.project.kernels / "add_one" / "v11.cu").touch()
+        answer = run("gate", "add_one", "--json")
+        assert (answer.code, answer.json["next"]) == (4, MOVE)
+        (missing,) = answer.json["not_measured"]
+        assert missing["reason"] == "v11.cu is no version: it is not called v<number>_<idea>.cu"
+        assert "not measured: v11, so nothing was judged" in run("gate", "add_one").out
+        for words in (("show", "add_one/v10"), ("diff", "v0", "v10"), ("history", "add_one")):
+            told = run(*words)
+            assert (
+                told.code,
+                told.err.count(f"v11.cu is no version: it is not called v<number>_<idea>.cu; try: {MOVE}"),
+            ) == (0, 1)
+        for named in ("v11", "add_one/v11"):
+            for command in ("gate", "show"):
+                told = run(command, named)
+                assert (told.code, f"try: {MOVE}\n" in told.err) == (2, True)
+                assert "there is no version 'v11': v11.cu is no version" in told.err
+
+    def test_a_kernel_toml_with_mistakes_is_an_error_as_for_list(self, run: Run, ladder: Archive) -> None:
+        (ladder.project.kernels / "add_one" / "kernel.toml").write_text("[")
+        answer = run("gate", "add_one")
+        assert (answer.code, answer.out, answer.err) == (2, "", run("list", "add_one").err)
+        assert "not valid TOML" in answer.err
+        assert run("gate", "v10").err == answer.err
+        assert run("gate", "v10@2026", "--against", "v9", "--fail-on", "time:5%").code == 0  # exactly that run
+
+    @pytest.mark.parametrize(
+        ("old", "new", "workload"),
+        [
+            ("[workloads.small]", "[workloads.tiny]", "tiny"),
+            ("n = 1024", "n = 2048", "small"),
+            ("n = 1024", "n = 1024\nm = 1", "small"),
+        ],
+    )
+    def test_a_workload_that_was_renamed_or_changed_is_not_measured(
+        self, run: Run, ladder: Archive, old: str, new: str, workload: str
+    ) -> None:
+        toml = ladder.project.kernels / "add_one" / "kernel.toml"
+        toml.write_text(toml.read_text().replace(old, new))
+        answer = run("gate", "add_one", "--json")
+        assert (answer.code, answer.json["next"]) == (4, f"ncu-assist profile add_one v0 v10 --workload {workload}")
+        assert f"no run is on {workload} as it says now" in answer.json["not_measured"][0]["reason"]
+        assert run("gate", "v10@2026", "--against", "v9", "--fail-on", "time:5%").code == 0  # exactly that run
+        assert run("gate", "add_one", "--workload", "small").code == (2 if workload == "tiny" else 4)
+        facts = replace(WORKLOAD, name=workload, integers={"n": 2048} if "2048" in new else {"n": 1024, "m": 1})
+        if workload == "small":  # the runs of the old size do not count beside those of the new
+            for version in ("v0_torch", "v10_own"):
+                ladder.save(version, {SMALL: 1e5}, workloads=(facts,), bench_id="later", **self.now(ladder, version))
+            again = run("gate", "add_one", "--fail-on", "time:5%", "--json")
+            assert (again.code, LATER["run_id"] in again.json["candidate"]) == (0, True)
+
+    def test_a_workload_that_was_removed_where_others_are_left_is_not_looked_at(
+        self, run: Run, ladder: Archive
+    ) -> None:
+        for version in ("v0_torch", "v10_own"):
+            ladder.save(version, {SMALL: 1e5, LARGE: 1e6}, bench_id="later", **self.now(ladder, version))
+        facts = self.toml(ladder, "[workloads.odd]", "[workloads.large]").replace("n = 1000", "n = 1024")
+        (ladder.project.kernels / "add_one" / "kernel.toml").write_text(facts)
+        assert len(run("gate", "add_one", "--fail-on", "time:5%", "--json").json["checks"]) == 2
+        write_kernel(ladder.project.root, {})
+        alone = run("gate", "add_one", "--fail-on", "time:5%", "--json")
+        assert (alone.code, [one["workload"] for one in alone.json["checks"]]) == (0, [SMALL])
+        assert "not looked at, as kernel.toml does not have it any more: large" in alone.json["notes"]
+
+    def toml(self, ladder: Archive, old: str, new: str) -> str:
+        return (ladder.project.kernels / "add_one" / "kernel.toml").read_text().replace(old, new)
+
+    @pytest.mark.parametrize("hidden", ["add_one", "."])
+    def test_a_folder_that_cannot_be_read(
+        self, run: Run, ladder: Archive, monkeypatch: pytest.MonkeyPatch, hidden: str
+    ) -> None:
+        write_kernel(ladder.project.root / "other").rename(ladder.project.kernels / "other")
+        deny(monkeypatch, ladder.project.kernels / hidden)
+        for words in (("gate", "add_one"), ("gate", "add_one/v10"), ("show", "add_one/v10"), ("show", "v10")):
+            answer = run(*words)
+            assert (answer.code, answer.out) == (2 if hidden == "add_one" else 6, "")
+            assert "cannot be read (Permission denied)" in answer.err
 
     def test_every_form_names_it_and_the_command(self, run: Run, ladder: Archive) -> None:
         self.edit(ladder, "v10_own")

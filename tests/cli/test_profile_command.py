@@ -100,7 +100,7 @@ class TestRecorded:
         ("words", "hint"),
         [
             (["lightning_decod"], "did you mean 'lightning_decode'?"),
-            (["lightning_decode", "v77"], "did you mean 'v7'?"),
+            (["lightning_decode", "v77"], "known: v0, v1, v2"),
             (["lightning_decode", "--workload", "b65_d96"], "did you mean 'b64_d96'?"),
             (["lightning_decode", "--quick", "--set", "full"], "drop one of them"),
             (["lightning_decode", "--kernel", "x"], "add --kernel NAME --version V"),

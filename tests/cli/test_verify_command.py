@@ -6,7 +6,7 @@ import errno
 from pathlib import Path
 
 import pytest
-from commandline import Run, deny, files
+from commandline import Run, deny, deny_reading, files
 from drafts_made import save_draft
 from factories import make_run, metrics_frame, save_run
 from kernel_folder import write_kernel
@@ -84,8 +84,43 @@ def test_a_folder_that_cannot_be_read_is_damage(
     (damage,) = answer.json["damaged"]
     assert damage["path"] == place
     assert "cannot be read" in damage["problem"]
-    said = f"reports/{place}: {'run.json ' * (place == RUN)}cannot be read"
+    shown = "reports" if place == "." else f"reports/{place}"
+    said = f"{shown}: {'run.json ' * (place == RUN)}cannot be read"
     assert said in run("verify").out.replace("\n", " ")
+
+
+@pytest.mark.parametrize("place", [".", "add_one"])
+def test_a_kernels_folder_that_cannot_be_read_is_damage(
+    run: Run, archive: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    write_kernel(archive.parent)
+    assert run("verify").code == 0
+    deny(monkeypatch, archive.parent / "kernels" / place)
+    answer = run("verify", "--json")
+    (damage,) = answer.json["damaged"]
+    assert (answer.code, damage["folder"], damage["path"]) == (7, "kernels", place)
+    assert damage["problem"] == "cannot be read (Permission denied)"
+    assert f"kernels{'' if place == '.' else '/add_one'}: cannot be read" in run("verify").out
+
+
+@pytest.mark.parametrize("name", ["kernel.toml", "reference.py", "v0_torch.py", "tile.cuh"])
+def test_a_file_of_a_kernel_that_cannot_be_read_is_damage(
+    run: Run, archive: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    path = write_kernel(archive.parent) / name
+    path.touch()
+    deny_reading(monkeypatch, path)
+    answer = run("verify")
+    assert (answer.code, f"kernels/add_one/{name}: cannot be read (Permission denied)" in answer.out) == (7, True)
+
+
+def test_a_run_with_a_file_that_cannot_be_read_is_not_counted_as_one_that_can(
+    run: Run, archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deny_reading(monkeypatch, archive / RUN / "metrics.parquet")
+    answer = run("verify", "--json")
+    assert (answer.code, answer.json["runs"], len(answer.json["damaged"])) == (7, 2, 1)
+    assert "1 damaged; 2 other runs can be read" in run("verify").out
 
 
 def test_a_folder_within_a_run_that_cannot_be_read_is_damage(
@@ -114,6 +149,25 @@ def test_what_stands_in_the_place_of_a_folder_is_damage(
     assert [one["path"] for one in answer.json["damaged"]] == [place]
 
 
+@pytest.mark.parametrize("place", ["add_one", "add_one/baseline.json"])
+def test_a_baseline_that_may_not_be_looked_for_is_not_made_up_as_damaged(
+    run: Run, archive: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    write_kernel(archive.parent, {"v1_torch.py": ""})
+    if place == "add_one":
+        deny(monkeypatch, archive / place)
+    else:
+        assert run("baseline", "set", "add_one/v1@2026").code == 0
+    deny_reading(monkeypatch, archive / "add_one/baseline.json")
+    verified, shown, every = run("verify", "--json"), run("baseline", "show", "add_one"), run("baseline", "show")
+    assert [one["path"] for one in verified.json["damaged"]] == [place]
+    assert (verified.code, shown.code, every.code) == (7, 7, 7)
+    for said in (verified.out, shown.err, every.err + every.out):
+        assert "cannot be read (Permission denied)" in " ".join(said.split())
+        assert not any(word in said for word in ("Errno", str(archive), "baseline clear"))
+    assert f"try: chmod u+r{'x' * (place == 'add_one')} reports/{place}\n" in shown.err
+
+
 def test_a_link_to_nothing_is_no_empty_archive(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "reports").symlink_to("nothing")
     monkeypatch.chdir(tmp_path)
@@ -125,7 +179,7 @@ def test_a_link_to_nothing_is_no_empty_archive(run: Run, tmp_path: Path, monkeyp
 def test_pages_and_baselines_are_no_damage_and_a_baseline_that_cannot_be_read_is(run: Run, archive: Path) -> None:
     for page in ("index.html", "add_one/index.html", "add_one/v1_torch/diff-v0_torch.html"):
         (archive / page).touch()
-    assert run("baseline", "set", "add_one/v1").code == 0
+    assert run("baseline", "set", "add_one/v1@2026").code == 0
     assert run("verify").code == 0
     (archive / "add_one/baseline.json").write_text("{")
     answer = run("verify", "--json")
@@ -137,8 +191,11 @@ def test_pages_and_baselines_are_no_damage_and_a_baseline_that_cannot_be_read_is
 def test_other_readers_do_not_skip_it_without_a_word(
     run: Run, archive: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
-    write_kernel(archive.parent)
+    write_kernel(archive.parent, {"v1_torch.py": ""})
     deny(monkeypatch, archive / place)
+    (listed,) = run("list", "add_one", "--json").json["kernels"]
+    assert {one["version"]: one["status"] for one in listed["versions"]} == {"v1_torch": "cannot be read"}
+    assert "not measured" not in run("list", "add_one").out
     said = f"reports/{place}: cannot be read" if place != RUN else f"reports/{RUN}: run.json cannot be read"
     for words in (("list",), ("list", "add_one"), ("history", "add_one")):
         answer = run(*words)
@@ -150,6 +207,16 @@ def test_other_readers_do_not_skip_it_without_a_word(
         answer = run("show", reference)
         assert (answer.code, answer.out) == (7, "")
         assert place in answer.err
+
+
+def test_of_an_archive_that_cannot_be_read_no_version_is_called_not_measured(
+    run: Run, archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_kernel(archive.parent, {"v1_torch.py": ""})
+    deny(monkeypatch, archive)
+    answer = run("list")
+    assert (answer.code, "v1_torch cannot be read" in " ".join(answer.out.split())) == (0, True)
+    assert "left out: reports: cannot be read (Permission denied)" in answer.err
 
 
 def test_a_run_that_is_left_out_is_named_beside_the_one_that_is_shown(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from gated import BOTH, LARGE, LATER, NO_BASELINE_SET, SMALL, Archive, judged, outcomes
+from gated import BOTH, LARGE, LATER, NO_BASELINE_SET, NO_FOLDER, SMALL, Archive, judged, outcomes
 
 from ncu_assist.errors import UsageProblem
 from ncu_assist.record import Check
@@ -17,7 +17,14 @@ def test_a_version_as_fast_as_its_baseline_passes(archive: Archive) -> None:
     assert (result.outcome, result.exit_code, result.source) == ("pass", 0, "live")
     assert outcomes(result) == {(SMALL, "time"): "pass", (LARGE, "time"): "pass"}
     assert [one.run.version for one in (result.baseline, result.candidate)] == ["v0_torch", "v1_own"]
-    assert (result.notes, result.differences, result.forced) == ((NO_BASELINE_SET,), (), ())
+    assert (result.notes, result.differences, result.forced) == (
+        (
+            NO_BASELINE_SET,
+            NO_FOLDER,
+        ),
+        (),
+        (),
+    )
 
 
 def test_one_slower_workload_is_a_regression_whatever_the_others_gain(archive: Archive) -> None:
@@ -58,7 +65,7 @@ def test_what_only_one_side_was_run_on_is_said(archive: Archive) -> None:
     archive.save("v1_own", BOTH)
     result = judged(archive)
     assert {check.workload for check in result.checks} == {SMALL, LARGE}
-    assert result.notes == (NO_BASELINE_SET, "not looked at, as v1 was not run on it: odd, huge")
+    assert result.notes == (NO_BASELINE_SET, NO_FOLDER, "not looked at, as v1 was not run on it: odd, huge")
     with pytest.raises(UsageProblem, match="was not measured on workload 'odd'"):
         judged(archive, workload="odd")
 

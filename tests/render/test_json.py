@@ -136,7 +136,7 @@ def test_list_and_verify(tmp_path: Path) -> None:
     assert first["median_ns"] == pytest.approx(1e5, rel=0.01)
     assert found["kernels"][0]["summary"] is None
     found = printed(verify_json([Damage("k/v/r", "is missing")], 2))
-    damaged = [{"path": "k/v/r", "problem": "is missing", "is_newer": False}]
+    damaged = [{"path": "k/v/r", "problem": "is missing", "is_newer": False, "folder": "reports"}]
     assert found == {"schema": "ncu-assist.verify/1", "runs": 2, "drafts": 0, "damaged": damaged}
 
 

@@ -175,4 +175,4 @@ def test_list_and_verify(tmp_path: Path) -> None:
     assert "there are no kernels" in list_text([])
     assert verify_text([], 1) == "✓ 1 run, nothing damaged\n"
     damaged = verify_text([Damage("k/v/\x1b", "is a link")], 3)
-    assert damaged.startswith("✗ reports/k/v/\\x1b: is a link\n1 damaged; 3 runs can be read")
+    assert damaged.startswith("✗ reports/k/v/\\x1b: is a link\n1 damaged; 3 other runs can be read")

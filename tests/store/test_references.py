@@ -196,7 +196,7 @@ def test_names_that_no_file_can_have(desk: Desk, tmp_path: Path, name: str) -> N
 @pytest.mark.parametrize(
     ("text", "message", "more"),
     [
-        ("v2", "no kernel has a version 'v2'", "did you mean 'add_one/v1'?"),
+        ("v2", "no kernel has a version 'v2'", "known: add_one/v0_torch, add_one/v1_fused"),
         ("add_one/v1_fusd", "add_one has no version 'v1_fusd'", "'v1_fused'"),
         ("add_on/v1", "there is no kernel 'add_on'", "'add_one'"),
         ("v1@2025", "has no run '2025'", ""),

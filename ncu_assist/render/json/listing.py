@@ -8,7 +8,7 @@ from typing import Any
 
 from ncu_assist.outcome import KernelListing, VersionOutcome
 from ncu_assist.render.json.values import answer, run_facts
-from ncu_assist.render.ladder import NOT_MEASURED, SKIPPED
+from ncu_assist.render.ladder import NOT_MEASURED, SKIPPED, UNREADABLE
 from ncu_assist.store import Damage
 
 
@@ -33,7 +33,7 @@ def _kernel(kernel: KernelListing) -> dict[str, Any]:
 def _version(version: VersionOutcome, workload: str | None) -> dict[str, Any]:
     named = {"version": version.version}
     if version.run is None:
-        status = SKIPPED if version.skipped else NOT_MEASURED
+        status = UNREADABLE if version.unreadable else SKIPPED if version.skipped else NOT_MEASURED
         return {**named, "status": status, "skipped": version.skipped or None, "run": None, "median_ns": None}
     run = version.run.run
     timing = run.timing(workload) if workload else None
@@ -47,5 +47,5 @@ def _version(version: VersionOutcome, workload: str | None) -> dict[str, Any]:
 
 
 def verify_json(damages: Sequence[Damage], runs: int, drafts: int = 0) -> dict[str, Any]:
-    """Return what is damaged; ``runs`` and ``drafts`` are how many can be read."""
+    """Return what is damaged; ``runs`` and ``drafts`` are how many are not, and can be read."""
     return answer("verify", {"runs": runs, "drafts": drafts, "damaged": [asdict(damage) for damage in damages]})

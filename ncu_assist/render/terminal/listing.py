@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ncu_assist.outcome import KernelListing, VersionOutcome
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.ladder import NOT_MEASURED, SKIPPED
+from ncu_assist.render.ladder import NOT_MEASURED, SKIPPED, UNREADABLE
 from ncu_assist.render.pages_words import number_of
 from ncu_assist.render.terminal.style import Align, Style, detected, styled, table, to_text
 from ncu_assist.render.words import origin
@@ -73,6 +73,8 @@ def _median(version: VersionOutcome, workload: str | None) -> str:
 
 
 def _run(version: VersionOutcome) -> str:
+    if version.run is None and version.unreadable:
+        return UNREADABLE
     if version.run is None:
         return f"{SKIPPED}: {one_line(version.skipped)}" if version.skipped else NOT_MEASURED
     run = version.run.run
@@ -80,7 +82,7 @@ def _run(version: VersionOutcome) -> str:
 
 
 def verify_text(damages: Sequence[Damage], runs: int, drafts: int = 0, style: Style | None = None) -> str:
-    """Return what cannot be read as text; ``runs`` and ``drafts`` are how many can be read."""
+    """Return what cannot be read as text; ``runs`` and ``drafts`` are how many others can be."""
     from rich.text import Text
 
     if not damages:
@@ -88,12 +90,12 @@ def verify_text(damages: Sequence[Damage], runs: int, drafts: int = 0, style: St
         return to_text([Text(f"✓ {read}, nothing damaged", style="green")], style)
     lines = [
         Text(
-            f"{'?' if damage.is_newer else '✗'} reports/{one_line(damage.path, 500)}: {one_line(damage.problem, 500)}",
+            f"{'?' if damage.is_newer else '✗'} {one_line(damage.place, 500)}: {one_line(damage.problem, 500)}",
             style="yellow" if damage.is_newer else "red",
         )
         for damage in damages
     ]
     newer = sum(damage.is_newer for damage in damages)
     parts = [f"{len(damages) - newer} damaged" if newer < len(damages) else ""]
-    parts += [f"{newer} of a newer ncu-assist" if newer else "", f"{runs} runs can be read"]
+    parts += [f"{newer} of a newer ncu-assist" if newer else "", f"{number_of(runs, 'other run')} can be read"]
     return to_text([*lines, Text("; ".join(part for part in parts if part))], style)
