@@ -8,7 +8,7 @@ from ncu_assist.gate import Gate, GateCheck, GateWord, Limit, NotMeasured, Unmea
 from ncu_assist.gate.records import worst
 from ncu_assist.quantity import quantity
 from ncu_assist.record import Source
-from ncu_assist.render.words import origin
+from ncu_assist.render.words import fewer_cycles, origin
 from ncu_assist.store import StoredRun, machine_hash, shown_source
 from ncu_assist.store.naming import short_name
 from ncu_assist.verdict import REASONS
@@ -180,7 +180,7 @@ def _by_clock(gate: Gate) -> Iterator[str]:
     """Yield the times that another clock explains, each with what it is in cycles."""
     for check in gate.checks:
         if check.by_clock and check.delta is not None and check.cycles is not None:
-            told = f"{percent(check.delta)} in time, {percent(check.cycles)} in cycles"
+            told = f"{percent(check.delta)} in time, {fewer_cycles(1 / (1 + check.cycles))}"
             yield f"note: {check.words} on {workload_words(check)}: {told}"
 
 
