@@ -110,3 +110,11 @@ def test_the_catalogue_says_which_way_a_stall_is_better() -> None:
         better = row.better if row else None
         told = {more[f"stall_{reason}"], less[f"stall_{reason}"]}
         assert told == ({"improved", "regressed"} if better else {"changed"}), reason
+
+
+def test_the_throughput_of_memory_that_is_drams_is_judged_as_that_is() -> None:
+    more = Change("l2_sectors_sm", "L2 sectors", "sector", 1e6, 2e6, 1.0, "regressed")
+    busy = [Change(key, key, "%", 40.0, 80.0, 40.0, "improved") for key in ("dram_throughput", "memory_throughput")]
+    assert [one.verdict for one in with_roles((more, *busy), verdict("faster"), DRAM)[1:]] == ["improved", "improved"]
+    other = replace(busy[1], baseline=60.0)
+    assert with_roles((more, busy[0], other), verdict("faster"), DRAM)[2].verdict == "changed"
