@@ -117,6 +117,12 @@ def test_gate_cycles_break_where_time_is_kept(tmp_path: Path, run: Run, monkeypa
     assert json.dumps(broken.json)  # no NaN among it
 
 
+def test_gate_tells_cycles_as_every_other_quantity(archive: Archive, run_here: Run) -> None:
+    asked = ("gate", "add_one/v0", "--against", "add_one/v2", "--fail-on")
+    told = " ".join(run_here(*asked, "cycles:2%").out.split())
+    assert re.search(r"small cycles \+5\.\d % \(\d\d\d k to \d\d\d k, limit 2 %\)", told), told
+
+
 def test_gate_takes_the_cycles_that_ncu_counted_where_no_bench_tells_them(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
