@@ -124,8 +124,15 @@ def _judged_as(change: Change, dram: Change | None) -> str:
 
 
 def _beside_the_time(change: Change, metric: str, verdict: Verdict, moved: Mapping[str, int]) -> Change:
-    """Return a rate without a judgement that the time, or the work that it is a rate of, does not bear out."""
-    if change.metric not in RATES or change.verdict not in ("improved", "regressed"):
+    """Return a change without a judgement that the time, or the work that it is a rate of, does not bear out.
+
+    The time under ncu is not better or worse where the verdict on times is not settled, or only likely.
+    """
+    if change.verdict not in ("improved", "regressed"):
+        return change
+    if change.metric == DURATION:
+        return replace(change, verdict="undecided") if verdict.verdict == "unclear" else change
+    if change.metric not in RATES:
         return change
     not_said = NOT_SAID_OF_RATES.get(verdict.likely or verdict.verdict, ())
     with_work = any(moved.get(work) == moved[change.metric] for work in WORK_OF[metric])

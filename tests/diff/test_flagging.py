@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import get_args
+from typing import Literal, get_args
 
 import pytest
 from factories import STALL, launch, make_run, metrics_frame
@@ -75,6 +75,16 @@ def test_what_is_only_likely_is_not_settled() -> None:
     for likely in (compare_durations(100.0, 300.0), compare_durations(300.0, 100.0)):
         assert likely.likely
         assert {change.role for change in with_roles((WORSE,), likely)} == {"side-effect"}
+
+
+@pytest.mark.parametrize(("word", "told"), [("unclear", "undecided"), ("faster", "improved"), ("slower", "improved")])
+@pytest.mark.parametrize("likely", [None, "faster"])
+def test_the_time_under_ncu_is_not_settled_where_the_verdict_is_not(
+    word: Word, told: str, likely: Literal["faster"] | None
+) -> None:
+    duration = Change("duration", "Duration", "ns", 2e5, 1e5, -0.5, "improved")
+    (change,) = with_roles((duration,), replace(verdict(word), likely=likely), None)
+    assert (change.verdict, change.role) == (told, "none")
 
 
 def test_a_trifle_is_no_flag() -> None:
