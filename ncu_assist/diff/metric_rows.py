@@ -14,7 +14,7 @@ from ncu_assist.frame.combined import PER_LAUNCH
 from ncu_assist.ncu.catalogue.derived import STALL_SHARES
 from ncu_assist.ncu.catalogue.metric import Better
 from ncu_assist.ncu.catalogue.metric_units import recorded_units
-from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE, STALL
 from ncu_assist.ncu.catalogue.noise import repeats_as
 from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES
 
@@ -209,7 +209,13 @@ def stall_row(reason: str, baseline: Combined, candidate: Combined) -> Row:
     better = known.better if known else None
     values = baseline.stalls.get(reason), candidate.stalls.get(reason)
     samples, shorter = _samples(key, baseline, candidate), _shorter_ns(baseline, candidate)
-    return Row(key, label, "%", better, False, *values, samples=samples, duration_ns=shorter)
+    note = PER_LAUNCH if _has_stalls_of_each(baseline) or _has_stalls_of_each(candidate) else ""
+    return Row(key, label, "%", better, False, *values, note, samples=samples, duration_ns=shorter)
+
+
+def _has_stalls_of_each(side: Combined) -> bool:
+    """Tell whether warp states were counted of different kernels, which have no share over all."""
+    return side.is_of_kernels and any(map(STALL.fullmatch, names_in(side.tables)))
 
 
 def _raw_rows(baseline: Combined, candidate: Combined) -> Iterator[Row]:
