@@ -9,21 +9,21 @@ DIGITS = 3
 PLAIN_UNITS = ("", "inst", "sector", "sectors", "register/thread", "warp")  # the label says what is counted
 
 
-def quantity(value: float, unit: str) -> str:
-    """Return ``value`` with three digits and a unit in reading size; ``unit`` as in the catalogue, ns for times."""
+def quantity(value: float, unit: str, most: int = DIGITS) -> str:
+    """Return ``value`` with ``most`` digits and a unit in reading size; ``unit`` as in the catalogue, ns for times."""
     if unit == "%":
         return f"{value:.1f} %"
     if unit == "ns":
-        return duration(value)
+        return duration(value, most)
     scale, prefix = next(((s, p) for s, p in SCALES if abs(value) >= s), (1.0, ""))
     shown = "" if unit in PLAIN_UNITS else SHORT.get(unit, unit)
-    return f"{digits(value / scale)} {prefix}{shown}".rstrip()
+    return f"{digits(value / scale, most)} {prefix}{shown}".rstrip()
 
 
-def duration(nanoseconds: float) -> str:
+def duration(nanoseconds: float, most: int = DIGITS) -> str:
     """Return a time in the largest unit that leaves at least 1."""
     scale, unit = next(((s, u) for s, u in DURATIONS if abs(nanoseconds) >= s), (1.0, "ns"))
-    return f"{digits(nanoseconds / scale)} {unit}"
+    return f"{digits(nanoseconds / scale, most)} {unit}"
 
 
 def percent(share: float) -> str:
@@ -31,11 +31,11 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def digits(value: float) -> str:
-    """Return three significant digits; whole numbers below 1000 stay whole."""
+def digits(value: float, most: int = DIGITS) -> str:
+    """Return ``most`` significant digits; whole numbers below 1000 stay whole."""
     if value == int(value) and abs(value) < 1000:
         return str(int(value))
     if abs(value) < 1:
-        return f"{value:.{DIGITS}g}"
-    places = max(0, DIGITS - len(str(int(abs(value)))))
+        return f"{value:.{most}g}"
+    places = max(0, most - len(str(int(abs(value)))))
     return f"{value:.{places}f}"

@@ -41,13 +41,16 @@ _UNREACHABLE = """() => [...document.querySelectorAll("*")].filter((one) => {
   return ["auto", "scroll"].includes(style.overflowX) && one.scrollWidth > one.clientWidth + 1
     && (one.tabIndex < 0 || !one.getAttribute("aria-label")) && one.tagName !== "INPUT";
 }).map((one) => one.outerHTML.slice(0, 120))"""
-# Texts of a drawing that cover each other, or are cut by its edge.
+# Texts of a drawing that cover each other, are cut by its edge, or reach into a band from its left.
 _OVERLAPS = """() => {
   const found = [];
   for (const svg of document.querySelectorAll("svg")) {
     const texts = [...svg.querySelectorAll("text")].filter((one) => one.textContent.trim());
     const boxes = texts.map((one) => one.getBoundingClientRect()), edge = svg.getBoundingClientRect();
+    const bands = [...svg.querySelectorAll("rect.band")].map((one) => one.getBoundingClientRect());
     boxes.forEach((a, i) => {
+      if (bands.some((band) => a.left < band.left && a.right > band.left && a.top < band.bottom && a.bottom > band.top))
+        found.push(`reaches into a band: ${texts[i].textContent}`);
       if (a.left < edge.left - 1 || a.right > edge.right + 1 || a.top < edge.top - 1 || a.bottom > edge.bottom + 1)
         found.push(`cut: ${texts[i].textContent}`);
       boxes.slice(i + 1).forEach((b, k) => {

@@ -23,8 +23,9 @@ def side_by_side(baseline: Combined, candidate: Combined, every: bool = False) -
 
 
 def change(row: Row, noise: NoiseModel) -> Change:
-    """Return what became of one metric."""
+    """Return what became of one metric; a rate is judged as the percentage that is the same number."""
     z, count = _score(row)
+    judged = row.in_percent or row
     return Change(
         metric=row.key,
         label=row.label,
@@ -32,14 +33,14 @@ def change(row: Row, noise: NoiseModel) -> Change:
         baseline=row.baseline,
         candidate=row.candidate,
         delta=_delta(row),
-        verdict=_verdict(row, noise),
+        verdict=_verdict(judged, noise),
         note=row.note,
         baseline_coverage=row.coverage[0],
         candidate_coverage=row.coverage[1],
-        noise=_noise(row, noise),
+        noise=_noise(judged, row.unit, noise),
         z=z,
         repeats=count,
-        is_material=row.is_material,
+        is_material=judged.is_material,
     )
 
 
@@ -53,15 +54,15 @@ def _delta(row: Row) -> float | None:
     return row.candidate / row.baseline - 1 if row.baseline != 0 else None
 
 
-def _noise(row: Row, noise: NoiseModel) -> float | None:
-    """Return how far one side may stray, in the unit of the delta; None where that has none."""
+def _noise(row: Row, unit: str, noise: NoiseModel) -> float | None:
+    """Return how far one side may stray, in the unit of the delta of ``unit``; None where that has none."""
     reading = row.reading()
     if reading is None:
         return None
     if row.exact and not noise.rounded:
         return 0.0
     amount = noise.amount(reading)
-    return amount if row.unit == "%" else amount / reading.larger if reading.larger else None
+    return amount if unit == "%" else amount / reading.larger if reading.larger else None
 
 
 def _score(row: Row) -> tuple[float | None, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import isclose
 
 from ncu_assist.diff.bottleneck import Bottleneck
 from ncu_assist.diff.records import Change, ChangeWord, Flag, Role
@@ -11,6 +12,7 @@ from ncu_assist.quantity import quantity
 from ncu_assist.verdict import Verdict, Word
 
 DURATION = "duration"
+DRAM = "dram_throughput"
 # Which metrics are work on a resource, or its rate, or what leads to them: if it binds, they can cost time.
 BINDING = {
     "DRAM": ("dram_bytes", "dram_bandwidth", "dram_throughput", "memory_throughput"),
@@ -92,8 +94,11 @@ def with_roles(
     if verdict.verdict == "not-comparable":
         return changes
     moved = {change.metric: way for change in changes if (way := _way(change))}
-    told = [_beside_the_time(change, verdict, moved) for change in changes]
-    return tuple(replace(c, role=_role(c, verdict, bottleneck)) if _got_worse(c) else c for c in told)
+    dram = next((change for change in changes if change.metric == DRAM), None)
+    told = [_beside_the_time(change, _judged_as(change, dram), verdict, moved) for change in changes]
+    return tuple(
+        replace(c, role=_role(c, _judged_as(c, dram), verdict, bottleneck)) if _got_worse(c) else c for c in told
+    )
 
 
 def flags(changes: tuple[Change, ...], verdict: Verdict) -> tuple[Flag, ...]:
@@ -109,12 +114,28 @@ def flags_heading(role: Role, verdict: Verdict) -> str:
     return telling.heading if telling else ""
 
 
-def _beside_the_time(change: Change, verdict: Verdict, moved: Mapping[str, int]) -> Change:
-    """Return a rate without a judgement that the time, or the work that it is a rate of, does not bear out."""
-    if change.metric not in RATES or change.verdict not in ("improved", "regressed"):
+def _judged_as(change: Change, dram: Change | None) -> str:
+    """Return DRAM's throughput for that of memory where it is the same number on both sides, else the metric."""
+    if dram is None or change.metric != "memory_throughput":
+        return change.metric
+    pairs = ((change.baseline, dram.baseline), (change.candidate, dram.candidate))
+    same = all(own and of_dram and isclose(own, of_dram) for own, of_dram in pairs)
+    return DRAM if same else change.metric
+
+
+def _beside_the_time(change: Change, metric: str, verdict: Verdict, moved: Mapping[str, int]) -> Change:
+    """Return a change without a judgement that the time, or the work that it is a rate of, does not bear out.
+
+    The time under ncu is not better or worse where the verdict on times is not settled, or only likely.
+    """
+    if change.verdict not in ("improved", "regressed"):
+        return change
+    if change.metric == DURATION:
+        return replace(change, verdict="undecided") if verdict.verdict == "unclear" else change
+    if change.metric not in RATES:
         return change
     not_said = NOT_SAID_OF_RATES.get(verdict.likely or verdict.verdict, ())
-    with_work = any(moved.get(work) == moved[change.metric] for work in WORK_OF[change.metric])
+    with_work = any(moved.get(work) == moved[change.metric] for work in WORK_OF[metric])
     return replace(change, verdict="changed") if change.verdict in not_said or with_work else change
 
 
@@ -133,8 +154,8 @@ def _got_worse(change: Change) -> bool:
     return change.verdict == "regressed" and change.is_material
 
 
-def _role(change: Change, verdict: Verdict, bottleneck: Bottleneck | None) -> Role:
-    binds = bottleneck is not None and change.metric in BINDING.get(bottleneck.group, ())
+def _role(change: Change, metric: str, verdict: Verdict, bottleneck: Bottleneck | None) -> Role:
+    binds = bottleneck is not None and metric in BINDING.get(bottleneck.group, ())
     if verdict.verdict == "slower":
         return "explains" if binds or change.metric not in RATES else "side-effect"
     return "explains" if verdict.verdict == "unclear" and binds else "side-effect"

@@ -14,7 +14,7 @@ from ncu_assist.frame.combined import PER_LAUNCH
 from ncu_assist.ncu.catalogue.derived import STALL_SHARES
 from ncu_assist.ncu.catalogue.metric import Better
 from ncu_assist.ncu.catalogue.metric_units import recorded_units
-from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE, STALL
 from ncu_assist.ncu.catalogue.noise import repeats_as
 from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES
 
@@ -42,6 +42,9 @@ LARGEST_OF = {
     "memory_throughput": tuple(one.busy for one in (*PARTS, *WHOLES) if one.busy != "memory_throughput"),
     "sm_throughput": tuple(one.busy for one in SM_PARTS if not one.while_active),
 }
+# The same number in percent of a peak: the rate, its percentage, the peak. One says what the other says.
+IN_PERCENT = {"dram_bandwidth": ("dram_throughput", "dram_peak_bandwidth")}
+OF_PEAK = 0.001  # by how much a rate may differ from its percentage: small kernels, whose peak is of few cycles
 OF_THE_LINK = ("host_bytes", "host_link_busy")  # only where something crossed it
 TOP_STALLS = 5
 NAMED = frozenset(name for metric in CATALOGUE.values() for name in metric.names)
@@ -77,6 +80,7 @@ class Row:
     whole: tuple[float | None, float | None] = (None, None)  # what the values are a part of
     noise_of: str = ""  # the metric whose noise is this one's, where that is another
     counted: bool = False  # as the catalogue's ``repeats_as`` says; neither exact nor counted is one with times in it
+    in_percent: Row | None = None  # the same number in percent of a peak, by which it is judged
 
     @property
     def is_of_all(self) -> bool:
@@ -153,7 +157,22 @@ def catalogue_row(key: str, baseline: Combined, candidate: Combined) -> Row:
         (baseline.values[WHOLE[key]], candidate.values[WHOLE[key]]) if key in WHOLE else (None, None),
         _part_of(key, baseline, candidate),
         repeats == "counted",
+        _in_percent(key, baseline, candidate),
     )
+
+
+def _in_percent(key: str, baseline: Combined, candidate: Combined) -> Row | None:
+    """Return the row of the percentage that a rate is on both sides, of the same peak; None where there is none."""
+    if key not in IN_PERCENT:
+        return None
+    percentage, peak = IN_PERCENT[key]
+    sides = [[side.values[one] for one in (key, percentage, peak)] for side in (baseline, candidate)]
+    for rate, percent, of in sides:
+        if not rate or not percent or not of or not isclose(100 * rate / of, percent, rel_tol=OF_PEAK):
+            return None
+    peaks = [of for *_, of in sides]
+    same = isclose(peaks[0] or 0.0, peaks[1] or 0.0, rel_tol=OF_PEAK)
+    return catalogue_row(percentage, baseline, candidate) if same else None
 
 
 def _part_of(key: str, baseline: Combined, candidate: Combined) -> str:
@@ -190,7 +209,13 @@ def stall_row(reason: str, baseline: Combined, candidate: Combined) -> Row:
     better = known.better if known else None
     values = baseline.stalls.get(reason), candidate.stalls.get(reason)
     samples, shorter = _samples(key, baseline, candidate), _shorter_ns(baseline, candidate)
-    return Row(key, label, "%", better, False, *values, samples=samples, duration_ns=shorter)
+    note = PER_LAUNCH if _has_stalls_of_each(baseline) or _has_stalls_of_each(candidate) else ""
+    return Row(key, label, "%", better, False, *values, note, samples=samples, duration_ns=shorter)
+
+
+def _has_stalls_of_each(side: Combined) -> bool:
+    """Tell whether warp states were counted of different kernels, which have no share over all."""
+    return side.is_of_kernels and any(map(STALL.fullmatch, names_in(side.tables)))
 
 
 def _raw_rows(baseline: Combined, candidate: Combined) -> Iterator[Row]:

@@ -58,7 +58,7 @@ def _l1(name: str, busy: str, label: str, unit: str = "cycle", work: str = "") -
 
 
 def _pipe(name: str, busy: str) -> Resource:
-    label = f"{name} cycles"
+    label = f"{name.removesuffix('s')} cycles"
     return Resource(name, "SM", busy, "sm_clock", label, unit="cycle", units="sm_count", while_active=True)
 
 

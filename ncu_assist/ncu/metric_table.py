@@ -26,6 +26,7 @@ class MetricTable:
         self.name_lists: list[tuple[str, ...]] = []
         self.texts: dict[str, int] = {}  # each text and its number, in the order of the numbers
         self.doubles: set[str] = set()  # names that stand twice and are not known to
+        self.differing: set[str] = set()  # names that stand twice, with different values
         self._plans: dict[tuple[int, ...], _Plan] = {}
 
     def add_names(self, strings: Iterable[str]) -> None:
@@ -39,13 +40,15 @@ class MetricTable:
     def add(self, metrics: Sequence[Any], values: array[float]) -> tuple[int, dict[int, int]]:
         """Append the values of one launch, sorted by name; return its list of names and its texts by position.
 
-        A name may stand twice, with the same value: ncu writes some so. Raises DamagedData where the values differ.
+        A name may stand twice: ncu writes some so, with one value, and where passes measured one anew, with two. The
+        last counts, as with NVIDIA's reader.
         """
         plan = self._plan(tuple([metric.name for metric in metrics]))
         own, texts = _values(metrics)
         values.extend([own[i] for i in plan.order])
-        if any(own[i] != own[j] and (own[i] == own[i] or own[j] == own[j]) for i, j in plan.doubles):
-            raise DamagedData("the report is damaged: a metric stands twice in a launch, with different values")
+        for i, j in plan.doubles:
+            if (own[i] != own[j] and (own[i] == own[i] or own[j] == own[j])) or texts.get(i) != texts.get(j):
+                self.differing.add(self.strings[metrics[i].name])
         return plan.names, {plan.position[i]: self._text(text) for i, text in texts.items() if i in plan.position}
 
     def _plan(self, ids: tuple[int, ...]) -> _Plan:

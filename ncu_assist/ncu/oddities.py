@@ -144,6 +144,14 @@ def name_sentences(names: Collection[str]) -> Iterator[str]:
         yield f"not the name of a metric that ncu {VERSION} knows: {_listed(odd)}"
 
 
+def double_sentences(doubles: Collection[str], differing: Collection[str]) -> Iterator[str]:
+    """Yield which metrics stand twice in a launch; ``differing`` of them have two values, of which the last counts."""
+    yield from (f"the metric {name} stands twice in a launch" for name in sorted(set(doubles) - set(differing)))
+    if differing:
+        names = _listed(sorted(differing))
+        yield f"twice in a launch, with different values: {names}; the last counts, as with NVIDIA's reader"
+
+
 def check_said_twice(
     launches: Sequence[LaunchFacts], name_lists: Sequence[Sequence[str]], values: array[float]
 ) -> None:

@@ -23,7 +23,14 @@ from ncu_assist.ncu.instances import InstanceTable
 from ncu_assist.ncu.memory_limit import limit_memory
 from ncu_assist.ncu.messages import NOT_UTF8, Messages, launch_facts, session_facts
 from ncu_assist.ncu.metric_table import MetricTable
-from ncu_assist.ncu.oddities import Oddities, check_said_twice, file_sentences, name_sentences, session_sentences
+from ncu_assist.ncu.oddities import (
+    Oddities,
+    check_said_twice,
+    double_sentences,
+    file_sentences,
+    name_sentences,
+    session_sentences,
+)
 from ncu_assist.ncu.wire import Bytes
 
 
@@ -106,7 +113,7 @@ def _read(data: Bytes, folder: Path) -> None:
         *session_sentences(session, any(one.rules for one in launches)),
         *oddities.sentences(),
         *name_sentences(units.keys() - known.keys()),
-        *(f"the metric {name} stands twice in a launch" for name in sorted(table.doubles)),
+        *double_sentences(table.doubles, table.differing),
     )
     _write(folder, Document(tuple(launches), tuple(table.name_lists), tuple(table.texts), units, session, notes))
     with (folder / VALUES).open("wb") as out:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ncu_assist.diff import Change, Diff
 from ncu_assist.frame import Coverage
+from ncu_assist.frame.combined import PER_LAUNCH
 from ncu_assist.quantity import quantity
 
 MOST = 100  # standard deviations; of counters that hardly stray it may be thousands
@@ -32,6 +33,11 @@ def score_text(change: Change) -> str:
         return ""
     score = f"{change.z:+.1f}" if abs(change.z) < MOST else f">{MOST}" if change.z > 0 else f"<-{MOST}"
     return f"{score}@{change.repeats}"
+
+
+def change_word(change: Change) -> str:
+    """Return what became of a metric; ``per launch`` where a side has one value a launch and none over all."""
+    return "per launch" if change.verdict == "missing" and change.note == PER_LAUNCH else change.verdict
 
 
 def has_scores(diff: Diff) -> bool:

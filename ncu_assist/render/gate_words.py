@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from ncu_assist.gate import Gate, GateCheck, GateWord, Limit, NotMeasured, Unmeasured
 from ncu_assist.gate.records import worst
-from ncu_assist.quantity import quantity
+from ncu_assist.quantity import DIGITS, quantity
 from ncu_assist.record import Source
-from ncu_assist.render.words import origin
+from ncu_assist.render.words import fewer_cycles, origin
 from ncu_assist.store import StoredRun, machine_hash, shown_source
 from ncu_assist.store.naming import short_name
 from ncu_assist.verdict import REASONS
@@ -16,6 +16,7 @@ from ncu_assist.verdict import REASONS
 MOST_SAID = 1000  # letters of one line
 SHORT: dict[GateWord, str] = {"pass": "ok", "regression": "FAIL", "unclear": "UNCLEAR"}
 UNMEASURED = "NOT MEASURED"
+MOST_DIGITS = 12
 THREE_DIGITS = 0.01  # of a value: with three digits a smaller change may not be seen
 NOT_HERE: dict[Source, str] = {
     "live": "a run of another machine",
@@ -143,9 +144,12 @@ def values(check: GateCheck) -> str:
     if check.baseline is None or check.candidate is None:
         return ""
     before, after, unit = check.baseline, check.candidate, check.limit.metric.unit
-    if unit != "%" and 0 < abs(after - before) < THREE_DIGITS * abs(before):
+    is_close = 0 < abs(after - before) < THREE_DIGITS * abs(before)
+    if is_close and before == int(before) and after == int(after):
         return f"{before:.12g} to {after:.12g}"
-    return f"{quantity(before, unit)} to {quantity(after, unit)}"
+    unit = "" if unit == "cycle" else unit  # which the name of the metric says
+    tries = [[quantity(side, unit, most) for side in (before, after)] for most in range(DIGITS + is_close, MOST_DIGITS)]
+    return " to ".join(next((both for both in tries if both[0] != both[1]), tries[0]))
 
 
 def summary(gate: Gate) -> str:
@@ -185,7 +189,7 @@ def _by_clock(gate: Gate) -> Iterator[str]:
     """Yield the times that another clock explains, each with what it is in cycles."""
     for check in gate.checks:
         if check.by_clock and check.delta is not None and check.cycles is not None:
-            told = f"{percent(check.delta)} in time, {percent(check.cycles)} in cycles"
+            told = f"{percent(check.delta)} in time, {fewer_cycles(1 / (1 + check.cycles))}"
             yield f"note: {check.words} on {workload_words(check)}: {told}"
 
 

@@ -152,13 +152,13 @@ def _notes(rung: Rung, shown: Climb) -> Iterator[str]:
 
 
 def _cycles(rung: Rung) -> Iterator[str]:
-    """Yield the workloads on which SM cycles say something else than time, each with both ratios, in one line."""
+    """Yield the workloads on which SM cycles say something else than time, each with both, in one line."""
     found = []
     for cell in rung.cells:
         verdict = cell.verdict
         if verdict and verdict.cycles and verdict.speedup and _says_else(verdict, verdict.cycles):
             where = f"{cell.workload} " if cell.workload else ""
-            found.append(f"{where}{factor(verdict.speedup)} in time, {cycle_words(verdict)}")
+            found.append(f"{where}{against(verdict)}, {cycle_words(verdict)}")
     if found:
         yield f"time and SM cycles differ: {'; '.join(found)}"
 

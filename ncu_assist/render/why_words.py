@@ -101,10 +101,13 @@ def _helps(part: Factor, why: Why) -> bool:
 
 
 def _term(part: Factor, words: int = 2) -> str:
-    """Return a factor and what it is of; below two ``words`` the last of its label, below one not which way it went."""
+    """Return a factor and what it is of; below two ``words`` the last of its label, below one not which way it went.
+
+    Cycles are told of what they are also then: a time has cycles of its own.
+    """
     way = "" if _is_neutral(part) or not words else WORDS[part.kind][part.candidate < part.baseline]
     label = "latency" if part.kind == "latency" else part.label.removesuffix(" in flight")
-    return f"{_gain(part)} {way}{label if words > 1 else label.split()[-1]}"
+    return f"{_gain(part)} {way}{label if words > 1 or label.endswith(' cycles') else label.split()[-1]}"
 
 
 def _gain(part: Factor) -> str:

@@ -32,6 +32,7 @@ WORDS = (
 LINE = 80  # letters, of a terminal
 NAME = 40  # letters of a kernel in a sentence
 PAIRS = re.compile(r", \d+ pairs(?=;)")  # what a line has no room for, where cycles stand behind it
+BETWEEN = re.compile(r"(?<=99 %: )([\d.]+) to (?=[\d.]+;)")
 UNCUT = 10_000  # for a page, where a sentence wraps
 
 
@@ -62,7 +63,8 @@ def counted(verdicts: Iterable[Verdict]) -> str:
 
 def _fitted(sentence: str, width: int) -> str:
     shorter = sentence.replace("99 % interval ", "99 %: ")
-    return next((one for one in (sentence, shorter) if len(one) <= width), PAIRS.sub("", shorter))
+    unpaired = PAIRS.sub("", shorter)
+    return next((one for one in (sentence, shorter, unpaired) if len(one) <= width), BETWEEN.sub(r"\1–", unpaired))
 
 
 def _on_pairs(diff: Diff) -> str:
@@ -222,18 +224,20 @@ def _not_comparable(candidate: str, baseline: str, where: str, verdict: Verdict)
 
 def _interval(verdict: Verdict, turned: bool) -> str:
     """Return what the verdict stands on, with what it is in cycles; empty where there are no samples."""
-    return "; ".join(filter(None, [_sampled(verdict, turned), cycle_words(verdict, turned)]))
+    return "; ".join(filter(None, [_sampled(verdict, turned), cycle_words(verdict)]))
 
 
-def cycle_words(verdict: Verdict, turned: bool = False) -> str:
-    """Return the ratio in SM cycles, e.g. ``0.988x in cycles``; empty where the clock of a side is not known.
+def cycle_words(verdict: Verdict) -> str:
+    """Return how many SM cycles the candidate takes, as ``fewer_cycles`` has it; empty where a clock is not known."""
+    return fewer_cycles(verdict.cycles.speedup) if verdict.cycles else ""
 
-    ``turned`` gives it as the candidate's over the baseline's, as one says slower.
-    """
-    if verdict.cycles is None:
-        return ""
-    ratio = verdict.cycles.speedup
-    return f"{factor(1 / ratio if turned else ratio)} in cycles"
+
+def fewer_cycles(speedup: float) -> str:
+    """Return the cycles of a baseline over those of a candidate in words, e.g. ``8.84x fewer cycles``."""
+    ratio = factor(max(speedup, 1 / speedup))
+    if ratio == factor(1.0):
+        return "the same cycles"
+    return f"{ratio} {'fewer' if speedup > 1 else 'more'} cycles"
 
 
 def _sampled(verdict: Verdict, turned: bool) -> str:

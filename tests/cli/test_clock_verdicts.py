@@ -49,12 +49,12 @@ def run_here(run: Run, archive: Archive, monkeypatch: pytest.MonkeyPatch) -> Run
 def test_diff_says_time_and_cycles(run_here: Run) -> None:
     told = run_here("diff", "add_one/v0", "add_one/v1").out.replace("\n", " ")
     assert f"v1 is 1.050x {CLOCKED} than v0 on small" in told
-    assert re.search(r"; (1\.000|0\.999|1\.001)x in cycles\)", told)
+    assert re.search(r"; (the same|1\.001x (fewer|more)) cycles\)", told)
     plain = run_here("diff", "add_one/v1", "add_one/v2").out.replace("\n", " ")
     assert "v2 is 1.050x faster than v1 on small" in plain
-    assert re.search(r"; 1\.05\dx in cycles\)|; 1\.049x in cycles\)", plain)
+    assert re.search(r"; 1\.0(5\d|49)x fewer cycles\)", plain)
     turned = run_here("diff", "add_one/v2", "add_one/v1").out.replace("\n", " ")
-    assert re.search(r"v1 is 1\.\d+x slower than v2 on small \(.*; 1\.\d+x in cycles\)", turned)
+    assert re.search(r"v1 is 1\.\d+x slower than v2 on small \(.*; 1\.\d+x more cycles\)", turned)
 
 
 def test_the_json_keeps_its_word_and_gains_the_cycles(run_here: Run) -> None:
@@ -70,10 +70,12 @@ def test_the_json_keeps_its_word_and_gains_the_cycles(run_here: Run) -> None:
 
 
 def test_history_and_show_use_the_same_words_without_praise(run_here: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = run_here("history", "add_one").out
-    assert re.search(r"v1_clocked .*△ 1\.050x faster .*\n +at a higher clock", told)
+    out = run_here("history", "add_one").out
+    told = " ".join(out.split())
+    assert re.search(r"v1_clocked .*△ 1\.050x faster .*\n +at a higher clock", out)
     assert "▲ 1.050x faster" in told
-    assert re.search(r"v1_clocked: time and SM cycles differ: small 1\.050x in time, (1\.00|0\.99)\dx in cycles", told)
+    few = r"(the same|1\.00\dx (fewer|more)) cycles"
+    assert re.search(rf"v1_clocked: time and SM cycles differ: small △ 1\.050x {CLOCKED}, {few}", told)
     assert f"1.050x {CLOCKED} than v0" in run_here("show", "add_one/v1").out.replace("\n", " ")
     assert f"△ 1.050x {CLOCKED}" in run_here("history", "add_one", "--format", "markdown").out
     assert run_here("diff", "add_one/v0", "add_one/v1", "--format", "markdown").out.startswith("⚪")
@@ -91,7 +93,8 @@ def test_gate_can_limit_cycles(archive: Archive, run_here: Run) -> None:
     asked = ("gate", "add_one/v1", "--against", "add_one/v0")
     by_time = run_here(*asked, "--fail-on", "time:0%")
     assert by_time.code == 0
-    assert f"{CLOCKED} on small: -4.8 % in time, " in by_time.out.replace("\n", " ")
+    told = by_time.out.replace("\n", " ")
+    assert re.search(rf"{CLOCKED} on small: -4\.8 % in time, (the same|1\.001x (fewer|more)) cycles", told)
     assert run_here(*asked, "--fail-on", "cycles:0%").code == 0
     more = run_here("gate", "add_one/v0", "--against", "add_one/v2", "--fail-on", "cycles:2%", "--json")
     assert more.code == 3
@@ -112,6 +115,12 @@ def test_gate_cycles_break_where_time_is_kept(tmp_path: Path, run: Run, monkeypa
     assert broken.code == 3
     assert broken.json["checks"][0]["delta"] == pytest.approx(GAIN - 1, abs=1e-3)
     assert json.dumps(broken.json)  # no NaN among it
+
+
+def test_gate_tells_cycles_as_every_other_quantity(archive: Archive, run_here: Run) -> None:
+    asked = ("gate", "add_one/v0", "--against", "add_one/v2", "--fail-on")
+    told = " ".join(run_here(*asked, "cycles:2%").out.split())
+    assert re.search(r"small cycles \+5\.\d % \(\d\d\d k to \d\d\d k, limit 2 %\)", told), told
 
 
 def test_gate_takes_the_cycles_that_ncu_counted_where_no_bench_tells_them(

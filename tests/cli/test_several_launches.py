@@ -63,6 +63,17 @@ def test_a_gate_has_nothing_to_compare_of_different_kernels(run: Run, recorded: 
     assert run(*words[:-1], "dram_bytes:1%").code == 3  # sums compare
 
 
+def test_a_diff_says_what_of_different_kernels_stands_per_launch(run: Run, recorded: Path) -> None:
+    told = run("diff", "lightning_decode/v0", "lightning_decode/v7").out
+    assert "missing" not in told
+    rows = [line for line in told.splitlines() if line.endswith("per launch")]
+    assert len([line for line in rows if line.startswith("Stall: ")]) == 5
+    assert any(line.startswith("Achieved Occupancy") for line in rows)
+    assert any(line.startswith("Executed Instructions") and line.endswith("improved") for line in told.splitlines())
+    markdown = run("diff", "lightning_decode/v0", "lightning_decode/v7", "--format", "markdown").out
+    assert ("missing" in markdown, "| per launch |" in markdown) == (False, True)
+
+
 def test_a_prompt_says_which_launch_a_counter_is_of(run: Run, recorded: Path) -> None:
     text = run("suggest", "v0", "--dry-run").out
     rows = [line for line in text.splitlines() if "launch 35 alone" in line]

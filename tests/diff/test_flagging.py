@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import get_args
+from typing import Literal, get_args
 
 import pytest
 from factories import STALL, launch, make_run, metrics_frame
@@ -77,6 +77,16 @@ def test_what_is_only_likely_is_not_settled() -> None:
         assert {change.role for change in with_roles((WORSE,), likely)} == {"side-effect"}
 
 
+@pytest.mark.parametrize(("word", "told"), [("unclear", "undecided"), ("faster", "improved"), ("slower", "improved")])
+@pytest.mark.parametrize("likely", [None, "faster"])
+def test_the_time_under_ncu_is_not_settled_where_the_verdict_is_not(
+    word: Word, told: str, likely: Literal["faster"] | None
+) -> None:
+    duration = Change("duration", "Duration", "ns", 2e5, 1e5, -0.5, "improved")
+    (change,) = with_roles((duration,), replace(verdict(word), likely=likely), None)
+    assert (change.verdict, change.role) == (told, "none")
+
+
 def test_a_trifle_is_no_flag() -> None:
     trifle = replace(BYTES, is_material=False)
     assert flags(with_roles((trifle,), verdict("slower")), verdict("slower")) == ()
@@ -110,3 +120,11 @@ def test_the_catalogue_says_which_way_a_stall_is_better() -> None:
         better = row.better if row else None
         told = {more[f"stall_{reason}"], less[f"stall_{reason}"]}
         assert told == ({"improved", "regressed"} if better else {"changed"}), reason
+
+
+def test_the_throughput_of_memory_that_is_drams_is_judged_as_that_is() -> None:
+    more = Change("l2_sectors_sm", "L2 sectors", "sector", 1e6, 2e6, 1.0, "regressed")
+    busy = [Change(key, key, "%", 40.0, 80.0, 40.0, "improved") for key in ("dram_throughput", "memory_throughput")]
+    assert [one.verdict for one in with_roles((more, *busy), verdict("faster"), DRAM)[1:]] == ["improved", "improved"]
+    other = replace(busy[1], baseline=60.0)
+    assert with_roles((more, busy[0], other), verdict("faster"), DRAM)[2].verdict == "changed"

@@ -141,3 +141,26 @@ def test_every_metric_is_looked_at_when_asked() -> None:
 def test_a_missing_side_has_no_noise() -> None:
     told = change(Row("m", "M", "byte", "lower", False, None, 1.0), NOISE)
     assert (told.verdict, told.delta, told.noise) == ("missing", None, None)
+
+
+def of_dram(busy: float) -> Combined:
+    """A long launch that DRAM was so many percent busy in, with the bandwidth that this is."""
+    counted = {
+        "dram__bytes.sum.per_second": busy / 100 * 4.8e12,
+        "dram__bytes.sum.peak_sustained": 1920.0,
+        "dram__cycles_elapsed.avg.per_second": 2.5e9,
+        "dram__cycles_active.avg.pct_of_peak_sustained_elapsed": busy,
+        "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed": busy,
+    }
+    return combine(make_run(launches=(launch(duration_ns=LONG),)), metrics_frame(counted), "small")
+
+
+@pytest.mark.parametrize(
+    ("busy", "word"), [((10.0, 10.6), "unchanged"), ((80.0, 80.9), "unchanged"), ((40.0, 80.0), "improved")]
+)
+def test_dram_bandwidth_is_judged_as_the_percentage_that_it_is(busy: tuple[float, float], word: str) -> None:
+    told = {one.metric: one for one in changes(of_dram(busy[0]), of_dram(busy[1]), NoiseModel(None))}
+    rates = [told[key] for key in ("dram_bandwidth", "dram_throughput", "memory_throughput")]
+    assert [one.verdict for one in rates] == [word] * 3
+    assert len({one.is_material for one in rates}) == 1
+    assert rates[0].noise == pytest.approx(rates[1].noise / busy[1])  # type: ignore[operator]

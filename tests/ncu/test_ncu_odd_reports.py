@@ -126,6 +126,23 @@ def test_what_is_said_twice_has_to_agree(plain: bytes, read: Read, change: Calla
         read(with_launch(plain, 1, change))
 
 
+def test_of_a_metric_that_stands_twice_the_last_counts_and_is_told_once(plain: bytes, read: Read) -> None:
+    def measure_anew(result: Any) -> None:
+        doubles = [metric for metric in result.metrics if metric.value.HasField("double")][:2]
+        for metric in doubles:
+            result.metrics.add().CopyFrom(metric)
+            result.metrics[-1].value.double = 142560.0
+
+    both = with_launch(with_launch(plain, 0, measure_anew), 1, measure_anew)
+    report = read(both)
+    names = [report.contents.name_lists[0][i] for i, v in enumerate(report.contents.values[:563]) if v == 142560.0]
+    assert report.notes == (
+        f"twice in a launch, with different values: {', '.join(names)}; the last counts, as with NVIDIA's reader",
+    )
+    assert len(names) == 2
+    assert len(report.metrics) == 3 * 563
+
+
 def test_a_name_that_no_ncu_has_is_told(plain: bytes, read: Read) -> None:
     wrong = plain.replace(NAME, b"sm__throughpuu.avg.pct_of_peak_sustained_elapsed", 1)
     (note,) = read(wrong).notes

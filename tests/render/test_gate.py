@@ -10,9 +10,11 @@ import pytest
 from factories import DEVICE
 from gated import CONFLICTS, LARGE, SMALL, Archive
 
-from ncu_assist.gate import Gate
+from ncu_assist.gate import Gate, GateCheck, Limit
+from ncu_assist.gate.metric_names import CYCLES
 from ncu_assist.pipeline.gating import GateRequest, gate
 from ncu_assist.render.gate_complaints import complaints
+from ncu_assist.render.gate_words import values
 from ncu_assist.render.json.gate import gate_json
 from ncu_assist.render.markdown.gate import gate_markdown
 from ncu_assist.render.terminal.gate import gate_text
@@ -71,6 +73,13 @@ def test_a_small_change_can_be_seen(archive: Archive) -> None:
     archive.save("v1_own", TIMES, {name: 1_000_300.0})
     text = gate_text(judged(archive, "instructions:+0"), Style(120))
     assert "instructions 0.0 % (1000000 to 1000300, limit +0 + 200 noise)" in text
+
+
+def test_values_have_the_digits_that_tell_them_apart() -> None:
+    limit = Limit(CYCLES, True, 0.002, "relative", "0.2%")
+    check = GateCheck(SMALL, limit, "regression", "slower", 131072.345678, 131612.7, 0.004)
+    assert values(check) == "131.1 k to 131.6 k"
+    assert values(replace(check, candidate=262144.7)) == "131 k to 262 k"
 
 
 def test_what_was_forced_and_what_differs_is_said(archive: Archive) -> None:

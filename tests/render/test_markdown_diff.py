@@ -26,7 +26,7 @@ def test_verdict_and_why_stand_in_the_open(tmp_path: Path) -> None:
     assert "- Executed Instructions rose from 3 M to 9 M" in before_fold
     assert text.count("<details>") == text.count("</details>") >= 2
     assert "| Executed Instructions | 3 M | 9 M (▲ +200.0 %) | regressed |" in text
-    assert "metrics did not change, or are missing" in text
+    assert "metrics did not change, or lack a value" in text
 
 
 def test_ncus_notation_of_repeats(tmp_path: Path) -> None:

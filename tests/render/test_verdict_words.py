@@ -9,7 +9,7 @@ import pytest
 from factories import make_run, metrics_frame, samples_frame, save_run, times
 
 from ncu_assist.diff import diff_runs
-from ncu_assist.render.words import between, settling, verdict_line
+from ncu_assist.render.words import between, fewer_cycles, settling, verdict_line
 from ncu_assist.store import Store, StoredRun
 
 
@@ -28,17 +28,18 @@ def test_two_benches_are_said_to_be_unpaired(tmp_path: Path) -> None:
     apart = {"bench_id": "other", "sm_clock_mhz": 1980}
     assert (
         line(tmp_path / "a", 2e5, 1e5, **apart)
-        == "v1 is 2.00x faster than v0 on small (not paired, 100 and 100 samples; 2.00x in cycles)"
+        == "v1 is 2.00x faster than v0 on small (not paired, 100 and 100 samples; 2.00x fewer cycles)"
     )
     assert line(tmp_path / "b", 1e5, 2e5, 50, **apart).startswith("v1 is 2.0")
     assert line(tmp_path / "c", 1e5, 2e5, 50, **apart).endswith(
-        "x slower than v0 on small (not paired, 100 and 50 samples; 2.00x in cycles)"
+        "x slower than v0 on small (not paired, 100 and 50 samples; 2.00x more cycles)"
     )
     close = line(tmp_path / "d", 1e5, 1.01e5, **apart)
-    assert close.startswith("v1 against v0 on small: unclear (not paired, 100 and 100 samples; 0.9")
+    assert close.startswith("v1 against v0 on small: unclear (not paired, 100 and 100 samples; 1.0")
+    assert close.endswith("x more cycles)")
     few = line(tmp_path / "e", 2e5, 1e5, 5, **apart)
     assert few.startswith("v1 against v0 on small: unclear, likely 2.0")
-    assert few.endswith("x in cycles)")
+    assert few.endswith("x fewer cycles)")
 
 
 def test_unpaired_samples_of_the_same_code_are_as_fast(tmp_path: Path) -> None:
@@ -52,7 +53,7 @@ def test_unpaired_samples_of_the_same_code_are_as_fast(tmp_path: Path) -> None:
         )
         for version in ("v0_old", "v1_new")
     ]
-    expected = "v1 is as fast as v0 on small (not paired, 50 and 50 samples; 1.000x in cycles)"
+    expected = "v1 is as fast as v0 on small (not paired, 50 and 50 samples; the same cycles)"
     assert verdict_line(diff_runs(*runs)) == expected
 
 
@@ -75,3 +76,17 @@ def test_what_settles_a_verdict_names_a_workload_once() -> None:
     assert settling("interval-across", "add_one", ("v1_a", "v2_b"), "odd") == f"{command} --rounds 400 --workload odd"
     assert settling("not-resolved", "add_one", ("v1_a", "v2_b"), "odd") == f"{command} --workload all"
     assert settling("interval-inside", "add_one", ("v1_a", "v2_b"), "odd") == ""
+
+
+@pytest.mark.parametrize(
+    ("speedup", "words"),
+    [
+        (8.84, "8.84x fewer cycles"),
+        (1 / 1.012, "1.012x more cycles"),
+        (0.9996, "the same cycles"),
+        (1.0004, "the same cycles"),
+        (0.5, "2.00x more cycles"),
+    ],
+)
+def test_cycles_have_a_direction(speedup: float, words: str) -> None:
+    assert fewer_cycles(speedup) == words

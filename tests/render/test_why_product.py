@@ -130,3 +130,13 @@ def test_latency_is_told_with_its_stall_and_its_warps() -> None:
     assert lines[0] == "both bound by latency, long scoreboard (busiest unit 40 %, now 40 %)"
     assert lines[1] == "ncu: 6.00x less time = 2.00x fewer DRAM bytes x 3.00x rate"
     assert lines[2] == "latency: 2.00x more warps, 1.50x shorter latency"
+
+
+@pytest.mark.parametrize("width", [80, 60, 40])
+def test_cycles_are_always_told_of_what_they_are(width: int) -> None:
+    label = RESOURCES["tensor cores"].label
+    assert label == "tensor core cycles"
+    why = made("tensor cores", work=(1, 1), rate=(1, 1.35), clock=(1, 1.1))
+    parts = tuple(replace(part, label=label) if part.kind == "work" else part for part in why.factors[0].parts)
+    product = why_lines(replace(why, factors=(replace(why.factors[0], parts=parts),)), None, ("v1", "v2"), width)[1]
+    assert "1.00x tensor core cycles" in product

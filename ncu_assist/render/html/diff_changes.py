@@ -9,7 +9,7 @@ from ncu_assist.diff import Change, Diff, flags_heading
 from ncu_assist.diff.importance import by_importance, has_moved
 from ncu_assist.ncu.catalogue.combining import MAX
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
-from ncu_assist.render.change_words import PART, delta_text, values_text
+from ncu_assist.render.change_words import PART, change_word, delta_text, values_text
 from ncu_assist.render.diff_facts import DiffFacts
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.badge import TONES, Badge
@@ -139,7 +139,7 @@ def _row(change: Change, largest: str) -> tuple[Cell, ...]:
 def _word(change: Change, badge: Badge) -> Cell:
     if change.verdict == "not-comparable":
         return Cell()
-    return Cell(change.verdict, tone="dim") if change.verdict in NEUTRAL else Cell(change.verdict, badge=badge)
+    return Cell(change_word(change), tone="dim") if change.verdict in NEUTRAL else Cell(change.verdict, badge=badge)
 
 
 def _moved(change: Change) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ncu_assist.diff import Change, Diff, LaunchDiff, flags_heading
 from ncu_assist.quantity import quantity
-from ncu_assist.render.change_words import candidate_text, delta_text, values_text
+from ncu_assist.render.change_words import candidate_text, change_word, delta_text, values_text
 from ncu_assist.render.markdown.escape import code, escaped, paragraph
 from ncu_assist.render.markdown.table import folded, table
 from ncu_assist.render.why_words import why_lines
@@ -33,7 +33,7 @@ def diff_markdown(diff: Diff) -> str:
     if moved:
         lines += [*folded(f"{_metrics(len(moved))} changed", _changes(diff, moved)), ""]
     if rest:
-        lines += [*folded(f"{_metrics(len(rest))} did not change, or are missing", _changes(diff, rest)), ""]
+        lines += [*folded(f"{_metrics(len(rest))} did not change, or lack a value", _changes(diff, rest)), ""]
     if diff.differences:
         lines += folded(f"{len(diff.differences)} other differences", _differences(diff))
     return "\n".join(lines).rstrip() + "\n"
@@ -79,7 +79,7 @@ def _changes(diff: Diff, changes: list[Change]) -> list[str]:
     before, after = names(diff)
     columns = [("metric", "left"), (before, "right"), (f"{after} (change, z@n)", "right"), ("", "left")]
     shown = changes[:ROWS]
-    rows = [(change.label, values_text(change)[0], _notation(change), change.verdict) for change in shown]
+    rows = [(change.label, values_text(change)[0], _notation(change), change_word(change)) for change in shown]
     more = [f"{len(changes) - ROWS} more: `--all` in the terminal"] if len(changes) > ROWS else []
     return [*table(columns, rows), *more]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ncu_assist.diff import Diff, Side, flags_heading
-from ncu_assist.render.change_words import PART, delta_text, has_scores, values_text
+from ncu_assist.render.change_words import PART, change_word, delta_text, has_scores, values_text
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.launch_words import chain
 from ncu_assist.render.terminal.launches import paired_launches, sides
@@ -97,7 +97,7 @@ def _changes(diff: Diff) -> Table:
     made = table((_heading(diff), "left"), *((side, "right") for side in sides(diff)), *moved)
     for change in (change for change in diff.changes if not change.is_raw):
         style = COLORS.get(change.verdict, "dim" if change.verdict not in SIGNIFICANT else "")
-        told = [Text(delta_text(change), style), Text(change.verdict, style)] if moved else []
+        told = [Text(delta_text(change), style), Text(change_word(change), style)] if moved else []
         made.add_row(Text(change.label), *map(Text, values_text(change)), *told)
     return made
 
@@ -107,7 +107,9 @@ def _raw(diff: Diff) -> str:
     lines = []
     for change in (change for change in diff.changes if change.is_raw):
         before, after = values_text(change)
-        lines.append(f"{one_line(change.metric)}  {before} → {after}  {delta_text(change)}  {change.verdict}".rstrip())
+        lines.append(
+            f"{one_line(change.metric)}  {before} → {after}  {delta_text(change)}  {change_word(change)}".rstrip()
+        )
     return "\n".join(["", f"ncu's other metrics, {' → '.join(names(diff))}", *lines, ""]) if lines else ""
 
 

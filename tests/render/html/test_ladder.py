@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 import pytest
-from browser_checks import check_page, check_sorts, check_tooltip, opened
+from browser_checks import check_fits, check_page, check_sorts, check_tooltip, opened
 from drafts_made import hostile as hostile_draft
 from drafts_made import save_draft, several
 from factories import DEVICE, WORKLOAD, launch, make_run, metrics_frame, samples_frame, save_run, times
@@ -21,11 +21,13 @@ from ncu_assist.outcome import KernelLadder
 from ncu_assist.pipeline.pages.ladder import kernel_ladder
 from ncu_assist.project import Project, find_project
 from ncu_assist.render.history import climb
+from ncu_assist.render.history_words import against
 from ncu_assist.render.html.ladder import LadderPage, ladder_html, ladder_page
 from ncu_assist.render.html.ladder_links import RunLinks
 from ncu_assist.render.html.ladder_tried import tried_of
 from ncu_assist.spec import discover_versions, source_sha256
 from ncu_assist.store import Store
+from ncu_assist.verdict import Verdict
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -95,6 +97,15 @@ def test_the_recorded_ladder_passes_every_check(browser: Browser, recorded: Proj
         ordered = [*measured, *slow, "v8_loads_first", "v9_streaming_hints"]
         check_sorts(page, "steps-table", "time", ordered)
         check_tooltip(page, "of copy")
+
+
+def test_the_longest_words_of_a_step_end_before_what_binds(
+    browser: Browser, recorded: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faster = Verdict("faster", None, "interval-beyond", 1.0504, 1.05, 1.051, 100, by_clock=True)
+    assert against(faster) == "△ 1.050x faster at a higher clock"
+    monkeypatch.setattr("ncu_assist.render.html.ladder_chart.against", lambda _: against(faster))
+    check_fits(browser, written(recorded, "lightning_decode", tmp_path))
 
 
 def test_a_hostile_ladder_is_inert_and_passes_every_check(browser: Browser, hostile: Project, tmp_path: Path) -> None:
