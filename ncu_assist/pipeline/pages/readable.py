@@ -41,8 +41,8 @@ class Readable(PageStore):
         lost = {damage.path for damage in self.left_out}
         return [one for one in super().runs(kernel, version) if _path(one) not in lost]
 
-    def damaged(self) -> list[Damage]:
-        """Return the runs that are left out, and why."""
+    def damaged(self, kernel: str | None = None) -> list[Damage]:
+        """Return the runs that are left out, and why; all are of the one kernel."""
         return list(self.left_out)
 
 
