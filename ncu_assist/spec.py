@@ -227,12 +227,19 @@ def header_comment(code: bytes, suffix: str) -> str:
 
 
 def source_files(path: Path) -> tuple[Path, ...]:
-    """Return a version's file followed by the local files it includes, directly or through another, sorted by name."""
+    """Return a version's file followed by the local files it includes, directly or through another, sorted by name.
+
+    Raises UsageProblem for one that cannot be read.
+    """
     found: dict[Path, None] = {path: None}
     waiting = [path]
     while waiting:
         file = waiting.pop()
-        for name in LOCAL_INCLUDE.findall(file.read_text(encoding="utf-8", errors="replace")):
+        try:
+            code = file.read_text(encoding="utf-8", errors="replace")
+        except OSError as error:
+            raise _unreadable_file(file, error) from error
+        for name in LOCAL_INCLUDE.findall(code):
             included = file.parent / name
             if included.is_file() and included not in found:
                 found[included] = None
@@ -276,11 +283,15 @@ def versions_and_mistakes(folder: Path) -> tuple[tuple[Version, ...], list[Usage
         try:
             found[number] = _version(number, path)
         except OSError as error:
-            message = f"{folder.name}: {path.name} cannot be read ({error.strerror})"
-            wrong.append(UsageProblem(message, f"see that {path.name} is a file that you may read, or remove it"))
+            wrong.append(_unreadable_file(path, error))
         except UsageProblem as error:
             wrong.append(error)
     return tuple(found[number] for number in sorted(found)), wrong
+
+
+def _unreadable_file(path: Path, error: OSError) -> UsageProblem:
+    message = f"{path.parent.name}: {path.name} cannot be read ({error.strerror})"
+    return UsageProblem(message, f"see that {path.name} is a file that you may read, or remove it")
 
 
 def told_together(name: str, wrong: Sequence[UsageProblem]) -> UsageProblem:

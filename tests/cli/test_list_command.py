@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from commandline import Run
+from commandline import Run, deny_reading
 from kernel_folder import PYTHON_VERSION, TOML, write_kernel
 
 from ncu_assist.errors import StageFailed
@@ -114,6 +114,16 @@ def test_a_kernel_that_cannot_be_read_does_not_hide_the_others(
     assert "v0_torch" in answer.out
     assert "cannot be read: broken has 2 mistakes: broken/kernel.toml: not valid TOML" in " ".join(answer.out.split())
     assert "reference.py is missing" in answer.out
+
+
+def test_a_header_that_cannot_be_read_is_named(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_kernel(tmp_path, {"v0_a.cu": '#include "tile.cuh"\n', "tile.cuh": ""})
+    monkeypatch.chdir(tmp_path)
+    deny_reading(monkeypatch, tmp_path / "kernels" / "add_one" / "tile.cuh")
+    for words in (["list", "add_one"], ["gate", "add_one"], ["profile", "add_one"]):
+        answer = run(*words)
+        assert answer.code == 2
+        assert "add_one: tile.cuh cannot be read (Permission denied)" in answer.err
 
 
 STRAYS = {"v1.cu": "", "V2_x.cu": "", "v3-x.cu": "", "naive.cu": "", "tile.cuh": ""}
