@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -51,6 +52,14 @@ def own_locks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             folder = tmp_path_factory.mktemp("locks")
             patch.setattr("ncu_assist.executors.local.lock_folder", lambda: folder)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def heard_ctrl_c() -> Iterator[None]:
+    """A shell starts what runs in its background with SIGINT ignored; here it is heard, and by every child."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
