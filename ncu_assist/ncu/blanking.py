@@ -115,7 +115,7 @@ def _in_entries(data: bytes) -> Iterator[Identifying]:
                 if entry.kind == report_file.SOURCES and field.number == SOURCE_CUBIN:
                     yield from _in_cubin(data, field)
                 elif field.number != RESULT_METRIC and PERHAPS_PATH.search(data, field.body, field.end):
-                    for _, at, text in wire.texts(data, field.start, field.end):
+                    for _, at, text in wire.texts(data, field.start, field.end, b"/"):
                         if PRINTED_PATH.fullmatch(text):
                             yield Identifying("path", text, at)
 

@@ -78,16 +78,19 @@ def is_message(data: Bytes, start: int, end: int) -> bool:
         return False
 
 
-def texts(data: Bytes, start: int, end: int) -> Iterator[tuple[tuple[int, ...], int, str]]:
-    """Yield (field numbers from the outside in, offset, text) of every printable text in a message, at any depth."""
+def texts(data: Bytes, start: int, end: int, holding: bytes = b"") -> Iterator[tuple[tuple[int, ...], int, str]]:
+    """Yield (field numbers from the outside in, offset, text) of every printable text in a message, at any depth.
+
+    Only of texts that hold the bytes ``holding``: what lacks them is not walked.
+    """
     for field in fields(data, start, end):
-        if field.wire != BYTES or field.value == 0:
+        if field.wire != BYTES or field.value == 0 or data.find(holding, field.body, field.end) < 0:
             continue
         text = _printable(data[field.body : field.end])
         if text is not None:
             yield (field.number,), field.body, text
         elif is_message(data, field.body, field.end):
-            for path, at, inner in texts(data, field.body, field.end):
+            for path, at, inner in texts(data, field.body, field.end, holding):
                 yield (field.number, *path), at, inner
 
 

@@ -34,8 +34,14 @@ FEW = 30  # pairs below which noise that lasts cannot be told from none: the int
 
 def median_interval(values: np.ndarray[Any, Any]) -> tuple[float, float]:
     """Return a 99 % interval of the median of ``values``, which stand in the order in which they were measured."""
+    return _interval(values.astype(float).tobytes())
+
+
+@functools.lru_cache(maxsize=1024)  # a history asks for the same pairs over and over
+def _interval(raw: bytes) -> tuple[float, float]:
     import numpy as np
 
+    values = np.frombuffer(raw)
     low, high = order_statistics(values)
     centre, stretch = float(np.median(values)), _stretch(values)
     stretched = (centre - stretch * (centre - low), centre + stretch * (high - centre))

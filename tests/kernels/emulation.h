@@ -1,13 +1,10 @@
 // CUDA C++ for a host compiler: a launch runs its blocks one after the other, the threads of a block as fibers
-// where they meet at __syncthreads() or __syncwarp(). Enough for kernels without warp intrinsics.
+// where they meet at __syncthreads() or __syncwarp(). Enough for kernels without warp intrinsics. What does not depend
+// on the kernel is in emulation.cpp, which is compiled once.
 #pragma once
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstring>
-#include <vector>
-
-#include "emulation_fibers.h"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -25,35 +22,26 @@
 #define __grid_constant__
 #define cudaGetLastError() cudaSuccess
 
-static thread_local uint3 blockIdx, threadIdx;
-static dim3 gridDim, blockDim;
+extern __thread uint3 blockIdx, threadIdx;
+extern dim3 gridDim, blockDim;
+extern const bool threads_meet;  // said by what is compiled
 constexpr unsigned LANES_A_WARP = 32;
 
-// The last of those expected opens it for all.
-struct Door {
-    std::atomic<unsigned> come{0}, opened{0};
-    template <typename Before = void (*)()>
-    void arrive(unsigned expected, Before before_it_opens = [] {}) {
-        if (++come != expected) return;
-        before_it_opens();
-        come = 0;
-        ++opened;
-    }
+void __syncthreads();
+void __syncwarp();
+
+// What one thread does; it lives as long as what it was made of.
+struct Body {
+    void (*call)(const void*);
+    const void* made_of;
+    void operator()() const { call(made_of); }
 };
-
-static thread_local Door block_door, warp_doors[LANES_A_WARP];
-
-inline void meet(Door& door, unsigned expected) {
-    const unsigned before = door.opened;
-    door.arrive(expected);
-    while (door.opened == before) let_others_run();
+template <typename F>
+Body body_of(const F& f) {
+    return {[](const void* it) { (*static_cast<const F*>(it))(); }, &f};
 }
+void run_one_after_the_other(dim3 grid, dim3 block, bool meet, Body thread);
 
-inline void __syncthreads() { meet(block_door, blockDim.x * blockDim.y * blockDim.z); }
-inline void __syncwarp() {
-    const unsigned warp = (threadIdx.y * blockDim.x + threadIdx.x) / LANES_A_WARP;
-    meet(warp_doors[warp], std::min(LANES_A_WARP, blockDim.x * blockDim.y * blockDim.z - LANES_A_WARP * warp));
-}
 inline float __uint_as_float(unsigned x) { float y; std::memcpy(&y, &x, 4); return y; }
 inline unsigned __float_as_uint(float x) { unsigned y; std::memcpy(&y, &x, 4); return y; }
 inline int __double2loint(double x) { int y; std::memcpy(&y, &x, 4); return y; }
@@ -71,28 +59,11 @@ inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
 inline float __sinf(float x) { return std::sin(x); }
 inline float __cosf(float x) { return std::cos(x); }
 
-inline void be_thread(unsigned i) {
-    threadIdx = {i % blockDim.x, i / blockDim.x % blockDim.y, i / blockDim.x / blockDim.y};
-}
-
-inline void each_thread(const std::function<void()>& body) {
-    const unsigned count = blockDim.x * blockDim.y * blockDim.z;
-#ifdef MEETING
-    run_fibers(count, be_thread, body);
-#else
-    for (unsigned i = 0; i < count; ++i) be_thread(i), body();
-#endif
-}
-
 // kernel<<<grid, block, 0, stream>>>(arguments) is written emulated(kernel, grid, block)(arguments).
 template <typename... A>
 auto emulated(void (*kernel)(A...), dim3 grid, dim3 block) {
     return [=](A... arguments) {
-        gridDim = grid;
-        blockDim = block;
-        for (unsigned i = 0; i < grid.x * grid.y * grid.z; ++i) {
-            blockIdx = {i % grid.x, i / grid.x % grid.y, i / grid.x / grid.y};
-            each_thread([&] { kernel(arguments...); });
-        }
+        const auto thread = [&] { kernel(arguments...); };
+        run_one_after_the_other(grid, block, threads_meet, body_of(thread));
     };
 }

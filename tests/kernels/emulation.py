@@ -82,7 +82,9 @@ def compiled_for_host(code: str, stem: Path, sources: tuple[Path, ...]) -> Path:
     if code not in _built:
         meets = any("__sync" in file.read_text(encoding="utf-8") for file in sources)
         first = [HEADER, *(header for header in (WARPS, TENSOR) if f'#include "{header}"' in code)]
-        _built[code] = compiled(code, stem, first, sources[0].parent, meets)
+        parts = [header.with_suffix(".cpp") for header in first if header != WARPS]  # which emulation.cpp has
+        said = f"extern const bool threads_meet = {str(meets).lower()};\n"
+        _built[code] = compiled(said + code, stem, first, parts, sources[0].parent)
     return _built[code]
 
 

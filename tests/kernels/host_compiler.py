@@ -1,4 +1,4 @@
-"""g++ for CUDA C that runs on the host: CUDA's headers from beside nvcc, what every version includes read once."""
+"""g++ for CUDA C that runs on the host: CUDA's headers from beside nvcc; what all versions share is compiled once."""
 
 from __future__ import annotations
 
@@ -17,30 +17,37 @@ from ncu_assist.errors import EnvironmentProblem
 
 INCLUDED_FROM = re.compile(r'-I"?([^"\s]+)')
 # -fno-gnu-unique: the shared memory of a template kernel is its own, not that of the library loaded before.
-FLAGS = ("-std=c++17", "-Og", "-w", "-fPIC", "-pthread", "-fno-gnu-unique")
+FLAGS = ("-std=c++17", "-w", "-fPIC", "-pthread", "-fno-gnu-unique")
 TIMEOUT_S = 120
 
 
-def compiled(code: str, stem: Path, first: Sequence[Path], folder: Path, meets: bool) -> Path:
+def compiled(code: str, stem: Path, first: Sequence[Path], parts: Sequence[Path], folder: Path) -> Path:
     """Return code as a shared object beside ``stem``; before it stand the headers ``first``, read once for all.
 
-    ``folder`` is that of its own headers. ``meets``: its threads wait for each other. Skips where there is no compiler
-    or no CUDA header.
+    ``parts`` are sources that are linked to it, compiled once for all; ``folder`` is that of its own headers. Skips
+    where there is no compiler or no CUDA header.
     """
     require("g++")
-    flags = (*FLAGS, *(["-DMEETING"] if meets else []))
     source, library = stem.with_suffix(".cpp"), stem.with_suffix(".so")
-    source.write_text(f'#include "{_precompiled(tuple(first), flags)}"\n{code}', encoding="utf-8")
-    _run(*flags, "-shared", f"-I{_headers()}", f"-I{folder}", source, "-o", library)
+    source.write_text(f'#include "{_precompiled(tuple(first))}"\n{code}', encoding="utf-8")
+    _run(*FLAGS, "-Og", "-shared", f"-I{_headers()}", f"-I{folder}", source, *map(_object, parts), "-o", library)
     return library
 
 
 @functools.cache
-def _precompiled(headers: tuple[Path, ...], flags: tuple[str, ...]) -> Path:
+def _object(part: Path) -> Path:
+    """Return what g++ makes of a source, for shared objects to have in them."""
+    made = Path(_folder().name) / f"{part.stem}.o"
+    _run(*FLAGS, "-O2", "-c", f"-I{_headers()}", part, "-o", made)
+    return made
+
+
+@functools.cache
+def _precompiled(headers: tuple[Path, ...]) -> Path:
     """Return a header that includes these; g++ finds what it made of it beside it, which spares half of the time."""
     together = Path(_folder().name) / f"first{len(list(Path(_folder().name).glob('*.h')))}.h"
     together.write_text("".join(f'#include "{header}"\n' for header in headers), encoding="utf-8")
-    _run(*flags, f"-I{_headers()}", "-x", "c++-header", together, "-o", f"{together}.gch")
+    _run(*FLAGS, "-Og", f"-I{_headers()}", "-x", "c++-header", together, "-o", f"{together}.gch")
     return together
 
 

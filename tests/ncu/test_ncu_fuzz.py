@@ -24,7 +24,7 @@ from ncu_assist.ncu.compressed import compress
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.store import Store, StoredRun
 
-SEEDS = {"transpose_basic": 37, "triton_full": 9, "streams_full": 7}  # of each kind; the last two are larger
+SEEDS = {"transpose_basic": 45, "triton_full": 5, "streams_full": 4}  # of each kind; the last two are larger
 CUT_SEEDS = 12
 DEEP_EVERY = {"transpose_basic": 3, "triton_full": 4, "streams_full": 4}  # cases in which all frames are made
 REAL_CHILD_EVERY = 16  # cases in which the child is started and not forked
