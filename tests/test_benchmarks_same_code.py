@@ -18,6 +18,8 @@ from ncu_assist.backends import build_versions
 from ncu_assist.harness.names import EMPTY
 from ncu_assist.spec_file import read_kernel
 
+pytestmark = pytest.mark.slow
+
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 ON_A_CPU = ("--device", "cpu", "--rounds", "12", "--processes", "2", "--pairs")
 
@@ -50,7 +52,6 @@ def pair_of(slow_down: float, pair: int, kind: str = "bench") -> pd.DataFrame:
     return pd.concat(sides).assign(pair=pair, kind=kind)
 
 
-@pytest.mark.slow
 @needs("torch")
 def test_same_code_keeps_every_sample_and_counts_what_the_judge_counts(tmp_path: Path, judge_samples: Any) -> None:
     document = rehearse("same_code.py", tmp_path, "4")
@@ -65,7 +66,6 @@ def test_same_code_keeps_every_sample_and_counts_what_the_judge_counts(tmp_path:
         assert kernel["samples"] == 2 * 12 * 2
 
 
-@pytest.mark.slow
 @needs("torch")
 def test_power_gives_every_slow_down_its_truth_and_its_words(tmp_path: Path, judge_samples: Any) -> None:
     document = rehearse("power.py", tmp_path, "2", "--truth-rounds", "30")
@@ -79,7 +79,6 @@ def test_power_gives_every_slow_down_its_truth_and_its_words(tmp_path: Path, jud
     assert len(judge_samples.judge(first)) == 2 * 2 * 3
 
 
-@pytest.mark.slow
 @needs("nvcc", "ninja")
 @pytest.mark.parametrize("name", ["small_scale", "scale_shift", "polynomial"])
 def test_the_kernels_compile(name: str, tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ import pytest
 from ncu_assist.diff.noise import NoiseModel
 from ncu_assist.ncu.catalogue.noise import recording
 
+pytestmark = pytest.mark.slow
+
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 
@@ -21,7 +23,6 @@ def same_counters(monkeypatch: pytest.MonkeyPatch) -> Any:
     return same_counters
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("turned", [False, True])
 def test_noise_learned_on_one_recording_flags_nothing_in_another(same_counters: Any, turned: bool) -> None:
     learnt, tested = same_counters.HALVES[:: -1 if turned else 1]
@@ -32,7 +33,6 @@ def test_noise_learned_on_one_recording_flags_nothing_in_another(same_counters: 
     assert words["undecided"] <= 0.01 * words["unchanged"]
 
 
-@pytest.mark.slow
 def test_repeated_calls_of_two_processes_differ_in_nothing(same_counters: Any) -> None:
     first, second = (half[1] for half in same_counters.HALVES)
     for noise in (NoiseModel(None), NoiseModel(recording("gh100"))):

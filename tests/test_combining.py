@@ -165,6 +165,7 @@ def test_no_ratio_of_counts_is_weighted_by_time() -> None:
             assert a_second or busy, key
 
 
+@pytest.mark.slow
 def test_active_warps_over_issue_rate_is_cycles_an_issue_in_every_view_of_the_archive() -> None:
     told = 0
     for one in views():
@@ -197,6 +198,7 @@ def test_launches_of_one_kernel_stay_one_whatever_their_shape() -> None:
     assert combine(make_run(launches=(launch(0), launch(1, "other"))), metrics_frame({}, {}), "small").is_of_kernels
 
 
+@pytest.mark.slow
 def test_no_finding_s_evidence_is_a_ratio_over_different_kernels() -> None:
     found = 0
     chains = {stored.run.digest: (stored, one) for stored, one in workloads() if one.is_of_kernels}

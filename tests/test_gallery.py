@@ -14,6 +14,8 @@ from requirements import needs
 
 from ncu_assist import process
 
+pytestmark = pytest.mark.slow
+
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 CASES = cases()
 BY_NAME = {case.name: case for case in CASES}
@@ -156,7 +158,6 @@ def test_times_of_one_file_are_put_among_those_that_are_there(record_gallery: An
     assert record_gallery.merged("", new) == record_gallery.merged(new, new) == new
 
 
-@pytest.mark.slow
 @needs("nvcc")
 def test_everything_translates_and_the_program_lists_its_cases(record_gallery: Any, tmp_path: Path) -> None:
     program = record_gallery.build(tmp_path, CASES)

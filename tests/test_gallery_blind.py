@@ -14,6 +14,8 @@ from test_gallery import IDS, ROOFLINES
 
 from ncu_assist import process
 
+pytestmark = pytest.mark.slow
+
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 CASES = cases("blind")
 BY_NAME = {case.name: case for case in CASES}

@@ -14,6 +14,8 @@ from ncu_assist.ncu.code import Code, read_code
 from ncu_assist.rules.inlined import own_lines
 from ncu_assist.rules.places import places
 
+pytestmark = pytest.mark.slow
+
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 README = Path(__file__).parents[1] / "README.md"
 COUNTS = {"tuned": 23, "held-out": 22, "blind": 22}

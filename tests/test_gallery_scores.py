@@ -25,6 +25,7 @@ def judged() -> Any:
         yield tuple(gallery_scores.judged())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", ["tuned", "held-out"])
 def test_the_first_finding_is_right(judged: Any, half: str) -> None:
     named = [one for one in judged if one.case.half == half and one.wanted]
@@ -40,6 +41,7 @@ def test_the_blind_part_gets_no_worse(judged: Any) -> None:
     assert wrong <= STILL_WRONG
 
 
+@pytest.mark.slow
 def test_another_gpu_is_judged_as_well() -> None:
     """The blind part on an H100, for which nothing was tuned: the same two are wrong."""
     with pytest.MonkeyPatch.context() as patch:

@@ -18,6 +18,8 @@ import pytest
 
 from ncu_assist.cli import COMMANDS, cli
 
+pytestmark = pytest.mark.slow
+
 PACKAGE = Path(__file__).parents[1] / "ncu_assist"
 ROOT = PACKAGE.parent
 WORD = "X"  # for a value that is filled in

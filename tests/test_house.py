@@ -146,6 +146,7 @@ def functions() -> Iterator[tuple[str, ast.FunctionDef]]:
                 yield f"{path.relative_to(PACKAGE).as_posix()}:{node.lineno} {node.name}", node
 
 
+@pytest.mark.slow
 def test_no_function_has_many_parameters() -> None:
     def count(node: ast.FunctionDef) -> int:
         names = [a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
@@ -156,12 +157,14 @@ def test_no_function_has_many_parameters() -> None:
     assert [where for where, node in functions() if count(node) > MOST_PARAMETERS and node.name not in allowed] == []
 
 
+@pytest.mark.slow
 def test_nine_functions_in_ten_are_short() -> None:
     lengths = {where: (node.end_lineno or 0) - node.lineno + 1 for where, node in functions()}
     long = [where for where, length in lengths.items() if length > LONG_FUNCTION]
     assert len(long) <= LONG_SHARE * len(lengths), long
 
 
+@pytest.mark.slow
 def test_no_module_works_at_import() -> None:
     for path in FILES:
         for node in ast.parse(path.read_text()).body:

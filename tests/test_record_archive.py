@@ -14,6 +14,8 @@ from requirements import require
 from ncu_assist.errors import UsageProblem
 from ncu_assist.store import Store
 
+pytestmark = pytest.mark.slow
+
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 

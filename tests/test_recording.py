@@ -23,6 +23,8 @@ from ncu_assist.pipeline.recording import record, record_draft
 from ncu_assist.store import Store, StoredRun, machine_hash, metrics_parquet
 from ncu_assist.store.reading import CODE
 
+pytestmark = pytest.mark.slow
+
 DATA = Path(__file__).parent / "data"
 REPORT = DATA / "transpose_full_h200_2025.3.1.ncu-rep.zst"
 LOG = b"==PROF== Connected to process 4711 (/opt/alice/train)\n==PROF== Profiling x - 0: 100% - 38 passes 1/2\n"

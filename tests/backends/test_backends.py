@@ -85,6 +85,7 @@ def test_an_interrupted_build_cancels_the_others(tmp_path: Path, monkeypatch: py
     assert seen == [True]
 
 
+@pytest.mark.slow
 @needs("torch", "nvcc", "ninja")
 def test_a_torch_extension_that_fails_keeps_the_compilers_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

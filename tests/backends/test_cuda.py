@@ -15,6 +15,8 @@ from ncu_assist.harness.request import DEVICE_SOURCE
 from ncu_assist.spec import Kernel
 from ncu_assist.spec_file import read_kernel
 
+pytestmark = pytest.mark.slow
+
 GOOD = """
 #include <cuda_fp16.h>
 #include "step.cuh"

@@ -86,6 +86,7 @@ def test_a_report_must_be_imported_first(run: Run, recorded: Path) -> None:
     assert "try: ncu-assist import 'my report.ncu-rep' --kernel train" in answer.err
 
 
+@pytest.mark.slow
 def test_an_imported_run_can_be_one(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     plain_report(tmp_path)

@@ -34,6 +34,7 @@ def test_wrong_names(run: Run, live_project: Path) -> None:
     assert run("bench", "add_one", "--flush", "often").code == 2
 
 
+@pytest.mark.slow
 def test_without_a_gpu(run: Run, recorded: Path) -> None:
     require("torch")
     answer = run("bench", "lightning_decode", "v0")

@@ -57,6 +57,7 @@ def no_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NCU_ASSIST_ARCH", "sm_90")
 
 
+@pytest.mark.slow
 def test_without_torch_it_says_what_was_built(
     run: Run, compiled: Path, no_torch: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -68,6 +69,7 @@ def test_without_torch_it_says_what_was_built(
     assert "torch cannot be imported: there is no torch here" in answer.err
 
 
+@pytest.mark.slow
 def test_a_missing_extern_c_is_found_after_the_build(
     run: Run, compiled: Path, no_torch: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,6 +102,7 @@ def test_wrong_names(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     assert hint in answer.err
 
 
+@pytest.mark.slow
 def test_without_a_gpu(run: Run, recorded: Path) -> None:
     require("torch")
     answer = run("check", "lightning_decode", "v0")

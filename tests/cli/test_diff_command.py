@@ -69,6 +69,7 @@ def test_another_workload(run: Run, recorded: Path) -> None:
     assert "was not measured on workload 'b16'" in answer.err
 
 
+@pytest.mark.slow
 def test_without_names_the_last_against_the_baseline(run: Run, recorded: Path) -> None:
     answer = run("diff", "--json").json
     assert answer["baseline"]["version"] == "v0_torch_eager"
@@ -98,6 +99,7 @@ def test_a_changed_source_has_no_verdict(run: Run, recorded: Path) -> None:
     assert "has changed since it was measured" in answer.err
 
 
+@pytest.mark.slow
 def test_identical_binaries_are_neither_better_nor_worse(run: Run) -> None:
     """One program twice; the second time it launched two kernels less."""
     paths = [str(DATA / f"repeats_{name}h200_2025.3.1.ncu-rep.zst") for name in ("full_", "again_full_")]
@@ -136,6 +138,7 @@ def test_bare_reports_have_no_workload(run: Run) -> None:
         assert "of no workloads, and so not of 'foo'" in answer.err
 
 
+@pytest.mark.slow
 def test_reports_of_one_name_are_told_apart_by_their_paths(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,6 +198,7 @@ def test_the_lines_of_the_ladder(
     assert whole == pytest.approx(answer["why"]["time_ratio"], rel=1e-6)
 
 
+@pytest.mark.slow
 def test_every_metric_is_shown_when_asked(run: Run, recorded: Path) -> None:
     few, every = (run("diff", "v6", "v7", *more, "--json").json["changes"] for more in ((), ("--all",)))
     assert len(few) < 30
@@ -211,6 +215,7 @@ def test_every_metric_is_shown_when_asked(run: Run, recorded: Path) -> None:
     assert run("diff", "v7", "v3", "--all", "--json").json["flags"] == flags
 
 
+@pytest.mark.slow
 def test_the_reason_is_spelled_out_when_asked(run: Run, recorded: Path) -> None:
     assert "interval-beyond" not in run("diff", "v6", "v7").out
     told = run("diff", "v6", "v7", "--explain").out
@@ -224,6 +229,7 @@ def test_markdown_and_json_exclude_each_other(run: Run, recorded: Path) -> None:
     assert run("diff", "v6", "v7", "--format", "markdown").out.startswith("🟢 **v7 is ")
 
 
+@pytest.mark.slow
 def test_a_forced_comparison_says_so(run: Run, recorded: Path, tmp_path: Path) -> None:
     report = str(DATA / "library_full_h200_2025.3.1.ncu-rep.zst")
     plain = run("diff", "v7", report, "--json").json
@@ -234,6 +240,7 @@ def test_a_forced_comparison_says_so(run: Run, recorded: Path, tmp_path: Path) -
     assert "(forced)" in run("diff", "v7", report, "--force").out.replace("\n", " ")
 
 
+@pytest.mark.slow
 def test_a_page_to_a_file_and_again(run: Run, recorded: Path) -> None:
     path = recorded / "page.html"
     for words in (("--output", "page.html"), ("--format", "html", "-o", "page.html")):
@@ -244,6 +251,7 @@ def test_a_page_to_a_file_and_again(run: Run, recorded: Path) -> None:
     assert "v6 is 2.76x faster than v5 on b64_d96" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", [(), ("-o", "-")])
 def test_a_page_to_stdout(run: Run, recorded: Path, to: tuple[str, ...]) -> None:
     answer = run("diff", "v5", "v6", "--format", "html", *to)
@@ -253,6 +261,7 @@ def test_a_page_to_stdout(run: Run, recorded: Path, to: tuple[str, ...]) -> None
     assert answer.out.rstrip().endswith("</html>")
 
 
+@pytest.mark.slow
 def test_a_page_replaces_nothing_but_pages(run: Run, recorded: Path) -> None:
     (recorded / "mine.html").write_text("<!doctype html>my notes")
     answer = run("diff", "v5", "v6", "--output", "mine.html")
@@ -276,6 +285,7 @@ def test_what_output_is_for(run: Run, recorded: Path) -> None:
         assert why in answer.err
 
 
+@pytest.mark.slow
 def test_the_kernel_that_bare_versions_were_taken_of_is_named(run: Run, recorded: Path) -> None:
     copy_family(recorded, "add_relu")
     kernel = run("diff", "v4", "v5", "--json").json["candidate"]["kernel"]

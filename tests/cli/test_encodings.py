@@ -67,6 +67,7 @@ def test_every_command_is_tried_here() -> None:
     assert set(READING) == set(COMMANDS)
 
 
+@pytest.mark.slow
 def test_a_terminal_of_latin_1_takes_what_every_command_prints(told: Told, recorded: Path) -> None:
     for words in READING.values():
         code, out, err = told("latin-1", *words)
@@ -74,6 +75,7 @@ def test_a_terminal_of_latin_1_takes_what_every_command_prints(told: Told, recor
         assert out or err, words
 
 
+@pytest.mark.slow
 def test_signs_that_carry_meaning_keep_it_and_columns_stay(told: Told, recorded: Path, run: Run) -> None:
     _, plainer, _ = told("latin-1", "diff", "v5", "v6")
     whole = run("diff", "v5", "v6").out
@@ -83,6 +85,7 @@ def test_signs_that_carry_meaning_keep_it_and_columns_stay(told: Told, recorded:
     assert "µs" in plainer, "what the encoding has stays"
 
 
+@pytest.mark.slow
 def test_json_is_whole_in_any_encoding(told: Told, recorded: Path, run: Run) -> None:
     for encoding in ("latin-1", "ascii", "utf-8"):
         assert json.loads(told(encoding, "show", "v7", "--json")[1]) == run("show", "v7", "--json").json
@@ -97,6 +100,7 @@ def strange(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -121,6 +125,7 @@ def test_a_name_that_only_this_locale_cannot_read_is_shown_as_it_is(told: Told, 
     assert "there is no report käse.ncu-rep" in err
 
 
+@pytest.mark.slow
 def test_a_project_in_a_folder_with_such_a_name(told: Told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     require("torch")
     root = tmp_path / STRANGE

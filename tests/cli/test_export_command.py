@@ -136,12 +136,14 @@ def test_parquet_is_not_for_terminals(run: Run, here: Path, monkeypatch: pytest.
     assert "try: --output FILE" in answer.err
 
 
+@pytest.mark.slow
 def test_parquet_into_a_pipe(repository: Path) -> None:
     argv = [sys.executable, "-m", "ncu_assist", "export", str(SMALL_REPORT), "--format", "parquet", *FEW]
     done = subprocess.run(argv, capture_output=True, cwd=repository, check=True)
     assert pq.read_table(io.BytesIO(done.stdout)).num_rows == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [[], ["--table", "instances"], ["--format", "parquet"]])
 def test_a_reader_that_went_away_is_no_error(repository: Path, words: list[str]) -> None:
     reader, writer = os.pipe()

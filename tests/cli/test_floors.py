@@ -48,6 +48,7 @@ def test_a_version_at_its_floor_is_promised_nothing(run_here: Run) -> None:
     assert re.search(r"^Diagnosis: launch-bound, info, assumed$", told, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_assumed_stands_where_the_number_stands(run_here: Run, tmp_path: Path) -> None:
     told = " ".join(run_here("show", AT_THE_LINK).out.split())
     assert "1.13x away, assumed;" in told
@@ -61,6 +62,7 @@ def test_assumed_stands_where_the_number_stands(run_here: Run, tmp_path: Path) -
     assert "1.13x away, assumed" in html
 
 
+@pytest.mark.slow
 def test_the_ladder_and_history_say_it_too(run_here: Run, tmp_path: Path) -> None:
     rows = run_here("history", "fast_h2d", "--workload", "t256k", "--json").json["rows"]
     assert {row["cells"][0]["floor_assumed"] for row in rows if row["cells"][0]["floor_ns"]} == {True}

@@ -60,12 +60,14 @@ def test_the_program_is_installed_here() -> None:
     assert PROGRAM.is_file()
 
 
+@pytest.mark.slow
 def test_exit_code_0_where_every_limit_is_kept(archive: Archive) -> None:
     answer = installed(archive, "add_one/v1", *LIMITS)
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.splitlines()[-1] == "pass: 4 checks on 2 workloads"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("version", "words"), [("v2", "small time +"), ("v3", "small shared_wavefronts_excessive 0 to 7 (limit +0)")]
 )
@@ -78,6 +80,7 @@ def test_exit_code_3_where_one_is_broken_and_the_reason_last(archive: Archive, v
     assert lines[-2].startswith("FAIL ")
 
 
+@pytest.mark.slow
 def test_exit_code_4_where_one_cannot_be_told(archive: Archive) -> None:
     answer = installed(archive, "v4", *LIMITS)
     assert (answer.code, answer.err) == (4, "")
@@ -102,6 +105,7 @@ def test_exit_code_2_for_what_is_no_limit(archive: Archive, limit: str, words: s
     assert "try: ncu-assist " in answer.err
 
 
+@pytest.mark.slow
 def test_exit_code_7_for_damaged_data(archive: Archive) -> None:
     answer = installed(archive, "v5")
     assert (answer.code, answer.out) == (7, "")
@@ -117,6 +121,7 @@ def test_exit_code_2_for_what_does_not_exist(archive: Archive, words: tuple[str,
     assert (answer.code, answer.out) == (2, "")
 
 
+@pytest.mark.slow
 def test_every_form_has_the_same_exit_code(archive: Archive) -> None:
     as_json = installed(archive, "v2", *LIMITS, "--json")
     assert (as_json.code, json.loads(as_json.out)["outcome"]) == (3, "regression")
@@ -125,6 +130,7 @@ def test_every_form_has_the_same_exit_code(archive: Archive) -> None:
     assert "<details>" in markdown.out
 
 
+@pytest.mark.slow
 def test_the_recorded_ladder(run: Run, recorded: Path) -> None:
     assert run("gate", "lightning_decode/v7", "--against", "v6").code == 0
     assert run("gate", "lightning_decode").code == 0  # its last version against its first
@@ -134,6 +140,7 @@ def test_the_recorded_ladder(run: Run, recorded: Path) -> None:
     assert max(map(len, answer.out.splitlines())) <= 80
 
 
+@pytest.mark.slow
 def test_a_reference_that_has_changed_and_a_folder_that_is_gone_are_said(run: Run, recorded: Path) -> None:
     folder, words = recorded / "kernels" / "lightning_decode", ("gate", "lightning_decode", "--json")
     before = run(*words).json["notes"]
@@ -148,6 +155,7 @@ def test_a_reference_that_has_changed_and_a_folder_that_is_gone_are_said(run: Ru
     assert (gone.code, said in gone.json["notes"]) == (0, True)
 
 
+@pytest.mark.slow
 def test_bare_reports_are_never_a_hard_verdict(run: Run) -> None:
     paths = [str(DATA / f"repeats_{name}h200_2025.3.1.ncu-rep.zst") for name in ("full_", "again_full_")]
     answer = run("gate", paths[1], "--against", paths[0], "--json")

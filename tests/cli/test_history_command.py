@@ -12,6 +12,7 @@ CELL_KEYS = {"median_ns", "copy_ns", "verdict", "reason", "speedup", "low", "hig
 ROW_KEYS = {"version", "cells", "geomean", "worst"}
 
 
+@pytest.mark.slow
 def test_the_recorded_ladder(run: Run, recorded: Path) -> None:
     answer = run("history", "lightning_decode")
     assert answer.code == 0
@@ -25,6 +26,7 @@ def test_the_recorded_ladder(run: Run, recorded: Path) -> None:
     assert "\x1b" not in answer.out
 
 
+@pytest.mark.slow
 def test_a_version_that_is_faster_on_average_shows_where_it_is_slower(run: Run, recorded: Path) -> None:
     rows = {row["version"]: row for row in run("history", "--json").json["rows"]}
     v1 = rows["v1_triton_padded"]
@@ -37,6 +39,7 @@ def test_a_version_that_is_faster_on_average_shows_where_it_is_slower(run: Run, 
     assert "5 of 10" in line
 
 
+@pytest.mark.slow
 def test_the_json_that_others_read(run: Run, recorded: Path) -> None:
     answer = run("history", "lightning_decode", "--json").json
     assert answer["schema"] == "ncu-assist.history/1"
@@ -51,6 +54,7 @@ def test_the_json_that_others_read(run: Run, recorded: Path) -> None:
     assert all(cell["low"] <= cell["speedup"] <= cell["high"] for cell in paired)
 
 
+@pytest.mark.slow
 def test_the_verdicts_are_those_of_diff(run: Run, recorded: Path) -> None:
     rows = {row["version"]: row for row in run("history", "--workload", "b16_d128", "--json").json["rows"]}
     (cell,) = rows["v7_registers_128bit"]["cells"]
@@ -65,6 +69,7 @@ def test_one_workload_has_one_table(run: Run, recorded: Path) -> None:
     assert "geomean" not in answer.out
 
 
+@pytest.mark.slow
 def test_markdown(run: Run, recorded: Path) -> None:
     answer = run("history", "--format", "markdown")
     assert answer.out.startswith("### lightning_decode on b64_d96\n")
@@ -90,6 +95,7 @@ def test_names_that_mean_nothing(run: Run, recorded: Path, words: list[str], sai
     assert said in answer.err
 
 
+@pytest.mark.slow
 def test_what_is_missing_says_so_and_is_passed_over(run: Run, recorded: Path) -> None:
     kernels, reports = recorded / "kernels" / "lightning_decode", recorded / "reports" / "lightning_decode"
     source = kernels / "v4_shared_memory.cu"
@@ -103,6 +109,7 @@ def test_what_is_missing_says_so_and_is_passed_over(run: Run, recorded: Path) ->
     assert "v6_coalesced_store: compared with v3_global_memory" in said
 
 
+@pytest.mark.slow
 def test_damaged_samples_are_refused(run: Run, recorded: Path) -> None:
     (path,) = (recorded / "reports" / "lightning_decode" / "v6_coalesced_store").glob("*/samples.parquet")
     path.write_bytes(path.read_bytes()[:-1] + b"x")
@@ -111,6 +118,7 @@ def test_damaged_samples_are_refused(run: Run, recorded: Path) -> None:
     assert "samples.parquet was changed" in answer.err
 
 
+@pytest.mark.slow
 def test_imported_reports(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     plain_report(tmp_path)
@@ -133,12 +141,14 @@ def test_nothing_was_measured(run: Run, tmp_path: Path, monkeypatch: pytest.Monk
     assert "nothing has been measured yet" in answer.err
 
 
+@pytest.mark.slow
 def test_the_help_names_all_as_the_error_does(run: Run, recorded: Path) -> None:
     assert "--workload NAME|all" in run("history", "--help").out
     assert "all" in run("history", "--workload", "zz").err
     assert run("history", "--workload", "all").out == run("history").out
 
 
+@pytest.mark.slow
 def test_estimated_against_achieved_on_the_recorded_ladder(run: Run, recorded: Path) -> None:
     text = run("history", "lightning_decode").out
     start = text.index("faults gone since the parent")
@@ -158,6 +168,7 @@ def test_estimated_against_achieved_on_the_recorded_ladder(run: Run, recorded: P
     assert f"| v6_coalesced_store | uncoalesced-global-store | {estimated} | 2.76x |" in markdown
 
 
+@pytest.mark.slow
 def test_what_was_said_at_the_import_is_what_history_shows(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_report_from_anywhere(run: Run, folder: Path) -> None:
     plain_report(folder)
     answer = run("import", "mine.ncu-rep")
@@ -31,6 +32,7 @@ def test_a_report_from_anywhere(run: Run, folder: Path) -> None:
     assert len(shown["launches"]) == 3
 
 
+@pytest.mark.slow
 def test_names_of_ones_own(run: Run, folder: Path) -> None:
     answer = run("import", str(SMALL_REPORT), "--kernel", "transpose", "--version", "v3_old", "--json").json
     assert answer["schema"] == "ncu-assist.import/1"
@@ -38,6 +40,7 @@ def test_names_of_ones_own(run: Run, folder: Path) -> None:
     assert run("show", "transpose/v3", "--json").json["run_id"] == answer["run_id"]
 
 
+@pytest.mark.slow
 def test_the_same_report_twice_is_two_runs(run: Run, folder: Path) -> None:
     ids = {run("import", str(SMALL_REPORT), "--json").json["run_id"] for _ in range(2)}
     assert len(ids) == 2
@@ -80,6 +83,7 @@ def test_names_that_cannot_be_folders(run: Run, folder: Path, words: list[str]) 
     assert files(folder) == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "hint"), [(errno.ENOSPC, "free disk space"), (errno.EROFS, "read-only"), (errno.EACCES, "chmod u+w")]
 )
@@ -97,6 +101,7 @@ def test_an_archive_that_cannot_be_written(
     assert files(folder) == set()
 
 
+@pytest.mark.slow
 def test_reports_is_a_file(run: Run, folder: Path) -> None:
     (folder / "reports").write_text("in the way")
     answer = run("import", str(SMALL_REPORT))

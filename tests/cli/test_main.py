@@ -98,6 +98,7 @@ def test_ctrl_c_ends_with_130(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert "what was finished is kept" in answer.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["list"], ["--help"], ["show", "lightning_decode/v7", "--json"]])
 def test_a_reader_that_went_away_is_no_error(repository: Path, words: list[str]) -> None:
     reader, writer = os.pipe()

@@ -80,6 +80,7 @@ def test_history_holds_each_version_against_its_parent(run_here: Run) -> None:
     assert "slower" in re.sub(r"\s+", " ", told)  # v2 is, than v1
 
 
+@pytest.mark.slow
 def test_show_and_the_prompt_do_too(run_here: Run) -> None:
     for version, parent in EXPECTED.items():
         before = run_here("show", f"add_one/{version}", "--json").json["before"]
@@ -89,6 +90,7 @@ def test_show_and_the_prompt_do_too(run_here: Run) -> None:
     assert re.search(r"v3_wide.*: 200 (µ|u)s, as fast as v1", prompt.out)
 
 
+@pytest.mark.slow
 def test_the_ladder_links_the_diff_with_the_parent(run_here: Run, root: Path) -> None:
     assert run_here("report", "add_one").code == 0
     pages = {path.relative_to(root / "reports").as_posix() for path in (root / "reports").rglob("*.html")}

@@ -119,6 +119,7 @@ class TestRecorded:
 class TestLive:
     """On the CPU, with the counters that the fake ncu replays."""
 
+    @pytest.mark.slow
     def test_profile_then_read(self, run: Run, live_project: Path) -> None:
         answer = run("profile", "add_one", "--workload", "all", "--json")
         assert answer.code == 0
@@ -133,6 +134,7 @@ class TestLive:
         assert run("diff", "v0", "v1").code == 0
         assert "not measured" not in run("list").out
 
+    @pytest.mark.slow
     def test_a_wrong_version_is_named_and_the_other_is_finished(
         self, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -179,6 +181,7 @@ class TestProgram:
         monkeypatch.chdir(tmp_path)
         return tmp_path
 
+    @pytest.mark.slow
     def test_it_is_archived_like_a_kernel_of_ours(self, run: Run, folder: Path) -> None:
         answer = run("profile", "--filter", "regex:trans.*", *PROGRAM)
         assert answer.code == 0
@@ -193,6 +196,7 @@ class TestProgram:
         assert argv[argv.index("--launch-count") + 1] == "20"
         assert "--nvtx-include" not in argv
 
+    @pytest.mark.slow
     def test_a_page_that_fails_loses_no_measurement(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("ncu_assist.pipeline.pages.writing.ladder_html", lambda *_: 1 / 0)
         answer = run("profile", "--json", *PROGRAM)
@@ -201,6 +205,7 @@ class TestProgram:
         assert "try: ncu-assist report train" in answer.err
         assert run("verify").code == 0
 
+    @pytest.mark.slow
     def test_json_and_the_limit_on_launches(self, run: Run) -> None:
         answer = run("profile", "--max-launches", "3", "--json", *PROGRAM)
         assert answer.json["schema"] == "ncu-assist.show/1"

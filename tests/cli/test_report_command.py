@@ -18,6 +18,7 @@ def pages(folder: Path) -> list[str]:
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.html"))
 
 
+@pytest.mark.slow
 def test_a_reference(run: Run, recorded: Path) -> None:
     answer = run("report", "v6")
     (own,) = (recorded / V6).glob("*/report.html")
@@ -33,6 +34,7 @@ def test_a_reference(run: Run, recorded: Path) -> None:
     assert run("verify").code == 0
 
 
+@pytest.mark.slow
 def test_json(run: Run, recorded: Path) -> None:
     answer = run("report", "v0", "--json").json
     assert answer["schema"] == "ncu-assist.report/1"
@@ -45,6 +47,7 @@ def test_json(run: Run, recorded: Path) -> None:
     assert answer["pages"][4] == {"kind": "index", "of": None, "path": "reports/index.html"}
 
 
+@pytest.mark.slow
 def test_a_file_becomes_a_page_in_the_current_folder(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "elsewhere").mkdir()
     plain_report(tmp_path / "elsewhere")
@@ -70,6 +73,7 @@ def revealing_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_page_tells_no_more_of_a_machine_than_an_export(
     run: Run, revealing_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,6 +86,7 @@ def test_a_page_tells_no_more_of_a_machine_than_an_export(
         assert "transpose.cu" in page
 
 
+@pytest.mark.slow
 def test_the_page_of_an_imported_report_is_redacted_too(
     run: Run, revealing_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,6 +98,7 @@ def test_the_page_of_an_imported_report_is_redacted_too(
     assert "&lt;path&gt;/transpose.cu" in page.read_text()
 
 
+@pytest.mark.slow
 def test_an_output_is_opened(run: Run, recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     monkeypatch.setattr(webbrowser, "open", lambda url: asked.append(url) or False)
@@ -103,6 +109,7 @@ def test_an_output_is_opened(run: Run, recorded: Path, monkeypatch: pytest.Monke
     assert pages(recorded) == ["a ladder#1.html"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wanted", ["v6", "lightning_decode"])
 def test_a_dash_is_stdout(run: Run, recorded: Path, wanted: str) -> None:
     answer = run("report", wanted, "-o", "-")
@@ -142,6 +149,7 @@ def test_an_empty_archive(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert pages(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_a_damaged_run(run: Run, recorded: Path) -> None:
     for name in ("v6_coalesced_store", "v7_registers_128bit"):
         path = next(recorded.glob(f"reports/lightning_decode/{name}/*/metrics.parquet"))
@@ -156,6 +164,7 @@ def test_a_damaged_run(run: Run, recorded: Path) -> None:
     assert whole.count("metrics.parquet was changed") == 2, "the index knows what the ladder knows"
 
 
+@pytest.mark.slow
 def test_a_packed_report_is_called_by_its_stem(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     name = "transpose_basic_h200_2025.3.1"

@@ -39,6 +39,7 @@ def test_show_names_the_launch_that_ratios_are_of(run: Run, recorded: Path) -> N
     assert "70.9 %" not in text  # long scoreboard over different kernels, by time
 
 
+@pytest.mark.slow
 def test_json_has_no_ratio_of_different_kernels_but_that_of_each_launch(run: Run, recorded: Path) -> None:
     shown = run("show", "v0", "--workload", "b64_d96", "--json").json
     cycles = shown["metrics"]["warp_cycles_per_instruction"]
@@ -63,6 +64,7 @@ def test_a_gate_has_nothing_to_compare_of_different_kernels(run: Run, recorded: 
     assert run(*words[:-1], "dram_bytes:1%").code == 3  # sums compare
 
 
+@pytest.mark.slow
 def test_a_diff_says_what_of_different_kernels_stands_per_launch(run: Run, recorded: Path) -> None:
     told = run("diff", "lightning_decode/v0", "lightning_decode/v7").out
     assert "missing" not in told
@@ -74,6 +76,7 @@ def test_a_diff_says_what_of_different_kernels_stands_per_launch(run: Run, recor
     assert ("missing" in markdown, "| per launch |" in markdown) == (False, True)
 
 
+@pytest.mark.slow
 def test_a_prompt_says_which_launch_a_counter_is_of(run: Run, recorded: Path) -> None:
     text = run("suggest", "v0", "--dry-run").out
     rows = [line for line in text.splitlines() if "launch 35 alone" in line]
@@ -87,6 +90,7 @@ def test_history_names_the_launch_that_binds(run: Run, recorded: Path) -> None:
     assert '"bottleneck_launch": 35' in text
 
 
+@pytest.mark.slow
 def test_every_printed_ratio_of_a_chain_is_that_of_its_counters(printed_ratios: Any, recorded: Path) -> None:
     store, tally = Store(recorded / "reports"), printed_ratios.Tally()
     (chain,) = store.runs("lightning_decode", "v0_torch_eager")
@@ -96,6 +100,7 @@ def test_every_printed_ratio_of_a_chain_is_that_of_its_counters(printed_ratios: 
     assert tally.held["show"] > 10
 
 
+@pytest.mark.slow
 def test_every_printed_ratio_of_a_page_is_that_of_its_counters(printed_ratios: Any) -> None:
     tally = printed_ratios.Tally()
     (report,) = bare_reports([TORCH.name], [TORCH], None)

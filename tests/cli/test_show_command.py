@@ -61,6 +61,7 @@ def test_the_counters_of_another_workload(run: Run, recorded: Path) -> None:
     assert "one workload is shown at a time" in run("show", "v7", "--workload", "all").err
 
 
+@pytest.mark.slow
 def test_the_launches_of_every_workload_are_judged(run: Run, recorded: Path) -> None:
     shown = run("show", "v0", "--workload", "b1_d96", "--json").json
     own = [one for one in shown["launches"] if one["workload"] == "b1_d96"]
@@ -70,6 +71,7 @@ def test_the_launches_of_every_workload_are_judged(run: Run, recorded: Path) -> 
     assert "latency\n" not in run("show", "v0", "--workload", "b1_d96").out.partition("\nlaunch ")[2]
 
 
+@pytest.mark.slow
 def test_evidence_is_of_the_launches_that_the_message_is_of(run: Run, recorded: Path) -> None:
     shown = run("show", "v0", "--workload", "b1_d96", "--json").json
     underfill = next(one for one in shown["diagnosis"]["findings"] if one["rule"] == "grid-underfill")
@@ -81,6 +83,7 @@ def test_evidence_is_of_the_launches_that_the_message_is_of(run: Run, recorded: 
     assert "(in unrolled_elementwise_kernel, 3 of 10 launches" in said
 
 
+@pytest.mark.slow
 def test_kernels_that_no_workload_holds_together_are_ranked_by_time(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,6 +129,7 @@ def test_a_bare_report_of_any_name(run: Run, tmp_path: Path, monkeypatch: pytest
     assert run("show", "my report (1).ncu-rep").code == 0
 
 
+@pytest.mark.slow
 def test_a_bare_report_is_called_by_its_path(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "ö").mkdir()
     plain_report(tmp_path / "ö", "kernel ü.ncu-rep")
@@ -140,6 +144,7 @@ def test_a_bare_report_is_called_by_its_path(run: Run, tmp_path: Path, monkeypat
     assert shown == run("show", name, "--json").json, "nothing is invented anew"
 
 
+@pytest.mark.slow
 def test_a_bare_report_shows_what_the_imported_run_shows(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,6 +154,7 @@ def test_a_bare_report_shows_what_the_imported_run_shows(
     assert {name for name in bare if bare[name] != imported[name]} == {"schema", "reference", "run_id", "created"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("archived", [True, False])
 def test_hot_lines_and_findings(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, archived: bool) -> None:
     plain_report(tmp_path)
@@ -172,6 +178,7 @@ def test_hot_lines_and_findings(run: Run, tmp_path: Path, monkeypatch: pytest.Mo
     assert (plain["hot_lines"], plain["nvidia_findings"]) == (None, None)
 
 
+@pytest.mark.slow
 def test_the_lines_of_a_diagnosis(run: Run, recorded: Path) -> None:
     answer = run("show", "v5", "--lines")
     assert "  v5_shared_padded.cu:41  100 %  new_s[tid * D + col] = value;\n" in answer.out
@@ -190,6 +197,7 @@ def test_the_lines_of_a_diagnosis(run: Run, recorded: Path) -> None:
     assert all(one["lines"] == [] for one in plain["diagnosis"]["findings"])
 
 
+@pytest.mark.slow
 def test_lines_of_a_recorded_run_are_of_the_workload_whose_report_it_keeps(run: Run, recorded: Path) -> None:
     answer = run("show", "v7", "--lines", "--ncu-rules")
     assert "26.1 %  v7_registers_128bit.cu:38, barrier" in answer.out
@@ -200,6 +208,7 @@ def test_lines_of_a_recorded_run_are_of_the_workload_whose_report_it_keeps(run: 
     assert run("show", "v7").out.splitlines()[-1] == "more: the same command with --lines and --ncu-rules"
 
 
+@pytest.mark.slow
 def test_lines_where_there_are_none(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert "note: no warp states were sampled" in run("show", str(SMALL_REPORT), "--lines").out
@@ -261,6 +270,7 @@ def test_a_truncated_report(run: Run, tmp_path: Path, monkeypatch: pytest.Monkey
     assert "damaged" in answer.err
 
 
+@pytest.mark.slow
 def test_a_kernels_name_is_its_best_run(run: Run, recorded: Path) -> None:
     best = run("show", "lightning_decode/@best", "--json").json
     shown = run("show", "lightning_decode", "--json").json

@@ -72,6 +72,7 @@ def measured_again(root: Path) -> StoredRun:
     return store.save(replace(stored.run, **LATER, files={}), files)
 
 
+@pytest.mark.slow
 def test_a_prompt_carries_its_id_and_is_kept_with_its_evidence(run: Run, written: Written) -> None:
     prompt = written.of_v6
     asked = f"Write {prompt.id} in the first line of your reply, so that it is held against the numbers above."
@@ -87,6 +88,7 @@ def test_a_reply_is_held_against_its_prompt_and_not_against_a_later_run(run: Run
     assert draft["prompt"] == written.of_v6.id
 
 
+@pytest.mark.slow
 def test_a_prompt_of_the_later_run_has_another_id_and_other_numbers(
     run: Run, written: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,7 @@ from ncu_assist.store import Store
 RUN = "add_one/v1_torch/20261121T074500Z-1a2b3c"
 
 
+@pytest.mark.slow
 def test_a_clean_archive(run: Run, recorded: Path) -> None:
     answer = run("verify")
     assert answer.code == 0
@@ -33,6 +34,7 @@ def test_no_archive_at_all(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (answer.code, answer.out) == (0, "✓ 0 runs, nothing damaged\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["metrics.parquet", "samples.parquet", "report.ncu-rep.zst", "run.json", "ncu.log"])
 def test_one_flipped_byte(run: Run, recorded: Path, name: str) -> None:
     path = next(recorded.glob(f"reports/lightning_decode/v7_*/*/{name}"))

@@ -162,6 +162,7 @@ def test_the_copy_engine_is_timed_beside_and_no_device_copy(tmp_path: Path) -> N
     runs["(link)"]()
 
 
+@pytest.mark.slow
 @needs("torch")
 def test_a_whole_measurement_notes_where_inputs_lay(tmp_path: Path) -> None:
     settings = Settings(stages=("check", "bench"), rounds=4, device="cpu")

@@ -18,6 +18,8 @@ from ncu_assist.harness.events import Event
 from ncu_assist.harness.request import Request, Settings, new_request
 from ncu_assist.spec_file import read_kernel
 
+pytestmark = pytest.mark.slow
+
 SEGFAULT = "def add_one(x, y):\n    import os, signal\n    os.kill(os.getpid(), signal.SIGSEGV)\n"
 HANG = "def add_one(x, y):\n    import pathlib, signal\n    pathlib.Path('hangs').touch()\n    signal.pause()\n"
 HUNGRY = "def add_one(x, y):\n    torch.empty(1 << 60, dtype=torch.uint8)\n"

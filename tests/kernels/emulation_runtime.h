@@ -4,6 +4,5 @@
 
 constexpr unsigned MOST_WRITTEN = 16;  // bytes, to another block at once
 
-void let_others_run();
 // __syncthreads(), at which the last one that comes does something before all go on.
 void meet_after(void (*last)());

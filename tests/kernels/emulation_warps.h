@@ -12,6 +12,7 @@
 #define cudaDeviceGetAttribute(value, name, device) (*(value) = 9, cudaSuccess)
 
 extern __thread double exchanged[LANES_A_WARP * LANES_A_WARP];
+void let_others_run();
 void run_in_clusters(dim3 grid, dim3 block, unsigned cluster_size, Body thread);
 
 template <typename T>

@@ -12,6 +12,8 @@ from ncu_assist.errors import UsageProblem
 from ncu_assist.ncu import blanking, report_file
 from ncu_assist.ncu.compressed import read_plain
 
+pytestmark = pytest.mark.slow
+
 DATA = Path(__file__).parent.parent / "data"
 FOLDER = re.compile(rb"p1x{20,}(?=[/\0])")  # what blanking made of the source folder in the recorded report
 SECRET_FOLDER = b"/home/alice/secret-project/kernels"
@@ -98,7 +100,6 @@ def test_reports_of_2022_are_blanked_with_their_environment(old_report: Path) ->
     assert report_file.metric_counts(blanked) == report_file.metric_counts(data)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(DATA.glob("*.ncu-rep.zst")), ids=lambda path: path.name)
 def test_recorded_reports_name_no_machine(path: Path) -> None:
     data = read_plain(path)

@@ -14,6 +14,8 @@ from ncu_assist.ncu.cubin import inlining
 from ncu_assist.ncu.source.chains import Chains
 from ncu_assist.ncu.source.contents import Function, SourceFile
 
+pytestmark = pytest.mark.slow
+
 DATA = Path(__file__).parents[1] / "data"
 REPORT = DATA / "repeats_full_h200_2025.3.1.ncu-rep.zst"
 HISTOGRAM = 6

@@ -67,6 +67,7 @@ def test_half_a_character_at_the_end_is_seen() -> None:
     assert launches_of(MADE.encode("utf-16")[:-1]) is None
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.integers(0, len(MADE) - 1), st.integers(0, 7))
 def test_a_flipped_bit_loses_no_launch_and_no_metric(at: int, bit: int) -> None:
@@ -84,6 +85,7 @@ def test_foreign_bytes_in_a_page_are_no_traceback(noise: bytes, at: int) -> None
     assert launches_of(data[:at] + noise + data[at:]) in (None, len(ROWS))
 
 
+@pytest.mark.slow
 def test_a_recorded_page_loses_no_launch_to_a_flipped_byte() -> None:
     data, seeded = recorded(TRANSPOSE, "raw"), random.Random(5)
     for _ in range(100):

@@ -60,6 +60,7 @@ def half_a_digit(cell: str, unit: str) -> float:
     return 0.5 * 10.0 ** (base_unit(unit)[1] - digits)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("stem", "units"), EXPORTS)
 def test_launches_are_those_of_the_report(stem: str, units: str) -> None:
     found, report = contents(stem, units), oracle(stem)

@@ -48,12 +48,14 @@ def check_same(one: list[LaunchSource], other: list[LaunchSource]) -> None:
     assert list(before.texts.items()) == list(after.texts.items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["transpose_full", "triton_full", "library_full", "repeats_full"])
 def test_tables_of_it_are_those_of_the_report(name: str, tmp_path: Path) -> None:
     found = read(name, tmp_path)
     check_same(found, again(found, {one.launch for one in found}))
 
 
+@pytest.mark.slow
 def test_launches_of_several_child_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each numbers its files for itself."""
     monkeypatch.setattr("ncu_assist.ncu.source.reading.BATCH_BYTES", 1)
@@ -62,6 +64,7 @@ def test_launches_of_several_child_processes(tmp_path: Path, monkeypatch: pytest
     check_same(found, again(found, {0, 1, 2}))
 
 
+@pytest.mark.slow
 def test_some_of_the_launches(transpose: list[LaunchSource]) -> None:
     check_same(transpose[1:2], again(transpose, {1}))
     assert [one.launch for one in again(transpose, {2, 0})] == [0, 2]

@@ -15,6 +15,8 @@ from ncu_assist.ncu.report import read_report
 from ncu_assist.ncu.source.reader import _Reading, stretches
 from ncu_assist.ncu.source.reading import read_lines, read_source
 
+pytestmark = pytest.mark.slow
+
 DATA = Path(__file__).parent.parent / "data"
 NAMES = ("transpose_full", "triton_full", "repeats_full", "library_full", "torch_full", "transpose_basic")
 

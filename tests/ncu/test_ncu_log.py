@@ -63,6 +63,7 @@ def test_errors_keep_their_further_lines_and_available_kernels_are_listed_apart(
     assert facts.warnings == ("No kernels were profiled.",)
 
 
+@pytest.mark.slow
 def test_following_a_log_with_a_warning_in_the_middle(tmp_path: Path, slow_launch_log: str) -> None:
     path, events = tmp_path / "ncu.log", []
     follower = LogFollower(path)

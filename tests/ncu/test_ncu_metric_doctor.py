@@ -91,6 +91,7 @@ def test_a_report_has_less_than_its_chip(report: Available) -> None:
     assert suggestion(per_request, report) == "sectors_per_request_load"
 
 
+@pytest.mark.slow
 def test_every_suggestion_can_be_had() -> None:
     for chip in CHIPS:
         available = on_chip(chip)
@@ -166,6 +167,7 @@ def test_splitting_and_reading_rollups() -> None:
     assert nearest("qqqq", recorded_names()) == []
 
 
+@pytest.mark.slow
 def test_hostile_names_are_answered() -> None:
     for name in ("", " ", "\x1b[31m", "a" * 10_000, "..", "__", "sm__.", "*", "%s%n"):
         assert not check_names([name], on_chip("gh100")).fine

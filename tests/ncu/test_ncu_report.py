@@ -53,6 +53,7 @@ def test_metrics_are_tidy(report: Report) -> None:
     assert (row.text, row.value != row.value) == ("NVIDIA H200", True)
 
 
+@pytest.mark.slow
 def test_values_are_those_of_nvidias_reader(report: Report, full: bytes, tmp_path: Path) -> None:
     from ncu.nvidia_reader import everything
 
@@ -222,6 +223,7 @@ def test_a_csv_export_reads_as_its_report_does(full_path: Path) -> None:
         _ = export.instances
 
 
+@pytest.mark.slow
 def test_lines_and_instructions_of_a_report(report: Report) -> None:
     assert set(report.lines.launch) == set(report.sass.launch) == {0, 1, 2}
     assert report.lines.instructions.sum() == report.sass.instructions.sum()

@@ -74,6 +74,7 @@ def test_selecting_everything_changes_nothing(full: bytes) -> None:
     assert report_file.select(full, {0, 1, 2}) == full
 
 
+@pytest.mark.slow
 def test_a_selection_keeps_each_launch_whole(full: bytes, tmp_path: Path) -> None:
     original = everything(write(tmp_path, "all.ncu-rep", full))
     assert len(original) == 3
@@ -84,6 +85,7 @@ def test_a_selection_keeps_each_launch_whole(full: bytes, tmp_path: Path) -> Non
         assert len(selected) < len(full)
 
 
+@pytest.mark.slow
 def test_a_selection_drops_the_cubins_that_it_does_not_need(torch_path: Path, tmp_path: Path) -> None:
     data = read_plain(torch_path)
     original = everything(write(tmp_path, "all.ncu-rep", data))

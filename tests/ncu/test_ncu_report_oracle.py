@@ -25,6 +25,7 @@ def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return read_report(path), everything(plain)
 
 
+@pytest.mark.slow
 def test_every_value(both: tuple[Report, list]) -> None:  # type: ignore[type-arg]
     report, known = both
     assert len(known) == len(report.launches) == report.metrics.launch.nunique()

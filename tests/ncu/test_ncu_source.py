@@ -17,6 +17,8 @@ from ncu_assist.ncu.source import reading as source
 from ncu_assist.ncu.source.metrics import COUNTERS, NUMBERS, RATIOS
 from ncu_assist.ncu.source.reading import SourceTables, read_source
 
+pytestmark = pytest.mark.slow
+
 DATA = Path(__file__).parent.parent / "data"
 COUNTED = [name for name in NUMBERS if name not in RATIOS]
 KIND_TYPES = {"memory_space": "category", "memory_access": "category", "memory_access_bits": "Int32"}

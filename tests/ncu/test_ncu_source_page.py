@@ -13,6 +13,8 @@ from ncu.source_page import COLUMNS, DATA, Table, tables
 from ncu_assist.ncu.compressed import read_plain
 from ncu_assist.ncu.source.reading import SourceTables, read_source
 
+pytestmark = pytest.mark.slow
+
 LABEL = re.compile(r"`\(\S+\) ")  # a later reader names the target of a branch: 'BRA `(.L_x_0) 0x7fb7437a00f0'
 NOT_COUNTS = ("threads_per_instruction", "predicated_on_threads_per_instruction")
 

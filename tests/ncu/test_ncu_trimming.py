@@ -13,6 +13,8 @@ from ncu_assist.ncu.compressed import read_plain
 from ncu_assist.ncu.cubin.elf import Elf
 from ncu_assist.ncu.trimming import trimmed
 
+pytestmark = pytest.mark.slow
+
 DATA = Path(__file__).parent.parent / "data"
 LAUNCHES = ("library", "streams", "torch", "transpose", "triton")
 
@@ -40,7 +42,6 @@ def _code(data: bytes) -> dict[str, bytes]:
     }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", LAUNCHES)
 def test_a_trimmed_report_reads_as_before(name: str, tmp_path: Path) -> None:
     data = _report(f"{name}_full")

@@ -14,6 +14,8 @@ from ncu_assist.pipeline.foreign_run import Names
 from ncu_assist.pipeline.importing import import_report
 from ncu_assist.project import Project
 
+pytestmark = pytest.mark.slow
+
 DATA = Path(__file__).parent.parent / "data"
 REPORTS = [
     DATA / name

@@ -30,6 +30,8 @@ from ncu_assist.pipeline.gpus import Gpu, Gpus
 from ncu_assist.project import Project
 from ncu_assist.record import Toolchain
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from ncu_assist.pipeline.ceilings import Answer
 

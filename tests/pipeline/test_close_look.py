@@ -15,6 +15,8 @@ from ncu_assist.ncu.source.reading import SourceTables
 from ncu_assist.pipeline import close_look
 from ncu_assist.pipeline.close_look import look_closer
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,8 @@ from ncu_assist.project import Project
 from ncu_assist.render.export import FORMATS, Export
 from ncu_assist.store import Store, StoredRun, metrics_parquet
 
+pytestmark = pytest.mark.slow
+
 DATA = Path(__file__).parent.parent / "data"
 REPORT = DATA / "transpose_full_h200_2025.3.1.ncu-rep.zst"
 TEXT = (

@@ -32,6 +32,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     return Project(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_program_becomes_a_run(project: Project, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
     door = project.root / "door"
     os.mkfifo(door)
@@ -61,6 +62,7 @@ def test_a_program_becomes_a_run(project: Project, notes: Notes, monkeypatch: py
     assert notes.notes == []
 
 
+@pytest.mark.slow
 def test_it_runs_in_the_folder_one_stands_in(project: Project, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
     below = project.root / "scripts"
     below.mkdir()
@@ -73,6 +75,7 @@ def test_it_runs_in_the_folder_one_stands_in(project: Project, notes: Notes, mon
     assert dry_run(project, ["./train"], OPTIONS).startswith(f"cd {below}\n")
 
 
+@pytest.mark.slow
 def test_a_program_may_be_silent_for_long(project: Project, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_NCU_RUN", "1")
     quick = Project(project.root, Settings(version_timeout_s=1e-6))
@@ -80,6 +83,7 @@ def test_a_program_may_be_silent_for_long(project: Project, notes: Notes, monkey
     assert profile_program(quick, NAMES, argv, OPTIONS, notes).run.launches
 
 
+@pytest.mark.slow
 def test_a_program_that_never_ends(project: Project, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_NCU_MODE", "hang")
     with pytest.raises(StageFailed):
@@ -87,6 +91,7 @@ def test_a_program_that_never_ends(project: Project, notes: Notes, monkeypatch: 
     assert not project.reports.exists()
 
 
+@pytest.mark.slow
 def test_the_filter_and_the_limit_reach_ncu(project: Project, notes: Notes) -> None:
     options = ProfileOptions("basic", nvtx_include=None, kernel_filter="regex:gemm", max_launches=3)
     profile_program(project, NAMES, ["./train"], options, notes)
@@ -120,6 +125,7 @@ def test_a_failure_leaves_nothing_in_the_archive(
     assert not project.reports.exists()
 
 
+@pytest.mark.slow
 def test_a_report_is_archived_as_unverified(tmp_path: Path) -> None:
     project = Project(tmp_path)
     stored = import_report(project, REPORT, Names("transpose", "v1"))
@@ -161,6 +167,7 @@ def test_names_of_a_report(file: str, version: str) -> None:
     assert default_names(Path(file), "gemm", "v2") == Names("gemm", "v2")
 
 
+@pytest.mark.slow
 def test_what_a_failing_program_finished_is_kept(
     project: Project, notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -49,6 +49,7 @@ def test_a_rule_that_fails_costs_no_measurement(tmp_path: Path, monkeypatch: pyt
     assert "are not stored: ZeroDivisionError: float division by zero" in stored.run.notes[1]
 
 
+@pytest.mark.slow
 def test_an_imported_report_is_judged_by_launch_and_as_a_whole(tmp_path: Path) -> None:
     stored = import_report(Project(tmp_path), REPORT, Names("transpose", "v1"))
     said = stored.findings()

@@ -25,10 +25,11 @@ from ncu_assist.record import FileFact, Run, encode
 from ncu_assist.store import Store, StoredRun, metrics_parquet
 from ncu_assist.store.reading import CODE
 
+pytestmark = pytest.mark.slow
+
 LADDER = range(11)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", LADDER)
 def test_the_page_is_the_same_either_way(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     stored = step(number)

@@ -23,6 +23,8 @@ from ncu_assist.pipeline.line_costs import read_line_changes, side_lines
 from ncu_assist.pipeline.together import Stopped, together
 from ncu_assist.store import StoredRun
 
+pytestmark = pytest.mark.slow
+
 DATA = Path(__file__).parent.parent / "data"
 
 

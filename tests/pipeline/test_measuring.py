@@ -17,6 +17,8 @@ from ncu_assist.outcome import Outcome
 from ncu_assist.pipeline.measuring import Job, measure
 from ncu_assist.store import Store, writing
 
+pytestmark = pytest.mark.slow
+
 HALF = "# dtypes: float16\n" + RIGHT
 ONE_FOR_V1 = WORKLOADS.replace("n = 1000\n", 'n = 1000\nversions = ["v1"]\n')
 

@@ -13,6 +13,8 @@ from ncu_assist.pipeline.line_costs import MOST_IN_REPORT, side_lines
 from ncu_assist.pipeline.opened_run import OpenedRun, opened
 from ncu_assist.store import Store, StoredRun
 
+pytestmark = pytest.mark.slow
+
 REPORTS = Path(__file__).parents[2] / "reports"
 
 

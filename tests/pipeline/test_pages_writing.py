@@ -26,6 +26,8 @@ from ncu_assist.spec import discover_versions, source_sha256
 from ncu_assist.store import Store
 from ncu_assist.store.machine import MACHINE_ID
 
+pytestmark = pytest.mark.slow
+
 OURS = '<!doctype html><meta name="generator" content="ncu-assist 0.1.0">'
 VERSIONS = {"v0_torch.py": "x = 0\n", "v1_wide.py": "x = 1\n", "v2_slow.py": "x = 2\n"}
 LINK = re.compile(r' href="([^"#][^"]*)"')

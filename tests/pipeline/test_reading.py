@@ -12,6 +12,8 @@ from ncu_assist.errors import UsageProblem
 from ncu_assist.pipeline.measuring import Job, measure
 from ncu_assist.pipeline.reading import compare, listing, named
 
+pytestmark = pytest.mark.slow
+
 
 def without_counters(job: Job) -> Job:
     from dataclasses import replace

@@ -11,6 +11,8 @@ import pytest
 from browser_checks import check_axe, check_fits, check_without_scripts, opened
 from test_recorded_archive import ADDRESS, FAMILIES, FORBIDDEN, PROJECT, SHIPPED
 
+pytestmark = pytest.mark.slow
+
 FOLDER = PROJECT.root / "docs" / "pages"
 KERNEL = FOLDER / "lightning_decode"
 PAGES = sorted(FOLDER.rglob("*.html"))
@@ -49,20 +51,17 @@ def test_a_page_is_small_and_names_no_machine(path: Path) -> None:
     assert ADDRESS.findall(page) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", PAGES, ids=NAMES)
 def test_a_page_opens_without_an_error_or_a_request(browser: object, path: Path) -> None:
     with opened(browser, path) as page:  # type: ignore[arg-type]
         assert page.inner_text("h1")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", [*ONE_OF_EACH, CHAIN], ids=["run", "diff", "ladder", "index", "chain"])
 def test_a_page_of_each_kind_fits(browser: object, path: Path) -> None:
     check_fits(browser, path)  # type: ignore[arg-type]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", ONE_OF_EACH, ids=["run", "diff", "ladder", "index"])
 def test_a_page_of_each_kind_is_reachable_for_everybody(browser: object, path: Path) -> None:
     check_axe(browser, path)  # type: ignore[arg-type]
@@ -77,7 +76,6 @@ def test_links_lead_to_pages_that_are_there(browser: object) -> None:
         assert [one for one in files if not Path(one).is_file()] == []
 
 
-@pytest.mark.slow
 def test_they_are_what_the_runs_say_now(tmp_path: Path) -> None:
     """All of them, made again elsewhere: `benchmarks/shipped_pages.py` brings them up to date."""
     script = PROJECT.root / "benchmarks" / "shipped_pages.py"

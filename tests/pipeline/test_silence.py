@@ -24,6 +24,8 @@ from ncu_assist.render.json import outcome_json, show_json
 from ncu_assist.render.terminal import outcome_text, show_text
 from ncu_assist.store import Store, StoredRun
 
+pytestmark = pytest.mark.slow
+
 SILENT = "launched no kernel: nothing to count"
 
 

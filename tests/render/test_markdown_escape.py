@@ -52,6 +52,7 @@ def test_a_hostile_text_shows_as_it_is(text: str) -> None:
     assert seen(paragraph(text)).replace(WITHOUT_WIDTH, "") == wanted(text)
 
 
+@pytest.mark.slow
 @given(st.text(st.sampled_from("ab1 |`*_[]()<>#@~!$&\\-+=.:/\"'{}\n\t"), max_size=30))
 def test_any_text_shows_as_it_is(text: str) -> None:
     if one_line(text):

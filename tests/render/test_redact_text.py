@@ -111,6 +111,7 @@ def test_names_that_say_nothing_are_left_alone(name: str) -> None:
     assert Identity.of(commands=[f"USER={name}"]) == NOBODY
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["/a", "a@", "1.", "\\", "a:", "C:\\ ", "~/", "/", "A_", "--a-", '"/a', "fe80:"])
 def test_a_megabyte_of_anything_is_quick(part: str) -> None:
     """About a second; what grows with the square takes hours, which the time limit of all tests ends."""

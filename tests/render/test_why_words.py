@@ -38,6 +38,7 @@ def told(before: int, after: int) -> list[str]:
     return why_lines(*explained(before, after), (f"v{before}", f"v{after}"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", STEPS, ids=str)
 def test_at_most_five_lines_of_eighty_columns(pair: tuple[int, int]) -> None:
     lines = told(*pair)

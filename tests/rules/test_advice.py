@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from made_facts import BENCHMARKS
 
+pytestmark = pytest.mark.slow
+
 NOTHING_TO_TRY = {"unexplained"}
 
 

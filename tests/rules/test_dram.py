@@ -23,6 +23,7 @@ def test_three_quarters_only_below_128_mebibytes() -> None:
     assert sizes == {100.0: OF_PEAK_SMALL, 140.0: OF_PEAK, 2000.0: OF_PEAK}
 
 
+@pytest.mark.slow
 def test_the_tuned_half_is_told_without_any_ceilings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     import gallery_scores

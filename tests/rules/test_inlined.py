@@ -15,6 +15,7 @@ from ncu_assist.rules.inlined import LIBRARY, own_lines
 DATA = Path(__file__).parents[1] / "data"
 
 
+@pytest.mark.slow
 def test_the_library_of_triton_is_put_down_to_the_users_kernels() -> None:
     code = read_code(read_report(DATA / "triton_full_h200_2025.3.1.ncu-rep.zst"), [0, 1])
     assert code is not None
@@ -25,6 +26,7 @@ def test_the_library_of_triton_is_put_down_to_the_users_kernels() -> None:
     assert len(after) == 2
 
 
+@pytest.mark.slow
 def test_triton_does_not_say_who_calls() -> None:
     code = read_code(read_report(DATA / "triton_full_h200_2025.3.1.ncu-rep.zst"), [0, 1])
     assert code is not None

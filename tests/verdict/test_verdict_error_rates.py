@@ -56,6 +56,7 @@ def test_noise_that_lasts_as_long_as_the_bench_is_seen_as_such(memory: float, ro
     assert wrong(words(lasting(0.008, memory), rounds, 100)) <= 0.02
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounds", TRIALS)
 @pytest.mark.parametrize("true_ns", [2000.0, 2880.0, 5300.0])
 def test_a_coarse_timer_makes_no_difference_of_none(true_ns: float, rounds: int) -> None:
@@ -67,6 +68,7 @@ def test_a_coarse_timer_makes_no_difference_of_none(true_ns: float, rounds: int)
     assert wrong(found) <= WRONG
 
 
+@pytest.mark.slow
 def test_a_drift_of_both_sides_cancels() -> None:
     found: Counter[str] = Counter()
     for seed in range(100):
@@ -78,6 +80,7 @@ def test_a_drift_of_both_sides_cancels() -> None:
     assert found["same"] > 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("slowdown", "rounds", "least", "most"),
     [
@@ -95,6 +98,7 @@ def test_slowdowns_are_found_in_noise_of_0_8_percent(slowdown: float, rounds: in
     assert found["faster"] == 0
 
 
+@pytest.mark.slow
 def test_big_changes_are_found_in_any_noise() -> None:
     for name, noise in NOISES.items():
         assert words(noise, 100, 50, slowdown=0.5)["slower"] >= 49, name

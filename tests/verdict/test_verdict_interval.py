@@ -12,6 +12,7 @@ from ncu_assist.verdict.paired import compare_paired
 from ncu_assist.verdict.ticks import clock_step, spread_ratios
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounds", [10, 30, 100])
 def test_the_interval_holds_the_median_in_99_percent(rounds: int) -> None:
     inside = 0

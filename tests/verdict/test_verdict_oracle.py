@@ -14,6 +14,8 @@ from requirements import needs
 
 from ncu_assist.verdict import MINIMUM_SAMPLES, compare_unpaired
 
+pytestmark = pytest.mark.slow
+
 PAIRS = 650  # of each shape: 5,200 in all, in about 5 s
 Pair = tuple[Numbers, Numbers]
 Shape = Callable[[np.random.Generator, int, int], Pair]

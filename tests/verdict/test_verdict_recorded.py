@@ -11,9 +11,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 from factories import samples_frame, times
 
 from ncu_assist.verdict import compare
+
+pytestmark = pytest.mark.slow
 
 RECORDINGS = sorted((Path(__file__).parents[1] / "data").glob("same_code_*.parquet"))
 

@@ -142,6 +142,7 @@ def test_sides_without_samples_are_a_reason() -> None:
 NUMBERS = st.lists(st.floats(width=32) | st.floats(1e3, 1e7), max_size=30)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(NUMBERS, NUMBERS, st.none() | NUMBERS, st.none() | NUMBERS)
 def test_no_input_throws(

@@ -58,6 +58,7 @@ def python(scene: Scene, code: str, limits: Limits = LIMITS) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.slow
 @needs("torch")
 def test_numpy_and_torch_compute(scene: Scene) -> None:
     assert python(scene, TORCH, Limits()).endswith("computed")

@@ -62,6 +62,7 @@ def test_opens_a_socket(scene: Scene) -> None:
     assert "Address family not supported" in done.stdout
 
 
+@pytest.mark.slow
 def test_forks_without_end(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its time is up when there are as many as there may be, for ten looks: it has tried for more by then."""
     seen: list[int] = []

@@ -38,6 +38,7 @@ def test_only_files_and_folders_stay(tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "job" / "given").iterdir()} == {"file", "link", "pipe"}
 
 
+@pytest.mark.slow
 def test_what_is_nested_deeper_than_a_path_can_say_is_removed(tmp_path: Path) -> None:
     root, secret = tmp_path / "root", tmp_path / "secret"
     root.mkdir()

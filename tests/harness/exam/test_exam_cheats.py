@@ -19,6 +19,8 @@ pytest.importorskip("torch")
 
 from exam_room import LARGER, in_processes, in_this_process, plan_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("name", CHEATS)
 def test_a_cheat_is_named(name: str, tmp_path: Path) -> None:

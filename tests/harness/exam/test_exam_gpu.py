@@ -28,6 +28,8 @@ from ncu_assist.record import WorkloadFacts
 from ncu_assist.spec import Version
 from ncu_assist.spec_file import read_kernel
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent / "cheating"
 FOLDER = Path(__file__).parents[3] / "benchmarks" / "kernel_folders" / "scale_shift"
 PARENT = "v1_two_quads_a_thread"
@@ -146,7 +148,6 @@ def test_counters_and_times_show_a_cheat(file: str, tmp_path: Path) -> None:
     assert _judged(held) >= JUDGED[file]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("file", ["v6_patches_the_clock.py", "v7_asks_the_reference.py", "v8_one_seed.py"])
 def test_those_in_python_are_named_on_a_cpu_too(file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")

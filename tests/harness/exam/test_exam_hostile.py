@@ -24,6 +24,8 @@ from ncu_assist.harness import client
 from ncu_assist.harness.results import FAILURES
 from ncu_assist.process import Completed
 
+pytestmark = pytest.mark.slow
+
 LEAVES = "import os\n\n\ndef add_one(x, y):\n    os._exit(0)\n"
 CRASHES = "def add_one(x, y):\n    import os, signal\n    os.kill(os.getpid(), signal.SIGSEGV)\n"
 HEAD = "import json, pathlib, signal, sys\n\nOUT = json.load(open(sys.argv[2]))['request']['out']\n\n"
@@ -84,20 +86,17 @@ class Overflowing:
         raise Overflow("it wrote 5 GiB")
 
 
-@pytest.mark.slow
 def test_writing_too_much_is_the_drafts_failure(tmp_path: Path) -> None:
     examined = in_processes(plan_of(tmp_path, RIGHT), tmp_path, executor=Overflowing())
     assert examined.measured.failures == {"v1_draft": "exam: it wrote 5 GiB"}
 
 
-@pytest.mark.slow
 def test_whoever_leaves_early_has_answered_nothing(tmp_path: Path) -> None:
     examined = in_processes(plan_of(tmp_path, LEAVES), tmp_path)
     assert [check.passed for check in examined.measured.checks["v1_draft"]] == [False, False]
     assert examined.measured.samples is None
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "module", "words"),
     [
@@ -114,7 +113,6 @@ def test_silence_and_chatter_both_end(
     assert re.search(words, examined.measured.failures["v1_draft"])
 
 
-@pytest.mark.slow
 def test_results_that_are_replaced_are_not_followed(tmp_path: Path) -> None:
     examined = in_processes(plan_of(tmp_path, REPLACES), tmp_path)
     said = {s.words.removeprefix("what the draft's process left is damaged: ") for s in examined.suspicions}
@@ -140,14 +138,12 @@ def test_in_a_sandbox_it_is_the_same(tmp_path: Path) -> None:
     assert examined.measured.samples is not None
 
 
-@pytest.mark.slow
 def test_without_a_sandbox_a_draft_sees_more(tmp_path: Path) -> None:
     assert (
         "AssertionError" in in_processes(plan_of(tmp_path, SPIES), tmp_path, ("check",)).measured.failures["v1_draft"]
     )
 
 
-@pytest.mark.slow
 def test_hooks_at_the_end_do_not_run(tmp_path: Path) -> None:
     hook = f"import atexit, pathlib\n\natexit.register(pathlib.Path({str(tmp_path / 'hooked')!r}).touch)\n\n\n"
     assert in_processes(plan_of(tmp_path, hook + RIGHT), tmp_path, ("check",)).suspicions == ()
@@ -173,7 +169,6 @@ DEEP = "'[' * 200_000 + ']' * 200_000"
 FORGES = "import json, os, pathlib, sys\n\nOUT = pathlib.Path(json.load(open(sys.argv[2]))['request']['out'])\n"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("file", ["facts.json", "answers.jsonl", "failures.jsonl", "patched.json", "samples.json"])
 def test_nesting_without_end_is_damage_and_breaks_no_reader(file: str, tmp_path: Path) -> None:
     inside = f"'{{\"toolchain\": {{}}, \"x\": ' + {DEEP} + '}}'" if file != "patched.json" else DEEP
@@ -183,7 +178,6 @@ def test_nesting_without_end_is_damage_and_breaks_no_reader(file: str, tmp_path:
     assert file in examined.suspicions[0].words
 
 
-@pytest.mark.slow
 def test_what_a_draft_says_is_cut(tmp_path: Path) -> None:
     line = "json.dumps(dict(version='v1_draft', question=0, touched='input ' + 'Z' * 500_000, again=False))"
     names = "json.dumps(['P' * 200_000] * 4)"
@@ -195,7 +189,6 @@ def test_what_a_draft_says_is_cut(tmp_path: Path) -> None:
     assert len(examined.measured.failures["v1_draft"]) < 3_000
 
 
-@pytest.mark.slow
 def test_another_gpu_than_there_is_cannot_be_told(tmp_path: Path) -> None:
     gpu = "dict(name='A', uuid_sha256='', compute_capability='', sm_count=1, l2_bytes=1, memory_bytes=1, driver='')"
     late = f"(OUT / 'facts.json').write_text(json.dumps(dict(toolchain=dict(), device={gpu})))\nos._exit(0)\n"

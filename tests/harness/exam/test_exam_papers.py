@@ -23,6 +23,8 @@ from ncu_assist.harness.request_file import read
 from ncu_assist.spec import Kernel
 from ncu_assist.spec_file import read_kernel
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 
 

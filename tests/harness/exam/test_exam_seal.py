@@ -47,6 +47,7 @@ def test_rewritten_code_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert seal.broken() == ("ncu_assist.harness.stopwatch.sm_clock_mhz",)
 
 
+@pytest.mark.slow
 def test_imports_and_calls_break_nothing() -> None:
     seal = Seal()
     import torch._dynamo

@@ -17,6 +17,8 @@ from ncu_assist.render.html.diff_verdict import verdict_part
 from ncu_assist.render.html.run_tiles import tiles
 from ncu_assist.store import Store, StoredRun
 
+pytestmark = pytest.mark.slow
+
 CHAIN, ONE, WORKLOAD = "v0_torch_eager", "v2_triton_masked", "b64_d96"
 
 

@@ -11,6 +11,8 @@ from render.html.charts_page import GALLERY, charts_html, launch, recorded, show
 
 from ncu_assist.pipeline.pages.samples import timed_samples
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
@@ -31,7 +33,6 @@ def test_the_charts_pass_every_check(browser: Browser, tmp_path: Path) -> None:
     check_page(browser, path)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("report", "name"), KINDS, ids=[name for _, name in KINDS])
 def test_charts_of_other_kernels_fit(browser: Browser, tmp_path: Path, report: Path, name: str) -> None:
     path = tmp_path / "charts.html"
@@ -39,7 +40,6 @@ def test_charts_of_other_kernels_fit(browser: Browser, tmp_path: Path, report: P
     check_fits(browser, path)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("version", ["v0", "v1", "v4", "v10"])
 def test_charts_of_the_archive_fit(browser: Browser, tmp_path: Path, version: str) -> None:
     path = tmp_path / "charts.html"

@@ -24,6 +24,8 @@ from ncu_assist.render.html import diff as html
 from ncu_assist.render.html.head import Link
 from ncu_assist.store import Store, StoredRun
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
@@ -182,7 +184,6 @@ def test_it_lies_where_it_is_told(archive: Path) -> None:
     assert '<a href="../v6/report.html">' in text
 
 
-@pytest.mark.slow
 def test_a_run_against_itself(archive: Path, browser: Browser, tmp_path: Path) -> None:
     runs, options = recorded(archive, "v6", "v6")
     facts = facts_of(runs, archive / "reports", options)
@@ -193,7 +194,6 @@ def test_a_run_against_itself(archive: Path, browser: Browser, tmp_path: Path) -
     check_page(browser, written(tmp_path, facts))
 
 
-@pytest.mark.slow
 def test_a_chain_against_one_launch(archive: Path, browser: Browser, tmp_path: Path) -> None:
     runs, options = recorded(archive, "v0", "v2")
     facts = facts_of(runs, archive / "reports", options)
@@ -221,7 +221,6 @@ def test_every_workload_has_its_verdict_in_full(archive: Path) -> None:
     assert " to " in made.workloads.rows[0][4].text
 
 
-@pytest.mark.slow
 def test_foreign_programs_pair_their_launches(browser: Browser, tmp_path: Path) -> None:
     names = "repeats_full_h200_2025.3.1.ncu-rep.zst", "repeats_again_full_h200_2025.3.1.ncu-rep.zst"
     facts = facts_of(bare(*names), tmp_path)
@@ -273,7 +272,6 @@ def made_up(tmp_path: Path) -> Facts:
     return make
 
 
-@pytest.mark.slow
 def test_runs_that_cannot_be_compared_show_no_change(made_up: Facts, browser: Browser, tmp_path: Path) -> None:
     facts = made_up(device=replace(DEVICE, name="NVIDIA A100"))
     made = html.diff_page(facts)
@@ -295,7 +293,6 @@ def test_a_forced_comparison_says_so(made_up: Facts) -> None:
     assert "forced in spite of: the two were measured on different GPUs" in html.diff_html(facts)
 
 
-@pytest.mark.slow
 def test_a_side_without_counters_is_missing_and_not_empty(made_up: Facts, browser: Browser, tmp_path: Path) -> None:
     facts = made_up(launches=(), profile=None)
     made = html.diff_page(facts)
@@ -321,7 +318,6 @@ def test_what_explains_a_slowdown_stands_above_the_table(made_up: Facts) -> None
     assert ">explains<" in text
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_text_is_inert(made_up: Facts, browser: Browser, tmp_path: Path, text: str) -> None:
     shown = text.replace("\ud800", "?")

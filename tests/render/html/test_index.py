@@ -17,6 +17,8 @@ from ncu_assist.project import find_project
 from ncu_assist.render.html.index import index_html, index_page
 from ncu_assist.store import Store
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 

@@ -29,6 +29,8 @@ from ncu_assist.spec import discover_versions, source_sha256
 from ncu_assist.store import Store
 from ncu_assist.verdict import Verdict
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
@@ -177,7 +179,6 @@ def test_failed_and_unmeasured_versions_say_so(hostile: Project) -> None:
     assert "v2_fast" not in tried
 
 
-@pytest.mark.slow
 def test_a_program_without_workloads_has_a_ladder(browser: Browser, tmp_path: Path) -> None:
     store = Store(tmp_path / "reports")
     for number in range(2):
@@ -195,13 +196,11 @@ def test_a_program_without_workloads_has_a_ladder(browser: Browser, tmp_path: Pa
     check_page(browser, written(project, "foreign", tmp_path))
 
 
-@pytest.mark.slow
 def test_a_kernel_with_one_version_has_a_ladder(browser: Browser, tmp_path: Path) -> None:
     save_run(Store(tmp_path / "reports"), make_run(kernel="one"), samples=samples_frame(times(2e4, 1)))
     check_page(browser, written(find_project(tmp_path), "one", tmp_path))
 
 
-@pytest.mark.slow
 def test_drafts_are_shown_with_their_fate(browser: Browser, tmp_path: Path) -> None:
     archive = DraftArchive(tmp_path / "reports")
     save_run(Store(archive.reports), make_run(), samples=samples_frame(times(2e4, 1)))

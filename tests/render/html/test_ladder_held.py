@@ -32,6 +32,7 @@ def row(table: Table, version: str) -> dict[str, Cell]:
     return {column.title: cell for column, cell in zip(table.columns, found, strict=True)}
 
 
+@pytest.mark.slow
 def test_every_workload_has_a_table_the_one_shown_first(rope: tuple[Climb, tuple[Table, ...]]) -> None:
     shown, tables = rope
     assert [one.caption for one in tables] == list(shown.workloads)
@@ -68,6 +69,7 @@ def test_times_of_two_benches_have_no_ratio(rope: tuple[Climb, tuple[Table, ...]
     assert late.over(replace(early, timing=replace(early.timing, bench_id="another"))) is None
 
 
+@pytest.mark.slow
 def test_history_as_json_says_the_same() -> None:
     rows = history_json(kernel_ladder(PROJECT, "rope").history)["rows"]
     assert [one["version"] for one in rows if one["is_peer"]] == [
@@ -80,6 +82,7 @@ def test_history_as_json_says_the_same() -> None:
     assert cell["share_of_floor"] == pytest.approx(cell["floor_ns"] / cell["median_ns"])
 
 
+@pytest.mark.slow
 def test_the_first_finding_stands_beside_the_expected_one() -> None:
     ladder = kernel_ladder(PROJECT, "elementwise_add")
     table = diagnoses_table(climb(ladder.history), ladder.tried)
@@ -96,6 +99,7 @@ def test_what_a_comment_expects_is_the_rules_it_names_before_what_was_measured()
     assert expected("Changes: nothing") == ()
 
 
+@pytest.mark.slow
 def test_what_was_expected_may_stand_behind_another_or_on_another_workload() -> None:
     ladder = kernel_ladder(PROJECT, "elementwise_add")
     table = diagnoses_table(climb(ladder.history), ladder.tried)
@@ -146,6 +150,7 @@ def test_a_finding_that_nobody_expected_is_marked() -> None:
     assert diagnoses_table(shown, {}) is not None
 
 
+@pytest.mark.slow
 def test_what_no_verdict_calls_slower_stands_beside_the_fastest() -> None:
     state = kernel_ladder(PROJECT, "elementwise_add").state
     assert state is not None

@@ -15,6 +15,8 @@ from ncu_assist.render.history_words import in_l2_lines
 from ncu_assist.render.html.ladder_traffic import traffic_table, traffic_words
 from ncu_assist.render.html.table import Cell
 
+pytestmark = pytest.mark.slow
+
 PROJECT = find_project(Path(__file__).parents[3])
 
 

@@ -31,6 +31,8 @@ from ncu_assist.render.html.run_records import Log, RunRecord
 from ncu_assist.render.html.run_speed import part_label
 from ncu_assist.store import Store, machine_hash
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
@@ -194,7 +196,6 @@ def test_occupancy_names_its_limiter(v6: RunRecord) -> None:
     assert part.limits.bars[0].tone == "limit"
 
 
-@pytest.mark.slow
 def test_a_chain_shows_each_launch(browser: Browser, v0: RunRecord, tmp_path_factory: pytest.TempPathFactory) -> None:
     model = run_page_model(v0)
     assert model.diagnosis.launches
@@ -238,7 +239,6 @@ def test_the_runs_that_it_depends_on_are_named(v6: RunRecord) -> None:
         assert one.reference in text
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["transpose_basic_h200_2025.3.1.ncu-rep.zst", "range_h200_2025.3.1.ncu-rep.zst"])
 def test_a_bare_report_of_few_sections_says_what_is_missing(
     name: str, browser: Browser, tmp_path_factory: pytest.TempPathFactory

@@ -9,6 +9,8 @@ import pytest
 from browser_checks import check_filters, check_page, check_sorts, check_tooltip, opened, settle
 from render.html.sampler import sampler_html
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 

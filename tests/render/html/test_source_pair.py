@@ -94,6 +94,7 @@ def test_files_that_one_side_lacks_stand_alone(tmp_path: Path) -> None:
     assert [(row.before, row.after and row.after.number, row.kind) for row in made.files[1].rows] == [(None, 7, "same")]
 
 
+@pytest.mark.slow
 def test_long_files_keep_what_changed_and_what_costs(tmp_path: Path) -> None:
     text = "\n".join(f"line {n} <" for n in range(40_000))
     look = [close(code((Row(20_000, 9.0),), {NAME: some}), {NAME: some}) for some in (text, text + "\nnew")]
@@ -106,6 +107,7 @@ def test_long_files_keep_what_changed_and_what_costs(tmp_path: Path) -> None:
     assert len(html(made, is_pair=True).encode()) < MOST_BYTES
 
 
+@pytest.mark.slow
 def test_it_passes_every_check_in_a_browser(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "pair.html"
     rows = (*NEW_ROWS, Row(5, 7.0, file=AFTER), Row(7, 5.0, file="/other/header.h"))

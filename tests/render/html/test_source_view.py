@@ -166,6 +166,7 @@ def test_files_of_one_name_have_places_of_their_own(tmp_path: Path) -> None:
     assert [file.rows[0].id for file in made.files] == ["line-x-cu-1", "line-x-cu.2-1", "line-b-cu-1"]
 
 
+@pytest.mark.slow
 def test_ten_megabytes_of_source_keep_the_hot_lines(tmp_path: Path) -> None:
     text = "\n".join(f"x[{n}] = \"<&>\" + '{n}';" for n in range(400_000))
     assert len(text) > 9_000_000
@@ -177,6 +178,7 @@ def test_ten_megabytes_of_source_keep_the_hot_lines(tmp_path: Path) -> None:
     assert "lines 1,006 to 1,996 are not shown" in [row.text for row in file.rows if not row.number]
 
 
+@pytest.mark.slow
 def test_more_hot_lines_than_fit_leave_the_coldest_out_and_say_so(tmp_path: Path) -> None:
     text = "\n".join(["z" * 500] * 20_000)
     rows = tuple(Row(n, float(n), sass="FADD " * 20) for n in range(1, 10_001))
@@ -193,11 +195,13 @@ def test_a_line_of_a_megabyte_is_cut(tmp_path: Path) -> None:
     assert made.files[0].rows[1].text.endswith("more letters")
 
 
+@pytest.mark.slow
 def test_it_passes_every_check_in_a_browser(browser: Browser, tmp_path: Path) -> None:
     rows = (*ROWS, Row(None, 5.0, "BRA"), Row(7, 3.0, file="/src/header.h"), Row(4, 2.0, wavefronts_excessive=70.0))
     check_page(browser, written(tmp_path, view(tmp_path, rows, TEXT + "long" * 90)))
 
 
+@pytest.mark.slow
 def test_sass_unfolds_by_keyboard_and_without_scripts(browser: Browser, tmp_path: Path) -> None:
     path = written(tmp_path, view(tmp_path))
     for scripts in (True, False):
@@ -238,6 +242,7 @@ def test_hostile_text_is_inert(browser: Browser, tmp_path: Path, text: str) -> N
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("version", "hottest"), [(0, None), (1, "v1_triton_padded.py:29"), (6, "v6_coalesced_store.cu:42")]
 )

@@ -15,6 +15,7 @@ from ncu_assist.suggest.evidence import Evidence, name_of
 VERSIONS = ("v0", "v1", "v2", "v3", "v6", "v10")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_items_are_the_counters_of_the_stored_run(recorded_project: Project, version: str) -> None:
     found = evidence_of(recorded_project, version)
@@ -74,6 +75,7 @@ def test_the_hot_lines_have_margins(v6: Evidence) -> None:
     assert len(margins) < 12
 
 
+@pytest.mark.slow
 def test_bank_conflicts_stand_at_their_line(recorded_project: Project) -> None:
     margins = {one.line: one for one in evidence_of(recorded_project, "v4").source.margins}
     assert margins[45].wavefronts_ratio == pytest.approx(32.0, rel=0.05)
@@ -119,6 +121,7 @@ def test_the_story_is_told_up_to_the_parent(v6: Evidence) -> None:
     assert "fewer L1 wavefronts" in v6.story[6].moved
 
 
+@pytest.mark.slow
 def test_faster_later_versions_are_not_told_slower_ones_are(recorded_project: Project) -> None:
     later = [one.version for one in evidence_of(recorded_project, "v7").story if one.later]
     assert later == ["v8_loads_first", "v9_streaming_hints", "v10_row_groups"]

@@ -15,6 +15,7 @@ from suggest.protocol_server import KEY, Talk, delta, error, events, protocol_se
 from ncu_assist.suggest.model import Endpoint, ask, clock
 
 
+@pytest.mark.slow
 def test_the_reply_comes_piece_by_piece_and_whole() -> None:
     with protocol_server(streamed(REPLY, pieces=5)) as server:
         said = heard(endpoint(server), SCHEMA)

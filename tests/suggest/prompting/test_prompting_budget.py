@@ -13,6 +13,8 @@ from ncu_assist.suggest.evidence import Evidence
 from ncu_assist.suggest.prompting import build_prompt
 from ncu_assist.suggest.prompting.budget import DROPS
 
+pytestmark = pytest.mark.slow
+
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(budget=st.integers(1, 6000), version=st.sampled_from(["v1", "v6", "v10"]))

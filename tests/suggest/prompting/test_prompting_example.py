@@ -30,6 +30,7 @@ def test_the_editable_templates_are_the_defaults(repository: Path) -> None:
     assert "prompt.md.j2" in ours
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [f"v{number}" for number in range(11)])
 def test_every_recorded_version_fits_whole(recorded_project: Project, version: str) -> None:
     made = build_prompt(evidence_of(recorded_project, version), max_tokens=LIMIT)
@@ -57,6 +58,7 @@ def test_the_fix_of_v6_can_be_told_from_its_prompt(v6: Evidence) -> None:
     assert "v7" not in text.replace("v6", "")
 
 
+@pytest.mark.slow
 def test_the_same_runs_give_the_same_bytes(recorded_project: Project) -> None:
     from ncu_assist.render.redact import NOBODY
     from ncu_assist.suggest.evidence import evidence
