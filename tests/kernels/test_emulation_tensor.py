@@ -90,6 +90,7 @@ def _bfloat16(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return _aligned((values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_rows", [False, True])
 def test_a_product_through_fragments(library: Any, by_rows: bool) -> None:
     drawn = np.random.default_rng(1)

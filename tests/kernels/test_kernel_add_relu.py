@@ -73,6 +73,7 @@ def test_the_chain_in_torch() -> None:
     _odd_values(call)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", versions("add_relu"), ids=_named)
 def test_a_cuda_version_on_the_host(version: Version, tmp_path: Path) -> None:
     call = load_for_host(KERNEL, version, tmp_path)

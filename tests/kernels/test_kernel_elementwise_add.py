@@ -51,6 +51,7 @@ def test_torch_add(dtype: str) -> None:
         assert outcome.reason == "", size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", versions("elementwise_add"), ids=_named)
 def test_a_cuda_version_on_the_host(version: Version, tmp_path: Path) -> None:
     call = load_for_host(KERNEL, version, tmp_path)

@@ -177,6 +177,7 @@ def test_torch_indexing() -> None:
         assert check(call, _problem(shape), SEEDS, 1).reason == "", shape
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", versions("fast_h2d"), ids=_named)
 def test_a_cuda_version_on_the_host(version: Version, tmp_path: Path) -> None:
     call = _load(version, tmp_path)
@@ -184,6 +185,7 @@ def test_a_cuda_version_on_the_host(version: Version, tmp_path: Path) -> None:
         assert check(call, _problem(shape), SEEDS, 1).reason == "", shape
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", WITHOUT_LAUNCH)
 def test_a_version_of_copies_alone(version: str, tmp_path: Path) -> None:
     call = _load_copies(version, tmp_path)

@@ -194,6 +194,7 @@ def test_flops_are_of_the_pairs_that_are_seen(queries: int, keys: int) -> None:
         assert KERNEL.flops(Workload("made", "bfloat16", integers, False)) == 4 * 64 * 6 * len(pairs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("short", ["v0", "v1"])
 def test_a_torch_version(short: str) -> None:
     call = BACKENDS["python"].load(KERNEL.version(short).path, KERNEL)
@@ -206,12 +207,14 @@ def test_a_backend_that_is_missing_is_refused() -> None:
         check(call, _problem((1, 64, 64, 64, 0)), (1,), 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", versions("flash_attention"), ids=_named)
 def test_a_cuda_version_on_the_host(version: Version, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EMULATED_CONFLICTS", "1")
     assert _reasons(_load(version.short, tmp_path), [*EMPTY, *SMALL, *LARGE, FAULTY]) == {}
 
 
+@pytest.mark.slow
 def test_heads_in_sections(tmp_path: Path) -> None:
     call = _load("v10", tmp_path, SECTION=2)
     assert _reasons(call, [(1, 130, 70, 64, 1), (2, 260, 60, 64, 0), (5, 150, 70, 64, 1)]) == {}
@@ -234,6 +237,7 @@ def test_a_tile_that_is_filled_before_it_is_used_is_found(is_too_early: bool, tm
     assert bool(_reasons(_load("v6", tmp_path, {**HELD_UP, **fault}), [FAULTY])) == is_too_early
 
 
+@pytest.mark.slow
 def test_a_swizzle_that_leaves_conflicts_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EMULATED_CONFLICTS", "1")
     call = _load("v8", tmp_path, {"chunk ^ (row & 7)": "chunk ^ (row & 3)"})

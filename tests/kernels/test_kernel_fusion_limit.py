@@ -85,6 +85,7 @@ def test_the_chain_in_torch() -> None:
         assert check(call, _problem(shape), SEEDS, 1).reason == "", shape
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", versions("fusion_limit"), ids=_named)
 def test_a_cuda_version_on_the_host(version: Version, tmp_path: Path) -> None:
     call = load_for_host(KERNEL, version, tmp_path)
@@ -110,6 +111,7 @@ def test_any_number_of_bands(tmp_path: Path) -> None:
         assert check(call, _problem((2, channels, 65)), SEEDS, 0).reason == "", channels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("samples", [255, 256, 257, 764, 768, 772, 1536])
 def test_chunks_turn_until_the_samples_end(samples: int, tmp_path: Path) -> None:
     """A chunk of eight channels has 256 samples, three of them are on their way at a time."""

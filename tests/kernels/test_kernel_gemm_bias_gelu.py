@@ -184,6 +184,7 @@ def test_a_torch_version(short: str, most: float) -> None:
     assert (check(call, _problem(200, 300, 1000), (1, 2), 0).norm_error or 1.0) < most
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", versions("gemm_bias_gelu"), ids=_named)
 def test_a_cuda_version_on_the_host(version: Version, tmp_path: Path) -> None:
     assert _reasons(_load(version.short, tmp_path), [*SMALL, *LARGE]) == {}

@@ -102,6 +102,7 @@ def test_the_mean_of_squares_less_the_square_of_the_mean_is_refused() -> None:
     assert compare(out, one.expected(inputs)[0], tolerance).reason("out", tolerance) != ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("keep", [0, 32768, KEEP, 65536])
 def test_eager_torch_draws_by_itself(dtype: str, keep: int) -> None:
@@ -114,6 +115,7 @@ def test_eager_torch_draws_by_itself(dtype: str, keep: int) -> None:
         assert "elements are wrong" in check(call, _problem(40, 4096, dtype, keep), SEEDS, 0).reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", versions(KERNEL.name), ids=_named)
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_cuda_version_on_the_host(dtype: str, version: Version, tmp_path: Path) -> None:

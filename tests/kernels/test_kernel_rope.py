@@ -83,6 +83,7 @@ def test_a_torch_version(short: str, dtype: str) -> None:
         assert check(call, _problem(dtype, shape), SEEDS, 1).reason == "", shape
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", versions("rope"), ids=_named)
 def test_a_cuda_version_on_the_host(version: Version, tmp_path: Path) -> None:
     call = load_for_host(KERNEL, version, tmp_path)

@@ -111,6 +111,7 @@ def test_a_torch_version(short: str) -> None:
     assert _reasons(call, [(35, 1), (35, 50), (20, 4099)], planted=1) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", versions("softmax"), ids=_named)
 def test_a_cuda_version_on_the_host(version: Version, tmp_path: Path) -> None:
     call = _load(version, tmp_path)
