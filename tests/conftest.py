@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 sys.path.insert(0, str(Path(__file__).parent))
 
 from browser import browser as browser
+from read_once import reports_read_once as reports_read_once
 from requirements import promised
 
 ROOT = Path(__file__).parent.parent

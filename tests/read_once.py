@@ -1,0 +1,72 @@
+"""Reports are read once a run of the suite: what a reader's child wrote is kept for all workers, by what it was given."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from ncu_assist import process
+from ncu_assist.ncu import child, report
+from ncu_assist.ncu.source import reading
+
+SOONEST_S = 5.0  # a test that allows less is about the limit
+REAL_RUN = process.run
+
+
+@pytest.fixture(scope="session", autouse=True)
+def reports_read_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Put what children wrote before in the place of running them again; failures are had anew each time."""
+    base = tmp_path_factory.getbasetemp()
+    kept = (base.parent if base.name.startswith("popen-") else base) / "read-once"
+    kept.mkdir(exist_ok=True)
+
+    def run_child(
+        argv: Sequence[str],
+        what: child.Reading,
+        timeout_s: float,
+        stopped: Callable[[], bool] | None = None,
+    ) -> None:
+        if process.run is not REAL_RUN or timeout_s < SOONEST_S:  # a test looks at the child itself
+            child.run_child(argv, what, timeout_s, stopped)
+            return
+        folder = next(Path(word) for word in argv if Path(word).is_dir())
+        given = {path.name for path in folder.iterdir()}
+        known = kept / _key(argv, folder)
+        if not known.exists():
+            child.run_child(argv, what, timeout_s, stopped)
+            made = known.with_suffix(f".{uuid4().hex}")
+            shutil.copytree(folder, made, ignore=lambda *_: given)
+            _put(made, known)
+        else:
+            shutil.copytree(known, folder, dirs_exist_ok=True)
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (report, reading):
+            patch.setattr(module, "run_child", run_child)
+        yield
+
+
+def _key(argv: Sequence[str], folder: Path) -> str:
+    """A hash of the words that a child is given, with what is in its files in the place of where they are."""
+    digest = hashlib.sha256()
+    for word in argv:
+        path = Path(word)
+        if path == folder or path.is_file():
+            for one in sorted(folder.iterdir()) if path == folder else [path]:
+                digest.update(one.name.encode() + one.read_bytes())
+        else:
+            digest.update(word.encode())
+        digest.update(b"\0")
+    return digest.hexdigest()
+
+
+def _put(made: Path, known: Path) -> None:
+    try:
+        made.rename(known)
+    except OSError:  # another worker was sooner
+        shutil.rmtree(made)
