@@ -1,4 +1,4 @@
-"""Reports are read once a run of the suite: what a reader's child wrote is kept for all workers, by what it was given."""
+"""Reports are read once a run of the suite: what a reader's child wrote is kept, by what it was given."""
 
 from __future__ import annotations
 

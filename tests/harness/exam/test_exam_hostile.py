@@ -171,7 +171,7 @@ FORGES = "import json, os, pathlib, sys\n\nOUT = pathlib.Path(json.load(open(sys
 
 def test_nesting_without_end_is_damage_and_breaks_no_reader(tmp_path: Path) -> None:
     files = ("facts.json", "answers.jsonl", "failures.jsonl", "patched.json", "samples.json")
-    inside = {file: f"'{{\"toolchain\": {{}}, \"x\": ' + {DEEP} + '}}'" for file in files} | {"patched.json": DEEP}
+    inside = dict.fromkeys(files, f"'{{\"toolchain\": {{}}, \"x\": ' + {DEEP} + '}}'") | {"patched.json": DEEP}
     source = FORGES + "".join(f"(OUT / '{file}').write_text({inside[file]})\n" for file in files) + "os._exit(0)\n"
     examined = in_processes(plan_of(tmp_path, source), tmp_path, ("check",))
     assert {s.id for s in examined.suspicions} == {"results"}
