@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from types import FrameType, ModuleType, SimpleNamespace
 from typing import Any
@@ -25,11 +26,19 @@ LEAP_S = 1e6
 PACKAGE = str(Path(ncu_assist.__file__).parent)
 
 
-def leaping(monkeypatch: pytest.MonkeyPatch, module: ModuleType, happened: Callable[[], bool]) -> None:
-    """Let eleven days pass in a module's clock as soon as something has happened."""
-    monkeypatch.setattr(
-        module, "time", SimpleNamespace(sleep=time.sleep, monotonic=lambda: time.monotonic() + LEAP_S * happened())
-    )
+def leaping(
+    monkeypatch: pytest.MonkeyPatch, module: ModuleType, happened: Callable[[], bool], again: bool = False
+) -> None:
+    """Let eleven days pass in a module's clock as soon as something has happened.
+
+    ``again``: and whenever it is read from then on, since a sign of life may be read that was given before.
+    """
+    leaps = count(1)
+
+    def monotonic() -> float:
+        return time.monotonic() + (LEAP_S * (next(leaps) if again else 1) if happened() else 0.0)
+
+    monkeypatch.setattr(module, "time", SimpleNamespace(sleep=time.sleep, monotonic=monotonic))
 
 
 def soon(condition: Callable[[], bool]) -> bool:
@@ -56,11 +65,11 @@ def has_ended(pid: int) -> bool:
 
 def lines_run(work: Callable[[], object]) -> int:
     """Return how many lines of this package's own code some work takes: the same number on every machine."""
-    count = 0
+    lines = 0
 
     def line(frame: FrameType, event: str, _: Any) -> Any:
-        nonlocal count
-        count += event == "line"
+        nonlocal lines
+        lines += event == "line"
         return line
 
     before = sys.gettrace()
@@ -69,7 +78,7 @@ def lines_run(work: Callable[[], object]) -> int:
         work()
     finally:
         sys.settrace(before)
-    return count
+    return lines
 
 
 def grows_linearly(work: Callable[[int], object], size: int) -> bool:

@@ -108,7 +108,7 @@ def test_silence_and_chatter_both_end(
     source: str, module: ModuleType, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = plan_of(tmp_path, source)
-    leaping(monkeypatch, module, lambda: any(plan.folders.writable.rglob("busy")))
+    leaping(monkeypatch, module, lambda: any(plan.folders.writable.rglob("busy")), again=True)
     examined = in_processes(plan, tmp_path, ("check",))
     assert re.search(words, examined.measured.failures["v1_draft"])
 
