@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 from cli.commandline import without_ncu
+from torch_loaded import nursery as nursery
+from torch_loaded import torch_loaded as torch_loaded
 
 
 @pytest.fixture

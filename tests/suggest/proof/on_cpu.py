@@ -17,15 +17,15 @@ from ncu_assist.suggest.rounds import Suggestion
 from ncu_assist.suggest.talk import Saved
 from ncu_assist.suggest.wish import Proving, Wish
 
-PARENT = "import time\n\nimport torch\n\n\ndef add_one(x, y):\n    time.sleep(0.1)\n    torch.add(x, 1.0, out=y)\n"
+PARENT = "import time\n\nimport torch\n\n\ndef add_one(x, y):\n    time.sleep(0.4)\n    torch.add(x, 1.0, out=y)\n"
 # Long enough that no other process of a busy machine delays one sleep by as much as they differ.
-FASTER = PARENT.replace("0.1", "0.05")
+FASTER = PARENT.replace("0.4", "0.05")
 
 
 def project_of(root: Path) -> Project:
     """A project with a parent that sleeps, which any draft that does not is faster than."""
     made = made_project(root, PARENT)
-    return Project(made.root, Settings(rounds=20, check_trials=2, version_timeout_s=CEILING_S))
+    return Project(made.root, Settings(rounds=12, check_trials=2, version_timeout_s=CEILING_S))
 
 
 def reply_of(source: str, **changes: Any) -> str:
