@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from uuid import uuid4
@@ -15,7 +16,8 @@ from ncu_assist.ncu import child, report
 from ncu_assist.ncu.source import reading
 
 SOONEST_S = 5.0  # a test that allows less is about the limit
-REAL_RUN = process.run
+REAL_RUN, PYTHON = process.run, sys.executable
+LARGE_BYTES = 64 << 20
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -31,7 +33,8 @@ def reports_read_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
         timeout_s: float,
         stopped: Callable[[], bool] | None = None,
     ) -> None:
-        if process.run is not REAL_RUN or timeout_s < SOONEST_S:  # a test looks at the child itself
+        is_watched = process.run is not REAL_RUN or sys.executable != PYTHON or timeout_s < SOONEST_S
+        if is_watched or any(_is_large(Path(word)) for word in argv):  # a test looks at the child itself
             child.run_child(argv, what, timeout_s, stopped)
             return
         folder = next(Path(word) for word in argv if Path(word).is_dir())
@@ -49,6 +52,10 @@ def reports_read_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
         for module in (report, reading):
             patch.setattr(module, "run_child", run_child)
         yield
+
+
+def _is_large(path: Path) -> bool:
+    return path.is_file() and path.stat().st_size > LARGE_BYTES
 
 
 def _key(argv: Sequence[str], folder: Path) -> str:

@@ -86,9 +86,11 @@ def connected(address: str, key: Key | None, limits: Limits) -> Iterator[Line]:
         max_retries=0,
         http_client=transport,
     )
+    line = Line(client, address, streams, scrubber)
     try:
-        yield Line(client, address, streams, scrubber)
+        yield line
     finally:
+        line.hang_up()  # whatever ended the block, and wherever it was then
         client.close()
 
 

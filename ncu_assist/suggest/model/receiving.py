@@ -28,6 +28,7 @@ def received(line: Line, opening: Opening, clock: Clock) -> Generator[bytes, Non
     """
     reader = _Reader(opening)
     try:
+        reader.start()  # waits for its thread, so that Ctrl-C may come meanwhile
         while (chunk := reader.next_within(clock)) is not None:
             yield chunk
     finally:
@@ -40,6 +41,8 @@ class _Reader:
         self._opening = opening
         self._waiting: queue.Queue[bytes | Exception | None] = queue.Queue(CHUNKS_AHEAD)
         self._unwanted = threading.Event()
+
+    def start(self) -> None:
         threading.Thread(target=self._read, name="model reply", daemon=True).start()
 
     def next_within(self, clock: Clock) -> bytes | None:

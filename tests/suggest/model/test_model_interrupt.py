@@ -6,6 +6,7 @@ import json
 import socket
 import subprocess
 import sys
+import threading
 from dataclasses import dataclass
 
 import pytest
@@ -37,6 +38,28 @@ def test_ctrl_c_while_nothing_comes() -> None:
             talk.server.hung_up.set()
             talk.leave()
 
+    with protocol_server(silent) as server:
+        with pytest.raises(KeyboardInterrupt):
+            ask(endpoint(server), QUESTION, lambda text: None)
+        assert server.hung_up.wait(CEILING_S)
+
+
+def test_ctrl_c_while_the_reading_thread_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, start = threading.Event(), threading.Thread.start
+
+    def silent(talk: Talk) -> None:
+        asked.set()
+        if talk.handler.connection.recv(1) == b"":
+            talk.server.hung_up.set()
+            talk.leave()
+
+    def interrupted(thread: threading.Thread) -> None:
+        start(thread)
+        if thread.name == "model reply":
+            assert asked.wait(CEILING_S)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
     with protocol_server(silent) as server:
         with pytest.raises(KeyboardInterrupt):
             ask(endpoint(server), QUESTION, lambda text: None)
