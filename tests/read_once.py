@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -65,9 +66,9 @@ def _key(argv: Sequence[str], folder: Path) -> str:
         path = Path(word)
         if path == folder or path.is_file():
             for one in sorted(folder.iterdir()) if path == folder else [path]:
-                digest.update(one.name.encode() + one.read_bytes())
+                digest.update(os.fsencode(one.name) + one.read_bytes())
         else:
-            digest.update(word.encode())
+            digest.update(os.fsencode(word))
         digest.update(b"\0")
     return digest.hexdigest()
 
