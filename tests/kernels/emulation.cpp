@@ -2,7 +2,6 @@
 #include "emulation_runtime.h"
 
 #include <atomic>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -102,9 +101,9 @@ void run_fibers(const Body& body, bool alone) {
 // The last of those expected opens it for all.
 struct Door {
     std::atomic<unsigned> come{0}, opened{0};
-    void arrive(unsigned expected, const std::function<void()>& before_it_opens = [] {}) {
+    void arrive(unsigned expected, void (*before_it_opens)() = nullptr) {
         if (++come != expected) return;
-        before_it_opens();
+        if (before_it_opens) before_it_opens();
         come = 0;
         ++opened;
     }
@@ -114,11 +113,7 @@ static thread_local Door block_door, warp_doors[LANES_A_WARP];
 
 static void meet(Door& door, unsigned expected, void (*before_it_opens)()) {
     const unsigned before = door.opened;
-    if (++door.come == expected) {
-        if (before_it_opens) before_it_opens();
-        door.come = 0;
-        ++door.opened;
-    }
+    door.arrive(expected, before_it_opens);
     while (door.opened == before) let_others_run();
 }
 

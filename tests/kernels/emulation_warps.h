@@ -48,15 +48,18 @@ struct Arrivals {
 inline void expect_bytes(Arrivals& arrivals, unsigned bytes) { arrivals.bytes = bytes; }
 void await_bytes(const Arrivals& arrivals);
 
+constexpr unsigned MOST_WRITTEN = 16;  // bytes, to another block at once
 // To where `here` is in another block. What a real one would break on spoils this block instead.
 void write_bytes_to(int rank, void* here, const void* value, unsigned size);
 void send_bytes_to(int rank, void* here, const void* value, unsigned size, Arrivals& arrivals);
 template <typename T>
 void write_to(int rank, T* here, T value) {
+    static_assert(sizeof(T) <= MOST_WRITTEN, "does not fit");
     write_bytes_to(rank, here, &value, sizeof(T));
 }
 template <typename T>
 void send_to(int rank, T* here, T value, Arrivals& arrivals) {
+    static_assert(sizeof(T) <= MOST_WRITTEN, "does not fit");
     send_bytes_to(rank, here, &value, sizeof(T), arrivals);
 }
 
