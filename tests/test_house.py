@@ -26,8 +26,6 @@ from ncu_assist.ncu.failures import ADVICE, ENVIRONMENT, FAILED, FAILURES
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "ncu_assist"
 FILES = sorted(PACKAGE.rglob("*.py"))
-MOST_LINES, MOST_PARAMETERS = 500, 6
-LONG_FUNCTION, LONG_SHARE = 40, 0.1  # lines; share of the functions that may be longer
 BANNED_NAMES = {"utils", "helpers", "common", "manager", "core", "misc"}
 EXIT_CODES = ("0", "1", "2", "3", "4", "5", "6", "7", "8", "130")
 PLUGINS: list[tuple[str, Any, type]] = [
@@ -127,41 +125,15 @@ def test_contributing_names_what_is_there() -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
-def test_a_module_is_short_and_says_what_it_is_for(path: Path) -> None:
+def test_a_module_says_what_it_is_for(path: Path) -> None:
     text = path.read_text()
     tree = ast.parse(text)
-    assert len(text.splitlines()) <= MOST_LINES
     assert path.stem not in BANNED_NAMES
     assert (ast.get_docstring(tree) or "").strip()
     for node in ast.walk(tree):
         assert not isinstance(node, ast.Global | ast.Nonlocal), f"line {node.lineno}"  # type: ignore[attr-defined]
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             assert node.func.id != "print", f"line {node.lineno}"
-
-
-def functions() -> Iterator[tuple[str, ast.FunctionDef]]:
-    for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.FunctionDef):
-                yield f"{path.relative_to(PACKAGE).as_posix()}:{node.lineno} {node.name}", node
-
-
-@pytest.mark.slow
-def test_no_function_has_many_parameters() -> None:
-    def count(node: ast.FunctionDef) -> int:
-        names = [a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
-        return len([name for name in names if name not in ("self", "cls")])
-
-    # one that starts a program passes on all that can be said about it
-    allowed = {"run"}
-    assert [where for where, node in functions() if count(node) > MOST_PARAMETERS and node.name not in allowed] == []
-
-
-@pytest.mark.slow
-def test_nine_functions_in_ten_are_short() -> None:
-    lengths = {where: (node.end_lineno or 0) - node.lineno + 1 for where, node in functions()}
-    long = [where for where, length in lengths.items() if length > LONG_FUNCTION]
-    assert len(long) <= LONG_SHARE * len(lengths), long
 
 
 @pytest.mark.slow
