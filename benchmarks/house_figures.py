@@ -22,21 +22,26 @@ def main(package: Path) -> None:
     lines = sum(path.read_text().count("\n") for path in trees)
     nodes = [node for tree in trees.values() for node in ast.walk(tree)]
     classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
-    public = defaultdict(int)
+    public: dict[str, int] = defaultdict(int)
     for node in classes:
         public[node.name] += not node.name.startswith("_")
     tables = {f"{package.name}.{table}" for table in TABLES}
     single = sorted(name for name in names.values() if len(importers[name]) == 1)
     entries = {name for name in single if name.rpartition(".")[0] in tables and importers[name] <= tables}
     twice = sorted(name for name, count in public.items() if count > 1)
-    print(f"modules                          {len(trees)}")
-    print(f"lines                            {lines}")
-    print(f"functions                        {sum(isinstance(n, ast.FunctionDef) for n in nodes)}")
-    print(f"dataclasses                      {sum(_is_dataclass(node) for node in classes)}")
-    print(f"imported by one other only       {len(single) - len(entries)} and {len(entries)} entries of tables")
-    print(f"public class names twice         {len(twice)}")
-    print("\nimported by one other only:\n  " + "\n  ".join(sorted(set(single) - entries)))
-    print("\nclass names twice: " + (", ".join(twice) or "none"))
+    say(f"modules                          {len(trees)}")
+    say(f"lines                            {lines}")
+    say(f"functions                        {sum(isinstance(n, ast.FunctionDef) for n in nodes)}")
+    say(f"dataclasses                      {sum(_is_dataclass(node) for node in classes)}")
+    say(f"imported by one other only       {len(single) - len(entries)} and {len(entries)} entries of tables")
+    say(f"public class names twice         {len(twice)}")
+    say("\nimported by one other only:\n  " + "\n  ".join(sorted(set(single) - entries)))
+    say("\nclass names twice: " + (", ".join(twice) or "none"))
+
+
+def say(line: str) -> None:
+    """Write one line."""
+    sys.stdout.write(line + "\n")
 
 
 def _dotted(path: Path, root: Path) -> str:
