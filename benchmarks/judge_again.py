@@ -15,7 +15,7 @@ from in_place import write_files
 
 from ncu_assist.ceilings import ceilings_of
 from ncu_assist.project import find_project
-from ncu_assist.rules.kept import findings_of
+from ncu_assist.rules.model.of_run import findings_of
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.findings import FINDINGS, findings_json
 

@@ -16,7 +16,7 @@ from ncu_assist.frame.adding_up import combining
 from ncu_assist.ncu.catalogue.metric import Metric
 from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES, ROWS
 from ncu_assist.record import Launch
-from ncu_assist.rules.of_run import told_of
+from ncu_assist.rules.model.of_run import told_of
 from ncu_assist.store import Store, StoredRun
 
 ROOT = Path(__file__).parents[1]

@@ -7,7 +7,7 @@ import difflib
 from ncu_assist.errors import UsageProblem
 from ncu_assist.ncu.catalogue.lookup import Subject, explain
 from ncu_assist.rules import RULES, Rule
-from ncu_assist.rules.warning_entries import WARNINGS, WarningEntry
+from ncu_assist.rules.model.warnings import WARNINGS, WarningEntry
 
 NEAR = 0.8  # of the letters: a typing error, and not a metric of similar words
 

@@ -10,7 +10,7 @@ from ncu_assist.ceilings import ceilings_of
 from ncu_assist.frame import combine_tables
 from ncu_assist.pipeline.kept_code import code_files
 from ncu_assist.record import Run
-from ncu_assist.rules.kept import findings_of, judged
+from ncu_assist.rules.model.of_run import findings_of, judged
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.findings import FINDINGS, Judged, findings_json
 from ncu_assist.store.parquet import used_columns

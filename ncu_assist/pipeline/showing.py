@@ -16,9 +16,7 @@ from ncu_assist.pipeline.bare_report import BareReport
 from ncu_assist.pipeline.close_look import look_closer
 from ncu_assist.record import Launch, Run
 from ncu_assist.render.facts import Before, CloseLook, LaunchRow, Shown, shown_workload, workload_row
-from ncu_assist.rules.kept import judged_alone
-from ncu_assist.rules.located import located
-from ncu_assist.rules.of_run import Told, told_of, told_of_shown
+from ncu_assist.rules.model.of_run import Told, judged_alone, located, told_of, told_of_shown
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.matching import live_first, same_source
 from ncu_assist.store.naming import version_order

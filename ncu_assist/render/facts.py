@@ -17,7 +17,7 @@ from ncu_assist.ncu.hot_spots import HotSpots
 from ncu_assist.ncu.nvidia_findings import NvidiaFinding
 from ncu_assist.record import Check, Launch, Run, Source, Timing, WorkloadFacts
 from ncu_assist.render.yardstick import Yardstick, measure_of, share
-from ncu_assist.rules.of_run import Told
+from ncu_assist.rules.model.of_run import Told
 from ncu_assist.store import StoredRun
 from ncu_assist.verdict import Verdict
 

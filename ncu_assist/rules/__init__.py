@@ -30,8 +30,8 @@ from ncu_assist.rules import (
     workload_imbalance,
 )
 from ncu_assist.rules.base import Finding, Rule, Severity, severity
-from ncu_assist.rules.diagnosis import Diagnosis, Ranked, Unanswered, diagnose
-from ncu_assist.rules.facts import Facts
+from ncu_assist.rules.model.diagnosis import Diagnosis, Ranked, Unanswered, diagnose
+from ncu_assist.rules.model.facts import Facts
 
 RULES: dict[str, Rule] = {
     at_compute_roofline.ID: at_compute_roofline,

@@ -17,7 +17,9 @@ is `pipe-bound`.
 
 from __future__ import annotations
 
-from ncu_assist.rules.arithmetic import (
+from ncu_assist.rules.base import Finding
+from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.pipes import (
     DONE,
     FMA,
     ISSUE,
@@ -32,8 +34,6 @@ from ncu_assist.rules.arithmetic import (
     tensor_ns,
     tensor_operations,
 )
-from ncu_assist.rules.base import Finding
-from ncu_assist.rules.facts import Facts
 
 ID = "at-compute-roofline"
 NEEDS: tuple[str, ...] = (
@@ -109,4 +109,13 @@ def _fma(facts: Facts) -> Finding | None:
 def _finding(pipe: str, words: str, reached: float, evidence: tuple[str, ...], assumed: bool) -> Finding:
     message = f"is at the ceiling of {words}: {100 * reached:.0f} % busy while SMs are active"
     detail = {"pipe": pipe}
-    return Finding(ID, message, 0.0, evidence, detail=detail, assumed=assumed, advice=ADVICE)
+    return Finding(
+        rule=ID,
+        message=message,
+        saved_ns=0.0,
+        evidence=evidence,
+        detail=detail,
+        assumed=assumed,
+        advice=ADVICE,
+        is_done=True,
+    )

@@ -22,7 +22,7 @@ so much. DRAM bytes that uncoalesced accesses or repeated traffic waste, above 5
 from __future__ import annotations
 
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.dram import (
+from ncu_assist.rules.model.dram import (
     OF_CEILING,
     OF_PEAK,
     OF_PEAK_SMALL,
@@ -33,9 +33,9 @@ from ncu_assist.rules.dram import (
     is_full,
     reach,
 )
-from ncu_assist.rules.facts import Facts
+from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.traffic import wasted_dram_bytes
 from ncu_assist.rules.redundant_traffic import redundant_bytes
-from ncu_assist.rules.traffic import wasted_dram_bytes
 
 ID = "at-dram-roofline"
 NEEDS: tuple[str, ...] = ("dram_throughput", "dram_bytes_read", "dram_bytes_write")
@@ -62,7 +62,9 @@ def find(facts: Facts) -> Finding | None:
         ceiling = limit.share / OF_CEILING
         message = f"done: DRAM is at {100 * busy:.0f} % of its peak{held}, a plain kernel of this mix and size "
         message += f"at {100 * ceiling:.0f} % ({limit.why})"
-    return Finding(ID, message, 0.0, EVIDENCE, assumed=assumed, advice=ADVICE)
+    return Finding(
+        rule=ID, message=message, saved_ns=0.0, evidence=EVIDENCE, assumed=assumed, advice=ADVICE, is_done=True
+    )
 
 
 def _is_too_short(facts: Facts) -> bool:

@@ -16,8 +16,8 @@ arrive and wait apart, a producer warp that runs ahead.
 from __future__ import annotations
 
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.facts import Facts
-from ncu_assist.rules.shape import LEAST_WORTH, room_beside, working_share
+from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.shape import LEAST_WORTH, room_beside, working_share
 
 ID = "barrier-stall"
 NEEDS: tuple[str, ...] = ("duration", "warps_barrier", "warps_selected", "dram_throughput")
@@ -32,10 +32,10 @@ def find(facts: Facts) -> Finding | None:
     if saved < LEAST_WORTH:
         return None
     return Finding(
-        ID,
-        f"warps spend {100 * waiting:.0f} % of their time waiting for other warps at barriers",
-        saved * facts.duration_ns,
-        ("warps_barrier", "barriers", "block_size", "achieved_warps", "issue_slots_busy"),
+        rule=ID,
+        message=f"warps spend {100 * waiting:.0f} % of their time waiting for other warps at barriers",
+        saved_ns=saved * facts.duration_ns,
+        evidence=("warps_barrier", "barriers", "block_size", "achieved_warps", "issue_slots_busy"),
         relieves=RELIEVES,
         stalls=("barrier",),
         advice="use fewer barriers, even out the work between them, or use smaller blocks",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from ncu_assist.rules.facts import Facts
+from ncu_assist.rules.model.facts import Facts
 
 Severity = Literal["high", "medium", "low", "info"]
 Waste = Literal[
@@ -15,19 +15,19 @@ Waste = Literal[
 LIMITS: tuple[tuple[float, Severity], ...] = ((0.30, "high"), (0.10, "medium"), (0.02, "low"))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Finding:
     """What one rule says of one launch.
 
     ``saved_ns`` is the time that fixing it could save, by the rule's own model; what other limits leave of it is worked
-    out for all findings together. ``relieves`` are the resources (names of diff.resources) that the fix takes work
-    off: their limits do not bound it. ``evidence`` are keys of the catalogue. ``detail`` names the pipe or the
-    limiter. ``assumed``: rests on a ceiling that was not measured on this GPU. ``advice`` is what to try first, a
-    short clause in the imperative without a full stop; empty where there is nothing to try. ``launches`` are the
-    indices of those that message and evidence are of, empty for all that were judged; ``elsewhere``: how many others
-    have it less. Where it happens: ``waste`` says which cost of source lines shows it, ``stalls`` which stall
-    reasons, ``about`` which instructions, by opcode without modifiers (empty: those of its rule); ``with_operands``:
-    loading the operands of a matrix instruction is its own cost.
+    out for all findings together. ``relieves`` are the resources (names of diff.resources) that the fix takes work off:
+    their limits do not bound it. ``evidence`` are keys of the catalogue. ``detail`` names the pipe or the limiter.
+    ``is_done``: the kernel is at a ceiling, and has no time to give. ``assumed``: rests on a ceiling that was not
+    measured on this GPU. ``advice`` is what to try first, a short clause in the imperative without a full stop; empty
+    where there is nothing to try. ``launches`` are the indices of those that message and evidence are of, empty for all
+    that were judged; ``elsewhere``: how many others have it less. Where it happens: ``waste`` says which cost of source
+    lines shows it, ``stalls`` which stall reasons, ``about`` which instructions, by opcode without modifiers (empty:
+    those of its rule); ``with_operands``: loading the operands of a matrix instruction is its own cost.
     """
 
     rule: str
@@ -44,6 +44,7 @@ class Finding:
     elsewhere: int = 0
     about: frozenset[str] = frozenset()
     with_operands: bool = False
+    is_done: bool = False
 
 
 class Rule(Protocol):

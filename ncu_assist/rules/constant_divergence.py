@@ -16,9 +16,9 @@ the requests, times the constants' part of what the units do.
 
 from __future__ import annotations
 
-from ncu_assist.rules.arithmetic import ADU, ISSUE
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.facts import Facts
+from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.pipes import ADU, ISSUE
 
 ID = "constant-divergence"
 NEEDS: tuple[str, ...] = ("constant_requests", "instructions", "shared_wavefronts_all")

@@ -16,8 +16,8 @@ into parts that a second step or an atomic adds up, take batch and heads into th
 from __future__ import annotations
 
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.facts import Facts
-from ncu_assist.rules.shape import (
+from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.shape import (
     LEAST_WORTH,
     coverable_share,
     latency_bound,
@@ -56,10 +56,10 @@ def _find(facts: Facts) -> Finding | None:
         return None
     idle = f"{count - blocks:.0f} of {count:.0f} multiprocessors get none" if blocks < count else "each gets few"
     return Finding(
-        ID,
-        f"{blocks:.0f} blocks fill {100 * waves:.0f} % of what the chip holds at once, {idle}",
-        saved * facts.duration_ns,
-        ("grid_size", "sm_count", "waves_per_sm", "sm_idle_share", "achieved_warps"),
+        rule=ID,
+        message=f"{blocks:.0f} blocks fill {100 * waves:.0f} % of what the chip holds at once, {idle}",
+        saved_ns=saved * facts.duration_ns,
+        evidence=("grid_size", "sm_count", "waves_per_sm", "sm_idle_share", "achieved_warps"),
         advice="split the work into more blocks",
     )
 

@@ -30,11 +30,11 @@ from ncu_assist.ceilings.chips import SECTOR_BYTES
 from ncu_assist.diff.resources import HOST_LINK
 from ncu_assist.quantity import quantity
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.blame import WRITES
-from ncu_assist.rules.facts import Facts
-from ncu_assist.rules.host_link import Crossed, are_requests_the_limit, crossed, link_ns, link_rate
-from ncu_assist.rules.savings import START_NS, filled, is_worth_saying
-from ncu_assist.rules.traffic import COALESCED, must_cross
+from ncu_assist.rules.model.blame import WRITES
+from ncu_assist.rules.model.bounds import START_NS, filled, is_worth_saying
+from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.host_link import Crossed, are_requests_the_limit, crossed, link_ns, link_rate
+from ncu_assist.rules.model.traffic import COALESCED, must_cross
 
 ID = "host-link-bound"
 NEEDS: tuple[str, ...] = ("host_sectors_read", "host_sectors_write")
@@ -54,9 +54,17 @@ def find(facts: Facts) -> Finding | None:
         return None
     writes, assumed = what.written > what.read, link_rate(facts)[1]
     return Finding(
-        ID, _message(facts, what), saved, EVIDENCE, (HOST_LINK,), "sectors" if writes else "samples", WAITS, {},
-        assumed, WIDER if are_requests_the_limit(facts, what) else ADVICE, about=STORES if writes else frozenset(),
-    )  # fmt: skip
+        rule=ID,
+        message=_message(facts, what),
+        saved_ns=saved,
+        evidence=EVIDENCE,
+        relieves=(HOST_LINK,),
+        waste="sectors" if writes else "samples",
+        stalls=WAITS,
+        assumed=assumed,
+        advice=WIDER if are_requests_the_limit(facts, what) else ADVICE,
+        about=STORES if writes else frozenset(),
+    )
 
 
 def _message(facts: Facts, what: Crossed) -> str:

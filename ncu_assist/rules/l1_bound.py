@@ -20,9 +20,9 @@ from __future__ import annotations
 
 from ncu_assist.diff.resources import L1_DATA
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.facts import Facts
-from ncu_assist.rules.savings import assumes_start, is_worth_saying, saved_ns
-from ncu_assist.rules.traffic import global_share_of_l1, is_coalesced, l1_wavefronts
+from ncu_assist.rules.model.bounds import assumes_start, is_worth_saying, saved_ns
+from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.traffic import global_share_of_l1, is_coalesced, l1_wavefronts
 
 ID = "l1-bound"
 NEEDS: tuple[str, ...] = (
@@ -52,7 +52,18 @@ def find(facts: Facts) -> Finding | None:
     message = f"L1 is {100 * busiest[1]:.0f} % busy, mostly with loads of what it has already: {100 * hits:.0f} % hit"
     stalls = ("lg_throttle", "long_scoreboard", "mio_throttle")
     detail = {"pipe": "lsu"}
-    return Finding(ID, message, saved, EVIDENCE, UNITS, "samples", stalls, detail, assumes_start(facts), ADVICE)
+    return Finding(
+        rule=ID,
+        message=message,
+        saved_ns=saved,
+        evidence=EVIDENCE,
+        relieves=UNITS,
+        waste="samples",
+        stalls=stalls,
+        detail=detail,
+        assumed=assumes_start(facts),
+        advice=ADVICE,
+    )
 
 
 def _share_of_loads(facts: Facts) -> float:

@@ -19,9 +19,9 @@ was there already, so somebody has had it. L1, which would serve them instead, b
 from __future__ import annotations
 
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.facts import Facts
-from ncu_assist.rules.savings import assumes_start, is_worth_saying, saved_ns
-from ncu_assist.rules.traffic import L2_UNITS, wasted_by_loads, wasted_by_stores
+from ncu_assist.rules.model.bounds import assumes_start, is_worth_saying, saved_ns
+from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.traffic import L2_UNITS, wasted_by_loads, wasted_by_stores
 
 ID = "l2-bound"
 NEEDS: tuple[str, ...] = (
@@ -44,7 +44,17 @@ def find(facts: Facts) -> Finding | None:
     message = f"L2 is {100 * busiest[1]:.0f} % busy with what it has already: {100 * hits:.0f} % of the sectors hit"
     advice = "let a block keep its part in shared memory or registers, or use bigger tiles"
     stalls = ("long_scoreboard", "lg_throttle")
-    return Finding(ID, message, saved, EVIDENCE, L2_UNITS, "samples", stalls, {}, assumes_start(facts), advice)
+    return Finding(
+        rule=ID,
+        message=message,
+        saved_ns=saved,
+        evidence=EVIDENCE,
+        relieves=L2_UNITS,
+        waste="samples",
+        stalls=stalls,
+        assumed=assumes_start(facts),
+        advice=advice,
+    )
 
 
 def _share_of_accesses(facts: Facts) -> float:

@@ -17,8 +17,8 @@ the chain into a CUDA graph, overlap launches (programmatic dependent launch, st
 from __future__ import annotations
 
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.bounds import START
-from ncu_assist.rules.facts import Facts
+from ncu_assist.rules.model.bounds import START
+from ncu_assist.rules.model.facts import Facts
 
 ID = "launch-bound"
 NEEDS: tuple[str, ...] = ("duration",)
@@ -43,11 +43,11 @@ def find(facts: Facts) -> Finding | None:
     each = min(LAUNCH_NS, max(0.0, facts.duration_ns / max(1, launches) - kept))
     what = f"{launches} launches of {typical / 1000:.1f} µs" if launches > 1 else f"a launch of {typical / 1000:.1f} µs"
     return Finding(
-        ID,
-        f"{what}, where starting a kernel costs 2 to 3 µs however little it does"
+        rule=ID,
+        message=f"{what}, where starting a kernel costs 2 to 3 µs however little it does"
         + ("" if launches > 1 else "; that is saved only if it is fused with a neighbour"),
-        avoidable * each,
-        ("duration", "grid_size", "threads", "sm_active_share"),
+        saved_ns=avoidable * each,
+        evidence=("duration", "grid_size", "threads", "sm_active_share"),
         relieves=(START,),
         assumed=facts.ceilings is None,
         advice=CHAIN if launches > 1 else SINGLE,

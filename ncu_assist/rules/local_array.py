@@ -17,9 +17,9 @@ the time nothing is said, since a repeated launch varies by that much.
 
 from __future__ import annotations
 
-from ncu_assist.rules import local_traffic
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.facts import Facts
+from ncu_assist.rules.model import local_traffic
+from ncu_assist.rules.model.facts import Facts
 
 ID = "local-array"
 NEEDS: tuple[str, ...] = local_traffic.NEEDS

@@ -31,11 +31,11 @@ from __future__ import annotations
 from ncu_assist.ceilings.chips import SCHEDULERS, SECTOR_BYTES
 from ncu_assist.quantity import quantity
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.dram import fill, reach
-from ncu_assist.rules.facts import Facts
-from ncu_assist.rules.savings import is_worth_saying
-from ncu_assist.rules.shape import LANES
-from ncu_assist.rules.traffic import is_coalesced
+from ncu_assist.rules.model.bounds import is_worth_saying
+from ncu_assist.rules.model.dram import fill, reach
+from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.shape import LANES
+from ncu_assist.rules.model.traffic import is_coalesced
 
 ID = "low-bytes-in-flight"
 NEEDS: tuple[str, ...] = (

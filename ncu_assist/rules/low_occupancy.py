@@ -25,10 +25,10 @@ knows; one known only at run time reserves all sixteen.
 from __future__ import annotations
 
 from ncu_assist.ceilings.chips import SCHEDULERS
-from ncu_assist.rules import local_traffic
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.facts import Facts
-from ncu_assist.rules.shape import (
+from ncu_assist.rules.model import local_traffic
+from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.shape import (
     LEAST_WORTH,
     coverable_share,
     latency_bound,
@@ -80,12 +80,12 @@ def _find(facts: Facts) -> Finding | None:
         return None
     is_spilling = limiter == "registers" and _spills(facts)
     return Finding(
-        ID,
-        f"{now:.0f} warps fit on a multiprocessor of {places(facts):.0f}, limited by {limiter}, and they wait for "
-        f"{100 * coverable_share(facts):.0f} % of their time; without that limit {then:.0f} would run"
+        rule=ID,
+        message=f"{now:.0f} warps fit on a multiprocessor of {places(facts):.0f}, limited by {limiter}, and they wait "
+        f"for {100 * coverable_share(facts):.0f} % of their time; without that limit {then:.0f} would run"
         f"{SPILLING if is_spilling else ''}",
-        saved * facts.duration_ns,
-        ("theoretical_warps", "achieved_warps", LIMITS[limiter], "warps_long_scoreboard", "issue_slots_busy"),
+        saved_ns=saved * facts.duration_ns,
+        evidence=("theoretical_warps", "achieved_warps", LIMITS[limiter], "warps_long_scoreboard", "issue_slots_busy"),
         stalls=("long_scoreboard", "short_scoreboard", "wait"),
         detail={"limiter": limiter},
         advice=SPREAD if is_spilling else TRY[limiter],

@@ -19,7 +19,9 @@ a cycle that a library's reached on such a GPU, else at 70 % of the tensor cores
 
 from __future__ import annotations
 
-from ncu_assist.rules.arithmetic import (
+from ncu_assist.rules.base import Finding
+from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.pipes import (
     ALU,
     FMA,
     ISSUE,
@@ -31,8 +33,6 @@ from ncu_assist.rules.arithmetic import (
     tensor_ns,
     tensor_operations,
 )
-from ncu_assist.rules.base import Finding
-from ncu_assist.rules.facts import Facts
 
 ID = "no-tensor-core"
 NEEDS: tuple[str, ...] = (

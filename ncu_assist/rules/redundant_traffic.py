@@ -24,9 +24,9 @@ from __future__ import annotations
 from ncu_assist.ceilings.chips import SECTOR_BYTES
 from ncu_assist.quantity import quantity
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.facts import Facts
-from ncu_assist.rules.savings import assumes_start, is_worth_saying, saved_ns
-from ncu_assist.rules.traffic import Wasted, left_without, wasted_dram_bytes
+from ncu_assist.rules.model.bounds import assumes_start, is_worth_saying, saved_ns
+from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.traffic import Wasted, left_without, wasted_dram_bytes
 
 ID = "redundant-traffic"
 NEEDS: tuple[str, ...] = ("dram_bytes_read", "dram_bytes_write", "dram_throughput")
@@ -53,9 +53,16 @@ def find(facts: Facts) -> Finding | None:
     if bound:
         message += "; an upper bound, as the caches are flushed between the launches"
     return Finding(
-        ID, message, saved, EVIDENCE, tuple(left), "read_again", WAITS, {}, bound or assumes_start(facts),
+        rule=ID,
+        message=message,
+        saved_ns=saved,
+        evidence=EVIDENCE,
+        relieves=tuple(left),
+        waste="read_again",
+        stalls=WAITS,
+        assumed=bound or assumes_start(facts),
         advice="fuse launches, or finish all work on a tile while it is on the chip",
-    )  # fmt: skip
+    )
 
 
 def redundant_bytes(facts: Facts) -> float:

@@ -19,9 +19,9 @@ from __future__ import annotations
 
 from ncu_assist.diff.resources import L1_DATA
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.facts import Facts
-from ncu_assist.rules.savings import assumes_start, is_worth_saying, saved_ns
-from ncu_assist.rules.traffic import l1_wavefronts
+from ncu_assist.rules.model.bounds import assumes_start, is_worth_saying, saved_ns
+from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.traffic import l1_wavefronts
 
 ID = "shared-bank-conflict"
 NEEDS: tuple[str, ...] = (
@@ -46,7 +46,17 @@ def find(facts: Facts) -> Finding | None:
     message = f"{share:.0f} % of the passes through shared memory are there because of bank conflicts"
     stalls = ("mio_throttle", "short_scoreboard")
     assumed = assumes_start(facts)
-    return Finding(ID, message, saved, EVIDENCE, (L1_DATA,), "wavefronts_excessive", stalls, {}, assumed, ADVICE)
+    return Finding(
+        rule=ID,
+        message=message,
+        saved_ns=saved,
+        evidence=EVIDENCE,
+        relieves=(L1_DATA,),
+        waste="wavefronts_excessive",
+        stalls=stalls,
+        assumed=assumed,
+        advice=ADVICE,
+    )
 
 
 def _excessive(facts: Facts) -> float:

@@ -18,8 +18,15 @@ from __future__ import annotations
 from math import ceil
 
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.facts import Facts
-from ncu_assist.rules.shape import LEAST_WORTH, UNEVEN_NEEDS, chip_room, of_each_shape, uneven_by_grid, uneven_share
+from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.shape import (
+    LEAST_WORTH,
+    UNEVEN_NEEDS,
+    chip_room,
+    of_each_shape,
+    uneven_by_grid,
+    uneven_share,
+)
 
 ID = "tail-effect"
 NEEDS: tuple[str, ...] = UNEVEN_NEEDS
@@ -39,10 +46,10 @@ def _find(facts: Facts) -> Finding | None:
     if saved < LEAST_WORTH:
         return None
     return Finding(
-        ID,
-        f"{waves:.2f} waves of blocks take as long as {ceil(waves)}: in the last one multiprocessors rest, "
+        rule=ID,
+        message=f"{waves:.2f} waves of blocks take as long as {ceil(waves)}: in the last one multiprocessors rest, "
         f"{100 * uneven_share(facts):.0f} % of the time on average",
-        saved * facts.duration_ns,
-        ("waves_per_sm", "last_wave_fill", "sm_imbalance", "sm_idle_share", "grid_size"),
+        saved_ns=saved * facts.duration_ns,
+        evidence=("waves_per_sm", "last_wave_fill", "sm_imbalance", "sm_idle_share", "grid_size"),
         advice="try other block sizes, or one wave that shares it all",
     )

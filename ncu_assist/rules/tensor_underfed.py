@@ -21,7 +21,10 @@ to do about it: two buffers with the same conflicts are hardly faster than one.
 from __future__ import annotations
 
 from ncu_assist.rules import shared_bank_conflict
-from ncu_assist.rules.arithmetic import (
+from ncu_assist.rules.base import Finding
+from ncu_assist.rules.model.bounds import REACHABLE
+from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.pipes import (
     BINDS,
     ISSUE,
     L1_PARTS,
@@ -34,9 +37,6 @@ from ncu_assist.rules.arithmetic import (
     tensor_ns,
     tensor_operations,
 )
-from ncu_assist.rules.base import Finding
-from ncu_assist.rules.bounds import REACHABLE
-from ncu_assist.rules.facts import Facts
 
 ID = "tensor-underfed"
 NEEDS: tuple[str, ...] = ("tensor_ops_fp16", "pipe_tensor_cycles", "sm_active_share")

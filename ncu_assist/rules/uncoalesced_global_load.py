@@ -25,9 +25,9 @@ from __future__ import annotations
 
 from ncu_assist.diff.resources import HOST_LINK
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.facts import Facts
-from ncu_assist.rules.savings import assumes_start, is_worth_saying, saved_ns
-from ncu_assist.rules.traffic import left_without, wasted_by_loads
+from ncu_assist.rules.model.bounds import assumes_start, is_worth_saying, saved_ns
+from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.traffic import left_without, wasted_by_loads
 
 ID = "uncoalesced-global-load"
 EVIDENCE = (
@@ -56,4 +56,14 @@ def find(facts: Facts) -> Finding | None:
     advice = "let neighbouring lanes read neighbouring addresses, or fetch a tile side by side into shared memory"
     evidence = (*EVIDENCE, "host_bytes") if HOST_LINK in left else EVIDENCE
     assumed = assumes_start(facts)
-    return Finding(ID, message, saved, evidence, tuple(left), "sectors_excessive", stalls, {}, assumed, advice)
+    return Finding(
+        rule=ID,
+        message=message,
+        saved_ns=saved,
+        evidence=evidence,
+        relieves=tuple(left),
+        waste="sectors_excessive",
+        stalls=stalls,
+        assumed=assumed,
+        advice=advice,
+    )

@@ -20,9 +20,9 @@ touch no more sectors than their bytes need (`Excessive L2 sectors, global`).
 from __future__ import annotations
 
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.facts import Facts
-from ncu_assist.rules.savings import assumes_start, is_worth_saying, saved_ns
-from ncu_assist.rules.traffic import left_without, wasted_by_stores
+from ncu_assist.rules.model.bounds import assumes_start, is_worth_saying, saved_ns
+from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.traffic import left_without, wasted_by_stores
 
 ID = "uncoalesced-global-store"
 EVIDENCE = (
@@ -50,4 +50,14 @@ def find(facts: Facts) -> Finding | None:
     stalls = ("lg_throttle", "long_scoreboard")
     advice = "let neighbouring lanes write neighbouring addresses, or collect a tile in shared memory first"
     assumed = assumes_start(facts)
-    return Finding(ID, message, saved, EVIDENCE, tuple(left), "sectors_excessive", stalls, {}, assumed, advice)
+    return Finding(
+        rule=ID,
+        message=message,
+        saved_ns=saved,
+        evidence=EVIDENCE,
+        relieves=tuple(left),
+        waste="sectors_excessive",
+        stalls=stalls,
+        assumed=assumed,
+        advice=advice,
+    )

@@ -14,9 +14,9 @@ from ncu_assist.diff.resources import Resource
 from ncu_assist.ncu.catalogue.stalls import STALL_REASONS
 from ncu_assist.quantity import percent
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.dram import OF_CEILING, fill, reach
-from ncu_assist.rules.facts import Facts
-from ncu_assist.rules.host_link import link_load
+from ncu_assist.rules.model.dram import OF_CEILING, fill, reach
+from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.host_link import link_load
 
 ID = "unexplained"
 NEEDS: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ def find(facts: Facts) -> Finding | None:
     if top and top[0] in STALL_REASONS:
         evidence.append(f"warps_{top[0]}")
     stalls = (top[0],) if top else ()
-    return Finding(ID, f"{nearest}; {_waits(top)}", 0.0, tuple(evidence), stalls=stalls)
+    return Finding(rule=ID, message=f"{nearest}; {_waits(top)}", saved_ns=0.0, evidence=tuple(evidence), stalls=stalls)
 
 
 def _nearest(facts: Facts) -> tuple[str, list[str]]:

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from ncu_assist.diff.resources import SM_PARTS
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.facts import Facts
-from ncu_assist.rules.shape import LANES, LEAST_WORTH, room_beside
+from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.shape import LANES, LEAST_WORTH, room_beside
 
 ID = "warp-divergence"
 NEEDS: tuple[str, ...] = ("duration", "threads_per_instruction", "issue_slots_busy")
@@ -38,10 +38,10 @@ def find(facts: Facts) -> Finding | None:
     divergent = facts.get("divergent_branches")
     cause = "its branches part them" if divergent else "though no branch parts them: blocks of part-filled warps?"
     return Finding(
-        ID,
-        f"{lanes:.1f} of {LANES} lanes take part in an instruction on average, {cause}",
-        saved * facts.duration_ns,
-        ("threads_per_instruction", "divergent_branches", "branch_efficiency", "issue_slots_busy"),
+        rule=ID,
+        message=f"{lanes:.1f} of {LANES} lanes take part in an instruction on average, {cause}",
+        saved_ns=saved * facts.duration_ns,
+        evidence=("threads_per_instruction", "divergent_branches", "branch_efficiency", "issue_slots_busy"),
         relieves=RELIEVES,
         stalls=(),
         waste="divergence",

@@ -19,8 +19,15 @@ bin the work by length; deal it out in small pieces by an atomic counter instead
 from __future__ import annotations
 
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.facts import Facts
-from ncu_assist.rules.shape import LEAST_WORTH, UNEVEN_NEEDS, chip_room, of_each_shape, uneven_by_grid, uneven_share
+from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.shape import (
+    LEAST_WORTH,
+    UNEVEN_NEEDS,
+    chip_room,
+    of_each_shape,
+    uneven_by_grid,
+    uneven_share,
+)
 
 ID = "workload-imbalance"
 NEEDS: tuple[str, ...] = UNEVEN_NEEDS
@@ -44,10 +51,11 @@ def _find(facts: Facts) -> Finding | None:
     mean = facts.value("sm_cycles_active")
     times = facts.value("sm_cycles_active_max") / mean if mean else 0.0
     return Finding(
-        ID,
-        f"the multiprocessor that works longest works {times:.2f} times as long as the mean, the rest wait for it",
-        saved * facts.duration_ns,
-        ("sm_cycles_active_min", "sm_cycles_active", "sm_cycles_active_max", "sm_imbalance", "waves_per_sm"),
+        rule=ID,
+        message=f"the multiprocessor that works longest works {times:.2f} times as long as the mean, "
+        "the rest wait for it",
+        saved_ns=saved * facts.duration_ns,
+        evidence=("sm_cycles_active_min", "sm_cycles_active", "sm_cycles_active_max", "sm_imbalance", "waves_per_sm"),
         advice="split the long pieces of work, start them first, or deal work out in small pieces",
     )
 

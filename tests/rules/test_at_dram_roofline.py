@@ -10,7 +10,7 @@ from made_facts import gallery, made, told
 
 from ncu_assist.ceilings import Ceilings
 from ncu_assist.rules import at_dram_roofline as rule
-from ncu_assist.rules.dram import fill
+from ncu_assist.rules.model.dram import fill
 
 
 @pytest.mark.parametrize("name", ["healthy_add", "healthy_sum", "healthy_softmax", "healthy_stencil"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncu_assist.rules.blame import UNIFORM, Function, read_instruction
+from ncu_assist.rules.model.blame import UNIFORM, Function, read_instruction
 
 LOADED = (
     "LDG.E.128.CONSTANT R8, desc[UR4][R2.64]",

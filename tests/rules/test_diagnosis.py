@@ -6,11 +6,11 @@ import pytest
 from made_facts import gallery
 
 from ncu_assist.rules import RULES, Diagnosis, Finding, Ranked, diagnose
-from ncu_assist.rules.located import blames_lines
+from ncu_assist.rules.model.of_run import blames_lines
 
 
 def ranked(rule: str, severity: str = "info", **changes: object) -> Ranked:
-    return Ranked(Finding(rule, "", 0.0, (), **changes), 0.0, 1.0, severity)  # type: ignore[arg-type]
+    return Ranked(Finding(rule=rule, message="", saved_ns=0.0, evidence=(), **changes), 0.0, 1.0, severity)  # type: ignore[arg-type]
 
 
 def test_a_remark_is_never_the_diagnosis() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from made_facts import BENCHMARKS, gallery
 
-from ncu_assist.rules.dram import OF_PEAK, OF_PEAK_SMALL, asked_share, fill, is_full, reach
+from ncu_assist.rules.model.dram import OF_PEAK, OF_PEAK_SMALL, asked_share, fill, is_full, reach
 
 
 @pytest.mark.parametrize(("share", "full"), [(0.78, False), (0.84, True)])

@@ -13,10 +13,10 @@ from shape_facts import Counters, made
 from ncu_assist.diff.resources import HOST_LINK
 from ncu_assist.frame import combine_tables
 from ncu_assist.rules import RULES, Diagnosis, Facts, diagnose
-from ncu_assist.rules.bounds import loads
-from ncu_assist.rules.host_link import Crossed, crossed, link_ns
-from ncu_assist.rules.shape import latency_bound
-from ncu_assist.rules.traffic import must_cross
+from ncu_assist.rules.model.bounds import loads
+from ncu_assist.rules.model.host_link import Crossed, crossed, link_ns
+from ncu_assist.rules.model.shape import latency_bound
+from ncu_assist.rules.model.traffic import must_cross
 from ncu_assist.store import Store
 
 ARCHIVE = Store(Path(__file__).parents[2] / "reports")

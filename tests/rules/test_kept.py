@@ -10,12 +10,12 @@ from factories import WORKLOAD, launch, make_run
 
 from ncu_assist import __version__
 from ncu_assist.frame import Combined
-from ncu_assist.rules import RULES, kept
+from ncu_assist.rules import RULES
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.diagnosis import Diagnosis, Ranked
-from ncu_assist.rules.facts import Facts
-from ncu_assist.rules.kept import MOST_LAUNCHES, findings_of, judged
-from ncu_assist.rules.of_run import Told, told_of
+from ncu_assist.rules.model import of_run
+from ncu_assist.rules.model.diagnosis import Diagnosis, Ranked
+from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.of_run import MOST_LAUNCHES, Told, findings_of, judged, told_of
 from ncu_assist.store.findings import decode_findings, findings_json
 
 TABLE = {"gpu__time_duration.sum": 1e5}
@@ -63,12 +63,18 @@ def test_without_counters_nothing_is_kept() -> None:
 
 
 def test_no_time_left_and_no_number_are_kept_as_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = Ranked(Finding("launch-bound", "", 0.0, (), detail={"pipe": "xu"}), float("nan"), float("inf"), "high")
+    finding = Finding(rule="launch-bound", message="", saved_ns=0.0, evidence=(), detail={"pipe": "xu"})
+    found = Ranked(
+        Finding(rule="launch-bound", message="", saved_ns=0.0, evidence=(), detail={"pipe": "xu"}),
+        float("nan"),
+        float("inf"),
+        "high",
+    )
 
     def told(run: object, combined: Combined, *_: object, **__: object) -> Told:
         return Told(Facts(combined), Diagnosis((found,), ()), ())
 
-    monkeypatch.setattr(kept, "told_of", told)
+    monkeypatch.setattr(of_run, "told_of", told)
     one = judged(make_run(workloads=(WORKLOAD,)), Combined("small", (launch(),), (TABLE,)), None)
     assert one is not None
     (finding,) = one.findings

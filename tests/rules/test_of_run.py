@@ -8,7 +8,7 @@ from factories import launch, make_run, metrics_frame
 
 from ncu_assist.frame import Combined, combine
 from ncu_assist.rules import RULES
-from ncu_assist.rules.of_run import told_of
+from ncu_assist.rules.model.of_run import told_of
 from ncu_assist.store import Store
 
 REPORTS = Path(__file__).parents[2] / "reports"

@@ -10,9 +10,14 @@ import pytest
 
 from ncu_assist.ncu.code import Code
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.places import MOST, places
+from ncu_assist.rules.model.places import MOST, places
 
-FINDING = Finding("l2-bound", "", 0.0, (), stalls=("long_scoreboard",))
+
+def finding(rule: str, **changes: Any) -> Finding:
+    return Finding(rule=rule, message="", saved_ns=0.0, evidence=(), **changes)
+
+
+FINDING = finding("l2-bound", stalls=("long_scoreboard",))
 HEADER = "/usr/local/cuda/include/x.hpp"
 
 
@@ -47,7 +52,7 @@ def test_a_wait_is_shown_at_the_load() -> None:
 def test_excess_is_shown_where_it_was_counted_and_of_the_right_kind() -> None:
     rows = (*WAITING, ("STG.E [R2.64], R5", "a.cu", 5, 1.0))
     made = code(*rows, sectors_excessive=[30.0, 0.0, 70.0])
-    store = Finding("uncoalesced-global-store", "", 0.0, (), waste="sectors_excessive")
+    store = finding("uncoalesced-global-store", waste="sectors_excessive")
     assert [(one.line, one.share) for one in places(store, made)] == [(5, 1.0)]
     assert [one.line for one in places(replace(store, rule="uncoalesced-global-load"), made)] == [3]
     assert [(one.line, one.share) for one in places(replace(store, rule="l2-bound"), made)] == [(5, 0.7), (3, 0.3)]
@@ -56,8 +61,10 @@ def test_excess_is_shown_where_it_was_counted_and_of_the_right_kind() -> None:
 def test_stores_by_what_they_send() -> None:
     rows = (*WAITING, ("STG.E [R2.64], R5", "a.cu", 5, 0.0), ("STG.E.64 [R2.64], R5", "a.cu", 6, 0.0))
     made = code(*rows, sectors=[50.0, 0.0, 10.0, 30.0])
-    finding = Finding("host-link-bound", "", 0.0, (), waste="sectors", about=frozenset({"STG"}))
-    assert [(one.line, one.share) for one in places(finding, made)] == [(6, 0.75), (5, 0.25)]
+    stored = Finding(
+        rule="host-link-bound", message="", saved_ns=0.0, evidence=(), waste="sectors", about=frozenset({"STG"})
+    )
+    assert [(one.line, one.share) for one in places(stored, made)] == [(6, 0.75), (5, 0.25)]
 
 
 def test_operands_of_a_matrix_instruction() -> None:
@@ -82,15 +89,15 @@ def test_later_sweeps_over_an_array() -> None:
         ("LDG.E R6, desc[UR4][R2.64]", "a.cu", 4, 0.0),
         ("FADD R5, R6, R5", "a.cu", 5, 30.0),
     )
-    finding = replace(FINDING, waste="read_again")
-    assert [(p.line, p.share) for p in places(finding, code(*rows, sectors=[0, 8.0, 0, 8.0, 0]))] == [(4, 1.0)]
-    once = [(p.line, p.share) for p in places(finding, code(*rows, sectors=[0, 8.0, 0, 4.0, 0]))]
+    again = replace(FINDING, waste="read_again")
+    assert [(p.line, p.share) for p in places(again, code(*rows, sectors=[0, 8.0, 0, 8.0, 0]))] == [(4, 1.0)]
+    once = [(p.line, p.share) for p in places(again, code(*rows, sectors=[0, 8.0, 0, 4.0, 0]))]
     assert once == [(2, 0.7), (4, 0.3)], "none is read again: what warps wait for"
 
 
 def test_idle_lanes() -> None:
     made = code(*WAITING, thread_instructions=[320.0, 10.0])
-    assert [one.line for one in places(Finding("warp-divergence", "", 0.0, (), waste="divergence"), made)] == [4]
+    assert [one.line for one in places(finding("warp-divergence", waste="divergence"), made)] == [4]
 
 
 def test_an_imported_library_is_not_the_users_own() -> None:
@@ -151,13 +158,13 @@ def test_a_conversion_is_shown_at_the_line_that_calls_it_and_not_above() -> None
     )
     made = code(*rows)
     texts = {**made.texts, ("a.cu", 45): "const float2 v = __bfloat1622float2(pairs[0]);", ("a.cu", 46): "// bfloat()"}
-    finding = Finding("pipe-bound", "", 0.0, ())
-    assert [one.line for one in places(finding, replace(made, texts=texts))] == [45, 47]
-    assert [one.line for one in places(finding, made)] == [47], "without such a call: the line that uses the result"
+    bound = finding("pipe-bound")
+    assert [one.line for one in places(bound, replace(made, texts=texts))] == [45, 47]
+    assert [one.line for one in places(bound, made)] == [47], "without such a call: the line that uses the result"
 
 
 def test_some_launches_of_many_keep_their_own_lines() -> None:
     rows = (*WAITING, ("LDG.E R4, [R2.64]", HEADER, 99, 50.0))
     made = code(*rows, *rows, launch=[0, 0, 0, 1, 1, 1])
     sass = made.sass.assign(line=made.sass["line"] + 10 * made.sass["launch"])
-    assert {one.line for one in places(Finding("x", "", 0.0, ()), replace(made, sass=sass).of([1]))} == {13, 14}
+    assert {one.line for one in places(finding("x"), replace(made, sass=sass).of([1]))} == {13, 14}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from patience import grows_linearly
 
-from ncu_assist.rules.read_again import read_again
+from ncu_assist.rules.model.blame import read_again
 
 # A pointer at 0x210 read three ways, as nvcc writes them; one at 0x218.
 LOADED_WHOLE = ("LDC.64 R2, c[0x0][0x210]", "IMAD.WIDE R2, R0, 0x4, R2", "LDG.E R4, desc[UR4][R2.64]")

@@ -12,7 +12,7 @@ from made_facts import gallery, told
 from ncu_assist.ceilings import Rate, Spread
 from ncu_assist.frame import combine_tables
 from ncu_assist.rules import tensor_underfed
-from ncu_assist.rules.of_run import told_of
+from ncu_assist.rules.model.of_run import told_of
 from ncu_assist.store import Store
 
 ARCHIVE = Store(Path(__file__).parents[2] / "reports")

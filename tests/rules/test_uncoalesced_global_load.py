@@ -6,7 +6,7 @@ import pytest
 from made_facts import gallery, made, told
 
 from ncu_assist.rules import uncoalesced_global_load as rule
-from ncu_assist.rules.traffic import wasted_by_loads
+from ncu_assist.rules.model.traffic import wasted_by_loads
 
 
 @pytest.mark.parametrize("name", ["load_struct_member", "compound_strided_and_conflicts"])

@@ -6,7 +6,7 @@ import pytest
 from made_facts import gallery, made, told
 
 from ncu_assist.rules import uncoalesced_global_store as rule
-from ncu_assist.rules.traffic import wasted_by_stores
+from ncu_assist.rules.model.traffic import wasted_by_stores
 
 
 def test_a_member_of_every_struct_costs_most_of_the_time() -> None:

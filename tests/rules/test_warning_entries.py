@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-import ncu_assist.rules.warnings as module
+import ncu_assist.rules.model.warnings as module
 from ncu_assist.pipeline.explaining import explain_any
 from ncu_assist.render.json import explain_json
 from ncu_assist.render.terminal import explain_text
-from ncu_assist.rules.warning_entries import WARNINGS
+from ncu_assist.rules.model.warnings import WARNINGS
 
 
 def test_all_of_them_are_documented() -> None:

@@ -8,7 +8,7 @@ import pytest
 from shape_facts import Counters, made, of_case
 
 from ncu_assist.rules import Facts
-from ncu_assist.rules.warnings import warnings
+from ncu_assist.rules.model.warnings import warnings
 
 MB = 1_000_000
 COPY: Counters = {"dram_bytes_read": 200 * MB, "dram_bytes_write": 150 * MB, "l2_sectors_write": 200 * MB / 32}

@@ -31,7 +31,7 @@ from ncu_assist.render.facts import CloseLook, LaunchRow, Shown, workload_row
 from ncu_assist.render.html.timing_chart import TimedSamples
 from ncu_assist.render.redact import Identity
 from ncu_assist.render.redact.runs import redact_close, redact_files, redact_lines
-from ncu_assist.rules.of_run import told_of
+from ncu_assist.rules.model.of_run import told_of
 from ncu_assist.store import Store, StoredRun
 
 Pair = tuple[StoredRun, StoredRun]

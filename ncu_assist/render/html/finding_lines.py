@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ncu_assist.render.facts import Shown
-from ncu_assist.rules.places import Place
+from ncu_assist.rules.model.places import Place
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from ncu_assist.render.html.memory_links import BOX_LIMITS, FLOWS, IN_BOXES, TIT
 from ncu_assist.render.html.run_commands import to_profile
 from ncu_assist.render.html.table import ABSENT, Cell, Column, Table, number
 from ncu_assist.render.html.term import Term, term_of
-from ncu_assist.rules.of_run import Told
-from ncu_assist.rules.savings import filled
+from ncu_assist.rules.model.bounds import filled
+from ncu_assist.rules.model.of_run import Told
 
 HOST_RULE = "host-link-bound"
 OF_PEAK = Term("of peak", "", "ncu's own share of peak of the metric in this row; of host memory: of what was measured")

@@ -9,7 +9,7 @@ from ncu_assist.ncu.catalogue.formulas import SECTOR_BYTES
 from ncu_assist.quantity import quantity
 from ncu_assist.render.facts import Shown
 from ncu_assist.render.precisions import FMA, PRECISIONS, Precision
-from ncu_assist.rules.dram import asked_bytes
+from ncu_assist.rules.model.dram import asked_bytes
 
 NS_PER_S = 1e9
 USUAL = "FP32"  # whose roof is drawn in any case

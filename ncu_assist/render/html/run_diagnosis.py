@@ -22,9 +22,9 @@ from ncu_assist.render.html.table import Table
 from ncu_assist.render.html.term import Term, term_of
 from ncu_assist.render.words import estimated
 from ncu_assist.rules import RULES, Finding
-from ncu_assist.rules.diagnosis import DONE, Ranked, Unanswered
-from ncu_assist.rules.of_run import Told
-from ncu_assist.rules.places import Place
+from ncu_assist.rules.model.diagnosis import Ranked, Unanswered
+from ncu_assist.rules.model.of_run import Told
+from ncu_assist.rules.model.places import Place
 
 TONE_OF: dict[str, Tone] = {"high": "bad", "medium": "unsure", "low": "same", "info": "plain"}
 MESSAGE = 1000  # letters
@@ -120,7 +120,7 @@ def _message(finding: Finding, told: Told) -> str:
 
 
 def _severity(ranked: Ranked) -> Badge:
-    if ranked.finding.rule.startswith(DONE):
+    if ranked.finding.is_done:
         return Badge("done", "good", "at a ceiling of this GPU")
     hint = "by the part of the run time that fixing it could save"
     return Badge(ranked.severity, TONE_OF[ranked.severity], hint)

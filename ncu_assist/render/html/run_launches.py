@@ -9,7 +9,7 @@ from ncu_assist.render.facts import LaunchRow, Shown
 from ncu_assist.render.html.table import Cell, Column, Table, number
 from ncu_assist.render.html.term import Term, term_of
 from ncu_assist.render.words import estimated
-from ncu_assist.rules.diagnosis import Ranked
+from ncu_assist.rules.model.diagnosis import Ranked
 
 MOST_LAUNCHES = 100  # rows
 SIGNATURE, ARGUMENTS = 400, 90  # letters

@@ -16,7 +16,7 @@ from ncu_assist.render.html.run_records import Breakdown, Part
 from ncu_assist.render.html.term import Term, term_of
 from ncu_assist.render.throughputs import BARS, throughputs
 from ncu_assist.render.words import impossible_lines
-from ncu_assist.rules.dram import OF_CEILING, reach
+from ncu_assist.rules.model.dram import OF_CEILING, reach
 
 # The bar of the part of the GPU that binds a kernel (Bottleneck.group).
 BOUND = {

@@ -7,8 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from ncu_assist.ncu.catalogue.rows import ROWS
-from ncu_assist.rules.diagnosis import Ranked
-from ncu_assist.rules.of_run import Told
+from ncu_assist.rules.model.diagnosis import Ranked
+from ncu_assist.rules.model.of_run import Told
 
 
 def diagnosis_json(told: Told | None) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from ncu_assist.ncu.catalogue.stalls import StallReason
 from ncu_assist.render.json.values import answer
 from ncu_assist.render.metric_words import LONG_NS, NOISE_CHIP
 from ncu_assist.rules import Rule
-from ncu_assist.rules.warning_entries import WarningEntry
+from ncu_assist.rules.model.warnings import WarningEntry
 
 
 def metrics_json(found: Found) -> dict[str, Any]:

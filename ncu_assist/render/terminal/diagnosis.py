@@ -11,9 +11,9 @@ from ncu_assist.render.escape import one_line
 from ncu_assist.render.evidence_words import evidence_value
 from ncu_assist.render.terminal.style import NARROWEST
 from ncu_assist.render.words import estimated
-from ncu_assist.rules.diagnosis import Ranked
-from ncu_assist.rules.of_run import Told
-from ncu_assist.rules.places import Place
+from ncu_assist.rules.model.diagnosis import Ranked
+from ncu_assist.rules.model.of_run import Told
+from ncu_assist.rules.model.places import Place
 
 MOST = 4  # further findings
 MESSAGE = 300  # letters

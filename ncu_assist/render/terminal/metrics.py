@@ -22,7 +22,7 @@ from ncu_assist.render.metric_words import better_words, chip_words, combine_wor
 from ncu_assist.render.terminal.rule_entry import rule_text
 from ncu_assist.render.terminal.style import NARROWEST, Style, to_text
 from ncu_assist.rules import Rule
-from ncu_assist.rules.warning_entries import WarningEntry
+from ncu_assist.rules.model.warnings import WarningEntry
 
 if TYPE_CHECKING:
     from rich.text import Text

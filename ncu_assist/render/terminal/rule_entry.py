@@ -7,7 +7,7 @@ import textwrap
 
 from ncu_assist.render.terminal.style import NARROWEST
 from ncu_assist.rules import Rule
-from ncu_assist.rules.warning_entries import WarningEntry
+from ncu_assist.rules.model.warnings import WarningEntry
 
 NEEDS = "  needs     "
 USES = "  also      "  # without which it may find something, but does not say that there is nothing

@@ -9,9 +9,9 @@ from pathlib import PurePath
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import percent
 from ncu_assist.rules import RULES
-from ncu_assist.rules.diagnosis import DONE, Ranked
-from ncu_assist.rules.of_run import Told
-from ncu_assist.rules.places import Place
+from ncu_assist.rules.model.diagnosis import Ranked
+from ncu_assist.rules.model.of_run import Told
+from ncu_assist.rules.model.places import Place
 from ncu_assist.suggest.evidence.cleaning import Cleaner
 from ncu_assist.suggest.evidence.items import ids_of
 from ncu_assist.suggest.evidence.records import FindingFacts, Item
@@ -55,7 +55,7 @@ def _facts(ranked: Ranked, told: Told, items: Items, clean: Cleaner) -> FindingF
         gain=ranked.estimated_speedup if ranked.severity != "info" else None,
         message=clean.line(finding.message) + (f" (in {clean.line(where, 120)})" if where else ""),
         advice=clean.line(finding.advice),
-        is_done=finding.rule.startswith(DONE),
+        is_done=finding.is_done,
         where=tuple(text for place in ranked.places if (text := _where(place, clean))),
         evidence=ids_of(_of_the_table(finding.evidence, finding.launches, told), items),
         explanation=_explanation(finding.rule),

@@ -10,7 +10,7 @@ from ncu_assist.frame import Combined
 from ncu_assist.frame.combined import STALL_SHARE
 from ncu_assist.ncu.catalogue.metric import Metric
 from ncu_assist.ncu.catalogue.rows import ROWS
-from ncu_assist.rules.diagnosis import Diagnosis
+from ncu_assist.rules.model.diagnosis import Diagnosis
 from ncu_assist.suggest.evidence.numbers import scale_of, shown
 from ncu_assist.suggest.evidence.records import Item
 

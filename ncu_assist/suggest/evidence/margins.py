@@ -8,7 +8,7 @@ from ncu_assist.diff.line_costs import base_name
 from ncu_assist.ncu.code import Code
 from ncu_assist.ncu.line_sums import ISSUED
 from ncu_assist.ncu.source.metrics import NOT_ISSUED, SAMPLES, STALL_COLUMN
-from ncu_assist.rules.inlined import own_lines
+from ncu_assist.rules.model.own_lines import own_lines
 from ncu_assist.suggest.evidence.records import Margin
 
 if TYPE_CHECKING:

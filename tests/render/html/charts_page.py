@@ -18,7 +18,7 @@ from ncu_assist.render.html.page import _environment
 from ncu_assist.render.html.roofline import roofline
 from ncu_assist.render.html.safety import visible
 from ncu_assist.render.html.timing_chart import TimedSamples, timing_chart
-from ncu_assist.rules.of_run import told_of
+from ncu_assist.rules.model.of_run import told_of
 from ncu_assist.store import Store, StoredRun
 
 ROOT = Path(__file__).parents[3]

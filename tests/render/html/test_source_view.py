@@ -17,7 +17,7 @@ from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.facts import Shown
 from ncu_assist.render.html.finding_lines import FindingLines
 from ncu_assist.render.html.source_view import SourceView, source_view
-from ncu_assist.rules.places import Place
+from ncu_assist.rules.model.places import Place
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ncu_assist.ceilings.chips import SECTOR_BYTES, WAVEFRONT_BYTES
-from ncu_assist.rules.arithmetic import BINDS, L1_PARTS, L2_PARTS, LSU
-from ncu_assist.rules.facts import Facts
+from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.pipes import BINDS, L1_PARTS, L2_PARTS, LSU
 
 NEEDS: tuple[str, ...] = (
     "local_load_requests",

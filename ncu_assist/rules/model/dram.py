@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ncu_assist.ceilings import dram_ceiling
 from ncu_assist.ceilings.chips import SECTOR_BYTES
-from ncu_assist.rules.facts import Facts
+from ncu_assist.rules.model.facts import Facts
 
 OF_CEILING = 0.95  # docs/sources.md: at or above it of the measured ceiling a kernel is done
 # Without a curve, of the peak. Both are of the bytes that were asked for, as the shipped curves under ncu have them:

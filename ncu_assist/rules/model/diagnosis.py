@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.rules.base import Finding, Rule, Severity, severity
-from ncu_assist.rules.bounds import bounded_ns
-from ncu_assist.rules.facts import Facts
-from ncu_assist.rules.places import Place
+from ncu_assist.rules.model.bounds import bounded_ns
+from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.places import Place
 
-DONE, UNEXPLAINED = "at-", "unexplained"  # ids of rules that say that a kernel is done, or that none knows
+UNEXPLAINED = "unexplained"  # id of the rule that says that none knows
 # Ids of rules on a call as a whole, by sums and shares of its time; the others are on one kernel.
 OF_A_CALL = ("launch-bound", "redundant-traffic", "at-dram-roofline")
 HOPPER = "9.0"
@@ -92,7 +92,7 @@ def diagnose(facts: Facts, rules: Mapping[str, Rule]) -> Diagnosis:
         if answers and (ranked := _ranked(answers, facts)):
             found.append(ranked)
     found.sort(key=_order)
-    if found and found[0].severity == "info" and not (_is_done(found[0]) or found[0].to_floor):
+    if found and found[0].severity == "info" and not (found[0].finding.is_done or found[0].to_floor):
         found.sort(key=lambda one: one.finding.rule != UNEXPLAINED)
     diagnosis = Diagnosis(tuple(found), tuple(silent), len(rules))
     return replace(diagnosis, findings=_unasked(diagnosis)) if diagnosis.lacks_counters else diagnosis
@@ -107,12 +107,8 @@ def _unasked(diagnosis: Diagnosis) -> tuple[Ranked, ...]:
 
 def _order(one: Ranked) -> tuple[bool, bool, bool, float, float]:
     is_remark = one.severity == "info"
-    explains = _is_done(one) or one.to_floor  # why it takes this long: it is at a ceiling, or at the floor
+    explains = one.finding.is_done or one.to_floor  # why it takes this long: it is at a ceiling, or at the floor
     return is_remark, is_remark and not explains, one.finding.rule == UNEXPLAINED, -one.saved_ns, -one.finding.saved_ns
-
-
-def _is_done(one: Ranked) -> bool:
-    return one.finding.rule.startswith(DONE)
 
 
 def _answer(rule: Rule, facts: Facts) -> tuple[Finding | None, tuple[str, ...]]:

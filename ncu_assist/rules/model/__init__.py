@@ -1,0 +1,1 @@
+"""What rules share: the facts of a launch, its limits and waste, ranking, source lines, warnings."""

@@ -1,0 +1,181 @@
+"""The diagnosis of a run: its workloads, its longest kernel, single launches; source lines; what is kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ncu_assist import __version__
+from ncu_assist.ceilings import Ceilings, floor_of
+from ncu_assist.columns import Values
+from ncu_assist.frame import Combined, combine_tables
+from ncu_assist.ncu.code import Code
+from ncu_assist.record import Launch, Run
+from ncu_assist.rules import RULES
+from ncu_assist.rules.base import Finding
+from ncu_assist.rules.model.diagnosis import UNEXPLAINED, Diagnosis, Ranked, diagnose
+from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.own_lines import own_lines
+from ncu_assist.rules.model.places import places
+from ncu_assist.rules.model.warnings import Warned, impossible_values, metric_missing, warnings
+from ncu_assist.store.findings import Findings, Judged, StoredFinding
+
+
+@dataclass(frozen=True)
+class KernelPart:
+    """The kernel that a diagnosis is of, where it is not of all launches.
+
+    ``share`` is its part of their time, None where that is not known.
+    """
+
+    name: str
+    launches: int
+    of_launches: int
+    share: float | None
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the rules say of launches, and what misleads about their measurement; ``part`` None: of all shown."""
+
+    facts: Facts
+    diagnosis: Diagnosis
+    warnings: tuple[Warned, ...]
+    part: KernelPart | None = None
+
+    def about(self, finding: Finding) -> Facts:
+        """Return the facts of the launches that a finding is about: its evidence is of them."""
+        return self.facts.only(finding.launches)
+
+    def where(self, finding: Finding) -> str:
+        """Return which launches a finding is about where it is not about all, e.g. ``k, 2 of 10 launches``."""
+        own, every = self.about(finding).combined.launches, self.facts.combined.launches
+        if len(own) == len(every):
+            return ""
+        also = f", less so in {finding.elsewhere} more" if finding.elsewhere else ""
+        return f"{own[0].kernel}, {len(own)} of {len(every)} launches{also}"
+
+
+def told_of(run: Run, combined: Combined, ceilings: Ceilings | None = None, whole: bool = True) -> Told | None:
+    """Return what the rules say of launches of a run together; None without counters.
+
+    ``ceilings`` are those of its GPU (`ceilings.ceilings_of`), None where nobody measured such a GPU.
+    ``whole``: they are all that a call on the workload launches, so that its bytes, operations and dtype are theirs.
+    """
+    if not combined.launches or not any(combined.tables):
+        return None
+    workload = run.workload(combined.workload) if combined.workload and whole else None
+    facts = Facts(combined, run.device, ceilings)
+    if workload:
+        timing = run.timing(workload.name)
+        facts = replace(
+            facts,
+            algorithmic_bytes=workload.algorithmic_bytes,
+            flops=workload.flops,
+            dtype=workload.dtype,
+            floor=floor_of(workload, ceilings),
+            median_ns=timing.median_ns if timing else None,
+        )
+    diagnosis = diagnose(facts, RULES)
+    caches = run.profile.cache_control if run.profile else None
+    needed = dict.fromkeys(key for rule in RULES.values() for key in rule.NEEDS)
+    warned = (*warnings(facts, caches), *impossible_values(facts, tuple(needed)), *metric_missing(diagnosis))
+    return Told(facts, diagnosis, warned)
+
+
+def told_of_shown(run: Run, combined: Combined, ceilings: Ceilings | None = None) -> Told | None:
+    """Return the diagnosis of a run: what ``told_of`` does, but without a workload that of one kernel.
+
+    Launches of several kernels that no workload holds together have nothing to do with each other: their sums say
+    nothing, and the kernel that most of the time goes to is judged. A kernel is a function with its template arguments.
+    """
+    if combined.workload is not None or not combined.is_of_kernels:
+        return told_of(run, combined, ceilings)
+    own = combined.by_kernel[0]
+    told, whole = told_of(run, own, ceilings), combined.duration_ns
+    share = own.duration_ns / whole if whole and own.duration_ns else None
+    part = KernelPart(own.launches[0].kernel, len(own.launches), len(combined.launches), share)
+    return replace(told, part=part) if told else None
+
+
+def located(told: Told | None, code: Code | None) -> Told | None:
+    """Return what was told with the lines of each finding that some lines are to blame for; as it is without code."""
+    if told is None or code is None:
+        return told
+    read = code.of([one.index for one in told.facts.combined.launches])
+    own = replace(read, sass=own_lines(read)) if len(read.sass) else read
+    findings = tuple(_located(one, told, own) for one in told.diagnosis.findings)
+    return replace(told, diagnosis=replace(told.diagnosis, findings=findings))
+
+
+def blames_lines(ranked: Ranked) -> bool:
+    """Tell whether some lines are to blame for a finding.
+
+    Not for remarks, nor where a kernel is done or not explained, nor for what is about the launch as a whole, such as
+    its tail: that holds for every line.
+    """
+    finding = ranked.finding
+    if ranked.severity == "info" or finding.rule == UNEXPLAINED:
+        return False
+    return finding.waste != "samples" or bool(finding.stalls)
+
+
+def _located(ranked: Ranked, told: Told, own: Code) -> Ranked:
+    if not blames_lines(ranked):
+        return ranked
+    some = [one.index for one in told.about(ranked.finding).combined.launches]
+    return replace(ranked, places=places(ranked.finding, own.of(some), owned=True))
+
+
+MOST_LAUNCHES = 20  # of one workload that are judged one by one, the longest: a program has thousands
+
+
+def findings_of(run: Run, tables: Mapping[int, Values], ceilings: Ceilings | None) -> Findings:
+    """Return what the rules of this version say of a run; ``tables`` are the counters of each launch.
+
+    ``ceilings`` are those of its GPU, None where nobody measured such a GPU.
+    """
+    workloads = dict.fromkeys(launch.workload for launch in run.launches)
+    judged = [one for name in workloads for one in _of_workload(run, combine_tables(run, tables, name), ceilings)]
+    return Findings(__version__, tuple(RULES), tuple(judged))
+
+
+def judged(run: Run, combined: Combined, ceilings: Ceilings | None, whole: bool = True) -> Judged | None:
+    """Return what the rules say of launches of a run together, as ``told_of`` does; None without counters."""
+    told = told_of(run, combined, ceilings, whole)
+    if told is None:
+        return None
+    only = combined.launches[0] if len(combined.launches) == 1 else None
+    return Judged(
+        workload=combined.workload,
+        whole=whole,
+        launch=only.index if only else None,
+        kernel=only.kernel if only else None,
+        duration_ns=combined.duration_ns,
+        findings=tuple(_stored(one) for one in told.diagnosis.findings),
+        unanswered=tuple(one.rule for one in told.diagnosis.unanswered),
+    )
+
+
+def judged_alone(launches: Sequence[Launch]) -> list[Launch]:
+    """Return the launches of one workload that are judged one by one, the longest first."""
+    return sorted(launches, key=lambda one: -(one.duration_ns or 0.0))[:MOST_LAUNCHES]
+
+
+def _of_workload(run: Run, combined: Combined, ceilings: Ceilings | None) -> Iterator[Judged]:
+    """Yield what is said of a workload as a whole, then of each of its launches where it has several."""
+    single = judged_alone(combined.launches) if len(combined.launches) > 1 else []
+    alone = (judged(run, combined.only([one]), ceilings, whole=False) for one in single)
+    yield from (one for one in (judged(run, combined, ceilings), *alone) if one is not None)
+
+
+def _stored(ranked: Ranked) -> StoredFinding:
+    finding = ranked.finding
+    saved, speedup = _finite(ranked.saved_ns), _finite(ranked.estimated_speedup)
+    detail, assumed = finding.detail, finding.assumed
+    return StoredFinding(finding.rule, ranked.severity, saved, speedup, detail, assumed, ranked.to_floor)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
