@@ -125,7 +125,7 @@ def test_a_rule_that_finds_something_without_a_metric_is_not_unanswered() -> Non
 def test_every_metric_that_rules_ask_for_by_name_is_in_the_catalogue() -> None:
     """`Facts.value` and `Facts.get` take keys: a name that no row has would be absent from every report."""
     asked = set()
-    for path in RULES_FOLDER.glob("*.py"):
+    for path in RULES_FOLDER.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             match node:
                 case ast.Call(
