@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, TypedDict
 
 from ncu_assist.errors import EnvironmentProblem
 
@@ -22,6 +22,16 @@ KILL: signal.Signals = getattr(signal, "SIGKILL", signal.SIGTERM)  # on Windows,
 STEPS = (signal.SIGINT, signal.SIGTERM, KILL)
 GRACE_S = 5.0  # between SIGINT, SIGTERM and SIGKILL; ncu needs about a second to write what it has
 POLL_S = 0.05
+
+
+class RunOptions(TypedDict, total=False):
+    """What ``run`` takes beside the command line, for those who pass it on: an executor."""
+
+    env: Mapping[str, str] | None
+    cwd: Path | None
+    timeout_s: float | None
+    on_line: Callable[[str], None] | None
+    is_stuck: Callable[[], bool] | None
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from ncu_assist.backends import build_versions
-from ncu_assist.backends.building import OUTCOMES, PROBLEM, BuildRequest, Problem, encode
+from ncu_assist.backends.building import OUTCOMES, PROBLEM, BuildProblem, BuildRequest, encode
 from ncu_assist.errors import NcuAssistError
 from ncu_assist.spec_file import read_kernel
 
@@ -20,7 +20,7 @@ def main(path: Path) -> int:
     try:
         outcomes = build_versions(kernel, [kernel.version(name) for name in request.versions], Path(request.work))
     except NcuAssistError as error:
-        (out / PROBLEM).write_bytes(msgspec.json.encode(Problem(error.message, error.hint, error.exit_code)))
+        (out / PROBLEM).write_bytes(msgspec.json.encode(BuildProblem(error.message, error.hint, error.exit_code)))
         return error.exit_code
     (out / OUTCOMES).write_bytes(encode(outcomes))
     return 0

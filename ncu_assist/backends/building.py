@@ -28,7 +28,7 @@ class BuildRequest:
 
 
 @dataclass(frozen=True)
-class Built:
+class BuiltVersion:
     """The outcome of one version, as ``BuildOutcome`` says it; ``artifact`` None where it does not compile."""
 
     version: str
@@ -39,7 +39,7 @@ class Built:
 
 
 @dataclass(frozen=True)
-class Problem:
+class BuildProblem:
     """Why nothing could be built: an error of the environment."""
 
     message: str
@@ -57,7 +57,7 @@ def command(request: BuildRequest) -> list[str]:
 def encode(outcomes: Mapping[str, BuildOutcome]) -> bytes:
     """Return outcomes as ``decode`` reads them."""
     rows = [
-        Built(name, None if one.artifact is None else str(one.artifact), one.log, one.seconds, one.problem)
+        BuiltVersion(name, None if one.artifact is None else str(one.artifact), one.log, one.seconds, one.problem)
         for name, one in outcomes.items()
     ]
     return msgspec.json.encode(rows)
@@ -65,7 +65,7 @@ def encode(outcomes: Mapping[str, BuildOutcome]) -> bytes:
 
 def decode(data: bytes) -> dict[str, BuildOutcome]:
     """Return what ``encode`` wrote, by version; raises msgspec.DecodeError for anything else."""
-    rows = msgspec.json.decode(data, type=list[Built])
+    rows = msgspec.json.decode(data, type=list[BuiltVersion])
     return {
         row.version: BuildOutcome(
             row.version, None if row.artifact is None else Path(row.artifact), row.log, False, row.seconds, row.problem

@@ -1,17 +1,21 @@
-"""Plain CUDA C versions: compiled by nvcc into shared objects, all in one ninja run, reused by content hash."""
+"""Plain CUDA C versions: compiled by nvcc into shared objects and called through ctypes.
+
+All files are compiled in one ninja run and reused by the hash of their content.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+import struct
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from ncu_assist.backends import ninja
 from ncu_assist.backends.base import BuildOutcome, Call, never
-from ncu_assist.backends.nvcc import Nvcc, find_arch, find_nvcc
-from ncu_assist.backends.symbols import lacking_launcher
+from ncu_assist.backends.nvcc import CompileStep, Nvcc, find_arch, find_nvcc, run_ninja
 from ncu_assist.errors import StageFailed
 from ncu_assist.spec import Kernel, Version, source_files
 
@@ -45,8 +49,6 @@ class Cuda:
         return {name: _callable(outcome, kernel) for name, outcome in compiled.items()}
 
     def load(self, artifact: Path, kernel: Kernel) -> Call:
-        from ncu_assist.backends.launcher import load_launcher
-
         return load_launcher(artifact, kernel)
 
 
@@ -69,10 +71,10 @@ def compile_sources(
     out = out.resolve()
     artifacts = {s.name: out / f"{s.name}-{_content_hash(s, nvcc, arch)}.so" for s in sources}
     missing = [s for s in sources if not artifacts[s.name].is_file()]
-    edges = [
-        ninja.Edge(s.name, _argv(s, nvcc, arch), str(s.path.relative_to(s.root)), artifacts[s.name]) for s in missing
+    steps = [
+        CompileStep(s.name, _argv(s, nvcc, arch), str(s.path.relative_to(s.root)), artifacts[s.name]) for s in missing
     ]
-    seconds = ninja.run(edges, missing[0].root, _environment(), is_cancelled) if missing else {}
+    seconds = run_ninja(steps, missing[0].root, _environment(), is_cancelled) if missing else {}
     return {
         s.name: _outcome(s.name, artifacts[s.name], s.name not in seconds, seconds.get(s.name, 0.0)) for s in sources
     }
@@ -110,3 +112,101 @@ def _outcome(name: str, artifact: Path, reused: bool, seconds: float) -> BuildOu
     log = artifact.with_suffix(".log")
     words = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
     return BuildOutcome(name, artifact if artifact.is_file() else None, words, reused, seconds)
+
+
+MAGIC = b"\x7fELF\x02\x01"  # 64 bits, little-endian
+DYNAMIC_SYMBOLS, FUNCTION, LOCAL = 11, 2, 0  # SHT_DYNSYM, STT_FUNC, STB_LOCAL of the System V ABI
+SECTION, SYMBOL = struct.Struct("<IIQQQQIIQQ"), struct.Struct("<IBBHQQ")
+
+
+def lacking_launcher(artifact: Path, kernel: Kernel) -> str:
+    """Return why the launcher cannot be called, with what to write; empty where it can, or the file is no ELF file."""
+    functions = exported_functions(artifact)
+    if functions is None or kernel.name in functions:
+        return ""
+    mangled = [name for name in functions if name.startswith("_Z") and f"{len(kernel.name)}{kernel.name}" in name]
+    plain = [name for name in functions if not name.startswith("_")]
+    if mangled:
+        found = f'it has it with C++ linkage only, as {mangled[0]}: extern "C" is missing'
+    elif plain:
+        found = f"the functions it has are {', '.join(plain[:5])}"
+    else:
+        found = 'it has no function with extern "C"'
+    written = f'extern "C" cudaError_t {kernel.name}({", ".join(kernel.arguments)}, cudaStream_t stream)'
+    return f"it compiles, but has no function {kernel.name} to call; {found}; write: {written}"
+
+
+def exported_functions(path: Path) -> tuple[str, ...] | None:
+    """Return the functions that a shared object defines for others, sorted; None for what is no ELF file or is cut."""
+    data = path.read_bytes()
+    if not data.startswith(MAGIC):
+        return None
+    try:
+        (at,), (count,) = struct.unpack_from("<Q", data, 0x28), struct.unpack_from("<H", data, 0x3C)
+        sections = [SECTION.unpack_from(data, at + number * SECTION.size) for number in range(count)]
+        found: set[str] = set()
+        for _, kind, _, _, start, size, link, *_ in sections:
+            if kind != DYNAMIC_SYMBOLS:
+                continue
+            texts = sections[link][4]
+            for entry in range(start, start + size, SYMBOL.size):
+                name, info, _, section, _, _ = SYMBOL.unpack_from(data, entry)
+                if info & 0xF == FUNCTION and info >> 4 != LOCAL and section:
+                    found.add(data[texts + name : data.index(b"\0", texts + name)].decode("utf-8", "replace"))
+    except (struct.error, IndexError, ValueError):
+        return None
+    return tuple(sorted(found))
+
+
+def load_launcher(artifact: Path, kernel: Kernel) -> Call:
+    """Return the launcher named like the kernel; the call raises RuntimeError for a cudaError_t other than 0.
+
+    It gets pointers and 64-bit integers in the order of ``kernel.arguments`` and torch's current stream last;
+    ``kernel.numbers`` go as integers.
+    Raises StageFailed if the shared object cannot be loaded or has no such function.
+    """
+    launcher = _function(artifact, kernel.name)
+    places = {name: index for index, name in enumerate((*kernel.inputs, *(o.name for o in kernel.outputs)))}
+    stream = _current_stream()
+
+    def call(inputs: tuple[Any, ...], outputs: tuple[Any, ...], integers: Mapping[str, int]) -> None:
+        given = (*inputs, *outputs)
+        numbers = {**integers, **{name: given[places[name]] for name in kernel.numbers}}
+        values = [
+            ctypes.c_int64(numbers[name]) if name in numbers else ctypes.c_void_p(given[places[name]].data_ptr())
+            for name in kernel.arguments
+        ]
+        status = launcher(*values, ctypes.c_void_p(stream()))
+        if status != 0:
+            raise RuntimeError(f"CUDA error: {kernel.name} returned {_error_name(status)}")
+
+    return call
+
+
+def _function(artifact: Path, name: str) -> Any:
+    try:
+        function = getattr(ctypes.CDLL(str(artifact)), name)
+    except OSError as error:
+        raise StageFailed(f"{artifact.name} cannot be loaded: {error}") from error
+    except AttributeError as error:
+        hint = f'declare it: extern "C" cudaError_t {name}(..., cudaStream_t stream)'
+        raise StageFailed(f"{artifact.name} has no function '{name}'", hint) from error
+    function.restype = ctypes.c_int
+    return function
+
+
+def _current_stream() -> Callable[[], int]:
+    import torch
+
+    if not torch.cuda.is_available():
+        return lambda: 0
+    return lambda: int(torch.cuda.current_stream().cuda_stream)
+
+
+def _error_name(status: int) -> str:
+    import torch
+
+    try:
+        return f"{torch.cuda.cudart().cudaGetErrorString(torch.cuda.cudart().cudaError(status))} ({status})"
+    except Exception:  # a torch without CUDA, or an error that it does not know
+        return f"cudaError_t {status}"

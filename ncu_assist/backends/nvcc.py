@@ -1,18 +1,20 @@
-"""Finding what a CUDA build needs: nvcc, ninja, and the architecture of the GPU here."""
+"""What a CUDA build needs: nvcc, ninja and the architecture of the GPU here; and one ninja run over several files."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
 import re
+import shlex
 import shutil
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ncu_assist import process
-from ncu_assist.errors import EnvironmentProblem, UsageProblem
+from ncu_assist.errors import EnvironmentProblem, StageFailed, UsageProblem
 
 # All of one release: nvcc's own requirements carry no version, so pip would pair nvcc 13.0 with a newer nvvm.
 # cccl is not among them, but cuda_fp16.h includes <nv/target> from it.
@@ -128,3 +130,92 @@ def _smi_capability() -> str | None:
     argv = ["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"]
     match = re.search(r"(\d+)\.(\d+)", process.run(argv, timeout_s=QUERY_TIMEOUT_S).stdout)
     return match.group(1) + match.group(2) if match else None
+
+
+BUILD_TIMEOUT_S = 1800.0  # for all files together; a heavy template file takes minutes
+
+RULE = """\
+builddir = {builddir}
+rule compile
+  command = $argv -o $tmp $source > $log 2>&1 || {{ rm -f $tmp; exit 1; }}
+"""
+
+
+@dataclass(frozen=True)
+class CompileStep:
+    """One command: ``argv -o artifact source``. ``source`` is relative to the folder that ninja runs in."""
+
+    name: str
+    argv: tuple[str, ...]
+    source: str
+    artifact: Path
+
+
+def run_ninja(
+    steps: Sequence[CompileStep], root: Path, env: Mapping[str, str], is_cancelled: Callable[[], bool]
+) -> dict[str, float]:
+    """Run the commands in ``root``, as many at once as there are cores, and return the seconds of each.
+
+    Afterwards an artifact exists exactly where its command succeeded, and ``<artifact>.log`` holds its output in both
+    cases. Raises EnvironmentProblem if the folder cannot be written, StageFailed if ninja itself fails.
+    """
+    out = steps[0].artifact.parent
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".ninja-", dir=out) as folder:
+            return _run_in(steps, root, env, Path(folder), is_cancelled)
+    except OSError as error:
+        raise EnvironmentProblem(
+            f"cannot build in {out}: {error.strerror}", "free space, or make it writable"
+        ) from error
+
+
+def _run_in(
+    steps: Sequence[CompileStep], root: Path, env: Mapping[str, str], folder: Path, is_cancelled: Callable[[], bool]
+) -> dict[str, float]:
+    file = folder / "build.ninja"
+    file.write_text(
+        RULE.format(builddir=_ninja_escaped(str(folder))) + "".join(_build_statement(s, folder) for s in steps)
+    )
+    argv = [str(find_ninja()), "-k", "0", "-f", str(file)]
+    completed = process.run(argv, env=env, cwd=root, timeout_s=BUILD_TIMEOUT_S, is_stuck=is_cancelled)
+    times = _ninja_times(folder / ".ninja_log")
+    for step in steps:
+        _move(step, folder, completed)
+    return {step.name: times.get(step.name, completed.seconds) for step in steps}
+
+
+def _build_statement(step: CompileStep, folder: Path) -> str:
+    values = {
+        "argv": shlex.join(step.argv),
+        "tmp": shlex.quote(str(folder / f"{step.name}.so")),
+        "source": shlex.quote(step.source),
+        "log": shlex.quote(str(folder / f"{step.name}.log")),
+    }
+    lines = "".join(f"  {key} = {value.replace('$', '$$')}\n" for key, value in values.items())
+    return f"build {_ninja_escaped(str(folder / step.name))}.so: compile\n{lines}"
+
+
+def _ninja_escaped(path: str) -> str:
+    return path.replace("$", "$$").replace(" ", "$ ").replace(":", "$:")
+
+
+def _move(step: CompileStep, folder: Path, completed: process.Completed) -> None:
+    log, built = folder / f"{step.name}.log", folder / f"{step.name}.so"
+    if not log.is_file():
+        raise StageFailed(f"ninja failed:\n{completed.stdout}{completed.stderr}", "ncu-assist doctor")
+    if completed.timed_out and not built.is_file():
+        log.write_text(log.read_text(errors="replace") + f"\nended after {completed.seconds:.0f} s")
+    log.replace(step.artifact.with_suffix(".log"))
+    if built.is_file():
+        built.replace(step.artifact)  # last: an artifact means that all is there
+
+
+def _ninja_times(log: Path) -> dict[str, float]:
+    """Seconds by name from ninja's own log: start and end in ms, modification time, output, hash."""
+    times: dict[str, float] = {}
+    for line in log.read_text(errors="replace").splitlines() if log.is_file() else []:
+        fields = line.split("\t")
+        if len(fields) == 5:
+            times[Path(fields[3]).stem] = (int(fields[1]) - int(fields[0])) / 1000
+    return times

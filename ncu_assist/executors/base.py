@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Protocol, Unpack
 
-from ncu_assist.process import Completed
+from ncu_assist.process import Completed, RunOptions
 
 
 class Executor(Protocol):
@@ -15,16 +14,7 @@ class Executor(Protocol):
     @property
     def name(self) -> str: ...
 
-    def run(
-        self,
-        argv: Sequence[str],
-        *,
-        env: Mapping[str, str] | None = None,
-        cwd: Path | None = None,
-        timeout_s: float | None = None,
-        on_line: Callable[[str], None] | None = None,
-        is_stuck: Callable[[], bool] | None = None,
-    ) -> Completed:
+    def run(self, argv: Sequence[str], **options: Unpack[RunOptions]) -> Completed:
         """Run a program as ``process.run`` does, with the GPU to itself among the runs of this user.
 
         Raises EnvironmentProblem if the GPU stays taken or the program cannot be started.

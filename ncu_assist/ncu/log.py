@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from ncu_assist.executors.sandbox.reading import open_regular
+from ncu_assist.executors.sandbox.folders import open_regular
 
 MOST_BYTES = 1 << 24  # of a log that are read at once; the rest is there the next time
 # ==PROF== Profiling "name" - 0 (1/20): 0%....50%....100% - 38 passes

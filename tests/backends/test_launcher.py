@@ -10,7 +10,7 @@ from kernel_folder import write_kernel
 from requirements import needs
 
 from ncu_assist import process
-from ncu_assist.backends.launcher import load_launcher
+from ncu_assist.backends.cuda import load_launcher
 from ncu_assist.spec import Kernel
 from ncu_assist.spec_file import read_kernel
 

@@ -13,9 +13,8 @@ import pytest
 from patience import CEILING_S
 
 from ncu_assist.errors import EnvironmentProblem
-from ncu_assist.executors import EXECUTORS, gpu, lock
-from ncu_assist.executors.local import Local
-from ncu_assist.executors.lock import COMMAND_LIMIT, held, lock_folder
+from ncu_assist.executors import EXECUTORS, local
+from ncu_assist.executors.local import COMMAND_LIMIT, Local, held, lock_folder
 
 ENV = {**os.environ, "CUDA_VISIBLE_DEVICES": "GPU-1234"}
 
@@ -73,7 +72,7 @@ def test_two_runs_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         second_is_here.set()
         time.sleep(seconds)
 
-    monkeypatch.setattr(lock, "time", SimpleNamespace(monotonic=time.monotonic, sleep=wait))
+    monkeypatch.setattr(local, "time", SimpleNamespace(monotonic=time.monotonic, sleep=wait))
     threads = [threading.Thread(target=first), threading.Thread(target=second)]
     threads[0].start()
     assert first_is_in.wait(CEILING_S)
@@ -100,11 +99,11 @@ def test_the_lock_folder_does_not_follow_tmpdir(monkeypatch: pytest.MonkeyPatch,
 
 def test_the_key_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     uuids = {0: "GPU-zero", 3: "GPU-three"}
-    monkeypatch.setattr(gpu, "_uuid", uuids.get)
-    assert gpu.gpu_key({}) == "GPU-zero"
-    assert gpu.gpu_key({"CUDA_VISIBLE_DEVICES": "3,0"}) == "GPU-three"
-    assert gpu.gpu_key({"CUDA_VISIBLE_DEVICES": "GPU-abc,1"}) == "GPU-abc"
-    assert gpu.gpu_key({"CUDA_VISIBLE_DEVICES": "7"}) == "gpu-7"
+    monkeypatch.setattr(local, "_uuid", uuids.get)
+    assert local.gpu_key({}) == "GPU-zero"
+    assert local.gpu_key({"CUDA_VISIBLE_DEVICES": "3,0"}) == "GPU-three"
+    assert local.gpu_key({"CUDA_VISIBLE_DEVICES": "GPU-abc,1"}) == "GPU-abc"
+    assert local.gpu_key({"CUDA_VISIBLE_DEVICES": "7"}) == "gpu-7"
 
 
 def test_the_lock_is_released_after_a_crash(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from host_compiler import compiled
 
 from ncu_assist.backends.base import Call
-from ncu_assist.backends.launcher import load_launcher
+from ncu_assist.backends.cuda import load_launcher
 from ncu_assist.backends.python import import_file
 from ncu_assist.spec import Kernel, Version, Workload, source_files
 from ncu_assist.spec_file import read_kernel

@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 
 from ncu_assist.backends import BACKENDS, build_versions  # noqa: E402
 from ncu_assist.backends.base import Call  # noqa: E402
-from ncu_assist.backends.launcher import load_launcher  # noqa: E402
+from ncu_assist.backends.cuda import load_launcher  # noqa: E402
 from ncu_assist.executors.local import Local  # noqa: E402
 from ncu_assist.harness.check import check  # noqa: E402
 from ncu_assist.harness.client import Measured, measure  # noqa: E402

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Unpack
 
 from ncu_assist.errors import EnvironmentProblem
 from ncu_assist.executors.local import Local
-from ncu_assist.executors.sandbox.environment import scrubbed
-from ncu_assist.executors.sandbox.identity import identity
-from ncu_assist.executors.sandbox.limits import Limits
-from ncu_assist.executors.sandbox.orders import FAILED, MARK
-from ncu_assist.executors.sandbox.ownership import check_readable, lent
-from ncu_assist.executors.sandbox.places import Places, homes, software
-from ncu_assist.executors.sandbox.plan import Plan, mounts
-from ncu_assist.executors.sandbox.runners import INSTALL_HINT, choose_runner, command_line
-from ncu_assist.executors.sandbox.tree import sweep
-from ncu_assist.executors.sandbox.watch import GrowthWatch
-from ncu_assist.process import Completed
+from ncu_assist.executors.sandbox.folders import GrowthWatch, check_readable, lent, sweep
+from ncu_assist.executors.sandbox.plan import (
+    FolderAccess,
+    SandboxLimits,
+    SandboxPlan,
+    homes,
+    mounts,
+    sandbox_user,
+    software,
+)
+from ncu_assist.executors.sandbox.runners import FAILED, INSTALL_HINT, MARK, choose_runner, command_line, scrubbed
+from ncu_assist.process import Completed, RunOptions
 
 
 @dataclass(frozen=True)
@@ -32,43 +34,35 @@ class Sandbox:
     names variables that survive the scrubbing of the environment.
     """
 
-    places: Places
-    limits: Limits = field(default_factory=Limits)
+    places: FolderAccess
+    limits: SandboxLimits = field(default_factory=SandboxLimits)
     runner: str | None = None
     local: Local = field(default_factory=Local)
     keep: tuple[str, ...] = ()
     name: str = "sandbox"
 
-    def run(
-        self,
-        argv: Sequence[str],
-        *,
-        env: Mapping[str, str] | None = None,
-        cwd: Path | None = None,
-        timeout_s: float | None = None,
-        on_line: Callable[[str], None] | None = None,
-        is_stuck: Callable[[], bool] | None = None,
-    ) -> Completed:
+    def run(self, argv: Sequence[str], **options: Unpack[RunOptions]) -> Completed:
         """Run a program as ``Local`` does, but shut in; ``timed_out`` also tells that ``limits.seconds`` were over.
 
         Of what it leaves in the writable folders, only folders and regular files stay.
 
-        Raises Overflow, a StageFailed, when it was ended for writing too much, and EnvironmentProblem where no
+        Raises LimitExceeded, a StageFailed, when it was ended for writing too much, and EnvironmentProblem where no
         sandbox can be built or the program cannot be started in it.
         """
-        env = os.environ if env is None else env
-        plan = self.plan(cwd or Path.cwd(), env)
+        given = options.get("env")
+        env = os.environ if given is None else given
+        plan = self.plan(options.get("cwd") or Path.cwd(), env)
         folders = self.places.writable
         check_readable(self.places.readable, plan.identity.uid)
         with lent(folders, plan.identity.uid):
-            watch = GrowthWatch(folders, self.limits, is_stuck)
+            watch = GrowthWatch(folders, self.limits, options.get("is_stuck"))
             try:
                 done = replace(self.local, command=" ".join(argv)).run(
                     command_line(self.runner or choose_runner(), plan, argv),
                     env=scrubbed(env, folders, self.keep),
                     cwd=Path("/"),
-                    timeout_s=min(self.limits.seconds, timeout_s or self.limits.seconds),
-                    on_line=on_line,
+                    timeout_s=min(self.limits.seconds, options.get("timeout_s") or self.limits.seconds),
+                    on_line=options.get("on_line"),
                     is_stuck=watch.is_stuck,
                 )
             finally:
@@ -77,21 +71,21 @@ class Sandbox:
                 watch.check()
         return _as_seen(done, argv)
 
-    def plan(self, cwd: Path, env: Mapping[str, str]) -> Plan:
+    def plan(self, cwd: Path, env: Mapping[str, str]) -> SandboxPlan:
         """Return what a program started in ``cwd`` would see and be, without running it."""
         seen = mounts(self.places, software(env), cwd, self.limits)
-        return Plan(seen, cwd, identity(), self.limits)
+        return SandboxPlan(seen, cwd, sandbox_user(), self.limits)
 
 
 def sandbox_for(
-    project: Path, writable: tuple[Path, ...], readable: tuple[Path, ...] = (), limits: Limits | None = None
+    project: Path, writable: tuple[Path, ...], readable: tuple[Path, ...] = (), limits: SandboxLimits | None = None
 ) -> Sandbox:
     """Return the sandbox for the drafts of a project: of the project it shows only the folders that are named.
 
     Raises EnvironmentProblem where no sandbox can be built.
     """
     hidden = tuple(dict.fromkeys((project, project.resolve(), *homes())))
-    return Sandbox(Places(writable, readable, hidden), limits or Limits(), choose_runner())
+    return Sandbox(FolderAccess(writable, readable, hidden), limits or SandboxLimits(), choose_runner())
 
 
 def _as_seen(done: Completed, argv: Sequence[str]) -> Completed:

@@ -1,24 +1,141 @@
-"""The ways to build a sandbox, and which of them works on this machine."""
+"""The ways to build a sandbox (bubblewrap, unshare), their command lines, and which of them works on this machine."""
 
 from __future__ import annotations
 
 import functools
+import json
 import os
+import re
 import shutil
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from ncu_assist import process
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError
-from ncu_assist.executors.sandbox import bwrap, unshare
-from ncu_assist.executors.sandbox.environment import scrubbed
-from ncu_assist.executors.sandbox.identity import identity
-from ncu_assist.executors.sandbox.limits import Limits
-from ncu_assist.executors.sandbox.places import Places, homes, software
-from ncu_assist.executors.sandbox.plan import Plan, mounts
+from ncu_assist.executors.sandbox.plan import (
+    CAP_PERFMON,
+    HOME,
+    FolderAccess,
+    Mount,
+    SandboxLimits,
+    SandboxPlan,
+    homes,
+    mounts,
+    sandbox_user,
+    software,
+)
+from ncu_assist.executors.sandbox.syscalls import call_filter
 
-Runner = Callable[[Plan, Sequence[str]], list[str]]
-RUNNERS: dict[str, Runner] = {"bwrap": bwrap.argv, "unshare": unshare.argv}  # the first that works is taken
+FAILED, MARK = 125, "sandbox: "  # as in jail.py, which is not imported: only its process needs ctypes
+JAIL = Path(__file__).resolve().with_name("jail.py")
+
+
+def jail_argv(plan: SandboxPlan, mounts: tuple[Mount, ...], argv: Sequence[str]) -> list[str]:
+    """Return the command that confines itself and runs ``argv``; it makes ``mounts`` first, where there are any."""
+    limits = plan.limits
+    order = {
+        "mounts": [asdict(mount) for mount in mounts],
+        "cwd": str(plan.cwd),
+        "uid": plan.identity.uid,
+        "capabilities": plan.identity.capabilities,
+        "filter": call_filter().hex(),
+        "limits": {
+            "NPROC": limits.processes,
+            "FSIZE": limits.file_bytes,
+            "NOFILE": limits.open_files,
+            "CORE": 0,
+        },
+    }
+    return [str(Path(sys.executable).resolve()), "-I", "-S", str(JAIL), json.dumps(order), *argv]
+
+
+BWRAP = "bwrap"
+BWRAP_FLAGS = {"ro": "--ro-bind", "rw": "--bind", "device": "--dev-bind", "symlink": "--symlink"}
+# --as-pid-1: the jail is init, so that bwrap returns only when nothing is left
+BWRAP_NAMESPACES = (
+    "--unshare-pid",
+    "--unshare-net",
+    "--unshare-ipc",
+    "--unshare-uts",
+    "--as-pid-1",
+    "--die-with-parent",
+)
+CAPABILITY_NAMES = {CAP_PERFMON: "PERFMON"}
+FOR_THE_JAIL = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")  # to give up its rights; it drops these, too
+
+
+def bwrap_argv(plan: SandboxPlan, command: Sequence[str], program: str = BWRAP) -> list[str]:
+    """Return the command line that runs ``command`` as planned."""
+    names = (*FOR_THE_JAIL, *(f"CAP_{CAPABILITY_NAMES[number]}" for number in plan.identity.capabilities))
+    rights = [word for name in names for word in ("--cap-add", name)]
+    who = ["--unshare-user"] if plan.identity.uid is None else ["--cap-drop", "ALL", *rights]
+    sealed = [word for mount in plan.mounts if mount.sealed for word in ("--remount-ro", mount.target)]
+    seen = [word for mount in plan.mounts for word in _words(mount)]
+    return [program, *BWRAP_NAMESPACES, *who, *seen, *sealed, "--remount-ro", "/", "--", *jail_argv(plan, (), command)]
+
+
+def _words(mount: Mount) -> Iterator[str]:
+    if mount.kind in BWRAP_FLAGS:
+        yield from (BWRAP_FLAGS[mount.kind], mount.source, mount.target)
+    elif mount.kind == "proc":
+        yield from ("--proc", mount.target)  # which covers what acts on the machine
+    elif mount.kind == "folder":
+        yield from ("--perms", f"{mount.mode:o}", "--dir", mount.target)
+    else:
+        yield from ("--perms", f"{mount.mode:o}", "--size", str(mount.size_bytes), "--tmpfs", mount.target)
+
+
+UNSHARE = "unshare"
+UNSHARE_NAMESPACES = ("--mount", "--net", "--pid", "--ipc", "--uts", "--fork", "--kill-child=KILL")
+AS_USER = ("--user", "--map-root-user")  # root of the namespace alone, until jail.py gives that up
+WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")  # of the same package: what bwrap's --die-with-parent does
+
+
+def unshare_argv(plan: SandboxPlan, command: Sequence[str], program: str = UNSHARE) -> list[str]:
+    """Return the command line that runs ``command`` as planned."""
+    who = AS_USER if plan.identity.uid is None else ()
+    return [*WITH_PARENT, program, *who, *UNSHARE_NAMESPACES, "--", *jail_argv(plan, plan.mounts, command)]
+
+
+KEPT = frozenset({"PATH", "LANG", "LANGUAGE", "TZ", "LD_LIBRARY_PATH", "NCU_ASSIST_ARCH", "MAX_JOBS"})
+KEPT_PREFIXES = (
+    *("LC_", "CUDA_", "NVIDIA_", "NVCC_", "NCCL_", "TRITON_", "TORCH_", "TORCHINDUCTOR_", "PYTORCH_"),
+    *("PYTHON", "OMP_", "MKL_"),
+)
+SECRET = re.compile("KEY|TOKEN|SECRET|PASS(?!ES)|CREDENTIAL|AUTH|COOKIE|PRIVATE", re.IGNORECASE)
+CACHES = (  # only of use where they can be written; else each program falls back to HOME
+    *("TRITON_CACHE_DIR", "TRITON_HOME", "TRITON_DUMP_DIR", "TORCH_EXTENSIONS_DIR", "TORCHINDUCTOR_CACHE_DIR"),
+    *("CUDA_CACHE_PATH", "TORCH_HOME", "PYTHONPYCACHEPREFIX"),
+)
+USER = "sandbox"  # the user id inside has no name that getpass could find
+
+
+def scrubbed(env: Mapping[str, str], writable: tuple[Path, ...], also: tuple[str, ...] = ()) -> dict[str, str]:
+    """Return what is kept of an environment, with a home and a temporary folder that exist inside.
+
+    TMPDIR stays where it lies in a writable folder. ``also`` names further variables to keep.
+    """
+    kept = {name: value for name, value in env.items() if name in also or _is_kept(name)}
+    for name in CACHES:
+        if name in kept and not _is_below(kept[name], writable):
+            del kept[name]
+    temporary = env.get("TMPDIR", "")
+    own = temporary if _is_below(temporary, writable) else "/tmp"
+    return {**kept, "HOME": str(HOME), "TMPDIR": own, "USER": USER, "LOGNAME": USER}
+
+
+def _is_kept(name: str) -> bool:
+    return (name in KEPT or name.startswith(KEPT_PREFIXES)) and not SECRET.search(name)
+
+
+def _is_below(path: str, folders: tuple[Path, ...]) -> bool:
+    return bool(path) and any(Path(path).is_relative_to(folder) for folder in folders)
+
+
+Runner = Callable[[SandboxPlan, Sequence[str]], list[str]]
+RUNNERS: dict[str, Runner] = {"bwrap": bwrap_argv, "unshare": unshare_argv}  # the first that works is taken
 INSTALL_HINT = "apt install bubblewrap (or your system's package of it); or, at your own risk, --no-sandbox"
 PROBE_TIMEOUT_S = 20.0
 # SIGINT is for the program, which may keep what is finished; its walls must outlast it
@@ -51,8 +168,8 @@ def why_not(name: str) -> str:
         return "not installed"
     folder = Path("/")
     try:
-        seen = mounts(Places((), (), homes()), software(os.environ), folder, Limits())
-        plan = Plan(seen, folder, identity(), Limits())
+        seen = mounts(FolderAccess((), (), homes()), software(os.environ), folder, SandboxLimits())
+        plan = SandboxPlan(seen, folder, sandbox_user(), SandboxLimits())
         done = process.run(
             command_line(name, plan, ["true"]), env=scrubbed(os.environ, ()), cwd=folder, timeout_s=PROBE_TIMEOUT_S
         )
@@ -63,6 +180,6 @@ def why_not(name: str) -> str:
     return (done.stderr.strip().splitlines() or [f"exit code {done.exit_code}"])[-1]
 
 
-def command_line(name: str, plan: Plan, argv: Sequence[str]) -> list[str]:
+def command_line(name: str, plan: SandboxPlan, argv: Sequence[str]) -> list[str]:
     """Return the whole command line for a runner."""
     return [*KEEP_STANDING, *RUNNERS[name](plan, argv)]

@@ -11,7 +11,7 @@ from types import TracebackType
 
 from ncu_assist.backends.base import BuildOutcome
 from ncu_assist.executors.base import Executor
-from ncu_assist.executors.sandbox import Overflow
+from ncu_assist.executors.sandbox import LimitExceeded
 from ncu_assist.harness import results
 from ncu_assist.harness.client import Measured
 from ncu_assist.harness.events import Event
@@ -105,7 +105,7 @@ class Exam:
             paper = self.plan.paper("-".join(stages), stages)
             try:
                 completed = answering.wait()
-            except Overflow as error:
+            except LimitExceeded as error:
                 return self.grade(paper, story, results.Failure(self.plan.draft, "exam", "", error.message, True))
             self._delivery.check()
         if self._examiner.failed:

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from ncu_assist.backends.base import BuildOutcome
-from ncu_assist.backends.building import OUTCOMES, PROBLEM, BuildRequest, Problem, command, decode
+from ncu_assist.backends.building import OUTCOMES, PROBLEM, BuildProblem, BuildRequest, command, decode
 from ncu_assist.errors import EnvironmentProblem, StageFailed
 from ncu_assist.executors.base import Executor
 from ncu_assist.executors.sandbox import read_result
@@ -32,7 +32,7 @@ def build(plan: Plan, executor: Executor, out: Path) -> dict[str, BuildOutcome]:
     if done.timed_out:
         raise StageFailed(f"building took longer than {TIMEOUT_S:.0f} s")
     if (out / PROBLEM).is_file():
-        problem = msgspec.json.decode(read_result(out, PROBLEM, SMALL), type=Problem)
+        problem = msgspec.json.decode(read_result(out, PROBLEM, SMALL), type=BuildProblem)
         raise EnvironmentProblem(problem.message, problem.hint)
     if done.exit_code != 0:
         raise StageFailed(f"building ended with exit code {done.exit_code}: {done.stderr.strip()[-500:]}")

@@ -11,11 +11,11 @@ from requirements import require
 
 from ncu_assist import process
 from ncu_assist.executors.local import Local
-from ncu_assist.executors.sandbox import Limits, Places, Sandbox
+from ncu_assist.executors.sandbox import FolderAccess, Sandbox, SandboxLimits
 
 MIB = 1 << 20
 SECRET = "sk-this-must-not-be-seen"
-LIMITS = Limits(seconds=CEILING_S, processes=200, file_bytes=8 * MIB, tmp_bytes=8 * MIB, shm_bytes=8 * MIB)
+LIMITS = SandboxLimits(seconds=CEILING_S, processes=200, file_bytes=8 * MIB, tmp_bytes=8 * MIB, shm_bytes=8 * MIB)
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Scene:
     def record(self) -> Path:
         return self.project / "reports" / "k" / "v1" / "run.json"
 
-    def sandbox(self, limits: Limits = LIMITS) -> Sandbox:
-        places = Places((self.job,), (self.root, Path(__file__).parent), (self.project, self.home))
+    def sandbox(self, limits: SandboxLimits = LIMITS) -> Sandbox:
+        places = FolderAccess((self.job,), (self.root, Path(__file__).parent), (self.project, self.home))
         return Sandbox(places, limits, self.runner, Local(self.root / "locks"))
 
 

@@ -14,9 +14,9 @@ from requirements import needs
 
 from ncu_assist import process
 from ncu_assist.errors import EnvironmentProblem
-from ncu_assist.executors.lock import held
-from ncu_assist.executors.sandbox import Limits, executor, jail, orders, runners
-from ncu_assist.executors.sandbox.identity import CAP_PERFMON, Identity
+from ncu_assist.executors.local import held
+from ncu_assist.executors.sandbox import SandboxLimits, executor, jail, runners
+from ncu_assist.executors.sandbox.plan import CAP_PERFMON, SandboxUser
 
 TORCH = """
 import numpy, torch
@@ -52,7 +52,7 @@ except KeyboardInterrupt:
 """
 
 
-def python(scene: Scene, code: str, limits: Limits = LIMITS) -> str:
+def python(scene: Scene, code: str, limits: SandboxLimits = LIMITS) -> str:
     done = scene.sandbox(limits).run([sys.executable, "-c", code], cwd=scene.job)
     assert done.exit_code == 0, done.stderr
     return done.stdout.strip()
@@ -61,7 +61,7 @@ def python(scene: Scene, code: str, limits: Limits = LIMITS) -> str:
 @pytest.mark.slow
 @needs("torch")
 def test_numpy_and_torch_compute(scene: Scene) -> None:
-    assert python(scene, TORCH, Limits()).endswith("computed")
+    assert python(scene, TORCH, SandboxLimits()).endswith("computed")
     assert (scene.job / "out.npy").stat().st_uid == os.geteuid()
 
 
@@ -71,7 +71,7 @@ def test_nvcc_compiles(scene: Scene) -> None:
 
     (scene.job / "k.cu").write_text("__global__ void k(float *x) { x[threadIdx.x] *= 2; }")
     argv = [str(find_nvcc().path), "-cubin", "-arch=sm_90", "-o", "k.cubin", "k.cu"]
-    done = scene.sandbox(Limits()).run(argv, cwd=scene.job)
+    done = scene.sandbox(SandboxLimits()).run(argv, cwd=scene.job)
     assert done.exit_code == 0, done.stderr
     assert (scene.job / "k.cubin").read_bytes()[:4] == b"\x7fELF"
 
@@ -92,16 +92,16 @@ def test_it_has_no_rights(scene: Scene) -> None:
 def test_root_can_leave_it_the_right_to_read_counters_and_no_other(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    who = executor.identity()
+    who = executor.sandbox_user()
     rights = (CAP_PERFMON,) if who.uid is not None else ()  # nobody but root has it to give
-    monkeypatch.setattr(executor, "identity", lambda: Identity(who.uid, rights))
+    monkeypatch.setattr(executor, "sandbox_user", lambda: SandboxUser(who.uid, rights))
     found = eval(python(scene, STATUS))
     wanted = sum(1 << right for right in rights)
     assert {int(found[name], 16) for name in ("CapPrm", "CapEff", "CapBnd", "CapAmb")} == {wanted}
 
 
 def test_an_ordinary_user_gets_the_same_walls(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executor, "identity", lambda: Identity(None))
+    monkeypatch.setattr(executor, "sandbox_user", lambda: SandboxUser(None))
     assert python(scene, LOOPBACK) == "hello"
     assert eval(python(scene, STATUS))["CapEff"] == "0" * 16
     code = "import os, sys; print([os.path.exists(p) or os.access(p, os.W_OK) for p in sys.argv[1:]])"
@@ -115,7 +115,7 @@ def test_an_ordinary_user_gets_the_same_walls(scene: Scene, monkeypatch: pytest.
 
 
 def test_jail_says_what_is_understood() -> None:
-    assert (orders.FAILED, orders.MARK) == (jail.FAILED, jail.MARK)
+    assert (runners.FAILED, runners.MARK) == (jail.FAILED, jail.MARK)
 
 
 def test_it_answers_as_local_does(scene: Scene) -> None:

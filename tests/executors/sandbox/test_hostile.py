@@ -15,13 +15,13 @@ from patience import leaping, soon
 
 from ncu_assist import process
 from ncu_assist.errors import DamagedData
-from ncu_assist.executors.sandbox import Limits, Overflow, read_result
+from ncu_assist.executors.sandbox import LimitExceeded, SandboxLimits, read_result
 from ncu_assist.process import Completed
 
 HOSTILE = Path(__file__).parent / "hostile"
 
 
-def attack(scene: Scene, name: str, *arguments: object, limits: Limits = LIMITS) -> Completed:
+def attack(scene: Scene, name: str, *arguments: object, limits: SandboxLimits = LIMITS) -> Completed:
     argv = [sys.executable, "-I", str(HOSTILE / f"{name}.py"), *map(str, arguments)]
     return scene.sandbox(limits).run(argv, cwd=scene.job)
 
@@ -72,7 +72,7 @@ def test_forks_without_end(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Non
         return len(seen) > 10 and min(seen[-10:]) == max(seen) > 30
 
     leaping(monkeypatch, process, is_full)
-    done = attack(scene, "forks_without_end", scene.job, limits=Limits(seconds=3600.0, processes=60))
+    done = attack(scene, "forks_without_end", scene.job, limits=SandboxLimits(seconds=3600.0, processes=60))
     assert done.timed_out
     assert "started" in done.stdout
     assert 30 < max(seen) < 80
@@ -82,12 +82,12 @@ def test_forks_without_end(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     ("how", "limits", "words"),
     [
-        ("many", Limits(folder_bytes=24 * MIB), "more than 24 MiB"),
-        ("empty", Limits(folder_files=500), "more than 500 files"),
+        ("many", SandboxLimits(folder_bytes=24 * MIB), "more than 24 MiB"),
+        ("empty", SandboxLimits(folder_files=500), "more than 500 files"),
     ],
 )
-def test_fills_the_disk_with_many_files(scene: Scene, how: str, limits: Limits, words: str) -> None:
-    with pytest.raises(Overflow, match=words):
+def test_fills_the_disk_with_many_files(scene: Scene, how: str, limits: SandboxLimits, words: str) -> None:
+    with pytest.raises(LimitExceeded, match=words):
         attack(scene, "fills_the_disk", how, scene.job, limits=limits)
     assert soon(lambda: left(scene.job) == [])
     assert sum(path.stat().st_size for path in scene.job.iterdir()) < 4000 * MIB
@@ -160,9 +160,10 @@ def test_rewrites_results(scene: Scene) -> None:
 
 def test_it_dies_with_us(scene: Scene) -> None:
     program = (
-        "import sys; from pathlib import Path; from ncu_assist.executors.sandbox import Places, Sandbox;"
+        "import sys; from pathlib import Path; from ncu_assist.executors.sandbox import FolderAccess, Sandbox;"
         f"job = Path({str(scene.job)!r});"
-        f"Sandbox(Places((job,)), runner={scene.runner!r}).run(['sh', '-c', 'echo > up; sleep infinity'], cwd=job)"
+        f"sandbox = Sandbox(FolderAccess((job,)), runner={scene.runner!r});"
+        "sandbox.run(['sh', '-c', 'echo > up; sleep infinity'], cwd=job)"
     )
     with subprocess.Popen([sys.executable, "-c", program]) as parent:
         assert soon((scene.job / "up").exists)

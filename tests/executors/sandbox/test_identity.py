@@ -8,19 +8,25 @@ from pathlib import Path
 import pytest
 
 from ncu_assist.errors import EnvironmentProblem
-from ncu_assist.executors.sandbox import identity as module
-from ncu_assist.executors.sandbox.identity import CAP_PERFMON, SANDBOX_UID, Identity, counters_are_restricted, identity
-from ncu_assist.executors.sandbox.ownership import check_readable, lent
+from ncu_assist.executors.sandbox import plan as module
+from ncu_assist.executors.sandbox.folders import check_readable, lent
+from ncu_assist.executors.sandbox.plan import (
+    CAP_PERFMON,
+    SANDBOX_UID,
+    SandboxUser,
+    counters_are_restricted,
+    sandbox_user,
+)
 
 
 def test_root_becomes_somebody_else_and_others_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "is_real_root", lambda: False)
-    assert identity() == Identity(None)
+    assert sandbox_user() == SandboxUser(None)
     monkeypatch.setattr(module, "is_real_root", lambda: True)
     monkeypatch.setattr(module, "counters_are_restricted", lambda: False)
-    assert identity() == Identity(SANDBOX_UID)
+    assert sandbox_user() == SandboxUser(SANDBOX_UID)
     monkeypatch.setattr(module, "counters_are_restricted", lambda: True)
-    assert identity() == Identity(SANDBOX_UID, (CAP_PERFMON,))
+    assert sandbox_user() == SandboxUser(SANDBOX_UID, (CAP_PERFMON,))
 
 
 def test_the_driver_says_who_may_read_counters(tmp_path: Path) -> None:

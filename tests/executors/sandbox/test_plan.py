@@ -8,16 +8,23 @@ from pathlib import Path
 import pytest
 
 from ncu_assist.errors import UsageProblem
-from ncu_assist.executors.sandbox import bwrap, unshare
-from ncu_assist.executors.sandbox.identity import Identity
-from ncu_assist.executors.sandbox.limits import Limits
-from ncu_assist.executors.sandbox.places import Places, devices, homes, software
-from ncu_assist.executors.sandbox.plan import Mount, Plan, mounts
+from ncu_assist.executors.sandbox import runners
+from ncu_assist.executors.sandbox.plan import (
+    FolderAccess,
+    Mount,
+    SandboxLimits,
+    SandboxPlan,
+    SandboxUser,
+    devices,
+    homes,
+    mounts,
+    software,
+)
 
-LIMITS = Limits()
+LIMITS = SandboxLimits()
 
 
-def planned(places: Places, software: tuple[Path, ...] = (), cwd: Path = Path("/")) -> dict[str, Mount]:
+def planned(places: FolderAccess, software: tuple[Path, ...] = (), cwd: Path = Path("/")) -> dict[str, Mount]:
     return {mount.target: mount for mount in mounts(places, software, cwd, LIMITS)}
 
 
@@ -34,7 +41,7 @@ def project(tmp_path: Path) -> Path:
 
 def test_a_project_is_not_there_but_for_what_is_named(project: Path) -> None:
     job, kernels, library = project / "reports" / "d1", project / "kernels", project / ".venv" / "lib"
-    found = planned(Places((job,), (kernels, job / "inputs"), (project,)), (library,), project)
+    found = planned(FolderAccess((job,), (kernels, job / "inputs"), (project,)), (library,), project)
     assert kinds(found, job, kernels, job / "inputs", library) == ["rw", "ro", "ro", "ro"]
     assert kinds(found, project, project / "reports") == ["folder", "folder"]
     assert str(project / "reports" / "d2") not in found
@@ -43,21 +50,21 @@ def test_a_project_is_not_there_but_for_what_is_named(project: Path) -> None:
 
 
 def test_a_hidden_folder_hides_below_what_is_shown(project: Path) -> None:
-    found = planned(Places((project / "reports" / "d1",), (project.parent,), (project, Path("/root"))))
+    found = planned(FolderAccess((project / "reports" / "d1",), (project.parent,), (project, Path("/root"))))
     assert found[str(project)] == Mount("tmpfs", str(project), sealed=True)
     assert kinds(found, project.parent, project / "reports", project / "reports" / "d1") == ["ro", "folder", "rw"]
     assert "/root" not in found, "nothing shows it"
 
 
 def test_software_never_shows_what_is_hidden(project: Path) -> None:
-    found = planned(Places(hidden=(project,)), (project, project.parent, project / ".venv" / "lib"))
+    found = planned(FolderAccess(hidden=(project,)), (project, project.parent, project / ".venv" / "lib"))
     assert kinds(found, project, project.parent) == ["folder", "folder"]
     assert kinds(found, project / ".venv" / "lib") == ["ro"]
 
 
 def test_links_are_there_under_both_names(project: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(project)
-    found = planned(Places((tmp_path / "link" / "reports",), (), (project,)))
+    found = planned(FolderAccess((tmp_path / "link" / "reports",), (), (project,)))
     assert found[str(tmp_path / "link" / "reports")].source == str(project / "reports")
     assert kinds(found, project / "reports", tmp_path / "link") == ["rw", "folder"]
 
@@ -67,11 +74,11 @@ def test_what_cannot_be_writable(project: Path, name: str) -> None:
     (project / "link").symlink_to(project / "kernels")
     for path in (Path(f"{project}/{name}"), Path("/"), Path("relative")):
         with pytest.raises(UsageProblem, match="cannot be writable in the sandbox"):
-            planned(Places((path,), (), (project,)))
+            planned(FolderAccess((path,), (), (project,)))
 
 
 def test_what_acts_on_the_machine_is_read_only() -> None:
-    found = planned(Places())
+    found = planned(FolderAccess())
     assert kinds(found, Path("/proc"), Path("/proc/sys"), Path("/sys"), Path("/usr")) == ["proc", "ro", "ro", "ro"]
     assert found["/dev"].sealed
     assert found["/tmp"].size_bytes == LIMITS.tmp_bytes
@@ -104,14 +111,14 @@ def test_homes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_both_runners_carry_out_the_same_plan(project: Path) -> None:
-    seen = mounts(Places((project,)), (), project, LIMITS)
-    for who in (Identity(None), Identity(12345, (38,))):
-        plan = Plan(seen, project, who, LIMITS)
-        line = bwrap.argv(plan, ["prog", "x"])
-        order = json.loads(unshare.argv(plan, ["prog", "x"])[-3])
+    seen = mounts(FolderAccess((project,)), (), project, LIMITS)
+    for who in (SandboxUser(None), SandboxUser(12345, (38,))):
+        plan = SandboxPlan(seen, project, who, LIMITS)
+        line = runners.bwrap_argv(plan, ["prog", "x"])
+        order = json.loads(runners.unshare_argv(plan, ["prog", "x"])[-3])
         assert [entry["target"] for entry in order["mounts"]] == [m.target for m in seen]
         places = [i for i, word in enumerate(line) if word in ("--ro-bind", "--bind", "--dev-bind", "--symlink")]
         assert {line[i + 2] for i in places} == {m.target for m in seen if m.source}
         assert json.loads(line[-3])["mounts"] == []
         assert json.loads(line[-3])["uid"] == order["uid"] == who.uid
-        assert ("--unshare-user" in line) == ("--user" in unshare.argv(plan, [])) == (who.uid is None)
+        assert ("--unshare-user" in line) == ("--user" in runners.unshare_argv(plan, [])) == (who.uid is None)

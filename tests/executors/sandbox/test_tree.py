@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ncu_assist.executors.sandbox import Overflow
-from ncu_assist.executors.sandbox.tree import MOST_DEPTH, everything, remove, sweep
+from ncu_assist.executors.sandbox import LimitExceeded
+from ncu_assist.executors.sandbox.folders import MOST_DEPTH, everything, remove, sweep
 
 
 def test_links_are_seen_and_not_followed(tmp_path: Path) -> None:
@@ -23,7 +23,7 @@ def test_too_deep_is_an_overflow_and_no_crash(tmp_path: Path) -> None:
     for _ in range(MOST_DEPTH + 2):
         here = here / "d"
         here.mkdir()
-    with pytest.raises(Overflow, match="deeper"):
+    with pytest.raises(LimitExceeded, match="deeper"):
         list(everything((tmp_path,)))
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ncu_assist.errors import StageFailed
-from ncu_assist.executors.sandbox import Limits, Overflow, watch
-from ncu_assist.executors.sandbox.watch import GrowthWatch
+from ncu_assist.executors.sandbox import LimitExceeded, SandboxLimits, folders
+from ncu_assist.executors.sandbox.folders import GrowthWatch
 
 MIB = 1 << 20
 
@@ -20,33 +20,33 @@ def job(tmp_path: Path) -> Path:
 
 
 def test_only_growth_counts(job: Path) -> None:
-    found = GrowthWatch((job,), Limits(folder_bytes=MIB // 2, folder_files=3), None)
+    found = GrowthWatch((job,), SandboxLimits(folder_bytes=MIB // 2, folder_files=3), None)
     found.check()
     (job / "sub").mkdir()
     (job / "sub" / "link").symlink_to("/usr")
     found.check()
     (job / "sub" / "more").write_bytes(b"x" * MIB)
-    with pytest.raises(Overflow, match="wrote more than 0 MiB") as caught:
+    with pytest.raises(LimitExceeded, match="wrote more than 0 MiB") as caught:
         found.check()
     assert isinstance(caught.value, StageFailed)
 
 
 def test_files_without_content_count(job: Path) -> None:
-    found = GrowthWatch((job,), Limits(folder_files=3), None)
+    found = GrowthWatch((job,), SandboxLimits(folder_files=3), None)
     for number in range(4):
         (job / str(number)).touch()
-    with pytest.raises(Overflow, match="more than 3 files"):
+    with pytest.raises(LimitExceeded, match="more than 3 files"):
         found.check()
 
 
 def test_a_disk_that_fills_unseen(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     free = [1000 * MIB]
-    monkeypatch.setattr(watch, "_free", lambda _: free[0])
-    found = GrowthWatch((job,), Limits(free_bytes=600 * MIB), None)
+    monkeypatch.setattr(folders, "_free", lambda _: free[0])
+    found = GrowthWatch((job,), SandboxLimits(free_bytes=600 * MIB), None)
     free[0] = 501 * MIB  # a disk that had little from the start may go down to half of that
     found.check()
     free[0] = 499 * MIB
-    with pytest.raises(Overflow, match="less than 500 MiB free"):
+    with pytest.raises(LimitExceeded, match="less than 500 MiB free"):
         found.check()
 
 
@@ -54,11 +54,11 @@ def test_it_passes_the_question_on_and_looks_only_now_and_then(job: Path, monkey
     looks: list[int] = []
     monkeypatch.setattr(GrowthWatch, "check", lambda _: looks.append(1))
     answers = iter([False, True])
-    found = GrowthWatch((job,), Limits(), lambda: next(answers))
+    found = GrowthWatch((job,), SandboxLimits(), lambda: next(answers))
     assert (found.is_stuck(), found.is_stuck()) == (False, True)
     assert looks == []
     monkeypatch.setattr(found, "_next", 0.0)
-    assert GrowthWatch((job,), Limits(), None).is_stuck() is False
+    assert GrowthWatch((job,), SandboxLimits(), None).is_stuck() is False
     with pytest.raises(StopIteration):
         found.is_stuck()
     assert looks == [1]

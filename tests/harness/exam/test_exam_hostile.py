@@ -19,7 +19,7 @@ from exam_room import in_processes, in_this_process, plan_of
 from ncu_assist import process
 from ncu_assist.errors import EnvironmentProblem, StageFailed, UsageProblem
 from ncu_assist.executors.local import Local
-from ncu_assist.executors.sandbox import Overflow, sandbox_for
+from ncu_assist.executors.sandbox import LimitExceeded, sandbox_for
 from ncu_assist.harness import client
 from ncu_assist.harness.results import FAILURES
 from ncu_assist.process import Completed
@@ -83,7 +83,7 @@ class Overflowing:
     name = "overflowing"
 
     def run(self, *arguments: object, **how: object) -> Completed:
-        raise Overflow("it wrote 5 GiB")
+        raise LimitExceeded("it wrote 5 GiB")
 
 
 def test_writing_too_much_is_the_drafts_failure(tmp_path: Path) -> None:
