@@ -19,9 +19,9 @@ from pathlib import Path
 
 from metric_noise import learned, measured, repeats
 
-from ncu_assist.diff.changes import changes
-from ncu_assist.diff.flagging import flags, with_roles
-from ncu_assist.diff.noise import NoiseModel
+from ncu_assist.analysis.diff.changes import changes
+from ncu_assist.analysis.diff.flagging import flags, with_roles
+from ncu_assist.analysis.diff.noise import NoiseModel
 from ncu_assist.frame import Combined, by_launch, combine_repeats
 from ncu_assist.ncu.catalogue.noise import Recording, deviations
 from ncu_assist.verdict import Verdict

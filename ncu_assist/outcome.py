@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from ncu_assist.analysis.diff import Diff
 from ncu_assist.ceilings import Floor
-from ncu_assist.diff import Diff
 from ncu_assist.drafts import StoredDraft
 from ncu_assist.drafts.records import Draft
 from ncu_assist.errors import EnvironmentProblem, StageFailed

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 from factories import BENCH_ID, WORKLOAD, launch, make_run, metrics_frame, samples_frame, times, timing
 
-from ncu_assist.gate import Gate
+from ncu_assist.analysis.gate import Gate
 from ncu_assist.pipeline.gating import GateRequest, gate
 from ncu_assist.project import Project
 from ncu_assist.record import Bench, Check

@@ -6,8 +6,8 @@ from typing import Any
 
 from factories import launch
 
-from ncu_assist.diff.resources import RESOURCES
 from ncu_assist.frame import Combined, combine_launches
+from ncu_assist.frame.resources import RESOURCES
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 
 MADE = [resource for resource in RESOURCES.values() if not resource.is_coarse]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ncu_assist.diff.noise import NoiseModel
+from ncu_assist.analysis.diff.noise import NoiseModel
 from ncu_assist.ncu.catalogue.noise import recording
 
 pytestmark = pytest.mark.slow

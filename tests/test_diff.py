@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from factories import DEVICE, PROFILE, STALL, WORKLOAD, launch, make_run, metrics_frame, samples_frame, save_run, times
 
-from ncu_assist.diff import Change, Diff, DiffOptions, bottleneck, diff_in_full, diff_runs
+from ncu_assist.analysis.diff import Change, Diff, DiffOptions, diff_in_full, diff_runs
 from ncu_assist.errors import DamagedData, UsageProblem
+from ncu_assist.frame.resources import bottleneck
 from ncu_assist.record import Toolchain, WorkloadFacts
 from ncu_assist.store import Store, StoredRun
 

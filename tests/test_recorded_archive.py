@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from ncu_assist.diff import DiffOptions
+from ncu_assist.analysis.diff import DiffOptions
 from ncu_assist.ncu import blanking
 from ncu_assist.pipeline.reading import compare
 from ncu_assist.pipeline.timings import always_late

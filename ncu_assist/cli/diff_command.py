@@ -14,7 +14,7 @@ from ncu_assist.cli.output import check_output, write_bytes
 from ncu_assist.errors import UsageProblem
 
 if TYPE_CHECKING:
-    from ncu_assist.diff import Diff, DiffOptions
+    from ncu_assist.analysis.diff import Diff, DiffOptions
     from ncu_assist.project import Project
 
 PAGE_ENDINGS = (".html", ".htm")
@@ -51,7 +51,7 @@ def command(**given: Any) -> int:
     where a kernel has neither a baseline nor a v0, its last two runs. The verdict comes from time alone: counters
     explain it.
     """
-    from ncu_assist.diff import DiffOptions
+    from ncu_assist.analysis.diff import DiffOptions
     from ncu_assist.pipeline.reading import compare
 
     asked = Asked(**given)

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from ncu_assist.frame.combined import Combined, Coverage
-from ncu_assist.frame.of_runs import by_launch, combine, combine_launches, combine_repeats, combine_tables
-from ncu_assist.frame.used import catalogue_sha256, is_used
+from ncu_assist.frame.of_runs import (
+    by_launch,
+    catalogue_sha256,
+    combine,
+    combine_launches,
+    combine_repeats,
+    combine_tables,
+    is_used,
+)
 
 __all__ = [
     "Combined",

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from math import isnan
 from statistics import median
+from typing import TypeVar
 
-from ncu_assist.columns import Values, names_in
 from ncu_assist.frame.adding_up import Numbers, combining, keys_of, made_one, number, ranked, shares, total
-from ncu_assist.frame.lazy import Lazy
+from ncu_assist.frame.columns import Values, names_in
 from ncu_assist.ncu.catalogue.combining import BY_ISSUED, Combining
 from ncu_assist.ncu.catalogue.derived import DERIVED, Derived, why_not_applicable
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE, STALL
@@ -19,6 +19,30 @@ from ncu_assist.ncu.catalogue.possible import is_impossible
 from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES, ROWS
 from ncu_assist.quantity import quantity
 from ncu_assist.record import Launch
+
+T = TypeVar("T")
+
+
+class Lazy(Mapping[str, T]):
+    """A mapping whose values are computed once, when they are asked for; a key whose value cannot be is not in it."""
+
+    def __init__(self, keys: Sequence[str], compute: Callable[[str], T]) -> None:
+        self._keys, self._compute = dict.fromkeys(keys), compute
+        self._known: dict[str, T] = {}
+
+    def __getitem__(self, key: str) -> T:
+        if key not in self._known:
+            if key not in self._keys:
+                raise KeyError(key)
+            self._known[key] = self._compute(key)
+        return self._known[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return (key for key in self._keys if key in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
 
 ABSENT = "absent"  # from the report
 IMPOSSIBLE = "impossible value"  # NVIDIA's own, from counters of different passes

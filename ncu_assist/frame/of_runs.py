@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import ceil
 from typing import TYPE_CHECKING
 
-from ncu_assist.columns import Columns, Values
+from ncu_assist.frame.columns import Columns, Values
 from ncu_assist.frame.combined import Combined
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE, STALL
 from ncu_assist.record import Launch, Run
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def is_used(name: str) -> bool:
+    """Tell whether the catalogue knows a metric by its name at ncu: the others need not be read from an archive."""
+    return name in _NAMES or STALL.fullmatch(name) is not None
+
+
+_NAMES = frozenset(name for metric in CATALOGUE.values() for name in metric.names)
+
+
+def catalogue_sha256() -> str:
+    """Return a hash of what ``is_used`` goes by: it changes with the catalogue."""
+    return hashlib.sha256("\n".join([STALL.pattern, *sorted(_NAMES)]).encode()).hexdigest()
 
 
 MOST_REPEATS = 50  # more say no more of how far a counter strays, and take seconds where a program has thousands

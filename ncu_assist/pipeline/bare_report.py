@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ncu_assist.columns import Columns, Values
 from ncu_assist.frame import is_used
+from ncu_assist.frame.columns import Columns, Values
 from ncu_assist.ncu.contents import Contents
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.pipeline.foreign_run import IMPORTED, Names, foreign_run, stem

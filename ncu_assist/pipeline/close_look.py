@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ncu_assist.diff.line_costs import base_name
+from ncu_assist.analysis.diff.lines import base_name
 from ncu_assist.errors import DamagedData
 from ncu_assist.ncu.code import code_of
 from ncu_assist.ncu.compressed import plain_file

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ncu_assist.analysis.gate import NotMeasured, Unmeasured
+from ncu_assist.analysis.gate.checking import Pair
 from ncu_assist.errors import NUMBER, DamagedData, UsageProblem
-from ncu_assist.gate import NotMeasured, Unmeasured
-from ncu_assist.gate.sides import Pair
 from ncu_assist.pipeline.baselines import in_force
 from ncu_assist.pipeline.gate_now import as_now, kernel_now, outdated
 from ncu_assist.pipeline.reading import opened

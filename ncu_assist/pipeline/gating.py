@@ -6,12 +6,11 @@ import shlex
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
-from ncu_assist.diff.learned_noise import LearnedNoise
-from ncu_assist.diff.workloads import common_workloads, compared_workloads
+from ncu_assist.analysis.diff.comparability import common_workloads, compared_workloads
+from ncu_assist.analysis.diff.noise import LearnedNoise
+from ncu_assist.analysis.gate import Gate, NotMeasured, Unmeasured, parse_limit
+from ncu_assist.analysis.gate.checking import GateSides, Pair, WorkloadGate, Workloads
 from ncu_assist.errors import UsageProblem
-from ncu_assist.gate import Gate, NotMeasured, Unmeasured, parse_limit
-from ncu_assist.gate.checking import WorkloadGate
-from ncu_assist.gate.sides import Pair, Sides, Workloads
 from ncu_assist.pipeline.gate_now import other_references, without_folder
 from ncu_assist.pipeline.gate_sides import (
     ALL,
@@ -52,7 +51,7 @@ def gate(project: Project, asked: GateRequest) -> Gate | NotMeasured:
     _check_kernels(baseline.run, candidate.run, asked)
     every = not all(limit.metric.is_known for limit in limits)
     learned = None if all(limit.is_on_time for limit in limits) else _learned(project, candidate.run)
-    sides = Sides(named, runs_of_source(project, asked, named), asked.force, every, learned)
+    sides = GateSides(named, runs_of_source(project, asked, named), asked.force, every, learned)
     parts = [WorkloadGate(sides, workloads, limits) for workloads in _workloads(sides, asked.workload)]
     return Gate(
         baseline=baseline,
@@ -90,7 +89,7 @@ def _check_kernels(baseline: Run, candidate: Run, asked: GateRequest) -> None:
         )
 
 
-def _workloads(sides: Sides, wanted: str | None) -> list[Workloads]:
+def _workloads(sides: GateSides, wanted: str | None) -> list[Workloads]:
     """Return the workloads to look at, by the names that each side has for them."""
     baseline, candidate = sides.merged(0), sides.merged(1)
     common = common_workloads(baseline, candidate)
@@ -99,7 +98,7 @@ def _workloads(sides: Sides, wanted: str | None) -> list[Workloads]:
     return [(name, name) for name in common]
 
 
-def _notes(project: Project, sides: Sides, asked: GateRequest) -> Iterator[str]:
+def _notes(project: Project, sides: GateSides, asked: GateRequest) -> Iterator[str]:
     """Yield what the checks do not say of the versions."""
     baseline, candidate = sides.named
     if baseline.reference == candidate.reference:
@@ -131,7 +130,7 @@ def _left_out(baseline: Run, candidate: Run) -> Iterator[str]:
             yield f"not looked at, as {short_name(other.version)} was not run on it: {', '.join(missing)}"
 
 
-def _removed(sides: Sides) -> Iterator[str]:
+def _removed(sides: GateSides) -> Iterator[str]:
     """Yield the workloads that kernel.toml had when the runs were made, and has no more."""
     held = {facts.name for side in (0, 1) for facts in sides.merged(side).workloads}
     had = dict.fromkeys(facts.name for stored in sides.named for facts in stored.run.workloads)

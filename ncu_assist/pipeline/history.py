@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ncu_assist.diff.by_time import verdict_by_time
-from ncu_assist.diff.timing import Samples, common_bench, is_timed
+from ncu_assist.analysis.diff.comparing import verdict_by_time
+from ncu_assist.analysis.diff.timing import SampleReader, common_bench, is_timed
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.lineage import Lineage
 from ncu_assist.outcome import History, Standing, Step
@@ -145,7 +145,7 @@ def _shown(plan: _Plan, workloads: tuple[str | None, ...]) -> str | None:
 
 def _steps(plan: _Plan, workloads: tuple[str | None, ...], shown: str | None) -> Iterator[Step]:
     """Yield the versions, each against the nearest that it builds on with a time on the same workload."""
-    samples, versions = Samples(), {known.version: known for known in plan.versions}
+    samples, versions = SampleReader(), {known.version: known for known in plan.versions}
     for known in plan.versions:
         older = [versions[name] for name in plan.lineage.ancestors(known.version)]
         nearest = {workload: _timed(older, workload) for workload in workloads}
@@ -169,7 +169,7 @@ def _before(
     return next((other.version for one in served if (other := nearest[one.workload])), None)
 
 
-def _standing(before: _Known | None, known: _Known, workload: str | None, samples: Samples) -> Standing:
+def _standing(before: _Known | None, known: _Known, workload: str | None, samples: SampleReader) -> Standing:
     run, other = _run_on(known, workload), _run_on(before, workload) if before else None
     sides = [side for side in (other, run) if side and is_timed(side.run, workload)]
     alone = Standing(workload, run, None, served=workload not in known.unserved)

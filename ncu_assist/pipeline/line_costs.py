@@ -8,9 +8,8 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
 
-from ncu_assist.diff.line_changes import LineChanges, line_changes
-from ncu_assist.diff.line_costs import Group, LineCost, SideLines, base_name
-from ncu_assist.diff.pairing import LaunchPair
+from ncu_assist.analysis.diff.lines import Group, LineChanges, LineCost, SideLines, base_name, line_changes
+from ncu_assist.analysis.diff.pairing import LaunchPair
 from ncu_assist.errors import DamagedData
 from ncu_assist.ncu.line_sums import (
     COST,

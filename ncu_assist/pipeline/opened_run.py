@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ncu_assist.columns import Values
+from ncu_assist.frame.columns import Values
 from ncu_assist.ncu.report import read_report
 from ncu_assist.pipeline.bare_report import BareReport
 from ncu_assist.pipeline.kept_code import with_code

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ncu_assist.diff import DiffOptions, diff_runs
+from ncu_assist.analysis.diff import DiffOptions, diff_runs
 from ncu_assist.errors import UsageProblem
 from ncu_assist.executors import EXECUTORS
 from ncu_assist.harness.client import profile_command

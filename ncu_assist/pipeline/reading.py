@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ncu_assist.diff import Diff, DiffOptions, diff_runs
-from ncu_assist.diff.timing import common_bench
-from ncu_assist.diff.workloads import compared_workloads
+from ncu_assist.analysis.diff import Diff, DiffOptions, diff_runs
+from ncu_assist.analysis.diff.comparability import compared_workloads
+from ncu_assist.analysis.diff.timing import common_bench
 from ncu_assist.errors import UsageProblem
 from ncu_assist.misnamed import misnamed
 from ncu_assist.outcome import KernelListing, VersionOutcome

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncu_assist.diff.learned_noise import LEAST_REPEATS, LearnedNoise
+from ncu_assist.analysis.diff.noise import LEAST_REPEATS, LearnedNoise
 from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.record import Device, Run
 from ncu_assist.store import Store, StoredRun

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from ncu_assist.analysis.diff.comparing import verdict_by_time
+from ncu_assist.analysis.diff.timing import SampleReader, common_bench, is_timed
 from ncu_assist.ceilings import Ceilings, ceilings_of
-from ncu_assist.columns import Values
-from ncu_assist.diff import bottleneck, bottleneck_of_launch
-from ncu_assist.diff.by_time import verdict_by_time
-from ncu_assist.diff.timing import Samples, common_bench, is_timed
 from ncu_assist.frame import Combined, combine_launches, combine_tables
+from ncu_assist.frame.columns import Values
+from ncu_assist.frame.resources import bottleneck, bottleneck_of_launch
 from ncu_assist.pipeline.ancestry import lineage_of
 from ncu_assist.pipeline.bare_report import BareReport
 from ncu_assist.pipeline.close_look import look_closer
@@ -104,5 +104,5 @@ def _before(store: Store, stored: StoredRun, workload: str | None) -> Before | N
         timed = [one for one in live_first(store.runs(run.kernel, name)) if is_timed(one.run, workload)]
         if timed:
             pair = common_bench(timed, same_source(store, stored), workload) or (timed[0], stored)
-            return Before(name, verdict_by_time(*pair, workload, Samples()), pair)
+            return Before(name, verdict_by_time(*pair, workload, SampleReader()), pair)
     return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncu_assist.diff import Change, Diff
+from ncu_assist.analysis.diff import Change, Diff
 from ncu_assist.frame import Coverage
 from ncu_assist.frame.combined import PER_LAUNCH
 from ncu_assist.quantity import quantity

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ncu_assist.diff import Change, Diff
+from ncu_assist.analysis.diff import Change, Diff
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.facts import Shown
 from ncu_assist.render.html.head import Link

@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import Literal
 
 from ncu_assist.ceilings import Ceilings, Floor, floor_of
-from ncu_assist.diff import Bottleneck, bottleneck
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.frame import Combined
+from ncu_assist.frame.resources import Bottleneck, bottleneck
 from ncu_assist.ncu.code import Code
 from ncu_assist.ncu.hot_spots import HotSpots
 from ncu_assist.ncu.nvidia_findings import NvidiaFinding

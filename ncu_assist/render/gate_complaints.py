@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ncu_assist.gate import Gate, GateCheck, GateWord
+from ncu_assist.analysis.gate import Gate, GateCheck, GateWord
 from ncu_assist.render.gate_reasons import reason_words
 from ncu_assist.render.gate_words import limit_words, moved, noise_words, percent, values, with_noise, workload_words
 

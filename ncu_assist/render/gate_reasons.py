@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from ncu_assist.gate import GateCheck
-from ncu_assist.gate.records import ACROSS_LIMIT, ACROSS_MARGIN, CHECK_FAILED, MAY_BE_NOISE, NOT_COUNTED, Lacking
+from ncu_assist.analysis.gate import GateCheck
+from ncu_assist.analysis.gate.records import (
+    ACROSS_LIMIT,
+    ACROSS_MARGIN,
+    CHECK_FAILED,
+    MAY_BE_NOISE,
+    NOT_COUNTED,
+    Lacking,
+)
 from ncu_assist.verdict import MARGIN, REASONS
 
 SENTENCES = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ncu_assist.gate import Gate, GateCheck, GateWord, Limit, NotMeasured, Unmeasured
-from ncu_assist.gate.records import worst
+from ncu_assist.analysis.gate import Gate, GateCheck, GateWord, Limit, NotMeasured, Unmeasured
+from ncu_assist.analysis.gate.records import worst
 from ncu_assist.quantity import DIGITS, quantity
 from ncu_assist.record import Source
 from ncu_assist.render.words import fewer_cycles, origin

@@ -8,9 +8,9 @@ from math import exp, log
 from pathlib import Path
 
 from ncu_assist.ceilings import Floor
-from ncu_assist.columns import Values
-from ncu_assist.diff import Bottleneck, bottleneck
 from ncu_assist.frame import Combined, combine_tables
+from ncu_assist.frame.columns import Values
+from ncu_assist.frame.resources import Bottleneck, bottleneck
 from ncu_assist.outcome import History, Standing, Step, Sweep
 from ncu_assist.record import Check, Run, Source, Timing, WorkloadFacts
 from ncu_assist.render.facts import InL2, in_l2

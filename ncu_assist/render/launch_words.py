@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ncu_assist.diff import LaunchDiff
+from ncu_assist.analysis.diff import LaunchDiff
 from ncu_assist.quantity import quantity
 from ncu_assist.record import Launch
 from ncu_assist.render.escape import one_line

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from ncu_assist.diff.line_changes import LineChange, LineChanges
-from ncu_assist.diff.line_costs import LineCost, base_name
+from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost, base_name
 from ncu_assist.quantity import digits, duration, quantity
 from ncu_assist.render.escape import one_line
 

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Literal
 
 from ncu_assist import __version__
-from ncu_assist.diff.comparability import differences
+from ncu_assist.analysis.diff.comparability import differences
 from ncu_assist.render.history import Cell, Climb, Rung
 from ncu_assist.rules import ON_ONE_RESOURCE, RULES
 from ncu_assist.store import StoredRun

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from math import prod
 
-from ncu_assist.diff.factors import Factor, Factors, Kind
-from ncu_assist.diff.line_changes import LineChanges
-from ncu_assist.diff.resources import LATENCY, SHARED
-from ncu_assist.diff.why import Limit, Why
+from ncu_assist.analysis.diff.lines import LineChanges
+from ncu_assist.analysis.diff.why import BoundBy, Factor, Factors, Kind, Why
+from ncu_assist.frame.resources import LATENCY, SHARED
 from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.line_words import line_lines
@@ -55,7 +54,7 @@ def _launches(before: int, after: int) -> str:
     return f"; {before} launch{'es' * (before != 1)} → {after}"
 
 
-def _limit(limit: Limit, words: int = 2, percents: str = "") -> str:
+def _limit(limit: BoundBy, words: int = 2, percents: str = "") -> str:
     """Return what binds and how busy it is: of latency, that this is the busiest unit, and the top stall."""
     name, stall = limit.bottleneck.name, one_line((limit.stall or "").replace("_", " "), 24)
     busiest = "busiest unit " if name == LATENCY and words > 1 else ""

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePath
 
-from ncu_assist.diff import Diff, Side
+from ncu_assist.analysis.diff import Diff, DiffSide
 from ncu_assist.frame import Combined, Coverage
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import quantity
@@ -118,7 +118,7 @@ def next_command(diff: Diff) -> str:
     return settling(diff.verdict.reason, diff.candidate.kernel, (sides[0].version, sides[1].version), diff.workload)
 
 
-def origin(source: Source, run: Run | Side) -> str:
+def origin(source: Source, run: Run | DiffSide) -> str:
     """Return where and when a run was measured, e.g. ``measured on NVIDIA H200, 2026-11-21``.
 
     Only what came with the archive was *recorded*: a run measured into it is not, wherever it is read.
@@ -190,7 +190,7 @@ def _short_names(diff: Diff) -> tuple[str, str]:
     return one_line(short_name(diff.baseline.version)), one_line(short_name(diff.candidate.version))
 
 
-def _file(side: Side) -> str:
+def _file(side: DiffSide) -> str:
     """Return the name of a report's file; of a run its reference."""
     return side.reference if side.run_id else PurePath(side.reference).name
 

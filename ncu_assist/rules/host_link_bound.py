@@ -27,7 +27,7 @@ goes to the host is not counted.
 from __future__ import annotations
 
 from ncu_assist.ceilings.chips import SECTOR_BYTES
-from ncu_assist.diff.resources import HOST_LINK
+from ncu_assist.frame.resources import HOST_LINK
 from ncu_assist.quantity import quantity
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.blame import WRITES

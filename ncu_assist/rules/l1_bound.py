@@ -18,7 +18,7 @@ half of them hit. The time saved is that of the loads that hit: data that is the
 
 from __future__ import annotations
 
-from ncu_assist.diff.resources import L1_DATA
+from ncu_assist.frame.resources import L1_DATA
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.bounds import assumes_start, is_worth_saying, saved_ns
 from ncu_assist.rules.model.facts import Facts

@@ -32,7 +32,7 @@ their lanes that work (idle ones are `warp-divergence`), and no more than leaves
 
 from __future__ import annotations
 
-from ncu_assist.diff.resources import SM_PARTS
+from ncu_assist.frame.resources import SM_PARTS
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.bounds import loads
 from ncu_assist.rules.model.facts import Facts

@@ -23,7 +23,7 @@ global`).
 
 from __future__ import annotations
 
-from ncu_assist.diff.resources import HOST_LINK
+from ncu_assist.frame.resources import HOST_LINK
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.bounds import assumes_start, is_worth_saying, saved_ns
 from ncu_assist.rules.model.facts import Facts

@@ -10,7 +10,7 @@ missing.
 
 from __future__ import annotations
 
-from ncu_assist.diff.resources import Resource
+from ncu_assist.frame.resources import Resource
 from ncu_assist.ncu.catalogue.stalls import STALL_REASONS
 from ncu_assist.quantity import percent
 from ncu_assist.rules.base import Finding

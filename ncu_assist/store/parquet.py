@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from ncu_assist.columns import Columns
 from ncu_assist.errors import DamagedData
 from ncu_assist.frame import catalogue_sha256, is_used
+from ncu_assist.frame.columns import Columns
 
 if TYPE_CHECKING:
     import pandas as pd

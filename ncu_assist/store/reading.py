@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ncu_assist.columns import Values
 from ncu_assist.errors import DamagedData, NewerData
+from ncu_assist.frame.columns import Values
 from ncu_assist.record import FileFact, Run, decode
 from ncu_assist.store.findings import FINDINGS, Findings, decode_findings
 from ncu_assist.store.folders import unreadable

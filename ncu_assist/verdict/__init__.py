@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from ncu_assist.verdict.clocks import clock_note
 from ncu_assist.verdict.deciding import compare, select
-from ncu_assist.verdict.likely import LIKELY_LONG, LIKELY_SHORT
 from ncu_assist.verdict.paired import MARGIN, MINIMUM_PAIRS
-from ncu_assist.verdict.reasons import REASONS, Reason
-from ncu_assist.verdict.records import Cycles, Likely, Verdict, Word, not_comparable
+from ncu_assist.verdict.records import REASONS, Cycles, Likely, Verdict, VerdictReason, Word, not_comparable
+from ncu_assist.verdict.samples import LIKELY_LONG, LIKELY_SHORT, clock_note
 from ncu_assist.verdict.unpaired import MINIMUM_SAMPLES, compare_durations, compare_unpaired
 
 __all__ = [
@@ -19,8 +17,8 @@ __all__ = [
     "REASONS",
     "Cycles",
     "Likely",
-    "Reason",
     "Verdict",
+    "VerdictReason",
     "Word",
     "clock_note",
     "compare",

@@ -7,10 +7,9 @@ from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from ncu_assist.verdict.clocks import median_clocks
 from ncu_assist.verdict.paired import compare_paired, with_cycles
 from ncu_assist.verdict.records import Verdict, unclear
-from ncu_assist.verdict.samples import are_times, as_numbers
+from ncu_assist.verdict.samples import are_times, as_numbers, median_clocks
 from ncu_assist.verdict.unpaired import compare_unpaired
 
 if TYPE_CHECKING:

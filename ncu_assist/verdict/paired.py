@@ -7,9 +7,8 @@ from math import exp, log
 from typing import TYPE_CHECKING, Any
 
 from ncu_assist.verdict.interval import median_interval
-from ncu_assist.verdict.likely import likely
 from ncu_assist.verdict.records import KILO, Cycles, Verdict, Word, unclear
-from ncu_assist.verdict.ticks import resolution, spread_ratios
+from ncu_assist.verdict.samples import likely, resolution, spread_ratios
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,7 +9,7 @@ import pytest
 from factories import BENCH_ID, DEVICE, PROFILE, make_run, metrics_frame, samples_frame, times, timing
 from gated import BOTH, LARGE, LATER, NO_CONFLICTS, SMALL, Archive, judged, outcomes
 
-from ncu_assist.diff import diff_runs
+from ncu_assist.analysis.diff import diff_runs
 from ncu_assist.errors import DamagedData
 from ncu_assist.pipeline.history import history
 from ncu_assist.record import Bench

@@ -11,7 +11,7 @@ import pytest
 from factories import BENCH_ID, PROFILE, WORKLOAD, launch, make_run, metrics_frame, samples_frame, save_run, times
 from gated import BOTH, LARGE, LATER, NO_CONFLICTS, SMALL, Archive, judged, outcomes
 
-from ncu_assist.diff import diff_runs
+from ncu_assist.analysis.diff import diff_runs
 from ncu_assist.record import Bench
 from ncu_assist.render.gate_reasons import reason_words
 from ncu_assist.render.json.gate import gate_json

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 from ladder import WORKLOAD, launches, line_of, step
 
-from ncu_assist.diff import diff_runs
-from ncu_assist.diff.line_changes import LineChange, LineChanges
-from ncu_assist.diff.line_costs import LineCost
+from ncu_assist.analysis.diff import diff_runs
+from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost
 from ncu_assist.errors import DamagedData
 from ncu_assist.ncu.report import Report
 from ncu_assist.pipeline import line_costs

@@ -13,7 +13,7 @@ from kernel_folder import write_kernel
 from measured import RIGHT, Notes
 from planted import LAUNCH, cuda
 
-from ncu_assist.diff import DiffOptions
+from ncu_assist.analysis.diff import DiffOptions
 from ncu_assist.executors.local import Local
 from ncu_assist.harness.request import Settings
 from ncu_assist.ncu.command import ProfileOptions

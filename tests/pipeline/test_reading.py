@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from measured import RIGHT, WRONG, Notes, make_job
 
-from ncu_assist.diff import DiffOptions
+from ncu_assist.analysis.diff import DiffOptions
 from ncu_assist.errors import UsageProblem
 from ncu_assist.pipeline.measuring import Job, measure
 from ncu_assist.pipeline.reading import compare, listing, named

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from measured import RIGHT, VERSIONS, Notes, make_job
 
-from ncu_assist.diff import DiffOptions, diff_runs
+from ncu_assist.analysis.diff import DiffOptions, diff_runs
 from ncu_assist.errors import UsageProblem
 from ncu_assist.harness import client
 from ncu_assist.harness.request import Request

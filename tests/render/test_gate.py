@@ -10,8 +10,8 @@ import pytest
 from factories import DEVICE
 from gated import CONFLICTS, LARGE, SMALL, Archive
 
-from ncu_assist.gate import Gate, GateCheck, Limit
-from ncu_assist.gate.metric_names import CYCLES
+from ncu_assist.analysis.gate import Gate, GateCheck, Limit
+from ncu_assist.analysis.gate.limits import CYCLES
 from ncu_assist.pipeline.gating import GateRequest, gate
 from ncu_assist.render.gate_complaints import complaints
 from ncu_assist.render.gate_words import values

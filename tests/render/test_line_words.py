@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from ncu_assist.diff.line_changes import LineChange, LineChanges
-from ncu_assist.diff.line_costs import LineCost
+from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost
 from ncu_assist.render.why_words import why_lines
 
 EVIL = "evil\x1b[31m\u202e\nline"

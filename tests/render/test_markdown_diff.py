@@ -7,7 +7,7 @@ from pathlib import Path
 from factories import STALL, launch, make_run, metrics_frame, save_run
 from made import EVIL, saved
 
-from ncu_assist.diff import DiffOptions, diff_runs
+from ncu_assist.analysis.diff import DiffOptions, diff_runs
 from ncu_assist.render.markdown import diff_markdown
 from ncu_assist.store import Store
 

@@ -9,7 +9,7 @@ import pytest
 from factories import DEVICE, PROFILE, launch
 from made import chain, outcome, saved, wrong
 
-from ncu_assist.diff import diff_runs
+from ncu_assist.analysis.diff import diff_runs
 from ncu_assist.outcome import KernelListing, Outcome, VersionOutcome
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.terminal import Style, diff_text, list_text, outcome_text, show_text, verify_text

@@ -9,7 +9,7 @@ from typing import Any
 from factories import DEVICE, launch, make_run, metrics_frame, save_run
 from made import EVIL
 
-from ncu_assist.diff import diff_runs
+from ncu_assist.analysis.diff import diff_runs
 from ncu_assist.record import ROUNDED, Launch
 from ncu_assist.render.json import diff_json
 from ncu_assist.render.terminal import Style, diff_text

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from factories import make_run, metrics_frame, samples_frame, save_run, times
 
-from ncu_assist.diff import diff_runs
+from ncu_assist.analysis.diff import diff_runs
 from ncu_assist.render.words import between, fewer_cycles, settling, verdict_line
 from ncu_assist.store import Store, StoredRun
 

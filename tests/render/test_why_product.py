@@ -11,10 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ncu_assist.diff.bottleneck import Bottleneck
-from ncu_assist.diff.factors import Factor, Factors
-from ncu_assist.diff.resources import RESOURCES
-from ncu_assist.diff.why import Limit, Why
+from ncu_assist.analysis.diff.why import BoundBy, Factor, Factors, Why
+from ncu_assist.frame.resources import RESOURCES, Bottleneck
 from ncu_assist.render.why_words import why_lines
 from ncu_assist.render.words import factor as shown_factor
 
@@ -29,7 +27,7 @@ def factor(kind: Any, before: float, after: float, unit: str = "") -> Factor:
 def made(resource: str = "DRAM", **values: tuple[float, float]) -> Why:
     parts = tuple(factor(kind, *both) for kind, both in values.items())
     ratio = prod(part.gain for part in parts)
-    limit = Limit(Bottleneck(resource, 80.0))
+    limit = BoundBy(Bottleneck(resource, 80.0))
     return Why(limit, limit, ratio, (1, 1), (Factors(resource, parts, (80.0, 80.0)),))
 
 
@@ -81,7 +79,7 @@ def test_no_factor_is_left_out_and_the_product_is_right(work: float, rate: float
     ("before", "after", "amounts"), [(872e3, 60.6e3, "872 k → 60.6 k"), (47.3e6, 872e3, "47.3 M → 872 k")]
 )
 def test_a_prefix_stays_with_its_number(before: float, after: float, amounts: str) -> None:
-    limit = Limit(Bottleneck("L2 input", 80.0))
+    limit = BoundBy(Bottleneck("L2 input", 80.0))
     parts = factor("work", before, after, "cycle"), factor("rate", 1, 1), factor("clock", 1, 1)
     found = replace(
         made(work=(2, 1), rate=(1, 1), clock=(1, 1)),
@@ -95,7 +93,7 @@ def test_what_bound_before_is_told_in_eighty_columns() -> None:
     parts = factor("work", 473e6, 3.47e6), factor("rate", 1, 1), factor("clock", 1, 1)
     former = Factors("shared memory", (replace(parts[0], label="shared-memory wavefronts"), *parts[1:]), (82.0, 19.0))
     found = made(work=(2, 1), rate=(1, 1), clock=(1, 1))
-    limit = Limit(Bottleneck("shared memory", 80.0))
+    limit = BoundBy(Bottleneck("shared memory", 80.0))
     line = why_lines(replace(found, baseline=limit, factors=(*found.factors, former)), None, ("v1", "v2"))[2]
     assert line == "shared memory: 136.31x fewer wavefronts (473 M → 3.47 M), 82 → 19 % busy"
 
@@ -125,7 +123,7 @@ def test_what_was_not_counted_is_not_told() -> None:
 
 def test_latency_is_told_with_its_stall_and_its_warps() -> None:
     found = made("latency", work=(2, 1), warps=(1, 2), latency=(300, 200), clock=(1, 1))
-    limit = Limit(Bottleneck("latency", 40.0), "long_scoreboard")
+    limit = BoundBy(Bottleneck("latency", 40.0), "long_scoreboard")
     lines = why_lines(replace(found, baseline=limit, candidate=limit), None, ("v1", "v2"))
     assert lines[0] == "both bound by latency, long scoreboard (busiest unit 40 %, now 40 %)"
     assert lines[1] == "ncu: 6.00x less time = 2.00x fewer DRAM bytes x 3.00x rate"

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from ladder import WORKLOAD, counters, launches, step
 
-from ncu_assist.diff.line_changes import LineChanges
-from ncu_assist.diff.noise import NoiseModel
-from ncu_assist.diff.why import Why, why
+from ncu_assist.analysis.diff.lines import LineChanges
+from ncu_assist.analysis.diff.noise import NoiseModel
+from ncu_assist.analysis.diff.why import Why, why
 from ncu_assist.ncu.catalogue.noise import recording
 from ncu_assist.pipeline.line_costs import read_line_changes
 from ncu_assist.render.json.why import left_json, line_notes_json, lines_json, why_json

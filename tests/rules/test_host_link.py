@@ -10,8 +10,8 @@ from made_ceilings import ceilings, point
 from made_facts import gallery
 from shape_facts import Counters, made
 
-from ncu_assist.diff.resources import HOST_LINK
 from ncu_assist.frame import combine_tables
+from ncu_assist.frame.resources import HOST_LINK
 from ncu_assist.rules import RULES, Diagnosis, Facts, diagnose
 from ncu_assist.rules.model.bounds import loads
 from ncu_assist.rules.model.host_link import Crossed, crossed, link_ns

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from noises import TICK_NS, lasting, ticked
 
-from ncu_assist.verdict.correlation import correlation_length
-from ncu_assist.verdict.interval import block_bootstrap, median_interval, order_statistics
+from ncu_assist.verdict.interval import block_bootstrap, correlation_length, median_interval, order_statistics
 from ncu_assist.verdict.paired import compare_paired
-from ncu_assist.verdict.ticks import clock_step, spread_ratios
+from ncu_assist.verdict.samples import clock_step, spread_ratios
 
 
 @pytest.mark.slow

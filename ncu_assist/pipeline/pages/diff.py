@@ -10,12 +10,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from ncu_assist.analysis.diff import Diff, DiffOptions, DiffSide, FullDiff, diff_in_full
+from ncu_assist.analysis.diff.comparability import compared_workloads, scope
+from ncu_assist.analysis.diff.comparing import verdict_by_time
+from ncu_assist.analysis.diff.timing import SampleReader
 from ncu_assist.ceilings import ceilings_of
-from ncu_assist.diff import Diff, DiffOptions, FullDiff, Side, diff_in_full
-from ncu_assist.diff.by_time import verdict_by_time
-from ncu_assist.diff.scope import scope
-from ncu_assist.diff.timing import Samples
-from ncu_assist.diff.workloads import compared_workloads
 from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.pipeline.bare_report import BareReport
@@ -85,7 +84,7 @@ def diff_facts(runs: Pair, store: Store, options: DiffOptions, around: Around, r
 
 def _on_workloads(timed: Pair, diff: Diff) -> Iterator[OnWorkload]:
     """Yield the verdict on every workload that both runs were timed on, in the order of the candidate."""
-    samples = Samples()
+    samples = SampleReader()
     for name in (one.name for one in timed[1].run.workloads):
         before, after = (one.run.timing(name) for one in timed)
         if before and after:
@@ -191,7 +190,7 @@ def _hashed(stored: StoredRun) -> StoredRun:
     return replace(stored, run=replace(stored.run, digest=digest))
 
 
-def _shown(store: Store, stored: StoredRun, side: Side, totals: Combined, looked: Looked) -> Shown:
+def _shown(store: Store, stored: StoredRun, side: DiffSide, totals: Combined, looked: Looked) -> Shown:
     """Return a side as it is shown alone, but of the compared launches only; no launch is judged by itself."""
     run = stored.run
     ceilings = ceilings_of(run.device, store.reports) if run.device else None

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from ncu_assist.diff.by_time import verdict_by_time
-from ncu_assist.diff.timing import Samples, common_bench, is_timed
+from ncu_assist.analysis.diff.comparing import verdict_by_time
+from ncu_assist.analysis.diff.timing import SampleReader, common_bench, is_timed
 from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.outcome import ArchiveState, KernelState
 from ncu_assist.pipeline.floors import Floors
@@ -78,7 +78,7 @@ def _compared(state: KernelState, baseline: StoredRun | None, known: _Known) -> 
         return replace(state, baseline=baseline)
     before, after = (_of_same_source(known.runs, one) for one in (baseline, state.best))
     pair = common_bench(before, after, state.workload) or (baseline, state.best)
-    return replace(state, baseline=baseline, verdict=verdict_by_time(*pair, state.workload, Samples()))
+    return replace(state, baseline=baseline, verdict=verdict_by_time(*pair, state.workload, SampleReader()))
 
 
 def _beside_best(state: KernelState, known: _Known) -> KernelState:
@@ -90,7 +90,7 @@ def _beside_best(state: KernelState, known: _Known) -> KernelState:
     others = (one for one in known.current if one.reference != best.reference and one.run.gpu == best.run.gpu)
     times = ((one, one.run.timing(workload)) for one in others if passed(one.run, workload))
     near = [(found.median_ns, one) for one, found in times if found and found.median_ns <= NEAR * timing.median_ns]
-    samples = Samples()
+    samples = SampleReader()
     verdicts = [
         (one.run.version, verdict_by_time(one, best, workload, samples).verdict)
         for _, one in sorted(near, key=lambda pair: pair[0])

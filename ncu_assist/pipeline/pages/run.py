@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import PurePath
 
-from ncu_assist.diff.by_time import verdict_by_time
-from ncu_assist.diff.timing import Samples, is_timed
+from ncu_assist.analysis.diff.comparing import verdict_by_time
+from ncu_assist.analysis.diff.timing import SampleReader, is_timed
 from ncu_assist.pipeline.bare_report import BareReport
 from ncu_assist.pipeline.close_look import look_closer
 from ncu_assist.pipeline.identity import identities_of, redacted_run
@@ -85,7 +85,7 @@ def _verdicts(shown: Shown) -> tuple[tuple[str, Verdict], ...]:
     if shown.before is None or len(shown.before.runs) != PAIR:
         return ()
     before, own = shown.before.runs
-    samples, names = Samples(), [row.workload.name for row in shown.rows]
+    samples, names = SampleReader(), [row.workload.name for row in shown.rows]
     both = [name for name in names if is_timed(before.run, name) and is_timed(own.run, name)]
     return tuple((name, verdict_by_time(before, own, name, samples)) for name in both)
 

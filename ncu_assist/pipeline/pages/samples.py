@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncu_assist.diff.timing import Samples
+from ncu_assist.analysis.diff.timing import SampleReader
 from ncu_assist.render.html.timing_chart import TimedSamples, samples_in
 from ncu_assist.store import StoredRun
 
@@ -16,7 +16,7 @@ def timed_samples(stored: StoredRun, workload: str | None) -> TimedSamples | Non
     timing = run.timing(workload) if workload else None
     if timing is None or run.bench is None or workload is None:
         return None
-    frame = Samples().of(stored, workload)
+    frame = SampleReader().of(stored, workload)
     frame = frame[frame["bench_id"] == timing.bench_id]
     columns = (frame[name].tolist() for name in ("round", "position", "time_ns", "late"))
     return samples_in(list(zip(*columns, strict=True)), run.version, timing, run.bench.flush)

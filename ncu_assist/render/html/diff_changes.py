@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ncu_assist.diff import Change, Diff, flags_heading
-from ncu_assist.diff.importance import by_importance, has_moved
+from ncu_assist.analysis.diff import Change, Diff, flags_heading
+from ncu_assist.analysis.diff.flagging import by_importance, has_moved
 from ncu_assist.ncu.catalogue.combining import MAX
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.render.change_words import PART, change_word, delta_text, values_text

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ncu_assist.diff import Change
-from ncu_assist.diff.resources import LINK, PARTS, SM_PARTS, Resource
+from ncu_assist.analysis.diff import Change
+from ncu_assist.frame.resources import LINK, PARTS, SM_PARTS, Resource
 from ncu_assist.quantity import digits, quantity
 from ncu_assist.render.change_words import delta_text
 from ncu_assist.render.diff_facts import DiffFacts

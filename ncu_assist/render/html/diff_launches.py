@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ncu_assist.diff.importance import by_importance, has_moved
+from ncu_assist.analysis.diff.flagging import by_importance, has_moved
 from ncu_assist.quantity import duration
 from ncu_assist.render.diff_facts import DiffFacts
 from ncu_assist.render.escape import one_line

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import isclose
 
-from ncu_assist.diff.line_changes import LineChange, LineChanges
-from ncu_assist.diff.line_costs import LineCost, base_name
+from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost, base_name
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.diff_facts import DiffFacts
 from ncu_assist.render.escape import one_line

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from ncu_assist.diff import Side
+from ncu_assist.analysis.diff import DiffSide
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Run, Timing
 from ncu_assist.render.diff_facts import DiffFacts
@@ -20,7 +20,7 @@ DIFFERS = Badge("≠ differs", "plain")
 FORBIDS = Badge("≠ forbids a comparison", "bad")
 DIGITS = 12  # of a hash
 APART = ("median", "middle half", "under ncu", "bound by", "check")  # of each side, also where they are the same
-Answer = Callable[[Shown, Side], str]
+Answer = Callable[[Shown, DiffSide], str]
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def _said(value: object) -> str:
     return ABSENT if value is None or value == "" else one_line(str(value))
 
 
-def _workload(shown: Shown, side: Side) -> str:
+def _workload(shown: Shown, side: DiffSide) -> str:
     row = next((row for row in shown.rows if row.workload.name == side.workload), None)
     if row is None:
         return ABSENT
@@ -92,14 +92,14 @@ def _workload(shown: Shown, side: Side) -> str:
     return one_line(f"{facts.name}: {facts.dtype}, {sizes}{moved}")
 
 
-def _check(shown: Shown, side: Side) -> str:
+def _check(shown: Shown, side: DiffSide) -> str:
     row = next((row for row in shown.rows if row.workload.name == side.workload), None)
     if row is None or row.check is None:
         return ABSENT
     return "passed" if row.check.passed else one_line(f"FAILED: {row.check.reason}")
 
 
-def _under_ncu(shown: Shown, side: Side) -> str:
+def _under_ncu(shown: Shown, side: DiffSide) -> str:
     if not side.launches:
         return "launched no kernel" if shown.run.launched_nothing else "no counters"
     count = "1 launch" if side.launches == 1 else f"{side.launches} launches"
@@ -108,11 +108,11 @@ def _under_ncu(shown: Shown, side: Side) -> str:
     return f"{duration(side.duration_ns)}, {count}" if side.duration_ns is not None else count
 
 
-def _bound(shown: Shown, side: Side) -> str:
+def _bound(shown: Shown, side: DiffSide) -> str:
     return f"{side.bottleneck.name} ({side.bottleneck.percent:.0f} %)" if side.bottleneck else ABSENT
 
 
-def _gpu(shown: Shown, side: Side) -> str:
+def _gpu(shown: Shown, side: DiffSide) -> str:
     device = shown.run.device
     if device is None:
         return ABSENT

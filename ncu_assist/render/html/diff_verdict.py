@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ncu_assist.diff import Diff
+from ncu_assist.analysis.diff import Diff
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Timing
 from ncu_assist.render.diff_facts import DiffFacts, OnWorkload

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ncu_assist.diff import Diff
-from ncu_assist.diff.factors import Factor, Factors
-from ncu_assist.diff.why import Why
+from ncu_assist.analysis.diff import Diff
+from ncu_assist.analysis.diff.why import Factor, Factors, Why
 from ncu_assist.quantity import quantity
 from ncu_assist.render.diff_facts import DiffFacts
 from ncu_assist.render.html.table import Cell, Column, Table, number

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ncu_assist.diff.resources import HOST_LINK
+from ncu_assist.frame.resources import HOST_LINK
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.history import Cell, Climb, Rung

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ncu_assist.diff.resources import HOST_LINK, RESOURCES
+from ncu_assist.frame.resources import HOST_LINK, RESOURCES
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import quantity
 from ncu_assist.render.facts import Shown

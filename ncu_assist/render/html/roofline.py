@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ncu_assist.diff.resources import LATENCY
+from ncu_assist.frame.resources import LATENCY
 from ncu_assist.quantity import quantity
 from ncu_assist.render.facts import Shown
 from ncu_assist.render.html.roofline_drawing import HEIGHT, WIDTH, Drawing, drawing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ncu_assist.diff.bottleneck import BUSY_PERCENT, Bottleneck
+from ncu_assist.frame.resources import BUSY_PERCENT, Bottleneck
 from ncu_assist.quantity import quantity
 from ncu_assist.render.facts import Shown
 from ncu_assist.render.html.roofline_numbers import (

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ncu_assist.diff.line_costs import LineCost, Place, SideLines, base_name
-from ncu_assist.diff.source_alignment import aligned
+from ncu_assist.analysis.diff.lines import LineCost, Place, SideLines, aligned, base_name
 from ncu_assist.ncu.source_costs import FileCode, SourceCosts, Totals, source_costs
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.facts import Shown

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from ncu_assist.diff import Change, Diff, LaunchDiff, Side
+from ncu_assist.analysis.diff import Change, Diff, DiffSide, LaunchDiff
 from ncu_assist.record import Launch
 from ncu_assist.render.json.values import answer, cycles_json, device, timing
 from ncu_assist.render.json.why import left_json, line_notes_json, lines_json, why_json
@@ -63,7 +63,7 @@ def _verdict(diff: Diff) -> dict[str, Any]:
     }
 
 
-def _side(side: Side) -> dict[str, Any]:
+def _side(side: DiffSide) -> dict[str, Any]:
     return {
         "reference": side.reference,
         "kernel": side.kernel,
@@ -82,7 +82,7 @@ def _side(side: Side) -> dict[str, Any]:
     }
 
 
-def _bound(side: Side) -> str | None:
+def _bound(side: DiffSide) -> str | None:
     return side.bottleneck.name if side.bottleneck else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from ncu_assist.gate import Gate, GateCheck, NotMeasured, Unmeasured
+from ncu_assist.analysis.gate import Gate, GateCheck, NotMeasured, Unmeasured
 from ncu_assist.render.gate_reasons import reason_words
 from ncu_assist.render.gate_words import why_unmeasured
 from ncu_assist.render.json.values import answer

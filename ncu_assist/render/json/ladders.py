@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from ncu_assist.diff import Diff
+from ncu_assist.analysis.diff import Diff
 from ncu_assist.outcome import Outcome
 from ncu_assist.render.json.values import answer, cycles_json, run_facts, workload
 from ncu_assist.render.ladder import Cell, Rung, ladder

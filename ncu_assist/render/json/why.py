@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from ncu_assist.diff.factors import Factor, Factors
-from ncu_assist.diff.line_changes import LineChange, LineChanges
-from ncu_assist.diff.line_costs import LineCost
-from ncu_assist.diff.why import Limit, Why
+from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost
+from ncu_assist.analysis.diff.why import BoundBy, Factor, Factors, Why
 
 
 def why_json(why: Why | None) -> dict[str, Any] | None:
@@ -54,7 +52,7 @@ def line_notes_json(lines: LineChanges | None) -> dict[str, str | None]:
     return {"baseline": baseline or None, "candidate": candidate or None}
 
 
-def _limit(limit: Limit | None) -> dict[str, Any] | None:
+def _limit(limit: BoundBy | None) -> dict[str, Any] | None:
     if limit is None:
         return None
     found = limit.bottleneck

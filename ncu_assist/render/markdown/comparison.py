@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ncu_assist.diff import Change, Diff, LaunchDiff, flags_heading
+from ncu_assist.analysis.diff import Change, Diff, LaunchDiff, flags_heading
 from ncu_assist.quantity import quantity
 from ncu_assist.render.change_words import candidate_text, change_word, delta_text, values_text
 from ncu_assist.render.markdown.escape import code, escaped, paragraph

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncu_assist.gate import Gate, GateCheck, NotMeasured
+from ncu_assist.analysis.gate import Gate, GateCheck, NotMeasured
 from ncu_assist.quantity import quantity
 from ncu_assist.render.gate_complaints import Complaint, complaints
 from ncu_assist.render.gate_words import (

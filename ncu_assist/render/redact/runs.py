@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ncu_assist.diff.line_changes import LineChange, LineChanges
-from ncu_assist.diff.line_costs import LineCost
+from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost
 from ncu_assist.ncu.code import Code
 from ncu_assist.ncu.hot_spots import HotSpots
 from ncu_assist.ncu.nvidia_findings import NvidiaFinding

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ncu_assist.diff import Diff, Side, flags_heading
+from ncu_assist.analysis.diff import Diff, DiffSide, flags_heading
 from ncu_assist.render.change_words import PART, change_word, delta_text, has_scores, values_text
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.launch_words import chain
@@ -55,11 +55,11 @@ def _notes(diff: Diff) -> list[str]:
     return lines
 
 
-def _is_unsettled(side: Side) -> bool:
+def _is_unsettled(side: DiffSide) -> bool:
     return bool(side.launches) and not side.has_settings
 
 
-def _both_ways(diff: Diff) -> tuple[tuple[Side, Side], tuple[Side, Side]]:
+def _both_ways(diff: Diff) -> tuple[tuple[DiffSide, DiffSide], tuple[DiffSide, DiffSide]]:
     return (diff.baseline, diff.candidate), (diff.candidate, diff.baseline)
 
 
@@ -125,7 +125,7 @@ def _heading(diff: Diff) -> str:
     return f"metric ({_of_all(before)} launches → {_of_all(after)})"
 
 
-def _of_all(side: Side) -> str:
+def _of_all(side: DiffSide) -> str:
     return str(side.launches) if side.compared == side.launches else f"{side.compared} of {side.launches}"
 
 

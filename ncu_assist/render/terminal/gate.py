@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ncu_assist.gate import Gate, GateCheck, GateWord, NotMeasured
+from ncu_assist.analysis.gate import Gate, GateCheck, GateWord, NotMeasured
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.gate_complaints import complaints
 from ncu_assist.render.gate_words import (

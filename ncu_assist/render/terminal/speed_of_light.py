@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ncu_assist.diff.bottleneck import BUSY_PERCENT
-from ncu_assist.diff.resources import LATENCY
+from ncu_assist.frame.resources import BUSY_PERCENT, LATENCY
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import digits, quantity
 from ncu_assist.render.escape import one_line

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ncu_assist.ceilings.chips import SCHEDULERS, SECTOR_BYTES
-from ncu_assist.diff.resources import HOST_LINK, PARTS, SM_PARTS
+from ncu_assist.frame.resources import HOST_LINK, PARTS, SM_PARTS
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.dram import asked_share, fill
 from ncu_assist.rules.model.facts import Facts

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ncu_assist.ceilings import Ceilings, ChipFacts, Floor, bytes_in_flight, chip_facts
-from ncu_assist.diff.resources import PARTS, SM_PARTS, Resource
 from ncu_assist.frame import Combined
+from ncu_assist.frame.resources import PARTS, SM_PARTS, Resource
 from ncu_assist.ncu.catalogue.noise import SHORT_NS
 from ncu_assist.record import Device
 

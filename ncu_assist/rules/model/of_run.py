@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from ncu_assist import __version__
 from ncu_assist.ceilings import Ceilings, floor_of
-from ncu_assist.columns import Values
 from ncu_assist.frame import Combined, combine_tables
+from ncu_assist.frame.columns import Values
 from ncu_assist.ncu.code import Code
 from ncu_assist.record import Launch, Run
 from ncu_assist.rules import RULES

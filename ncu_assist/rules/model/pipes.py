@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncu_assist.diff.resources import SM_PARTS
+from ncu_assist.frame.resources import SM_PARTS
 from ncu_assist.rules.model.facts import Facts
 
 # A loop of nothing but FMA shows 85 to 95 % of the pipe (docs/sources.md): the lower end where this

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ncu_assist.diff.resources import HOST_LINK, PARTS, SHARED, SM_PARTS
+from ncu_assist.frame.resources import HOST_LINK, PARTS, SHARED, SM_PARTS
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.bounds import filled
 from ncu_assist.rules.model.facts import Facts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ncu_assist.ceilings.chips import SECTOR_BYTES
-from ncu_assist.diff.resources import HOST_LINK, L1_DATA
+from ncu_assist.frame.resources import HOST_LINK, L1_DATA
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.host_link import LINE_SECTORS, Crossed, crossed, link_ns
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncu_assist.diff.bottleneck import Bottleneck
-from ncu_assist.diff.resources import RESOURCES
 from ncu_assist.frame import Combined
 from ncu_assist.frame.combined import STALL_SHARE
+from ncu_assist.frame.resources import RESOURCES, Bottleneck
 from ncu_assist.ncu.catalogue.metric import Metric
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.rules.model.diagnosis import Diagnosis

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ncu_assist.diff.line_costs import base_name
+from ncu_assist.analysis.diff.lines import base_name
 from ncu_assist.ncu.code import Code
 from ncu_assist.ncu.line_sums import ISSUED
 from ncu_assist.ncu.source.metrics import NOT_ISSUED, SAMPLES, STALL_COLUMN

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ncu_assist.diff.bottleneck import BUSY_PERCENT
-from ncu_assist.diff.resources import LATENCY
+from ncu_assist.frame.resources import BUSY_PERCENT, LATENCY
 from ncu_assist.quantity import digits
 from ncu_assist.render.facts import LaunchRow, Shown
 from ncu_assist.render.words import of_longest

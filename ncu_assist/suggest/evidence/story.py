@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
-from ncu_assist.diff import DiffOptions, diff_runs
-from ncu_assist.diff.by_time import verdict_by_time
-from ncu_assist.diff.timing import Samples, common_bench, is_timed
+from ncu_assist.analysis.diff import DiffOptions, diff_runs
+from ncu_assist.analysis.diff.comparing import verdict_by_time
+from ncu_assist.analysis.diff.timing import SampleReader, common_bench, is_timed
 from ncu_assist.drafts.records import Draft
 from ncu_assist.errors import UsageProblem
 from ncu_assist.outcome import Step
@@ -87,7 +87,7 @@ def _later(store: Store, parent: StoredRun, step: Step, workload: str, clean: Cl
     if stored is None or not (is_timed(stored.run, workload) and is_timed(parent.run, workload)):
         return None
     pair = common_bench(same_source(store, parent), same_source(store, stored), workload) or (parent, stored)
-    verdict = verdict_by_time(*pair, workload, Samples())
+    verdict = verdict_by_time(*pair, workload, SampleReader())
     if "faster" in (verdict.words, verdict.likely or ""):
         return None
     outcome = _outcome(stored, workload, verdict, parent.run.version)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+from ncu_assist.analysis.diff import DiffOptions, diff_runs
 from ncu_assist.backends.base import BuildOutcome
-from ncu_assist.diff import DiffOptions, diff_runs
 from ncu_assist.drafts.cheats import Cheat
 from ncu_assist.drafts.records import Proof, Stage
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError, StageFailed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ncu_assist.diff import Change
+from ncu_assist.analysis.diff import Change
 from ncu_assist.drafts import score
 from ncu_assist.drafts.records import Claim, Score
 from ncu_assist.suggest.evidence import name_of

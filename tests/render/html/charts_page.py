@@ -7,8 +7,8 @@ import itertools
 from dataclasses import replace
 from pathlib import Path
 
-from ncu_assist.diff import bottleneck
 from ncu_assist.frame import combine_launches
+from ncu_assist.frame.resources import bottleneck
 from ncu_assist.pipeline.bare_report import BareReport, bare_reports
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.facts import Shown

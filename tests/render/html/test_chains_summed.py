@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from recorded_family import STORY, copy_family
 
-from ncu_assist.diff import DiffOptions
+from ncu_assist.analysis.diff import DiffOptions
 from ncu_assist.pipeline.history import history
 from ncu_assist.pipeline.pages.diff import diff_facts
 from ncu_assist.pipeline.showing import gather

@@ -15,7 +15,7 @@ from factories import DEVICE, PROFILE, launch, make_run, metrics_frame, samples_
 from recorded_family import copy_family
 from render.html.test_sampler import HOSTILE
 
-from ncu_assist.diff import DiffOptions
+from ncu_assist.analysis.diff import DiffOptions
 from ncu_assist.pipeline.pages.diff import diff_facts, diff_page
 from ncu_assist.pipeline.reading import informed, named
 from ncu_assist.project import find_project

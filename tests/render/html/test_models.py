@@ -7,8 +7,7 @@ from pathlib import Path
 
 from factories import make_run, metrics_frame, save_run
 
-from ncu_assist.diff.line_changes import LineChange, LineChanges
-from ncu_assist.diff.line_costs import LineCost
+from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.html.badge import source_badge, verdict_badge
 from ncu_assist.render.html.bars import Bar, heat_level, length

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncu_assist.diff.source_alignment import align_lines
+from ncu_assist.analysis.diff.lines import align_lines
 from ncu_assist.render.html.pair_rows import Aligned, aligned_rows, numbered_rows
 
 

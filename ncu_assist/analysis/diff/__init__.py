@@ -1,0 +1,28 @@
+"""Two runs to one answer: which is faster, what changed in the counters, and what of that got worse."""
+
+from __future__ import annotations
+
+from ncu_assist.analysis.diff.comparing import DiffOptions, FullDiff, diff_in_full, diff_runs
+from ncu_assist.analysis.diff.flagging import flags_heading
+from ncu_assist.analysis.diff.pairing import Confidence, LaunchPair, PairedLaunches, pair_launches
+from ncu_assist.analysis.diff.records import Change, ChangeWord, Diff, DiffSide, Flag, LaunchDiff, Role, RunDifference
+
+__all__ = [
+    "Change",
+    "ChangeWord",
+    "Confidence",
+    "Diff",
+    "DiffOptions",
+    "DiffSide",
+    "Flag",
+    "FullDiff",
+    "LaunchDiff",
+    "LaunchPair",
+    "PairedLaunches",
+    "Role",
+    "RunDifference",
+    "diff_in_full",
+    "diff_runs",
+    "flags_heading",
+    "pair_launches",
+]

@@ -1,0 +1,315 @@
+"""Which metrics a diff looks at, and what both sides have of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import isclose
+from statistics import mean, stdev
+
+from ncu_assist.analysis.diff.noise import MetricReading, NoiseModel
+from ncu_assist.analysis.diff.records import Change, ChangeWord
+from ncu_assist.frame import Combined, Coverage
+from ncu_assist.frame.columns import names_in
+from ncu_assist.frame.combined import PER_LAUNCH
+from ncu_assist.frame.resources import PARTS, SM_PARTS, WHOLES
+from ncu_assist.ncu.catalogue.derived import STALL_SHARES
+from ncu_assist.ncu.catalogue.metric import Better
+from ncu_assist.ncu.catalogue.metric_units import recorded_units
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE, STALL
+from ncu_assist.ncu.catalogue.noise import repeats_as
+from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES
+
+SHOWN = (
+    "duration",
+    "dram_bandwidth",
+    "dram_throughput",
+    "memory_throughput",
+    "sm_throughput",
+    "sector_efficiency_load",
+    "sector_efficiency_store",
+    "shared_wavefronts_excessive",
+    "global_sectors_excessive",
+    "sectors_per_request_store",
+    "l2_sectors_sm",
+    "dram_bytes",
+    "theoretical_occupancy",
+    "achieved_occupancy",
+    "registers",
+    "instructions",
+    "local_spilling_requests",
+)
+# The parts of which ncu's throughputs are the largest, in percent of the same time.
+LARGEST_OF = {
+    "memory_throughput": tuple(one.busy for one in (*PARTS, *WHOLES) if one.busy != "memory_throughput"),
+    "sm_throughput": tuple(one.busy for one in SM_PARTS if not one.while_active),
+}
+# The same number in percent of a peak: the rate, its percentage, the peak. One says what the other says.
+IN_PERCENT = {"dram_bandwidth": ("dram_throughput", "dram_peak_bandwidth")}
+OF_PEAK = 0.001  # by how much a rate may differ from its percentage: small kernels, whose peak is of few cycles
+OF_THE_LINK = ("host_bytes", "host_link_busy")  # only where something crossed it
+TOP_STALLS = 5
+NAMED = frozenset(name for metric in CATALOGUE.values() for name in metric.names)
+# What a count is a part of: it matters by its share of the whole, not by how much it grew.
+WHOLE = {
+    "shared_wavefronts_excessive": "shared_wavefronts",
+    "global_sectors_excessive": "global_sectors_theoretical",
+    "bank_conflicts_load": "shared_wavefronts",
+    "bank_conflicts_store": "shared_wavefronts",
+    "bank_conflicts_atomic": "shared_wavefronts",
+    "dram_bytes_read": "dram_bytes",
+    "dram_bytes_write": "dram_bytes",
+}
+IMMATERIAL = 0.01  # of the whole; up to 2 % of bank conflicts are arbitration between warps (docs/sources.md)
+TRIFLE, TRIFLE_POINTS = 0.01, 1.0  # a counter that is exact may move by less and explain nothing that anyone would see
+
+
+@dataclass(frozen=True)
+class ComparedMetric:
+    """One metric on both sides, None where a side lacks it; ``exact`` as ``repeats_as`` says."""
+
+    key: str
+    label: str
+    unit: str
+    better: Better | None
+    exact: bool
+    baseline: float | None
+    candidate: float | None
+    note: str = ""
+    coverage: tuple[Coverage | None, Coverage | None] = (None, None)
+    samples: tuple[list[float], list[float]] = ((), ())  # type: ignore[assignment]
+    duration_ns: float | None = None
+    whole: tuple[float | None, float | None] = (None, None)  # what the values are a part of
+    noise_of: str = ""  # the metric whose noise is this one's, where that is another
+    counted: bool = False  # as the catalogue's ``repeats_as`` says; neither exact nor counted is one with times in it
+    in_percent: ComparedMetric | None = None  # the same number in percent of a peak, by which it is judged
+
+    @property
+    def is_of_all(self) -> bool:
+        """Whether either side has a value of all its launches, or lacks the metric: else it is one of each launch."""
+        return self.note != PER_LAUNCH or self.baseline is not None or self.candidate is not None
+
+    @property
+    def is_material(self) -> bool:
+        """Whether a value moved by more than a trifle, and a part of a whole is more than a trifle of it, if known."""
+        sides = zip((self.baseline, self.candidate), self.whole, strict=True)
+        counts = any(part is None or not whole or part > IMMATERIAL * whole for part, whole in sides)
+        return counts and not self._is_trifle()
+
+    def _is_trifle(self) -> bool:
+        if self.baseline is None or self.candidate is None:
+            return False
+        moved = abs(self.candidate - self.baseline)
+        larger = max(abs(self.baseline), abs(self.candidate))
+        return moved < (TRIFLE_POINTS if self.unit == "%" else TRIFLE * larger)
+
+    def reading(self) -> MetricReading | None:
+        """Return what the noise is told of; None where a side is missing."""
+        if self.baseline is None or self.candidate is None:
+            return None
+        sides = (self.baseline, self.candidate)
+        whole = max((value for value in self.whole if value is not None), default=0.0)
+        return MetricReading(
+            self.noise_of or self.key,
+            self.unit,
+            self.exact,
+            *sides,
+            self.samples,
+            self.duration_ns,
+            whole,
+            self.counted,
+        )
+
+
+def rows(baseline: Combined, candidate: Combined, every: bool = False) -> list[ComparedMetric]:
+    """Return the metrics that are always looked at, those of a host link in use, the top stall reasons of either side.
+
+    ``every`` adds all others that a side has: the rest of the catalogue, then ncu's own by name, if they were read.
+    """
+    crossed = any(side.values[key] for side in (baseline, candidate) for key in OF_THE_LINK)
+    shown = (*SHOWN, *OF_THE_LINK) if crossed else SHOWN
+    found = [catalogue_row(key, baseline, candidate) for key in shown] + _stall_rows(baseline, candidate)
+    found = [row for row in found if row.is_of_all]
+    if not every:
+        return found
+    known = {row.key for row in found}
+    others = (catalogue_row(key, baseline, candidate) for key in OVER_LAUNCHES if key not in known)
+    shares = (stall_row(key.removeprefix("stall_"), baseline, candidate) for key in STALL_SHARES if key not in known)
+    seen = [row for row in (*others, *shares) if row.baseline is not None or row.candidate is not None]
+    return [*found, *seen, *_raw_rows(baseline, candidate)]
+
+
+def catalogue_row(key: str, baseline: Combined, candidate: Combined) -> ComparedMetric:
+    """Return the row of a key of OVER_LAUNCHES."""
+    metric = OVER_LAUNCHES[key]
+    weighted = baseline.is_weighted(key) or candidate.is_weighted(key)  # by times, which are never exact
+    repeats = "strays" if weighted else repeats_as(key)
+    return ComparedMetric(
+        key,
+        metric.label,
+        metric.unit,
+        metric.better,
+        repeats == "exact",
+        baseline.values[key],
+        candidate.values[key],
+        baseline.not_applicable.get(key) or candidate.not_applicable.get(key) or "",
+        (baseline.coverage(key), candidate.coverage(key)),
+        _samples(key, baseline, candidate),
+        _shorter_ns(baseline, candidate),
+        (baseline.values[WHOLE[key]], candidate.values[WHOLE[key]]) if key in WHOLE else (None, None),
+        _part_of(key, baseline, candidate),
+        repeats == "counted",
+        _in_percent(key, baseline, candidate),
+    )
+
+
+def _in_percent(key: str, baseline: Combined, candidate: Combined) -> ComparedMetric | None:
+    """Return the row of the percentage that a rate is on both sides, of the same peak; None where there is none."""
+    if key not in IN_PERCENT:
+        return None
+    percentage, peak = IN_PERCENT[key]
+    sides = [[side.values[one] for one in (key, percentage, peak)] for side in (baseline, candidate)]
+    for rate, percent, of in sides:
+        if not rate or not percent or not of or not isclose(100 * rate / of, percent, rel_tol=OF_PEAK):
+            return None
+    peaks = [of for *_, of in sides]
+    same = isclose(peaks[0] or 0.0, peaks[1] or 0.0, rel_tol=OF_PEAK)
+    return catalogue_row(percentage, baseline, candidate) if same else None
+
+
+def _part_of(key: str, baseline: Combined, candidate: Combined) -> str:
+    """Return the part that a throughput of ncu's is equal to on both sides, as it is the largest of several; or empty.
+
+    It is then the same number, and strays as that does.
+    """
+    for part in LARGEST_OF.get(key, ()):
+        pairs = [(side.values[key], side.values[part]) for side in (baseline, candidate)]
+        if all(whole and own and isclose(whole, own) for whole, own in pairs):
+            return part
+    return ""
+
+
+def raw_row(name: str, unit: str, baseline: Combined, candidate: Combined) -> ComparedMetric:
+    """Return the row of a metric by ncu's name: which way is better, nobody said."""
+    values = baseline.named(name), candidate.named(name)
+    samples, shorter = _samples(name, baseline, candidate), _shorter_ns(baseline, candidate)
+    return ComparedMetric(name, name, unit, None, False, *values, samples=samples, duration_ns=shorter)
+
+
+def _stall_rows(baseline: Combined, candidate: Combined) -> list[ComparedMetric]:
+    sides = baseline.stalls, candidate.stalls
+    top = {reason for stalls in sides for reason in list(stalls)[:TOP_STALLS]}
+    largest = sorted(top, key=lambda reason: (-max(side.get(reason, 0) for side in sides), reason))
+    return [stall_row(reason, baseline, candidate) for reason in largest]
+
+
+def stall_row(reason: str, baseline: Combined, candidate: Combined) -> ComparedMetric:
+    """Return the row of a reason; of one that the catalogue does not know, nobody can tell which way is better."""
+    key = f"stall_{reason}"
+    known = STALL_SHARES.get(key)  # none of them repeats exactly
+    label = known.label if known else f"Stall: {reason.replace('_', ' ')}"
+    better = known.better if known else None
+    values = baseline.stalls.get(reason), candidate.stalls.get(reason)
+    samples, shorter = _samples(key, baseline, candidate), _shorter_ns(baseline, candidate)
+    note = PER_LAUNCH if _has_stalls_of_each(baseline) or _has_stalls_of_each(candidate) else ""
+    return ComparedMetric(key, label, "%", better, False, *values, note, samples=samples, duration_ns=shorter)
+
+
+def _has_stalls_of_each(side: Combined) -> bool:
+    """Tell whether warp states were counted of different kernels, which have no share over all."""
+    return side.is_of_kernels and any(map(STALL.fullmatch, names_in(side.tables)))
+
+
+def _raw_rows(baseline: Combined, candidate: Combined) -> Iterator[ComparedMetric]:
+    units = recorded_units()
+    names = {name for side in (baseline, candidate) for name in names_in(side.tables)}
+    for name in sorted(names - NAMED):
+        yield raw_row(name, units.get(name, ""), baseline, candidate)
+
+
+def _samples(key: str, baseline: Combined, candidate: Combined) -> tuple[list[float], list[float]]:
+    sides = [side.samples(key) if side.repeats > 1 else [] for side in (baseline, candidate)]
+    return sides[0], sides[1]
+
+
+def _shorter_ns(baseline: Combined, candidate: Combined) -> float | None:
+    known = [ns for ns in (baseline.typical_ns, candidate.typical_ns) if ns is not None]
+    return min(known, default=None)
+
+
+def changes(baseline: Combined, candidate: Combined, noise: NoiseModel, every: bool = False) -> tuple[Change, ...]:
+    """Return the metrics that are always looked at, then the top stall reasons; with ``every`` all that a side has."""
+    return tuple(change(row, noise) for row in rows(baseline, candidate, every))
+
+
+def side_by_side(baseline: Combined, candidate: Combined, every: bool = False) -> tuple[Change, ...]:
+    """Return the metrics of two runs that cannot be compared: both values, and nothing of what lies between them."""
+    told = changes(baseline, candidate, NoiseModel(None), every)
+    return tuple(replace(change, delta=None, verdict="not-comparable", noise=None, z=None) for change in told)
+
+
+def change(row: ComparedMetric, noise: NoiseModel) -> Change:
+    """Return what became of one metric; a rate is judged as the percentage that is the same number."""
+    z, count = _score(row)
+    judged = row.in_percent or row
+    return Change(
+        metric=row.key,
+        label=row.label,
+        unit=row.unit,
+        baseline=row.baseline,
+        candidate=row.candidate,
+        delta=_delta(row),
+        verdict=_verdict(judged, noise),
+        note=row.note,
+        baseline_coverage=row.coverage[0],
+        candidate_coverage=row.coverage[1],
+        noise=_noise(judged, row.unit, noise),
+        z=z,
+        repeats=count,
+        is_material=judged.is_material,
+    )
+
+
+def _delta(row: ComparedMetric) -> float | None:
+    if row.baseline is None or row.candidate is None:
+        return None
+    if row.unit == "%":
+        return row.candidate - row.baseline
+    if row.candidate == row.baseline:
+        return 0.0
+    return row.candidate / row.baseline - 1 if row.baseline != 0 else None
+
+
+def _noise(row: ComparedMetric, unit: str, noise: NoiseModel) -> float | None:
+    """Return how far one side may stray, in the unit of the delta of ``unit``; None where that has none."""
+    reading = row.reading()
+    if reading is None:
+        return None
+    if row.exact and not noise.rounded:
+        return 0.0
+    amount = noise.amount(reading)
+    return amount if unit == "%" else amount / reading.larger if reading.larger else None
+
+
+def _score(row: ComparedMetric) -> tuple[float | None, int]:
+    """Return the candidate's distance from the mean of the baseline's repeats in their standard deviations, and n.
+
+    That is what Nsight Compute shows beside several baselines; None where the baseline has one value, or always the
+    same.
+    """
+    samples = row.samples[0]
+    if row.candidate is None or len(samples) < 2 or (deviation := stdev(samples)) == 0:
+        return None, len(samples)
+    return (row.candidate - mean(samples)) / deviation, len(samples)
+
+
+def _verdict(row: ComparedMetric, noise: NoiseModel) -> ChangeWord:
+    reading = row.reading()
+    if reading is None:
+        return "missing"
+    distance = noise.distance(reading)
+    if distance != "beyond":
+        return "unchanged" if distance == "within" else "undecided"
+    if row.better is None:
+        return "changed"
+    return "improved" if (reading.candidate > reading.baseline) == (row.better == "higher") else "regressed"

@@ -1,0 +1,246 @@
+"""What of two runs can be compared: what forbids it, on which workload, which launches of either side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from ncu_assist.analysis.diff.pairing import LaunchPair, PairedLaunches, kernel_name, pair_launches
+from ncu_assist.analysis.diff.records import RunDifference
+from ncu_assist.errors import UsageProblem, did_you_mean
+from ncu_assist.frame import Combined, combine_repeats
+from ncu_assist.record import Launch, Run, WorkloadFacts
+
+UNKNOWN = ("", "unknown", "unknown GPU")
+
+
+@dataclass(frozen=True)
+class ComparedFact:
+    """One thing to compare. ``answer`` returns None where a run does not know; such a run differs in nothing.
+
+    ``reason`` is the verdict's reason code when a difference forbids the comparison, empty when it does not.
+    """
+
+    what: str
+    answer: Callable[[Run, WorkloadFacts | None], object]
+    reason: str = ""
+
+
+def _gpu(run: Run, workload: WorkloadFacts | None) -> object:
+    return run.device.uuid_sha256[:12] if run.device else None
+
+
+def _profiled(name: str) -> Callable[[Run, WorkloadFacts | None], object]:
+    return lambda run, _: getattr(run.profile, name) if run.profile else None
+
+
+def _replay(run: Run, workload: WorkloadFacts | None) -> object:
+    """Return what a value is of: one launch, however often it was replayed, or a range of launches."""
+    mode = run.profile.replay_mode if run.profile else None
+    return mode and ("range" if "range" in mode else "launch")
+
+
+def _workload(name: str) -> Callable[[Run, WorkloadFacts | None], object]:
+    return lambda _, workload: getattr(workload, name) if workload else None
+
+
+QUESTIONS = (
+    ComparedFact("GPU model", lambda run, _: run.device.name if run.device else None, "other-device"),
+    ComparedFact("workload", _workload("name"), "other-workload"),
+    ComparedFact("dtype", _workload("dtype"), "other-workload"),
+    ComparedFact("sizes", _workload("integers"), "other-workload"),
+    ComparedFact("bytes of the workload", _workload("algorithmic_bytes"), "other-workload"),
+    ComparedFact("clock control", _profiled("clock_control"), "other-settings"),
+    ComparedFact("cache control", _profiled("cache_control"), "other-settings"),
+    ComparedFact("replay mode", _replay, "other-settings"),
+    ComparedFact("section set", _profiled("section_set")),
+    ComparedFact("GPU", _gpu),
+    ComparedFact("driver", lambda run, _: run.device.driver if run.device else None),
+    ComparedFact("values", lambda run, _: "rounded (CSV export)" if run.rounded else "as counted"),
+    ComparedFact("CUDA", lambda run, _: run.toolchain.cuda),
+    ComparedFact("ncu", lambda run, _: run.toolchain.ncu),
+    ComparedFact("nvcc", lambda run, _: run.toolchain.nvcc),
+    ComparedFact("torch", lambda run, _: run.toolchain.torch),
+)
+
+
+def differences(
+    baseline: tuple[Run, WorkloadFacts | None], candidate: tuple[Run, WorkloadFacts | None]
+) -> tuple[tuple[RunDifference, ...], str]:
+    """Return what differs, and the reason code that forbids the comparison (empty when nothing does)."""
+    found, reasons = [], []
+    for question in QUESTIONS:
+        sides = question.answer(*baseline), question.answer(*candidate)
+        if any(side is None or side in UNKNOWN for side in sides) or sides[0] == sides[1]:
+            continue
+        found.append(RunDifference(question.what, _text(sides[0]), _text(sides[1]), bool(question.reason)))
+        reasons.append(question.reason)
+    return tuple(found), next((reason for reason in reasons if reason), "")
+
+
+def _text(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {number}" for name, number in sorted(value.items()))
+    return str(value)
+
+
+ALL = "all"  # which other commands take
+
+
+def compared_workloads(baseline: Run, candidate: Run, wanted: str | None) -> tuple[str | None, str | None]:
+    """Return the workload of each side; None for a side that knows of none, as a foreign report does.
+
+    That is the one wanted, else the first that both were timed on, else the first that both have. Raises UsageProblem
+    for one that a side lacks.
+    """
+    sides = [[w.name for w in run.workloads] for run in (baseline, candidate)]
+    if wanted == ALL and ALL not in (*sides[0], *sides[1]):
+        raise UsageProblem("a diff is of one workload", f"ncu-assist gate {candidate.kernel}/{candidate.version}")
+    if wanted is not None and not any(sides):
+        message = f"{baseline.version} and {candidate.version} know of no workloads, and so not of '{wanted}'"
+        raise UsageProblem(message, "leave out --workload")
+    if not all(sides):
+        chosen = [
+            _chosen(names, wanted, run) if names else None
+            for names, run in zip(sides, (baseline, candidate), strict=True)
+        ]
+        return chosen[0], chosen[1]
+    common = common_workloads(baseline, candidate)
+    if wanted is not None or common:
+        timed = [name for name in common if baseline.timing(name) and candidate.timing(name)]
+        name = _chosen(timed or common, None, baseline) if wanted is None else wanted
+        return _chosen(sides[0], name, baseline), _chosen(sides[1], name, candidate)
+    return sides[0][0], sides[1][0]  # nothing in common: the answer will be not-comparable
+
+
+def common_workloads(baseline: Run, candidate: Run) -> list[str]:
+    """Return the workloads that both runs have, in the order of the baseline."""
+    names = [workload.name for workload in candidate.workloads]
+    return [workload.name for workload in baseline.workloads if workload.name in names]
+
+
+def _chosen(names: list[str], wanted: str | None, run: Run) -> str:
+    if wanted is not None and wanted not in names:
+        message = f"{run.version} was not measured on workload '{wanted}'; {did_you_mean(wanted, names)}"
+        raise UsageProblem(message, f"leave out --workload, or --workload {names[0]}")
+    return wanted or names[0]
+
+
+def with_repeats(paired: PairedLaunches) -> PairedLaunches:
+    """Return the pairs of single launches that are the same on both sides as one, with what else repeats them.
+
+    Launches of the same function, grid and block repeat the same work, in a foreign program as far as anyone can tell.
+    """
+    groups: dict[Hashable, list[LaunchPair]] = {}
+    for place, pair in enumerate(paired.pairs):
+        groups.setdefault(_work(pair) or place, []).append(pair)
+    alone = _Alone(paired.only_baseline), _Alone(paired.only_candidate)
+    pairs = tuple(_merged(pairs, alone) for pairs in groups.values())
+    return PairedLaunches(pairs, alone[0].left, alone[1].left)
+
+
+class _Alone:
+    """The launches that only one side has, from which repeats are taken."""
+
+    def __init__(self, launches: Sequence[Launch]) -> None:
+        self.left = tuple(launches)
+
+    def take(self, like: Launch) -> tuple[Launch, ...]:
+        taken = tuple(one for one in self.left if _shape(one) == _shape(like))
+        self.left = tuple(one for one in self.left if _shape(one) != _shape(like))
+        return taken
+
+
+def _shape(launch: Launch) -> Hashable:
+    return launch.signature, launch.grid, launch.block
+
+
+def _work(pair: LaunchPair) -> Hashable:
+    """Return what the launches of a pair do; None for a chain, which is no single launch."""
+    if not len(pair.baseline) == len(pair.candidate) == 1:
+        return None
+    return _shape(pair.baseline[0]), _shape(pair.candidate[0]), pair.confidence
+
+
+def _merged(pairs: list[LaunchPair], alone: tuple[_Alone, _Alone]) -> LaunchPair:
+    first = pairs[0]
+    if _work(first) is None:
+        return first
+    before = _ordered([one for pair in pairs for one in pair.baseline], alone[0])
+    after = _ordered([one for pair in pairs for one in pair.candidate], alone[1])
+    if len(before) == len(after) == 1:
+        return first
+    common = first.range if all(pair.range == first.range for pair in pairs) else ()
+    return replace(first, baseline=before, candidate=after, range=common, repeats=True)
+
+
+def _ordered(launches: list[Launch], alone: _Alone) -> tuple[Launch, ...]:
+    every: Iterable[Launch] = (*launches, *alone.take(launches[0]))
+    return tuple(sorted(every, key=lambda one: one.index))
+
+
+NOTHING_IN_COMMON = "no-common-launch"
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The pairs of launches, and what is added up of each side; ``reason`` is the code of what forbids it, or empty."""
+
+    paired: PairedLaunches
+    totals: tuple[Combined, Combined]
+    compared: tuple[int, int]  # launches of either side; of a call that was repeated, those of the first
+    reason: str = ""
+
+    @property
+    def is_one_kernel(self) -> bool:
+        """Tell whether one pair holds every launch: then what is known of the runs is known of it."""
+        return len(self.paired.pairs) == 1 and not self.paired.only_baseline and not self.paired.only_candidate
+
+
+def scope(baseline: Combined, candidate: Combined) -> Scope:
+    """Return what of two runs is compared.
+
+    Two calls on a workload do the same work, whatever they launch, so all launches count. Foreign programs may have
+    run for longer or shorter, so only launches in a pair do, as many on either side. Their place alone pairs no two
+    programs: where nothing else does, nothing is compared, unless each launched one kernel, however often, which is
+    then the one to compare.
+    """
+    sides = baseline, candidate
+    paired = pair_launches(baseline.launches, candidate.launches)
+    if None not in (baseline.workload, candidate.workload) or not all(side.launches for side in sides):
+        return Scope(paired, sides, _counts(sides))
+    if _is_by_place(paired) and not (_is_one_kernel(baseline) and _is_one_kernel(candidate)):
+        return Scope(
+            PairedLaunches((), baseline.launches, candidate.launches), sides, _counts(sides), NOTHING_IN_COMMON
+        )
+    repeated = with_repeats(paired)
+    whole = Scope(repeated, sides, _counts(sides))
+    if whole.is_one_kernel and repeated.pairs[0].repeats:
+        return replace(whole, totals=(_as_repeats(baseline), _as_repeats(candidate)))
+    before = baseline.only(one for pair in _as_often(repeated) for one in pair[0])
+    after = candidate.only(one for pair in _as_often(repeated) for one in pair[1])
+    return Scope(repeated, (before, after), _counts((before, after)))
+
+
+def _counts(sides: tuple[Combined, Combined]) -> tuple[int, int]:
+    return len(sides[0].launches), len(sides[1].launches)
+
+
+def _as_repeats(combined: Combined) -> Combined:
+    tables = {one.index: table for one, table in zip(combined.launches, combined.tables, strict=True)}
+    return combine_repeats(combined.workload, [[one] for one in combined.launches], tables)
+
+
+def _as_often(paired: PairedLaunches) -> Iterator[tuple[tuple[Launch, ...], tuple[Launch, ...]]]:
+    """Yield the launches of both sides; of repeats as many as both have."""
+    for pair in paired.pairs:
+        least = min(len(pair.baseline), len(pair.candidate)) if pair.repeats else None
+        yield pair.baseline[:least], pair.candidate[:least]
+
+
+def _is_by_place(paired: PairedLaunches) -> bool:
+    return all(pair.confidence == "order" for pair in paired.pairs)
+
+
+def _is_one_kernel(combined: Combined) -> bool:
+    return len({kernel_name(signature).base for signature in {one.signature for one in combined.launches}}) == 1

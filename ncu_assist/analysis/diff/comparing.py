@@ -1,0 +1,243 @@
+"""Two runs compared: time gives the verdict, counters explain it; and the verdict by time alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from ncu_assist.analysis.diff.changes import changes, side_by_side
+from ncu_assist.analysis.diff.comparability import NOTHING_IN_COMMON, compared_workloads, differences, scope
+from ncu_assist.analysis.diff.flagging import flags, with_roles
+from ncu_assist.analysis.diff.launches import launch_diffs
+from ncu_assist.analysis.diff.noise import LearnedNoise, noise_model
+from ncu_assist.analysis.diff.records import Change, Diff, DiffSide, LaunchDiff
+from ncu_assist.analysis.diff.timing import SampleReader, best_verdict
+from ncu_assist.analysis.diff.why import Why, why
+from ncu_assist.errors import UsageProblem
+from ncu_assist.frame import Combined, by_launch, combine_tables
+from ncu_assist.frame.columns import Values
+from ncu_assist.frame.resources import bottleneck
+from ncu_assist.record import Run, Source, Timing, WorkloadFacts
+from ncu_assist.store import StoredRun
+from ncu_assist.verdict import Verdict, not_comparable
+
+FARTHEST_FIRST: tuple[Source, ...] = ("imported", "recorded", "live")
+Pair = tuple[StoredRun, StoredRun]
+Tables = tuple[Mapping[int, Values], Mapping[int, Values]]
+
+
+@dataclass(frozen=True)
+class DiffOptions:
+    """What is asked of two runs.
+
+    Without ``workload`` it is the first that both were timed on, else the first that both have, else all launches.
+    ``timed`` are runs of the same two sources to take the times from, where the two runs were not timed together.
+    ``force`` compares what cannot be compared; ``every`` takes all metrics, not only those always looked at.
+    ``learned`` is how far metrics stray on this model of GPU, beside what the package knows.
+    """
+
+    workload: str | None = None
+    timed: Pair | None = None
+    force: bool = False
+    every: bool = False
+    learned: LearnedNoise | None = None
+
+
+@dataclass(frozen=True)
+class FullDiff:
+    """A diff with what it was made of: the counters of the compared launches of each side, and every metric."""
+
+    diff: Diff
+    totals: tuple[Combined, Combined] = field(repr=False)
+    every: tuple[Change, ...] = field(repr=False)
+
+
+def diff_runs(baseline: StoredRun, candidate: StoredRun, options: DiffOptions | None = None) -> Diff:
+    """Return what differs between two runs on one workload.
+
+    Raises UsageProblem for runs of different kernels and for a workload that a side lacks or that neither knows of,
+    DamagedData for a run whose files were changed.
+    """
+    asked = options or DiffOptions()
+    _check_kernels(baseline.run, candidate.run, asked.force)
+    return _Comparison((baseline, candidate), asked).diff(asked.every)
+
+
+def diff_in_full(baseline: StoredRun, candidate: StoredRun, options: DiffOptions | None = None) -> FullDiff:
+    """Return the same with all metrics beside it, which are read anyway: ``every`` of the options is of no account."""
+    asked = options or DiffOptions()
+    _check_kernels(baseline.run, candidate.run, asked.force)
+    made = _Comparison((baseline, candidate), replace(asked, every=True))
+    return made.in_full()
+
+
+class _Comparison:
+    """Two runs, what was read of them, and the parts of the answer."""
+
+    def __init__(self, sides: Pair, asked: DiffOptions) -> None:
+        self.sides, self.asked = sides, asked
+        self.runs = sides[0].run, sides[1].run
+        self.names = compared_workloads(*self.runs, asked.workload)
+        self.tables: Tables = _read(sides[0], asked.every), _read(sides[1], asked.every)
+        self.whole = self._combined(0), self._combined(1)
+        self.differing, forbidden = differences(self._facts(0), self._facts(1))
+        self.scope = scope(*self.whole)
+        reason = forbidden or _strangers(*self.runs) or self.scope.reason
+        self.forced = reason if asked.force else ""
+        self.forbidden = not_comparable(reason) if reason and not asked.force else None
+        self.totals = self.whole if reason else self.scope.totals
+        self.noise = noise_model(*self.runs, learned=asked.learned)
+
+    def in_full(self) -> FullDiff:
+        """Put the answer together from what is always looked at, and all metrics beside it."""
+        made = self.diff(every=False)
+        every = side_by_side(*self.totals, True) if self.forbidden else changes(*self.totals, self.noise, every=True)
+        said = {change.metric: change for change in made.changes}  # in the same words as above all metrics
+        return FullDiff(made, self.totals, tuple(said.get(one.metric, one) for one in every) if made.changes else ())
+
+    def diff(self, every: bool) -> Diff:
+        """Put the answer together."""
+        pairs = launch_diffs(self.scope.paired.pairs, self.tables, self.forbidden, self.noise)
+        verdict = self.forbidden or self._verdict(pairs)
+        told = self._changes(verdict, every)
+        sides = self._side(0), self._side(1)
+        return Diff(
+            baseline=sides[0],
+            candidate=sides[1],
+            workload=self.names[1],
+            verdict=verdict,
+            source=next(source for source in FARTHEST_FIRST if source in (sides[0].source, sides[1].source)),
+            changes=told,
+            launches=(replace(pairs[0], verdict=verdict, changes=told),) if self.scope.is_one_kernel else pairs,
+            only_baseline=self.scope.paired.only_baseline,
+            only_candidate=self.scope.paired.only_candidate,
+            flags=flags(told, verdict),
+            differences=self.differing,
+            why=None if self.forbidden else self._why(verdict),
+            forced=self.forced,
+        )
+
+    def _combined(self, place: int) -> Combined:
+        return combine_tables(self.runs[place], self.tables[place], self.names[place])
+
+    def _facts(self, place: int) -> tuple[Run, WorkloadFacts | None]:
+        run, name = self.runs[place], self.names[place]
+        return run, run.workload(name) if name else None
+
+    def _verdict(self, pairs: tuple[LaunchDiff, ...]) -> Verdict:
+        """Return the verdict by samples, else by repeats under ncu, else by one duration a side."""
+        times = self.asked.timed or self.sides
+        of_kernel = pairs[0].verdict if self.scope.is_one_kernel and pairs[0].pair.repeats else None
+        return best_verdict(times, self.names, SampleReader(), lambda: self.totals, of_kernel)
+
+    def _changes(self, verdict: Verdict, every: bool) -> tuple[Change, ...]:
+        """Return the changes; none where neither side has counters, or they are of other kernels."""
+        before, after = self.totals
+        if not (before.launches or after.launches) or verdict.reason == NOTHING_IN_COMMON:
+            return ()
+        if verdict.verdict == "not-comparable":
+            return side_by_side(before, after, every)
+        told = with_roles(changes(before, after, self.noise), verdict, bottleneck(after.values))
+        if not every:
+            return told
+        known = {change.metric for change in told}  # the others say the same once more, in other units: no flags
+        others = changes(before, after, self.noise, every=True)
+        return (*told, *(change for change in others if change.metric not in known))
+
+    def _why(self, verdict: Verdict) -> Why | None:
+        """Return what the counters explain of the time, beside what the bench saw, if there was one."""
+        benched = all(self._timing(place) for place in (0, 1))
+        return why(*self.totals, verdict if benched else None, self.noise)
+
+    def _timing(self, place: int) -> Timing | None:
+        timed, name = (self.asked.timed or self.sides)[place].run, self.names[place]
+        return timed.timing(name) if name else None
+
+    def _side(self, place: int) -> DiffSide:
+        stored, run, whole, name = self.sides[place], self.runs[place], self.whole[place], self.names[place]
+        compared = self.totals[place]
+        return DiffSide(
+            reference=stored.reference,
+            kernel=run.kernel,
+            version=run.version,
+            run_id=run.run_id,
+            source=run.source,
+            created=run.created,
+            device=run.device,
+            workload=name,
+            timing=self._timing(place),
+            duration_ns=whole.duration_ns,
+            launches=len(whole.launches),
+            compared=self.scope.compared[place],
+            indices=tuple(one.index for one in compared.launches),
+            bottleneck=bottleneck(compared.values),
+            notes=run.notes,
+            has_settings=run.profile is not None,
+        )
+
+
+def _read(stored: StoredRun, every: bool) -> Mapping[int, Values]:
+    return by_launch(stored.metrics()) if every else stored.by_launch()
+
+
+def _check_kernels(baseline: Run, candidate: Run, force: bool) -> None:
+    foreign = "imported" in (baseline.source, candidate.source)
+    if baseline.kernel != candidate.kernel and not foreign and not force:
+        raise UsageProblem(
+            f"{baseline.kernel}/{baseline.version} and {candidate.kernel}/{candidate.version} are different kernels",
+            f"compare two versions of one kernel, e.g. ncu-assist diff {candidate.kernel}/@baseline "
+            f"{candidate.kernel}/{candidate.version}",
+        )
+
+
+def _strangers(baseline: Run, candidate: Run) -> str:
+    """Return the reason code when a foreign report launched nothing of the kernel it is held against, else empty."""
+    if (baseline.source == "imported") == (candidate.source == "imported"):
+        return ""
+    functions = [{launch.kernel for launch in run.launches} for run in (baseline, candidate)]
+    return "" if functions[0] & functions[1] else "other-kernel"
+
+
+def verdict_by_time(baseline: StoredRun, candidate: StoredRun, workload: str | None, samples: SampleReader) -> Verdict:
+    """Return which of two runs is faster on ``workload``, by the best that both know of its time.
+
+    Foreign programs, which have no workload (None) and no samples, have their durations under ncu, over the launches
+    of both. Raises DamagedData for files that were changed.
+    """
+    if workload is None:
+        return _of_programs(baseline, candidate, samples)
+    forbidden = forbidden_by_time(baseline, candidate, workload)
+    if forbidden:
+        return not_comparable(forbidden)
+    sides = baseline, candidate
+
+    def totals() -> tuple[Combined, Combined]:
+        before, after = (combine_tables(stored.run, stored.by_launch(), workload) for stored in sides)
+        return before, after
+
+    return best_verdict(sides, (workload, workload), samples, totals)
+
+
+def forbidden_by_time(baseline: StoredRun, candidate: StoredRun, workload: str) -> str:
+    """Return the reason code of what forbids to compare the samples of two runs, or empty."""
+    before, after = ((_unprofiled(stored.run), stored.run.workload(workload)) for stored in (baseline, candidate))
+    return differences(before, after)[1]
+
+
+def _unprofiled(run: Run) -> Run:
+    """Return a run without how its counters were taken: a bench runs apart from ncu, whose clocks are not its own."""
+    return replace(run, profile=None)
+
+
+def _of_programs(baseline: StoredRun, candidate: StoredRun, samples: SampleReader) -> Verdict:
+    """Return the verdict that `diff` gives; what it would read of many launches is not read, as it changes nothing."""
+    _, forbidden = differences((baseline.run, None), (candidate.run, None))
+    if forbidden:
+        return not_comparable(forbidden)
+    chosen = scope(combine_tables(baseline.run, {}, None), combine_tables(candidate.run, {}, None))
+    if chosen.reason:
+        return not_comparable(chosen.reason)
+    if chosen.is_one_kernel:  # whose launches may be repeats, with a clock each
+        return diff_runs(baseline, candidate).verdict
+    verdict = best_verdict((baseline, candidate), (None, None), samples, lambda: chosen.totals)
+    return diff_runs(baseline, candidate).verdict if verdict.likely else verdict  # unless the clock explains it

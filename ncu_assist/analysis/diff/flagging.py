@@ -1,0 +1,214 @@
+"""Which changes got worse and what each says of the time; and in which order changes are worth reading."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from math import isclose, log
+
+from ncu_assist.analysis.diff.records import Change, ChangeWord, Flag, Role
+from ncu_assist.frame.resources import Bottleneck
+from ncu_assist.quantity import quantity
+from ncu_assist.verdict import Verdict, Word
+
+DURATION = "duration"
+DRAM = "dram_throughput"
+# Which metrics are work on a resource, or its rate, or what leads to them: if it binds, they can cost time.
+BINDING = {
+    "DRAM": ("dram_bytes", "dram_bandwidth", "dram_throughput", "memory_throughput"),
+    "L2": (
+        "l2_sectors_sm",
+        "global_sectors_excessive",
+        "sector_efficiency_load",
+        "sector_efficiency_store",
+        "memory_throughput",
+    ),
+    "L1": (
+        "sector_efficiency_load",
+        "sector_efficiency_store",
+        "shared_wavefronts_excessive",
+        "local_spilling_requests",
+        "memory_throughput",
+    ),
+    "shared memory": ("shared_wavefronts_excessive", "memory_throughput"),
+    "memory": ("dram_bytes", "l2_sectors_sm", "memory_throughput"),
+    "host link": ("host_bytes", "host_link_busy"),
+    "SM": ("instructions", "sm_throughput"),
+    "latency": ("achieved_occupancy", "local_spilling_requests", "instructions"),
+}
+# How busy a resource is follows from the time where another one binds: less of it a second explains nothing.
+RATES = ("dram_bandwidth", "dram_throughput", "memory_throughput", "sm_throughput")
+# The work of which a rate is so much a second, among what is always looked at. A rate that moved as its work did says
+# nothing of its own: with fewer instructions the SMs are less busy.
+WORK_OF = {
+    "dram_bandwidth": ("dram_bytes",),
+    "dram_throughput": ("dram_bytes",),
+    "memory_throughput": ("dram_bytes", "l2_sectors_sm", "shared_wavefronts_excessive", "global_sectors_excessive"),
+    "sm_throughput": ("instructions",),
+}
+# A rate is good or bad only where the time goes with it: less of it in a version as fast or faster is less work.
+NOT_SAID_OF_RATES: dict[Word, tuple[ChangeWord, ...]] = {
+    "faster": ("regressed",),
+    "same": ("regressed", "improved"),
+    "slower": ("improved",),
+}
+
+
+@dataclass(frozen=True)
+class FlagWords:
+    """What is said of metrics that got worse: the heading of their list, how the sentence of each ends."""
+
+    heading: str
+    ending: str
+
+
+EXPLAINS: dict[Word, FlagWords] = {
+    "slower": FlagWords("What got worse and explains the slowdown", "explains the slowdown"),
+    "unclear": FlagWords(
+        "What got worse on the resource that binds, and would explain a slowdown",
+        "would explain a slowdown, it is the resource that binds",
+    ),
+}
+SIDE_EFFECT: dict[Word, FlagWords] = {
+    "slower": FlagWords(
+        "What got worse as a side effect (another resource binds)", "side effect, another resource binds"
+    ),
+    "faster": FlagWords("What got worse as a side effect", "side effect, it is faster"),
+    "same": FlagWords("What got worse as a side effect (the time stayed the same)", "side effect, it is as fast"),
+    "unclear": FlagWords(
+        "What got worse as a side effect (which way the time went is not settled)",
+        "side effect, another resource binds",
+    ),
+}
+
+
+def with_roles(
+    changes: tuple[Change, ...], verdict: Verdict, bottleneck: Bottleneck | None = None
+) -> tuple[Change, ...]:
+    """Return the changes with a role for each regressed one that is more than a trifle, rates as the time has it.
+
+    Time decides: in a slower version it explains, in a faster one or one that is as fast it is a side effect. The rate
+    of a resource that does not bind the candidate is a side effect everywhere; where the time is not settled, so is all
+    that is not work on its ``bottleneck``. Runs that cannot be compared have no roles.
+    """
+    if verdict.verdict == "not-comparable":
+        return changes
+    moved = {change.metric: way for change in changes if (way := _way(change))}
+    dram = next((change for change in changes if change.metric == DRAM), None)
+    told = [_beside_the_time(change, _judged_as(change, dram), verdict, moved) for change in changes]
+    return tuple(
+        replace(c, role=_role(c, _judged_as(c, dram), verdict, bottleneck)) if _got_worse(c) else c for c in told
+    )
+
+
+def flags(changes: tuple[Change, ...], verdict: Verdict) -> tuple[Flag, ...]:
+    """Return a flag for each change that has a role, what explains first; that the duration rose explains nothing."""
+    told = [change for change in changes if change.role != "none" and change.metric != DURATION]
+    told.sort(key=lambda change: change.role != "explains")
+    return tuple(Flag(change.metric, change.role, _sentence(change, verdict)) for change in told)
+
+
+def flags_heading(role: Role, verdict: Verdict) -> str:
+    """Return what the list of flags of a role is called; empty for a role that no flag has under this verdict."""
+    telling = _telling(role, verdict)
+    return telling.heading if telling else ""
+
+
+def _judged_as(change: Change, dram: Change | None) -> str:
+    """Return DRAM's throughput for that of memory where it is the same number on both sides, else the metric."""
+    if dram is None or change.metric != "memory_throughput":
+        return change.metric
+    pairs = ((change.baseline, dram.baseline), (change.candidate, dram.candidate))
+    same = all(own and of_dram and isclose(own, of_dram) for own, of_dram in pairs)
+    return DRAM if same else change.metric
+
+
+def _beside_the_time(change: Change, metric: str, verdict: Verdict, moved: Mapping[str, int]) -> Change:
+    """Return a change without a judgement that the time, or the work that it is a rate of, does not bear out.
+
+    The time under ncu is not better or worse where the verdict on times is not settled, or only likely.
+    """
+    if change.verdict not in ("improved", "regressed"):
+        return change
+    if change.metric == DURATION:
+        return replace(change, verdict="undecided") if verdict.verdict == "unclear" else change
+    if change.metric not in RATES:
+        return change
+    not_said = NOT_SAID_OF_RATES.get(verdict.likely or verdict.verdict, ())
+    with_work = any(moved.get(work) == moved[change.metric] for work in WORK_OF[metric])
+    return replace(change, verdict="changed") if change.verdict in not_said or with_work else change
+
+
+def _way(change: Change) -> int:
+    """Return 1 for a metric that is more than it was, -1 for less; 0 where it did not move beyond its noise."""
+    if (
+        change.verdict not in ("improved", "regressed", "changed")
+        or change.baseline is None
+        or change.candidate is None
+    ):
+        return 0
+    return 1 if change.candidate > change.baseline else -1
+
+
+def _got_worse(change: Change) -> bool:
+    return change.verdict == "regressed" and change.is_material
+
+
+def _role(change: Change, metric: str, verdict: Verdict, bottleneck: Bottleneck | None) -> Role:
+    binds = bottleneck is not None and metric in BINDING.get(bottleneck.group, ())
+    if verdict.verdict == "slower":
+        return "explains" if binds or change.metric not in RATES else "side-effect"
+    return "explains" if verdict.verdict == "unclear" and binds else "side-effect"
+
+
+def _telling(role: Role, verdict: Verdict) -> FlagWords | None:
+    return (EXPLAINS if role == "explains" else SIDE_EFFECT).get(verdict.verdict)
+
+
+def _sentence(change: Change, verdict: Verdict) -> str:
+    baseline, candidate = change.baseline or 0.0, change.candidate or 0.0
+    moved = "rose" if candidate > baseline else "fell"
+    numbers = f"from {quantity(baseline, change.unit)} to {quantity(candidate, change.unit)}"
+    telling = _telling(change.role, verdict)
+    return f"{change.label} {moved} {numbers}" + (f": {telling.ending}" if telling else "")
+
+
+WORDS: tuple[ChangeWord, ...] = (
+    "improved", "regressed", "changed", "undecided", "unchanged", "not-comparable", "missing",
+)  # fmt: skip
+MOVED: frozenset[ChangeWord] = frozenset(("improved", "regressed", "changed"))
+# What is compared with a ratio: 25 points of a percentage stand beside a factor of e, twice as many beside e squared.
+POINTS = 25.0
+MOST = 3.0  # a factor of 20, or from nothing to something: beyond it, how much more says no more
+
+
+def by_importance(changes: Iterable[Change], bottlenecks: Iterable[Bottleneck | None] = ()) -> tuple[Change, ...]:
+    """Return changes with the time first, then those that moved, then those that may have, then the rest.
+
+    Of those that moved what explains a slowdown comes first, then what is work on a resource that binds either side
+    (``bottlenecks``), then the rest, what moved furthest first; a trifle of a whole comes behind them. The others
+    stay in their order.
+    """
+    binding = {key for one in bottlenecks if one for key in BINDING.get(one.group, ())}
+    return tuple(sorted(changes, key=lambda one: _order(one, binding)))
+
+
+def has_moved(change: Change) -> bool:
+    """Return whether a metric changed beyond its noise."""
+    return change.verdict in MOVED
+
+
+def _order(change: Change, binding: set[str]) -> tuple[bool, int, bool, bool, bool, float]:
+    first = change.metric != DURATION
+    if not has_moved(change):
+        return first, 1 + WORDS.index(change.verdict), False, False, False, 0.0
+    explains = change.role == "explains"
+    return first, 0, not explains, not change.is_material, change.metric not in binding, -_size(change)
+
+
+def _size(change: Change) -> float:
+    """Return how far a metric moved, 0 to MOST."""
+    before, after = change.baseline or 0.0, change.candidate or 0.0
+    if change.in_points:
+        return min(abs(after - before) / POINTS, MOST)
+    return min(abs(log(after / before)), MOST) if before > 0 and after > 0 else MOST

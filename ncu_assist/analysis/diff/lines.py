@@ -1,0 +1,380 @@
+"""The source lines whose cost appeared, vanished or moved between two versions, and those where most time is left."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import copysign, sqrt
+from pathlib import PurePath
+from typing import Literal
+
+Place = tuple[str, int]  # a file as the lines name it, and a line of it
+Group = tuple[tuple[int, ...], tuple[int, ...]]  # launches of the baseline and the candidate that do the same work
+
+
+@dataclass(frozen=True)
+class LineCost:
+    """A line, all compared launches together.
+
+    ``ns`` is its share of the warp samples of each launch times the duration of that under ncu; ``share`` is that of
+    the time of all code that was read, as a page on one run has it. ``launches`` are those that ran it. Excesses and
+    instructions are None where they were not counted. ``is_wasteful`` where the excess is no trifle beside the time of
+    all.
+    """
+
+    file: str
+    line: int
+    text: str | None  # None where the source was not imported
+    ns: float
+    share: float
+    samples: int = 0
+    stall: str | None = None  # the reason most of its warps waited for, in ncu's spelling
+    sectors_excessive: float | None = None  # of global memory, L2
+    wavefronts_excessive: float | None = None  # of shared memory, L1
+    instructions: float | None = None
+    is_wasteful: bool = False
+    launches: tuple[int, ...] = ()
+
+    @property
+    def place(self) -> Place:
+        return self.file, self.line
+
+    @property
+    def excess(self) -> float:
+        """Return excess sectors and wavefronts together: each is a pass through L1 that a better access saves."""
+        return (self.sectors_excessive or 0.0) + (self.wavefronts_excessive or 0.0)
+
+
+@dataclass(frozen=True)
+class SideLines:
+    """The lines of one side, of one call of the work; ``note`` says why there are none, or what they are not of.
+
+    ``texts`` are whole files by the names that lines have, ``own`` is the version's own among these, None for a foreign
+    program. ``pass_ns`` is the time that the L1 caches of all SMs together take for one sector or wavefront at their
+    peak, one a cycle each: what an excess costs at least where it binds. None where clock or SMs are not known.
+    """
+
+    lines: tuple[LineCost, ...] = ()
+    texts: Mapping[str, str] = field(default_factory=dict, repr=False)
+    own: str | None = None
+    duration_ns: float = 0.0
+    pass_ns: float | None = None
+    note: str = ""
+    lined: frozenset[int] = frozenset()  # the launches whose code was read and has line numbers
+
+    @property
+    def sample_ns(self) -> float:
+        """Return the time that a sample stands for, of all lines together."""
+        samples = sum(line.samples for line in self.lines)
+        return sum(line.ns for line in self.lines) / samples if samples else 0.0
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Return the files that lines are in, the one where most time goes first."""
+        times: dict[str, float] = {}
+        for line in self.lines:
+            times[line.file] = times.get(line.file, 0.0) + line.ns
+        return tuple(sorted(times, key=lambda name: (-times[name], name)))
+
+
+def base_name(file: str) -> str:
+    """Return the last part of a path as a compiler wrote it."""
+    return PurePath(file).name
+
+
+# Of two texts' characters: a line with an index or a stride changed is above 0.85, two statements on the same variables
+# are about 0.6 (the steps of kernels/lightning_decode).
+ALIKE = 0.75
+MOST_PAIRS = 4000  # of lines compared letter by letter, 0.1 ms each; larger rewrites are not the same lines
+
+
+def aligned(baseline: SideLines, candidate: SideLines) -> dict[Place, Place]:
+    """Return the line of the candidate for each line of the baseline that has one, in files of the same role."""
+    found: dict[Place, Place] = {}
+    for before, after in _files(baseline, candidate):
+        used = [
+            {one.line for one in side.lines if one.file == name}
+            for side, name in ((baseline, before), (candidate, after))
+        ]
+        texts = baseline.texts.get(before), candidate.texts.get(after)
+        if texts[0] is not None and texts[1] is not None:
+            pairs = align_lines(texts[0].splitlines(), texts[1].splitlines(), (used[0], used[1]))
+        else:  # an include that nobody imported is the same on both sides
+            pairs = {number: number for number in used[0] | used[1]}
+        found |= {(before, one): (after, other) for one, other in pairs.items()}
+    return found
+
+
+def align_lines(
+    baseline: Sequence[str], candidate: Sequence[str], used: tuple[Collection[int], Collection[int]]
+) -> dict[int, int]:
+    """Return which line of a text is which of another, counted from 1; indentation is no difference.
+
+    Of lines that were rewritten, those that are ``used`` pair where they are alike; a line that only moved keeps its
+    partner.
+    """
+    before, after = ([" ".join(line.split()) for line in text] for text in (baseline, candidate))
+    found: dict[int, int] = {}
+    for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(None, before, after).get_opcodes():
+        if tag == "equal":
+            found |= {i + 1: j + 1 for i, j in zip(range(i1, i2), range(j1, j2), strict=True)}
+        elif tag == "replace":
+            lines = [i for i in range(i1, i2) if i + 1 in used[0]], [j for j in range(j1, j2) if j + 1 in used[1]]
+            found |= {i + 1: j + 1 for i, j in _alike(before, after, lines)}
+    return found | dict(_moved(before, after, found))
+
+
+def _files(baseline: SideLines, candidate: SideLines) -> list[tuple[str, str]]:
+    """Return the files that belong together: the version's own, those of one name, else where most time goes."""
+    left, right = list(baseline.files), list(candidate.files)
+    pairs: list[tuple[str, str]] = []
+
+    def take(before: str | None, after: str | None) -> None:
+        if before in left and after in right and before is not None and after is not None:
+            pairs.append((before, after))
+            left.remove(before)
+            right.remove(after)
+
+    if baseline.own and candidate.own:
+        take(baseline.own, candidate.own)
+    names = {base_name(name): name for name in reversed(right)}
+    for name in tuple(left):
+        take(name, names.get(base_name(name)))
+    if baseline.own is None or candidate.own is None:
+        take(_main(baseline, left), _main(candidate, right))
+    return pairs
+
+
+def _main(side: SideLines, files: Sequence[str]) -> str | None:
+    """Return the version's own file, or of a foreign program the costliest whose text is known."""
+    return side.own or next((name for name in files if name in side.texts), None)
+
+
+def _alike(
+    before: Sequence[str], after: Sequence[str], lines: tuple[Sequence[int], Sequence[int]]
+) -> Iterator[tuple[int, int]]:
+    """Yield pairs of rewritten lines that are alike, the most alike first, none across another."""
+    if len(lines[0]) * len(lines[1]) > MOST_PAIRS:
+        return
+    scores = [(likeness, i, j) for i in lines[0] for j in lines[1] if (likeness := _likeness(before[i], after[j]))]
+    taken: list[tuple[int, int]] = []
+    for _, i, j in sorted(scores, key=lambda one: (-one[0], one[1], one[2])):
+        if all((i < one) == (j < other) and i != one and j != other for one, other in taken):
+            taken.append((i, j))
+            yield i, j
+
+
+def _likeness(one: str, other: str) -> float:
+    """Return how alike two lines are, 0 where they are not."""
+    matcher = difflib.SequenceMatcher(None, one, other, autojunk=False)
+    if matcher.real_quick_ratio() < ALIKE or matcher.quick_ratio() < ALIKE:
+        return 0.0
+    ratio = matcher.ratio()
+    return ratio if ratio >= ALIKE else 0.0
+
+
+def _moved(before: Sequence[str], after: Sequence[str], found: dict[int, int]) -> Iterator[tuple[int, int]]:
+    """Yield lines that stand elsewhere in the other text, where each side has just one such line left."""
+    taken = set(found.values())
+    left = _places(before, lambda number: number not in found)
+    right = _places(after, lambda number: number not in taken)
+    for text, numbers in left.items():
+        others = right.get(text, [])
+        if len(numbers) == len(others) == 1 and any(letter.isalnum() for letter in text):
+            yield numbers[0], others[0]
+
+
+def _places(lines: Sequence[str], is_free: Callable[[int], bool]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for number, text in enumerate(lines, 1):
+        if is_free(number):
+            found.setdefault(text, []).append(number)
+    return found
+
+
+Kind = Literal["appeared", "vanished", "moved", "not-read"]
+Pair = tuple[LineCost | None, LineCost | None]
+TOP = 5
+LEFT = 3
+# Excess sectors and wavefronts repeat exactly, so a change is real; it matters from the share of the time on below
+# which a finding is a remark (the diagnoses' severity "info").
+MATERIAL = 0.02
+# A line's time comes from samples, and of a launch whose duration wanders by 0.8 % at 124 µs (docs/sources.md, Noise).
+SIGMAS = 3.0
+DURATION_NOISE = 0.01
+
+
+@dataclass(frozen=True)
+class LineChange:
+    """A line whose cost changed; ``moved`` is a line of both sides, a side is None where the line is not in its text.
+
+    A line is ``not-read`` where it cost something on one side, and of what the other side launched instead no lines
+    are known: nobody can tell whether it is there.
+
+    ``pipe_ns`` is how long the L1 caches of all SMs, at their peak, pass the excess sectors and wavefronts that it
+    gained (negative: lost); what went from one line to another is not in it. It is no part of the time of the line, and
+    often above it: samples fall on the line that waits, which is another one for a store, and L1 works beside what
+    binds. It is at most the time of all code on the side that has the excess. ``is_material`` where it is no trifle.
+    """
+
+    kind: Kind
+    baseline: LineCost | None
+    candidate: LineCost | None
+    pipe_ns: float
+    is_material: bool
+
+    @property
+    def delta_ns(self) -> float:
+        """Return how much more the candidate's line costs."""
+        return (self.candidate.ns if self.candidate else 0.0) - (self.baseline.ns if self.baseline else 0.0)
+
+    @property
+    def direction(self) -> int:
+        """Return 1 for a line that got worse, -1 for one that got better: by its excess, else by its time; else 0."""
+        if self.kind == "not-read":
+            return 0
+        return int(copysign(1, self.pipe_ns if self.is_material else self.delta_ns))
+
+    @property
+    def text(self) -> str | None:
+        """Return the text of the line, the candidate's where it has one."""
+        texts = [side.text for side in (self.candidate, self.baseline) if side and side.text is not None]
+        return texts[0] if texts else None
+
+
+@dataclass(frozen=True)
+class LineChanges:
+    """At most TOP changes, what explains most first, and the candidate's costliest lines, ``left``.
+
+    Of the baseline and of the candidate: ``notes`` say why it has no lines, or of how many launches they are, ``own``
+    is the version's own file, ``durations_ns`` the time of all compared launches, 0 where it is not known.
+    """
+
+    changes: tuple[LineChange, ...] = ()
+    left: tuple[LineCost, ...] = ()
+    notes: tuple[str, str] = ("", "")
+    own: tuple[str | None, str | None] = (None, None)
+    durations_ns: tuple[float, float] = (0.0, 0.0)
+
+
+def line_changes(baseline: SideLines, candidate: SideLines, groups: Sequence[Group] = ()) -> LineChanges:
+    """Return what changed between the lines of two sides; no changes where a side has no lines.
+
+    ``groups`` are the launches that were paired. Lines whose waste changed come first, by that and by their time: an
+    access made better saves time also at other lines, which waited for it. The others follow by the change of their
+    time, as far as it is more than noise; last come those that one side did not read.
+    """
+    every = _changes(baseline, candidate, groups) if baseline.lines and candidate.lines else ()
+    found = [one for one in every if one.is_material or _is_known(one, baseline, candidate)]
+    found.sort(key=lambda one: (one.kind == "not-read", not one.is_material, -_weight(one)))
+    return LineChanges(
+        changes=tuple(found[:TOP]),
+        left=_left(candidate),
+        notes=(baseline.note, candidate.note),
+        own=(baseline.own, candidate.own),
+        durations_ns=(baseline.duration_ns, candidate.duration_ns),
+    )
+
+
+def _changes(baseline: SideLines, candidate: SideLines, groups: Sequence[Group]) -> Iterator[LineChange]:
+    against_nothing = (
+        {one for before, after in groups if not candidate.lined.intersection(after) for one in before},
+        {one for before, after in groups if not baseline.lined.intersection(before) for one in after},
+    )
+
+    def is_unread(line: LineCost | None, other: LineCost | None, side: int) -> bool:
+        """Tell whether a line costs nothing on the other side only because no lines are known of that."""
+        if line is None or not line.launches or (other and (other.ns or other.excess)):
+            return False
+        return against_nothing[side].issuperset(line.launches)
+
+    pairs = list(_pairs(baseline, candidate))
+    unread = [is_unread(before, after, 0) or is_unread(after, before, 1) for before, after in pairs]
+    wastes = _Wastes(baseline, candidate, [pair for pair, skipped in zip(pairs, unread, strict=True) if not skipped])
+    for (before, after), skipped in zip(pairs, unread, strict=True):
+        if skipped:
+            yield LineChange("not-read", before, after, 0.0, False)
+            continue
+        kind: Kind = "moved"
+        if before is None or (after and not before.ns and not before.excess):
+            kind = "appeared"
+        elif after is None or (not after.ns and not after.excess):
+            kind = "vanished"
+        pipe_ns = wastes.of(before, after)
+        longest = max(baseline.duration_ns, candidate.duration_ns)
+        yield LineChange(kind, before, after, pipe_ns, abs(pipe_ns) > MATERIAL * longest)
+
+
+def _pairs(baseline: SideLines, candidate: SideLines) -> Iterator[Pair]:
+    """Yield each line with its partner; a line that is in a text, but cost nothing there, has a cost of 0."""
+    partners = aligned(baseline, candidate)
+    left = {one.place: one for one in baseline.lines}
+    right = {one.place: one for one in candidate.lines}
+    for place, line in left.items():
+        other = partners.get(place)
+        yield line, None if other is None else right.get(other) or _free(candidate, other)
+    back = {other: place for place, other in partners.items()}
+    for place, line in right.items():
+        other = back.get(place)
+        if other not in left:
+            yield None if other is None else _free(baseline, other), line
+
+
+def _free(side: SideLines, place: Place) -> LineCost:
+    file, number = place
+    lines = side.texts.get(file, "").splitlines()
+    return LineCost(file, number, lines[number - 1] if 0 < number <= len(lines) else None, 0.0, 0.0)
+
+
+class _Wastes:
+    """The time in L1 of an excess that a line gained, as far as all lines together gained it."""
+
+    def __init__(self, baseline: SideLines, candidate: SideLines, pairs: Sequence[Pair]) -> None:
+        self._pass_ns = max((side.pass_ns for side in (baseline, candidate) if side.pass_ns), default=0.0)
+        lines = [after for _, after in pairs if after], [before for before, _ in pairs if before]
+        sectors, wavefronts = ([sum(map(of, some)) for some in lines] for of in (_sectors, _wavefronts))
+        self._totals = sectors[0] - sectors[1], wavefronts[0] - wavefronts[1]
+        self._most = baseline.duration_ns, candidate.duration_ns  # no pipe is busy for longer
+
+    def of(self, before: LineCost | None, after: LineCost | None) -> float:
+        sectors = (_sectors(after) if after else 0.0) - (_sectors(before) if before else 0.0)
+        wavefronts = (_wavefronts(after) if after else 0.0) - (_wavefronts(before) if before else 0.0)
+        found = self._pass_ns * (_within(sectors, self._totals[0]) + _within(wavefronts, self._totals[1]))
+        return max(-self._most[0], min(found, self._most[1]))
+
+
+def _sectors(line: LineCost) -> float:
+    return line.sectors_excessive or 0.0
+
+
+def _wavefronts(line: LineCost) -> float:
+    return line.wavefronts_excessive or 0.0
+
+
+def _within(change: float, total: float) -> float:
+    """Return of a change what is in the direction of the total, and not beyond it."""
+    return copysign(min(abs(change), abs(total)), change) if change * total > 0 else 0.0
+
+
+def _weight(change: LineChange) -> float:
+    return abs(change.delta_ns) + (abs(change.pipe_ns) if change.is_material else 0.0)
+
+
+def _is_known(change: LineChange, baseline: SideLines, candidate: SideLines) -> bool:
+    """Tell whether the time of a line changed by more than samples and durations wander."""
+    both = (change.baseline, baseline), (change.candidate, candidate)
+    own = [(line, side) for line, side in both if line]
+    squares = [side.sample_ns**2 * max(line.samples, 1) for line, side in own]
+    noise = SIGMAS * sqrt(sum(squares)) + DURATION_NOISE * max(line.ns for line, _ in own)
+    smallest = DURATION_NOISE * max(side.duration_ns for _, side in both)
+    return abs(change.delta_ns) > max(noise, smallest)
+
+
+def _left(side: SideLines) -> tuple[LineCost, ...]:
+    """Return the line where most time goes, then those whose waste matters, then the next by time."""
+    least = MATERIAL * side.duration_ns
+    lines = [replace(one, is_wasteful=one.excess * (side.pass_ns or 0.0) > least) for one in side.lines if one.ns > 0]
+    lines.sort(key=lambda one: (-one.ns, one.place))
+    wasteful = sorted((one for one in lines if one.is_wasteful), key=lambda one: -one.excess)
+    return tuple(dict.fromkeys((*lines[:1], *wasteful, *lines)))[:LEFT]

@@ -1,0 +1,460 @@
+"""What of two sequences lies between the same pairs of them."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from itertools import accumulate
+from typing import Literal
+
+from ncu_assist.harness.names import RANGE, SEPARATOR, call_of
+from ncu_assist.record import Launch
+
+Gap = tuple[list[int], list[int]]
+
+
+def gaps(left: Sequence[int], right: Sequence[int], pairs: Iterable[tuple[int, int]]) -> list[Gap]:
+    """Return the positions of both sides that lie between the same pairs, for each gap that has some on both sides.
+
+    Between pairs that cross one another there is no telling where, so only pairs that cross no other bound a gap.
+    """
+    fixed = _uncrossed(sorted(pairs))
+    before = _by_gap(left, [one for one, _ in fixed])
+    after = _by_gap(right, [other for _, other in fixed])
+    return [(before[gap], after[gap]) for gap in before if gap in after]
+
+
+def _by_gap(positions: Sequence[int], bounds: list[int]) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for position in positions:
+        found.setdefault(bisect(bounds, position), []).append(position)
+    return found
+
+
+def _uncrossed(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the pairs, ascending on the left, whose right side lies above all before it and below all after it."""
+    others = [other for _, other in pairs]
+    highest = list(accumulate(others, max))
+    lowest = list(accumulate(reversed(others), min))[::-1]
+    return [pair for pair, high, low in zip(pairs, highest, lowest, strict=True) if high == pair[1] == low]
+
+
+UNNAMED = re.compile(r"<unnamed>|\(anonymous namespace\)")
+# A number that stands alone among template arguments: a tile width, a vector size. Digits inside a word stay, for they
+# tell library kernels apart (nvjet_sm90_hsh_64x48_…), and so does the number of a lambda, which is its only name.
+LITERAL = re.compile(r"(?<![\w.#])(?<!instance )(?:-?\d[\w.]*|true|false)(?!\w)")
+SCALAR = re.compile(r"\b(?:float|double|(?:__)?half2?|\w*[Bb][Ff]loat16|Half|(?:un)?signed|char|short|int|long|bool)\b")
+# Functions that run whatever functor they are given: the functor, among the template arguments, is what tells them
+# apart (PyTorch's elementwise and foreach kernels, CUTLASS, CCCL and Kokkos).
+WRAPPERS = frozenset(
+    (
+        "elementwise_kernel",
+        "vectorized_elementwise_kernel",
+        "unrolled_elementwise_kernel",
+        "elementwise_kernel_with_index",
+        "index_elementwise_kernel",
+        "reduce_kernel",
+        "multi_tensor_apply_kernel",
+        "Kernel",
+        "Kernel2",
+        "device_kernel",
+        "static_kernel",
+        "transform_kernel",
+        "_kernel_agent",
+        "cuda_parallel_launch_local_memory",
+        "cuda_parallel_launch_constant_memory",
+    )
+)
+# TorchInductor numbers its kernels in the order of compilation: triton_poi_fused_add_3 is another's …_add_4.
+INDUCTOR = re.compile(r"(triton_[a-z]{3}_fused\w*?)_\d+")
+ANONYMOUS = "triton"  # what older TorchInductor calls every kernel: nothing would be left of the name
+# The end of a digest in hexadecimal. f16f16f32 is one by its letters only: types side by side, as libraries name them.
+DIGEST = re.compile(r"_(?!(?:b?f(?:8|16|32|64)|acc)+$)(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{8,64}$")
+SPECIALISED = re.compile(r"(?:c|d|de|e)?")
+
+
+@dataclass(frozen=True)
+class KernelName:
+    """A kernel's name, from all of it to the least that still names it; two kernels are alike in one of these or not.
+
+    ``words`` leaves out numbers among the template arguments, ``qualified`` all arguments, ``base`` the namespaces too.
+    In all of them the suffixes of Triton and TorchInductor are gone. Of a wrapper such as vectorized_elementwise_kernel
+    only numbers and scalar types are left out.
+    """
+
+    signature: str
+    words: str
+    qualified: str
+    base: str
+
+
+def kernel_name(signature: str) -> KernelName:
+    """Return the forms of a demangled name, or of a plain one as Triton and libraries have it."""
+    function = _function(signature)
+    if function == signature:
+        plain = without_suffixes(signature)
+        return KernelName(plain, plain, plain, plain)
+    words = LITERAL.sub("#", signature)
+    base = function.rpartition("::")[2]
+    if base in WRAPPERS:
+        functor = " ".join(SCALAR.sub("#", words).split())
+        return KernelName(signature, words, functor, functor)
+    return KernelName(signature, words, function, without_suffixes(base))
+
+
+def without_suffixes(name: str) -> str:
+    """Return a name without Triton's specialisation, the end of a digest, and TorchInductor's running number."""
+    bare = DIGEST.sub("", _without_specialisation(name))
+    numbered = INDUCTOR.fullmatch(bare)
+    bare = numbered.group(1) if numbered else bare
+    return name if bare.rstrip("_") in ("", ANONYMOUS) else bare
+
+
+def _without_specialisation(name: str) -> str:
+    """Drop what Triton 2 appends, one entry an argument: its index, c for 1, d and e for divisible by 16 and 8."""
+    stem, _, suffix = name.rpartition("_")
+    position = index = 0
+    while stem and suffix.startswith(str(index), position):
+        position += len(str(index))
+        letters = SPECIALISED.match(suffix, position)
+        position = letters.end() if letters else position
+        index += 1
+    specialised = position == len(suffix) and index > 1 and not suffix.isdecimal()
+    return stem if specialised else name
+
+
+def _function(signature: str) -> str:
+    """Return the qualified name of the function: without return type, template arguments and parameters."""
+    kept, angles, parentheses = [], 0, 0
+    for character in UNNAMED.sub("{unnamed}", signature):
+        if character in "()":
+            parentheses = max(0, parentheses + (1 if character == "(" else -1))
+        elif parentheses == 0 and character in "<>":
+            angles = max(0, angles + (1 if character == "<" else -1))
+        elif parentheses == 0 and angles == 0:
+            kept.append(character)
+    words = [word for word in "".join(kept).split() if word not in ("const", "volatile")]
+    return words[-1] if words else signature
+
+
+Path = tuple[str, ...]
+INNERMOST = 8  # names from the inside out that are compared where the whole paths differ; deeper ones decide nothing
+
+
+@dataclass(frozen=True)
+class SharedRange:
+    """A range that both runs have, and the positions of the launches in it, ascending."""
+
+    path: Path
+    baseline: tuple[int, ...]
+    candidate: tuple[int, ...]
+
+
+def shared_ranges(baseline: Sequence[Launch], candidate: Sequence[Launch]) -> list[SharedRange]:
+    """Return the ranges that both sides have, each launch in one at most.
+
+    Ranges are the same if their paths are; else if they are of one workload in runs of two versions; else if their
+    innermost names are, the more of them the better, as in programs that one range with another name is around.
+    """
+    sides = _by_path(baseline), _by_path(candidate)
+    found = []
+    for key in (_whole, _call, *(_ending(length) for length in range(INNERMOST, 0, -1))):
+        keyed = _paths_by_key(sides[0], key), _paths_by_key(sides[1], key)
+        for name in [name for name in keyed[0] if name in keyed[1]]:
+            found.append(SharedRange(_call(name), *(_taken(s, k[name]) for s, k in zip(sides, keyed, strict=True))))
+    return found
+
+
+def _by_path(launches: Sequence[Launch]) -> dict[Path, list[int]]:
+    paths: dict[Path, list[int]] = {}
+    for position, launch in enumerate(launches):
+        path = launch.ranges or ((launch.workload,) if launch.workload is not None else ())
+        if path:
+            paths.setdefault(path, []).append(position)
+    return paths
+
+
+def _paths_by_key(side: dict[Path, list[int]], key: Callable[[Path], Path]) -> dict[Path, list[Path]]:
+    keyed: dict[Path, list[Path]] = {}
+    for path in side:
+        keyed.setdefault(key(path), []).append(path)
+    keyed.pop((), None)
+    return keyed
+
+
+def _taken(side: dict[Path, list[int]], paths: list[Path]) -> tuple[int, ...]:
+    return tuple(sorted(position for path in paths for position in side.pop(path)))
+
+
+def _whole(path: Path) -> Path:
+    return path
+
+
+def _call(path: Path) -> Path:
+    """Return the path without the version where ncu-assist's own ranges are outermost: the workload, then the rest."""
+    ours = len(path) > 1 and path[0] == RANGE and SEPARATOR in path[1]
+    return (call_of(path[1])[1], *path[2:]) if ours else path
+
+
+def _ending(length: int) -> Callable[[Path], Path]:
+    return lambda path: call[-length:] if len(call := _call(path)) >= length else ()
+
+
+Confidence = Literal["nvtx", "exact", "base-name", "similar", "order"]
+NO_WORD = re.compile(r"kernel|[\W\d_]")  # what kernels have in common that have nothing in common
+CLOSE = 0.6  # above it two sequences are close matches (Python's documentation of difflib)
+# Names are compared in about half a second in all: a pair takes 10 ns for each letter of one times each of the other
+# (those of CUTLASS have thousands), and 40 µs besides. Of programs with more kernels that nothing else pairs, none is.
+MOST_LETTERS, LETTERS_A_PAIR = 50_000_000, 4_000
+
+
+@dataclass(frozen=True)
+class LaunchPair:
+    """One launch of each side, or several that stand together, as a chain and the kernel it was fused into.
+
+    ``confidence`` says by what they were paired: the NVTX range alone, the same name and shape, the same function, a
+    similar name, or only their place, as the one kernel that both sides have left. ``range`` is the range that both
+    sides are in, empty where there is none. ``repeats``: several launches of a side are the same one again, and do not
+    add up.
+    """
+
+    baseline: tuple[Launch, ...]
+    candidate: tuple[Launch, ...]
+    confidence: Confidence
+    range: Path = ()
+    repeats: bool = False
+
+
+@dataclass(frozen=True)
+class PairedLaunches:
+    """All launches of both sides, each in one pair or in what its side alone has."""
+
+    pairs: tuple[LaunchPair, ...]  # in the order of the baseline
+    only_baseline: tuple[Launch, ...]
+    only_candidate: tuple[Launch, ...]
+
+
+@dataclass(frozen=True)
+class _Placed:
+    position: int
+    launch: Launch
+    name: KernelName
+
+
+Placed = list[_Placed]
+
+
+@dataclass(frozen=True)
+class _Match:
+    left: Placed
+    right: Placed
+    confidence: Confidence
+    path: Path = ()
+
+
+def _exact(one: _Placed) -> Hashable:
+    return one.launch.signature, one.launch.grid, one.launch.block
+
+
+# Each pairs what those before it left over. Equal keys pair by occurrence, the first with the first.
+KEYS: tuple[tuple[Confidence, Callable[[_Placed], Hashable]], ...] = (
+    ("exact", _exact),
+    ("base-name", lambda one: (one.name.signature, one.launch.grid, one.launch.block)),
+    ("base-name", lambda one: one.name.signature),
+    ("base-name", lambda one: one.name.words),
+    ("base-name", lambda one: one.name.qualified),
+    ("base-name", lambda one: one.name.base),
+)
+
+
+def pair_launches(baseline: Sequence[Launch], candidate: Sequence[Launch]) -> PairedLaunches:
+    """Return which launches belong together: by NVTX range, shape and name, function, similar names, else their place.
+
+    Outside a range that both sides have, a launch pairs with one launch: nothing says that several together do its
+    work. Swapping the sides swaps the answer and changes nothing else.
+    """
+    left, right = _placed(baseline), _placed(candidate)
+    shared = shared_ranges(baseline, candidate)
+    found: list[_Match] = []
+    for one in shared:
+        found += _in_range([left[i] for i in one.baseline], [right[i] for i in one.candidate], one.path)
+    found += _by_keys(*_rest(left, right, found))
+    # names and place say nothing about launches that are in a range of both sides, but in different ones
+    ranged = {i for one in shared for i in one.baseline}, {i for one in shared for i in one.candidate}
+    free = (
+        [one for one in left if one.position not in ranged[0]],
+        [one for one in right if one.position not in ranged[1]],
+    )
+    found += _by_similarity(*_rest(*free, found))
+    found += _single_kernels(*_rest(*free, found), found)
+    only = [tuple(one.launch for one in side) for side in _rest(left, right, found)]
+    return PairedLaunches(_pairs(found), only[0], only[1])
+
+
+def _placed(launches: Sequence[Launch]) -> Placed:
+    names = {signature: kernel_name(signature) for signature in {launch.signature for launch in launches}}
+    return [_Placed(position, launch, names[launch.signature]) for position, launch in enumerate(launches)]
+
+
+def _rest(left: Placed, right: Placed, found: Iterable[_Match]) -> tuple[Placed, Placed]:
+    """Return what of both sides is in no match."""
+    found = list(found)
+    taken = {one.position for match in found for one in match.left}
+    gone = {one.position for match in found for one in match.right}
+    return [one for one in left if one.position not in taken], [one for one in right if one.position not in gone]
+
+
+def _in_range(left: Placed, right: Placed, path: Path) -> list[_Match]:
+    """Return the matches within a range: all of it where one side is a single launch, else name by name.
+
+    What is left over on both sides stands together, as sums: it is all the rest of the same work.
+    """
+    if _is_one_step(left, right):
+        return [_Match(left, right, "nvtx", path)]
+    found = _by_keys(left, right)
+    rest = _rest(left, right, found)
+    if len(rest[0]) == len(rest[1]):
+        found += _by_similarity(*rest)
+    elif not _is_called(left, right) and _is_one_kernel(*rest):
+        found += _in_order(*rest, "order")
+    if found or len(left) == len(right):
+        found += _by_place(*_rest(left, right, found), found)
+    rest = _rest(left, right, found)
+    if all(rest):
+        found.append(_Match(*rest, "nvtx"))
+    return [replace(match, path=path) for match in found]
+
+
+def _is_one_step(left: Placed, right: Placed) -> bool:
+    """Return whether one side is a single launch that does all that the other does.
+
+    A workload is one call, so there it does, unless the other side only repeats it. In a foreign program's range it
+    does not if it is one of the other side's launches as it was: then the rest of them is gone, not fused.
+    """
+    (one, *others), more = sorted((left, right), key=len)
+    if others or len(more) == 1:
+        return not others
+    kept = not _is_called(left, right) and _exact(one) in map(_exact, more)
+    return not kept and len({each.launch.signature for each in more}) > 1
+
+
+def _is_called(left: Placed, right: Placed) -> bool:
+    """Return whether both are calls on a workload, which do the same work however many launches they make."""
+    return all(one.launch.workload is not None for one in (*left, *right))
+
+
+def _by_keys(left: Placed, right: Placed) -> list[_Match]:
+    found: list[_Match] = []
+    for confidence, key in KEYS:
+        matches = _by_key(left, right, confidence, key)
+        left, right = _rest(left, right, matches)
+        found += matches
+    return found
+
+
+def _by_key(left: Placed, right: Placed, confidence: Confidence, key: Callable[[_Placed], Hashable]) -> list[_Match]:
+    waiting: dict[Hashable, deque[_Placed]] = {}
+    for one in right:
+        waiting.setdefault(key(one), deque()).append(one)
+    found = []
+    for one in left:
+        if same := waiting.get(key(one)):
+            found.append(_Match([one], [same.popleft()], confidence))
+    return found
+
+
+def _by_similarity(left: Placed, right: Placed) -> list[_Match]:
+    """Return the matches of kernels whose names are close, the closest first; of equals those that come first."""
+    before, after = _by_kernel(left), _by_kernel(right)
+    if sum(map(len, before)) * sum(map(len, after)) + LETTERS_A_PAIR * len(before) * len(after) > MOST_LETTERS:
+        return []
+    close = [
+        (-ratio, i + j, old, new)  # of two that share a kernel the sum says which comes first, from either side
+        for i, old in enumerate(before)
+        for j, new in enumerate(after)
+        if (ratio := _similarity(old, new)) >= CLOSE
+    ]
+    found: list[_Match] = []
+    for _, _, old, new in sorted(close):
+        if old in before and new in after:
+            found += _in_order(before.pop(old), after.pop(new), "similar")
+    return found
+
+
+def _similarity(one: str, other: str) -> float:
+    """Return how alike two names are, 0 to 1, the same from either side."""
+    first, second = sorted(NO_WORD.sub("", name.lower()) for name in (one, other))
+    matcher = SequenceMatcher(None, first, second, autojunk=False)
+    return matcher.ratio() if first and matcher.quick_ratio() >= CLOSE else 0.0
+
+
+def _by_kernel(side: Placed) -> dict[str, Placed]:
+    """Return launches by the least that names their kernel, in the order of the first of each."""
+    found: dict[str, Placed] = {}
+    for one in side:
+        found.setdefault(one.name.base, []).append(one)
+    return found
+
+
+def _is_one_kernel(left: Placed, right: Placed) -> bool:
+    return len(_by_kernel(left)) == len(_by_kernel(right)) == 1
+
+
+def _single_kernels(left: Placed, right: Placed, found: Sequence[_Match]) -> list[_Match]:
+    """Return the matches of the one kernel that is left on each side, in all or between the same pairs."""
+    if _is_one_kernel(left, right):
+        return _in_order(left, right, "order")
+    matches = []
+    for old, new in _gaps(left, right, found):
+        if _is_one_kernel(old, new):
+            matches += _in_order(old, new, "order")
+    return matches
+
+
+def _in_order(left: Placed, right: Placed, confidence: Confidence) -> list[_Match]:
+    """Return the matches of one kernel with another: shape by shape, in each the first launch with the first.
+
+    Another kernel may have its own shape for the same work: where the sides have other shapes, these pair in the order
+    in which they come.
+    """
+    before, after = _by_shape(left), _by_shape(right)
+    if set(before) == set(after):
+        after = {shape: after[shape] for shape in before}
+    groups = zip(before.values(), after.values(), strict=False)
+    return [_Match([one], [other], confidence) for old, new in groups for one, other in zip(old, new, strict=False)]
+
+
+def _by_shape(side: Placed) -> dict[Hashable, Placed]:
+    found: dict[Hashable, Placed] = {}
+    for one in side:
+        found.setdefault((one.launch.grid, one.launch.block), []).append(one)
+    return found
+
+
+def _by_place(left: Placed, right: Placed, found: Iterable[_Match]) -> list[_Match]:
+    """Return the matches of what lies between the same pairs: one by one where there are as many, else together."""
+    matches = []
+    for old, new in _gaps(left, right, found):
+        steps = zip(([o] for o in old), ([n] for n in new), strict=True) if len(old) == len(new) else [(old, new)]
+        matches += [_Match(one, other, "order") for one, other in steps]
+    return matches
+
+
+def _gaps(left: Placed, right: Placed, found: Iterable[_Match]) -> list[tuple[Placed, Placed]]:
+    """Return what lies between the same pairs on both sides."""
+    pairs = [(m.left[0].position, m.right[0].position) for m in found if len(m.left) == len(m.right) == 1]
+    before, after = ({one.position: one for one in side} for side in (left, right))
+    return [([before[i] for i in old], [after[i] for i in new]) for old, new in gaps(list(before), list(after), pairs)]
+
+
+def _pairs(found: list[_Match]) -> tuple[LaunchPair, ...]:
+    ordered = sorted(found, key=lambda match: match.left[0].position)
+    return tuple(LaunchPair(_launches(m.left), _launches(m.right), m.confidence, m.path) for m in ordered)
+
+
+def _launches(placed: Placed) -> tuple[Launch, ...]:
+    return tuple(one.launch for one in placed)

@@ -1,0 +1,245 @@
+"""How much worse a metric may get: ``METRIC:[+|-]NUMBER[%|pt]`` to a metric, a direction and an amount."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import shlex
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from math import isfinite
+from typing import Literal
+
+from ncu_assist.errors import NcuAssistError, UsageProblem
+from ncu_assist.ncu.catalogue.available_names import in_report, on_chip
+from ncu_assist.ncu.catalogue.derived import Derived
+from ncu_assist.ncu.catalogue.lookup import NamedRollup, explain
+from ncu_assist.ncu.catalogue.metric import LOWER, Better, Metric
+from ncu_assist.ncu.catalogue.metric_doctor import suggestion
+from ncu_assist.ncu.catalogue.metric_units import recorded_units
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.ncu.catalogue.mistaken_names import MISTAKEN
+from ncu_assist.ncu.catalogue.rows import ROWS
+from ncu_assist.ncu.catalogue.spelling import NEAR, split
+from ncu_assist.ncu.catalogue.spelling import nearest as nearest_of
+from ncu_assist.ncu.catalogue.stalls import StallReason
+
+Names = Callable[[], Collection[str]]
+
+
+@dataclass(frozen=True)
+class GatedMetric:
+    """A metric that a limit is put on: ``key`` is ``time``, a key of the catalogue, or a name of ncu that it lacks."""
+
+    key: str
+    label: str
+    unit: str
+    better: Better | None
+
+    @property
+    def is_known(self) -> bool:
+        """Tell whether the catalogue knows it; any other has to be read by ncu's name, among all that a run has."""
+        return self == TIME or self.key in ROWS
+
+
+TIME_EXAMPLE = "ncu-assist gate KERNEL --fail-on time:2%"
+TIME = GatedMetric("time", "Time", "ns", LOWER)
+CYCLES = GatedMetric(
+    "cycles", "SM Cycles", "cycle", LOWER
+)  # of a bench, time times SM clock; else those that ncu counted
+
+
+def gated(name: str, in_runs: Names) -> GatedMetric:
+    """Return the metric called ``name``; ``in_runs`` returns ncu's names in the runs, and is called in doubt only.
+
+    Names of ncu that the catalogue has are its keys. Raises UsageProblem with the nearest name for one that nothing
+    has, also where the runs cannot be read.
+    """
+    key = _BY_NAME.get(name, name)
+    if key == TIME.key:
+        return TIME
+    if name == CYCLES.key:
+        return CYCLES
+    if key in ROWS:
+        row = ROWS[key]
+        return GatedMetric(key, row.label, row.unit, row.better)
+    if on_chip(None).has(name) or _is_in(name, in_runs):
+        return GatedMetric(name, name, _unit(name), None)
+    raise _unknown(name)
+
+
+def _is_in(name: str, in_runs: Names) -> bool:
+    """Tell whether runs have a name that no recorded chip has, as that of a newer ncu."""
+    base = split(name)[0]
+    if "__" not in name or base.lower() in MISTAKEN or base in on_chip(None).rollups:
+        return False
+    try:
+        return name in in_runs()
+    except NcuAssistError:
+        return False  # what is wrong with the runs is said once the limits are right
+
+
+def _unit(name: str) -> str:
+    return recorded_units().get(name) or ("%" if ".pct" in name else "")
+
+
+def _unknown(name: str) -> UsageProblem:
+    near = meant(name)
+    if near:
+        command = f"ncu-assist explain {shlex.quote(near)}" if near != TIME.key else TIME_EXAMPLE
+        return UsageProblem(f"--fail-on: no metric is called '{name}'; did you mean '{near}'?", command)
+    return UsageProblem(f"--fail-on: no metric is called '{name}'", _listing(name))
+
+
+def meant(name: str) -> str:
+    """Return the METRIC that a name most likely stands for, as names of nvprof do; empty where none is near."""
+    if difflib.get_close_matches(name.lower(), [TIME.key], n=1, cutoff=NEAR):
+        return TIME.key
+    try:
+        found = [key for subject in explain(name) if (key := _key(subject, name))]
+    except UsageProblem:
+        found = []
+    near = found[0] if found else _near_key(name) or suggestion(name, on_chip(None))
+    return _BY_NAME.get(near, near)
+
+
+def nearest(name: str, in_runs: Collection[str]) -> str:
+    """Return the METRIC that a name of ncu may stand for, of those that runs have; empty where none is near.
+
+    Keys of the same rollup go first: another unit's count of the same is nearer than its share of the peak.
+    """
+    base, rollup = split(name)
+    alike = {split(one)[0]: one for one in in_runs if one in _BY_NAME and split(one)[1] == rollup}
+    found = nearest_of(base, sorted(alike))
+    near = alike[found[0]] if found else suggestion(name, in_report(in_runs))
+    return _BY_NAME.get(near, near)
+
+
+def _near_key(name: str) -> str:
+    """Return the key that is spelled like a name that is no one's: keys go before names of ncu that are as near."""
+    if "__" in name or name.lower() in MISTAKEN:
+        return ""
+    return next(iter(nearest_of(name.lower(), ROWS)), "")
+
+
+def _key(subject: object, name: str) -> str:
+    """Return the key of what a label or the name of a stall reason stands for; empty for a rule."""
+    if isinstance(subject, StallReason):
+        share = f"stall_{subject.name}"
+        return share if share in ROWS else ""
+    if isinstance(subject, NamedRollup):  # a name without its rollup
+        return suggestion(name, on_chip(None))
+    return subject.key if isinstance(subject, Metric | Derived) else ""
+
+
+def _listing(name: str) -> str:
+    """Return the command that lists what shares a word with the name."""
+    try:
+        explain(name)
+    except UsageProblem as error:
+        return error.hint
+    return "ncu-assist metrics"
+
+
+_BY_NAME = {name: key for key, metric in reversed(CATALOGUE.items()) for name in metric.names}
+
+
+Kind = Literal["relative", "points", "absolute"]
+
+FORM = re.compile(r"(?P<sign>[+-]?) *(?P<number>\d+(?:\.\d+)?|\.\d+) *(?P<unit>%|pt|)", re.ASCII)
+GRAMMAR = "METRIC:[+|-]NUMBER[%|pt]"
+EXAMPLE = "ncu-assist gate KERNEL --fail-on time:2% --fail-on shared_wavefronts_excessive:+0"
+
+
+@dataclass(frozen=True)
+class Limit:
+    """By how much a metric may rise, or fall where it does not ``rise``.
+
+    ``amount`` is at least 0: a part of the baseline's value where the kind is relative, else in the unit of the metric,
+    which for percentages are points. ``text`` is the limit as it was typed, without the metric.
+    """
+
+    metric: GatedMetric
+    rise: bool
+    amount: float
+    kind: Kind
+    text: str
+
+    @property
+    def is_on_time(self) -> bool:
+        return self.metric == TIME
+
+    @property
+    def is_on_cycles(self) -> bool:
+        """Tell whether the SM cycles of a bench can be held to it: to a part more of them, as a time."""
+        return self.metric == CYCLES and self.rise and self.kind == "relative"
+
+    def excess(self, baseline: float, candidate: float) -> float:
+        """Return how far a change is beyond the limit, in the unit of the metric; 0 or less keeps it."""
+        moved = candidate - baseline if self.rise else baseline - candidate
+        return moved - (self.amount * abs(baseline) if self.kind == "relative" else self.amount)
+
+
+def parse_limit(text: str, in_runs: Names) -> Limit:
+    """Return what ``text`` allows.
+
+    With a sign the metric may rise (+) or fall (-) by at most so much; without, it may get worse, whichever way that
+    is. A number is in the unit of the metric, in base units (ns, byte); ``%`` is of the baseline's value; ``pt`` are
+    points of a percentage. For a percentage ``%`` could be either, so it is refused there. ``time`` takes ``%`` only.
+    ``in_runs`` is what ``gated`` asks. Raises UsageProblem for anything else and for a metric that does not exist.
+    """
+    name, colon, amount = (part.strip() for part in text.rpartition(":"))
+    form = FORM.fullmatch(amount)
+    number = float(form["number"]) if form else float("inf")
+    if not (name and colon and form and isfinite(number)):
+        message = f"--fail-on '{text}' is not of the form {GRAMMAR}"
+        raise UsageProblem(f"{message}, such as time:2% or registers:+0", EXAMPLE)
+    metric = gated(name, in_runs)
+    kind = _kind(metric, form, number)
+    scaled = number / 100 if kind == "relative" else number
+    return Limit(metric, _rises(metric, form["sign"], amount), scaled, kind, amount.replace(" ", ""))
+
+
+def _kind(metric: GatedMetric, form: re.Match[str], number: float) -> Kind:
+    """Return what the number is of; zero is zero in every unit."""
+    unit = form["unit"]
+    if metric == TIME:
+        if unit != "%" and number:
+            raise _refused(f"a limit on time is relative to the baseline: time:{number:g}%")
+        return "relative"
+    if metric == CYCLES and not number:
+        return "relative"
+    if metric.unit == "%":
+        if unit == "%" and number:
+            raise _refused(_two_readings(metric.key, number))
+        return "points"
+    if unit == "pt":
+        unit_words = f"in {metric.unit}" if metric.unit else "a plain number"
+        start = f"{metric.key}:{form['sign']}{number:g}"
+        help_ = f"{start}% is relative, {start} in its unit"
+        raise _refused(f"points are of percentages, and {metric.key} is {unit_words}; {help_}")
+    return "relative" if unit == "%" else "absolute"
+
+
+def _two_readings(key: str, number: float) -> str:
+    """Return why a percentage takes no limit in percent."""
+    both = f"{number:g} points or {number:g} % of its value"
+    points = f"limits of percentages are in points: {key}:{number:g}pt"
+    return f"{key} is a percentage, so {number:g}% could mean {both}; {points}"
+
+
+def _rises(metric: GatedMetric, sign: str, amount: str) -> bool:
+    if metric == TIME and sign == "-":
+        raise _refused(
+            f"time:{amount} would fail a version for being faster; time:{amount[1:]} is how much slower it may be"
+        )
+    if sign:
+        return sign == "+"
+    if metric.better is None:
+        both = f"{metric.key}:+{amount} to limit how it rises, {metric.key}:-{amount} how it falls"
+        raise _refused(f"neither way is worse for {metric.key}, so its limit needs a sign: {both}")
+    return metric.better == "lower"
+
+
+def _refused(message: str) -> UsageProblem:
+    return UsageProblem(f"--fail-on: {message}", EXAMPLE)

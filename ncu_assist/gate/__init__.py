@@ -1,8 +1,0 @@
-"""Two runs against limits: what got worse by more than was allowed, what cannot be told, and the exit code of both."""
-
-from __future__ import annotations
-
-from ncu_assist.gate.limits import Limit, parse_limit
-from ncu_assist.gate.records import Gate, GateCheck, GateWord, NotMeasured, Unmeasured
-
-__all__ = ["Gate", "GateCheck", "GateWord", "Limit", "NotMeasured", "Unmeasured", "parse_limit"]

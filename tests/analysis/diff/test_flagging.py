@@ -1,0 +1,130 @@
+"""What got worse explains a slowdown that is known, or on the resource that binds; else it is a side effect."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal, get_args
+
+import pytest
+from factories import STALL, launch, make_run, metrics_frame
+
+from ncu_assist.analysis.diff import Change, Role, flags_heading
+from ncu_assist.analysis.diff.changes import OF_THE_LINK, SHOWN, changes
+from ncu_assist.analysis.diff.flagging import BINDING, EXPLAINS, SIDE_EFFECT, flags, with_roles
+from ncu_assist.analysis.diff.noise import NoiseModel
+from ncu_assist.frame import Combined, combine
+from ncu_assist.frame.resources import Bottleneck
+from ncu_assist.ncu.catalogue.derived import STALL_SHARES
+from ncu_assist.verdict import Verdict, Word, compare_durations, not_comparable
+
+WORSE = Change("instructions", "Executed Instructions", "inst", 1e9, 2e9, 1.0, "regressed")
+RATE = Change("sm_throughput", "Compute (SM) Throughput", "%", 70.0, 50.0, -20.0, "regressed")
+BYTES = Change("dram_bytes", "DRAM bytes", "byte", 1e9, 2e9, 1.0, "regressed")
+DRAM = Bottleneck("DRAM", 85.0)
+ROLES: dict[Word, Role] = {
+    "slower": "explains",
+    "faster": "side-effect",
+    "same": "side-effect",
+    "unclear": "side-effect",
+}
+
+
+def verdict(word: Word) -> Verdict:
+    return Verdict(word, None, "interval-beyond", 1.0, 1.0, 1.0, 100)
+
+
+@pytest.mark.parametrize(("word", "role"), ROLES.items())
+def test_the_role_follows_the_verdict(word: Word, role: Role) -> None:
+    (told,) = with_roles((WORSE,), verdict(word), Bottleneck("SM", 85.0) if word == "slower" else DRAM)
+    assert told.role == role
+    (flag,) = flags((told,), verdict(word))
+    assert flag.role == role
+    assert flag.message.startswith("Executed Instructions rose from 1 G to 2 G: ")
+    assert ("explains" in flag.message, "side effect" in flag.message) == (word == "slower", word != "slower")
+    heading = flags_heading(role, verdict(word))
+    assert ("explains" in heading, "side effect" in heading) == (word == "slower", word != "slower")
+
+
+def test_work_on_the_resource_that_binds_would_explain_a_slowdown_that_is_not_settled() -> None:
+    roles = {word: [c.role for c in with_roles((WORSE, BYTES), verdict(word), DRAM)] for word in ROLES}
+    assert roles["unclear"] == ["side-effect", "explains"]
+    assert roles["same"] == roles["faster"] == ["side-effect", "side-effect"]
+
+
+def test_a_rate_of_what_does_not_bind_explains_no_slowdown() -> None:
+    assert [c.role for c in with_roles((RATE, BYTES), verdict("slower"), DRAM)] == ["side-effect", "explains"]
+    assert [c.role for c in with_roles((RATE, BYTES), verdict("slower"), None)] == ["side-effect", "explains"]
+
+
+@pytest.mark.parametrize(
+    ("word", "fell", "rose"),
+    [
+        ("slower", "regressed", "changed"),
+        ("faster", "changed", "improved"),
+        ("same", "changed", "changed"),
+        ("unclear", "regressed", "improved"),
+    ],
+)
+def test_a_rate_is_good_or_bad_only_with_the_time(word: Word, fell: str, rose: str) -> None:
+    """Half of the instructions in the same time are half of the rate, and nothing got worse."""
+    up = replace(RATE, baseline=50.0, candidate=70.0, delta=20.0, verdict="improved")
+    assert [one.verdict for one in with_roles((RATE, up), verdict(word), None)] == [fell, rose]
+
+
+def test_what_is_only_likely_is_not_settled() -> None:
+    for likely in (compare_durations(100.0, 300.0), compare_durations(300.0, 100.0)):
+        assert likely.likely
+        assert {change.role for change in with_roles((WORSE,), likely)} == {"side-effect"}
+
+
+@pytest.mark.parametrize(("word", "told"), [("unclear", "undecided"), ("faster", "improved"), ("slower", "improved")])
+@pytest.mark.parametrize("likely", [None, "faster"])
+def test_the_time_under_ncu_is_not_settled_where_the_verdict_is_not(
+    word: Word, told: str, likely: Literal["faster"] | None
+) -> None:
+    duration = Change("duration", "Duration", "ns", 2e5, 1e5, -0.5, "improved")
+    (change,) = with_roles((duration,), replace(verdict(word), likely=likely), None)
+    assert (change.verdict, change.role) == (told, "none")
+
+
+def test_a_trifle_is_no_flag() -> None:
+    trifle = replace(BYTES, is_material=False)
+    assert flags(with_roles((trifle,), verdict("slower")), verdict("slower")) == ()
+
+
+def test_every_verdict_has_words_but_the_one_that_has_no_flags() -> None:
+    words = set(get_args(Word))
+    assert set(SIDE_EFFECT) | set(EXPLAINS) == words - {"not-comparable"}
+    assert flags_heading("explains", not_comparable("other-device")) == ""
+    assert with_roles((WORSE,), not_comparable("other-device")) == (WORSE,)
+
+
+def test_what_binds_is_always_looked_at() -> None:
+    assert {metric for metrics in BINDING.values() for metric in metrics} <= {*SHOWN, *OF_THE_LINK}
+
+
+def test_the_catalogue_says_which_way_a_stall_is_better() -> None:
+    reasons = ("long_scoreboard", "not_selected", "a_new_one")
+
+    def side(*warps: float) -> Combined:
+        named = {STALL.format(reason): value for reason, value in zip(reasons, warps, strict=True)}
+        return combine(make_run(launches=(launch(),)), metrics_frame({STALL.format("wait"): 30.0, **named}), None)
+
+    def words(before: Combined, after: Combined) -> dict[str, str]:
+        return {change.metric: change.verdict for change in changes(before, after, NoiseModel(None))}
+
+    more = words(side(1.0, 2.0, 1.0), side(9.0, 30.0, 12.0))
+    less = words(side(9.0, 30.0, 12.0), side(1.0, 2.0, 1.0))
+    for reason in reasons:
+        row = STALL_SHARES.get(f"stall_{reason}")
+        better = row.better if row else None
+        told = {more[f"stall_{reason}"], less[f"stall_{reason}"]}
+        assert told == ({"improved", "regressed"} if better else {"changed"}), reason
+
+
+def test_the_throughput_of_memory_that_is_drams_is_judged_as_that_is() -> None:
+    more = Change("l2_sectors_sm", "L2 sectors", "sector", 1e6, 2e6, 1.0, "regressed")
+    busy = [Change(key, key, "%", 40.0, 80.0, 40.0, "improved") for key in ("dram_throughput", "memory_throughput")]
+    assert [one.verdict for one in with_roles((more, *busy), verdict("faster"), DRAM)[1:]] == ["improved", "improved"]
+    other = replace(busy[1], baseline=60.0)
+    assert with_roles((more, busy[0], other), verdict("faster"), DRAM)[2].verdict == "changed"

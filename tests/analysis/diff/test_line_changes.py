@@ -1,0 +1,173 @@
+"""Which source lines changed: the same line found in another text, and the one that explains most first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ncu_assist.analysis.diff.lines import LineChanges, LineCost, SideLines, align_lines, line_changes
+
+FILE = "/src/v{}.cu"
+TEXT = "load();\nstore();\nadd();\n__syncthreads();"
+PASS_NS = 1e-3  # a million sectors are a microsecond
+
+
+def cost(line: int, ns: float, samples: int = 10_000, **excess: float) -> LineCost:
+    return LineCost(FILE, line, None, ns, ns / 100_000.0, samples, **excess)
+
+
+def side(version: int, text: str, *lines: LineCost, duration_ns: float = 100_000.0) -> SideLines:
+    name = FILE.format(version)
+    named = tuple(replace(one, file=name, text=text.splitlines()[one.line - 1]) for one in lines)
+    return SideLines(named, {name: text}, name, duration_ns, PASS_NS)
+
+
+def shown(changes: LineChanges) -> list[tuple[str, int | None, int | None]]:
+    return [
+        (one.kind, one.baseline.line if one.baseline else None, one.candidate.line if one.candidate else None)
+        for one in changes.changes
+    ]
+
+
+def align(before: str, after: str) -> dict[int, int]:
+    texts = before.splitlines(), after.splitlines()
+    return align_lines(*texts, (range(len(texts[0]) + 1), range(len(texts[1]) + 1)))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "pairs"),
+    [
+        ("a = 1;\nb = 2;", "x = 0;\na = 1;\nb = 2;", {1: 2, 2: 3}),
+        ("  if (i) {\n\tb = 2;\n}", "b = 2;", {2: 1}),  # indentation
+        ("tile[row * D + col] = value;", "tile[row * (D + 1) + col] = value;", {1: 1}),
+        ("out[i] = a[i] + b[i];", "__syncthreads();", {}),
+        ("int a = first;\nint b = second;", "int b = second2;\nint a = first1;", {2: 1}),  # pairs do not cross
+        ("move(me);\none();\ntwo();\nthree();", "one();\ntwo();\nthree();\nmove(me);", {1: 4, 2: 1, 3: 2, 4: 3}),
+        ("}\na();\nb();", "a();\nb();\n}", {2: 1, 3: 2}),  # a brace that moved is no line that moved
+        ("", "a();", {}),
+    ],
+)
+def test_lines_are_found_in_another_text(before: str, after: str, pairs: dict[int, int]) -> None:
+    assert align(before, after) == pairs
+
+
+def test_only_lines_that_code_comes_from_pair_by_likeness() -> None:
+    texts = ["x[i * n + j] = value;"], ["x[i * (n + 1) + j] = value;"]
+    assert align_lines(*texts, ({1}, {1})) == {1: 1}
+    assert align_lines(*texts, (set(), {1})) == {}
+
+
+def test_a_line_without_a_partner_vanished_or_appeared() -> None:
+    before = side(1, TEXT, cost(1, 60_000.0), cost(2, 40_000.0))
+    after = side(2, "load();\nmuch_better();", cost(1, 30_000.0), cost(2, 5_000.0), duration_ns=35_000.0)
+    found = line_changes(before, after)
+    assert shown(found) == [("vanished", 2, None), ("moved", 1, 1), ("appeared", None, 2)]
+    assert [round(one.delta_ns) for one in found.changes] == [-40_000, -30_000, 5_000]
+    assert [one.text for one in found.changes] == ["store();", "load();", "much_better();"]
+
+
+def test_a_line_that_costs_nothing_any_more_vanished_though_it_is_there() -> None:
+    found = line_changes(side(1, TEXT, cost(1, 50_000.0)), side(2, TEXT, cost(2, 50_000.0)))
+    assert shown(found) == [("vanished", 1, 1), ("appeared", 2, 2)]
+    assert found.changes[0].candidate is not None
+    assert (found.changes[0].candidate.ns, found.changes[0].candidate.text) == (0.0, "load();")
+
+
+def test_what_lost_its_waste_comes_before_what_lost_more_time() -> None:
+    """The store made coalesced saves little time at its own line: loads elsewhere no longer wait behind it."""
+    before = side(1, TEXT, cost(1, 80_000.0, sectors_excessive=0.0), cost(2, 5_000.0, sectors_excessive=3e7))
+    after = side(2, TEXT, cost(1, 20_000.0, sectors_excessive=0.0), cost(2, 4_500.0, sectors_excessive=0.0))
+    found = line_changes(before, after)
+    assert shown(found)[:2] == [("moved", 2, 2), ("moved", 1, 1)]
+    assert [one.is_material for one in found.changes[:2]] == [True, False]
+    assert found.changes[0].pipe_ns == pytest.approx(-30_000.0)
+    assert found.changes[0].direction == -1
+
+
+def test_a_trifle_of_waste_ranks_by_its_time() -> None:
+    before = side(1, TEXT, cost(1, 80_000.0), cost(2, 5_000.0, wavefronts_excessive=1000.0))
+    after = side(2, TEXT, cost(1, 20_000.0), cost(2, 4_900.0, wavefronts_excessive=0.0))
+    assert shown(line_changes(before, after)) == [("moved", 1, 1)]
+
+
+def test_waste_that_only_went_to_another_line_is_none_that_vanished() -> None:
+    before = side(1, TEXT, cost(1, 50_000.0, sectors_excessive=6e7))
+    after = side(2, TEXT, cost(1, 40_000.0, sectors_excessive=3e7), cost(2, 10_000.0, sectors_excessive=3e7))
+    assert [one.pipe_ns for one in line_changes(before, after).changes] == [0.0, 0.0]
+    half = replace(after, lines=after.lines[:1])
+    assert line_changes(before, half).changes[0].pipe_ns == pytest.approx(-30_000.0)
+
+
+def test_no_pipe_is_busy_for_longer_than_its_side_took() -> None:
+    """An excess says what was asked of L1, and a line that waits elsewhere may have no time; the launch has."""
+    before = side(1, TEXT, cost(1, 90_000.0, sectors_excessive=9e8), duration_ns=100_000.0)
+    after = side(2, TEXT, cost(1, 20_000.0, sectors_excessive=0.0), duration_ns=30_000.0)
+    assert line_changes(before, after).changes[0].pipe_ns == -100_000.0
+    assert line_changes(after, before).changes[0].pipe_ns == 100_000.0
+
+
+def test_what_samples_and_durations_wander_by_is_no_change() -> None:
+    """Two runs of one code: 1 % more time, and a line of 100 samples that has 120 the next time."""
+    before = side(1, TEXT, cost(1, 90_000.0), cost(2, 1_000.0, samples=100))
+    after = side(2, TEXT, cost(1, 90_850.0), cost(2, 1_200.0, samples=120), duration_ns=101_000.0)
+    assert line_changes(before, after).changes == ()
+
+
+def test_at_most_five_are_named() -> None:
+    text = "\n".join(f"statement_{number}();" for number in range(9))
+    found = line_changes(side(1, text, *(cost(n, 1e4 + n) for n in range(1, 10))), side(2, "other();", cost(1, 9e4)))
+    assert len(found.changes) == 5
+    assert shown(found)[0] == ("appeared", None, 1)
+
+
+def test_what_is_left_is_the_hottest_line_then_the_wasteful() -> None:
+    lines = cost(1, 60_000.0), cost(2, 5_000.0, sectors_excessive=3e7), cost(3, 20_000.0), cost(4, 10_000.0)
+    found = line_changes(SideLines(note="none"), side(2, TEXT, *lines))
+    assert [one.line for one in found.left] == [1, 2, 3]
+    assert [one.is_wasteful for one in found.left] == [False, True, False]
+
+
+def test_a_side_without_lines_has_a_note_and_no_changes() -> None:
+    found = line_changes(side(1, TEXT, cost(1, 1e5)), SideLines(note="no line numbers"))
+    assert (found.changes, found.left, found.notes) == ((), (), ("", "no line numbers"))
+
+
+def foreign(name: str, text: str | None, *lines: tuple[int, float]) -> tuple[list[LineCost], dict[str, str]]:
+    costs = [LineCost(name, line, None, ns, ns / 1e5, 10_000) for line, ns in lines]
+    return costs, {} if text is None else {name: text}
+
+
+def program(*files: Any) -> SideLines:
+    lines = [line for costs, _ in files for line in costs]
+    texts = {name: text for _, one in files for name, text in one.items()}
+    return SideLines(tuple(lines), texts, None, 1e5, PASS_NS)
+
+
+def test_files_belong_together_by_name_and_the_costliest_by_their_role() -> None:
+    before = program(foreign("/a/old.cu", "hot();", (1, 60_000.0)), foreign("/a/util.cuh", "x();", (1, 20_000.0)))
+    after = program(foreign("/b/util.cuh", "y();\nx();", (2, 10_000.0)), foreign("/b/new.cu", "z();\nhot();", (2, 3e4)))
+    found = line_changes(before, after)
+    assert shown(found) == [("moved", 1, 2), ("moved", 1, 2)]
+    assert [one.candidate.file for one in found.changes if one.candidate] == ["/b/new.cu", "/b/util.cuh"]
+
+
+def test_an_include_that_nobody_imported_is_the_same_on_both_sides() -> None:
+    before = program(foreign("/cuda-12/include/cuda_bf16.hpp", None, (266, 60_000.0)))
+    after = program(foreign("/cuda-13/include/cuda_bf16.hpp", None, (266, 20_000.0), (300, 5_000.0)))
+    assert shown(line_changes(before, after)) == [("moved", 266, 266), ("appeared", 300, 300)]
+
+
+def test_a_line_is_not_read_where_the_other_side_has_no_lines() -> None:
+    """The library's kernel that a launch is paired with has no line numbers: nobody knows what is gone."""
+    ran = replace(cost(1, 60_000.0), launches=(0,)), replace(cost(2, 40_000.0), launches=(1,))
+    before = replace(side(1, TEXT, *ran), lined=frozenset((0, 1)))
+    after = replace(side(2, TEXT, replace(cost(1, 30_000.0), launches=(5,))), lined=frozenset((5,)))
+    found = line_changes(before, after, [((0,), (5,)), ((1,), (6,))])
+    assert shown(found) == [("moved", 1, 1), ("not-read", 2, 2)]
+    assert [one.direction for one in found.changes] == [-1, 0]
+    back = line_changes(after, before, [((5,), (0,)), ((6,), (1,))])
+    assert shown(back) == [("moved", 1, 1), ("not-read", 2, 2)]
+    read = line_changes(before, replace(after, lined=frozenset((5, 6))), [((0,), (5,)), ((1,), (6,))])
+    assert shown(read) == [("vanished", 2, 2), ("moved", 1, 1)]

@@ -1,0 +1,177 @@
+"""Which launches two runs are compared over: the same work, or nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from factories import DEVICE, launch, make_run, metrics_frame, save_run
+
+from ncu_assist.analysis.diff import Change, Diff, DiffOptions, diff_runs
+from ncu_assist.analysis.diff.changes import catalogue_row
+from ncu_assist.errors import UsageProblem
+from ncu_assist.frame import Combined, combine
+from ncu_assist.record import ROUNDED
+from ncu_assist.render.json import diff_json
+from ncu_assist.render.terminal import Style, diff_text
+from ncu_assist.store import Store, StoredRun
+
+SM = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
+INSTRUCTIONS = "smsp__inst_executed.sum"
+STORED = "smsp__sass_average_data_bytes_per_sector_mem_global_op_st.ratio"
+Launched = tuple[str, float, dict[str, Any]]
+
+
+def foreign(root: Path, version: str, *launched: Launched, **facts: Any) -> StoredRun:
+    """Save a foreign program's run: of each launch its kernel, its time, and metrics that are not the usual ones."""
+    times = [{"gpu__time_duration.sum": ns, **metrics} for _, ns, metrics in launched]
+    launches = tuple(
+        launch(i, kernel, None, ranges=(), duration_ns=ns)  # type: ignore[arg-type]
+        for i, (kernel, ns, _) in enumerate(launched)
+    )
+    unknown: dict[str, Any] = {"kernel": version, "source": "imported", "workloads": (), "profile": None, "checks": ()}
+    run = make_run(version=version, launches=launches, **(unknown | facts))
+    return save_run(Store(root / "reports"), run, metrics_frame(*times))
+
+
+def changes(diff: Diff) -> dict[str, Change]:
+    return {change.metric: change for change in diff.changes}
+
+
+def test_launches_of_one_side_alone_are_not_added_up(tmp_path: Path) -> None:
+    before = foreign(tmp_path, "before", ("a", 1e5, {SM: 20.0}), ("c", 9e5, {SM: 90.0}), ("b", 3e5, {SM: 40.0}))
+    found = diff_runs(before, foreign(tmp_path, "after", ("a", 1e5, {SM: 20.0}), ("b", 3e5, {SM: 40.0})))
+    assert [one.index for one in found.only_baseline] == [1]
+    assert (found.baseline.launches, found.baseline.compared, found.candidate.compared) == (3, 2, 2)
+    assert (found.baseline.duration_ns, found.candidate.duration_ns) == (1.3e6, 4e5)  # of all launches
+    assert {change.verdict for change in found.changes} == {"unchanged"}
+    told = changes(found)
+    assert told["duration"].baseline == 4e5
+    assert "sm_throughput" not in told  # that is one of a kernel
+    assert (found.verdict.verdict, found.verdict.likely, found.verdict.speedup) == ("unclear", None, 1.0)
+    assert found.flags == ()
+
+
+def test_repeats_count_as_often_as_both_sides_have_them(tmp_path: Path) -> None:
+    before = foreign(tmp_path, "before", ("a", 1e5, {SM: 20.0}), ("a", 9e5, {SM: 90.0}), ("b", 3e5, {SM: 40.0}))
+    found = diff_runs(before, foreign(tmp_path, "after", ("a", 1e5, {SM: 20.0}), ("b", 3e5, {SM: 40.0})))
+    assert found.only_baseline == found.only_candidate == ()
+    assert (found.baseline.launches, found.baseline.compared, found.candidate.compared) == (3, 2, 2)
+    repeated = next(one for one in found.launches if one.kernel == "a")
+    assert ([one.index for one in repeated.pair.baseline], repeated.pair.repeats, repeated.pairing) == (
+        [0, 1],
+        True,
+        "exact",
+    )
+    assert (repeated.baseline_ns, repeated.candidate_ns) == (5e5, 1e5)
+    assert repeated.verdict.reason == "too-few-samples"
+
+
+def test_the_repeats_of_one_kernel_are_the_answer(tmp_path: Path) -> None:
+    def report(name: str, middle: float) -> StoredRun:
+        return foreign(tmp_path, name, *(("a", middle * (1 + 0.001 * (i % 7)), {SM: 50.0 + i % 3}) for i in range(40)))
+
+    found = diff_runs(report("before", 2e5), report("after", 1e5))
+    assert (found.verdict.verdict, found.verdict.samples) == ("unclear", (40, 40))  # ncu's clocks are not known
+    assert found.launches[0].verdict == found.verdict
+    assert (found.baseline.compared, found.candidate.compared) == (40, 40)
+    told = changes(found)
+    assert told["duration"].baseline == pytest.approx(2.006e5)
+    assert (told["sm_throughput"].baseline, told["sm_throughput"].repeats) == (51.0, 40)
+
+
+def test_all_launches_count_where_all_are_paired(tmp_path: Path) -> None:
+    before = foreign(tmp_path, "before", ("a", 1e5, {}), ("naive", 4e5, {}))
+    found = diff_runs(before, foreign(tmp_path, "after", ("a", 1e5, {}), ("quick", 1e5, {})))
+    assert (found.baseline.compared, found.candidate.compared) == (2, 2)
+    assert changes(found)["duration"].baseline == 5e5
+    assert found.verdict.likely == "faster"
+
+
+def test_a_call_of_a_version_counts_whole(tmp_path: Path) -> None:
+    """What a version no longer launches is what made it faster."""
+    three = make_run(version="v1_three", launches=tuple(launch(i, duration_ns=1e5) for i in range(3)))
+    one = make_run(version="v2_one", launches=(launch(duration_ns=1e5),))
+    store = Store(tmp_path / "reports")
+    found = diff_runs(save_run(store, three, metrics_frame({}, {}, {})), save_run(store, one, metrics_frame({})))
+    assert len(found.only_baseline) == 2
+    assert (found.baseline.compared, changes(found)["duration"].delta) == (3, pytest.approx(-2 / 3))
+
+
+def test_programs_without_a_launch_in_common_are_not_compared(tmp_path: Path) -> None:
+    before = foreign(tmp_path, "before", ("a", 1e5, {}), ("b", 1e5, {}))
+    found = diff_runs(before, foreign(tmp_path, "after", ("c", 1e4, {}), ("d", 1e4, {})))
+    assert (found.verdict.verdict, found.verdict.reason) == ("not-comparable", "no-common-launch")
+    assert (found.verdict.likely, found.verdict.speedup) == (None, None)
+    assert (found.launches, found.changes, found.flags) == ((), (), ())
+    assert [one.kernel for one in (*found.only_baseline, *found.only_candidate)] == list("abcd")
+    fused = diff_runs(before, foreign(tmp_path, "fused", ("z", 1e4, {})))
+    assert fused.verdict.reason == "no-common-launch"
+
+
+def test_reports_of_one_kernel_each_compare_whatever_it_is_called(tmp_path: Path) -> None:
+    found = diff_runs(foreign(tmp_path, "one", ("a", 1e5, {})), foreign(tmp_path, "two", ("b", 1e4, {})))
+    assert (found.verdict.likely, found.launches[0].pairing) == ("faster", "order")
+    often = foreign(tmp_path, "often", ("b", 2.0e5, {}), ("b", 1.9e5, {}), ("b", 2.1e5, {}))
+    thrice = diff_runs(foreign(tmp_path, "once", ("a", 1e5, {})), often)
+    assert (thrice.verdict.speedup, thrice.launches[0].pair.repeats) == (pytest.approx(0.5), True)  # one launch each
+
+
+def test_a_verdict_is_over_paired_launches_only(tmp_path: Path) -> None:
+    """Between launches that pair, one launch against three of other kernels is no chain and its fusion."""
+    before = foreign(tmp_path, "before", ("a", 1e5, {}), ("whole", 1e5, {}), ("b", 1e5, {}))
+    parts = ("head", 3e5, {}), ("middle", 2e5, {}), ("tail", 1e5, {})
+    found = diff_runs(before, foreign(tmp_path, "after", ("a", 1e5, {}), *parts, ("b", 1e5, {})))
+    assert (found.baseline.compared, found.candidate.compared, found.verdict.speedup) == (2, 2, 1.0)
+    assert [one.kernel for one in found.only_candidate] == ["head", "middle", "tail"]
+    (alone,) = [line for line in diff_text(found, Style()).splitlines() if line.startswith("only in after")]
+    assert alone == "only in after (3 launches, 600 µs): head 300 µs, middle 200 µs, tail 100 µs"
+    assert [(one["kernel"], one["duration_ns"]) for one in diff_json(found)["unpaired"]["candidate"]] == [
+        ("head", 3e5),
+        ("middle", 2e5),
+        ("tail", 1e5),
+    ]
+
+
+def test_runs_that_cannot_be_compared_keep_their_values(tmp_path: Path) -> None:
+    before = foreign(tmp_path, "before", ("a", 1e5, {SM: 20.0}), ("b", 1e5, {}))
+    other = foreign(tmp_path, "after", ("a", 2e5, {SM: 9.0}), device=DEVICE.__class__(**{**vars(DEVICE), "name": "X"}))
+    found = diff_runs(before, other)
+    assert found.verdict.reason == "other-device"
+    assert {(c.verdict, c.delta, c.role) for c in found.changes} == {("not-comparable", None, "none")}
+    assert {(c.verdict, c.delta) for one in found.launches for c in one.changes} == {("not-comparable", None)}
+    assert (changes(found)["duration"].baseline, changes(found)["duration"].candidate) == (2e5, 2e5)  # of all
+    assert found.flags == ()
+
+
+def test_a_mean_of_counts_is_not_exact() -> None:
+    """The sectors that it is weighted by differ, though nothing else does; of one launch it is a ratio of counts."""
+    sectors = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"
+
+    def side(first: float) -> Combined:
+        run = make_run(launches=(launch(0), launch(1)))
+        return combine(run, metrics_frame({STORED: 32.0, sectors: first}, {STORED: 8.0, sectors: 1e6}), "small")
+
+    row = catalogue_row("bytes_per_sector_store", side(1e6), side(1.01e6))
+    assert row.baseline != row.candidate
+    assert not row.exact
+    assert catalogue_row("bytes_per_sector_store", *[side(1e6).of_places([0])] * 2).counted
+
+
+def test_rounded_values_are_named_and_no_change(tmp_path: Path) -> None:
+    whole = foreign(tmp_path, "whole", ("a", 1e5, {STORED: 9.0947, INSTRUCTIONS: 1e6}))
+    printed = {STORED: 9.09, INSTRUCTIONS: 1e6}
+    found = diff_runs(foreign(tmp_path, "csv", ("a", 1e5, printed), notes=(ROUNDED,)), whole)
+    assert [(one.what, one.hard) for one in found.differences] == [("values", False)]
+    assert (found.baseline.notes, found.candidate.notes) == ((ROUNDED,), ())
+    assert changes(found)["sector_efficiency_store"].verdict == "unchanged"
+    assert found.launches[0].changes == found.changes
+    more = foreign(tmp_path, "more", ("a", 1e5, {STORED: 9.09, INSTRUCTIONS: 1e6 + 1e3}), notes=(ROUNDED,))
+    assert changes(diff_runs(more, whole))["instructions"].verdict == "improved"
+
+
+def test_a_workload_that_neither_side_knows_is_a_usage_problem(tmp_path: Path) -> None:
+    one, two = foreign(tmp_path, "one", ("a", 1e5, {})), foreign(tmp_path, "two", ("a", 1e5, {}))
+    with pytest.raises(UsageProblem, match="one and two know of no workloads, and so not of 'foo'"):
+        diff_runs(one, two, DiffOptions("foo"))
