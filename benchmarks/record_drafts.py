@@ -8,10 +8,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from ncu_assist.drafts import DraftArchive
 from ncu_assist.pipeline.recording import record_draft
 from ncu_assist.project import find_project
 from ncu_assist.spec_file import load_kernel
+from ncu_assist.store.drafts import DraftArchive
 
 
 def main(kernel: str, target: Path) -> None:

@@ -46,12 +46,12 @@ def since_start() -> float:
 def one(reply: str, reference: str) -> dict[str, Any]:
     """Prove the reply in the current folder; what is imported here takes part in the time."""
     from ncu_assist.project import find_project
-    from ncu_assist.suggest.asking import Voice, suggest
-    from ncu_assist.suggest.wish import Proving, Wish
+    from ncu_assist.suggest.acting import ReplyOptions, suggest
+    from ncu_assist.suggest.request import ProofOptions, SuggestRequest
 
     clock = Clock()
-    voice = Voice("", None, None, reply, False, lambda text: None)
-    found = suggest(find_project(Path.cwd()), Wish(reference, KERNEL, proving=Proving()), voice, clock)
+    voice = ReplyOptions("", None, None, reply, False, lambda text: None)
+    found = suggest(find_project(Path.cwd()), SuggestRequest(reference, KERNEL, proving=ProofOptions()), voice, clock)
     whole, draft = since_start(), found.drafts[0].draft
     stages = {stage.name: stage.seconds for stage in draft.proof.stages} if draft.proof else {}
     seconds = {"to_verdict": round(clock.verdict_s or whole, 2), "whole": round(whole, 2)}

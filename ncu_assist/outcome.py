@@ -9,12 +9,12 @@ from typing import Literal
 
 from ncu_assist.analysis.diff import Diff
 from ncu_assist.ceilings import Floor
-from ncu_assist.drafts import StoredDraft
-from ncu_assist.drafts.records import Draft
 from ncu_assist.errors import EnvironmentProblem, StageFailed
 from ncu_assist.misnamed import Misnamed
 from ncu_assist.record import Source
 from ncu_assist.store import Damage, StoredRun
+from ncu_assist.store.draft_records import Draft
+from ncu_assist.store.drafts import StoredDraft
 from ncu_assist.store.findings import Judged
 from ncu_assist.verdict import Verdict
 

@@ -6,20 +6,35 @@ import hashlib
 from dataclasses import replace
 from typing import Any
 
-from ncu_assist.drafts import DraftArchive, StoredDraft, reply_name, source_name
-from ncu_assist.drafts.records import Claim, Cost, Draft, Prediction, Proof, Quoted, Score, Stage
+from ncu_assist.store.draft_records import (
+    Claim,
+    Draft,
+    MetricPrediction,
+    ModelCost,
+    Proof,
+    ProofStage,
+    QuotedEvidence,
+    Score,
+)
+from ncu_assist.store.drafts import DraftArchive, StoredDraft, reply_name, source_name
 
 SOURCE = b"# Changes: of the parent\nimport torch\n\n\ndef add_one(x, y):\n    y.copy_(x + 1)\n"
 HOSTILE = "<script>alert(1)</script> \u202ereversed \x1b[31m"
-PREDICTIONS = (Prediction("DRAM throughput", "up", 1.5), Prediction("registers", "down"), Prediction("spills", "down"))
-CLAIM = Claim("Loads wait.", "Keep the state in registers.", "registers", (Quoted("E1", 3.0),), PREDICTIONS, 1.8)
+PREDICTIONS = (
+    MetricPrediction("DRAM throughput", "up", 1.5),
+    MetricPrediction("registers", "down"),
+    MetricPrediction("spills", "down"),
+)
+CLAIM = Claim(
+    "Loads wait.", "Keep the state in registers.", "registers", (QuotedEvidence("E1", 3.0),), PREDICTIONS, 1.8
+)
 SCORES = (
     Score(PREDICTIONS[0], 40.0, 62.0, True),
     Score(PREDICTIONS[1], 32.0, 40.0, False),
     Score(PREDICTIONS[2], None, None, None),
 )
 PROOF = Proof(
-    (Stage("build", True, 1.5), Stage("bench", True, 2.0, "faster")),
+    (ProofStage("build", True, 1.5), ProofStage("bench", True, 2.0, "faster")),
     "bwrap", "small", "faster", 1.42, 1.40, 1.44, 100_000.0, 70_423.0, SCORES,
 )  # fmt: skip
 
@@ -42,7 +57,7 @@ def make_draft(**changes: Any) -> Draft:
         source_sha256=hashlib.sha256(SOURCE).hexdigest(),
         fate="kept",
         reason="",
-        cost=Cost(1, 4_000, 1_000, 12.0, False),
+        cost=ModelCost(1, 4_000, 1_000, 12.0, False),
         proof=PROOF,
     )
     return replace(made, **changes)
@@ -64,14 +79,14 @@ def several(archive: DraftArchive) -> None:
     save_draft(archive, id="20261121T080100Z-000002", **later, **refused, flaws=("it cites E9",))
     nothing = {"reason": "its reply could not be used: it is empty", "claim": None, "proof": None}
     save_draft(archive, id="20261121T080200Z-000003", **later, fate="rejected", **nothing, model="other-model")
-    told = {"fate": "unproven", "reason": "not proved", "proof": None, "cost": Cost(1, 10, 10, 0.0, True)}
+    told = {"fate": "unproven", "reason": "not proved", "proof": None, "cost": ModelCost(1, 10, 10, 0.0, True)}
     save_draft(archive, id="20261121T080300Z-000004", kernel="scale", model="", origin="file", **told)
 
 
 def hostile(**changes: Any) -> Draft:
     """A draft with hostile texts wherever a model, or who runs it, may put one."""
-    predictions = (Prediction(HOSTILE, "up", 2.0),)
-    claim = Claim(HOSTILE, HOSTILE, "slug", (Quoted(HOSTILE, 1.0),), predictions, 2.0)
+    predictions = (MetricPrediction(HOSTILE, "up", 2.0),)
+    claim = Claim(HOSTILE, HOSTILE, "slug", (QuotedEvidence(HOSTILE, 1.0),), predictions, 2.0)
     proof = replace(PROOF, workload=HOSTILE, scores=(Score(predictions[0], 1.0, 2.0, True),))
     texts = {"model": HOSTILE, "parent": f"add_one/{HOSTILE}@x", "diagnosis": HOSTILE, "reason": f"{HOSTILE}: b"}
     return make_draft(claim=claim, proof=proof, version=HOSTILE, flaws=(HOSTILE,) * 2, **{**texts, **changes})

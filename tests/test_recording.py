@@ -11,7 +11,6 @@ import pytest
 from factories import BENCH_ID, make_run, samples_frame, save_run, times
 from ncu.test_ncu_blanking import revealing
 
-from ncu_assist.drafts import RUNS, DraftArchive
 from ncu_assist.errors import DamagedData
 from ncu_assist.ncu import blanking, compressed, report_file
 from ncu_assist.ncu.compressed import read_plain
@@ -21,6 +20,7 @@ from ncu_assist.ncu.source.kept import packed
 from ncu_assist.pipeline import recording
 from ncu_assist.pipeline.recording import record, record_draft
 from ncu_assist.store import Store, StoredRun, machine_hash, metrics_parquet
+from ncu_assist.store.drafts import RUNS, DraftArchive
 from ncu_assist.store.reading import CODE
 
 pytestmark = pytest.mark.slow

@@ -1,1 +1,1 @@
-"""What a person wants to know of runs, computed once as frozen data without words: all deciding ends here."""
+"""What a person wants to know of runs, computed once, as frozen data without words."""

@@ -17,8 +17,8 @@ from ncu_assist.render.escape import plain
 if TYPE_CHECKING:
     from ncu_assist.outcome import Suggested
     from ncu_assist.project import Project
-    from ncu_assist.suggest.asking import Voice
-    from ncu_assist.suggest.wish import Wish
+    from ncu_assist.suggest.acting import ReplyOptions
+    from ncu_assist.suggest.request import SuggestRequest
 
 BEST = "@best"
 VERBS = ("accept", "prove")
@@ -99,7 +99,7 @@ class Asked:
 
 
 def _suggest(asked: Asked) -> int:
-    from ncu_assist.suggest.asking import suggest
+    from ncu_assist.suggest.acting import suggest
 
     _check(asked)
     project, wish = options.current_project(), _wish(asked, _proves(asked))
@@ -113,7 +113,7 @@ def _tell(asked: Asked, project: Project, found: Suggested) -> int:
     from ncu_assist.cli.pages import write_pages
     from ncu_assist.render.json.suggest import suggest_json
     from ncu_assist.render.terminal.suggest import suggest_text
-    from ncu_assist.suggest.asking import runs_of
+    from ncu_assist.suggest.acting import runs_of
 
     if asked.as_json:
         write_json(suggest_json(found))
@@ -134,7 +134,7 @@ def _check(asked: Asked) -> None:
 def _dry_run(asked: Asked) -> int:
     from ncu_assist.render.json.suggest import prompt_json
     from ncu_assist.render.terminal.suggest import prompt_note
-    from ncu_assist.suggest.asking import prompt_of
+    from ncu_assist.suggest.acting import prompt_of
 
     prompt = prompt_of(options.current_project(), _wish(asked, False), _voice(asked))
     if asked.as_json:
@@ -147,7 +147,7 @@ def _dry_run(asked: Asked) -> int:
 
 def _with_draft(asked: Asked) -> int:
     """Prove or accept a draft of the archive."""
-    from ncu_assist.suggest.asking import accept_draft, prove_draft
+    from ncu_assist.suggest.acting import accept_draft, prove_draft
 
     verb, *ids = asked.words
     if len(ids) != 1 or not ids[0]:
@@ -171,10 +171,12 @@ def _proves(asked: Asked) -> bool:
     return click.confirm("Build, check, time and profile the drafts in a sandbox here?", default=True, err=True)
 
 
-def _voice(asked: Asked) -> Voice:
-    from ncu_assist.suggest.asking import Voice
+def _voice(asked: Asked) -> ReplyOptions:
+    from ncu_assist.suggest.acting import ReplyOptions
 
-    return Voice(asked.model or "", asked.base_url, asked.key_file, asked.reply, asked.dry_run, _live, asked.prompt)
+    return ReplyOptions(
+        asked.model or "", asked.base_url, asked.key_file, asked.reply, asked.dry_run, _live, asked.prompt
+    )
 
 
 def _live(text: str) -> None:
@@ -183,14 +185,14 @@ def _live(text: str) -> None:
         click.echo(plain(text), err=True, nl=False)
 
 
-def _wish(asked: Asked, proves: bool) -> Wish:
+def _wish(asked: Asked, proves: bool) -> SuggestRequest:
     from ncu_assist.spec_file import kernel_names
     from ncu_assist.suggest.prompting import MAX_TOKENS
-    from ncu_assist.suggest.wish import Budget, Proving, Wish
+    from ncu_assist.suggest.request import Budget, ProofOptions, SuggestRequest
 
     word = asked.words[0] if asked.words and asked.words[0] not in VERBS else BEST
     is_kernel = word in kernel_names(options.current_project())
-    return Wish(
+    return SuggestRequest(
         reference=BEST if is_kernel else word,
         kernel=word if is_kernel else asked.kernel,
         workload=asked.workload,
@@ -199,5 +201,5 @@ def _wish(asked: Asked, proves: bool) -> Wish:
         prompt_tokens=asked.max_prompt_tokens or MAX_TOKENS,
         budget=Budget(asked.budget_tokens, asked.budget_seconds),
         libraries=asked.allow_libraries,
-        proving=Proving(not asked.no_sandbox) if proves else None,
+        proving=ProofOptions(not asked.no_sandbox) if proves else None,
     )

@@ -17,11 +17,11 @@ def command(as_json: bool) -> int:
     cannot be read, 6 when all that cannot be read was written by a newer ncu-assist; each such run, draft, file or
     folder is named.
     """
-    from ncu_assist.drafts import DraftArchive
     from ncu_assist.render.json import verify_json
     from ncu_assist.render.terminal import verify_text
     from ncu_assist.store import Store
     from ncu_assist.store.baselines import baseline_damages
+    from ncu_assist.store.drafts import DraftArchive
     from ncu_assist.store.kernel_files import unreadable_sources
 
     project = options.current_project()

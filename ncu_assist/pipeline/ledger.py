@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ncu_assist.drafts import DraftArchive, Ledger, ledger_of
+from ncu_assist.analysis.ledger import Ledger, ledger_of
 from ncu_assist.project import Project
 from ncu_assist.store import Store
 from ncu_assist.store.choosing import Context, known_kernels, unknown
+from ncu_assist.store.drafts import DraftArchive
 
 
 def ledger(project: Project, kernel: str | None = None) -> Ledger:

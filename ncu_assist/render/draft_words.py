@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ncu_assist.drafts.ledger import Hits, Ledger, Tally, hits_of
-from ncu_assist.drafts.records import Cost, Draft
+from ncu_assist.analysis.ledger import Hits, Ledger, Tally, hits_of
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.pages_words import number_of
 from ncu_assist.render.words import factor
+from ncu_assist.store.draft_records import Draft, ModelCost
 from ncu_assist.store.naming import short_name
 
 ABSENT = "-"
@@ -69,13 +69,13 @@ def counted(tally: Tally) -> str:
     return f"{number_of(tally.drafts, 'draft')}: {said}"
 
 
-def tokens(cost: Cost) -> str:
+def tokens(cost: ModelCost) -> str:
     """Return the tokens of prompts and replies, ``~`` before a number that is estimated from characters."""
     total = cost.prompt_tokens + cost.reply_tokens
     return f"{'~' if cost.estimated else ''}{quantity(total, '')}" if total else ABSENT
 
 
-def seconds(cost: Cost) -> str:
+def seconds(cost: ModelCost) -> str:
     """Return how long the models took."""
     return duration(cost.seconds * 1e9) if cost.seconds else ABSENT
 

@@ -7,28 +7,28 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from ncu_assist.drafts import PROMPT, REFUSAL, DraftArchive, StoredDraft, new_draft_id, reply_name, source_name
-from ncu_assist.drafts.records import Claim, Cost, Draft
 from ncu_assist.errors import ModelProblem
 from ncu_assist.spec import Kernel
 from ncu_assist.store import StoredRun
-from ncu_assist.suggest.model import Rung
+from ncu_assist.store.draft_records import Claim, Draft, ModelCost
+from ncu_assist.store.drafts import PROMPT, REFUSAL, DraftArchive, StoredDraft, new_draft_id, reply_name, source_name
+from ncu_assist.suggest.conversation import Conversation, added
+from ncu_assist.suggest.model import ReplyForm
 from ncu_assist.suggest.prompting import Prompt
-from ncu_assist.suggest.reply import Reply, UnusableReply, apply, flaws, read_reply
-from ncu_assist.suggest.talk import Talk, added
+from ncu_assist.suggest.reply import ParsedReply, UnusableReply, apply, flaws, read_reply
 
-Words = str | Callable[[Rung], str]
+Words = str | Callable[[ReplyForm], str]
 CORRECTIONS = 1  # how often a reply that cannot be used is sent back with what is wrong with it
 
 
 @dataclass(frozen=True)
-class Brief:
+class DraftRequest:
     """What a draft is to improve: the run of its parent, the kernel, and the prompt made of both."""
 
     parent: StoredRun
     kernel: Kernel
     prompt: Prompt = field(repr=False)
-    worded: Callable[[Rung], str] = field(repr=False)  # the same prompt, asking for another form of the reply
+    worded: Callable[[ReplyForm], str] = field(repr=False)  # the same prompt, asking for another form of the reply
 
     @property
     def suffix(self) -> str:
@@ -42,7 +42,7 @@ class Brief:
 
 
 @dataclass(frozen=True)
-class Place:
+class RoundPosition:
     """Where in a suggestion a draft stands, both counted from 1."""
 
     round: int = 1
@@ -54,17 +54,19 @@ class _Written:
     """What became of one request: the replies, what they cost, and the source or why there is none."""
 
     replies: list[str] = field(default_factory=list)
-    cost: Cost = field(default_factory=Cost)
+    cost: ModelCost = field(default_factory=ModelCost)
     claim: Claim | None = None
     source: str = ""
     refusal: str = ""
     told: str = ""  # what the author of a reply that cannot be used is told
 
-    def take(self, reply: Reply, source: str) -> None:
+    def take(self, reply: ParsedReply, source: str) -> None:
         self.claim, self.source, self.refusal = reply.claim, source, ""
 
 
-def draft(archive: DraftArchive, brief: Brief, talk: Talk, words: Words, place: Place) -> StoredDraft:
+def draft(
+    archive: DraftArchive, brief: DraftRequest, talk: Conversation, words: Words, place: RoundPosition
+) -> StoredDraft:
     """Say ``words``, make a draft of the reply and archive it: ``drafted``, or ``rejected`` where it cannot be used.
 
     An edit that does not apply, or a reply of another form, is sent back once with what is wrong; the first reply is
@@ -82,7 +84,7 @@ def draft(archive: DraftArchive, brief: Brief, talk: Talk, words: Words, place: 
     return archive.save(record, files)
 
 
-def _write(brief: Brief, talk: Talk, words: Words) -> _Written:
+def _write(brief: DraftRequest, talk: Conversation, words: Words) -> _Written:
     written = _Written()
     for corrections in range(CORRECTIONS + 1):
         try:
@@ -101,7 +103,7 @@ def _write(brief: Brief, talk: Talk, words: Words) -> _Written:
     return written
 
 
-def _problem(brief: Brief, written: _Written) -> UnusableReply | None:
+def _problem(brief: DraftRequest, written: _Written) -> UnusableReply | None:
     """Read the last reply and apply it; return what keeps that from being done."""
     try:
         reply = read_reply(written.replies[-1])
@@ -113,7 +115,7 @@ def _problem(brief: Brief, written: _Written) -> UnusableReply | None:
     return None
 
 
-def _record(brief: Brief, talk: Talk, written: _Written, place: Place) -> Draft:
+def _record(brief: DraftRequest, talk: Conversation, written: _Written, place: RoundPosition) -> Draft:
     now, evidence = datetime.now(UTC), brief.prompt.evidence
     return Draft(
         id=new_draft_id("".join(written.replies), now),

@@ -9,26 +9,26 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from ncu_assist.drafts import DraftArchive, StoredDraft
 from ncu_assist.errors import ModelProblem
 from ncu_assist.outcome import Suggested
 from ncu_assist.pipeline.reading import named
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
 from ncu_assist.spec_file import load_kernel
-from ncu_assist.suggest.drafting import Brief, Place, Words, draft
+from ncu_assist.store.drafts import DraftArchive, StoredDraft
+from ncu_assist.suggest.conversation import Conversation, ReplySource
+from ncu_assist.suggest.drafting import DraftRequest, RoundPosition, Words, draft
 from ncu_assist.suggest.evidence import evidence
-from ncu_assist.suggest.model import Rung
+from ncu_assist.suggest.model import ReplyForm
 from ncu_assist.suggest.prompting import Prompt, build_prompt
-from ncu_assist.suggest.prompting.kept import KeptPrompt, PromptArchive, now
-from ncu_assist.suggest.talk import Speaker, Talk
-from ncu_assist.suggest.wish import Budget, Wish
+from ncu_assist.suggest.prompting.archive import KeptPrompt, PromptArchive, now
+from ncu_assist.suggest.request import Budget, SuggestRequest
 
 REPAIRS = 2  # how often a compiler's words go back to the model
 
 
 @dataclass(frozen=True)
-class Proved:
+class ProvedDraft:
     """A draft with its fate. ``repair`` is what its author may be told, the compiler's words; empty for nothing."""
 
     stored: StoredDraft
@@ -46,26 +46,26 @@ class Prover(Protocol):
         """End what was started and not used."""
         ...
 
-    def prove(self, brief: Brief, stored: StoredDraft) -> Proved:
+    def prove(self, brief: DraftRequest, stored: StoredDraft) -> ProvedDraft:
         """Return a draft with what measuring it gave."""
         ...
 
-    def keep(self, brief: Brief, stored: StoredDraft) -> tuple[StoredDraft, Path]:
+    def keep(self, brief: DraftRequest, stored: StoredDraft) -> tuple[StoredDraft, Path]:
         """Write a proved draft as the next version, archive its run, and return it with the file."""
         ...
 
 
-def brief_of(project: Project, wish: Wish, form: Rung) -> Brief:
+def request_of(project: Project, wish: SuggestRequest, form: ReplyForm) -> DraftRequest:
     """Return what the next draft is to improve, and the prompt that says so; raises as ``evidence`` does."""
     (parent,) = named(project, [wish.reference], wish.kernel)
     drafts = [one.draft for one in DraftArchive(project.reports).drafts(parent.run.kernel)]
     found = evidence(project, parent.reference, wish.workload, drafts, kernel=wish.kernel)
     found = replace(found, task=replace(found.task, libraries_allowed=wish.libraries))
     make = partial(build_prompt, found, project.prompts, wish.prompt_tokens)
-    return Brief(parent, load_kernel(project, parent.run.kernel), make(form), lambda rung: make(rung).text)
+    return DraftRequest(parent, load_kernel(project, parent.run.kernel), make(form), lambda form: make(form).text)
 
 
-def brief_of_prompt(project: Project, kept: KeptPrompt, libraries: bool = False) -> Brief:
+def request_of_prompt(project: Project, kept: KeptPrompt, libraries: bool = False) -> DraftRequest:
     """Return what a prompt that was kept asked for, by its evidence and the run that it was made of.
 
     ``libraries`` may do the work by now, too. Raises as ``named`` does where that run is gone.
@@ -74,7 +74,7 @@ def brief_of_prompt(project: Project, kept: KeptPrompt, libraries: bool = False)
     task = kept.evidence.task
     asked = replace(kept.evidence, task=replace(task, libraries_allowed=task.libraries_allowed or libraries))
     prompt = Prompt(kept.text, kept.tokens, kept.dropped, asked, kept.sha256, kept.id)
-    return Brief(parent, load_kernel(project, kept.evidence.kernel), prompt, lambda _: kept.text)
+    return DraftRequest(parent, load_kernel(project, kept.evidence.kernel), prompt, lambda _: kept.text)
 
 
 def keep_prompt(project: Project, prompt: Prompt) -> None:
@@ -84,19 +84,19 @@ def keep_prompt(project: Project, prompt: Prompt) -> None:
 
 
 @dataclass
-class Suggestion:
+class SuggestSession:
     """A suggestion under way. ``prover`` None: drafts are archived, nothing of them is run.
 
     ``first`` is what a saved reply answers, None for what is to be asked now.
     """
 
     project: Project
-    wish: Wish
-    speaker: Speaker
+    wish: SuggestRequest
+    speaker: ReplySource
     reporter: Reporter
     prover: Prover | None = None
-    form: Rung = "fences"
-    first: Brief | None = None
+    form: ReplyForm = "fences"
+    first: DraftRequest | None = None
     drafts: list[StoredDraft] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
@@ -116,16 +116,16 @@ class Suggestion:
         wish, ended = self.wish, ""
         if self.prover is not None and not self.speaker.goes_on:
             self.prover.open()  # a reply on disk is a draft in a second; a model takes its time
-        first = asked = self.first or brief_of(self.project, wish, self.form)
+        first = asked = self.first or request_of(self.project, wish, self.form)
         for number in range(1, wish.rounds + 1):
             ended, best = self._round(asked, number)
             if ended or best is None:
                 break
             wish = replace(wish, reference=f"{best.draft.kernel}/{best.draft.version}")
-            asked = brief_of(self.project, wish, self.form) if number < wish.rounds else asked
+            asked = request_of(self.project, wish, self.form) if number < wish.rounds else asked
         return Suggested(tuple(self.drafts), tuple(self.files), ended, first.prompt.dropped)
 
-    def _round(self, brief: Brief, number: int) -> tuple[str, StoredDraft | None]:
+    def _round(self, brief: DraftRequest, number: int) -> tuple[str, StoredDraft | None]:
         """Make the candidates of a round; return why it ended early, and the draft that the next one goes on from."""
         proved, ended = [], ""
         for candidate in range(1, self.wish.candidates + 1):
@@ -133,7 +133,7 @@ class Suggestion:
             if ended:
                 break
             try:
-                proved.append(self._candidate(brief, Place(number, candidate)))
+                proved.append(self._candidate(brief, RoundPosition(number, candidate)))
             except ModelProblem as error:
                 if not self.drafts:
                     raise
@@ -141,9 +141,9 @@ class Suggestion:
                 break
         return ended, self._keep(brief, proved)
 
-    def _candidate(self, brief: Brief, place: Place) -> StoredDraft:
+    def _candidate(self, brief: DraftRequest, place: RoundPosition) -> StoredDraft:
         """Return a draft with its fate, after repairs where it did not build; each repair is a draft of its own."""
-        talk = Talk(self.speaker)
+        talk = Conversation(self.speaker)
         words: Words = brief.worded
         for repairs in range(REPAIRS + 1):
             self.reporter.status(f"draft {place.candidate} of round {place.round}: waiting for the reply")
@@ -161,7 +161,7 @@ class Suggestion:
             self.reporter.note("the draft does not build; its author gets the compiler's words")
         return self.drafts[-1]
 
-    def _keep(self, brief: Brief, proved: Sequence[StoredDraft]) -> StoredDraft | None:
+    def _keep(self, brief: DraftRequest, proved: Sequence[StoredDraft]) -> StoredDraft | None:
         """Make the fastest draft of a round that may be kept the next version; the others stay drafts."""
         good = [one for one in proved if one.draft.fate == "kept"]
         if not good or self.prover is None:

@@ -10,8 +10,8 @@ from commandline import Run
 from drafts_made import hostile, save_draft, several
 from factories import make_run, save_run
 
-from ncu_assist.drafts import DraftArchive
 from ncu_assist.store import Store
+from ncu_assist.store.drafts import DraftArchive
 
 
 @pytest.fixture

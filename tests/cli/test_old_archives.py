@@ -15,10 +15,9 @@ from factories import make_run, metrics_frame, samples_frame, save_run, times
 
 from ncu_assist import record
 from ncu_assist.ceilings import storage
-from ncu_assist.drafts import stored as drafts
 from ncu_assist.errors import NewerData
 from ncu_assist.ncu.source import kept
-from ncu_assist.store import Store, baselines, findings
+from ncu_assist.store import Store, baselines, drafts, findings
 
 SCHEMAS = Path(__file__).parents[1] / "data" / "schemas"
 ARCHIVES = {  # each with the reference of its run

@@ -14,14 +14,14 @@ from recorded_family import copy_family
 
 from ncu_assist.project import Project
 from ncu_assist.store import Store, StoredRun, metrics_parquet
-from ncu_assist.suggest.asking import Voice, prompt_of
+from ncu_assist.suggest.acting import ReplyOptions, prompt_of
 from ncu_assist.suggest.prompting import Prompt
-from ncu_assist.suggest.prompting.kept import PromptArchive, id_of
-from ncu_assist.suggest.wish import Wish
+from ncu_assist.suggest.prompting.archive import PromptArchive, id_of
+from ncu_assist.suggest.request import SuggestRequest
 
 REPLY = (Path(__file__).parent.parent / "suggest" / "replies" / "coalesced_load.md").read_text()
 LATER = {"run_id": "20991231T000000Z-abcdef", "created": "2099-12-31T00:00:00Z"}
-NOBODY = Voice("", None, None, None, dry=True, on_text=str)
+NOBODY = ReplyOptions("", None, None, None, dry=True, on_text=str)
 QUOTED = 31.0  # what the reply quotes for E3, as its prompt shows it
 
 
@@ -43,7 +43,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Written:
     made = Project(root)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
-        seven, six = (prompt_of(made, Wish(f"lightning_decode/{name}"), NOBODY) for name in ("v7", "v6"))
+        seven, six = (prompt_of(made, SuggestRequest(f"lightning_decode/{name}"), NOBODY) for name in ("v7", "v6"))
     parent = Store(made.reports).runs("lightning_decode", "v6_coalesced_store")[0]
     return Written(root, six, seven, parent, measured_again(root))
 

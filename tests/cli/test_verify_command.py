@@ -11,8 +11,8 @@ from drafts_made import save_draft
 from factories import make_run, metrics_frame, save_run
 from kernel_folder import write_kernel
 
-from ncu_assist.drafts import DraftArchive
 from ncu_assist.store import Store
+from ncu_assist.store.drafts import DraftArchive
 
 RUN = "add_one/v1_torch/20261121T074500Z-1a2b3c"
 

@@ -9,7 +9,7 @@ from patience import CEILING_S
 from suggest.protocol_server import ProtocolServer
 
 from ncu_assist.errors import ModelProblem
-from ncu_assist.suggest.model import Answer, Endpoint, FailedCall, Limits, Message, ask
+from ncu_assist.suggest.model import Endpoint, FailedCall, Message, ModelAnswer, ModelLimits, ask
 
 QUESTION = (Message("system", "You write kernels."), Message("user", "Make it faster."))
 SCHEMA: dict[str, Any] = {
@@ -22,10 +22,10 @@ REPLY = '{"change": "stage the tile in shared memory"}'
 FENCED = "Here it is.\n```json\n" + REPLY + "\n```\n"
 
 
-def limits(**changed: Any) -> Limits:
+def limits(**changed: Any) -> ModelLimits:
     """Return limits that no machine is too slow for, but those that a test changes; tries follow one another fast."""
     generous = dict.fromkeys(("connect_s", "first_s", "silence_s", "whole_s"), CEILING_S)
-    return Limits(**{**generous, "retry_wait_s": 0.01, **changed})
+    return ModelLimits(**{**generous, "retry_wait_s": 0.01, **changed})
 
 
 def endpoint(server: ProtocolServer, **changed: Any) -> Endpoint:
@@ -36,7 +36,7 @@ def endpoint(server: ProtocolServer, **changed: Any) -> Endpoint:
 class Heard:
     """The answer or the problem, and everything that was said on the way."""
 
-    answer: Answer | None = None
+    answer: ModelAnswer | None = None
     problem: ModelProblem | None = None
     texts: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

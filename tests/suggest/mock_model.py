@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ncu_assist.drafts.records import Cost
-from ncu_assist.suggest.model import RUNGS, Answer, Endpoint, Message, Messages
+from ncu_assist.store.draft_records import ModelCost
+from ncu_assist.suggest.model import REPLY_FORMS, Endpoint, Message, Messages, ModelAnswer
 
 
 class MockModel:
     """Takes the place of ``suggest.model.ask``: gives the next of ``answers``, raises it if an error."""
 
-    def __init__(self, *answers: str | Answer | BaseException) -> None:
+    def __init__(self, *answers: str | ModelAnswer | BaseException) -> None:
         self.left = list(answers)
         self.asked: list[Sequence[Message]] = []
 
@@ -23,12 +23,12 @@ class MockModel:
         on_text: Callable[[str], None],
         schema: dict[str, Any] | None = None,
         on_note: Callable[[str], None] = lambda note: None,
-    ) -> Answer:
-        self.asked.append(messages(RUNGS[0]) if callable(messages) else messages)
+    ) -> ModelAnswer:
+        self.asked.append(messages(REPLY_FORMS[0]) if callable(messages) else messages)
         answer = self.left.pop(0)
         if isinstance(answer, BaseException):
             raise answer
         if isinstance(answer, str):
-            answer = Answer(answer, Cost(1, 100, 10, 0.5), RUNGS[0])
+            answer = ModelAnswer(answer, ModelCost(1, 100, 10, 0.5), REPLY_FORMS[0])
         on_text(answer.text)
         return answer

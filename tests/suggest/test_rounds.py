@@ -11,15 +11,15 @@ import pytest
 from pipeline.measured import Notes
 from suggest.recorded import made_project
 
-from ncu_assist.drafts import DraftArchive, StoredDraft
-from ncu_assist.drafts.records import Cost, Proof
 from ncu_assist.errors import ModelProblem
 from ncu_assist.project import Project
-from ncu_assist.suggest.drafting import Brief
-from ncu_assist.suggest.model import Answer, Message
-from ncu_assist.suggest.rounds import Proved, Suggestion
-from ncu_assist.suggest.talk import Model, Saved
-from ncu_assist.suggest.wish import Budget, Wish
+from ncu_assist.store.draft_records import ModelCost, Proof
+from ncu_assist.store.drafts import DraftArchive, StoredDraft
+from ncu_assist.suggest.conversation import LanguageModel, SavedReply
+from ncu_assist.suggest.drafting import DraftRequest
+from ncu_assist.suggest.model import Message, ModelAnswer
+from ncu_assist.suggest.request import Budget, SuggestRequest
+from ncu_assist.suggest.rounds import ProvedDraft, SuggestSession
 
 SOURCE = "import torch\n\n\ndef add_one(x, y):\n    torch.add(x, {}, out=y)\n"
 
@@ -46,13 +46,13 @@ class Queue:
     answers: list[str | Exception]
     heard: list[str] = field(default_factory=list)
 
-    def __call__(self, messages: Any) -> Answer:
+    def __call__(self, messages: Any) -> ModelAnswer:
         last: Message = messages("fences")[-1]
         self.heard.append(last.text)
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
-        return Answer(answer, Cost(1, 100, 10, 0.5), "json_object")
+        return ModelAnswer(answer, ModelCost(1, 100, 10, 0.5), "json_object")
 
 
 @dataclass
@@ -67,17 +67,17 @@ class Told:
 
     def close(self) -> None: ...
 
-    def prove(self, brief: Brief, stored: StoredDraft) -> Proved:
+    def prove(self, brief: DraftRequest, stored: StoredDraft) -> ProvedDraft:
         verdict = self.verdicts.pop(0)
         if isinstance(verdict, str):
             failed = replace(stored.draft, fate="rejected", reason="it does not build")
-            return Proved(DraftArchive(self.project.reports).update(stored, failed), verdict)
+            return ProvedDraft(DraftArchive(self.project.reports).update(stored, failed), verdict)
         proof = Proof((), "bwrap", "small", "faster", verdict)
         fate = "kept" if verdict > 1 else "rejected"
         draft = replace(stored.draft, fate=fate, reason="" if verdict > 1 else "slower", proof=proof)
-        return Proved(DraftArchive(self.project.reports).update(stored, draft))
+        return ProvedDraft(DraftArchive(self.project.reports).update(stored, draft))
 
-    def keep(self, brief: Brief, stored: StoredDraft) -> tuple[StoredDraft, Path]:
+    def keep(self, brief: DraftRequest, stored: StoredDraft) -> tuple[StoredDraft, Path]:
         self.kept.append(stored.draft.id)
         named = replace(stored.draft, version="v1_torch")  # which has a run that the next round goes on from
         return DraftArchive(self.project.reports).update(stored, named), Path("v2_next.py")
@@ -89,9 +89,11 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     return made_project(tmp_path, SOURCE.format(3.0))
 
 
-def suggestion(project: Project, queue: Queue, *verdicts: float | str, **wish: Any) -> Suggestion:
+def suggestion(project: Project, queue: Queue, *verdicts: float | str, **wish: Any) -> SuggestSession:
     prover = Told(project, list(verdicts)) if verdicts else None
-    return Suggestion(project, Wish("add_one/v1", **wish), Model("mock-1", queue), Notes(), prover)
+    return SuggestSession(
+        project, SuggestRequest("add_one/v1", **wish), LanguageModel("mock-1", queue), Notes(), prover
+    )
 
 
 def test_a_draft_is_archived_with_its_prompt_and_reply(project: Project) -> None:
@@ -101,7 +103,7 @@ def test_a_draft_is_archived_with_its_prompt_and_reply(project: Project) -> None
     assert stored.read("prompt.md").decode() == queue.heard[0]
     assert stored.read("reply-1.txt").decode() == reply()
     assert stored.read("draft.py").decode() == SOURCE.format(1.0)
-    assert stored.draft.cost == Cost(1, 100, 10, 0.5)
+    assert stored.draft.cost == ModelCost(1, 100, 10, 0.5)
 
 
 def test_a_reply_that_cannot_be_used_is_sent_back_once_with_what_is_wrong(project: Project) -> None:
@@ -133,7 +135,9 @@ def test_a_second_one_is_rejected_and_nothing_of_it_is_applied(project: Project)
 
 
 def test_a_saved_reply_is_not_answered(project: Project) -> None:
-    made = Suggestion(project, Wish("add_one/v1"), Saved("only prose"), Notes(), Told(project, [2.0]))
+    made = SuggestSession(
+        project, SuggestRequest("add_one/v1"), SavedReply("only prose"), Notes(), Told(project, [2.0])
+    )
     (stored,) = made.run().drafts
     assert (stored.draft.fate, stored.draft.origin, stored.draft.cost.calls) == ("rejected", "file", 0)
 

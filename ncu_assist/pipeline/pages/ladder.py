@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from ncu_assist.drafts import DraftArchive
 from ncu_assist.errors import UsageProblem
 from ncu_assist.outcome import History, KernelLadder, Step
 from ncu_assist.pipeline.history import history_of
@@ -16,6 +15,7 @@ from ncu_assist.project import Project
 from ncu_assist.spec import header_comment
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun
+from ncu_assist.store.drafts import DraftArchive
 
 MOST_OF_A_COMMENT = 20_000  # bytes of a source that are looked at for the comment at its top
 

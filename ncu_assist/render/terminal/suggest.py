@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ncu_assist.drafts import REFUSAL, StoredDraft
-from ncu_assist.drafts.records import Draft, Proof, Score
 from ncu_assist.outcome import Suggested
 from ncu_assist.quantity import digits, duration
 from ncu_assist.render import draft_words as words
@@ -15,6 +13,8 @@ from ncu_assist.render.pages_words import number_of
 from ncu_assist.render.terminal.ledger import COLORS, below
 from ncu_assist.render.terminal.style import Style, styled, table, to_text
 from ncu_assist.render.words import factor
+from ncu_assist.store.draft_records import Draft, Proof, Score
+from ncu_assist.store.drafts import REFUSAL, StoredDraft
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ncu_assist.suggest.evidence.cleaning import this_machine
+from ncu_assist.suggest.evidence.counters import name_of
 from ncu_assist.suggest.evidence.gathering import BEST, evidence
-from ncu_assist.suggest.evidence.items import name_of
-from ncu_assist.suggest.evidence.records import Evidence, Item
+from ncu_assist.suggest.evidence.records import Evidence, EvidenceItem
 
-__all__ = ["BEST", "Evidence", "Item", "evidence", "name_of", "this_machine"]
+__all__ = ["BEST", "Evidence", "EvidenceItem", "evidence", "name_of", "this_machine"]

@@ -1,4 +1,4 @@
-"""What the rules say of the parent as a prompt shows it: meaning, evidence, lines, gain, and what is unknown."""
+"""What the rules say of the parent as a prompt shows it, how it runs, and what is unknown."""
 
 from __future__ import annotations
 
@@ -6,29 +6,36 @@ import inspect
 from collections.abc import Iterator
 from pathlib import PurePath
 
+from ncu_assist.frame.resources import BUSY_PERCENT, LATENCY
 from ncu_assist.ncu.catalogue.rows import ROWS
-from ncu_assist.quantity import percent
+from ncu_assist.quantity import digits, percent
+from ncu_assist.render.facts import LaunchRow, Shown
+from ncu_assist.render.words import of_longest
 from ncu_assist.rules import RULES
+from ncu_assist.rules.low_occupancy import allowed_blocks
 from ncu_assist.rules.model.diagnosis import Ranked
 from ncu_assist.rules.model.of_run import Told
 from ncu_assist.rules.model.places import Place
 from ncu_assist.suggest.evidence.cleaning import Cleaner
-from ncu_assist.suggest.evidence.items import ids_of
-from ncu_assist.suggest.evidence.records import FindingFacts, Item
+from ncu_assist.suggest.evidence.counters import ids_of
+from ncu_assist.suggest.evidence.records import CallShape, EvidenceItem, FindingFacts, LaunchLine
 
 # Paragraphs of a rule's docstring that say how its figure comes about, which helps nobody to write a kernel.
 INTERNAL = (
     "How the time", "How it is told", "Thresholds", "What it could save", "What the fix is worth", "The time ",
     "Reported only", "The bytes shown", "Stands behind", "It estimates",
 )  # fmt: skip
-Items = tuple[Item, ...]
+Items = tuple[EvidenceItem, ...]
+MOST_LAUNCHES = 8  # launches, the longest
+LONGEST_NAME = 80  # letters of a kernel's name
+LIMIT_WORDS = {"shared": "shared memory", "blocks": "places for blocks"}
 
 
 def findings_of(told: Told, items: Items, clean: Cleaner) -> tuple[FindingFacts | None, tuple[FindingFacts, ...]]:
     """Return the diagnosis and the further findings; the first is None where there are too few counters."""
     diagnosis = told.diagnosis
-    first = None if diagnosis.first is None else _facts(diagnosis.first, told, items, clean)
-    return first, tuple(_facts(one, told, items, clean) for one in diagnosis.further)
+    first = None if diagnosis.first is None else _finding_facts(diagnosis.first, told, items, clean)
+    return first, tuple(_finding_facts(one, told, items, clean) for one in diagnosis.further)
 
 
 def unknown_of(told: Told, clean: Cleaner) -> tuple[str, ...]:
@@ -45,7 +52,7 @@ def unknown_of(told: Told, clean: Cleaner) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _facts(ranked: Ranked, told: Told, items: Items, clean: Cleaner) -> FindingFacts:
+def _finding_facts(ranked: Ranked, told: Told, items: Items, clean: Cleaner) -> FindingFacts:
     finding = ranked.finding
     where = told.where(finding)
     detail = "".join(f" ({value})" for value in finding.detail.values())
@@ -87,3 +94,43 @@ def _paragraphs(text: str) -> Iterator[str]:
         line = " ".join(paragraph.split())
         if line and not line.startswith(INTERNAL):
             yield line
+
+
+def shape_of(shown: Shown, clean: Cleaner) -> CallShape:
+    """Return how the launches of the workload that is shown ran."""
+    launches = tuple(_launch_line(row, clean) for row in shown.launches_shown[:MOST_LAUNCHES])
+    return CallShape(launches, len(shown.launches_shown), _bound(shown), _occupancy(shown))
+
+
+def _launch_line(row: LaunchRow, clean: Cleaner) -> LaunchLine:
+    first = row.told.diagnosis.first if row.told else None
+    one = row.launch
+    return LaunchLine(
+        kernel=clean.line(one.kernel, LONGEST_NAME),
+        duration_ns=one.duration_ns,
+        grid="x".join(map(str, one.grid)),
+        block="x".join(map(str, one.block)),
+        diagnosis=first.finding.rule if first else "",
+    )
+
+
+def _bound(shown: Shown) -> str:
+    shown, alone = shown.counted, of_longest(shown)
+    bound = shown.bottleneck
+    if bound is None:
+        return ""
+    of = f" ({alone})" if alone else ""
+    if bound.name == LATENCY:
+        stall = next(iter(shown.combined.stalls), "")
+        waits = f"; warps wait most for {stall}" if stall else ""
+        busy = f"no unit is busy for {BUSY_PERCENT:.0f} % of the time, the busiest for {bound.percent:.0f} %"
+        return f"{bound.name}: {busy}{waits}{of}"
+    return f"{bound.name}, busy for {bound.percent:.0f} % of what it could do{of}"
+
+
+def _occupancy(shown: Shown) -> str:
+    """Return how many blocks each limit allows, the scarcest first; empty of several launches."""
+    if shown.told is None or len(shown.combined.launches) != 1:
+        return ""
+    allowed = sorted(allowed_blocks(shown.told.facts).items(), key=lambda one: one[1])
+    return ", ".join(f"{LIMIT_WORDS.get(word, word)} {digits(count)}" for word, count in allowed)

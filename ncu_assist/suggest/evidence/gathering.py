@@ -5,33 +5,38 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import PurePath
 
-from ncu_assist.drafts.records import Draft
+from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.frame import Combined, combine_tables
+from ncu_assist.harness.exam.workloads import refuse_host_inputs
+from ncu_assist.pipeline.bare_report import BareReport
 from ncu_assist.pipeline.reading import named
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.project import Project
+from ncu_assist.render.escape import one_line
 from ncu_assist.render.facts import Shown
 from ncu_assist.render.redact import Identity
 from ncu_assist.spec import Kernel
+from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun
+from ncu_assist.store.draft_records import Draft
 from ncu_assist.store.matching import same_source
+from ncu_assist.store.naming import short_name
 from ncu_assist.suggest.evidence.cleaning import Cleaner, cleaner, this_machine
-from ncu_assist.suggest.evidence.findings import findings_of, unknown_of
-from ncu_assist.suggest.evidence.hardware import floor_of, hardware_of
-from ncu_assist.suggest.evidence.items import items_of
-from ncu_assist.suggest.evidence.records import Chapter, Evidence
-from ncu_assist.suggest.evidence.refusing import chosen_workload, kernel_of, sources_of
-from ncu_assist.suggest.evidence.shape import shape_of
+from ncu_assist.suggest.evidence.counters import items_of
+from ncu_assist.suggest.evidence.findings import findings_of, shape_of, unknown_of
+from ncu_assist.suggest.evidence.records import Evidence, VersionStory
 from ncu_assist.suggest.evidence.source import source_of
 from ncu_assist.suggest.evidence.story import failed_of, story_of
-from ncu_assist.suggest.evidence.task import task_of
+from ncu_assist.suggest.evidence.task import floor_of, hardware_of, task_of
 
 BEST = "@best"
+NOT_CODE = ("kernel.toml", "reference.py")
 
 
 @dataclass(frozen=True)
-class Gathered:
+class EvidenceSources:
     """What all parts of the evidence are made from."""
 
     store: Store
@@ -40,7 +45,7 @@ class Gathered:
     workload: str
     shown: Shown
     clean: Cleaner
-    story: tuple[Chapter, ...]
+    story: tuple[VersionStory, ...]
 
 
 def evidence(
@@ -68,11 +73,11 @@ def evidence(
     with ThreadPoolExecutor(1) as beside:  # lines are read by a child process, which takes as long as the story
         reading = beside.submit(gather, stored, name, store, lines=True)
         story = story_of(project, store, stored, name, clean)
-        gathered = Gathered(store, stored, folder, name, reading.result(), clean, story)
+        gathered = EvidenceSources(store, stored, folder, name, reading.result(), clean, story)
     return _evidence(gathered, sources, drafts)
 
 
-def _evidence(one: Gathered, sources: dict[str, str], drafts: Sequence[Draft]) -> Evidence:
+def _evidence(one: EvidenceSources, sources: dict[str, str], drafts: Sequence[Draft]) -> Evidence:
     shown, run, clean = one.shown, one.stored.run, one.clean
     before = shown.before.runs[0] if shown.before else None
     past = _counters(one.store, before, one.workload) if before else None
@@ -105,3 +110,54 @@ def _counters(store: Store, before: StoredRun, workload: str) -> Combined | None
         if any(launch.workload == workload for launch in stored.run.launches):
             return combine_tables(stored.run, stored.by_launch(), workload)
     return None
+
+
+def kernel_of(project: Project, stored: StoredRun) -> Kernel:
+    """Return the kernel folder that a run is of.
+
+    Raises UsageProblem for a run of a program that has none, or of a kernel whose drafts cannot be examined.
+    """
+    run = stored.run
+    foreign = isinstance(stored, BareReport) or run.source_sha256 is None
+    if foreign or run.kernel not in kernel_names(project):
+        what = "is a report of another program" if foreign else f"has no folder kernels/{one_line(run.kernel)}"
+        message = f"{one_line(stored.reference)} {what}: a draft needs a kernel folder that says what is to be computed"
+        raise UsageProblem(message, "ncu-assist list")
+    kernel = load_kernel(project, run.kernel)
+    if run.version not in [one.name for one in kernel.versions]:
+        raise UsageProblem(f"kernels/{run.kernel} has no {run.version} any more", f"ncu-assist suggest {run.kernel}")
+    refuse_host_inputs(kernel)
+    return kernel
+
+
+def chosen_workload(stored: StoredRun, kernel: Kernel, wanted: str | None) -> str:
+    """Return the workload wanted, else the default one, else the first that has counters.
+
+    Raises UsageProblem for a workload that does not exist, that has no counters, or on which the check failed.
+    """
+    run, names = stored.run, [one.name for one in kernel.workloads]
+    if wanted is not None and wanted not in names:
+        raise UsageProblem(f"{kernel.name} has no workload '{wanted}'; {did_you_mean(wanted, names)}")
+    counted = {launch.workload for launch in run.launches}
+    order = [wanted] if wanted else [kernel.default_workload.name, *names]
+    found = next((name for name in order if name in counted), None)
+    command = f"ncu-assist profile {kernel.name} {short_name(run.version)}"
+    if found is None:
+        on = f" on {wanted}" if wanted else ""
+        lacks = "launches no kernel and so has" if run.launched_nothing else "has"
+        message = f"{stored.reference} {lacks} no counters{on}: without them a prompt would be a guess"
+        raise UsageProblem(message, f"{command} --workload {wanted}" if wanted else command)
+    failed = next((one for one in run.checks if not one.passed), None)
+    if failed is not None:
+        message = f"{stored.reference} gives wrong results on {failed.workload}: {one_line(failed.reason)}"
+        raise UsageProblem(f"{message}; a draft starts from a version that is right", f"ncu-assist check {kernel.name}")
+    return found
+
+
+def sources_of(stored: StoredRun) -> dict[str, str]:
+    """Return the code of a version by file name, its own first; raises UsageProblem for a run that keeps none."""
+    found = {name: text for name, text in stored.source_texts().items() if name not in NOT_CODE}
+    own = next(iter(found), "")
+    if PurePath(own).stem != stored.run.version:
+        raise UsageProblem(f"{stored.reference} keeps no source", f"ncu-assist profile {stored.run.kernel}")
+    return found

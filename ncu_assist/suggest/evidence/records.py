@@ -3,12 +3,91 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
-from ncu_assist.suggest.evidence.given import Floor, Hardware, Task
+from ncu_assist.ceilings import Floor as Least
+
+Language = Literal["cuda", "torch-extension", "python"]
 
 
 @dataclass(frozen=True)
-class Item:
+class Argument:
+    """One argument of the entry point; ``kind`` is input, output or integer, ``shape`` of an output on the workload."""
+
+    name: str
+    kind: Literal["input", "output", "integer"]
+    dtype: str = ""
+    shape: str = ""
+
+
+@dataclass(frozen=True)
+class WorkloadTime:
+    """A workload that a version must be right on; times in nanoseconds, None where it was not timed."""
+
+    name: str
+    dtype: str
+    integers: dict[str, int]
+    default: bool
+    median_ns: float | None = None
+    copy_ns: float | None = None
+
+
+@dataclass(frozen=True)
+class Bound:
+    """How far an output of a type may be from the reference."""
+
+    dtype: str
+    norm: float
+    rtol: float
+    atol: float
+
+
+@dataclass(frozen=True)
+class KernelTask:
+    """What is to be computed and how the harness calls it. ``reference`` is the text of reference.py."""
+
+    summary: str
+    language: Language
+    arguments: tuple[Argument, ...]
+    bounds: tuple[Bound, ...]
+    bytes_expression: str
+    flops_expression: str
+    workloads: tuple[WorkloadTime, ...]
+    reference: str
+    build: str  # compiler and libraries, in words
+    libraries_allowed: bool = False
+
+
+@dataclass(frozen=True)
+class FloorFacts:
+    """What bounds the time on the workload. Times in nanoseconds, None where something was not measured.
+
+    ``least`` is what bytes or operations take at a measured rate; ``copy_ns``: a device copy of as many bytes, timed
+    beside the parent.
+    """
+
+    median_ns: float | None
+    interval: str  # its quartiles, in words
+    cold: bool  # timed with L2 flushed before each call
+    bytes: int | None
+    flops: int | None
+    copy_ns: float | None
+    least: Least | None
+    peak_bytes_per_second: float | None  # of DRAM, by its clock and width
+    in_l2: str  # what of the data fits in L2, empty for none
+
+
+@dataclass(frozen=True)
+class HardwareFacts:
+    """The GPU in sentences: what it is, what a multiprocessor holds, what it was measured to reach."""
+
+    name: str
+    facts: tuple[str, ...]
+    ceilings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class EvidenceItem:
     """A numbered counter of the parent. ``name`` is ncu's metric, else the key of the catalogue or ``stall_<reason>``.
 
     ``value`` and ``before`` (of the version before, None if unknown) are the numbers that the prompt shows, in
@@ -24,7 +103,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Margin:
+class LineNote:
     """What the profiler says of a source line. Shares are of 1; what is None was not counted.
 
     ``share`` is the line's part of all warp samples, ``stalls`` what most of these waited for, with their parts of it.
@@ -48,7 +127,7 @@ class SourceText:
 
     file: str
     lines: tuple[str, ...]
-    margins: tuple[Margin, ...] = ()
+    margins: tuple[LineNote, ...] = ()
     about_margins: str = ""  # why there are none
     includes: tuple[tuple[str, str], ...] = ()
     redacted: int = 0
@@ -82,7 +161,7 @@ class LaunchLine:
 
 
 @dataclass(frozen=True)
-class Shape:
+class CallShape:
     """How the call runs: its longest launches of so many, what binds it, how many blocks fit an SM by each limit."""
 
     launches: tuple[LaunchLine, ...]
@@ -92,7 +171,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Chapter:
+class VersionStory:
     """An earlier version, or a later one that was no faster (``later``): its idea, its time, what moved."""
 
     version: str
@@ -104,7 +183,7 @@ class Chapter:
 
 
 @dataclass(frozen=True)
-class Failed:
+class FailedDraft:
     """An earlier draft of this kernel that was not kept, and why."""
 
     id: str
@@ -122,18 +201,18 @@ class Evidence:
     reference: str
     workload: str
     suffix: str
-    task: Task
-    hardware: Hardware
-    floor: Floor
+    task: KernelTask
+    hardware: HardwareFacts
+    floor: FloorFacts
     source: SourceText
-    shape: Shape
+    shape: CallShape
     diagnosis: FindingFacts | None
     further: tuple[FindingFacts, ...]
     unknown: tuple[str, ...]  # what the rules cannot tell, what misleads
-    items: tuple[Item, ...]
+    items: tuple[EvidenceItem, ...]
     before: str | None
-    story: tuple[Chapter, ...]
-    failed: tuple[Failed, ...]
+    story: tuple[VersionStory, ...]
+    failed: tuple[FailedDraft, ...]
 
     @property
     def diagnosis_id(self) -> str:

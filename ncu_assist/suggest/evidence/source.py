@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from ncu_assist.analysis.diff.lines import base_name
+from ncu_assist.ncu.code import Code
+from ncu_assist.ncu.line_sums import ISSUED
+from ncu_assist.ncu.source.metrics import NOT_ISSUED, SAMPLES, STALL_COLUMN
 from ncu_assist.render.facts import CloseLook
+from ncu_assist.rules.model.own_lines import own_lines
 from ncu_assist.suggest.evidence.cleaning import Cleaner
-from ncu_assist.suggest.evidence.margins import margins_of
-from ncu_assist.suggest.evidence.records import Margin, SourceText
+from ncu_assist.suggest.evidence.records import LineNote, SourceText
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NO_CODE = "the run keeps no report, so nothing is known of single lines"
 NO_LINES = "the report knows no line of this file: its time is in code without line numbers, or in libraries"
+LEAST_SHARE = 0.02  # of samples, or of what is wasted: below it a finding is a remark (docs/sources.md)
+MOST_NOTES = 12
+LEAST_STALL = 0.15  # of the samples of a line; a smaller part says little
+TOP_STALLS = 2
+WASTES = ("sectors_excessive", "wavefronts_excessive")
+COUNTED_COLUMNS = (
+    SAMPLES, "sectors", "sectors_ideal", "wavefronts", "wavefronts_ideal", *WASTES, "instructions",
+    "thread_instructions",
+)  # fmt: skip
 
 
 def source_of(sources: dict[str, str], close: CloseLook, clean: Cleaner) -> SourceText:
@@ -25,10 +43,61 @@ def source_of(sources: dict[str, str], close: CloseLook, clean: Cleaner) -> Sour
     )
 
 
-def _margins(close: CloseLook, file: str) -> tuple[Margin, ...]:
-    return margins_of(close.code, file) if close.code is not None else ()
+def _margins(close: CloseLook, file: str) -> tuple[LineNote, ...]:
+    return line_notes(close.code, file) if close.code is not None else ()
 
 
 def _redacted(text: str, lines: tuple[str, ...]) -> int:
     """Return how many lines do not stand in the prompt as they stand in the file."""
     return sum(one.removesuffix("\r") != other for one, other in zip(text.split("\n"), lines, strict=False))
+
+
+def line_notes(code: Code, file: str) -> tuple[LineNote, ...]:
+    """Return the hot lines of a file, by their number; inlined code of libraries counts for the line that calls it.
+
+    Empty where no line of the file is known.
+    """
+    frame = own_lines(code)
+    stalls = [name for name in map(str, frame) if _is_stall(name)]
+    own = frame[frame["file"].map(lambda name: name is not None and base_name(str(name)) == file).astype(bool)]
+    sums = own.groupby("line", observed=True)[[*COUNTED_COLUMNS, *stalls]].sum()
+    totals = frame[list(COUNTED_COLUMNS)].sum()
+    rows = {int(str(line)): row for line, row in sums.iterrows()}
+    weights = {line: _weight(row, totals) for line, row in rows.items()}
+    hot = sorted((line for line in rows if weights[line] >= LEAST_SHARE), key=lambda line: (-weights[line], line))
+    return tuple(_line_note(line, rows[line], totals, stalls) for line in sorted(hot[:MOST_NOTES]))
+
+
+def _is_stall(name: str) -> bool:
+    return name.startswith(STALL_COLUMN) and not name.endswith(NOT_ISSUED) and name != ISSUED
+
+
+def _weight(row: pd.Series[Any], totals: pd.Series[Any]) -> float:
+    """Return a line's part of samples or of a waste, whichever is more."""
+    parts = [float(row[name]) / float(totals[name]) for name in (SAMPLES, *WASTES) if totals[name] > 0]
+    return max(parts, default=0.0)
+
+
+def _line_note(line: int, row: pd.Series[Any], totals: pd.Series[Any], stalls: list[str]) -> LineNote:
+    samples = float(row[SAMPLES])
+    return LineNote(
+        line=line,
+        share=samples / float(totals[SAMPLES]) if totals[SAMPLES] > 0 else 0.0,
+        stalls=_waits(row, stalls, samples),
+        sectors_excessive=float(row["sectors_excessive"]),
+        sectors_ratio=_ratio(row["sectors"], row["sectors_ideal"]),
+        wavefronts_excessive=float(row["wavefronts_excessive"]),
+        wavefronts_ratio=_ratio(row["wavefronts"], row["wavefronts_ideal"]),
+        lanes=_ratio(row["thread_instructions"], row["instructions"]),
+    )
+
+
+def _waits(row: pd.Series[Any], stalls: list[str], samples: float) -> tuple[tuple[str, float], ...]:
+    """Return what most samples of a line waited for, the most frequent first."""
+    parts = [(name.removeprefix(STALL_COLUMN), float(row[name]) / samples) for name in stalls if samples > 0]
+    ranked = sorted(parts, key=lambda one: (-one[1], one[0]))
+    return tuple(one for one in ranked[:TOP_STALLS] if one[1] >= LEAST_STALL)
+
+
+def _ratio(amount: float, ideal: float) -> float | None:
+    return float(amount) / float(ideal) if ideal > 0 else None

@@ -9,7 +9,6 @@ from pathlib import PurePosixPath
 from ncu_assist.analysis.diff import DiffOptions, diff_runs
 from ncu_assist.analysis.diff.comparing import verdict_by_time
 from ncu_assist.analysis.diff.timing import SampleReader, common_bench, is_timed
-from ncu_assist.drafts.records import Draft
 from ncu_assist.errors import UsageProblem
 from ncu_assist.outcome import Step
 from ncu_assist.pipeline.history import history_of
@@ -22,10 +21,11 @@ from ncu_assist.render.why_words import why_lines
 from ncu_assist.render.words import factor
 from ncu_assist.spec import header_comment
 from ncu_assist.store import Store, StoredRun
+from ncu_assist.store.draft_records import Draft
 from ncu_assist.store.matching import same_source
 from ncu_assist.store.naming import short_name, version_order
 from ncu_assist.suggest.evidence.cleaning import Cleaner
-from ncu_assist.suggest.evidence.records import Chapter, Failed
+from ncu_assist.suggest.evidence.records import FailedDraft, VersionStory
 from ncu_assist.verdict import Verdict
 
 MOST_OF_A_COMMENT = 20_000  # bytes of a source that are looked at for the comment at its top
@@ -35,7 +35,9 @@ CHANGES = re.compile(r"^Changes:\s*")
 WIDTH = 400  # columns for what moved: it is cut later, by letters
 
 
-def story_of(project: Project, store: Store, parent: StoredRun, workload: str, clean: Cleaner) -> tuple[Chapter, ...]:
+def story_of(
+    project: Project, store: Store, parent: StoredRun, workload: str, clean: Cleaner
+) -> tuple[VersionStory, ...]:
     """Return the versions before the parent and itself, by number; then later ones that were no faster than it."""
     own = version_order(parent.run.version)
     history = history_of(project, store, parent.run.kernel, workload)
@@ -48,11 +50,11 @@ def story_of(project: Project, store: Store, parent: StoredRun, workload: str, c
     return (*(one for one in chapters if one), *(one for one in told if one))
 
 
-def failed_of(drafts: Sequence[Draft], kernel: str, clean: Cleaner) -> tuple[Failed, ...]:
+def failed_of(drafts: Sequence[Draft], kernel: str, clean: Cleaner) -> tuple[FailedDraft, ...]:
     """Return the drafts of a kernel that were not kept, the newest last; one that was only drafted proves nothing."""
     rejected = (one for one in sorted(drafts, key=lambda one: (one.created, one.id)) if one.fate == "rejected")
     return tuple(
-        Failed(
+        FailedDraft(
             id=clean.line(one.id, 60),
             parent=clean.line(one.parent.rpartition("/")[2].partition("@")[0], 60),
             change=clean.line(one.claim.change if one.claim else "a reply that could not be used", IDEA),
@@ -65,14 +67,14 @@ def failed_of(drafts: Sequence[Draft], kernel: str, clean: Cleaner) -> tuple[Fai
 
 def _chapter(
     step: Step, runs: dict[str, StoredRun | None], workload: str, faults: Prediction | None, clean: Cleaner
-) -> Chapter | None:
+) -> VersionStory | None:
     stored = runs.get(step.version)
     if stored is None or not step.standings:
         return None
     before = runs.get(step.before or "")
     verdict = step.standings[0].verdict
     moved = (_moved(before, stored, workload) if before else "", *_faults(faults))
-    return Chapter(
+    return VersionStory(
         version=step.version,
         idea=_idea(stored, clean),
         outcome=_outcome(stored, workload, verdict, step.before),
@@ -81,7 +83,7 @@ def _chapter(
     )
 
 
-def _later(store: Store, parent: StoredRun, step: Step, workload: str, clean: Cleaner) -> Chapter | None:
+def _later(store: Store, parent: StoredRun, step: Step, workload: str, clean: Cleaner) -> VersionStory | None:
     """Return a version after the parent, held against it; None where it is faster, in SM cycles too, or has no time."""
     stored = step.standings[0].run if step.standings else None
     if stored is None or not (is_timed(stored.run, workload) and is_timed(parent.run, workload)):
@@ -91,7 +93,7 @@ def _later(store: Store, parent: StoredRun, step: Step, workload: str, clean: Cl
     if "faster" in (verdict.words, verdict.likely or ""):
         return None
     outcome = _outcome(stored, workload, verdict, parent.run.version)
-    return Chapter(step.version, _idea(stored, clean), outcome, "", _median(stored, workload), later=True)
+    return VersionStory(step.version, _idea(stored, clean), outcome, "", _median(stored, workload), later=True)
 
 
 def _idea(stored: StoredRun, clean: Cleaner) -> str:

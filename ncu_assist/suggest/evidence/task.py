@@ -1,22 +1,44 @@
-"""What is to be computed and how it is called, from kernel.toml and reference.py."""
+"""What is to be computed and how it is called, the GPU, and what bounds the time on it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ncu_assist.ceilings import Ceilings, bytes_in_flight, chip_facts
+from ncu_assist.ceilings import floor_of as least_time
+from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Run
 from ncu_assist.render.escape import one_line
+from ncu_assist.render.facts import workload_row
+from ncu_assist.render.l2_words import l2_words
 from ncu_assist.spec import Kernel, Version, Workload
+from ncu_assist.store import StoredRun
 from ncu_assist.suggest.evidence.cleaning import Cleaner
-from ncu_assist.suggest.evidence.given import Argument, Bound, Language, Task, WorkloadTime
+from ncu_assist.suggest.evidence.records import (
+    Argument,
+    Bound,
+    FloorFacts,
+    HardwareFacts,
+    KernelTask,
+    Language,
+    WorkloadTime,
+)
 
 TORCH_HEADER = "torch/extension.h"
+ATTRIBUTE = "device__attribute_"
+KIB = 1024
+LANES = 32
+OF_AN_FMA = 2  # operations: a product and a sum
+TENSOR = (("wgmma_bf16", "bf16 by wgmma"), ("mma_bf16", "bf16 by mma.sync"))
 
 
-def task_of(kernel: Kernel, run: Run, workload: str, source: str, clean: Cleaner) -> Task:
+def task_of(kernel: Kernel, run: Run, workload: str, source: str, clean: Cleaner) -> KernelTask:
     """Return the task of a kernel; ``source`` is the parent's text, ``workload`` the one that shapes are of."""
     shown = next(one for one in kernel.workloads if one.name == workload)
     version = kernel.version(run.version)
     suffix = version.path.suffix
-    return Task(
+    return KernelTask(
         summary=clean.line(kernel.summary),
         language=_language(suffix, source),
         arguments=_arguments(kernel, shown, suffix),
@@ -67,3 +89,81 @@ def _workload(workload: Workload, run: Run, clean: Cleaner) -> WorkloadTime:
     timing = run.timing(workload.name)
     times = (timing.median_ns, timing.copy_ns) if timing else (None, None)
     return WorkloadTime(clean.line(workload.name, 60), workload.dtype, workload.integers, workload.default, *times)
+
+
+def hardware_of(stored: StoredRun, ceilings: Ceilings | None) -> HardwareFacts:
+    """Return the GPU of a run in sentences; empty ones where its report does not say."""
+    device = stored.run.device
+    if device is None:
+        return HardwareFacts("unknown", (), ())
+    facts = tuple(_hardware_facts(stored.run, _attributes(stored)))
+    known = chip_facts(device.compute_capability)
+    flight = bytes_in_flight(device.name, device.compute_capability)
+    also = (f"about {flight // KIB} KiB of loads in flight on each SM to fill DRAM",) if known and flight else ()
+    return HardwareFacts(one_line(device.name, 60), facts, (*(_ceiling_words(ceilings) if ceilings else ()), *also))
+
+
+def floor_of(run: Run, kernel: Kernel, workload: str, ceilings: Ceilings | None, peak: float | None) -> FloorFacts:
+    """Return what bounds the time of a workload: its bytes or operations at a measured rate, and a copy of as many.
+
+    ``peak`` is the bandwidth that DRAM has by its clock, in bytes a second.
+    """
+    facts, timing = run.workload(workload), run.timing(workload)
+    written = kernel.written_bytes(next(one for one in kernel.workloads if one.name == workload))
+    return FloorFacts(
+        median_ns=timing.median_ns if timing else None,
+        cold=run.bench is not None and run.bench.flush != "none",
+        interval=f"{duration(timing.q1_ns)} to {duration(timing.q3_ns)}" if timing else "",
+        bytes=facts.algorithmic_bytes if facts else None,
+        flops=facts.flops if facts else None,
+        copy_ns=timing.copy_ns if timing else None,
+        least=least_time(replace(facts, written_bytes=written), ceilings) if facts else None,
+        peak_bytes_per_second=peak,
+        in_l2=l2_words(workload_row(run, facts)) if facts else "",
+    )
+
+
+def _attributes(stored: StoredRun) -> dict[str, float]:
+    """Return what the report says of the GPU, by the end of ncu's names; empty without counters."""
+    metrics = stored.metrics()
+    names = metrics["metric"].astype(str)
+    own = metrics[names.str.startswith(ATTRIBUTE) & metrics["value"].notna()].drop_duplicates("metric")
+    return {str(n).removeprefix(ATTRIBUTE): float(v) for n, v in zip(own["metric"], own["value"], strict=True)}
+
+
+def _hardware_facts(run: Run, attributes: dict[str, float]) -> Iterator[str]:
+    device, get = run.device, attributes.get
+    assert device is not None
+    clock = get("max_gpu_frequency_khz")
+    sms = f"{device.sm_count} SMs" if device.sm_count else "SMs"
+    speed = f" at up to {clock / 1e6:.2f} GHz" if clock else ""
+    yield f"compute capability {device.compute_capability}, {sms}{speed}"
+    sizes = [("L2", device.l2_bytes), ("DRAM", device.memory_bytes)]
+    yield ", ".join(f"{name} {quantity(size, 'byte')}" for name, size in sizes if size)
+    limits = [
+        ("threads", "max_threads_per_multiprocessor"),
+        ("blocks", "max_blocks_per_multiprocessor"),
+        ("registers", "max_registers_per_multiprocessor"),
+        ("bytes of shared memory", "max_shared_memory_per_multiprocessor"),
+    ]
+    known = [f"{int(value)} {name}" for name, key in limits if (value := get(key))]
+    block = get("max_shared_memory_per_block_optin")
+    static = get("max_shared_memory_per_block")
+    if known:
+        yield f"an SM holds {', '.join(known)}"
+    if block and static:
+        yield f"a block may have {int(static)} bytes of shared memory, {int(block)} after opting in"
+
+
+def _ceiling_words(ceilings: Ceilings) -> Iterator[str]:
+    l2 = max((one.bytes_per_second for one in ceilings.l2 if one.source == "events"), default=None)
+    shared = ceilings.rate("shared", "wavefronts", "events")
+    fma = ceilings.rate("pipe", "fma", "events")
+    if l2:
+        yield f"L2 hits {quantity(l2, 'byte/s')}"
+    if shared:
+        yield f"shared memory {quantity(shared.per_second, 'byte/s')}"
+    if fma:
+        yield f"float32 multiply-adds {quantity(fma.per_second * LANES * OF_AN_FMA, 'flop/s')}"
+    tensor = [(rate, words) for name, words in TENSOR if (rate := ceilings.rate("tensor", name, "events"))]
+    yield from (f"tensor cores {quantity(rate.per_second, 'flop/s')}, {words}" for rate, words in tensor[:1])

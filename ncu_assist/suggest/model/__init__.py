@@ -1,13 +1,12 @@
-"""Ask a language model at any endpoint that speaks OpenAI's protocol, or read a reply that was saved from one."""
+"""Ask a language model at any endpoint that speaks OpenAI's protocol."""
 
 from ncu_assist.suggest.model.asking import FailedCall as FailedCall
 from ncu_assist.suggest.model.asking import ask as ask
-from ncu_assist.suggest.model.asking import expected_rung as expected_rung
-from ncu_assist.suggest.model.records import RUNGS as RUNGS
-from ncu_assist.suggest.model.records import Answer as Answer
-from ncu_assist.suggest.model.records import Endpoint as Endpoint
-from ncu_assist.suggest.model.records import Limits as Limits
-from ncu_assist.suggest.model.records import Message as Message
-from ncu_assist.suggest.model.records import Messages as Messages
-from ncu_assist.suggest.model.records import Rung as Rung
-from ncu_assist.suggest.model.saved import saved_reply as saved_reply
+from ncu_assist.suggest.model.asking import expected_form as expected_form
+from ncu_assist.suggest.model.endpoint import REPLY_FORMS as REPLY_FORMS
+from ncu_assist.suggest.model.endpoint import Endpoint as Endpoint
+from ncu_assist.suggest.model.endpoint import Message as Message
+from ncu_assist.suggest.model.endpoint import Messages as Messages
+from ncu_assist.suggest.model.endpoint import ModelAnswer as ModelAnswer
+from ncu_assist.suggest.model.endpoint import ModelLimits as ModelLimits
+from ncu_assist.suggest.model.endpoint import ReplyForm as ReplyForm

@@ -1,27 +1,81 @@
-"""Asks a model a question; whatever goes wrong is said in words that hold no key."""
+"""Ask a model a question: calls, retries, simpler forms of the reply, until there is an answer or no hope."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import difflib
+import re
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
-from ncu_assist.drafts.records import Cost
 from ncu_assist.errors import ModelProblem
-from ncu_assist.suggest.model import words
-from ncu_assist.suggest.model.address import is_local, is_open, resolve, shown
-from ncu_assist.suggest.model.attempts import Attempts, Question
-from ncu_assist.suggest.model.dialect import Dialect
-from ncu_assist.suggest.model.gathering import Show
-from ncu_assist.suggest.model.line import connected
-from ncu_assist.suggest.model.memory import remembered
-from ncu_assist.suggest.model.records import Answer, Endpoint, Messages, Rung
-from ncu_assist.suggest.model.secret import Scrubber, find_key
+from ncu_assist.render.escape import one_line
+from ncu_assist.store.draft_records import ModelCost
+from ncu_assist.suggest.model.client import MORE_TIME, Clock, ModelClient, connected, received
+from ncu_assist.suggest.model.endpoint import (
+    Endpoint,
+    Message,
+    Messages,
+    ModelAnswer,
+    ReplyForm,
+    is_local,
+    is_open,
+    resolve,
+    shown,
+)
+from ncu_assist.suggest.model.failures import (
+    Dropped,
+    Refused,
+    Unreachable,
+    connection_problem,
+    is_too_large,
+    key_wanted,
+    may_succeed_later,
+    missing_key,
+    refusal_problem,
+    retry_words,
+)
+from ncu_assist.suggest.model.key import Key, Scrubber, find_key
+from ncu_assist.suggest.model.reply_stream import (
+    ReplyInProgress,
+    Show,
+    form_of,
+    gather,
+    objects,
+    unusable,
+    with_reply,
+    without_thoughts,
+)
+from ncu_assist.suggest.model.request_form import (
+    REJECTING,
+    RequestForm,
+    names_an_option,
+    remember,
+    remembered,
+    request,
+    simpler_reply,
+    without,
+    words_of,
+)
+
+NO_MODEL = re.compile(
+    r"model_not_found|model\b.{0,80}(not found|does ?n.t exist|not exist|not available|unknown)"
+    r"|(unknown|no such|invalid|not a valid) model",
+    re.IGNORECASE | re.DOTALL,
+)
+LONGEST_S = 5.0  # for a list that only improves a message
+LIST_CHARACTERS = 1_000_000
+NEAREST = 5
+LONGEST_BACKOFF_S = 30.0  # between two tries without a Retry-After
 
 
 class FailedCall(ModelProblem):
     """A question that got no answer; ``cost`` is what was spent on it all the same."""
 
-    def __init__(self, message: str, hint: str, cost: Cost) -> None:
+    def __init__(self, message: str, hint: str, cost: ModelCost) -> None:
         super().__init__(message, hint)
         self.cost = cost
 
@@ -32,22 +86,22 @@ def ask(
     on_text: Show,
     schema: dict[str, Any] | None = None,
     on_note: Callable[[str], None] = lambda note: None,
-) -> Answer:
-    """Return the answer of the model to ``messages``, which may be a function of the rung that is asked for.
+) -> ModelAnswer:
+    """Return the answer of the model to ``messages``, which may be a function of the form that is asked for.
 
     ``schema`` is the JSON schema of the reply; without one, no form is asked for. ``on_text`` gets the text as it
-    comes, that of replies that are then given up too; ``on_note`` a line for each retry and each lower rung. Both get
+    comes, that of replies that are then given up too; ``on_note`` a line for each retry and each simpler form. Both get
     text from outside, to be escaped where it is shown. Raises ModelProblem (FailedCall once a request was sent), and
     UsageProblem for an address that is none.
     """
     address = resolve(endpoint.base_url)
     key = find_key(endpoint.key_file)
     if key is None and not is_local(address):
-        raise words.no_key()
+        raise missing_key()
     if key is not None and is_open(address):
         on_note(f"the key goes to {shown(address)} unencrypted: the address begins with http")
-    with connected(address, key, endpoint.limits) as line:
-        attempts = Attempts(Question(endpoint, messages, schema), line, key, on_text, on_note)
+    with connected(address, key, endpoint.limits) as client:
+        attempts = Attempts(ModelQuestion(endpoint, messages, schema), client, key, on_text, on_note)
         try:
             return attempts.answer()
         except ModelProblem as error:
@@ -56,6 +110,177 @@ def ask(
         raise FailedCall(scrubber.message(problem.message), scrubber.message(problem.hint), attempts.cost)
 
 
-def expected_rung(endpoint: Endpoint) -> Rung:
-    """Return the rung that a question to ``endpoint`` begins with: what worked last, else the strictest."""
-    return (remembered(resolve(endpoint.base_url), endpoint.model) or Dialect()).rung
+def expected_form(endpoint: Endpoint) -> ReplyForm:
+    """Return the form of reply that a question to ``endpoint`` begins with: what worked last, else the strictest."""
+    return (remembered(resolve(endpoint.base_url), endpoint.model) or RequestForm()).reply_form
+
+
+@dataclass(frozen=True)
+class ModelQuestion:
+    """What is asked, of which model, and the schema of the reply; None where any form will do."""
+
+    endpoint: Endpoint
+    messages: Messages
+    schema: dict[str, Any] | None
+
+    def first_form(self, address: str) -> RequestForm:
+        """Return the form to begin with: what worked last, else the strictest."""
+        form = remembered(address, self.endpoint.model) or RequestForm()
+        return form if self.schema is not None else replace(form, reply_form="fences")
+
+    def worded(self, form: ReplyForm) -> Sequence[Message]:
+        """Return the messages as they ask for a form of the reply."""
+        return self.messages(form) if callable(self.messages) else self.messages
+
+
+@dataclass
+class Attempts:
+    """One question on its way; ``form`` and ``retries`` change with each failure."""
+
+    question: ModelQuestion
+    client: ModelClient
+    key: Key | None
+    on_text: Show
+    on_note: Callable[[str], None]
+    cost: ModelCost = field(default_factory=ModelCost)
+    retries: int = 0
+    form: RequestForm = field(init=False)
+    clock: Clock = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.form = self.question.first_form(self.client.address)
+        self.clock = Clock(self.question.endpoint.limits)
+
+    def answer(self) -> ModelAnswer:
+        """Ask until there is an answer."""
+        while True:
+            gathered = ReplyInProgress(self.on_text, Scrubber(self.key), self.clock.limits.reply_chars)
+            try:
+                self._call(gathered)
+            except Refused as refused:
+                self._after_refusal(refused)
+            except (Dropped, Unreachable) as failure:
+                self._again(failure)
+            else:
+                answer = self._accepted(gathered)
+                if answer is not None:
+                    return answer
+
+    def _call(self, gathered: ReplyInProgress) -> None:
+        question = self.question
+        messages = question.worded(self.form.reply_form)
+        arguments = request(question.endpoint, messages, question.schema, self.form)
+        try:
+            gather(self.client, partial(self.client.completion, arguments), self.clock, gathered)
+        finally:
+            self.cost = with_reply(self.cost, gathered, sum(len(m.text) for m in messages), self.clock.elapsed())
+
+    def _after_refusal(self, refused: Refused) -> None:
+        model = self.question.endpoint.model
+        if is_too_large(refused):
+            raise refusal_problem(refused, shown(self.client.address))
+        if is_unknown_model(refused, model):
+            raise self._unknown_model(refused)
+        form = without(self.form, self.question.endpoint, refused)
+        if form is not None:
+            self._change(form, f"the endpoint refused the request (HTTP {refused.status}: {self._said(refused)})")
+        elif may_succeed_later(refused):
+            self._again(refused)
+        else:
+            raise self._for_good(refused)
+
+    def _for_good(self, refused: Refused) -> ModelProblem:
+        if refused.status == 401 and self.key is None:
+            return key_wanted(refused)
+        known = offered(self.client, self.clock) if refused.status == 404 else ()
+        if known and self.question.endpoint.model not in known:
+            return unknown_model(self.question.endpoint.model, known, "")
+        return refusal_problem(refused, shown(self.client.address))
+
+    def _unknown_model(self, refused: Refused) -> ModelProblem:
+        return unknown_model(self.question.endpoint.model, offered(self.client, self.clock), self._said(refused))
+
+    def _again(self, failure: Refused | Dropped | Unreachable) -> None:
+        """Wait before the next try. Raises ModelProblem where there is none."""
+        limits = self.clock.limits
+        hopeless = isinstance(failure, Unreachable) and (failure.final or is_local(self.client.address))
+        if hopeless or self.retries >= limits.retries:
+            raise self._final(failure)
+        wait = min(limits.retry_wait_s * 2**self.retries, LONGEST_BACKOFF_S)
+        if isinstance(failure, Refused) and failure.retry_after_s is not None:
+            wait = failure.retry_after_s
+        happened = retry_words(failure)
+        if wait >= self.clock.left():
+            raise ModelProblem(
+                f"{happened}, and the time limit does not allow to wait {wait:.3g} s and ask again", MORE_TIME
+            )
+        self.retries += 1
+        self.on_note(f"{happened}; asks again in {wait:.3g} s ({self.retries} of {limits.retries})")
+        time.sleep(wait)
+
+    def _final(self, failure: Refused | Dropped | Unreachable) -> ModelProblem:
+        address = shown(self.client.address)
+        if isinstance(failure, Refused):
+            return refusal_problem(failure, address)
+        return connection_problem(failure, address)
+
+    def _change(self, form: RequestForm, happened: str) -> None:
+        asked = f"for {form.reply_form}" if form.reply_form != self.form.reply_form else "with fewer options"
+        self.on_note(f"{happened}; asks {asked} instead")
+        self.form = form
+
+    def _accepted(self, gathered: ReplyInProgress) -> ModelAnswer | None:
+        """Return the answer, None where it is asked for again in a simpler form."""
+        text = without_thoughts(gathered.text)
+        wrong = unusable(gathered, text)
+        form = form_of(text, self.form.reply_form)
+        simpler = simpler_reply(self.form)
+        if wrong is not None and (text.strip() or gathered.refusal or gathered.finish != "stop" or simpler is None):
+            raise wrong
+        if simpler is not None and (wrong is not None or form is None):
+            self._change(simpler, f"the reply is not what {self.form.reply_form} asks for")
+            return None
+        return self._answer(text, form or self.form.reply_form)
+
+    def _answer(self, text: str, form: ReplyForm) -> ModelAnswer:
+        if self.question.schema is not None:
+            remember(self.client.address, self.question.endpoint.model, replace(self.form, reply_form=form))
+        return ModelAnswer(text, self.cost, form)
+
+    def _said(self, refused: Refused) -> str:
+        return Scrubber(self.key).message(one_line(refused.said))
+
+
+def offered(client: ModelClient, clock: Clock) -> tuple[str, ...]:
+    """Return the names of the models at ``client``, empty where it does not say within a few seconds."""
+    brief = Clock(replace(clock.limits, whole_s=min(LONGEST_S, max(0.0, clock.left()))))
+    try:
+        with closing(received(client, client.models, brief)) as chunks:
+            found = next(iter(objects(chunks, LIST_CHARACTERS, client.scrubber.whole)), {})
+    except (ModelProblem, Refused, Dropped, Unreachable):
+        return ()
+    models = found.get("data")
+    return tuple(name for entry in models if (name := _name(entry))) if isinstance(models, list) else ()
+
+
+def is_unknown_model(refused: Refused, model: str) -> bool:
+    """Return whether the endpoint says that it has no such model."""
+    said = words_of(refused, model)
+    return refused.status in REJECTING and bool(NO_MODEL.search(said)) and not names_an_option(said)
+
+
+def unknown_model(model: str, known: tuple[str, ...], said: str) -> ModelProblem:
+    """Return what to say of a model that the endpoint does not have, with the nearest of those it has."""
+    words = f"the endpoint does not know the model '{one_line(model, 80)}'"
+    if not known:
+        return ModelProblem(f"{words}: {said}", "a name that the endpoint lists, with --model")
+    near = difflib.get_close_matches(model, known, n=NEAREST, cutoff=0.4)
+    if near:
+        return ModelProblem(words, " or ".join(f"--model {one_line(name, 80)}" for name in near))
+    some = ", ".join(one_line(name, 80) for name in sorted(known)[:NEAREST])
+    return ModelProblem(f"{words}; it has {len(known)}, such as {some}", f"--model {one_line(sorted(known)[0], 80)}")
+
+
+def _name(entry: Any) -> str:
+    name = entry.get("id") if isinstance(entry, dict) else None
+    return name if isinstance(name, str) else ""

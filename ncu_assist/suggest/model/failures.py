@@ -1,4 +1,4 @@
-"""How one request can fail in a way that another may mend: refused, broken off, not reached."""
+"""How a request to an endpoint can fail: refused, broken off, not reached; and what to say of each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ncu_assist.errors import ModelProblem
+from ncu_assist.render.escape import one_line
+
 QUOTED_CHARACTERS = 300  # of what an endpoint says
+PASSING = (408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529)  # busy, restarting, or behind a busy proxy
+NO_CREDIT = re.compile(r"insufficient_quota|billing|credit|exceeded your current quota", re.IGNORECASE)
+TOO_LARGE = re.compile(
+    r"context.?(length|window|size)|too many tokens|prompt is too long|exceed_context", re.IGNORECASE
+)
+SET_KEY = "export OPENAI_API_KEY=..., or put the key in ~/.config/ncu-assist/key and chmod 600 it"
 
 
 @dataclass(eq=False)  # an exception is told apart by identity
@@ -86,3 +95,72 @@ def _number(text: str) -> float | None:
     except ValueError:
         return None
     return value if math.isfinite(value) and value >= 0 else None
+
+
+def missing_key() -> ModelProblem:
+    """Return what to say where an endpoint elsewhere is asked without a key."""
+    return ModelProblem("there is no key for the endpoint: it is on another machine, and those want one", SET_KEY)
+
+
+def key_wanted(refused: Refused) -> ModelProblem:
+    """Return what to say where an endpoint on this machine was asked without a key, and wants one."""
+    return ModelProblem(
+        f"the endpoint wants a key, and none was found (HTTP {refused.status}: {_reason(refused)})", SET_KEY
+    )
+
+
+def may_succeed_later(refused: Refused) -> bool:
+    """Return whether the same request may succeed a little later."""
+    return refused.status in PASSING and not NO_CREDIT.search(_code_and_words(refused))
+
+
+def is_too_large(refused: Refused) -> bool:
+    """Return whether the prompt is longer than the model takes."""
+    return refused.status == 413 or bool(TOO_LARGE.search(_code_and_words(refused)))
+
+
+def refusal_problem(refused: Refused, address: str) -> ModelProblem:
+    """Return what to say of an error that stays."""
+    said = f"HTTP {refused.status}: {_reason(refused)}"
+    if refused.status < 400:
+        words = f"the endpoint {_reason(refused)}, where the key is not sent"
+        return ModelProblem(words, "that address, as --base-url, if it is to be trusted")
+    if is_too_large(refused):
+        return ModelProblem(f"the prompt is longer than the model takes ({said})", "a smaller --max-prompt-tokens")
+    if refused.status == 402 or NO_CREDIT.search(_code_and_words(refused)):
+        return ModelProblem(f"the account has no credit left for this model ({said})", "another model with --model")
+    if refused.status in (401, 403):
+        return ModelProblem(f"the endpoint refused the key ({said})", SET_KEY)
+    if refused.status == 429:
+        return ModelProblem(f"the endpoint is rate-limited and stayed so ({said})", "ask again in some minutes")
+    if refused.status in (404, 405):
+        return ModelProblem(f"{address} has no chat completions ({said})", "check --base-url: most end in /v1")
+    if refused.status >= 500:
+        return ModelProblem(f"the endpoint failed ({said})", "ask again in some minutes")
+    return ModelProblem(f"the endpoint refused the request ({said})", "another model with --model")
+
+
+def connection_problem(failure: Dropped | Unreachable, address: str) -> ModelProblem:
+    """Return what to say of a connection that cannot be had or kept."""
+    said = one_line(failure.said)
+    if isinstance(failure, Dropped):
+        return ModelProblem(f"the connection to {address} broke off: {said}", "ask again")
+    return ModelProblem(f"{address} cannot be reached: {said}", "start the server there, or check --base-url")
+
+
+def retry_words(failure: Refused | Dropped | Unreachable) -> str:
+    """Return in few words what happened, for the line that says that it is tried again."""
+    if isinstance(failure, Refused):
+        busy = "the endpoint is rate-limited" if failure.status == 429 else "the endpoint failed"
+        return f"{busy} (HTTP {failure.status})"
+    if isinstance(failure, Dropped):
+        return "the connection broke off"
+    return "the endpoint cannot be reached"
+
+
+def _reason(refused: Refused) -> str:
+    return one_line(refused.said, QUOTED_CHARACTERS) or "no reason given"
+
+
+def _code_and_words(refused: Refused) -> str:
+    return f"{refused.code} {refused.said}"

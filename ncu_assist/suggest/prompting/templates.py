@@ -15,7 +15,7 @@ from jinja2.meta import find_undeclared_variables
 from jinja2.sandbox import ImmutableSandboxedEnvironment as Environment
 
 from ncu_assist.errors import UsageProblem, did_you_mean
-from ncu_assist.suggest.prompting.fences import fenced, quoted
+from ncu_assist.render.escape import plain
 from ncu_assist.suggest.prompting.words import FILTERS
 
 DEFAULTS = Path(__file__).parent.parent / "templates"
@@ -23,6 +23,8 @@ MAIN = "prompt.md.j2"
 ATTRIBUTE = re.compile(r"has no attribute '(\w+)'")
 # What a template's own expressions may raise on values that are there.
 MISUSED = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError)
+SHORTEST = 3
+TICKS = re.compile(r"`+")
 
 
 def load(names: Collection[str], folder: Path | None = None) -> Environment:
@@ -123,3 +125,15 @@ def _attributes(values: Any) -> Iterator[str]:
             names = [each.name for each in fields(one)]
             yield from names
             yield from _attributes([getattr(one, name) for name in names])
+
+
+def fenced(text: str, language: str = "text") -> str:
+    """Return text in a fence that it cannot close."""
+    longest = max((len(run) for run in TICKS.findall(text)), default=0)
+    fence = "`" * max(SHORTEST, longest + 1)
+    return f"{fence}{language}\n{plain(text)}\n{fence}"
+
+
+def quoted(text: str) -> str:
+    """Return a short text as code in a line, without the backticks in it."""
+    return f"`{TICKS.sub(chr(39), plain(text))}`"

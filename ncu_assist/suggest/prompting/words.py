@@ -6,8 +6,15 @@ from collections.abc import Sequence
 
 from ncu_assist.quantity import digits, percent, quantity
 from ncu_assist.render.words import factor
-from ncu_assist.suggest.evidence.given import WorkloadTime
-from ncu_assist.suggest.evidence.records import Chapter, Failed, Item, LaunchLine, Margin, SourceText
+from ncu_assist.suggest.evidence.records import (
+    EvidenceItem,
+    FailedDraft,
+    LaunchLine,
+    LineNote,
+    SourceText,
+    VersionStory,
+    WorkloadTime,
+)
 
 BARRIER, WAITS = "barrier", ("sync", "barrier", "bar.")  # as in render.line_words
 FULL_WARP = 28.0  # lanes; a few idle ones are no divergence worth a word
@@ -15,7 +22,7 @@ WASTED = 1.02  # of what an access needs: up to 2 % is left alone, as by the rul
 LEAST_SHARE = 0.01  # of all samples; less is not said
 
 
-def change_words(item: Item) -> str:
+def change_words(item: EvidenceItem) -> str:
     """Return how far an item moved since the version before: a factor, of percentages the difference in points."""
     if item.before is None:
         return "-"
@@ -43,12 +50,12 @@ def numbered(source: SourceText) -> str:
     return "\n".join(shown)
 
 
-def margin_words(margin: Margin, line: str) -> str:
+def margin_words(margin: LineNote, line: str) -> str:
     """Return what the profiler says of a line, e.g. ``58 % of samples (long_scoreboard 77 %); 33.0 M excess …``."""
     return "; ".join(one for one in (_samples(margin, line), *_wastes(margin), _lanes(margin)) if one)
 
 
-def _samples(margin: Margin, line: str) -> str:
+def _samples(margin: LineNote, line: str) -> str:
     share = f"{percent(margin.share)} of samples" if margin.share >= LEAST_SHARE else ""
     waits = ", ".join(f"{reason} {percent(part)}{_at(reason, line)}" for reason, part in margin.stalls)
     return f"{share} ({waits})" if share and waits else share
@@ -59,7 +66,7 @@ def _at(reason: str, line: str) -> str:
     return " at the barrier before it" if reason == BARRIER and not any(word in line for word in WAITS) else ""
 
 
-def _wastes(margin: Margin) -> list[str]:
+def _wastes(margin: LineNote) -> list[str]:
     found = []
     if margin.sectors_excessive > 0 and (margin.sectors_ratio or 0.0) > WASTED:
         amount = quantity(margin.sectors_excessive, "")
@@ -70,7 +77,7 @@ def _wastes(margin: Margin) -> list[str]:
     return found
 
 
-def _lanes(margin: Margin) -> str:
+def _lanes(margin: LineNote) -> str:
     return f"{digits(margin.lanes)} of 32 lanes active" if margin.lanes is not None and margin.lanes < FULL_WARP else ""
 
 
@@ -90,12 +97,12 @@ def _launch(one: LaunchLine) -> str:
     return f"{one.kernel}  {time}  grid {one.grid}  block {one.block}{said}"
 
 
-def story_text(chapters: Sequence[Chapter], parent: str) -> str:
+def story_text(chapters: Sequence[VersionStory], parent: str) -> str:
     """Return the versions, one after the other: outcome, idea in its author's words, what moved."""
     return "\n".join(line for one in chapters for line in _chapter(one, parent))
 
 
-def _chapter(one: Chapter, parent: str) -> list[str]:
+def _chapter(one: VersionStory, parent: str) -> list[str]:
     name = f"{one.version} (the parent)" if one.version == parent else one.version
     idea = "" if one.version == parent else one.idea  # it stands at the top of the source
     lines = [f"{name}: {one.outcome}" if one.outcome else name]
@@ -103,7 +110,7 @@ def _chapter(one: Chapter, parent: str) -> list[str]:
     return [*lines, *([f"    moved: {one.moved}"] if one.moved else [])]
 
 
-def failures_text(failed: Sequence[Failed]) -> str:
+def failures_text(failed: Sequence[FailedDraft]) -> str:
     """Return the drafts that failed, the newest last: what each changed, and why it was rejected."""
     told = (f"{one.id} (from {one.parent}): {one.change}\n    rejected: {one.reason}" for one in failed)
     return "\n".join(told)

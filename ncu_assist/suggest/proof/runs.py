@@ -1,31 +1,76 @@
-"""What a proof measured as runs: kept beside the draft, and in the archive once the draft is a version."""
+"""Profiling a draft beside its parent, and what a proof measured as runs, beside the draft and in the archive."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from ncu_assist.backends.base import BuildOutcome
-from ncu_assist.drafts import RUNS, StoredDraft
-from ncu_assist.harness.exam.client import Examined
+from ncu_assist.executors.base import Executor
+from ncu_assist.harness.exam.blame import Story
+from ncu_assist.harness.exam.client import Exam, Examined, command
+from ncu_assist.harness.exam.plan import Plan
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.archiving import Measurement, VersionResult, save
-from ncu_assist.pipeline.profiling import VersionCapture
+from ncu_assist.pipeline.ncu_stage import Limits, NcuStage
+from ncu_assist.pipeline.profiling import VersionCapture, split
+from ncu_assist.pipeline.progress import Expected, RangeWatch
+from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.record import Bench
 from ncu_assist.store import Store, StoredRun
-from ncu_assist.suggest.proof.building import log_of
-from ncu_assist.suggest.proof.trial import Trial
+from ncu_assist.store.drafts import RUNS, StoredDraft
+from ncu_assist.suggest.proof.workspace import TrialKernel
 
-Pair = tuple[StoredRun, StoredRun]  # parent and draft
+NCU_FOLDER = "ncu"  # below the folder that can be written to
+RunPair = tuple[StoredRun, StoredRun]  # parent and draft
 
 
 @dataclass(frozen=True)
-class Found:
+class ProfiledExam:
+    """The captures by version, of those that launched something, and the graded answers of the profiled calls."""
+
+    captures: dict[str, VersionCapture]
+    examined: Examined
+
+
+@dataclass(frozen=True)
+class DraftProfiler:
+    """How the versions of an exam are profiled: where, with which sections, how long, how many launches of a call."""
+
+    executor: Executor
+    options: ProfileOptions
+    limits: Limits
+    max_launches: int
+    reporter: Reporter
+
+    def profile(self, exam: Exam) -> ProfiledExam:
+        """Profile the default workload. Raises StageFailed or EnvironmentProblem when ncu or the draft fails."""
+        plan = exam.plan
+        paper, story = exam.profile_paper(), Story(plan.draft)
+        watch = RangeWatch(dict.fromkeys(plan.versions, Expected()), self.max_launches, self.reporter)
+
+        def line(text: str) -> None:
+            story.line(text)
+            watch.line(text)
+
+        capture = self._stage(plan).run(command(paper), line, watch.launch)
+        return ProfiledExam(split(capture), exam.grade(paper, story))
+
+    def _stage(self, plan: Plan) -> NcuStage:
+        folder = plan.folders.writable / NCU_FOLDER
+        folder.mkdir(mode=0o700)
+        work = Path(os.path.relpath(folder, plan.folders.readable))
+        return NcuStage(plan.folders.readable, work, self.executor, self.options, self.limits)
+
+
+@dataclass(frozen=True)
+class ProofMeasurement:
     """What was measured: the exam's times and facts, the builds, and the captures once there are some."""
 
-    trial: Trial
+    trial: TrialKernel
     examined: Examined
     builds: Mapping[str, BuildOutcome]
     captures: Mapping[str, VersionCapture]
@@ -33,10 +78,10 @@ class Found:
     built_in: Path
 
 
-def save_runs(found: Found, store: Store, id: str) -> Pair:
+def save_runs(found: ProofMeasurement, store: Store, id: str) -> RunPair:
     """Save parent and draft as runs of one bench and return them."""
     shared = _shared(found, f"ncu-assist suggest prove {id}")
-    parent, draft = (save(store, shared, _result(found, name)) for name in _names(found.trial))
+    parent, draft = (save(store, shared, _version_result(found, name)) for name in _pair_names(found.trial))
     return parent, draft
 
 
@@ -53,11 +98,11 @@ def _copied(run: StoredRun, store: Store) -> StoredRun:
     return store.save(run.run, {name: run.read(name) for name in run.run.files})
 
 
-def _names(trial: Trial) -> tuple[str, str]:
+def _pair_names(trial: TrialKernel) -> tuple[str, str]:
     return trial.parent.name, trial.draft.name
 
 
-def _result(found: Found, name: str) -> VersionResult:
+def _version_result(found: ProofMeasurement, name: str) -> VersionResult:
     measured, version = found.examined.measured, found.trial.kernel.version(name)
     log = log_of(found.builds[name], found.built_in)
     checks = measured.checks.get(name, ())
@@ -65,7 +110,7 @@ def _result(found: Found, name: str) -> VersionResult:
     return VersionResult(version, log, checks, found.captures.get(name), notes)
 
 
-def _shared(found: Found, command: str) -> Measurement:
+def _shared(found: ProofMeasurement, command: str) -> Measurement:
     measured, kernel = found.examined.measured, found.trial.kernel
     facts = measured.bench
     bench = None
@@ -84,6 +129,11 @@ def _shared(found: Found, command: str) -> Measurement:
     )
 
 
-def _workloads(found: Found) -> set[str]:
+def _workloads(found: ProofMeasurement) -> set[str]:
     checked = {check.workload for checks in found.examined.measured.checks.values() for check in checks}
     return {found.trial.kernel.default_workload.name, *checked}
+
+
+def log_of(outcome: BuildOutcome, work: Path) -> str:
+    """Return a compiler's words without the folder that the draft was built in."""
+    return outcome.log.replace(f"{work}/", "")

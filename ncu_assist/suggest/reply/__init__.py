@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from ncu_assist.suggest.reply.applying import apply
 from ncu_assist.suggest.reply.citing import flaws, item_of
+from ncu_assist.suggest.reply.form import REPLY_SCHEMA, Edit, MismatchedEdit, ParsedReply, UnusableReply
 from ncu_assist.suggest.reply.reading import read_reply
-from ncu_assist.suggest.reply.records import Edit, MismatchedEdit, Reply, UnusableReply
-from ncu_assist.suggest.reply.schema import SCHEMA
 
 __all__ = [
-    "SCHEMA",
+    "REPLY_SCHEMA",
     "Edit",
     "MismatchedEdit",
-    "Reply",
+    "ParsedReply",
     "UnusableReply",
     "apply",
     "flaws",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Protocol
 
-from ncu_assist.drafts.records import Claim, Prediction, Quoted
+from ncu_assist.store.draft_records import Claim, MetricPrediction, QuotedEvidence
 
 # The evidence shows three digits: half a unit of the third is at most 0.5 % of a number, and who cuts digits off
 # instead of rounding is wrong by at most a whole unit, 1 %.
@@ -59,7 +59,7 @@ def _of_evidence(claim: Claim, items: Mapping[str, Item]) -> Iterator[str]:
             yield f"it quotes {quoted.value:g} for {item.id} ({item.metric}), which is {shown}"
 
 
-def _is_right(quoted: Quoted, item: Item) -> bool:
+def _is_right(quoted: QuotedEvidence, item: Item) -> bool:
     if quoted.value is None:
         return True
     within = max(QUOTED_WITHIN * abs(item.value), PERCENT_WITHIN if item.unit == "%" else 0.0)
@@ -80,7 +80,7 @@ def _of_predictions(claim: Claim, items: Mapping[str, Item]) -> Iterator[str]:
         yield from _of_one(one, item)
 
 
-def _of_one(one: Prediction, item: Item) -> Iterator[str]:
+def _of_one(one: MetricPrediction, item: Item) -> Iterator[str]:
     if item.value == 0 and one.direction == "down":
         yield f"it predicts that {item.metric} goes down, which is 0 already"
     if one.factor is None:

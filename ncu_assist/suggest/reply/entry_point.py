@@ -6,14 +6,23 @@ import ast
 import re
 import warnings
 from collections.abc import Iterator
+from itertools import islice
 
 from ncu_assist.backends.torch_extension import TORCH_HEADER
 from ncu_assist.spec import Kernel
-from ncu_assist.suggest.reply.includes import private_includes
-from ncu_assist.suggest.reply.launcher_text import launchers, without_comments
-from ncu_assist.suggest.reply.records import UnusableReply
+from ncu_assist.suggest.reply.form import UnusableReply
 
 _CODING = re.compile(r"\A(?:[^\n]*\n)?[ \t\f]*#[^\n]*?coding[:=][ \t]*([-\w.]+)")
+# What is not closed goes on to the end: looking for it again from each later place would take the square of the time.
+_COMMENT = re.compile(r'//(?:\\\n|[^\n])*|/\*.*?(?:\*/|\Z)|("(?:\\.|[^"\\\n])*"?|\'(?:\\.|[^\'\\\n])*\'?)', re.DOTALL)
+MOST_PLACES = 50  # at which a name is looked at: a launcher is defined once and called nowhere
+_PAIRS = {"(": ")", "[": "]", "{": "}", "<": ">"}
+# A line that goes on, digraphs, what GCC and clang know beside ISO's words. Trigraphs are off in nvcc's dialects.
+_CONTINUED = re.compile(r"\\[ \t]*\r?\n")
+_DIRECTIVE = re.compile(r"(?:#|%:)[ \t\v\f]*(?:include_next|include|import|embed)\b[ \t\v\f]*([^\n]*)")
+_OPERAND = re.compile(r'"[^"]*"?|<[^>]*>?|\S*')
+_OF_A_LIBRARY = re.compile(r"<(?!/)(?!.*\.\.)[\w./+-]+>")
+_ANY_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 
 
 def check_entry_point(source: str, parent: str, suffix: str, kernel: Kernel | None) -> None:
@@ -56,7 +65,7 @@ def _parsed(source: str) -> ast.Module:
 
 def _check_python(tree: ast.Module, kernel: Kernel) -> None:
     wanted = (*kernel.inputs, *(output.name for output in kernel.outputs))
-    named = [one for one in _top_level(tree.body) if _name(one) == kernel.name]
+    named = [one for one in _top_level(tree.body) if _defined_name(one) == kernel.name]
     if not named:
         raise UnusableReply(f"it defines no function '{kernel.name}', which is what is called")
     last = named[-1]
@@ -77,7 +86,7 @@ def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
                 yield from _top_level(inner.body if isinstance(inner, ast.ExceptHandler) else [inner])
 
 
-def _name(one: ast.stmt) -> str:
+def _defined_name(one: ast.stmt) -> str:
     if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return one.name
     if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name):
@@ -111,3 +120,53 @@ def _fits(parameters: tuple[str, ...], kinds: list[str]) -> bool:
         return False
     pairs = list(zip(parameters, kinds, strict=True))[:-1]
     return all(("*" in parameter or "[" in parameter) == (kind == "*") for parameter, kind in pairs)
+
+
+def without_comments(source: str) -> str:
+    """Return a source with a space for each comment; what looks like one in a string stays."""
+    return _COMMENT.sub(lambda found: found[1] or " ", source)
+
+
+def launchers(text: str, name: str) -> list[tuple[str, ...]]:
+    """Return the parameters of each definition of a function: its name, parameters, and a body behind them."""
+    found = []
+    for place in islice(re.finditer(rf"\b{re.escape(name)}\s*\(", text), MOST_PLACES):
+        end = _closing(text, place.end())
+        if end is not None and text[end + 1 :].lstrip()[:1] == "{":
+            found.append(_parts(text[place.end() : end]))
+    return found
+
+
+def _closing(text: str, start: int) -> int | None:
+    """Return where the parenthesis that was opened before ``start`` is closed; None where it is not."""
+    depth = 1
+    for place in re.finditer(r"[()]", text[start:]):
+        depth += 1 if place[0] == "(" else -1
+        if depth == 0:
+            return start + place.start()
+    return None
+
+
+def _parts(parameters: str) -> tuple[str, ...]:
+    """Return a list of parameters at its outer commas."""
+    parts, depth = [""], 0
+    for letter in parameters:
+        depth += (letter in _PAIRS) - (letter in _PAIRS.values())
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    stripped = tuple(part.strip() for part in parts)
+    return () if stripped in (("",), ("void",)) else stripped
+
+
+def private_includes(source: str) -> set[str]:
+    """Return what a source includes in quotes, by a path from the root or upwards, or by the name of a macro.
+
+    By such a name the compiler's words could show a model any file that the compiler can read. Comments are read as
+    such and not: what is one within a string is not told apart everywhere. A help, as ``check_entry_point`` is.
+    """
+    joined = _CONTINUED.sub("", source)
+    readings = (joined, without_comments(joined), _ANY_COMMENT.sub(" ", joined))
+    named = (_OPERAND.match(rest) for text in readings for rest in _DIRECTIVE.findall(text))
+    return {one[0] for one in named if one and not _OF_A_LIBRARY.fullmatch(one[0])}

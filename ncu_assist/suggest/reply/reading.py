@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import isfinite
-from typing import Literal
+from typing import Any, Literal, NoReturn
 
 import msgspec
 
-from ncu_assist.drafts.records import Claim, Prediction, Quoted
-from ncu_assist.suggest.reply.blocks import Code, code_of
-from ncu_assist.suggest.reply.finding import find_object
-from ncu_assist.suggest.reply.records import Edit, Reply, UnusableReply
+from ncu_assist.store.draft_records import Claim, MetricPrediction, QuotedEvidence
+from ncu_assist.suggest.reply.form import Edit, ParsedReply, UnusableReply
 
 # Characters. The longest reply that makes sense is a file of SOURCE_LIMIT with as much thought before it.
 REPLY_LIMIT = 1_000_000
@@ -20,6 +20,14 @@ MOST_SAID = 2_000  # characters of a sentence
 MOST_LISTED = 50  # pieces of evidence, predictions, edits: more than the evidence table has rows
 SLUG_LIMIT = 40  # characters: with vN_ and its suffix it stays a name that a table can show
 _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)  # what some models show of themselves
+KEYS = ("bottleneck", "change")  # by which the object is told from one in the code or the prose
+MOST_TRIES = 200  # places where an object could start: code has few braces with a quote behind them
+_START = re.compile(r'\{\s*"')
+CUT = "its JSON ends in the middle, so the reply was cut off"
+LANGUAGES = ("", "cuda", "cu", "cuh", "c", "cpp", "c++", "cxx", "cc", "python", "py", "python3", "triton")
+_FENCE = re.compile(r"^ {0,3}(?P<ticks>`{3,}|~{3,})[ \t]*(?P<word>[^\s`]*)[^\n`]*$")
+_MARKS = ("<<<<<<< SEARCH", "=======", ">>>>>>> REPLACE")
+_FORM = f"an edit is a line '{_MARKS[0]}', the old lines, '{_MARKS[1]}', the new lines, '{_MARKS[2]}'"
 
 
 @dataclass(frozen=True)
@@ -49,7 +57,7 @@ class _Object:
     edits: tuple[Edit, ...] | None = None
 
 
-def read_reply(text: str) -> Reply:
+def read_reply(text: str) -> ParsedReply:
     """Return a reply as data; nothing in it is run, obeyed or looked up.
 
     Raises UnusableReply, with the reason in plain words, for whatever leaves open which one file was meant: nothing,
@@ -64,7 +72,7 @@ def read_reply(text: str) -> Reply:
     stated = _typed(found.value)
     code = code_of(found.rest)
     source, edits = _one_form(stated, code)
-    return Reply(_claim(stated), source, edits)
+    return ParsedReply(_claim(stated), source, edits)
 
 
 def _typed(value: object) -> _Object:
@@ -86,7 +94,7 @@ def _typed(value: object) -> _Object:
     return stated
 
 
-def _one_form(stated: _Object, code: Code) -> tuple[str | None, tuple[Edit, ...]]:
+def _one_form(stated: _Object, code: ReplyCode) -> tuple[str | None, tuple[Edit, ...]]:
     """Return the source or the edits that a reply gives; raises UnusableReply where that is not one of them, once."""
     given = [one for one in (stated.source, *code.sources) if one and one.strip()]
     sources = list({one.strip(): one for one in reversed(given)}.values())  # one file said twice is one file
@@ -108,8 +116,8 @@ def _claim(stated: _Object) -> Claim:
         bottleneck=_short(stated.bottleneck),
         change=_short(stated.change),
         slug=slug_of(stated.slug) or slug_of(" ".join(stated.change.split()[:4])) or "draft",
-        evidence=tuple(Quoted(_short(one.id), one.value) for one in quoted),
-        predictions=tuple(Prediction(_short(p.metric), p.direction, p.factor) for p in stated.predictions),
+        evidence=tuple(QuotedEvidence(_short(one.id), one.value) for one in quoted),
+        predictions=tuple(MetricPrediction(_short(p.metric), p.direction, p.factor) for p in stated.predictions),
         expected_speedup=stated.expected_speedup,
     )
 
@@ -122,3 +130,121 @@ def _short(text: str) -> str:
 def slug_of(text: str) -> str:
     """Return text as part of a file name: lower case, digits and underscores, at most SLUG_LIMIT; may be empty."""
     return re.sub(r"[^a-z0-9]+", "_", text.lower())[:SLUG_LIMIT].strip("_")
+
+
+@dataclass(frozen=True)
+class FoundObject:
+    """The object, and the text of the reply without it."""
+
+    value: dict[str, Any]
+    rest: str
+
+
+def find_object(text: str) -> FoundObject:
+    """Return the one object of a reply; raises UnusableReply for none, two, one that is cut off or is no JSON."""
+    found: list[FoundObject] = []
+    problem, after = "", 0
+    for place in list(_START.finditer(text))[:MOST_TRIES]:
+        if place.start() < after:
+            continue
+        try:
+            value, end = _DECODER.raw_decode(text, place.start())
+        except (ValueError, RecursionError) as error:
+            problem = problem or _json_problem(error, text, place.start())
+            continue
+        after = end
+        if all(key in value for key in KEYS):
+            found.append(FoundObject(value, text[: place.start()] + text[end:]))
+    if len(found) > 1:
+        raise UnusableReply(f"it has {len(found)} JSON objects that each claim a change, where there must be one")
+    if not found:
+        raise UnusableReply(problem or _nothing(text))
+    return found[0]
+
+
+def _json_problem(error: Exception, text: str, start: int) -> str:
+    """Return what is wrong with JSON that could be the object; empty where it never was one."""
+    if not any(f'"{key}"' in text[start:] for key in KEYS):
+        return ""
+    if isinstance(error, RecursionError):
+        return "its JSON is nested too deeply"
+    if not isinstance(error, json.JSONDecodeError):
+        return f"its JSON cannot be read: {error}"
+    if error.msg.startswith("Unterminated") or error.pos >= len(text.rstrip().rstrip("`").rstrip()):
+        return CUT
+    return f"its JSON cannot be read: {error.msg} at line {error.lineno}"
+
+
+def _nothing(text: str) -> str:
+    stripped = text.strip()
+    if stripped[:1] in "[{" and stripped[-1:] in "]}":
+        return f"its JSON is not the object asked for: it lacks {' and '.join(map(repr, KEYS))}"
+    if "```" in text:
+        return "it has a block of code, but no JSON object that says what is changed and why"
+    return "it is prose, with no JSON object and no code in it"
+
+
+def _refuse_constant(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
+# Not strict: models write line ends into strings as they are, and what is meant is plain.
+_DECODER = json.JSONDecoder(strict=False, parse_constant=_refuse_constant)
+
+
+@dataclass(frozen=True)
+class ReplyCode:
+    """The code of a reply: whole files, one each block, and edits."""
+
+    sources: tuple[str, ...]
+    edits: tuple[Edit, ...]
+
+
+def code_of(text: str) -> ReplyCode:
+    """Return the code in a reply's text; raises UnusableReply for a block that is not closed.
+
+    A block is code where its language is one of ours or is not named; its content is never looked into but for edits.
+    """
+    edits, rest = _edits(text)
+    sources = tuple(content for word, content in _blocks(rest) if word.lower() in LANGUAGES and content.strip())
+    return ReplyCode(sources, tuple(edits))
+
+
+def _blocks(text: str) -> Iterator[tuple[str, str]]:
+    """Yield language and content of the fenced blocks; as in Markdown, only a fence as long as the first closes it."""
+    ticks, word = "", ""
+    lines: list[str] = []
+    for line in text.split("\n"):
+        fence = _FENCE.match(line.rstrip("\r"))
+        if not ticks:
+            if fence:
+                ticks, word, lines = fence["ticks"], fence["word"], []
+        elif fence and not fence["word"] and fence["ticks"].startswith(ticks):
+            yield word, "".join(f"{one}\n" for one in lines)
+            ticks = ""
+        else:
+            lines.append(line)
+    if ticks and "".join(lines).strip():
+        raise UnusableReply("its last block of code is not closed, so the reply was cut off")
+
+
+def _edits(text: str) -> tuple[list[Edit], str]:
+    """Return the edits of a text, and the text without them."""
+    edits: list[Edit] = []
+    rest: list[str] = []
+    state = -1
+    parts: tuple[list[str], list[str]] = ([], [])
+    for line in text.split("\n"):
+        mark = next((place for place, one in enumerate(_MARKS) if line.rstrip() == one), None)
+        if mark is None or (mark == 1 and state != 0):
+            (rest if state < 0 else parts[state]).append(line)
+        elif mark != state + 1:
+            raise UnusableReply(f"its edits are not in the form asked for: {_FORM}")
+        elif mark < 2:
+            state, parts = mark, parts if mark else ([], [])
+        else:
+            edits.append(Edit(*("".join(f"{one}\n" for one in part) for part in parts)))
+            state = -1
+    if state >= 0:
+        raise UnusableReply("its last edit is not closed, so the reply was cut off")
+    return edits, "\n".join(rest)

@@ -13,7 +13,6 @@ import pytest
 
 from ncu_assist.backends import build_versions
 from ncu_assist.ceilings import ceilings_of
-from ncu_assist.drafts.cheats import Case, Peaks, Side, judge
 from ncu_assist.executors.local import Local
 from ncu_assist.frame import by_launch, combine_repeats
 from ncu_assist.harness.client import child_environment
@@ -27,6 +26,7 @@ from ncu_assist.pipeline.profiling import VersionCapture, split
 from ncu_assist.record import WorkloadFacts
 from ncu_assist.spec import Version
 from ncu_assist.spec_file import read_kernel
+from ncu_assist.suggest.proof.cheats import CheatCase, MeasuredSide, Peaks, judge
 
 pytestmark = pytest.mark.slow
 
@@ -101,17 +101,17 @@ def _judged(held: Held) -> set[str]:
     work = kernel.default_workload
     facts = WorkloadFacts(work.name, work.dtype, work.integers, kernel.algorithmic_bytes(work), kernel.flops(work))
     draft, parent = (_side(held, name, medians[name]) for name in (held.plan.draft, held.plan.parent))
-    found = judge(Case(draft, parent, facts, _peaks(held)))
+    found = judge(CheatCase(draft, parent, facts, _peaks(held)))
     assert held.profiled is not None
     return {c.id for c in found} | {s.id for s in (*held.examined.suspicions, *held.profiled.suspicions)}
 
 
-def _side(held: Held, version: str, bench_ns: float) -> Side:
+def _side(held: Held, version: str, bench_ns: float) -> MeasuredSide:
     assert held.captures is not None
     capture = held.captures.get(version)
     if capture is None:
-        return Side(bench_ns, combine_repeats(None, [], {}))
-    return Side(bench_ns, combine_repeats(None, [capture.launches], by_launch(capture.metrics)))
+        return MeasuredSide(bench_ns, combine_repeats(None, [], {}))
+    return MeasuredSide(bench_ns, combine_repeats(None, [capture.launches], by_launch(capture.metrics)))
 
 
 def _peaks(held: Held) -> Peaks:

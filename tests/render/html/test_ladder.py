@@ -16,7 +16,6 @@ from kernel_folder import write_kernel
 from recorded_family import copy_family
 
 from ncu_assist import record
-from ncu_assist.drafts import DraftArchive
 from ncu_assist.outcome import KernelLadder
 from ncu_assist.pipeline.pages.ladder import kernel_ladder
 from ncu_assist.project import Project, find_project
@@ -27,6 +26,7 @@ from ncu_assist.render.html.ladder_links import RunLinks
 from ncu_assist.render.html.ladder_tried import tried_of
 from ncu_assist.spec import discover_versions, source_sha256
 from ncu_assist.store import Store
+from ncu_assist.store.drafts import DraftArchive
 from ncu_assist.verdict import Verdict
 
 pytestmark = pytest.mark.slow

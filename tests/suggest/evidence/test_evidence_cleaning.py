@@ -9,8 +9,8 @@ import pytest
 from kernel_folder import PYTHON_VERSION, TOML
 from suggest.recorded import made_project
 
-from ncu_assist.drafts.records import Claim, Draft
 from ncu_assist.render.redact import Identity
+from ncu_assist.store.draft_records import Claim, Draft
 from ncu_assist.suggest.evidence import evidence
 from ncu_assist.suggest.evidence.cleaning import Cleaner
 from ncu_assist.suggest.evidence.story import failed_of

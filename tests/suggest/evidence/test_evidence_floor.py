@@ -8,7 +8,7 @@ from factories import make_run
 from kernel_folder import write_kernel
 
 from ncu_assist.spec_file import read_kernel
-from ncu_assist.suggest.evidence.hardware import floor_of
+from ncu_assist.suggest.evidence.task import floor_of
 
 
 def test_what_fits_in_l2_is_said(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncu_assist.suggest.evidence.numbers import scale_of, shown
+from ncu_assist.suggest.evidence.counters import as_shown, scale_of
 
 
 @pytest.mark.parametrize(
@@ -25,9 +25,9 @@ from ncu_assist.suggest.evidence.numbers import scale_of, shown
 )
 def test_a_value_is_shown(value: float, unit: str, number: float, name: str) -> None:
     scale, spelled = scale_of(value, unit)
-    assert (shown(value, scale, unit), spelled) == (number, name)
+    assert (as_shown(value, scale, unit), spelled) == (number, name)
 
 
 def test_the_value_before_has_the_same_unit() -> None:
     scale, unit = scale_of(220_864.0, "ns")
-    assert (shown(1_500_000.0, scale, "ns"), unit) == (1500.0, "µs")
+    assert (as_shown(1_500_000.0, scale, "ns"), unit) == (1500.0, "µs")

@@ -12,7 +12,7 @@ from patience import CEILING_S
 from suggest.asking import FENCED, QUESTION, REPLY, SCHEMA, endpoint, heard, limits
 from suggest.protocol_server import KEY, Talk, delta, error, events, protocol_server, raw, slow, streamed, usage, whole
 
-from ncu_assist.suggest.model import Endpoint, ask, clock
+from ncu_assist.suggest.model import Endpoint, ask, client
 
 
 @pytest.mark.slow
@@ -96,7 +96,7 @@ def test_an_endpoint_that_does_not_stream() -> None:
 
 def test_comments_between_events_keep_a_slow_endpoint_alive(monkeypatch: pytest.MonkeyPatch) -> None:
     """A hundred seconds pass whenever the clock is looked at: only the silence since the last word counts."""
-    monkeypatch.setattr(clock, "time", SimpleNamespace(monotonic=partial(next, count(step=CEILING_S / 3))))
+    monkeypatch.setattr(client, "time", SimpleNamespace(monotonic=partial(next, count(step=CEILING_S / 3))))
 
     def alive(talk: Talk) -> None:
         talk.begin()

@@ -23,7 +23,7 @@ from suggest.protocol_server import (
 )
 
 from ncu_assist.errors import UsageProblem
-from ncu_assist.suggest.model import Endpoint, attempts
+from ncu_assist.suggest.model import Endpoint, asking
 
 HANG_S = 10 * CEILING_S
 PIECE = b"data: " + json.dumps(delta(content="x" * 1000)).encode() + b"\n\n"
@@ -127,7 +127,7 @@ def test_a_retry_that_succeeds_says_what_happened() -> None:
 
 def test_a_rate_limit_waits_as_long_as_it_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
-    monkeypatch.setattr(attempts, "time", SimpleNamespace(sleep=slept.append))
+    monkeypatch.setattr(asking, "time", SimpleNamespace(sleep=slept.append))
     with protocol_server(error(429, "slow down", retry_after="0.3"), streamed(REPLY)) as server:
         said = heard(endpoint(server))
     assert slept == [0.3]

@@ -15,8 +15,8 @@ from suggest.asking import QUESTION, endpoint
 from suggest.protocol_server import Talk, delta, endless, protocol_server
 
 from ncu_assist.suggest.model import ask
-from ncu_assist.suggest.model.line import Line
-from ncu_assist.suggest.model.secret import Scrubber
+from ncu_assist.suggest.model.client import ModelClient
+from ncu_assist.suggest.model.key import Scrubber
 
 PIECE = b"data: " + json.dumps(delta(content="x")).encode() + b"\n\n"
 
@@ -88,7 +88,7 @@ def test_a_connection_hung_up_is_reset_when_it_is_closed() -> None:
     """An endpoint that waits for room in a full window hears of a reset, not of an end."""
     with socket.create_server(("127.0.0.1", 0)) as listening, socket.create_connection(listening.getsockname()) as ours:
         theirs, _ = listening.accept()
-        Line(client=None, address="", streams=[_Stream(ours)], scrubber=Scrubber(None)).hang_up()  # type: ignore[arg-type]
+        ModelClient(library=None, address="", streams=[_Stream(ours)], scrubber=Scrubber(None)).hang_up()  # type: ignore[arg-type]
         ours.close()
         with theirs, pytest.raises(OSError, match=r"reset|Broken pipe"):
             theirs.send(b"more")

@@ -10,8 +10,8 @@ import pytest
 from suggest.asking import FENCED, REPLY, SCHEMA, endpoint, heard
 from suggest.protocol_server import Reply, error, only, protocol_server, streamed
 
-from ncu_assist.suggest.model import Message, Rung, ask, expected_rung
-from ncu_assist.suggest.model.memory import MOST_ENTRIES, cache_file
+from ncu_assist.suggest.model import Message, ReplyForm, ask, expected_form
+from ncu_assist.suggest.model.request_form import MOST_ENTRIES, cache_file
 
 NOT_SUPPORTED = error(400, "response_format json_schema is not supported", "unsupported_parameter")
 REFUSALS: dict[str, Reply] = {
@@ -26,15 +26,15 @@ REFUSALS: dict[str, Reply] = {
 
 @pytest.mark.parametrize("refusal", REFUSALS)
 @pytest.mark.parametrize(("taken", "asked"), [("json_schema", 1), ("json_object", 2), ("fences", 3)])
-def test_each_rung(refusal: str, taken: Rung, asked: int) -> None:
+def test_each_form(refusal: str, taken: ReplyForm, asked: int) -> None:
     with protocol_server(only([taken], REPLY, REFUSALS[refusal])) as server:
         said = heard(endpoint(server), SCHEMA)
         assert len(server.questions) == asked
         assert said.answer is not None
-        assert (said.answer.rung, said.text) == (taken, REPLY)
+        assert (said.answer.form, said.text) == (taken, REPLY)
         assert len(said.notes) == asked - 1
         assert said.answer.cost.calls == 1  # a refusal costs nothing
-        assert expected_rung(endpoint(server)) == taken
+        assert expected_form(endpoint(server)) == taken
 
 
 def test_what_worked_is_where_the_next_question_begins() -> None:
@@ -46,34 +46,34 @@ def test_what_worked_is_where_the_next_question_begins() -> None:
     assert rungs == ["json_schema", "json_object", "json_object", "json_schema", "json_object"]
 
 
-def test_prose_where_json_was_asked_for_goes_a_rung_down() -> None:
+def test_prose_where_json_was_asked_for_asks_for_a_simpler_form() -> None:
     with protocol_server(streamed("Sure! I would tile it."), streamed('{"change": '), streamed(FENCED)) as server:
         said = heard(endpoint(server), SCHEMA)
     assert said.answer is not None
-    assert (said.text, said.answer.rung) == (FENCED, "fences")
+    assert (said.text, said.answer.form) == (FENCED, "fences")
     assert said.answer.cost.calls == 3  # these were paid for
     assert said.notes[0] == "the reply is not what json_schema asks for; asks for json_object instead"
 
 
-def test_an_empty_reply_goes_a_rung_down_too() -> None:
+def test_an_empty_reply_asks_for_a_simpler_form_too() -> None:
     with protocol_server(streamed(""), streamed(REPLY)) as server:
         said = heard(endpoint(server), SCHEMA)
     assert said.answer is not None
-    assert said.answer.rung == "json_object"
+    assert said.answer.form == "json_object"
 
 
 def test_fences_from_an_endpoint_that_ignores_the_form_are_taken_as_such() -> None:
     with protocol_server(streamed(FENCED)) as server:
         said = heard(endpoint(server), SCHEMA)
         assert len(server.questions) == 1
-        assert expected_rung(endpoint(server)) == "fences"
+        assert expected_form(endpoint(server)) == "fences"
     assert said.answer is not None
-    assert said.answer.rung == "fences"
+    assert said.answer.form == "fences"
 
 
-def test_the_messages_may_depend_on_the_rung() -> None:
+def test_the_messages_may_depend_on_the_form() -> None:
     with protocol_server(only(["fences"], REPLY, NOT_SUPPORTED)) as server:
-        ask(endpoint(server), lambda rung: [Message("user", f"as {rung}")], lambda text: None, SCHEMA)
+        ask(endpoint(server), lambda form: [Message("user", f"as {form}")], lambda text: None, SCHEMA)
         said = [asked.body["messages"][0]["content"] for asked in server.questions]
     assert said == ["as json_schema", "as json_object", "as fences"]
 
@@ -82,7 +82,7 @@ def test_without_a_schema_no_form_is_asked_for_and_none_remembered() -> None:
     with protocol_server(streamed("prose")) as server:
         assert heard(endpoint(server)).text == "prose"
         assert server.questions[0].rung == "fences"
-        assert expected_rung(endpoint(server)) == "json_schema"
+        assert expected_form(endpoint(server)) == "json_schema"
 
 
 @pytest.mark.parametrize(
@@ -98,13 +98,13 @@ def test_a_damaged_memory_is_no_memory(damage: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "entry", [{"rung": "xml"}, {"rung": ["fences"]}, {"rung": "fences", "usage": 3}, {"tokens": {}}]
+    "entry", [{"reply_form": "xml"}, {"reply_form": ["fences"]}, {"reply_form": "fences", "usage": 3}, {"tokens": {}}]
 )
 def test_an_entry_that_makes_no_sense(entry: dict[str, object]) -> None:
     with protocol_server(streamed(REPLY)) as server:
         cache_file().parent.mkdir(parents=True)
         cache_file().write_text(json.dumps({f"{server.base_url} m": {"at": time.time(), **entry}}))
-        assert expected_rung(endpoint(server)) == "json_schema"
+        assert expected_form(endpoint(server)) == "json_schema"
 
 
 def test_what_was_found_out_long_ago_is_found_out_anew() -> None:
@@ -114,7 +114,7 @@ def test_what_was_found_out_long_ago_is_found_out_anew() -> None:
         for entry in entries.values():
             entry["at"] -= 40 * 24 * 3600
         cache_file().write_text(json.dumps(entries))
-        assert expected_rung(endpoint(server)) == "json_schema"
+        assert expected_form(endpoint(server)) == "json_schema"
 
 
 def test_a_memory_that_cannot_be_written_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +126,7 @@ def test_a_memory_that_cannot_be_written_is_no_error(tmp_path: Path, monkeypatch
 
 def test_the_memory_stays_small() -> None:
     cache_file().parent.mkdir(parents=True)
-    entries = {f"http://h{n}/v1 m": {"rung": "fences", "at": float(n)} for n in range(3 * MOST_ENTRIES)}
+    entries = {f"http://h{n}/v1 m": {"reply_form": "fences", "at": float(n)} for n in range(3 * MOST_ENTRIES)}
     cache_file().write_text(json.dumps(entries))
     with protocol_server(streamed(REPLY)) as server:
         heard(endpoint(server), SCHEMA)

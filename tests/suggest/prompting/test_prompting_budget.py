@@ -11,7 +11,7 @@ from ncu_assist.errors import UsageProblem
 from ncu_assist.project import Project
 from ncu_assist.suggest.evidence import Evidence
 from ncu_assist.suggest.prompting import build_prompt
-from ncu_assist.suggest.prompting.budget import DROPS
+from ncu_assist.suggest.prompting.building import DROPS
 
 pytestmark = pytest.mark.slow
 

@@ -80,6 +80,6 @@ def test_each_form_of_reply_is_asked_for(v6: Evidence, form: str) -> None:
 
 
 def test_the_forms_are_the_rungs_of_the_model() -> None:
-    from ncu_assist.suggest.model.records import RUNGS
+    from ncu_assist.suggest.model.endpoint import REPLY_FORMS
 
-    assert FORMS == RUNGS
+    assert FORMS == REPLY_FORMS

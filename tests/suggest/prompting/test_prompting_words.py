@@ -6,7 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from ncu_assist.suggest.evidence.records import Chapter, Failed, Item, LaunchLine, Margin, SourceText
+from ncu_assist.suggest.evidence.records import (
+    EvidenceItem,
+    FailedDraft,
+    LaunchLine,
+    LineNote,
+    SourceText,
+    VersionStory,
+)
 from ncu_assist.suggest.prompting.words import (
     change_words,
     failures_text,
@@ -17,7 +24,7 @@ from ncu_assist.suggest.prompting.words import (
     story_text,
 )
 
-QUIET = Margin(2, 0.0, (), 0.0, None, 0.0, None, 32.0)
+QUIET = LineNote(2, 0.0, (), 0.0, None, 0.0, None, 32.0)
 
 
 @pytest.mark.parametrize(
@@ -33,15 +40,15 @@ QUIET = Margin(2, 0.0, (), 0.0, None, 0.0, None, 32.0)
     ],
 )
 def test_changes(value: float, before: float | None, unit: str, words: str) -> None:
-    assert change_words(Item("E1", "a", "a", value, unit, before)) == words
+    assert change_words(EvidenceItem("E1", "a", "a", value, unit, before)) == words
 
 
 def test_numbers_are_as_a_reply_quotes_them() -> None:
     assert [number(one) for one in (31.0, 0.362, 150995.0, None)] == ["31", "0.362", "150995", "-"]
 
 
-def _margin(share: float, *stalls: tuple[str, float], lanes: float = 32.0) -> Margin:
-    return Margin(1, share, stalls, 0.0, 1.0, 0.0, None, lanes)
+def _margin(share: float, *stalls: tuple[str, float], lanes: float = 32.0) -> LineNote:
+    return LineNote(1, share, stalls, 0.0, 1.0, 0.0, None, lanes)
 
 
 SECTORS = replace(_margin(0.001, ("wait", 0.9)), sectors_excessive=33.1e6, sectors_ratio=8.0)
@@ -63,7 +70,7 @@ CONFLICTS = replace(_margin(0.02, lanes=1.0), wavefronts_excessive=4.06e6, wavef
         (replace(_margin(0.05), sectors_excessive=10.0, sectors_ratio=1.001), "x", "5 % of samples"),
     ],
 )
-def test_notes_on_lines(margin: Margin, line: str, words: str) -> None:
+def test_notes_on_lines(margin: LineNote, line: str, words: str) -> None:
     assert margin_words(margin, line) == words
 
 
@@ -74,7 +81,7 @@ def test_a_source_keeps_its_lines_as_they_are() -> None:
 
 
 def test_the_story() -> None:
-    told = (Chapter("v1_a", "first", "2 µs", "", 2e3), Chapter("v2_b", "its own", "1 µs", "less", 1e3))
+    told = (VersionStory("v1_a", "first", "2 µs", "", 2e3), VersionStory("v2_b", "its own", "1 µs", "less", 1e3))
     assert story_text(told, "v2_b") == "v1_a: 2 µs\n    idea: first\nv2_b (the parent): 1 µs\n    moved: less"
 
 
@@ -88,5 +95,5 @@ def test_launches() -> None:
 
 
 def test_failures() -> None:
-    told = failures_text([Failed("d1", "v6", "a change", "wrong on b1")])
+    told = failures_text([FailedDraft("d1", "v6", "a change", "wrong on b1")])
     assert told == "d1 (from v6): a change\n    rejected: wrong on b1"

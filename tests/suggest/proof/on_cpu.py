@@ -10,12 +10,12 @@ from patience import CEILING_S
 from pipeline.measured import Notes
 from suggest.recorded import made_project
 
-from ncu_assist.drafts import StoredDraft
 from ncu_assist.project import Project, Settings
-from ncu_assist.suggest.proof.proving import Sandboxed
-from ncu_assist.suggest.rounds import Suggestion
-from ncu_assist.suggest.talk import Saved
-from ncu_assist.suggest.wish import Proving, Wish
+from ncu_assist.store.drafts import StoredDraft
+from ncu_assist.suggest.conversation import SavedReply
+from ncu_assist.suggest.proof.prover import SandboxProver
+from ncu_assist.suggest.request import ProofOptions, SuggestRequest
+from ncu_assist.suggest.rounds import SuggestSession
 
 PARENT = "import time\n\nimport torch\n\n\ndef add_one(x, y):\n    time.sleep(0.2)\n    torch.add(x, 1.0, out=y)\n"
 # Long enough that no other process of a busy machine delays one sleep by as much as they differ.
@@ -37,8 +37,8 @@ def reply_of(source: str, **changes: Any) -> str:
 def proved(project: Project, source: str, sandboxed: bool = True, **changes: Any) -> StoredDraft:
     """Make a draft of a source and prove it."""
     notes = Notes()
-    wish = Wish("add_one/v1", proving=Proving(sandboxed=sandboxed, device="cpu"))
+    wish = SuggestRequest("add_one/v1", proving=ProofOptions(sandboxed=sandboxed, device="cpu"))
     assert wish.proving is not None
-    prover = Sandboxed(project, wish.proving, notes)
-    (stored,) = Suggestion(project, wish, Saved(reply_of(source, **changes)), notes, prover).run().drafts
+    prover = SandboxProver(project, wish.proving, notes)
+    (stored,) = SuggestSession(project, wish, SavedReply(reply_of(source, **changes)), notes, prover).run().drafts
     return stored

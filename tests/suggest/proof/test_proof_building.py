@@ -18,7 +18,7 @@ from ncu_assist.harness.exam.plan import Plan, new_plan
 from ncu_assist.harness.request import Settings
 from ncu_assist.process import Completed
 from ncu_assist.spec_file import read_kernel
-from ncu_assist.suggest.proof.building import build
+from ncu_assist.suggest.proof.stages import build
 
 
 @dataclass

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from kernel_folder import write_kernel
 
-from ncu_assist.drafts.records import Claim
 from ncu_assist.spec import Kernel
 from ncu_assist.spec_file import read_kernel
-from ncu_assist.suggest.reply import Edit, MismatchedEdit, Reply, UnusableReply, apply
+from ncu_assist.store.draft_records import Claim
+from ncu_assist.suggest.reply import Edit, MismatchedEdit, ParsedReply, UnusableReply, apply
 from ncu_assist.suggest.reply.applying import SOURCE_LIMIT
 
 ROOT = Path(__file__).parents[3]
@@ -22,11 +22,11 @@ PYTHON = "def add_one(x, y):\n    y.copy_(x + 1)\n"
 
 
 def edited(*edits: tuple[str, str], parent: str = PARENT) -> str:
-    return apply(Reply(CLAIM, None, tuple(Edit(*one) for one in edits)), parent, ".cu")
+    return apply(ParsedReply(CLAIM, None, tuple(Edit(*one) for one in edits)), parent, ".cu")
 
 
 def whole(source: str, parent: str = PARENT, suffix: str = ".cu", kernel: Kernel | None = None) -> str:
-    return apply(Reply(CLAIM, source, ()), parent, suffix, kernel)
+    return apply(ParsedReply(CLAIM, source, ()), parent, suffix, kernel)
 
 
 @pytest.fixture

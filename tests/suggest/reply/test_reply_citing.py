@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from ncu_assist.drafts.records import Claim, Prediction, Quoted
+from ncu_assist.store.draft_records import Claim, MetricPrediction, QuotedEvidence
 from ncu_assist.suggest.reply import flaws, item_of
 
 
@@ -28,7 +28,9 @@ ROWS = {
         Row("E4", "stall barrier", "stall_barrier", 0.3, "%"),
     )
 }
-RIGHT = Claim("b", "c", "s", (Quoted("E1", 74.0), Quoted("E2")), (Prediction("duration", "down", 0.5),), 1.8)
+RIGHT = Claim(
+    "b", "c", "s", (QuotedEvidence("E1", 74.0), QuotedEvidence("E2")), (MetricPrediction("duration", "down", 0.5),), 1.8
+)
 
 
 def said(**changes: object) -> tuple[str, ...]:
@@ -42,45 +44,45 @@ def test_a_right_claim_has_no_flaw() -> None:
 @pytest.mark.parametrize(
     ("quoted", "right"),
     [
-        (Quoted("E1", 74.0), True),
-        (Quoted("E1", 74.7), True),
-        (Quoted("E1", 73.26), True),
-        (Quoted("E1", 74.8), False),
-        (Quoted("E1", 74000.0), False),
-        (Quoted("E2", 83.0), True),
-        (Quoted("E2", 0.831), False),
-        (Quoted("E3", 0.0), True),
-        (Quoted("E3", 0.001), False),
-        (Quoted("E4", 0.4), True),
-        (Quoted("E4", 0.5), False),
-        (Quoted("E1", -74.0), False),
-        (Quoted("E1", float("nan")), False),
+        (QuotedEvidence("E1", 74.0), True),
+        (QuotedEvidence("E1", 74.7), True),
+        (QuotedEvidence("E1", 73.26), True),
+        (QuotedEvidence("E1", 74.8), False),
+        (QuotedEvidence("E1", 74000.0), False),
+        (QuotedEvidence("E2", 83.0), True),
+        (QuotedEvidence("E2", 0.831), False),
+        (QuotedEvidence("E3", 0.0), True),
+        (QuotedEvidence("E3", 0.001), False),
+        (QuotedEvidence("E4", 0.4), True),
+        (QuotedEvidence("E4", 0.5), False),
+        (QuotedEvidence("E1", -74.0), False),
+        (QuotedEvidence("E1", float("nan")), False),
     ],
 )
-def test_a_number_must_be_the_one_shown(quoted: Quoted, right: bool) -> None:
+def test_a_number_must_be_the_one_shown(quoted: QuotedEvidence, right: bool) -> None:
     assert (said(evidence=(quoted,)) == ()) is right
 
 
 def test_citations_of_nothing() -> None:
     assert said(evidence=()) == ("it cites no evidence",)
-    assert said(evidence=(Quoted("E9", 1.0),)) == ("it cites E9, which is no row of the evidence",)
-    assert said(evidence=(Quoted("E1", 32.0),)) == ("it quotes 32 for E1 (duration), which is 74 µs",)
+    assert said(evidence=(QuotedEvidence("E9", 1.0),)) == ("it cites E9, which is no row of the evidence",)
+    assert said(evidence=(QuotedEvidence("E1", 32.0),)) == ("it quotes 32 for E1 (duration), which is 74 µs",)
 
 
 @pytest.mark.parametrize(
     ("predictions", "flaw"),
     [
         ((), "predicts nothing"),
-        ((Prediction("warp speed", "up"),), "'warp speed', which is no metric"),
-        ((Prediction("duration", "down", 2.0),), "goes down by a factor of 2, which contradicts"),
-        ((Prediction("duration", "up", 0.5),), "goes up by a factor of 0.5, which contradicts"),
-        ((Prediction("duration", "up", 1.0),), "contradicts"),
-        ((Prediction("duration", "down", -1.0),), "less than nothing"),
-        ((Prediction("duration", "up"), Prediction("E1", "down")), "goes up and goes down"),
-        ((Prediction("spills", "down", 0.5),), "which is 0 already"),
+        ((MetricPrediction("warp speed", "up"),), "'warp speed', which is no metric"),
+        ((MetricPrediction("duration", "down", 2.0),), "goes down by a factor of 2, which contradicts"),
+        ((MetricPrediction("duration", "up", 0.5),), "goes up by a factor of 0.5, which contradicts"),
+        ((MetricPrediction("duration", "up", 1.0),), "contradicts"),
+        ((MetricPrediction("duration", "down", -1.0),), "less than nothing"),
+        ((MetricPrediction("duration", "up"), MetricPrediction("E1", "down")), "goes up and goes down"),
+        ((MetricPrediction("spills", "down", 0.5),), "which is 0 already"),
     ],
 )
-def test_predictions_that_cannot_be(predictions: tuple[Prediction, ...], flaw: str) -> None:
+def test_predictions_that_cannot_be(predictions: tuple[MetricPrediction, ...], flaw: str) -> None:
     (only,) = said(predictions=predictions)
     assert flaw in only
 

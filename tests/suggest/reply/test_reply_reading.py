@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from ncu_assist.drafts.records import Prediction, Quoted
-from ncu_assist.suggest.reply import Edit, Reply, UnusableReply, read_reply
+from ncu_assist.store.draft_records import MetricPrediction, QuotedEvidence
+from ncu_assist.suggest.reply import Edit, ParsedReply, UnusableReply, read_reply
+from ncu_assist.suggest.reply.form import REPLY_SCHEMA
 from ncu_assist.suggest.reply.reading import REPLY_LIMIT, SLUG_LIMIT
-from ncu_assist.suggest.reply.schema import SCHEMA
 
 SOURCE = 'extern "C" int f() {\n    return 0;\n}\n'
 OBJECT: dict[str, Any] = {
@@ -66,8 +66,8 @@ def test_a_whole_file_is_read_however_it_is_wrapped(reply: str) -> None:
     assert (read.source, read.edits) == (SOURCE, ())
     claim = read.claim
     assert (claim.change, claim.slug, claim.expected_speedup) == ("Write whole rows.", "coalesced_store", 1.8)
-    assert claim.evidence == (Quoted("E3", 32.0), Quoted("E4"))
-    assert claim.predictions == (Prediction("sectors per request", "down", 0.25),)
+    assert claim.evidence == (QuotedEvidence("E3", 32.0), QuotedEvidence("E4"))
+    assert claim.predictions == (MetricPrediction("sectors per request", "down", 0.25),)
 
 
 BLOCK = "<<<<<<< SEARCH\n    return 0;\n=======\n    return 1;\n>>>>>>> REPLACE\n"
@@ -76,7 +76,7 @@ BLOCK = "<<<<<<< SEARCH\n    return 0;\n=======\n    return 1;\n>>>>>>> REPLACE\
 @pytest.mark.parametrize("code", [BLOCK, fenced("cuda", BLOCK), f"First:\n{BLOCK}\nand that is all."])
 def test_edits_are_read_from_blocks(code: str) -> None:
     read = read_reply(f"{fenced('json', json.dumps(WITHOUT_CODE))}\n{code}")
-    assert read == Reply(read.claim, None, (Edit("    return 0;\n", "    return 1;\n"),))
+    assert read == ParsedReply(read.claim, None, (Edit("    return 0;\n", "    return 1;\n"),))
 
 
 def test_edits_are_read_from_json() -> None:
@@ -198,6 +198,6 @@ def strict(schema: dict[str, Any]) -> None:
 
 
 def test_the_schema_is_strict_and_asks_for_what_is_read() -> None:
-    strict(SCHEMA)
-    assert set(SCHEMA["properties"]) == set(OBJECT)
-    json.dumps(SCHEMA)
+    strict(REPLY_SCHEMA)
+    assert set(REPLY_SCHEMA["properties"]) == set(OBJECT)
+    json.dumps(REPLY_SCHEMA)

@@ -1,0 +1,130 @@
+"""The numbered table: which counters say most about these findings, with their change since the version before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncu_assist.frame import Combined
+from ncu_assist.frame.combined import STALL_SHARE
+from ncu_assist.frame.resources import RESOURCES, Bottleneck
+from ncu_assist.ncu.catalogue.metric import Metric
+from ncu_assist.ncu.catalogue.rows import ROWS
+from ncu_assist.quantity import DURATIONS, SCALES, SHORT, digits
+from ncu_assist.render.evidence_words import COUNTED, LONGEST
+from ncu_assist.rules.model.diagnosis import Diagnosis
+from ncu_assist.suggest.evidence.records import EvidenceItem
+
+MOST_ITEMS = 28  # rows: published loops show 24 raw numbers; a budget drops those at the end first
+TOP_STALLS = 4
+LEAST_STALL = 5.0  # percent of warp states
+OF_A_FINDING = 3  # of each further one
+# What the launches say already, or what stall shares say better.
+SAID = frozenset(("block_size", "grid_size", "barriers", "sm_count", "achieved_warps"))
+# What has no meaning over launches of several kernels.
+OF_A_LAUNCH = frozenset(("registers", "shared_memory", "theoretical_occupancy", "waves_per_sm"))
+LOWER_BOUNDS = {"bytes_in_flight": ", at least"}  # see rules.low_bytes_in_flight
+WARPS = "warps_"  # a key of it and a reason: warps that wait at each issue
+# What is asked of every kernel, the most telling first: traffic, room for warps, caches, accesses, instructions.
+ALWAYS = (
+    "dram_throughput", "dram_bytes", "achieved_occupancy", "theoretical_occupancy", "registers", "shared_memory",
+    "global_sectors_excessive", "shared_wavefronts_excessive", "sectors_per_request_load", "sectors_per_request_store",
+    "memory_throughput", "sm_throughput", "l1_hit_rate_load", "l2_hit_rate", "l2_sectors_sm", "instructions",
+    "issue_slots_busy", "waves_per_sm", "threads_per_instruction", "local_spilling_requests",
+)  # fmt: skip
+PERCENT = "%"
+UNIT_WORDS = {"inst": "instructions", "sector": "sectors", "register/thread": "registers/thread", "warp": "warps"}
+
+
+def items_of(
+    combined: Combined, diagnosis: Diagnosis | None, bound: Bottleneck | None, before: Combined | None
+) -> tuple[EvidenceItem, ...]:
+    """Return the counters of a run by importance; ``before`` are those of the version before, None without."""
+    keys = dict.fromkeys(_keys(combined, diagnosis, bound))
+    known = [(key, value) for key in keys if (value := _counter_value(_told_of(key, combined), key)) is not None][
+        :MOST_ITEMS
+    ]
+    return tuple(
+        _evidence_item(number, key, value, _before(key, combined, before), _of_launch(key, combined))
+        for number, (key, value) in enumerate(known, start=1)
+    )
+
+
+def _told_of(key: str, combined: Combined) -> Combined:
+    """Return the launches that a counter is told of: all, but what kernels have each for themselves of the longest."""
+    is_of_all = not combined.is_of_kernels or (key in ROWS and ROWS[key].combine.over_kernels)
+    return combined if is_of_all else combined.longest
+
+
+def _before(key: str, combined: Combined, before: Combined | None) -> float | None:
+    """Return what the version before had, where the same can be told of it."""
+    is_of_all = _told_of(key, combined) is combined
+    return _counter_value(before, key) if before and is_of_all else None
+
+
+def _of_launch(key: str, combined: Combined) -> str:
+    """Return which launch a counter is of where it is not of all."""
+    own = _told_of(key, combined)
+    return "" if own is combined else f", launch {own.launches[0].index} alone"
+
+
+def ids_of(keys: tuple[str, ...], items: tuple[EvidenceItem, ...]) -> tuple[str, ...]:
+    """Return the ids of the items that stand for these keys, in their order."""
+    ids = {one.name: one.id for one in items}
+    return tuple(ids[name_of(key)] for key in keys if name_of(key) in ids)
+
+
+def _keys(combined: Combined, diagnosis: Diagnosis | None, bound: Bottleneck | None) -> Iterator[str]:
+    first = diagnosis.first if diagnosis else None
+    yield "duration"
+    yield from first.finding.evidence if first else ()
+    if bound and bound.name in RESOURCES and RESOURCES[bound.name].busy:
+        yield RESOURCES[bound.name].busy
+    stalls = [reason for reason, share in _told_of(STALL_SHARE, combined).stalls.items() if share >= LEAST_STALL]
+    yield from (STALL_SHARE + reason for reason in stalls[:TOP_STALLS])
+    for one in diagnosis.further if diagnosis else ():
+        own = [key for key in one.finding.evidence if key not in SAID and not key.startswith(WARPS)]
+        yield from own[:OF_A_FINDING]
+    said = {"memory_throughput"} if bound and bound.name in RESOURCES else set()  # the share of what binds is the same
+    said |= OF_A_LAUNCH if len(combined.launches) > 1 else set()
+    yield from (key for key in ALWAYS if key not in said)
+
+
+def _counter_value(combined: Combined, key: str) -> float | None:
+    if key.startswith(STALL_SHARE):
+        return combined.stalls.get(key.removeprefix(STALL_SHARE))
+    return combined.values[key]
+
+
+def _evidence_item(number: int, key: str, value: float, before: float | None, of: str) -> EvidenceItem:
+    unit = ROWS[key].unit if key in ROWS else "%"
+    label = (ROWS[key].label if key in ROWS else key.replace("_", " ")) + LOWER_BOUNDS.get(key, "") + of
+    scale, name = scale_of(value, unit)
+    past = None if before is None else as_shown(before, scale, unit)
+    return EvidenceItem(f"E{number}", label, name_of(key), as_shown(value, scale, unit), name, past)
+
+
+def name_of(key: str) -> str:
+    """Return what a key is called in the table: by ncu where a report holds it, else by our own catalogue."""
+    row = ROWS.get(key)
+    return row.names[0] if isinstance(row, Metric) else key
+
+
+def scale_of(value: float, unit: str) -> tuple[float, str]:
+    """Return what a value in ``unit`` (the catalogue's) is divided by to be read easily, and the unit it then has."""
+    if unit == PERCENT:
+        return 1.0, PERCENT
+    if unit == "ns":
+        return next(((scale, name) for scale, name in DURATIONS if abs(value) >= scale), (1.0, "ns"))
+    shown = SHORT.get(unit, UNIT_WORDS.get(unit, unit))
+    if unit in COUNTED and value == int(value) and abs(value) < LONGEST:
+        return 1.0, shown
+    scale, prefix = next(((s, p) for s, p in SCALES if abs(value) >= s), (1.0, ""))
+    return scale, f"{prefix} {shown}".strip() if unit in (*UNIT_WORDS, "") else f"{prefix}{shown}"
+
+
+def as_shown(value: float, scale: float, unit: str) -> float:
+    """Return a value as it is printed: a percentage with one decimal, anything else with three digits."""
+    if unit == PERCENT:
+        return round(value, 1)
+    scaled = value / scale
+    return scaled if scaled == int(scaled) and abs(scaled) < LONGEST else float(digits(scaled))

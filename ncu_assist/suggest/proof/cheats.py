@@ -1,0 +1,308 @@
+"""Ways of being fast without being a better kernel: what counters and times say of a draft against its parent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ncu_assist.ceilings import Ceilings, ceilings_of
+from ncu_assist.frame import Combined, combine_tables
+from ncu_assist.record import Launch, WorkloadFacts
+from ncu_assist.store import StoredRun
+from ncu_assist.suggest.proof.runs import RunPair
+
+# Every way of cheating that anything here or in an exam finds, as a verdict says it.
+CHEATS = {
+    "kept": "outputs or inputs of an earlier call are kept",
+    "modified": "inputs are modified",
+    "outside": "memory beside its outputs is written",
+    "unfinished": "work on another stream is left unfinished",
+    "patched": "functions that measure were replaced",
+    "reference": "the reference was called",
+    "one-seed": "right only for the tested seed",
+    "one-shape": "right only for the tested shape",
+    "timed": "other results while it is timed",
+    "profiler": "different under the profiler",
+    "results": "results were tampered with",
+    "library": "a library does the work",
+    "bytes": "fewer bytes moved than the minimum",
+    "peak": "faster than this GPU can be",
+    "no-kernel": "no kernel was launched",
+    "time": "a time that its launches contradict",
+    "parent": "the version beside it was timed wrongly",
+}
+SECTOR_BYTES = 32  # Nsight Compute, Kernel Profiling Guide, "Memory Tables"
+AGREES = 0.2  # of ncu's durations: within that times are believed. Over eleven recorded versions they agree within 5 %
+# Between two kernels of a chain nothing is counted, but the event clock runs: about 1 us on an H200 where all is
+# enqueued behind a hold, and an empty kernel between two events takes 2.8 us (shipped ceilings, empty_seconds).
+GAP_NS = 5_000.0
+# ncu empties the caches before every launch, so the later launches of a chain lose what they would find in L2: at most
+# what L2 is faster than DRAM, a factor of 2 on an H200 and an H100 (shipped ceilings).
+CHAIN_REUSE = 0.5
+# The recorded versions of lightning_decode ask L2 for 1.0001 times the bytes of kernel.toml and more; sectors of one
+# binary stray by 0.14 % (67,215,953 against 67,308,243).
+OF_MINIMUM = 0.98
+OF_PEAK = 1.05  # above a ceiling that was measured: two GPUs of one model differ by up to 2.2 % (ceilings_spread.py)
+LIBRARY_SHARE = 0.2  # of the time: clearing a buffer with torch is no cheat, a matrix product by cuBLAS is
+EVENTS = "events"  # peaks that the same kind of clock has seen
+INTEGERS = "int8"  # no rate of floating-point operations
+# Beginnings of demangled names without return type, as reports have them: those of torch, cuBLAS (nvjet, gemv, xmma),
+# cuDNN and CUB in torch's and cuBLAS's own test programs on an H200, the others as their sources spell them. xmma and
+# cutlass kernels come with cuBLAS and cuDNN alike; CUTLASS that a draft instantiates itself is a library's kernel too.
+LIBRARIES: tuple[tuple[str, str], ...] = (
+    ("torch", r"at::native::|at::cuda::|c10::|at_cuda_detail::(?!cub)"),
+    ("torch.compile", r"triton_(?:poi|red|per|tem|mm|foreach)_"),
+    ("cublas", r"nvjet_|cublas|gemv\w*_kernel|internal::gemvx::|splitKreduce_|gemmk1_|dot_kernel<|Kernel2<cutlass"),
+    ("xmma", r"(?:sm\d+|ampere|turing|volta|hopper|maxwell)_(?:xmma|[sdhcz]\d*gemm|\w*gemm|\w*cudnn)"),
+    ("cutlass", r"cutlass(?:::|_)|cute::"),
+    ("cudnn", r"cudnn|implicit_convolve_|\w+__5x_cudnn"),
+    ("cub", r"(?:at_cuda_detail::)?cub::|thrust::"),
+    ("flash-attention", r"pytorch_flash::|flash_fwd|flash_bwd|flash::|fmha_"),
+    ("cufft", r"(?:regular|vector|composite)_fft"),
+    ("cusparse", r"cusparse::"),
+    ("nccl", r"nccl"),
+)
+ALL_LIBRARIES = frozenset(name for name, _ in LIBRARIES)
+RETURN_TYPE = re.compile(r"^(?:(?:void|std::enable_if<[^>]*>::type)\s+)+")
+
+
+@dataclass(frozen=True)
+class Cheat:
+    """A way of cheating, by its id in CHEATS, and what was seen."""
+
+    id: str
+    words: str
+
+    @property
+    def verdict(self) -> str:
+        """What stands behind ``rejected: ``."""
+        return f"{CHEATS.get(self.id, self.id)} ({self.words})"
+
+
+@dataclass(frozen=True)
+class Peaks:
+    """What this GPU can reach at most, as measured: None where it was not. L2's size in bytes."""
+
+    dram_bytes_per_second: float | None = None
+    l2_bytes_per_second: float | None = None
+    flops_per_second: float | None = None
+    l2_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class MeasuredSide:
+    """One version on the workload: the median of its bench, and what ncu counted of a call; None where there is none.
+
+    ``archived_ns`` is the median of an archived bench on such a GPU.
+    """
+
+    bench_ns: float | None = None
+    counted: Combined | None = None
+    archived_ns: float | None = None
+
+    @property
+    def counted_ns(self) -> float | None:
+        return self.counted.duration_ns if self.counted and self.counted.launches else None
+
+    @property
+    def moved_bytes(self) -> float | None:
+        """Bytes between L2 and the multiprocessors, whole sectors; TMA counts, copy engines do not."""
+        sectors = self.counted.values["l2_sectors_sm"] if self.counted and self.counted.launches else None
+        return None if sectors is None else SECTOR_BYTES * sectors
+
+
+@dataclass(frozen=True)
+class CheatCase:
+    """All that there is to judge a draft by. ``allowed`` are libraries that may do the work, by their names."""
+
+    draft: MeasuredSide
+    parent: MeasuredSide
+    workload: WorkloadFacts
+    peaks: Peaks = Peaks()
+    allowed: frozenset[str] = frozenset()
+
+
+def judge(case: CheatCase) -> tuple[Cheat, ...]:
+    """Return every way of cheating that counters and times show; what is missing is not judged."""
+    found = (judged(case) for judged in JUDGES)
+    return tuple(cheat for cheat in found if cheat is not None)
+
+
+def no_kernel(case: CheatCase) -> Cheat | None:
+    """Return whether ncu saw no launch in a call that it profiled."""
+    if case.draft.counted is None or case.draft.counted.launches:
+        return None
+    return Cheat("no-kernel", "ncu counted no launch in its call")
+
+
+def library(case: CheatCase) -> Cheat | None:
+    """Return whether kernels of a library take more than a fifth of the time."""
+    total = case.draft.counted_ns
+    if case.draft.counted is None or not total:
+        return None
+    times = library_time(case.draft.counted.launches, case.allowed)
+    share = sum(times.values()) / total
+    if share <= LIBRARY_SHARE:
+        return None
+    return Cheat("library", f"{', '.join(sorted(times))}: {100 * share:.0f} % of its time")
+
+
+def too_few_bytes(case: CheatCase) -> Cheat | None:
+    """Return whether fewer bytes went between L2 and the multiprocessors than inputs and outputs have.
+
+    Where the parent, which is right, needs fewer than kernel.toml says, what it needs is the minimum.
+    """
+    moved, minimum = case.draft.moved_bytes, case.workload.algorithmic_bytes
+    if moved is None or not minimum:
+        return None
+    least = min(float(minimum), case.parent.moved_bytes or float(minimum))
+    if moved >= OF_MINIMUM * least:
+        return None
+    return Cheat("bytes", f"{moved / 1e6:.4g} MB of at least {least / 1e6:.4g} MB")
+
+
+def above_peak(case: CheatCase) -> Cheat | None:
+    """Return whether its time would need a faster GPU.
+
+    Caches are cold at the start and L2 may hold what is written last, so that all bytes but as many as L2 has pass
+    DRAM; all of them pass L2.
+    """
+    bench_ns, work, peaks = case.draft.bench_ns, case.workload, case.peaks
+    if not bench_ns:
+        return None
+    beyond_l2 = (work.algorithmic_bytes or 0) - (peaks.l2_bytes or 0) if peaks.l2_bytes else 0
+    wanted = (
+        ("DRAM", beyond_l2, peaks.dram_bytes_per_second, "TB/s"),
+        ("L2", work.algorithmic_bytes or 0, peaks.l2_bytes_per_second, "TB/s"),
+        ("arithmetic", work.flops or 0, peaks.flops_per_second, "TFLOP/s"),
+    )
+    for name, amount, peak, unit in wanted:
+        rate = amount / (bench_ns * 1e-9)
+        if peak and rate > OF_PEAK * peak:
+            return Cheat("peak", f"{name} at {rate / 1e12:.4g} {unit}, this GPU reaches {peak / 1e12:.4g}")
+    return None
+
+
+def too_short(case: CheatCase) -> Cheat | None:
+    """Return whether the bench took less time than its own launches take: then it did not time them."""
+    return _shorter(case.draft, "time", "the call")
+
+
+def too_long(case: CheatCase) -> Cheat | None:
+    """Return whether the bench took longer than launches and the gaps between them: ncu saw another call."""
+    words = _longer(case.draft)
+    return Cheat("profiler", f"a call takes {words}") if words else None
+
+
+def parent_disturbed(case: CheatCase) -> Cheat | None:
+    """Return whether the parent's time beside the draft is not the one it has by ncu or had alone."""
+    parent = case.parent
+    shorter = _shorter(parent, "parent", "the parent's call")
+    if shorter is not None:
+        return shorter
+    words = _longer(parent)
+    if words:
+        return Cheat("parent", f"a call of the parent takes {words}")
+    if parent.bench_ns and parent.archived_ns and not _agree(parent.bench_ns, parent.archived_ns):
+        return Cheat("parent", f"{_us(parent.bench_ns)} beside the draft, {_us(parent.archived_ns)} in the archive")
+    return None
+
+
+def _shorter(side: MeasuredSide, id: str, what: str) -> Cheat | None:
+    if not side.bench_ns or not side.counted_ns or side.counted is None:
+        return None
+    reuse = CHAIN_REUSE if len(side.counted.launches) > 1 else 1.0
+    if side.bench_ns >= (1 - AGREES) * reuse * side.counted_ns:
+        return None
+    return Cheat(id, f"{what} takes {_us(side.bench_ns)} on the clock, its launches {_us(side.counted_ns)} by ncu")
+
+
+def _longer(side: MeasuredSide) -> str:
+    if not side.bench_ns or not side.counted_ns or side.counted is None:
+        return ""
+    gaps_ns = GAP_NS * len(side.counted.launches)
+    if side.bench_ns <= (1 + AGREES) * side.counted_ns + gaps_ns:
+        return ""
+    return f"{_us(side.bench_ns)} on the clock, its launches {_us(side.counted_ns)} by ncu"
+
+
+def _agree(one: float, other: float) -> bool:
+    return abs(one - other) <= AGREES * other
+
+
+def _us(time_ns: float) -> str:
+    return f"{time_ns / 1e3:.4g} us"
+
+
+JUDGES: tuple[Callable[[CheatCase], Cheat | None], ...] = (
+    no_kernel,
+    library,
+    too_few_bytes,
+    above_peak,
+    too_short,
+    too_long,
+    parent_disturbed,
+)
+
+
+def counted_cheats(
+    runs: RunPair, archived: StoredRun, workload: str, libraries: bool, reports: Path
+) -> tuple[Cheat, ...]:
+    """Return every way of cheating that counters and times of parent and draft show, once both were profiled.
+
+    ``archived`` is the run that the draft was made from: its time counts where it is of the same GPU. ``libraries``
+    may do the work. Raises DamagedData for files that were changed.
+    """
+    parent, draft = runs
+    facts = draft.run.workload(workload)
+    assert facts is not None
+    device = draft.run.device
+    ceilings = ceilings_of(device, reports) if device else None
+    allowed = ALL_LIBRARIES if libraries else frozenset[str]()
+    before = _archived_ns(archived, parent, workload)
+    return judge(CheatCase(_side(draft, workload), _side(parent, workload, before), facts, _peaks(ceilings), allowed))
+
+
+def _side(stored: StoredRun, workload: str, archived_ns: float | None = None) -> MeasuredSide:
+    timing = stored.run.timing(workload)
+    counted = combine_tables(stored.run, stored.by_launch(), workload)  # of no launch, where none was seen
+    return MeasuredSide(timing.median_ns if timing else None, counted, archived_ns)
+
+
+def _archived_ns(archived: StoredRun, parent: StoredRun, workload: str) -> float | None:
+    """Return the parent's median of before; None of another GPU, or of a bench with another flush."""
+    timing, now = archived.run.timing(workload), parent.run
+    if timing is None or archived.run.gpu != now.gpu:
+        return None
+    same = archived.run.bench and now.bench and archived.run.bench.flush == now.bench.flush
+    return timing.median_ns if same else None
+
+
+def _peaks(ceilings: Ceilings | None) -> Peaks:
+    if ceilings is None:
+        return Peaks()
+    tensor = [r for r in ceilings.rates if (r.kind, r.source) == ("tensor", EVENTS) and INTEGERS not in r.name]
+    return Peaks(
+        dram_bytes_per_second=max((p.bytes_per_second for p in ceilings.dram if p.source == EVENTS), default=None),
+        l2_bytes_per_second=max((p.bytes_per_second for p in ceilings.l2 if p.source == EVENTS), default=None),
+        flops_per_second=max((rate.per_second for rate in tensor), default=None),
+        l2_bytes=ceilings.device.l2_bytes,
+    )
+
+
+def library_of(launch: Launch) -> str:
+    """Return the library that a launch's kernel is of, empty if it is of none that is known."""
+    names = (RETURN_TYPE.sub("", launch.signature), launch.kernel)
+    return next((name for name, start in LIBRARIES if any(re.match(start, text) for text in names)), "")
+
+
+def library_time(launches: Iterable[Launch], allowed: frozenset[str]) -> dict[str, float]:
+    """Return the nanoseconds that launches of each library take, those of ``allowed`` left out."""
+    times: dict[str, float] = {}
+    for launch in launches:
+        name = library_of(launch)
+        if name and name not in allowed:
+            times[name] = times.get(name, 0.0) + (launch.duration_ns or 0.0)
+    return times

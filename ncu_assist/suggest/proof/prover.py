@@ -1,0 +1,110 @@
+"""Who proves drafts by measuring them, and makes those that are kept the next version of their kernel."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from ncu_assist.executors.sandbox import choose_runner
+from ncu_assist.ncu.command import ProfileOptions
+from ncu_assist.pipeline.gpus import chosen_gpu, query_gpus
+from ncu_assist.pipeline.ncu_stage import Limits
+from ncu_assist.pipeline.reporter import Reporter
+from ncu_assist.project import Project
+from ncu_assist.store import Store
+from ncu_assist.store.draft_records import Proof
+from ncu_assist.store.drafts import BUILD_LOG, DraftArchive, StoredDraft, runs_below
+from ncu_assist.suggest.accepting import accept
+from ncu_assist.suggest.drafting import DraftRequest
+from ncu_assist.suggest.proof.deciding import Fate
+from ncu_assist.suggest.proof.runs import DraftProfiler, adopt, log_of
+from ncu_assist.suggest.proof.stages import ProofRun
+from ncu_assist.suggest.proof.workspace import ProofSetup, ProofWorkspace, open_workspace, set_up
+from ncu_assist.suggest.request import ProofOptions
+from ncu_assist.suggest.rounds import ProvedDraft
+
+GPU = "cuda"
+
+
+@dataclass
+class SandboxProver:
+    """Proves drafts of a project as ``wish`` says; each in a room of its own, which may be opened before."""
+
+    project: Project
+    wish: ProofOptions
+    reporter: Reporter
+    _rooms: ExitStack = field(default_factory=ExitStack)
+    _room: ProofWorkspace | None = None
+
+    def open(self) -> None:
+        """Start what the next proof needs, while there is no draft yet."""
+        if self._room is None:
+            self._room = self._rooms.enter_context(open_workspace(self.project, self.wish))
+
+    def close(self) -> None:
+        """End what was opened."""
+        self._room = None
+        self._rooms.close()
+
+    def check(self) -> None:
+        """Raise EnvironmentProblem where nothing can be proved here: no GPU, no way to shut a draft in."""
+        if self.wish.device == GPU:
+            chosen_gpu(query_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES"))
+        if self.wish.sandboxed:
+            choose_runner()
+
+    def prove(self, brief: DraftRequest, stored: StoredDraft) -> ProvedDraft:
+        """Measure a draft against its parent and return it with its fate, archived beside it what was measured.
+
+        Raises EnvironmentProblem where this machine cannot do that, StageFailed where neither draft nor machine is to
+        blame: the parent does not build, reference.py fails.
+        """
+        self.open()
+        try:
+            assert self._room is not None
+            made = set_up(self._room, brief, stored)
+            course = self._course(made)
+            fate = course.run()
+            proved = self._archived(made, course, fate)
+        finally:
+            self.close()
+        word = proved.draft.fate
+        self.reporter.note(f"draft {proved.draft.id}: {word}" + (f": {fate.reason}" if fate.reason else ""))
+        return ProvedDraft(proved, course.repair)
+
+    def keep(self, brief: DraftRequest, stored: StoredDraft) -> tuple[StoredDraft, Path]:
+        """Write a draft as the next version, and its run into the archive. Raises as ``accept`` does."""
+        return make_version(self.project, brief.kernel.folder, stored)
+
+    def _course(self, made: ProofSetup) -> ProofRun:
+        settings, room = self.project.settings, made.room
+        limits = Limits(settings.profile_timeout_s, settings.version_timeout_s)
+        profiler = DraftProfiler(room.executor, ProfileOptions(), limits, settings.max_launches, self.reporter)
+        return ProofRun(made, profiler, self.reporter, Proof((), room.sandbox, made.workload))
+
+    def _archived(self, made: ProofSetup, course: ProofRun, fate: Fate) -> StoredDraft:
+        """Put the fate and what it rests on beside the draft."""
+        proof = course.proof
+        if course.runs is not None:
+            timings = [run.run.timing(made.workload) for run in course.runs]
+            parent_ns, draft_ns = (timing.median_ns if timing else None for timing in timings)
+            proof = replace(proof, parent_ns=parent_ns, draft_ns=draft_ns)
+        build = course.builds.get(made.trial.draft.name)
+        files = runs_below(made.room.work / "reports")
+        files |= {BUILD_LOG: log_of(build, made.room.work).encode("utf-8", "replace")} if build and build.log else {}
+        draft = replace(made.stored.draft, fate=fate.word, reason=fate.reason, proof=proof)
+        return DraftArchive(self.project.reports).update(made.stored, draft, files)
+
+
+def make_version(project: Project, folder: Path, stored: StoredDraft) -> tuple[StoredDraft, Path]:
+    """Write a draft as the next version of the kernel in ``folder``, with the runs of its proof if it has one."""
+    archive = DraftArchive(project.reports)
+    path, accepted = accept(archive, stored, folder)
+    adopted = {one.run.version: one for one in adopt(accepted, Store(project.reports))}
+    own = adopted.get(path.stem)
+    if own is None or accepted.draft.proof is None:
+        return accepted, path
+    proof = replace(accepted.draft.proof, run=own.reference)
+    return archive.update(accepted, replace(accepted.draft, proof=proof)), path

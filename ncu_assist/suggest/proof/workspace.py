@@ -1,0 +1,150 @@
+"""Where one proof happens: folders, executors, the kernel with parent and draft, and the exam planned for them."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ncu_assist.executors.base import Executor
+from ncu_assist.executors.local import Local
+from ncu_assist.executors.sandbox import Sandbox, remove, sandbox_for
+from ncu_assist.harness.exam.answering_process import Limits
+from ncu_assist.harness.exam.client import Exam
+from ncu_assist.harness.exam.folders import Folders
+from ncu_assist.harness.exam.plan import Plan, new_folders, new_plan
+from ncu_assist.harness.request import Settings
+from ncu_assist.project import Project
+from ncu_assist.spec import Kernel, Version
+from ncu_assist.spec_file import FILE, read_kernel
+from ncu_assist.store.drafts import StoredDraft, source_name
+from ncu_assist.suggest.drafting import DraftRequest
+from ncu_assist.suggest.request import ProofOptions
+
+NO_SANDBOX = "none"
+BUILD = "build"
+EXAM_S = 300.0  # check and bench of a draft: seconds together, unless it hangs
+
+
+@dataclass(frozen=True)
+class ProofWorkspace:
+    """What one proof works in. ``work`` holds what it leaves behind outside of the archive; ``builder`` has no GPU."""
+
+    project: Project
+    wish: ProofOptions
+    work: Path
+    folders: Folders
+    executor: Executor
+    builder: Executor
+    exam: Exam
+
+    @property
+    def build_folder(self) -> Path:
+        """Where the builder may write: a folder that no draft runs in."""
+        return self.work / BUILD
+
+    @property
+    def limits(self) -> Limits:
+        """How long the answers of a draft may take."""
+        return Limits(self.project.settings.version_timeout_s, EXAM_S)
+
+    @property
+    def sandbox(self) -> str:
+        """How a draft is shut in: bwrap, unshare, or none."""
+        return self.executor.runner or "" if isinstance(self.executor, Sandbox) else NO_SANDBOX
+
+
+@contextmanager
+def open_workspace(project: Project, wish: ProofOptions) -> Iterator[ProofWorkspace]:
+    """Start the processes of an exam, which import torch while there is other work to do; all is gone afterwards.
+
+    Raises EnvironmentProblem where drafts cannot be shut in.
+    """
+    parent = project.work / "proofs"
+    parent.mkdir(parents=True, exist_ok=True)
+    folders = new_folders(project.work)
+    try:
+        with (
+            tempfile.TemporaryDirectory(dir=parent, prefix="proof-", ignore_cleanup_errors=True) as name,
+            Exam(folders, wish.device) as exam,
+        ):
+            work = Path(name).resolve()
+            (work / BUILD).mkdir()
+            executor, builder = (_executor(project, folders, wish, one) for one in (folders.writable, work / BUILD))
+            room = ProofWorkspace(project, wish, work, folders, executor, builder, exam)
+            exam.open(executor, room.limits)
+            yield room
+    finally:
+        remove(folders.root)
+
+
+def _executor(project: Project, folders: Folders, wish: ProofOptions, writable: Path) -> Executor:
+    if not wish.sandboxed:
+        return Local()
+    return sandbox_for(project.root, (writable,), (folders.readable,))
+
+
+@dataclass(frozen=True)
+class TrialKernel:
+    """The kernel of a proof in a folder of its own; ``draft`` is named as it would be among the kernel's versions."""
+
+    kernel: Kernel
+    parent: Version
+    draft: Version
+
+
+def make_trial(brief: DraftRequest, stored: StoredDraft, root: Path) -> TrialKernel:
+    """Write ``root``/kernels/<kernel> and return it: kernel.toml and reference as they are, the parent as it was.
+
+    Raises DamagedData for a draft or a run whose files were changed, OSError where the disk refuses.
+    """
+    folder = root / "kernels" / brief.kernel.name
+    folder.mkdir(parents=True)
+    for name in (FILE, brief.kernel.reference.name):
+        shutil.copyfile(brief.kernel.folder / name, folder / name)
+    for name, text in brief.parent.source_texts().items():
+        if name not in (FILE, brief.kernel.reference.name):
+            (folder / name).write_text(text, encoding="utf-8", newline="")
+    name = draft_name(brief, stored)
+    (folder / f"{name}{stored.draft.suffix}").write_bytes(stored.read(source_name(stored.draft.suffix)))
+    kernel = read_kernel(folder)
+    return TrialKernel(kernel, kernel.version(brief.parent.run.version), kernel.version(name))
+
+
+def draft_name(brief: DraftRequest, stored: StoredDraft) -> str:
+    """Return what the draft would be called as the next version."""
+    number = max(version.number for version in brief.kernel.versions) + 1
+    assert stored.draft.claim is not None
+    return f"v{number}_{stored.draft.claim.slug}"
+
+
+@dataclass(frozen=True)
+class ProofSetup:
+    """One proof in its room."""
+
+    room: ProofWorkspace
+    brief: DraftRequest
+    stored: StoredDraft
+    trial: TrialKernel
+    plan: Plan
+
+    @property
+    def workload(self) -> str:
+        """The workload that is timed and profiled."""
+        return self.trial.kernel.default_workload.name
+
+
+def set_up(room: ProofWorkspace, brief: DraftRequest, stored: StoredDraft) -> ProofSetup:
+    """Write the kernel of a proof into its room and plan the exam: from now on its questions are set.
+
+    Raises UsageProblem for a draft that fits no version's name, DamagedData for files that were changed.
+    """
+    trial = make_trial(brief, stored, room.work / "trial")
+    known, wish = room.project.settings, room.wish
+    settings = Settings((), known.check_trials, rounds=wish.rounds or known.rounds, device=wish.device)
+    plan = new_plan(trial.kernel, (trial.parent, trial.draft), settings, room.project.work, room.folders)
+    room.exam.plan = plan
+    return ProofSetup(room, brief, stored, trial, plan)
