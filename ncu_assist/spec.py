@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.expression import evaluate
-from ncu_assist.lineage import Descent, Lineage, descent
+from ncu_assist.versions import Descent, Lineage, descent
 
 VERSION_FILE = re.compile(r"v(\d+)_(\w+)\.(cu|py)", re.ASCII)  # which names a folder of the archive too
 # Within a line: \s would take the square of a file of blank lines, and a draft may be one.

@@ -14,7 +14,6 @@ from typing import Any
 
 from ncu_assist.errors import EnvironmentProblem, UsageProblem, did_you_mean
 from ncu_assist.expression import evaluate
-from ncu_assist.lineage import NONE
 from ncu_assist.misnamed import move
 from ncu_assist.project import Project
 from ncu_assist.spec import (
@@ -30,6 +29,7 @@ from ncu_assist.spec import (
     unreadable_folder,
     versions_and_mistakes,
 )
+from ncu_assist.versions import NONE
 
 FILE = "kernel.toml"
 KEYS: dict[str, type] = {

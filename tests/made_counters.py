@@ -7,8 +7,8 @@ from typing import Any
 from factories import launch
 
 from ncu_assist.frame import Combined, combine_launches
-from ncu_assist.frame.resources import RESOURCES
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.rules.model.resources import RESOURCES
 
 MADE = [resource for resource in RESOURCES.values() if not resource.is_coarse]
 

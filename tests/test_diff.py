@@ -12,8 +12,8 @@ from factories import DEVICE, PROFILE, STALL, WORKLOAD, launch, make_run, metric
 
 from ncu_assist.analysis.diff import Change, Diff, DiffOptions, diff_in_full, diff_runs
 from ncu_assist.errors import DamagedData, UsageProblem
-from ncu_assist.frame.resources import bottleneck
 from ncu_assist.record import Toolchain, WorkloadFacts
+from ncu_assist.rules.model.resources import bottleneck
 from ncu_assist.store import Store, StoredRun
 
 DRAM = "dram__cycles_active.avg.pct_of_peak_sustained_elapsed"

@@ -10,7 +10,7 @@ from ncu_assist.cli import options
 from ncu_assist.cli.console import note_damages, write, write_json
 
 if TYPE_CHECKING:
-    from ncu_assist.outcome import BaselineInForce
+    from ncu_assist.analysis.archive import BaselineInForce
 
 
 @click.group("baseline")

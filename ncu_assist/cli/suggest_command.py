@@ -15,7 +15,7 @@ from ncu_assist.errors import UsageProblem
 from ncu_assist.render.escape import plain
 
 if TYPE_CHECKING:
-    from ncu_assist.outcome import Suggested
+    from ncu_assist.analysis.archive import Suggested
     from ncu_assist.project import Project
     from ncu_assist.suggest.acting import ReplyOptions
     from ncu_assist.suggest.request import SuggestRequest

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path, PurePosixPath
 
-from ncu_assist.lineage import Descent, Lineage, descent
 from ncu_assist.pipeline.pages.readable import own_source
 from ncu_assist.project import Project
 from ncu_assist.spec import HEADER_COMMENT, header_comment, source_sha256
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.matching import live_first
+from ncu_assist.versions import Descent, Lineage, descent
 
 MOST_OF_A_COMMENT = 20_000  # bytes of a source that are looked at for the comment at its top
 

@@ -6,8 +6,8 @@ import shlex
 from dataclasses import replace
 from pathlib import Path
 
+from ncu_assist.analysis.archive import BaselineInForce
 from ncu_assist.errors import NcuAssistError, UsageProblem
-from ncu_assist.outcome import BaselineInForce
 from ncu_assist.project import Project
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.baselines import clear_baseline, get_baseline, set_baseline

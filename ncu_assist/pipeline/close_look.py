@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ncu_assist.analysis.diff.lines import base_name
+from ncu_assist.analysis.run_view import CloseLook
 from ncu_assist.errors import DamagedData
 from ncu_assist.ncu.code import code_of
 from ncu_assist.ncu.compressed import plain_file
@@ -18,7 +19,6 @@ from ncu_assist.ncu.source.reading import SourceTables
 from ncu_assist.pipeline.bare_report import BareReport
 from ncu_assist.pipeline.kept_code import shown_launches, with_code
 from ncu_assist.record import Launch, Run
-from ncu_assist.render.facts import CloseLook
 from ncu_assist.store import StoredRun
 from ncu_assist.store.reading import SOURCE_FOLDER
 

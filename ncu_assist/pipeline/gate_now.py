@@ -12,7 +12,7 @@ from ncu_assist.record import Run, WorkloadFacts
 from ncu_assist.spec import Kernel, Workload
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import StoredRun
-from ncu_assist.store.naming import short_name
+from ncu_assist.versions import short_name
 
 REFERENCE = "source/reference.py"
 

@@ -22,8 +22,8 @@ from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
 from ncu_assist.store.choosing import Context, known_kernels, misnamed_of, refuse_misnamed, sources_of, versions_of
 from ncu_assist.store.matching import live_first, same_source
-from ncu_assist.store.naming import short_name, version_order, with_short_names
 from ncu_assist.store.references import REPORT_ENDINGS, VersionNotMeasured, refuse_kernel_of_none, resolve
+from ncu_assist.versions import short_name, version_order, with_short_names
 
 ALL = "all"
 BASELINE = "@baseline"

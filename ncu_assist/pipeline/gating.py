@@ -28,7 +28,7 @@ from ncu_assist.record import Run
 from ncu_assist.store import Store
 from ncu_assist.store.baselines import get_baseline
 from ncu_assist.store.choosing import misnamed_of
-from ncu_assist.store.naming import short_name
+from ncu_assist.versions import short_name
 
 # Where none is given. Two versions that are alike keep it: of 100 benches of one code against itself 72 leave it open
 # whether 0.5 % is kept (benchmarks/same_code.py); slower by 2 % is found in 100 of 100 (benchmarks/power.py).

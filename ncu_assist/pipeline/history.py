@@ -8,9 +8,8 @@ from pathlib import Path
 
 from ncu_assist.analysis.diff.comparing import verdict_by_time
 from ncu_assist.analysis.diff.timing import SampleReader, common_bench, is_timed
+from ncu_assist.analysis.history import History, Step, VersionOnWorkload
 from ncu_assist.errors import UsageProblem, did_you_mean
-from ncu_assist.lineage import Lineage
-from ncu_assist.outcome import History, Standing, Step
 from ncu_assist.pipeline.ancestry import lineage_of
 from ncu_assist.pipeline.floors import Floors
 from ncu_assist.pipeline.judging import judged_now
@@ -23,7 +22,7 @@ from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
 from ncu_assist.store.choosing import Context, choose_kernel
 from ncu_assist.store.findings import FINDINGS
 from ncu_assist.store.matching import live_first
-from ncu_assist.store.naming import version_order
+from ncu_assist.versions import Lineage, version_order
 
 ALL = "all"
 
@@ -162,17 +161,17 @@ def _timed(versions: Sequence[_Known], workload: str | None) -> _Known | None:
 
 
 def _before(
-    standings: Sequence[Standing], nearest: Mapping[str | None, _Known | None], shown: str | None
+    standings: Sequence[VersionOnWorkload], nearest: Mapping[str | None, _Known | None], shown: str | None
 ) -> str | None:
     """Return the version that a step is compared with: on the workload shown, else on the first that it serves."""
     served = sorted((one for one in standings if one.served), key=lambda one: one.workload != shown)
     return next((other.version for one in served if (other := nearest[one.workload])), None)
 
 
-def _standing(before: _Known | None, known: _Known, workload: str | None, samples: SampleReader) -> Standing:
+def _standing(before: _Known | None, known: _Known, workload: str | None, samples: SampleReader) -> VersionOnWorkload:
     run, other = _run_on(known, workload), _run_on(before, workload) if before else None
     sides = [side for side in (other, run) if side and is_timed(side.run, workload)]
-    alone = Standing(workload, run, None, served=workload not in known.unserved)
+    alone = VersionOnWorkload(workload, run, None, served=workload not in known.unserved)
     if before is None or other is None or run is None:
         return alone
     compared = replace(alone, predicted=_predicted(before.runs, known.runs, other, workload), before=before.version)
@@ -188,7 +187,7 @@ def _judged(step: Step, shown: str | None, floors: Floors) -> Step:
     return replace(step, standings=tuple(_judged_one(one, shown, floors.reports) for one in standings))
 
 
-def _judged_one(one: Standing, shown: str | None, reports: Path) -> Standing:
+def _judged_one(one: VersionOnWorkload, shown: str | None, reports: Path) -> VersionOnWorkload:
     return replace(one, judged=judged_now(one.run, shown, reports)) if one.run and one.workload == shown else one
 
 

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
+from ncu_assist.analysis.run_view import shown_workload
 from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.ncu import compressed
 from ncu_assist.ncu.line_sums import longest, most_of_time
@@ -15,7 +16,6 @@ from ncu_assist.ncu.report import Report
 from ncu_assist.ncu.source.kept import launches_of, packed
 from ncu_assist.ncu.source.reading import SourceLines, SourceTables, read_code, tables_of
 from ncu_assist.record import Launch, Run
-from ncu_assist.render.facts import shown_workload
 from ncu_assist.store import StoredRun
 from ncu_assist.store.reading import CODE, REPORTS
 

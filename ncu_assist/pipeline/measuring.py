@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from ncu_assist.analysis.ladder import KernelOutcome, VersionOutcome
 from ncu_assist.backends import build_versions
 from ncu_assist.backends.base import BuildOutcome
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError
@@ -16,7 +17,6 @@ from ncu_assist.harness import client
 from ncu_assist.harness.events import Event
 from ncu_assist.harness.request import Request, Settings, new_request
 from ncu_assist.ncu.command import ProfileOptions
-from ncu_assist.outcome import Outcome, VersionOutcome
 from ncu_assist.pipeline.archiving import Measurement, VersionResult, save
 from ncu_assist.pipeline.ncu_stage import Limits, NcuStage
 from ncu_assist.pipeline.profiling import Profiled, profile_versions
@@ -54,7 +54,7 @@ class Job:
         return " ".join(["ncu-assist", what, self.kernel.name, *names, "--workload", workload, *section_set])
 
 
-def measure(job: Job, reporter: Reporter) -> Outcome:
+def measure(job: Job, reporter: Reporter) -> KernelOutcome:
     """Measure as the job says and return the saved runs, and for each version that has none, why.
 
     A version whose packages are not installed is skipped. Raises EnvironmentProblem for what would meet every version,
@@ -167,7 +167,7 @@ def _right_on(version: str, measured: client.Measured) -> set[str]:
 
 def _save(
     job: Job, moment: datetime, builds: dict[str, BuildOutcome], measured: client.Measured, profiled: Profiled
-) -> Outcome:
+) -> KernelOutcome:
     facts = measured.bench
     shared = Measurement(
         kernel=job.kernel,
@@ -200,7 +200,7 @@ def _save(
         failure = _failure(version.name, builds, measured, profiled)
         run = save(store, shared, result) if result.checks or result.capture else None
         rows.append(VersionOutcome(version.name, run, failure, unserved=unserved(version, job.workloads)))
-    return Outcome(job.kernel.name, tuple(w.name for w in job.workloads), "live", tuple(rows))
+    return KernelOutcome(job.kernel.name, tuple(w.name for w in job.workloads), "live", tuple(rows))
 
 
 def _counted_on(job: Job, version: Version) -> tuple[str, ...]:
@@ -211,7 +211,7 @@ def _counted_on(job: Job, version: Version) -> tuple[str, ...]:
     return (f"counters were taken on {names or 'other workloads'} only",)
 
 
-def _tell_notes(outcome: Outcome, reporter: Reporter) -> None:
+def _tell_notes(outcome: KernelOutcome, reporter: Reporter) -> None:
     for version in outcome.versions:
         for note in version.run.run.notes if version.run else ():
             reporter.note(f"{version.version}: {note}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ncu_assist.analysis.diff import DiffOptions, diff_runs
+from ncu_assist.analysis.ladder import KernelOutcome
 from ncu_assist.errors import UsageProblem
 from ncu_assist.executors import EXECUTORS
 from ncu_assist.harness.client import profile_command
@@ -14,7 +15,6 @@ from ncu_assist.harness.request import Flush, Settings, Stage
 from ncu_assist.harness.request_file import FILE
 from ncu_assist.misnamed import misnamed
 from ncu_assist.ncu.command import ProfileOptions, check_set, find_ncu
-from ncu_assist.outcome import Outcome
 from ncu_assist.pipeline.measuring import Job, measure, ncu_stage
 from ncu_assist.pipeline.no_kernel import no_kernel
 from ncu_assist.pipeline.replaying import replay, why_not_measurable
@@ -97,7 +97,7 @@ def _counted(kernel: Kernel, workloads: tuple[Workload, ...], wish: Wish) -> tup
     return chosen
 
 
-def profile(project: Project, wish: Wish, options: ProfileOptions, reporter: Reporter) -> Outcome:
+def profile(project: Project, wish: Wish, options: ProfileOptions, reporter: Reporter) -> KernelOutcome:
     """Check, time and profile versions of a kernel; where that is impossible, answer from recorded runs.
 
     Raises EnvironmentProblem where neither can be done.
@@ -110,12 +110,12 @@ def profile(project: Project, wish: Wish, options: ProfileOptions, reporter: Rep
     return measure(job, reporter)
 
 
-def check(project: Project, wish: Wish, reporter: Reporter) -> Outcome:
+def check(project: Project, wish: Wish, reporter: Reporter) -> KernelOutcome:
     """Compare versions of a kernel with its reference."""
     return measure(plan(project, wish, ("check",), reporter=reporter), reporter)
 
 
-def bench(project: Project, wish: Wish, reporter: Reporter) -> Outcome:
+def bench(project: Project, wish: Wish, reporter: Reporter) -> KernelOutcome:
     """Check and time versions of a kernel; where several were named, with the verdict of each against the first."""
     outcome = measure(plan(project, wish, ("check", "bench"), reporter=reporter), reporter)
     if not wish.versions:

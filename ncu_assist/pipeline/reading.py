@@ -10,9 +10,9 @@ from pathlib import Path
 from ncu_assist.analysis.diff import Diff, DiffOptions, diff_runs
 from ncu_assist.analysis.diff.comparability import compared_workloads
 from ncu_assist.analysis.diff.timing import common_bench
+from ncu_assist.analysis.ladder import KernelListing, VersionOutcome
 from ncu_assist.errors import UsageProblem
 from ncu_assist.misnamed import misnamed
-from ncu_assist.outcome import KernelListing, VersionOutcome
 from ncu_assist.pipeline.bare_report import bare_reports
 from ncu_assist.pipeline.line_costs import read_line_changes
 from ncu_assist.pipeline.repeated_runs import learned_noise
@@ -23,8 +23,8 @@ from ncu_assist.store import Damage, Store, StoredRun
 from ncu_assist.store.baselines import get_baseline
 from ncu_assist.store.choosing import Context, choose_kernel, refuse_unreadable, unknown, versions_of
 from ncu_assist.store.matching import made_here_first, recorded_runs_matching, same_source
-from ncu_assist.store.naming import is_called
 from ncu_assist.store.references import resolve, resolve_all
+from ncu_assist.versions import is_called
 
 Pair = tuple[StoredRun, StoredRun]
 

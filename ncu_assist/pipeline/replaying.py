@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
+from ncu_assist.analysis.ladder import KernelOutcome, VersionOutcome
 from ncu_assist.errors import DamagedData, EnvironmentProblem
 from ncu_assist.ncu.command import find_ncu
-from ncu_assist.outcome import Outcome, VersionOutcome
 from ncu_assist.pipeline.gpus import chosen_gpu, query_gpus
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.record import Source
@@ -35,7 +35,7 @@ def replay(
     workloads: tuple[Workload, ...],
     why: EnvironmentProblem,
     reporter: Reporter,
-) -> Outcome:
+) -> KernelOutcome:
     """Return the stored runs of these versions, and say on which GPU and when they were measured.
 
     A version without a run of its present source is ``not measured``, or skipped, and so is one that lacks some of the
@@ -56,7 +56,7 @@ def replay(
     if missing:
         lacks = "what this machine lacks: ncu-assist doctor"
         reporter.note(f"NOT MEASURED: {'; '.join(missing)}. No run is of that source on that workload; {lacks}")
-    return Outcome(kernel.name, tuple(w.name for w in workloads), source, rows)
+    return KernelOutcome(kernel.name, tuple(w.name for w in workloads), source, rows)
 
 
 def _nothing_to_show(

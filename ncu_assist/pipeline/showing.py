@@ -7,19 +7,19 @@ from dataclasses import replace
 
 from ncu_assist.analysis.diff.comparing import verdict_by_time
 from ncu_assist.analysis.diff.timing import SampleReader, common_bench, is_timed
+from ncu_assist.analysis.run_view import CloseLook, LaunchRow, ParentVerdict, Shown, shown_workload, workload_row
 from ncu_assist.ceilings import Ceilings, ceilings_of
 from ncu_assist.frame import Combined, combine_launches, combine_tables
 from ncu_assist.frame.columns import Values
-from ncu_assist.frame.resources import bottleneck, bottleneck_of_launch
 from ncu_assist.pipeline.ancestry import lineage_of
 from ncu_assist.pipeline.bare_report import BareReport
 from ncu_assist.pipeline.close_look import look_closer
 from ncu_assist.record import Launch, Run
-from ncu_assist.render.facts import Before, CloseLook, LaunchRow, Shown, shown_workload, workload_row
 from ncu_assist.rules.model.of_run import Told, judged_alone, located, told_of, told_of_shown
+from ncu_assist.rules.model.resources import bottleneck, bottleneck_of_launch
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.matching import live_first, same_source
-from ncu_assist.store.naming import version_order
+from ncu_assist.versions import version_order
 
 
 def gather(
@@ -94,7 +94,7 @@ def _is_whole(launch: Launch, run: Run) -> bool:
     return sum((one.workload, one.repeat) == (launch.workload, launch.repeat) for one in run.launches) == 1
 
 
-def _before(store: Store, stored: StoredRun, workload: str | None) -> Before | None:
+def _before(store: Store, stored: StoredRun, workload: str | None) -> ParentVerdict | None:
     """Return the nearest version that this one builds on and that was timed on the workload; None without one."""
     run = stored.run
     if not is_timed(run, workload) or run.version not in store.versions(run.kernel):
@@ -104,5 +104,5 @@ def _before(store: Store, stored: StoredRun, workload: str | None) -> Before | N
         timed = [one for one in live_first(store.runs(run.kernel, name)) if is_timed(one.run, workload)]
         if timed:
             pair = common_bench(timed, same_source(store, stored), workload) or (timed[0], stored)
-            return Before(name, verdict_by_time(*pair, workload, SampleReader()), pair)
+            return ParentVerdict(name, verdict_by_time(*pair, workload, SampleReader()), pair)
     return None

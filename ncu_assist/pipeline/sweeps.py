@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from ncu_assist.outcome import Sweep
+from ncu_assist.analysis.history import Sweep
 from ncu_assist.spec import Kernel, Version, Workload
 
 LEAST = 2  # points of an axis

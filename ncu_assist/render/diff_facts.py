@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ncu_assist.analysis.diff import Change, Diff
+from ncu_assist.analysis.run_view import Shown
+from ncu_assist.analysis.samples import TimedSamples
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.facts import Shown
 from ncu_assist.render.html.head import Link
-from ncu_assist.render.html.timing_chart import TimedSamples
 from ncu_assist.render.words import names
 from ncu_assist.store import StoredRun
 from ncu_assist.verdict import Verdict

@@ -8,7 +8,7 @@ from ncu_assist.render.escape import one_line
 from ncu_assist.render.pages_words import number_of
 from ncu_assist.render.words import factor
 from ncu_assist.store.draft_records import Draft, ModelCost
-from ncu_assist.store.naming import short_name
+from ncu_assist.versions import short_name
 
 ABSENT = "-"
 MOST_SAID = 300  # letters of an idea, a reason or a flaw

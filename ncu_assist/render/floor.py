@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ncu_assist.analysis.run_view import WorkloadRow
+from ncu_assist.analysis.yardstick import COPY
 from ncu_assist.ceilings import Floor
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Timing
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.facts import WorkloadRow
 from ncu_assist.render.l2_words import l2_words
 from ncu_assist.render.words import factor
-from ncu_assist.render.yardstick import COPY
 
 UNMEASURED = "the rate of the host link was not measured: ncu-assist ceilings"
 

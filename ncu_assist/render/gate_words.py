@@ -10,8 +10,8 @@ from ncu_assist.quantity import DIGITS, quantity
 from ncu_assist.record import Source
 from ncu_assist.render.words import fewer_cycles, origin
 from ncu_assist.store import StoredRun, machine_hash, shown_source
-from ncu_assist.store.naming import short_name
 from ncu_assist.verdict import REASONS
+from ncu_assist.versions import short_name
 
 MOST_SAID = 1000  # letters of one line
 SHORT: dict[GateWord, str] = {"pass": "ok", "regression": "FAIL", "unclear": "UNCLEAR"}

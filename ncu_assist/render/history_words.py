@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ncu_assist.analysis.history import HistoryCell, HistoryTable, SweepRow, VersionRow
+from ncu_assist.analysis.yardstick import COPY
 from ncu_assist.quantity import duration
 from ncu_assist.record import Run, Source
-from ncu_assist.render.history import Cell, Climb, Rung, Swept
 from ncu_assist.render.l2_words import copy_words
 from ncu_assist.render.words import cycle_words, factor, origin, settling
-from ncu_assist.render.yardstick import COPY
 from ncu_assist.verdict import REASONS, Cycles, Verdict
 
 MOST_SAID = 500  # letters of one note
@@ -34,7 +34,7 @@ def against(verdict: Verdict | None) -> str:
     return f"{sign} likely {factor(ratio)} {likely}" if likely else f"{sign} {factor(ratio)} {word}"
 
 
-def bound_by(cell: Cell) -> str:
+def bound_by(cell: HistoryCell) -> str:
     """Return the bottleneck and the share of peak of its busiest unit, e.g. ``DRAM 81 %``.
 
     Of different kernels that of the longest launch, which is said: ``DRAM 81 % (#3)``.
@@ -45,7 +45,7 @@ def bound_by(cell: Cell) -> str:
     return f"{cell.bottleneck.name} {cell.bottleneck.percent:.0f} %{of}"
 
 
-def time_of(rung: Rung, cell: Cell) -> str:
+def time_of(rung: VersionRow, cell: HistoryCell) -> str:
     """Return the time of a version, or in a word why there is none."""
     if cell.time_ns is not None:
         return duration(cell.time_ns)
@@ -58,7 +58,7 @@ def time_of(rung: Rung, cell: Cell) -> str:
     return "-" if cell.stored else NOT_MEASURED
 
 
-def slower_on(rung: Rung) -> str:
+def slower_on(rung: VersionRow) -> str:
     """Return on how many of the compared workloads a version is slower, e.g. ``2 of 10``."""
     if not rung.compared:
         return "-"
@@ -69,12 +69,12 @@ def slower_on(rung: Rung) -> str:
     return text
 
 
-def sweep_title(sweep: Swept) -> str:
+def sweep_title(sweep: SweepRow) -> str:
     """Return what a sweep is of, e.g. ``block of v9_block_size: float16, n = 67108864, width = 2``."""
     return f"{sweep.axis} of {sweep.version}{f': {sweep.same}' if sweep.same else ''}"
 
 
-def in_l2_lines(shown: Climb) -> list[str]:
+def in_l2_lines(shown: HistoryTable) -> list[str]:
     """Return which workloads' data lies in L2, where shares of a copy are shown: that of the copy does too."""
     found: dict[str, dict[str, None]] = {}
     for cell in (cell for rung in shown.rungs for cell in rung.cells):
@@ -83,24 +83,24 @@ def in_l2_lines(shown: Climb) -> list[str]:
     return [f"of copy on {', '.join(names)}: {copy_words(kind)}" for kind, names in found.items()]
 
 
-def point_time(cell: Cell) -> str:
+def point_time(cell: HistoryCell) -> str:
     """Return the time at one point of a sweep, or in a word why there is none."""
     if cell.time_ns is not None:
         return duration(cell.time_ns)
     return "FAILED" if cell.failed else NOT_MEASURED
 
 
-def title(shown: Climb) -> str:
+def title(shown: HistoryTable) -> str:
     """Return what a history is about: the kernel and the workload whose times are shown."""
     return f"{shown.kernel} on {shown.shown}" if shown.shown else shown.kernel
 
 
-def provenance(shown: Climb) -> str:
+def provenance(shown: HistoryTable) -> str:
     """Return where and when the newest run was measured; empty where there is none."""
     return origin(shown.source, shown.newest) if shown.newest else ""
 
 
-def notes(shown: Climb) -> Iterator[str]:
+def notes(shown: HistoryTable) -> Iterator[str]:
     """Yield a line for everything about a version that the tables do not say; text from outside is as it is."""
     for rung in shown.rungs:
         yield from (f"{rung.version}: {text}" for text in _notes(rung, shown))
@@ -108,7 +108,7 @@ def notes(shown: Climb) -> Iterator[str]:
     yield from (f"{name} is for {' and '.join(some)} only" for name, some in shown.only.items() if name not in along)
 
 
-def to_settle(shown: Climb) -> str:
+def to_settle(shown: HistoryTable) -> str:
     """Return the first verdict that is unclear on the workload shown, with why and what would settle it, or empty.
 
     Of a kernel without any run it is the command that measures it.
@@ -125,7 +125,7 @@ def to_settle(shown: Climb) -> str:
     return ""
 
 
-def _notes(rung: Rung, shown: Climb) -> Iterator[str]:
+def _notes(rung: VersionRow, shown: HistoryTable) -> Iterator[str]:
     if rung.dtypes and any(not cell.served and cell.workload not in shown.only for cell in rung.cells):
         yield f"serves {' and '.join(rung.dtypes)} only"
     if rung.missing:
@@ -151,7 +151,7 @@ def _notes(rung: Rung, shown: Climb) -> Iterator[str]:
     yield from sorted(_other_places(rung, shown))
 
 
-def _cycles(rung: Rung) -> Iterator[str]:
+def _cycles(rung: VersionRow) -> Iterator[str]:
     """Yield the workloads on which SM cycles say something else than time, each with both, in one line."""
     found = []
     for cell in rung.cells:
@@ -167,7 +167,7 @@ def _says_else(verdict: Verdict, cycles: Cycles) -> bool:
     return verdict.by_clock or (cycles.verdict in ("faster", "slower") and cycles.verdict != verdict.verdict)
 
 
-def _clocks(rung: Rung) -> Iterator[str]:
+def _clocks(rung: VersionRow) -> Iterator[str]:
     """Yield the SM clocks of the workloads on which they were not those of the version before, in one line."""
     judged = ((cell.workload, cell.verdict.clocks_mhz) for cell in rung.cells if cell.verdict)
     found = {workload: clocks for workload, clocks in judged if clocks}
@@ -183,7 +183,7 @@ def _span(values: list[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _why(rung: Rung, shown: Climb) -> str:
+def _why(rung: VersionRow, shown: HistoryTable) -> str:
     """Return why a version is compared with one that is not just before it."""
     first = shown.rungs[0]
     if rung.before == first.version and (rung.is_peer or first.is_peer):
@@ -195,7 +195,7 @@ def _why(rung: Rung, shown: Climb) -> str:
     return f"the nearest that it builds on {'with a time' if served else f'that serves {shown.shown}'}"
 
 
-def _other_places(rung: Rung, shown: Climb) -> set[str]:
+def _other_places(rung: VersionRow, shown: HistoryTable) -> set[str]:
     """Return where runs of a version were measured, if it was elsewhere than what stands above the table."""
     runs = [(c.stored.run.source, c.stored.run) for c in rung.cells if c.stored]
     above = _place(shown.source, shown.newest) if shown.newest else None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ncu_assist.analysis.run_view import WorkloadRow
+from ncu_assist.analysis.yardstick import TENSOR, measure_of
 from ncu_assist.quantity import quantity
-from ncu_assist.render.facts import WorkloadRow
-from ncu_assist.render.yardstick import TENSOR, measure_of
 
 IN_L2 = {"all": "in L2", "written": "writes in L2"}  # in the place of a rate
 NO_RATE = "so bytes over time are no rate of DRAM"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ncu_assist.analysis.run_view import Shown
+from ncu_assist.analysis.yardstick import TENSOR
 from ncu_assist.quantity import quantity
-from ncu_assist.render.facts import Shown
-from ncu_assist.render.yardstick import TENSOR
 
 NOTABLE = 0.01  # of the operations needed: addresses and scalars come to less
 LANES = 32  # results of a warp's instruction

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ncu_assist.render.predictions import Prediction
+from ncu_assist.analysis.predictions import FaultsGone
 from ncu_assist.render.words import factor
 from ncu_assist.store.findings import StoredFinding
-from ncu_assist.store.naming import short_name
+from ncu_assist.versions import short_name
 
 HEADING = "faults gone since the parent: speed-up estimated and achieved"
 COLUMNS = ("version", "fault gone", "estimated", "achieved")
@@ -21,12 +21,12 @@ BY = {
 Row = tuple[str, str, str, str]
 
 
-def with_faults_gone(found: Iterable[Prediction]) -> list[Prediction]:
+def with_faults_gone(found: Iterable[FaultsGone]) -> list[FaultsGone]:
     """Return the steps that tell estimate from achievement: those that lost a fault."""
     return [one for one in found if one.gone]
 
 
-def rows(step: Prediction) -> Iterator[Row]:
+def rows(step: FaultsGone) -> Iterator[Row]:
     """Yield the lines of a step: version, fault, estimate, achieved; of several faults first what they come to."""
     achieved = factor(step.achieved.speedup) if step.achieved else "-"
     if len(step.gone) == 1:
@@ -50,7 +50,7 @@ def estimate(finding: StoredFinding) -> str:
     return mark + factor(finding.estimated_speedup) if finding.estimated_speedup else "-"
 
 
-def together(step: Prediction) -> str:
+def together(step: FaultsGone) -> str:
     """Return what several faults were to win, e.g. ``2.49x to 3.11x``."""
     if step.low is None:
         return "-"
@@ -58,7 +58,7 @@ def together(step: Prediction) -> str:
     return f"{low} to {factor(step.high)}" if step.high is not None else f"{low} or more"
 
 
-def legend(found: list[Prediction]) -> Iterator[str]:
+def legend(found: list[FaultsGone]) -> Iterator[str]:
     """Yield what the table does not say: of what its two figures are, and what its signs mean."""
     yield f"estimated: {_split({one.version: _source(one) for one in found})}"
     by = {one.version: BY[one.achieved.by] for one in found if one.achieved}
@@ -75,7 +75,7 @@ def legend(found: list[Prediction]) -> Iterator[str]:
         yield "new: the largest fault that came with the version (+ more), and what it costs"
 
 
-def _source(step: Prediction) -> str:
+def _source(step: FaultsGone) -> str:
     if step.source == "stored":
         return f"stored with the run of the parent, by ncu-assist {step.tool}, {step.date}"
     return "computed now, as the run of the parent keeps no findings"

@@ -6,11 +6,11 @@ from math import prod
 
 from ncu_assist.analysis.diff.lines import LineChanges
 from ncu_assist.analysis.diff.why import BoundBy, Factor, Factors, Kind, Why
-from ncu_assist.frame.resources import LATENCY, SHARED
 from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.line_words import line_lines
 from ncu_assist.render.words import factor
+from ncu_assist.rules.model.resources import LATENCY, SHARED
 
 MOST_LINES = 5
 WIDTH = 80

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePath
 
 from ncu_assist.analysis.diff import Diff, DiffSide
+from ncu_assist.analysis.run_view import Shown, WorkloadRow
 from ncu_assist.frame import Combined, Coverage
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import quantity
 from ncu_assist.record import Run, Source
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.facts import Shown, WorkloadRow
-from ncu_assist.store.naming import short_name
 from ncu_assist.verdict import REASONS, Verdict
+from ncu_assist.versions import short_name
 
 # What settles runs of programs, which nothing here can bench: durations of many launches under ncu.
 OF_PROGRAMS = "ncu --set full -o REPORT PROGRAM, of each: with 20 launches of the kernel or more"

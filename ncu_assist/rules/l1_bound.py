@@ -18,10 +18,10 @@ half of them hit. The time saved is that of the loads that hit: data that is the
 
 from __future__ import annotations
 
-from ncu_assist.frame.resources import L1_DATA
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.bounds import assumes_start, is_worth_saying, saved_ns
 from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.resources import L1_DATA
 from ncu_assist.rules.model.traffic import global_share_of_l1, is_coalesced, l1_wavefronts
 
 ID = "l1-bound"

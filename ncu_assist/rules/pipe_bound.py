@@ -32,11 +32,11 @@ their lanes that work (idle ones are `warp-divergence`), and no more than leaves
 
 from __future__ import annotations
 
-from ncu_assist.frame.resources import SM_PARTS
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.bounds import loads
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import ALU, BINDS, FMA, FP64, ISSUE, L1_PARTS, LSU, WARP, XU, busy, operations
+from ncu_assist.rules.model.resources import SM_PARTS
 
 ID = "pipe-bound"
 NEEDS: tuple[str, ...] = (

@@ -23,10 +23,10 @@ global`).
 
 from __future__ import annotations
 
-from ncu_assist.frame.resources import HOST_LINK
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.bounds import assumes_start, is_worth_saying, saved_ns
 from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.resources import HOST_LINK
 from ncu_assist.rules.model.traffic import left_without, wasted_by_loads
 
 ID = "uncoalesced-global-load"

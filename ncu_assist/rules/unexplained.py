@@ -10,13 +10,13 @@ missing.
 
 from __future__ import annotations
 
-from ncu_assist.frame.resources import Resource
 from ncu_assist.ncu.catalogue.stalls import STALL_REASONS
 from ncu_assist.quantity import percent
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.dram import OF_CEILING, fill, reach
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.host_link import link_load
+from ncu_assist.rules.model.resources import Resource
 
 ID = "unexplained"
 NEEDS: tuple[str, ...] = ()

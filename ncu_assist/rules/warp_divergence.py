@@ -15,9 +15,9 @@ compute both sides and select, let all lanes take part in sums (shuffles, `__red
 
 from __future__ import annotations
 
-from ncu_assist.frame.resources import SM_PARTS
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.resources import SM_PARTS
 from ncu_assist.rules.model.shape import LANES, LEAST_WORTH, room_beside
 
 ID = "warp-divergence"

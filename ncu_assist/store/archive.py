@@ -9,10 +9,11 @@ from pathlib import Path
 from ncu_assist.errors import DamagedData, NewerData
 from ncu_assist.record import Run
 from ncu_assist.store.folders import Damage, leftovers, run_folders
-from ncu_assist.store.naming import DRAFTS, is_folder_name, version_order
+from ncu_assist.store.naming import DRAFTS, is_folder_name
 from ncu_assist.store.reading import StoredRun, open_run
 from ncu_assist.store.verifying import problems_of
 from ncu_assist.store.writing import write_run
+from ncu_assist.versions import version_order
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from ncu_assist.spec_file import kernel_names
 from ncu_assist.store.archive import Store
 from ncu_assist.store.folders import ROOT
 from ncu_assist.store.matching import live_first, made_here_first
-from ncu_assist.store.naming import is_called, is_folder_name, with_short_names
+from ncu_assist.store.naming import is_folder_name
+from ncu_assist.versions import is_called, with_short_names
 
 NEAR = 0.5  # how alike a name must be to be offered, of 1
 MOST_OFFERED = 3

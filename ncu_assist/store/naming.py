@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
@@ -12,7 +11,6 @@ FOLDER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,127}")  # no leading do
 RUN_JSON = "run.json"
 DRAFTS = "suggest"  # the folder of a kernel that holds its drafts and no version's runs
 TEMPORARY_PREFIX = ".writing-"  # a folder that a save has not finished; the leading dot keeps it out of every listing
-VERSION_NUMBER = re.compile(r"v(\d+)(?:_.*)?")
 
 
 def new_run_id(now: datetime, source: str | None = None) -> str:
@@ -35,26 +33,3 @@ def is_file_name(name: str) -> bool:
     """Return whether ``name`` may be a file of a run: relative, below the run's folder, in plain segments."""
     parts = PurePosixPath(name).parts
     return bool(parts) and "/".join(parts) == name and name != RUN_JSON and all(is_folder_name(p) for p in parts)
-
-
-def is_called(version: str, name: str) -> bool:
-    """Return whether ``name`` means this version: its full name, or ``v3`` for ``v3_global_memory``."""
-    return name == version or (VERSION_NUMBER.fullmatch(name) is not None and version.startswith(f"{name}_"))
-
-
-def short_name(version: str) -> str:
-    """Return ``v3`` for ``v3_global_memory``; a name without a number stays as it is."""
-    match = VERSION_NUMBER.fullmatch(version)
-    return f"v{match.group(1)}" if match else version
-
-
-def with_short_names(versions: Iterable[str]) -> list[str]:
-    """Return full names and, of numbered versions, their short ones, to offer the nearest of both."""
-    full = list(versions)
-    return list(dict.fromkeys([*full, *(short_name(version) for version in full if VERSION_NUMBER.fullmatch(version))]))
-
-
-def version_order(version: str) -> tuple[int, str]:
-    """Return a sort key that puts v10 after v9 and names without a number first."""
-    match = VERSION_NUMBER.fullmatch(version)
-    return (int(match.group(1)) if match else -1, version)

@@ -25,8 +25,8 @@ from ncu_assist.store.choosing import (
 )
 from ncu_assist.store.machine import machine_hash, shown_source
 from ncu_assist.store.matching import best_run, live_first, made_here_first, newest_matching
-from ncu_assist.store.naming import is_called, with_short_names
 from ncu_assist.store.reading import StoredRun
+from ncu_assist.versions import is_called, with_short_names
 
 FORMS, PACKED = (".ncu-rep", ".ncu-repz", ".csv"), ("", ".zst", ".xz", ".gz")
 REPORT_ENDINGS = tuple(form + packed for form in FORMS for packed in PACKED)

@@ -13,8 +13,8 @@ from ncu_assist.quantity import duration
 from ncu_assist.spec import HEADER_COMMENT, VERSION_FILE
 from ncu_assist.store.draft_records import Claim, Draft, MetricPrediction, Proof
 from ncu_assist.store.drafts import DraftArchive, StoredDraft, source_name
-from ncu_assist.store.naming import short_name
 from ncu_assist.store.writing import HINTS, write_file
+from ncu_assist.versions import short_name
 
 SLUG = re.compile(r"[a-z0-9_]{1,40}")
 SUFFIXES = (".cu", ".py")

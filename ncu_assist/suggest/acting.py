@@ -7,15 +7,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from ncu_assist.analysis.archive import Suggested
 from ncu_assist.errors import UsageProblem
-from ncu_assist.outcome import Suggested
 from ncu_assist.pipeline.reading import named as resolved
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
 from ncu_assist.spec_file import load_kernel
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.drafts import DraftArchive, StoredDraft
-from ncu_assist.store.naming import short_name
 from ncu_assist.suggest.conversation import LanguageModel, ReplySource, SavedReply, saved_reply
 from ncu_assist.suggest.drafting import DraftRequest
 from ncu_assist.suggest.evidence import BEST
@@ -26,6 +25,7 @@ from ncu_assist.suggest.proof.prover import SandboxProver, make_version
 from ncu_assist.suggest.reply import REPLY_SCHEMA
 from ncu_assist.suggest.request import SuggestRequest
 from ncu_assist.suggest.rounds import SuggestSession, keep_prompt, request_of, request_of_prompt
+from ncu_assist.versions import short_name
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+from ncu_assist.analysis.archive import Suggested
 from ncu_assist.errors import ModelProblem
-from ncu_assist.outcome import Suggested
 from ncu_assist.pipeline.reading import named
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from commandline import DATA, SMALL_REPORT, Run
 
-from ncu_assist.outcome import KernelListing, VersionOutcome
+from ncu_assist.analysis.ladder import KernelListing, VersionOutcome
 from ncu_assist.pipeline.foreign_run import Names
 from ncu_assist.pipeline.importing import import_report
 from ncu_assist.project import Project

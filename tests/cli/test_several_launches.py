@@ -11,9 +11,9 @@ import pytest
 from commandline import Run
 from factories import launch, make_run, metrics_frame, save_run
 
-from ncu_assist.frame.resources import bottleneck_of_launch
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.pipeline.bare_report import bare_reports
+from ncu_assist.rules.model.resources import bottleneck_of_launch
 from ncu_assist.store import Store
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"

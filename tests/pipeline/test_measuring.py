@@ -11,9 +11,9 @@ from measured import RIGHT, VERSIONS, WORKLOADS, WRONG, Notes, make_job, with_li
 from patience import CEILING_S, press_ctrl_c
 from requirements import require
 
+from ncu_assist.analysis.ladder import KernelOutcome
 from ncu_assist.errors import EnvironmentProblem
 from ncu_assist.ncu.log import LogFollower
-from ncu_assist.outcome import Outcome
 from ncu_assist.pipeline.measuring import Job, measure
 from ncu_assist.store import Store, writing
 
@@ -23,7 +23,7 @@ HALF = "# dtypes: float16\n" + RIGHT
 ONE_FOR_V1 = WORKLOADS.replace("n = 1000\n", 'n = 1000\nversions = ["v1"]\n')
 
 
-def failures(outcome: Outcome) -> dict[str, str]:
+def failures(outcome: KernelOutcome) -> dict[str, str]:
     return {v.version: v.failure for v in outcome.versions}
 
 

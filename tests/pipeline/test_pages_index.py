@@ -10,7 +10,7 @@ import pytest
 from factories import make_run, samples_frame, save_run, times
 from kernel_folder import write_kernel
 
-from ncu_assist.outcome import KernelState
+from ncu_assist.analysis.archive import KernelState
 from ncu_assist.pipeline.pages.index import archive_state
 from ncu_assist.project import Project, find_project
 from ncu_assist.spec import discover_versions, source_sha256

@@ -12,8 +12,8 @@ import pytest
 from factories import DEVICE, WORKLOAD, launch, make_run, metrics_frame, samples_frame, save_run, times
 from kernel_folder import PYTHON_VERSION, write_kernel
 
+from ncu_assist.analysis.history import History, Step, Sweep, VersionOnWorkload
 from ncu_assist.errors import UsageProblem
-from ncu_assist.outcome import History, Standing, Step, Sweep
 from ncu_assist.pipeline.history import history
 from ncu_assist.pipeline.pages.ladder import neighbours
 from ncu_assist.project import Project
@@ -86,7 +86,7 @@ def shown(step: Step, workload: str = "small") -> Path | None:
     return run.folder if run else None
 
 
-def on(step: Step, workload: str | None = "small") -> Standing:
+def on(step: Step, workload: str | None = "small") -> VersionOnWorkload:
     return next(one for one in step.standings if one.workload == workload)
 
 

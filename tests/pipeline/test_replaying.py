@@ -11,9 +11,9 @@ from kernel_folder import PYTHON_VERSION, write_kernel
 from measured import Notes
 from nvml import pretend
 
+from ncu_assist.analysis.ladder import KernelOutcome
 from ncu_assist.errors import DamagedData, EnvironmentProblem
 from ncu_assist.ncu import command
-from ncu_assist.outcome import Outcome
 from ncu_assist.pipeline.replaying import replay, why_not_measurable
 from ncu_assist.spec import Kernel, source_sha256
 from ncu_assist.spec_file import read_kernel
@@ -39,7 +39,7 @@ def recorded(store: Store, kernel: Kernel, version: str, **changes: object) -> S
     return save_run(store, replace(run, **changes), metrics_frame(), samples_frame(times(9e4, 1), version=version))  # type: ignore[arg-type]
 
 
-def answer(store: Store, kernel: Kernel, notes: Notes, *versions: str, workload: str | None = None) -> Outcome:
+def answer(store: Store, kernel: Kernel, notes: Notes, *versions: str, workload: str | None = None) -> KernelOutcome:
     chosen, workloads = kernel.select_versions(versions), kernel.select_workloads(workload)
     return replay(store, kernel, chosen, workloads, WHY, notes)
 

@@ -9,11 +9,11 @@ import pytest
 from measured import RIGHT, VERSIONS, Notes, make_job
 
 from ncu_assist.analysis.diff import DiffOptions, diff_runs
+from ncu_assist.analysis.ladder import KernelOutcome
 from ncu_assist.errors import UsageProblem
 from ncu_assist.harness import client
 from ncu_assist.harness.request import Request
 from ncu_assist.ncu.failures import NothingProfiled, profiling_error
-from ncu_assist.outcome import Outcome
 from ncu_assist.pipeline.exporting import Wish, export
 from ncu_assist.pipeline.measuring import Job, measure
 from ncu_assist.pipeline.pages.asked import Wish as PageWish
@@ -43,7 +43,7 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails_if: str) -> Job
     return make_job(tmp_path / "alone", {"v0_copies.py": RIGHT})
 
 
-def run_of(outcome: Outcome, number: int) -> StoredRun:
+def run_of(outcome: KernelOutcome, number: int) -> StoredRun:
     stored = outcome.versions[number].run
     assert stored is not None
     return stored

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from measured import RIGHT, VERSIONS, Notes, make_job
 
+from ncu_assist.analysis.ladder import KernelOutcome
 from ncu_assist.errors import EnvironmentProblem
-from ncu_assist.outcome import Outcome
 from ncu_assist.pipeline.history import history
 from ncu_assist.pipeline.measuring import Job, measure
 from ncu_assist.pipeline.pages.ladder import kernel_ladder
@@ -74,6 +74,6 @@ def test_every_answer_from_the_archive_says_so(with_peer: Job, notes: Notes) -> 
     assert ([v.skipped for v in recorded.versions], recorded.exit_code) == (["", "", WHY], 0)
 
 
-def _replayed(job: Job, notes: Notes) -> Outcome:
+def _replayed(job: Job, notes: Notes) -> KernelOutcome:
     why = EnvironmentProblem("no GPU", "nvidia-smi")
     return replay(Store(job.project.reports), job.kernel, job.versions, job.workloads, why, notes)

@@ -11,7 +11,7 @@ from factories import launch
 from made import EVIL, chain, outcome, saved
 
 from ncu_assist.analysis.diff import diff_runs
-from ncu_assist.outcome import KernelListing, VersionOutcome
+from ncu_assist.analysis.ladder import KernelListing, VersionOutcome
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.json import diff_json, list_json, outcome_json, show_json, verify_json
 from ncu_assist.render.json.values import clean

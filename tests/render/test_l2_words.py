@@ -9,12 +9,13 @@ import pytest
 from factories import DEVICE, WORKLOAD, make_run
 from made import saved
 
-from ncu_assist.outcome import ArchiveState, History, KernelLadder, KernelState, Outcome, Standing, Step, VersionOutcome
+from ncu_assist.analysis.archive import ArchiveState, KernelLadder, KernelState
+from ncu_assist.analysis.history import History, Step, VersionOnWorkload, history_table
+from ncu_assist.analysis.ladder import KernelOutcome, VersionOutcome
+from ncu_assist.analysis.run_view import in_l2, workload_row
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.record import WorkloadFacts
-from ncu_assist.render.facts import in_l2, workload_row
 from ncu_assist.render.floor import floor_words
-from ncu_assist.render.history import climb
 from ncu_assist.render.html.index import index_page
 from ncu_assist.render.html.ladder import ladder_html
 from ncu_assist.render.html.ladder_bandwidth import bandwidth_bars
@@ -73,7 +74,7 @@ def test_a_rate_is_given_where_dram_has_to_move_the_data(tmp_path: Path) -> None
 
 
 def test_the_table_of_all_versions_says_why_it_has_no_rates(tmp_path: Path) -> None:
-    outcome = Outcome("add_one", ("small",), "live", (VersionOutcome("v1_small", small(tmp_path)),))
+    outcome = KernelOutcome("add_one", ("small",), "live", (VersionOutcome("v1_small", small(tmp_path)),))
     text = outcome_text(outcome, Style())
     assert "GB/s" not in text.splitlines()[4]
     assert "no GB/s: all 12 MB fit in L2 (62.9 MB), so bytes over time are no rate of DRAM" in " ".join(text.split())
@@ -118,12 +119,14 @@ def test_the_floor_says_it(tmp_path: Path) -> None:
 
 def test_the_ladder_and_the_history_say_it(tmp_path: Path) -> None:
     stored = small(tmp_path)
-    history = History("add_one", ("small",), "small", (Step("v1_small", None, (Standing("small", stored, None),)),))
+    history = History(
+        "add_one", ("small",), "small", (Step("v1_small", None, (VersionOnWorkload("small", stored, None),)),)
+    )
     line = "of copy on small: all that is moved fits in L2, the copy's too"
     assert line in history_text(history, Style())
     assert line in history_markdown(history)
     assert history_json(history)["rows"][0]["cells"][0]["in_l2"] == "all"
-    bars = bandwidth_bars(climb(history))
+    bars = bandwidth_bars(history_table(history))
     assert bars is not None
     assert "B/s" not in bars.bars[0].text
     assert bars.caption == "Each version against a device copy of the same bytes on small"

@@ -8,10 +8,10 @@ from pathlib import Path
 from factories import launch
 from test_yardstick import product
 
+from ncu_assist.analysis.run_view import Shown
 from ncu_assist.frame import combine_launches
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.pipeline.showing import gather
-from ncu_assist.render.facts import Shown
 from ncu_assist.render.html.run_verdict import verdict_part
 from ncu_assist.render.precisions import PRECISIONS, operations_words
 from ncu_assist.render.terminal import show_text

@@ -11,9 +11,8 @@ import pytest
 from factories import DEVICE, WORKLOAD, launch
 from made import EVIL, saved, wrong
 
-from ncu_assist.outcome import History, Standing, Step, Sweep
+from ncu_assist.analysis.history import History, Step, Sweep, VersionOnWorkload, history_table
 from ncu_assist.record import WorkloadFacts
-from ncu_assist.render.history import climb
 from ncu_assist.render.history_words import against, notes, slower_on
 from ncu_assist.render.json.history import history_json
 from ncu_assist.render.markdown.history import history_markdown
@@ -43,7 +42,7 @@ def run_of(root: Path, version: str, median_ns: float | None = 1e5, **changes: A
 
 
 def step(stored: StoredRun | None, before: str | None, *verdicts: Verdict | None, **changes: Any) -> Step:
-    standings = tuple(Standing(name, stored, one) for name, one in zip(NAMES, verdicts, strict=False))
+    standings = tuple(VersionOnWorkload(name, stored, one) for name, one in zip(NAMES, verdicts, strict=False))
     version = stored.run.version if stored else changes.pop("version")
     return Step(version, before, standings, **changes)
 
@@ -69,7 +68,7 @@ def row(text: str, version: str, table: int = 0) -> list[str]:
 
 
 def test_a_geometric_mean_hides_no_regression(ladder: History) -> None:
-    shown = {rung.version: rung for rung in climb(ladder).rungs}
+    shown = {rung.version: rung for rung in history_table(ladder).rungs}
     v1 = shown["v1_fused"]
     assert v1.geomean == pytest.approx(2.0)  # of 2, 0.5 and 8
     assert v1.worst is not None
@@ -95,7 +94,7 @@ def test_a_doubtful_worst_case_does_not_hide_a_known_one(ladder: History) -> Non
 def test_of_several_slower_workloads_the_worst_is_named(tmp_path: Path) -> None:
     v0, v1 = run_of(tmp_path, "v0_torch"), run_of(tmp_path, "v1_fused")
     found = step(v1, "v0_torch", verdict(0.9), verdict(0.8), verdict(0.7, "unclear"))
-    rung = climb(history_of(step(v0, None, None, None, None), found)).rungs[1]
+    rung = history_table(history_of(step(v0, None, None, None, None), found)).rungs[1]
     assert [cell.workload for cell in rung.slower] == ["odd", "small"]
     assert slower_on(rung) == "2 of 3, 1.25x on odd"
 
@@ -146,7 +145,7 @@ def test_what_a_table_cannot_say(tmp_path: Path) -> None:
         step(older, "v0_torch", not_comparable("other-device")),
     )
     shown = history_of(*steps)
-    told = list(notes(climb(shown)))
+    told = list(notes(history_table(shown)))
     assert told == [
         "v1_wrong: check failed on small: element 7 is nan",
         "v2_moved: compared with v0_torch, the nearest that it builds on with a time",
@@ -154,7 +153,7 @@ def test_what_a_table_cannot_say(tmp_path: Path) -> None:
         "v2_moved: recorded on NVIDIA H100, 2026-11-01",
     ]
     assert row(history_text(shown, Style()), "v1_wrong")[0] == "FAILED"
-    assert climb(shown).rungs[2].geomean is None
+    assert history_table(shown).rungs[2].geomean is None
 
 
 def test_clocks_that_differ_are_named(tmp_path: Path) -> None:
@@ -171,11 +170,11 @@ def test_one_sample_a_side_is_in_no_average(tmp_path: Path) -> None:
     launches = (launch(workload=None),)
     runs = [saved(tmp_path, v, None, workloads=(), checks=(), launches=launches, source="imported") for v in ("a", "b")]
     steps = (
-        Step("a", None, (Standing(None, runs[0], None),)),
-        Step("b", "a", (Standing(None, runs[1], likely(1.78, "faster")),)),
+        Step("a", None, (VersionOnWorkload(None, runs[0], None),)),
+        Step("b", "a", (VersionOnWorkload(None, runs[1], likely(1.78, "faster")),)),
     )
     shown = History("train", (None,), None, steps)
-    assert climb(shown).rungs[1].geomean is None
+    assert history_table(shown).rungs[1].geomean is None
     text = history_text(shown, Style())
     assert text.startswith("train\nimported 2026-11-21, measured on NVIDIA H200, unverified\n")
     assert row(text, "b")[:6] == ["100", "µs", "?", "likely", "1.78x", "faster"]
@@ -238,15 +237,21 @@ def two_ladders(tmp_path: Path) -> History:
     not_it = {"served": False}
     steps = (
         Step(
-            "v0_torch", None, (Standing("small", v0, None), Standing("odd", v0, None), Standing(NAMES[2], None, None))
+            "v0_torch",
+            None,
+            (
+                VersionOnWorkload("small", v0, None),
+                VersionOnWorkload("odd", v0, None),
+                VersionOnWorkload(NAMES[2], None, None),
+            ),
         ),
         Step(
             "v1_float",
             "v0_torch",
             (
-                Standing("small", v1, verdict(2.0)),
-                Standing("odd", None, None, **not_it),
-                Standing(NAMES[2], None, None),
+                VersionOnWorkload("small", v1, verdict(2.0)),
+                VersionOnWorkload("odd", None, None, **not_it),
+                VersionOnWorkload(NAMES[2], None, None),
             ),
             dtypes=("float32",),
         ),
@@ -254,9 +259,9 @@ def two_ladders(tmp_path: Path) -> History:
             "v2_half",
             "v0_torch",
             (
-                Standing("small", None, None, **not_it),
-                Standing("odd", v2, verdict(3.0)),
-                Standing(NAMES[2], v2, None),
+                VersionOnWorkload("small", None, None, **not_it),
+                VersionOnWorkload("odd", v2, verdict(3.0)),
+                VersionOnWorkload(NAMES[2], v2, None),
             ),
             dtypes=("float16",),
         ),
@@ -264,9 +269,9 @@ def two_ladders(tmp_path: Path) -> History:
             LONG,
             "v1_float",
             (
-                Standing("small", v12, verdict(1.5)),
-                Standing("odd", v12, verdict(0.5), before="v2_half"),
-                Standing(NAMES[2], None, None, **not_it),
+                VersionOnWorkload("small", v12, verdict(1.5)),
+                VersionOnWorkload("odd", v12, verdict(0.5), before="v2_half"),
+                VersionOnWorkload(NAMES[2], None, None, **not_it),
             ),
         ),
     )
@@ -285,7 +290,7 @@ def test_a_version_of_another_dtype_is_not_missing(two_ladders: History) -> None
 
 
 def test_what_each_workload_is_compared_with(two_ladders: History) -> None:
-    told = list(notes(climb(two_ladders)))
+    told = list(notes(history_table(two_ladders)))
     assert f"{LONG}: compared with v2_half on odd" in told
     assert f"{LONG}: compared with v1_float, the nearest that it builds on that serves small" in told
     row_of_last = history_json(two_ladders)["rows"][3]
@@ -310,5 +315,5 @@ def test_a_sweep_has_a_table_of_its_own(two_ladders: History) -> None:
 
 
 def test_a_workload_for_some_versions_that_is_no_sweep_is_said(two_ladders: History) -> None:
-    told = list(notes(climb(replace(two_ladders, sweeps=()))))
+    told = list(notes(history_table(replace(two_ladders, sweeps=()))))
     assert f"{NAMES[2]} is for v2 only" in told

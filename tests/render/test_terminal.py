@@ -10,7 +10,7 @@ from factories import DEVICE, PROFILE, launch
 from made import chain, outcome, saved, wrong
 
 from ncu_assist.analysis.diff import diff_runs
-from ncu_assist.outcome import KernelListing, Outcome, VersionOutcome
+from ncu_assist.analysis.ladder import KernelListing, KernelOutcome, VersionOutcome
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.terminal import Style, diff_text, list_text, outcome_text, show_text, verify_text
 from ncu_assist.store import Damage
@@ -160,7 +160,7 @@ def test_profile_shows_every_version(tmp_path: Path) -> None:
 
 def test_a_wrong_version_says_why(tmp_path: Path) -> None:
     stored = wrong(saved(tmp_path, "v1_fused", None), "unwritten output: y[1023] is nan")
-    text = outcome_text(Outcome("add_one", ("small",), "live", (VersionOutcome("v1_fused", stored),)), Style())
+    text = outcome_text(KernelOutcome("add_one", ("small",), "live", (VersionOutcome("v1_fused", stored),)), Style())
     assert "v1_fused on small: unwritten output: y[1023] is nan" in text
     assert "median" not in text  # nobody was timed: no such column
 

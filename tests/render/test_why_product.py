@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ncu_assist.analysis.diff.why import BoundBy, Factor, Factors, Why
-from ncu_assist.frame.resources import RESOURCES, Bottleneck
 from ncu_assist.render.why_words import why_lines
 from ncu_assist.render.words import factor as shown_factor
+from ncu_assist.rules.model.resources import RESOURCES, Bottleneck
 
 EVIL = "evil\x1b[31m\u202e\nline"
 STEPS = [(3, 4), (4, 5), (5, 6), (6, 7), (7, 8), (9, 10), (2, 7), (10, 7), (7, 6), (0, 2)]

@@ -16,8 +16,8 @@ from ncu_assist.analysis.diff.why import Why, why
 from ncu_assist.errors import UsageProblem
 from ncu_assist.frame import Combined, by_launch, combine_tables
 from ncu_assist.frame.columns import Values
-from ncu_assist.frame.resources import bottleneck
 from ncu_assist.record import Run, Source, Timing, WorkloadFacts
+from ncu_assist.rules.model.resources import bottleneck
 from ncu_assist.store import StoredRun
 from ncu_assist.verdict import Verdict, not_comparable
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from math import isclose, log
 
 from ncu_assist.analysis.diff.records import Change, ChangeWord, Flag, Role
-from ncu_assist.frame.resources import Bottleneck
 from ncu_assist.quantity import quantity
+from ncu_assist.rules.model.resources import Bottleneck
 from ncu_assist.verdict import Verdict, Word
 
 DURATION = "duration"

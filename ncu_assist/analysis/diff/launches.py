@@ -14,9 +14,9 @@ from ncu_assist.analysis.diff.records import Change, LaunchDiff
 from ncu_assist.analysis.diff.timing import CLOCK, HZ_PER_MHZ
 from ncu_assist.frame import Combined, combine_launches, combine_repeats
 from ncu_assist.frame.columns import Values
-from ncu_assist.frame.resources import bottleneck
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.record import Launch
+from ncu_assist.rules.model.resources import bottleneck
 from ncu_assist.verdict import Verdict, compare_durations, compare_unpaired
 
 DETAILED = 12  # pairs whose counters are compared too; of a program of thousands that would take seconds

@@ -9,8 +9,8 @@ from ncu_assist.analysis.diff.lines import LineChanges
 from ncu_assist.analysis.diff.pairing import Confidence, LaunchPair
 from ncu_assist.analysis.diff.why import Why
 from ncu_assist.frame import Coverage
-from ncu_assist.frame.resources import Bottleneck
 from ncu_assist.record import Device, Launch, Source, Timing
+from ncu_assist.rules.model.resources import Bottleneck
 from ncu_assist.verdict import Verdict
 
 ChangeWord = Literal["improved", "regressed", "changed", "unchanged", "undecided", "missing", "not-comparable"]

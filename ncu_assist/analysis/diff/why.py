@@ -8,7 +8,7 @@ from typing import Literal
 
 from ncu_assist.analysis.diff.noise import MetricReading, NoiseModel
 from ncu_assist.frame import Combined
-from ncu_assist.frame.resources import LATENCY, RESOURCES, Bottleneck, Resource, bottleneck
+from ncu_assist.rules.model.resources import LATENCY, RESOURCES, Bottleneck, Resource, bottleneck
 from ncu_assist.verdict import Verdict
 
 Kind = Literal["launches", "work", "warps", "latency", "rate", "clock"]

@@ -19,9 +19,9 @@ from ncu_assist.analysis.gate.records import (
     Lacking,
 )
 from ncu_assist.record import Run
-from ncu_assist.store.naming import short_name
 from ncu_assist.verdict import MARGIN, REASONS, Verdict
 from ncu_assist.verdict.records import BENCH, PROFILE
+from ncu_assist.versions import short_name
 
 FEWEST_ROUNDS, MOST_ROUNDS = 400, 100_000  # of the next bench; more than the command takes are no help
 MORE = 4  # times the rounds halve the interval

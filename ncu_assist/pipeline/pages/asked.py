@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from ncu_assist.analysis.archive import KernelLadder, Written
 from ncu_assist.errors import UsageProblem
-from ncu_assist.outcome import KernelLadder, Written
 from ncu_assist.pipeline.bare_report import BareReport
 from ncu_assist.pipeline.foreign_run import stem
 from ncu_assist.pipeline.pages.ladder import kernel_ladder

@@ -14,6 +14,8 @@ from ncu_assist.analysis.diff import Diff, DiffOptions, DiffSide, FullDiff, diff
 from ncu_assist.analysis.diff.comparability import compared_workloads, scope
 from ncu_assist.analysis.diff.comparing import verdict_by_time
 from ncu_assist.analysis.diff.timing import SampleReader
+from ncu_assist.analysis.run_view import CloseLook, LaunchRow, Shown, workload_row
+from ncu_assist.analysis.samples import TimedSamples, timed_samples
 from ncu_assist.ceilings import ceilings_of
 from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.frame import Combined, combine_tables
@@ -22,12 +24,9 @@ from ncu_assist.pipeline.close_look import look_closer
 from ncu_assist.pipeline.identity import identities_of, redacted_run
 from ncu_assist.pipeline.line_costs import MOST_IN_REPORT, read_line_changes, read_on_both
 from ncu_assist.pipeline.opened_run import opened
-from ncu_assist.pipeline.pages.samples import timed_samples
 from ncu_assist.pipeline.showing import with_places
 from ncu_assist.pipeline.together import Stopped, together
 from ncu_assist.render.diff_facts import Around, DiffFacts, OnWorkload
-from ncu_assist.render.facts import CloseLook, LaunchRow, Shown, workload_row
-from ncu_assist.render.html.timing_chart import TimedSamples
 from ncu_assist.render.redact import Identity
 from ncu_assist.render.redact.runs import redact_close, redact_files, redact_lines
 from ncu_assist.rules.model.of_run import told_of

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from ncu_assist.analysis.archive import ArchiveState, KernelState
 from ncu_assist.analysis.diff.comparing import verdict_by_time
 from ncu_assist.analysis.diff.timing import SampleReader, common_bench, is_timed
 from ncu_assist.errors import DamagedData, UsageProblem
-from ncu_assist.outcome import ArchiveState, KernelState
 from ncu_assist.pipeline.floors import Floors
 from ncu_assist.pipeline.pages.readable import PageStore
 from ncu_assist.project import Project
@@ -18,7 +18,7 @@ from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.baselines import get_baseline
 from ncu_assist.store.matching import best_run, live_first, newest_of_source, passed
-from ncu_assist.store.naming import is_called
+from ncu_assist.versions import is_called
 
 NEAR = 1.05  # times the best median: versions further off are not asked about
 Runs = tuple[StoredRun, ...]

@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from ncu_assist.analysis.archive import KernelLadder
+from ncu_assist.analysis.history import History, Step
 from ncu_assist.errors import UsageProblem
-from ncu_assist.outcome import History, KernelLadder, Step
 from ncu_assist.pipeline.history import history_of
 from ncu_assist.pipeline.pages.index import kernel_state
 from ncu_assist.pipeline.pages.readable import own_source, readable

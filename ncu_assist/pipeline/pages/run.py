@@ -10,13 +10,13 @@ from pathlib import PurePath
 
 from ncu_assist.analysis.diff.comparing import verdict_by_time
 from ncu_assist.analysis.diff.timing import SampleReader, is_timed
+from ncu_assist.analysis.run_view import Shown, shown_workload
+from ncu_assist.analysis.samples import timed_samples
 from ncu_assist.pipeline.bare_report import BareReport
 from ncu_assist.pipeline.close_look import look_closer
 from ncu_assist.pipeline.identity import identities_of, redacted_run
 from ncu_assist.pipeline.pages.run_metrics import breakdowns, raw_metrics
-from ncu_assist.pipeline.pages.samples import timed_samples
 from ncu_assist.pipeline.showing import gather, with_places
-from ncu_assist.render.facts import Shown, shown_workload
 from ncu_assist.render.html.ladder_links import diff_name
 from ncu_assist.render.html.links import href_to
 from ncu_assist.render.html.run import run_html

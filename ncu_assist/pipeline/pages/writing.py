@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from ncu_assist.analysis.archive import ArchiveState, KernelLadder, PageKind, Written, WrittenPage
 from ncu_assist.analysis.diff import DiffOptions
 from ncu_assist.errors import DamagedData, EnvironmentProblem, NcuAssistError
-from ncu_assist.outcome import ArchiveState, KernelLadder, PageKind, Written, WrittenPage
 from ncu_assist.pipeline.pages.files import check_place, is_our_page, made_of, write_page
 from ncu_assist.pipeline.pages.index import archive_state
 from ncu_assist.pipeline.pages.ladder import Neighbours, neighbours

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ncu_assist.analysis.run_view import Shown
 from ncu_assist.render.diff_facts import DiffFacts
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.facts import Shown
 from ncu_assist.render.html.diff_changes import ChangesPart, changes_part
 from ncu_assist.render.html.diff_counters import CounterPart, counter_part
 from ncu_assist.render.html.diff_launches import LaunchesPart, launches_part

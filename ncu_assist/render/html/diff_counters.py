@@ -6,16 +6,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ncu_assist.analysis.diff import Change
-from ncu_assist.frame.resources import LINK, PARTS, SM_PARTS, Resource
+from ncu_assist.analysis.run_view import Shown
 from ncu_assist.quantity import digits, quantity
 from ncu_assist.render.change_words import delta_text
 from ncu_assist.render.diff_facts import DiffFacts
-from ncu_assist.render.facts import Shown
 from ncu_assist.render.html.bars import Bar, Bars, BarTone
 from ncu_assist.render.html.diff_changes import is_largest, largest_of
 from ncu_assist.render.html.table import ABSENT, Cell, Column, Table
 from ncu_assist.render.html.term import Term, term_of
 from ncu_assist.rules.low_occupancy import allowed_blocks
+from ncu_assist.rules.model.resources import LINK, PARTS, SM_PARTS, Resource
 
 MEMORY = ("memory_throughput", PARTS)
 COMPUTE = ("sm_throughput", SM_PARTS)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from ncu_assist.analysis.diff import DiffSide
+from ncu_assist.analysis.run_view import Shown
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Run, Timing
 from ncu_assist.render.diff_facts import DiffFacts
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.facts import Shown
 from ncu_assist.render.html.badge import Badge
 from ncu_assist.render.html.head import Link
 from ncu_assist.render.html.table import ABSENT, Cell, Column, Table

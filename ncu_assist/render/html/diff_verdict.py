@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ncu_assist.analysis.diff import Diff
+from ncu_assist.analysis.yardstick import COPY, measure_of
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Timing
 from ncu_assist.render.diff_facts import DiffFacts, OnWorkload
@@ -16,7 +17,6 @@ from ncu_assist.render.html.table import Cell, Column, Table, number
 from ncu_assist.render.html.term import Term, term_of
 from ncu_assist.render.l2_words import copy_words
 from ncu_assist.render.words import UNCUT, between, counted, names, next_command, origins, verdict_line
-from ncu_assist.render.yardstick import COPY, measure_of
 from ncu_assist.verdict import REASONS, clock_note
 
 FAR = " → "

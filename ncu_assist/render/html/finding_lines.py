@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ncu_assist.render.facts import Shown
+from ncu_assist.analysis.run_view import Shown
 from ncu_assist.rules.model.places import Place
 
 

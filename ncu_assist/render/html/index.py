@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from ncu_assist.analysis.archive import ArchiveState, KernelState
+from ncu_assist.analysis.run_view import in_l2
+from ncu_assist.analysis.yardstick import COPY, share, yardstick
 from ncu_assist.frame import combine_tables
-from ncu_assist.outcome import ArchiveState, KernelState
 from ncu_assist.quantity import duration
 from ncu_assist.record import Run
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.facts import in_l2
 from ncu_assist.render.html.badge import source_badge, verdict_badge
 from ncu_assist.render.html.head import Head, Link, provenance
 from ncu_assist.render.html.ladder_links import RUN_PAGE, RunLinks
@@ -20,7 +21,6 @@ from ncu_assist.render.html.yardstick import share_term
 from ncu_assist.render.l2_words import copy_words
 from ncu_assist.render.pages_words import number_of, unread
 from ncu_assist.render.words import level_words
-from ncu_assist.render.yardstick import COPY, share, yardstick
 
 LINES_OF_SUMMARY = 160  # letters
 COLUMNS = (

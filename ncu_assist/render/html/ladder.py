@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from ncu_assist.outcome import KernelLadder
+from ncu_assist.analysis.archive import KernelLadder
+from ncu_assist.analysis.history import HistoryCell, HistoryTable, history_table
+from ncu_assist.analysis.predictions import predictions
+from ncu_assist.analysis.yardstick import COPY
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.history import Cell, Climb, climb
 from ncu_assist.render.history_words import ALL_WORKLOADS, MOST_SAID, UNDER_NCU, in_l2_lines, notes, to_settle
 from ncu_assist.render.html.bars import Bars
 from ncu_assist.render.html.head import Head, Link, Provenance, provenance
@@ -28,9 +30,7 @@ from ncu_assist.render.html.table import Table
 from ncu_assist.render.l2_words import copy_words
 from ncu_assist.render.pages_words import number_of, unread
 from ncu_assist.render.prediction_words import HEADING, legend, with_faults_gone
-from ncu_assist.render.predictions import predictions
 from ncu_assist.render.words import factor, level_words, origin
-from ncu_assist.render.yardstick import COPY
 
 MOST_LISTED = 200  # runs in the footer; a hash covers the others
 SECTIONS = {
@@ -100,12 +100,12 @@ def ladder_html(ladder: KernelLadder, pages: Collection[str] = ()) -> str:
 
     Raises DamagedData for counters that were changed.
     """
-    shown, links = climb(ladder.history), RunLinks(frozenset(pages))
+    shown, links = history_table(ladder.history), RunLinks(frozenset(pages))
     content = ladder_page(ladder, shown, links)
     return page("ladder.html.j2", head=_head(ladder, shown, links, content), ladder=content)
 
 
-def ladder_page(ladder: KernelLadder, shown: Climb, links: RunLinks) -> LadderPage:
+def ladder_page(ladder: KernelLadder, shown: HistoryTable, links: RunLinks) -> LadderPage:
     """Return what the page says."""
     gone = with_faults_gone(predictions(shown).values())
     several = len(shown.places) > 1
@@ -134,7 +134,7 @@ def ladder_page(ladder: KernelLadder, shown: Climb, links: RunLinks) -> LadderPa
     )
 
 
-def _head(ladder: KernelLadder, shown: Climb, links: RunLinks, content: LadderPage) -> Head:
+def _head(ladder: KernelLadder, shown: HistoryTable, links: RunLinks, content: LadderPage) -> Head:
     newest, lost = shown.newest, unread(ladder.damaged)
     where = one_line(origin(newest.source, newest)) if newest else "not measured as it is now"
     named = f"{number_of(len(shown.rungs), 'version')}, {number_of(len(ladder.runs), 'run')}"
@@ -159,7 +159,7 @@ def _provenance(ladder: KernelLadder, links: RunLinks) -> Provenance:
     return replace(listed, origins=tuple(replace(one, href=pages[one.reference]) for one in listed.origins))
 
 
-def _verdict(ladder: KernelLadder, shown: Climb) -> str:
+def _verdict(ladder: KernelLadder, shown: HistoryTable) -> str:
     """Return the best version in one line: its time, how it stands to the baseline and to what it is held against."""
     state = ladder.state
     if state is None or state.best is None:
@@ -178,13 +178,13 @@ def _verdict(ladder: KernelLadder, shown: Climb) -> str:
     return " ".join(said[:2]) + "".join(f", {one}" for one in said[2:])
 
 
-def _cell_of(shown: Climb, version: str, workload: str | None) -> Cell | None:
+def _cell_of(shown: HistoryTable, version: str, workload: str | None) -> HistoryCell | None:
     """Return a version on a workload that need not be the one shown: without a folder nothing says which is."""
     cells = next((rung.cells for rung in shown.rungs if rung.version == version), ())
     return next((cell for cell in cells if cell.workload == workload), None)
 
 
-def _legend(shown: Climb) -> tuple[str, ...]:
+def _legend(shown: HistoryTable) -> tuple[str, ...]:
     lines = [shown.yardstick.legend] if any(shown.cell(rung).share for rung in shown.rungs) else []
     lines += in_l2_lines(shown)
     lines += [UNDER_NCU] if shown.shown is None else []

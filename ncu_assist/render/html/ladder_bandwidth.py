@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from ncu_assist.analysis.history import HistoryCell, HistoryTable, VersionRow
+from ncu_assist.analysis.run_view import WorkloadRow, workload_row
+from ncu_assist.analysis.yardstick import COPY, TENSOR, Yardstick
 from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.facts import WorkloadRow, workload_row
-from ncu_assist.render.history import Cell, Climb, Rung
 from ncu_assist.render.html.bars import Bar, Bars
 from ncu_assist.render.html.ladder_chart import cut
 from ncu_assist.render.html.term import Term
 from ncu_assist.render.l2_words import l2_words
-from ncu_assist.render.yardstick import COPY, TENSOR, Yardstick
 
 ROOM = 1.05  # to the right of what is fastest, so that the line of the copy stays in sight
 LETTERS = 40
@@ -19,12 +19,12 @@ NEEDED = "The operations of kernel.toml over the median"
 CROSSED = "What has to come from the host, over the median"
 
 
-def effective(cell: Cell) -> WorkloadRow | None:
+def effective(cell: HistoryCell) -> WorkloadRow | None:
     """Return the rates that a version's median comes to; None without a workload of its own."""
     return workload_row(cell.stored.run, cell.facts) if cell.stored and cell.facts else None
 
 
-def bandwidth_bars(shown: Climb) -> Bars | None:
+def bandwidth_bars(shown: HistoryTable) -> Bars | None:
     """Return the bars of the workload shown, full width being a little more than the fastest; None without any."""
     rows = [(rung, shown.cell(rung).share_of(shown.yardstick), effective(shown.cell(rung))) for rung in shown.rungs]
     known = [(rung, share, row) for rung, share, row in rows if row and share]
@@ -50,6 +50,6 @@ def _rate(row: WorkloadRow, measure: Yardstick) -> str:
     return quantity(row.bytes_per_second, "byte/s") if row.bytes_per_second else ""
 
 
-def _bar(rung: Rung, reached: float, rate: str, full: float) -> Bar:
+def _bar(rung: VersionRow, reached: float, rate: str, full: float) -> Bar:
     text = f"{rate} · {100 * reached:.0f} %" if rate else f"{100 * reached:.0f} %"
     return Bar(Term(cut(one_line(rung.version), LETTERS)), reached / full, text, ceiling=1.0 / full)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ncu_assist.frame.resources import HOST_LINK
+from ncu_assist.analysis.history import HistoryCell, HistoryTable, VersionRow
+from ncu_assist.analysis.yardstick import measure_of
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.history import Cell, Climb, Rung
 from ncu_assist.render.history_words import against, bound_by, time_of
 from ncu_assist.render.html.axis import TEXT_WIDTH, Axis, log_axis
 from ncu_assist.render.html.badge import verdict_tone
-from ncu_assist.render.yardstick import measure_of
+from ncu_assist.rules.model.resources import HOST_LINK
 from ncu_assist.store import StoredRun
 
 ROW, TOP, LINE = 32, 30, 18  # units of a row, of a heading above the rows, of the text of a line across them
@@ -80,7 +80,7 @@ class LadderChart:
     has_steps: bool
 
 
-def ladder_chart(shown: Climb, baseline: StoredRun | None) -> LadderChart:
+def ladder_chart(shown: HistoryTable, baseline: StoredRun | None) -> LadderChart:
     """Return the drawing of the workload shown; the lines are what was timed beside it and the baseline."""
     cells = [(rung, shown.cell(rung)) for rung in shown.rungs]
     lines = dict(_lines(cells, baseline, shown.shown))
@@ -119,7 +119,7 @@ def cut(text: str, letters: int = LETTERS) -> str:
 
 
 def _lines(
-    cells: list[tuple[Rung, Cell]], baseline: StoredRun | None, workload: str | None
+    cells: list[tuple[VersionRow, HistoryCell]], baseline: StoredRun | None, workload: str | None
 ) -> Iterator[tuple[str, float]]:
     """Yield the times of the yardstick, as it was measured last, and of the baseline, each with its name."""
     beside = [found for _, cell in cells if (found := cell.beside_ns)]
@@ -138,7 +138,7 @@ def _mark(name: str, value: float, axis: Axis, place: int) -> Mark:
     return Mark(at, text, round(middle, 2), 14.0 + LINE * place, kind)
 
 
-def _row(rung: Rung, cell: Cell, y: float, places: tuple[float | None, bool]) -> Row:
+def _row(rung: VersionRow, cell: HistoryCell, y: float, places: tuple[float | None, bool]) -> Row:
     dot, left = places
     time = time_of(rung, cell)
     beside = PLOT + 8 if dot is None else dot - ASIDE if left else dot + ASIDE
@@ -171,11 +171,11 @@ def _placed(dots: list[float | None]) -> list[tuple[float | None, bool]]:
     return found
 
 
-def tone_of(cell: Cell) -> str:
+def tone_of(cell: HistoryCell) -> str:
     """Return the tone of a dot: that of the verdict against the version before."""
     return verdict_tone(cell.verdict) if cell.verdict else "plain"
 
 
-def _description(cells: list[tuple[Rung, Cell]], lines: dict[str, float]) -> str:
+def _description(cells: list[tuple[VersionRow, HistoryCell]], lines: dict[str, float]) -> str:
     said = [f"{name}: {duration(value)}" for name, value in lines.items()]
     return "; ".join([*said, *(f"{one_line(rung.version)}: {time_of(rung, cell)}" for rung, cell in cells)])

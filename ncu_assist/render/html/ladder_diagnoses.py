@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from ncu_assist.analysis.history import HistoryCell as Measured
+from ncu_assist.analysis.history import HistoryTable, VersionRow
+from ncu_assist.analysis.predictions import findings_of
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.history import Cell as Measured
-from ncu_assist.render.history import Climb, Rung
 from ncu_assist.render.html.badge import Badge
 from ncu_assist.render.html.table import ABSENT, Cell, Column, Table, number
 from ncu_assist.render.html.term import Term
-from ncu_assist.render.predictions import findings_of
 from ncu_assist.render.words import factor
 from ncu_assist.rules import RULES
 from ncu_assist.rules.base import severity
@@ -36,7 +36,7 @@ COLUMNS = (
 Told = list[tuple[Measured, tuple[StoredFinding, ...]]]
 
 
-def diagnoses_table(shown: Climb, comments: Mapping[str, str]) -> Table | None:
+def diagnoses_table(shown: HistoryTable, comments: Mapping[str, str]) -> Table | None:
     """Return a row a version with a finding or an expectation; None where there is no finding at all."""
     rows = [_row(rung, shown, expected(comments.get(rung.version, ""))) for rung in shown.rungs]
     said = tuple(row for row in rows if row is not None)
@@ -51,7 +51,7 @@ def expected(comment: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in QUOTED.findall(said) if name in RULES))
 
 
-def _row(rung: Rung, shown: Climb, wanted: tuple[str, ...]) -> tuple[Cell, ...] | None:
+def _row(rung: VersionRow, shown: HistoryTable, wanted: tuple[str, ...]) -> tuple[Cell, ...] | None:
     told: Told = list(findings_of(rung, shown))
     if not told and not wanted:
         return None

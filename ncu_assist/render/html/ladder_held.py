@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from ncu_assist.analysis.history import HistoryCell as Measured
+from ncu_assist.analysis.history import HistoryTable, VersionRow
+from ncu_assist.analysis.yardstick import TENSOR, Yardstick, measure_of
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.floor import floor_note
-from ncu_assist.render.history import Cell as Measured
-from ncu_assist.render.history import Climb, Rung
 from ncu_assist.render.html.table import ABSENT, Cell, Column, Table, number
 from ncu_assist.render.html.term import Term
 from ncu_assist.render.html.yardstick import share_term
 from ncu_assist.render.words import factor
-from ncu_assist.render.yardstick import TENSOR, Yardstick, measure_of
-from ncu_assist.store.naming import short_name
+from ncu_assist.versions import short_name
 
 FLOOR = "of floor"
 FLOOR_TERM = Term(
@@ -26,14 +26,14 @@ FLOOR_TERM = Term(
 )
 
 
-def held_tables(shown: Climb) -> tuple[Table, ...]:
+def held_tables(shown: HistoryTable) -> tuple[Table, ...]:
     """Return a table a workload, that of the workload shown first; none of those on which nothing was timed."""
     places = sorted(shown.places, key=lambda place: shown.workloads[place] != shown.shown)
     tables = (_table(shown, place) for place in places)
     return tuple(one for one in tables if one is not None)
 
 
-def _table(shown: Climb, place: int) -> Table | None:
+def _table(shown: HistoryTable, place: int) -> Table | None:
     timed = [(rung, rung.cells[place]) for rung in shown.rungs if rung.cells and rung.cells[place].timing]
     peers = [(rung, cell) for rung, cell in timed if rung.is_peer]
     if not peers and not any(cell.floor for _, cell in timed):
@@ -51,13 +51,13 @@ def _table(shown: Climb, place: int) -> Table | None:
     return Table(f"held-{place}", name, columns, rows, note=_note(timed)).without_empty()
 
 
-def _over(peer: Rung) -> Column:
+def _over(peer: VersionRow) -> Column:
     name, whole = one_line(short_name(peer.version)), one_line(peer.version)
     what = f"time of {whole} over that of the version, medians of one bench: 2x is twice as fast as it"
     return Column(f"over {name}", "right", "number", Term(f"over {name}", whole, what))
 
 
-def _row(rung: Rung, cell: Measured, measure: Yardstick) -> Iterator[Cell]:
+def _row(rung: VersionRow, cell: Measured, measure: Yardstick) -> Iterator[Cell]:
     yield Cell(one_line(rung.version))
     yield number(duration(cell.time_ns), cell.time_ns) if cell.time_ns is not None else Cell()
     of_floor = _share(cell.share_of_floor)
@@ -70,13 +70,13 @@ def _share(share: float | None) -> Cell:
     return number(f"{100 * share:.1f} %", share) if share is not None else Cell()
 
 
-def _ratios(cell: Measured, peers: Sequence[tuple[Rung, Measured]]) -> Iterator[Cell]:
+def _ratios(cell: Measured, peers: Sequence[tuple[VersionRow, Measured]]) -> Iterator[Cell]:
     for _, peer in peers:
         ratio = cell.over(peer)
         yield number(factor(ratio), ratio) if ratio is not None and peer is not cell else Cell()
 
 
-def _note(timed: Sequence[tuple[Rung, Measured]]) -> str:
+def _note(timed: Sequence[tuple[VersionRow, Measured]]) -> str:
     """Return what the floor is, its time and the rate that it is by; runs of several GPUs have several."""
     floors: dict[str, list[str]] = {}
     for rung, cell in timed:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ncu_assist.analysis.history import HistoryCell, SweepRow
+from ncu_assist.analysis.yardstick import Yardstick
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.history import Cell, Swept
 from ncu_assist.render.history_words import SWEPT, point_time, sweep_title
 from ncu_assist.render.html.bars import Bar, Bars
 from ncu_assist.render.html.term import Term
-from ncu_assist.render.yardstick import Yardstick
 
 ROOM = 1.05  # to the right of what takes longest
 
 
-def sweep_bars(sweeps: Iterable[Swept]) -> tuple[Bars, ...]:
+def sweep_bars(sweeps: Iterable[SweepRow]) -> tuple[Bars, ...]:
     """Return the bars of each sweep, the shorter the faster, with the line of what was timed beside it."""
     return tuple(_bars(sweep) for sweep in sweeps if sweep.timed)
 
 
-def _bars(sweep: Swept) -> Bars:
+def _bars(sweep: SweepRow) -> Bars:
     cells = [cell for _, cell in sweep.timed]
     beside = [found for cell in cells if (found := cell.beside_ns)]
     full = ROOM * max(*(cell.time_ns or 0.0 for cell in cells), *beside, 1.0)
@@ -28,7 +28,7 @@ def _bars(sweep: Swept) -> Bars:
     return Bars(one_line(sweep_title(sweep)), bars, f"the shorter the faster{line}; {SWEPT}")
 
 
-def _bar(name: str, cell: Cell, full: float, known: Yardstick) -> Bar:
+def _bar(name: str, cell: HistoryCell, full: float, known: Yardstick) -> Bar:
     share, beside = cell.share_of(known), cell.beside_ns
     text = point_time(cell) + (f" · {100 * share:.0f} % {known.title}" if share else "")
     taken = cell.time_ns / full if cell.time_ns else None

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from ncu_assist.analysis.history import HistoryCell as Measured
+from ncu_assist.analysis.history import HistoryTable, VersionRow
+from ncu_assist.analysis.predictions import FaultsGone
+from ncu_assist.analysis.yardstick import COPY, Yardstick
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.history import Cell as Measured
-from ncu_assist.render.history import Climb, Rung
 from ncu_assist.render.history_words import MOST_SAID, against, bound_by, slower_on, time_of
 from ncu_assist.render.html.badge import Badge, source_badge, verdict_badge, verdict_tone
 from ncu_assist.render.html.bars import heat_level
@@ -17,11 +19,9 @@ from ncu_assist.render.html.table import ABSENT, Cell, Column, Table, number
 from ncu_assist.render.html.term import Term
 from ncu_assist.render.html.yardstick import share_term
 from ncu_assist.render.prediction_words import rows as prediction_rows
-from ncu_assist.render.predictions import Prediction
 from ncu_assist.render.words import factor
-from ncu_assist.render.yardstick import COPY, Yardstick
 from ncu_assist.store import Damage, StoredRun
-from ncu_assist.store.naming import short_name
+from ncu_assist.versions import short_name
 
 MANY = 12  # rows, from which a filter is of use
 GEOMEAN = Term("geomean", "", "geometric mean of the speed-ups over its parent, on all workloads of both")
@@ -49,7 +49,7 @@ RUNS = (
 DAMAGED = (Column("run"), Column("what is wrong"))
 
 
-def steps_table(shown: Climb, links: RunLinks) -> Table:
+def steps_table(shown: HistoryTable, links: RunLinks) -> Table:
     """Return a row a version: its time, the step from the one before, what binds it, the worst over all workloads."""
     measure = shown.yardstick
     rows = tuple(_step(rung, shown.cell(rung), measure, links) for rung in shown.rungs)
@@ -62,7 +62,7 @@ def _steps(measure: Yardstick) -> tuple[Column, ...]:
     return tuple(held if column.title == COPY.title else column for column in STEPS)
 
 
-def _step(rung: Rung, cell: Measured, measure: Yardstick, links: RunLinks) -> tuple[Cell, ...]:
+def _step(rung: VersionRow, cell: Measured, measure: Yardstick, links: RunLinks) -> tuple[Cell, ...]:
     version, share = one_line(rung.version), cell.share_of(measure)
     stored = cell.stored or next((one.stored for one in rung.cells if one.stored), None)
     return (
@@ -76,14 +76,14 @@ def _step(rung: Rung, cell: Measured, measure: Yardstick, links: RunLinks) -> tu
     )
 
 
-def _time(rung: Rung, cell: Measured) -> Cell:
+def _time(rung: VersionRow, cell: Measured) -> Cell:
     text = time_of(rung, cell)
     if cell.time_ns is not None:
         return number(text, cell.time_ns)
     return Cell(text, tone="bad" if cell.failed else "dim" if text != ABSENT else "")
 
 
-def _against(rung: Rung, cell: Measured, links: RunLinks) -> Cell:
+def _against(rung: VersionRow, cell: Measured, links: RunLinks) -> Cell:
     verdict = cell.verdict
     badge = verdict_badge(verdict)
     if verdict is None or badge is None or cell.before is None:
@@ -91,14 +91,14 @@ def _against(rung: Rung, cell: Measured, links: RunLinks) -> Cell:
     return Cell(badge.text, repr(verdict.speedup) if verdict.speedup else "", badge=badge)
 
 
-def _diff(rung: Rung, links: RunLinks) -> Cell:
+def _diff(rung: VersionRow, links: RunLinks) -> Cell:
     """Return the link to the page that compares a version with the one before; nothing where there is none."""
     href = links.diff(rung.before, rung.version) if rung.before else ""
     text = f"{one_line(short_name(rung.before or ''))}→{one_line(short_name(rung.version))}"
     return Cell(text, link=Link(text, href)) if href else Cell()
 
 
-def _over_all(rung: Rung) -> tuple[Cell, ...]:
+def _over_all(rung: VersionRow) -> tuple[Cell, ...]:
     """Return geomean, worst workload and how many are slower; nothing where there is one workload to compare."""
     if len(rung.cells) < 2 or not rung.geomean:
         return Cell(), Cell(), Cell()
@@ -106,7 +106,7 @@ def _over_all(rung: Rung) -> tuple[Cell, ...]:
     return number(factor(rung.geomean), rung.geomean), _worst(rung), slower
 
 
-def _worst(rung: Rung) -> Cell:
+def _worst(rung: VersionRow) -> Cell:
     worst = rung.worst
     if worst is None or worst.verdict is None:
         return Cell()
@@ -114,7 +114,7 @@ def _worst(rung: Rung) -> Cell:
     return Cell(badge.text, repr(worst.speedup), badge=badge, note=f"on {one_line(worst.workload or '')}")
 
 
-def predictions_table(steps: list[Prediction]) -> Table:
+def predictions_table(steps: list[FaultsGone]) -> Table:
     """Return the faults that went away, what that was to win, and what it won."""
     columns = (
         Column("version", order=""),
@@ -137,7 +137,7 @@ def _predicted(row: tuple[str, str, str, str]) -> tuple[Cell, ...]:
     )
 
 
-def matrix(shown: Climb) -> Table:
+def matrix(shown: HistoryTable) -> Table:
     """Return the time of every version on every workload, warmer the further it is from a copy of the same bytes."""
     names = [one_line(shown.workloads[place] or ABSENT) for place in shown.places]
     columns = (Column("version"), *(Column(name, "right", "number") for name in names))
@@ -146,7 +146,7 @@ def matrix(shown: Climb) -> Table:
     return Table("matrix-table", "Time of every version on every workload", columns, rows, note=note)
 
 
-def _entries(rung: Rung, shown: Climb) -> Iterator[Cell]:
+def _entries(rung: VersionRow, shown: HistoryTable) -> Iterator[Cell]:
     return (_entry(rung.cells[place]) for place in shown.places) if rung.cells else iter(())
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ncu_assist.analysis.history import HistoryCell as Measured
+from ncu_assist.analysis.history import HistoryTable, VersionRow
+from ncu_assist.analysis.yardstick import TENSOR
 from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.history import Cell as Measured
-from ncu_assist.render.history import Climb, Rung
 from ncu_assist.render.html.table import Cell, Column, Table, number
 from ncu_assist.render.html.term import Term
 from ncu_assist.render.words import factor
-from ncu_assist.render.yardstick import TENSOR
-from ncu_assist.store.naming import short_name
+from ncu_assist.versions import short_name
 
 MOVED = Term("DRAM bytes", "dram_bytes", "read from and written to DRAM by all launches together, under ncu")
 NEEDED = Term(
@@ -31,7 +31,7 @@ BESIDE_OPERATIONS = (
 FACTS = 4  # the first columns: version, launches, bytes, of needed
 
 
-def traffic_table(shown: Climb) -> Table | None:
+def traffic_table(shown: HistoryTable) -> Table | None:
     """Return a row a version with counters on the workload shown; None where no version has several launches."""
     counted = [(rung, shown.cell(rung)) for rung in shown.rungs if _moved(shown.cell(rung))]
     if not any(len(cell.combined.launches) > 1 for _, cell in counted if cell.combined):
@@ -42,12 +42,12 @@ def traffic_table(shown: Climb) -> Table | None:
     return Table("traffic-table", "Launches and bytes of every version", columns, rows)
 
 
-def traffic_words(shown: Climb) -> str:
+def traffic_words(shown: HistoryTable) -> str:
     """Return what the table is about: what bytes are worth is not said where operations set the least time."""
     return BESIDE_OPERATIONS if shown.yardstick is TENSOR else WORTH
 
 
-def _columns(first: Rung) -> tuple[Column, ...]:
+def _columns(first: VersionRow) -> tuple[Column, ...]:
     name, whole = one_line(short_name(first.version)), one_line(first.version)
     fewer = f"the speed-up over {name} that fewer bytes bring at the same rate"
     worth = Term("worth", f"dram_bytes of {whole} / dram_bytes", fewer)
@@ -62,7 +62,7 @@ def _columns(first: Rung) -> tuple[Column, ...]:
     )
 
 
-def _row(rung: Rung, cell: Measured, first: Measured) -> Iterator[Cell]:
+def _row(rung: VersionRow, cell: Measured, first: Measured) -> Iterator[Cell]:
     moved, needed = _moved(cell), _needed(cell)
     launches = len(cell.combined.launches) if cell.combined else 0
     yield Cell(one_line(rung.version))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ncu_assist.render.history import Climb
+from ncu_assist.analysis.history import HistoryTable
 
 MOST = 1_500  # letters of a comment
 _LABEL = re.compile(r"([A-Za-z]\w{0,15}(?:, [\w ]{1,20})?):(?:\s|$)")  # "Changes, to v3": not half a sentence
@@ -30,7 +30,7 @@ class Tried:
     cut: int = 0
 
 
-def tried_of(comments: Mapping[str, str], shown: Climb) -> Iterator[Tried]:
+def tried_of(comments: Mapping[str, str], shown: HistoryTable) -> Iterator[Tried]:
     """Yield what each version says of itself, in the order of the versions, without those that say nothing."""
     for rung in shown.rungs:
         comment = comments.get(rung.version, "")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ncu_assist.analysis.history import HistoryCell, HistoryTable, VersionRow
+from ncu_assist.analysis.yardstick import measure_of
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.history import Cell, Climb, Rung
 from ncu_assist.render.html.axis import GAP, TEXT_WIDTH, Axis, log_axis
 from ncu_assist.render.html.ladder_chart import cut, path_of, tone_of
-from ncu_assist.render.yardstick import measure_of
-from ncu_assist.store.naming import short_name
+from ncu_assist.versions import short_name
 
 WIDTH, TOP, BOTTOM, LEFT, RIGHT = 284, 12, 150, 62, 278  # as in ladder.html.j2
 MOST = 24  # drawings: the table below has all workloads
@@ -49,13 +49,13 @@ class SmallChart:
     floor: float | None
 
 
-def small_charts(shown: Climb) -> tuple[SmallChart, ...]:
+def small_charts(shown: HistoryTable) -> tuple[SmallChart, ...]:
     """Return a drawing of each workload on which anything was timed, as many as are of use."""
     charts = (_chart(shown, place) for place in shown.places)
     return tuple(one for one in charts if one is not None)[:MOST]
 
 
-def _chart(shown: Climb, place: int) -> SmallChart | None:
+def _chart(shown: HistoryTable, place: int) -> SmallChart | None:
     cells = [(rung, rung.cells[place]) for rung in shown.rungs if rung.cells and rung.cells[place].served]
     timed = [(number, rung, cell) for number, (rung, cell) in enumerate(cells) if cell.time_ns]
     if not timed:
@@ -80,13 +80,13 @@ def _chart(shown: Climb, place: int) -> SmallChart | None:
     )
 
 
-def _said(timed: list[tuple[int, Rung, Cell]], beside: str, beside_ns: float | None) -> Iterator[str]:
+def _said(timed: list[tuple[int, VersionRow, HistoryCell]], beside: str, beside_ns: float | None) -> Iterator[str]:
     if beside_ns is not None:
         yield f"{beside}: {duration(beside_ns)}"
     yield from (f"{one_line(rung.version)}: {duration(cell.time_ns or 0.0)}" for _, rung, cell in timed)
 
 
-def _names(rungs: list[Rung], step: float) -> tuple[Name, ...]:
+def _names(rungs: list[VersionRow], step: float) -> tuple[Name, ...]:
     """Return every n-th name, with the smallest n whose texts do not touch."""
     texts = [cut(one_line(short_name(rung.version)), LETTERS) for rung in rungs]
     widest = max(len(text) for text in texts) * TEXT_WIDTH + GAP

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ncu_assist.frame.resources import HOST_LINK, RESOURCES
+from ncu_assist.analysis.run_view import Shown
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import quantity
-from ncu_assist.render.facts import Shown
 from ncu_assist.render.html.drawing import Box, Shape, Words
 from ncu_assist.render.html.memory_drawing import Marked, arrows, boxes, delta
 from ncu_assist.render.html.memory_layout import WIDTH, layout
@@ -17,6 +16,7 @@ from ncu_assist.render.html.table import ABSENT, Cell, Column, Table, number
 from ncu_assist.render.html.term import Term, term_of
 from ncu_assist.rules.model.bounds import filled
 from ncu_assist.rules.model.of_run import Told
+from ncu_assist.rules.model.resources import HOST_LINK, RESOURCES
 
 HOST_RULE = "host-link-bound"
 OF_PEAK = Term("of peak", "", "ncu's own share of peak of the metric in this row; of host memory: of what was measured")

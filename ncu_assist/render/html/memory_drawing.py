@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ncu_assist.analysis.run_view import Shown
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import quantity
-from ncu_assist.render.facts import Shown
 from ncu_assist.render.html.drawing import Box, Shape, Words, line
 from ncu_assist.render.html.memory_layout import Layout
 from ncu_assist.render.html.memory_links import FLOWS, IN_BOXES, TITLES, Figure, Flow

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ncu_assist.render.facts import Shown
+from ncu_assist.analysis.run_view import Shown
 from ncu_assist.render.html.drawing import Box
 from ncu_assist.render.html.memory_links import FLOWS, OPTIONAL
 

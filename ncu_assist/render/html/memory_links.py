@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ncu_assist.frame.resources import HOST_LINK
+from ncu_assist.analysis.run_view import Shown
 from ncu_assist.ncu.catalogue.formulas import SECTOR_BYTES
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import quantity
-from ncu_assist.render.facts import Shown
 from ncu_assist.render.html.term import Term, term_of
+from ncu_assist.rules.model.resources import HOST_LINK
 
 NS_PER_S = 1e9
 OF_PEAK = "pct_of_peak_sustained_elapsed"  # of a metric: ncu's own share of its peak

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ncu_assist.frame.resources import LATENCY
+from ncu_assist.analysis.run_view import Shown
 from ncu_assist.quantity import quantity
-from ncu_assist.render.facts import Shown
 from ncu_assist.render.html.roofline_drawing import HEIGHT, WIDTH, Drawing, drawing
 from ncu_assist.render.html.roofline_numbers import is_counted, points
 from ncu_assist.render.html.roofline_scene import ONLY_CONSTANTS, Scene, label_of, name_of, scene_of, share_of
 from ncu_assist.render.html.roofline_tables import points_table, roofs_table
 from ncu_assist.render.html.run_commands import to_profile
 from ncu_assist.render.html.table import Table
+from ncu_assist.rules.model.resources import LATENCY
 
 X_LABEL = "Arithmetic intensity [operations per byte of DRAM traffic]"
 Y_LABEL = "Performance [operations per second]"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ncu_assist.analysis.run_view import Shown
 from ncu_assist.ceilings import Ceilings, chip_facts, dram_ceiling
 from ncu_assist.ncu.catalogue.formulas import SECTOR_BYTES
 from ncu_assist.quantity import quantity
-from ncu_assist.render.facts import Shown
 from ncu_assist.render.precisions import FMA, PRECISIONS, Precision
 from ncu_assist.rules.model.dram import asked_bytes
 

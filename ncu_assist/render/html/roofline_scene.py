@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ncu_assist.frame.resources import BUSY_PERCENT, Bottleneck
+from ncu_assist.analysis.run_view import Shown
 from ncu_assist.quantity import quantity
-from ncu_assist.render.facts import Shown
 from ncu_assist.render.html.roofline_numbers import (
     USUAL,
     Point,
@@ -18,6 +17,7 @@ from ncu_assist.render.html.roofline_numbers import (
     roof,
 )
 from ncu_assist.render.precisions import PRECISIONS
+from ncu_assist.rules.model.resources import BUSY_PERCENT, Bottleneck
 
 # Compilers load constants with HFMA2. Kernels of the fault gallery that compute nothing in halves have no HADD2 and no
 # HMUL2, and at most 54 HFMA2 a thread; one that multiplies matrices of halves has 17,000.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ncu_assist.analysis.run_view import Shown
 from ncu_assist.record import Run
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.facts import Shown
 from ncu_assist.render.html.finding_lines import finding_lines
 from ncu_assist.render.html.head import Head, Link, provenance
 from ncu_assist.render.html.memory_chart import MemoryChart, memory_chart

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ncu_assist.analysis.run_view import Shown
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.facts import Shown
 
 
 def to_profile(shown: Shown) -> str:

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from ncu_assist.analysis.run_view import Shown
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.evidence_words import evidence_value
-from ncu_assist.render.facts import Shown
 from ncu_assist.render.html.badge import Badge, Tone
 from ncu_assist.render.html.bars import heat_level
 from ncu_assist.render.html.finding_lines import FindingLines

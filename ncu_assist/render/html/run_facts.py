@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ncu_assist.analysis.run_view import Shown
 from ncu_assist.frame import Combined
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Bench, HostMemory, Profile, Run
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.facts import Shown
 from ncu_assist.render.html.badge import Badge, source_badge
 from ncu_assist.render.html.term import Term, term_of
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from ncu_assist.analysis.run_view import LaunchRow, Shown
 from ncu_assist.quantity import duration
 from ncu_assist.record import Launch
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.facts import LaunchRow, Shown
 from ncu_assist.render.html.table import Cell, Column, Table, number
 from ncu_assist.render.html.term import Term, term_of
 from ncu_assist.render.words import estimated

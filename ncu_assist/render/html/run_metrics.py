@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ncu_assist.analysis.run_view import Shown
 from ncu_assist.ncu.catalogue.derived import DERIVED
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.possible import is_impossible
 from ncu_assist.record import Launch
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.facts import Shown
 from ncu_assist.render.html.run_records import RawMetric, RawMetrics, Value
 from ncu_assist.render.html.term import Term
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ncu_assist.analysis.run_view import Shown
 from ncu_assist.ncu.nvidia_findings import NvidiaFinding
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.facts import Shown
 
 MESSAGE = 3000  # letters
 

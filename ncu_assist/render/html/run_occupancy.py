@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ncu_assist.analysis.run_view import LaunchRow, Shown
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import digits, quantity
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.facts import LaunchRow, Shown
 from ncu_assist.render.html.bars import Bar, Bars
 from ncu_assist.render.html.run_diagnosis import Fact
 from ncu_assist.render.html.run_warps import warp_facts

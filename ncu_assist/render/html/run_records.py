@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ncu_assist.analysis.run_view import Shown
+from ncu_assist.analysis.samples import TimedSamples
 from ncu_assist.record import Launch
-from ncu_assist.render.facts import Shown
-from ncu_assist.render.html.timing_chart import TimedSamples
 from ncu_assist.store import StoredRun
 from ncu_assist.verdict import Verdict
 

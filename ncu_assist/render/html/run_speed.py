@@ -5,18 +5,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from ncu_assist.analysis.run_view import BARS, Shown, throughputs
 from ncu_assist.frame import Combined
-from ncu_assist.frame.resources import HOST_LINK, LATENCY
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import quantity
-from ncu_assist.render.facts import Shown
 from ncu_assist.render.html.bars import Bar, Bars
 from ncu_assist.render.html.run_records import Breakdown, Part
 from ncu_assist.render.html.term import Term, term_of
-from ncu_assist.render.throughputs import BARS, throughputs
 from ncu_assist.render.words import impossible_lines
 from ncu_assist.rules.model.dram import OF_CEILING, reach
+from ncu_assist.rules.model.resources import HOST_LINK, LATENCY
 
 # The bar of the part of the GPU that binds a kernel (Bottleneck.group).
 BOUND = {

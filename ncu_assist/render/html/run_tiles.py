@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from ncu_assist.analysis.run_view import Shown, WorkloadRow
+from ncu_assist.analysis.yardstick import TENSOR
 from ncu_assist.quantity import duration, quantity
-from ncu_assist.render.facts import Shown, WorkloadRow
 from ncu_assist.render.html.term import Term, term_of
 from ncu_assist.render.html.yardstick import share_term
 from ncu_assist.render.l2_words import IN_L2, copy_words, l2_words
-from ncu_assist.render.yardstick import TENSOR
 
 BANDWIDTH = Term(
     "Effective bandwidth", "bytes of kernel.toml / median", "each input read once, each output written once"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ncu_assist.analysis.run_view import Shown
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.facts import Shown
 from ncu_assist.render.floor import floor_words
 from ncu_assist.render.html.badge import Badge, verdict_badge
 from ncu_assist.render.html.head import Link
@@ -18,8 +18,8 @@ from ncu_assist.render.html.run_workloads import workloads_table
 from ncu_assist.render.html.table import Table
 from ncu_assist.render.precisions import operations_words
 from ncu_assist.render.words import UNCUT, counted, estimated, failed_checks, verdict_sentence
-from ncu_assist.store.naming import short_name
 from ncu_assist.verdict import REASONS, Verdict, clock_note
+from ncu_assist.versions import short_name
 
 
 @dataclass(frozen=True)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ncu_assist.analysis.run_view import Shown, WorkloadRow, gigabytes_per_second
+from ncu_assist.analysis.yardstick import COPY, LINK, TENSOR, Yardstick, measure_of
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.facts import Shown, WorkloadRow, gigabytes_per_second
 from ncu_assist.render.html.badge import Badge, verdict_badge
 from ncu_assist.render.html.table import Cell, Column, Table, number
 from ncu_assist.render.html.term import Term
 from ncu_assist.render.html.yardstick import share_term
 from ncu_assist.render.l2_words import IN_L2, no_rates
-from ncu_assist.render.yardstick import COPY, LINK, TENSOR, Yardstick, measure_of
-from ncu_assist.store.naming import short_name
 from ncu_assist.verdict import Verdict
+from ncu_assist.versions import short_name
 
 RATE = Term("GB/s", "bytes of kernel.toml / median", "each input read once, each output written once")
 LINK_RATE = Term("GB/s", "[host] bytes of kernel.toml / median", "what has to cross the host link")

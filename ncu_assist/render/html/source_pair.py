@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ncu_assist.analysis.diff.lines import LineCost, Place, SideLines, aligned, base_name
+from ncu_assist.analysis.run_view import Shown
 from ncu_assist.ncu.source_costs import FileCode, SourceCosts, Totals, source_costs
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.facts import Shown
 from ncu_assist.render.html.pair_file import PairFile, pair_file
 from ncu_assist.render.html.pair_scale import PairScale
 from ncu_assist.render.html.source_file import slugs

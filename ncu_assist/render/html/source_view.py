@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from ncu_assist.analysis.run_view import Shown
 from ncu_assist.ncu.source.metrics import SAMPLES
 from ncu_assist.ncu.source_costs import Cost, SourceCosts, Totals, source_costs
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.facts import Shown
 from ncu_assist.render.html.finding_lines import FindingLines, finding_lines
 from ncu_assist.render.html.sass_rows import TITLE, Sass, sass_of
 from ncu_assist.render.html.source_file import SourceFile, slugs, source_file

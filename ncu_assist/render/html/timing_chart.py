@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ncu_assist.analysis.samples import TimedSamples
 from ncu_assist.quantity import duration
-from ncu_assist.record import Timing
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.axis import Axis, linear_axis
 from ncu_assist.render.html.drawing import Shape, Words
@@ -25,23 +24,6 @@ from ncu_assist.render.html.timing_drawing import (
 )
 
 FLUSHES = {"read": "L2 flushed by reading", "memset": "L2 flushed by memset", "none": "L2 not flushed"}
-
-
-@dataclass(frozen=True)
-class TimedSamples:
-    """All samples of one version on one workload in one bench, in the order in which they were taken.
-
-    ``rounds`` and ``positions`` say when: each round times every version once. ``times_ns`` are in ns; a ``late`` one
-    is no part of ``timing``, the same samples in short.
-    """
-
-    version: str
-    timing: Timing
-    flush: str
-    rounds: tuple[int, ...]
-    positions: tuple[int, ...]
-    times_ns: tuple[float, ...]
-    late: tuple[bool, ...]
 
 
 @dataclass(frozen=True)
@@ -106,9 +88,3 @@ def _told(one: TimedSamples) -> str:
         f"{duration(timing.q1_ns)} to {duration(timing.q3_ns)}; {timing.samples} samples{late}, "
         f"bench {one_line(timing.bench_id)}, {flush}."
     )
-
-
-def samples_in(rows: Sequence[tuple[int, int, float, bool]], version: str, timing: Timing, flush: str) -> TimedSamples:
-    """Return samples from rows of round, position, time in ns and whether it was late."""
-    rounds, positions, times, late = (tuple(column) for column in zip(*rows, strict=True)) if rows else ((), (), (), ())
-    return TimedSamples(version, timing, flush, rounds, positions, times, late)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ncu_assist.analysis.yardstick import Yardstick
 from ncu_assist.render.html.term import Term
-from ncu_assist.render.yardstick import Yardstick
 
 
 def share_term(of: Yardstick) -> Term:

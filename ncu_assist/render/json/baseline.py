@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ncu_assist.outcome import BaselineInForce
+from ncu_assist.analysis.archive import BaselineInForce
 from ncu_assist.render.json.values import answer, run_facts
 from ncu_assist.store import StoredRun
 

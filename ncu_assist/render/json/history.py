@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from ncu_assist.outcome import History
-from ncu_assist.render.history import Cell, Climb, Rung, Swept, climb
+from ncu_assist.analysis.history import History, HistoryCell, HistoryTable, SweepRow, VersionRow, history_table
+from ncu_assist.analysis.predictions import FaultsGone, predictions
+from ncu_assist.analysis.yardstick import share
 from ncu_assist.render.history_words import notes
 from ncu_assist.render.json.values import answer, cycles_json, run_facts
-from ncu_assist.render.predictions import Prediction, predictions
-from ncu_assist.render.yardstick import share
 
 
 def history_json(history: History) -> dict[str, Any]:
@@ -26,7 +25,7 @@ def history_json(history: History) -> dict[str, Any]:
     estimated to win, beside the speed-up ``achieved``; null where that cannot be told. Times in nanoseconds;
     ``ncu_duration_ns`` is of all launches together. Raises DamagedData for counters or findings that were changed.
     """
-    shown = climb(history)
+    shown = history_table(history)
     told = predictions(shown)
     return answer(
         "history",
@@ -42,7 +41,7 @@ def history_json(history: History) -> dict[str, Any]:
     )
 
 
-def _row(rung: Rung, shown: Climb) -> dict[str, Any]:
+def _row(rung: VersionRow, shown: HistoryTable) -> dict[str, Any]:
     stored, worst = shown.cell(rung).stored, rung.worst
     run = run_facts(stored.run, stored.reference, stored.run.source) if stored else None
     return {
@@ -60,7 +59,7 @@ def _row(rung: Rung, shown: Climb) -> dict[str, Any]:
     }
 
 
-def _sweep(sweep: Swept) -> dict[str, Any]:
+def _sweep(sweep: SweepRow) -> dict[str, Any]:
     """Return a version by the value of one integer; its points were not interleaved with each other."""
     return {
         "version": sweep.version,
@@ -69,7 +68,7 @@ def _sweep(sweep: Swept) -> dict[str, Any]:
     }
 
 
-def _cell(cell: Cell) -> dict[str, Any]:
+def _cell(cell: HistoryCell) -> dict[str, Any]:
     verdict, timing = cell.verdict, cell.timing
     return {
         "workload": cell.workload,
@@ -103,7 +102,7 @@ def _cell(cell: Cell) -> dict[str, Any]:
     }
 
 
-def _prediction(one: Prediction | None) -> dict[str, Any] | None:
+def _prediction(one: FaultsGone | None) -> dict[str, Any] | None:
     """``low`` is of the largest fault alone, ``high`` of all savings added up, null beyond the whole time."""
     if one is None:
         return None
@@ -122,5 +121,5 @@ def _prediction(one: Prediction | None) -> dict[str, Any] | None:
     }
 
 
-def _word(cell: Cell) -> str | None:
+def _word(cell: HistoryCell) -> str | None:
     return cell.verdict.verdict if cell.verdict else None

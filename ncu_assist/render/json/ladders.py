@@ -6,12 +6,11 @@ from dataclasses import asdict
 from typing import Any
 
 from ncu_assist.analysis.diff import Diff
-from ncu_assist.outcome import Outcome
+from ncu_assist.analysis.ladder import KernelOutcome, LadderCell, LadderRow, ladder
 from ncu_assist.render.json.values import answer, cycles_json, run_facts, workload
-from ncu_assist.render.ladder import Cell, Rung, ladder
 
 
-def outcome_json(outcome: Outcome, command: str) -> dict[str, Any]:
+def outcome_json(outcome: KernelOutcome, command: str) -> dict[str, Any]:
     """Return the versions of a kernel; ``command`` names the schema."""
     shown = ladder(outcome)
     return answer(
@@ -38,7 +37,7 @@ def _verdict(diff: Diff) -> dict[str, Any]:
     }
 
 
-def _version(rung: Rung) -> dict[str, Any]:
+def _version(rung: LadderRow) -> dict[str, Any]:
     facts: dict[str, Any] = {"version": rung.version, "status": rung.status, "failure": rung.failure or None}
     facts |= {"not_served": rung.unserved, "not_measured": rung.unmeasured, "skipped": rung.skipped or None}
     if rung.stored is None or rung.source is None:
@@ -48,6 +47,6 @@ def _version(rung: Rung) -> dict[str, Any]:
     return {**named, **facts, "workloads": [_cell(cell) for cell in rung.cells if cell.row]}
 
 
-def _cell(cell: Cell) -> dict[str, Any]:
+def _cell(cell: LadderCell) -> dict[str, Any]:
     shared = workload(cell.row) if cell.row else {}
     return {**shared, "speedup_over_v0": cell.speedup, "dram_percent": cell.dram_percent}

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ncu_assist.outcome import KernelListing, VersionOutcome
+from ncu_assist.analysis.ladder import NOT_MEASURED, SKIPPED, UNREADABLE, KernelListing, VersionOutcome
 from ncu_assist.render.json.values import answer, run_facts
-from ncu_assist.render.ladder import NOT_MEASURED, SKIPPED, UNREADABLE
 from ncu_assist.store import Damage
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ncu_assist.outcome import Written, WrittenPage
+from ncu_assist.analysis.archive import Written, WrittenPage
 from ncu_assist.render.json.values import answer
 from ncu_assist.render.pages_words import shown_path
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from ncu_assist.analysis.run_view import LaunchRow, Shown
 from ncu_assist.ncu.catalogue.rows import ROWS
-from ncu_assist.render.facts import LaunchRow, Shown
 from ncu_assist.render.json.diagnosis import diagnosis_json, diagnosis_of_json
 from ncu_assist.render.json.values import answer, cycles_json, run_facts, workload
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from ncu_assist.outcome import Suggested
+from ncu_assist.analysis.archive import Suggested
 from ncu_assist.render.json.values import answer
 
 

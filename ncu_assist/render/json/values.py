@@ -6,8 +6,8 @@ from dataclasses import asdict
 from math import isfinite
 from typing import Any
 
+from ncu_assist.analysis.run_view import WorkloadRow
 from ncu_assist.record import Check, Device, Run, Source, Timing
-from ncu_assist.render.facts import WorkloadRow
 from ncu_assist.verdict import Verdict
 
 

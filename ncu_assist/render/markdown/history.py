@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ncu_assist.outcome import History
-from ncu_assist.render.history import Cell, Climb, Rung, Swept, climb
+from ncu_assist.analysis.history import History, HistoryCell, HistoryTable, SweepRow, VersionRow, history_table
+from ncu_assist.analysis.predictions import predictions
+from ncu_assist.analysis.yardstick import Yardstick
 from ncu_assist.render.history_words import (
     ALL_WORKLOADS,
     MOST_SAID,
@@ -23,14 +24,12 @@ from ncu_assist.render.history_words import (
 from ncu_assist.render.markdown.escape import escaped, paragraph
 from ncu_assist.render.markdown.table import folded, table
 from ncu_assist.render.prediction_words import COLUMNS, HEADING, legend, rows, with_faults_gone
-from ncu_assist.render.predictions import predictions
 from ncu_assist.render.words import factor
-from ncu_assist.render.yardstick import Yardstick
 
 
 def history_markdown(history: History) -> str:
     """Return a history as Markdown that fits a comment. Raises DamagedData for counters that were changed."""
-    shown = climb(history)
+    shown = history_table(history)
     lines = [f"### {escaped(title(shown))}", "", *([paragraph(provenance(shown)), ""] if shown.newest else [])]
     lines += table(_columns(shown), (_row(rung, shown) for rung in shown.rungs))
     lines += ["", paragraph(shown.yardstick.legend if shown.shown is not None else UNDER_NCU)]
@@ -46,7 +45,7 @@ def history_markdown(history: History) -> str:
     return "\n".join([*lines, *(["", *told] if told else [])]) + "\n"
 
 
-def _predictions(shown: Climb) -> list[str]:
+def _predictions(shown: HistoryTable) -> list[str]:
     """Return what was promised of the faults that went away beside what was achieved; empty where none did."""
     steps = with_faults_gone(predictions(shown).values())
     if not steps:
@@ -56,14 +55,14 @@ def _predictions(shown: Climb) -> list[str]:
     return ["", paragraph(HEADING), "", *table(columns, body), "", *(f"- {paragraph(line)}" for line in legend(steps))]
 
 
-def _columns(shown: Climb) -> list[tuple[str, str]]:
+def _columns(shown: HistoryTable) -> list[tuple[str, str]]:
     columns = [("version", "left"), ("median" if shown.shown is not None else "under ncu", "right")]
     columns += [("against its parent", "left"), (shown.yardstick.title, "right"), ("bound by", "left")]
     overall = [("geomean", "right"), ("worst", "left"), ("slower on", "left")]
     return columns + (overall if len(shown.places) > 1 else [])
 
 
-def _row(rung: Rung, shown: Climb) -> list[str]:
+def _row(rung: VersionRow, shown: HistoryTable) -> list[str]:
     cell, worst = shown.cell(rung), rung.worst
     share = cell.share_of(shown.yardstick)
     row = [rung.version, time_of(rung, cell), against(cell.verdict), f"{100 * share:.0f} %" if share else "-"]
@@ -74,14 +73,14 @@ def _row(rung: Rung, shown: Climb) -> list[str]:
     return [*row, factor(rung.geomean) if rung.geomean else "-", where, slower_on(rung)]
 
 
-def _all_workloads(shown: Climb) -> list[str]:
+def _all_workloads(shown: HistoryTable) -> list[str]:
     """Return a table with a row a workload and a column a version."""
     columns = [("workload", "left"), *((rung.version, "left") for rung in shown.rungs)]
     rows = ([rung.cells[place] for rung in shown.rungs] for place in shown.places)
     return table(columns, ([str(cells[0].workload), *map(_time_and_verdict, shown.rungs, cells)] for cells in rows))
 
 
-def _along(sweep: Swept) -> list[str]:
+def _along(sweep: SweepRow) -> list[str]:
     """Return the time of one version by the value of one integer."""
     columns = [(sweep.axis, "right"), ("median", "right"), (sweep.yardstick.title, "right")]
     return table(
@@ -89,11 +88,11 @@ def _along(sweep: Swept) -> list[str]:
     )
 
 
-def _share(cell: Cell, measure: Yardstick) -> str:
+def _share(cell: HistoryCell, measure: Yardstick) -> str:
     share = cell.share_of(measure)
     return f"{100 * share:.0f} %" if share else "-"
 
 
-def _time_and_verdict(rung: Rung, cell: Cell) -> str:
+def _time_and_verdict(rung: VersionRow, cell: HistoryCell) -> str:
     verdict = against(cell.verdict)
     return time_of(rung, cell) if verdict == "-" else f"{time_of(rung, cell)}, {verdict}"

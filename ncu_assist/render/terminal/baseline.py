@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ncu_assist.outcome import BaselineInForce
+from ncu_assist.analysis.archive import BaselineInForce
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.terminal.style import Style, table, to_text

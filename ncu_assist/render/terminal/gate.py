@@ -23,7 +23,7 @@ from ncu_assist.render.gate_words import (
     worst_of,
 )
 from ncu_assist.render.terminal.style import Style, detected, table, to_text
-from ncu_assist.store.naming import short_name
+from ncu_assist.versions import short_name
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

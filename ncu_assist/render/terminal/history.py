@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ncu_assist.outcome import History
+from ncu_assist.analysis.history import History, HistoryCell, HistoryTable, SweepRow, VersionRow, history_table
+from ncu_assist.analysis.yardstick import Yardstick
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.history import Cell, Climb, Rung, Swept, climb
 from ncu_assist.render.history_words import (
     ALL_WORKLOADS,
     MOST_SAID,
@@ -28,7 +28,6 @@ from ncu_assist.render.terminal.predictions import prediction_parts
 from ncu_assist.render.terminal.run import percent
 from ncu_assist.render.terminal.style import Align, Style, styled, table, to_text
 from ncu_assist.render.words import factor
-from ncu_assist.render.yardstick import Yardstick
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -44,7 +43,7 @@ def history_text(history: History, style: Style | None = None) -> str:
     """Return a history as text. Raises DamagedData for counters that were changed."""
     from rich.text import Text
 
-    shown = climb(history)
+    shown = history_table(history)
     parts: list[RenderableType] = [Text(one_line(title(shown)), style="bold")]
     parts += [Text(provenance(shown), style="dim")] if shown.newest else []
     parts += [Text(""), _times(shown)]
@@ -60,7 +59,7 @@ def history_text(history: History, style: Style | None = None) -> str:
     return to_text(parts, style)
 
 
-def _times(shown: Climb) -> Table:
+def _times(shown: HistoryTable) -> Table:
     """Return the table of the workload shown; columns that nobody filled are left out."""
     cells = [(rung, shown.cell(rung)) for rung in shown.rungs]
     first: Column = ("median" if shown.shown else "under ncu", "right")
@@ -74,7 +73,7 @@ def _times(shown: Climb) -> Table:
     return made
 
 
-def _over_all(shown: Climb) -> list[RenderableType]:
+def _over_all(shown: HistoryTable) -> list[RenderableType]:
     made = _table(shown, ("geomean", "right"), ("worst", "left"), ("on", "left"), ("slower on", "left"))
     made.columns[3].no_wrap, made.columns[3].overflow = False, "fold"  # names of workloads may be long, too
     for rung in shown.rungs:
@@ -89,7 +88,7 @@ def _over_all(shown: Climb) -> list[RenderableType]:
     return [styled(f"all {len(shown.places)} workloads, each version against its parent", "bold"), made]
 
 
-def _along(sweep: Swept) -> Table:
+def _along(sweep: SweepRow) -> Table:
     """Return the table of a sweep: the time of one version by the value of one integer."""
     made = table((one_line(sweep.axis), "right"), ("median", "right"), (sweep.yardstick.title, "right"))
     for value, cell in sweep.points:
@@ -99,7 +98,7 @@ def _along(sweep: Swept) -> Table:
     return made
 
 
-def _table(shown: Climb, *columns: Column) -> Table:
+def _table(shown: HistoryTable, *columns: Column) -> Table:
     """Return a table of versions. The last column wraps before the names do, unless those are very long."""
     made = table(("version", "left"), *columns)
     made.columns[0].no_wrap = max((len(one_line(rung.version)) for rung in shown.rungs), default=0) <= LONGEST_NAME
@@ -107,7 +106,7 @@ def _table(shown: Climb, *columns: Column) -> Table:
     return made
 
 
-def _legend(shown: Climb) -> list[str]:
+def _legend(shown: HistoryTable) -> list[str]:
     lines = [shown.yardstick.legend] if any(shown.cell(rung).share for rung in shown.rungs) else []
     lines += [one_line(line, MOST_SAID) for line in in_l2_lines(shown)]
     lines += [UNDER_NCU] if shown.shown is None else []
@@ -115,16 +114,16 @@ def _legend(shown: Climb) -> list[str]:
     return [*lines, *([ALL_WORKLOADS] if len(shown.places) > 1 else [])]
 
 
-def _time(rung: Rung, cell: Cell) -> Text:
+def _time(rung: VersionRow, cell: HistoryCell) -> Text:
     return styled(time_of(rung, cell), "bold red" if cell.failed else "")
 
 
-def _against(cell: Cell) -> Text:
+def _against(cell: HistoryCell) -> Text:
     verdict, said = cell.verdict, against(cell.verdict)
     if verdict is not None and verdict.by_clock:
         return styled(said.replace(" at a ", "\n  at a "))  # of 80 columns it gets a third
     return styled(said, COLORS.get(verdict.verdict, "") if verdict else "")
 
 
-def _share(cell: Cell, measure: Yardstick) -> Text:
+def _share(cell: HistoryCell, measure: Yardstick) -> Text:
     return styled(percent(cell.share_of(measure)))

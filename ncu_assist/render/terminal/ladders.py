@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ncu_assist.outcome import Outcome
+from ncu_assist.analysis.ladder import NOT_MEASURED, SKIPPED, KernelOutcome, Ladder, LadderCell, LadderRow, ladder
+from ncu_assist.analysis.run_view import gigabytes_per_second
+from ncu_assist.analysis.yardstick import COPY, LINK, TENSOR
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.facts import gigabytes_per_second
 from ncu_assist.render.l2_words import l2_words
-from ncu_assist.render.ladder import NOT_MEASURED, SKIPPED, Cell, Ladder, Rung, ladder
 from ncu_assist.render.terminal.run import check_word, percent
 from ncu_assist.render.terminal.style import Align, Style, table, to_text
 from ncu_assist.render.words import factor, origin, verdict_line
-from ncu_assist.render.yardstick import COPY, LINK, TENSOR
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -23,7 +22,7 @@ MEASURES = (COPY, LINK, TENSOR)
 HEADINGS = ("median", "vs v0", "GB/s", *(measure.title for measure in MEASURES), "check", "DRAM")
 
 
-def outcome_text(outcome: Outcome, style: Style | None = None) -> str:
+def outcome_text(outcome: KernelOutcome, style: Style | None = None) -> str:
     """Return the versions of a kernel as text, workload by workload; columns that nobody filled are left out."""
     from rich.text import Text
 
@@ -45,7 +44,7 @@ def outcome_text(outcome: Outcome, style: Style | None = None) -> str:
     return to_text(parts, style)
 
 
-def _table(rungs: tuple[Rung, ...], index: int) -> Table:
+def _table(rungs: tuple[LadderRow, ...], index: int) -> Table:
     rows = [_cells(rung, index) for rung in rungs]
     kept = [i for i in range(len(HEADINGS)) if any(row[i] != "-" for row in rows)]
     headings: list[tuple[str, Align]] = [(HEADINGS[i], "left" if HEADINGS[i] == "check" else "right") for i in kept]
@@ -55,7 +54,7 @@ def _table(rungs: tuple[Rung, ...], index: int) -> Table:
     return made
 
 
-def _not_served(rungs: tuple[Rung, ...], served: int, workload: str) -> list[str]:
+def _not_served(rungs: tuple[LadderRow, ...], served: int, workload: str) -> list[str]:
     """Return for whom a workload is, or is not, whichever is said in fewer names; nothing where it is for all."""
     others = len(rungs) - served
     if not others:
@@ -64,13 +63,13 @@ def _not_served(rungs: tuple[Rung, ...], served: int, workload: str) -> list[str
     return [f"for {', '.join(named)} only" if served < others else f"not for {', '.join(named)}"]
 
 
-def _no_rate(rungs: tuple[Rung, ...], index: int) -> str:
+def _no_rate(rungs: tuple[LadderRow, ...], index: int) -> str:
     """Return why a workload has no bandwidth; empty where it has one."""
     rows = (rung.cells[index].row for rung in rungs if rung.cells)
     return next((f"no GB/s: {words}" for row in rows if row and row.timing and (words := l2_words(row))), "")
 
 
-def _cells(rung: Rung, index: int) -> tuple[str, ...]:
+def _cells(rung: LadderRow, index: int) -> tuple[str, ...]:
     if not rung.cells:
         return (rung.status, *("-" for _ in HEADINGS[1:]))
     cell = rung.cells[index]
@@ -85,7 +84,7 @@ def _cells(rung: Rung, index: int) -> tuple[str, ...]:
     )
 
 
-def _median(cell: Cell) -> str:
+def _median(cell: LadderCell) -> str:
     timing = cell.row.timing if cell.row else None
     return duration(timing.median_ns) if timing else "-"
 
@@ -100,6 +99,6 @@ def _troubles(shown: Ladder) -> list[str]:
     return ["", *lines] if lines else []
 
 
-def _failed_checks(name: str, rung: Rung) -> list[str]:
+def _failed_checks(name: str, rung: LadderRow) -> list[str]:
     checks = [cell.row.check for cell in rung.cells if cell.row and cell.row.check]
     return [f"{name} on {one_line(c.workload)}: {one_line(c.reason, 2000)}" for c in checks if not c.passed]

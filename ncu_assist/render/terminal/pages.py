@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from ncu_assist.outcome import Written, WrittenPage
+from ncu_assist.analysis.archive import Written, WrittenPage
 from ncu_assist.render.escape import plain
 from ncu_assist.render.pages_words import shown_path
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ncu_assist.analysis.history import HistoryTable
+from ncu_assist.analysis.predictions import predictions
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.history import Climb
 from ncu_assist.render.history_words import MOST_SAID
 from ncu_assist.render.prediction_words import COLUMNS, HEADING, legend, rows, with_faults_gone
-from ncu_assist.render.predictions import predictions
 from ncu_assist.render.terminal.style import table
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 LONGEST_NAME = 24  # letters of a version that leave room for the rest of a line
 
 
-def prediction_parts(shown: Climb) -> list[RenderableType]:
+def prediction_parts(shown: HistoryTable) -> list[RenderableType]:
     """Return the table with its legend, nothing where no fault went away. Raises DamagedData for changed findings."""
     from rich.text import Text
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
+from ncu_assist.analysis.run_view import Shown, WorkloadRow, gigabytes_per_second
+from ncu_assist.analysis.yardstick import TENSOR, Yardstick, measure_of
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.facts import Shown, WorkloadRow, gigabytes_per_second
 from ncu_assist.render.floor import floor_words
 from ncu_assist.render.l2_words import IN_L2, no_rates
 from ncu_assist.render.precisions import operations_words
@@ -19,7 +20,6 @@ from ncu_assist.render.terminal.run_launches import launches_text
 from ncu_assist.render.terminal.speed_of_light import of_what, speed_of_light, warp_states
 from ncu_assist.render.terminal.style import Style, detected, table, to_text
 from ncu_assist.render.words import failed_checks, of_launches, of_longest, origin, verdict_sentence
-from ncu_assist.render.yardstick import TENSOR, Yardstick, measure_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ncu_assist.analysis.run_view import LaunchRow
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.facts import LaunchRow
 from ncu_assist.render.terminal.style import Align, table
 
 if TYPE_CHECKING:

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ncu_assist.frame.resources import BUSY_PERCENT, LATENCY
+from ncu_assist.analysis.run_view import BARS, Shown, throughputs
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import digits, quantity
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.facts import Shown
 from ncu_assist.render.terminal.style import table
-from ncu_assist.render.throughputs import BARS, throughputs
 from ncu_assist.render.words import impossible_lines
 from ncu_assist.rules.low_occupancy import allowed_blocks
+from ncu_assist.rules.model.resources import BUSY_PERCENT, LATENCY
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

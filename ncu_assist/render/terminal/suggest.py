@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ncu_assist.outcome import Suggested
+from ncu_assist.analysis.archive import Suggested
 from ncu_assist.quantity import digits, duration
 from ncu_assist.render import draft_words as words
 from ncu_assist.render.escape import one_line

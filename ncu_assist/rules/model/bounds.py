@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ncu_assist.ceilings.chips import SCHEDULERS, SECTOR_BYTES
-from ncu_assist.frame.resources import HOST_LINK, PARTS, SM_PARTS
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.dram import asked_share, fill
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.host_link import link_load
 from ncu_assist.rules.model.pipes import ISSUE
+from ncu_assist.rules.model.resources import HOST_LINK, PARTS, SM_PARTS
 
 # No kernel keeps a unit busy all the time: a loop of nothing but FMA its pipe 85 to 95 % (docs/sources.md,
 # Rates). It stands for what `ceilings` did not measure as a share: units of L2 (whose reads are held

@@ -7,9 +7,9 @@ from functools import cached_property
 
 from ncu_assist.ceilings import Ceilings, ChipFacts, Floor, bytes_in_flight, chip_facts
 from ncu_assist.frame import Combined
-from ncu_assist.frame.resources import PARTS, SM_PARTS, Resource
 from ncu_assist.ncu.catalogue.noise import SHORT_NS
 from ncu_assist.record import Device
+from ncu_assist.rules.model.resources import PARTS, SM_PARTS, Resource
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ncu_assist.frame.resources import SM_PARTS
 from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.resources import SM_PARTS
 
 # A loop of nothing but FMA shows 85 to 95 % of the pipe (docs/sources.md): the lower end where this
 # GPU was not measured. Done is what reaches 0.95 of it.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ncu_assist.frame.resources import HOST_LINK, PARTS, SHARED, SM_PARTS
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.bounds import filled
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.host_link import link_load
+from ncu_assist.rules.model.resources import HOST_LINK, PARTS, SHARED, SM_PARTS
 
 LANES = 32  # of a warp, on every GPU so far (CUDA Programming Guide)
 # Below 2 % of the run time a finding is a remark (docs/sources.md). Multiprocessors never end in the same cycle and a

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ncu_assist.ceilings.chips import SECTOR_BYTES
-from ncu_assist.frame.resources import HOST_LINK, L1_DATA
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.host_link import LINE_SECTORS, Crossed, crossed, link_ns
+from ncu_assist.rules.model.resources import HOST_LINK, L1_DATA
 
 L2_UNITS = ("L2 input", "L2 tags", "L2 data", "L2 lookups", "L2 output")
 # HBM3 hands out 64 bytes: what is read as single sectors comes with a neighbour. `fft_bit_reversal` of the fault

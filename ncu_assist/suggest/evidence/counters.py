@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from ncu_assist.frame import Combined
 from ncu_assist.frame.combined import STALL_SHARE
-from ncu_assist.frame.resources import RESOURCES, Bottleneck
 from ncu_assist.ncu.catalogue.metric import Metric
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import DURATIONS, SCALES, SHORT, digits
 from ncu_assist.render.evidence_words import COUNTED, LONGEST
 from ncu_assist.rules.model.diagnosis import Diagnosis
+from ncu_assist.rules.model.resources import RESOURCES, Bottleneck
 from ncu_assist.suggest.evidence.records import EvidenceItem
 
 MOST_ITEMS = 28  # rows: published loops show 24 raw numbers; a budget drops those at the end first

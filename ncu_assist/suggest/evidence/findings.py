@@ -6,16 +6,16 @@ import inspect
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from ncu_assist.frame.resources import BUSY_PERCENT, LATENCY
+from ncu_assist.analysis.run_view import LaunchRow, Shown
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import digits, percent
-from ncu_assist.render.facts import LaunchRow, Shown
 from ncu_assist.render.words import of_longest
 from ncu_assist.rules import RULES
 from ncu_assist.rules.low_occupancy import allowed_blocks
 from ncu_assist.rules.model.diagnosis import Ranked
 from ncu_assist.rules.model.of_run import Told
 from ncu_assist.rules.model.places import Place
+from ncu_assist.rules.model.resources import BUSY_PERCENT, LATENCY
 from ncu_assist.suggest.evidence.cleaning import Cleaner
 from ncu_assist.suggest.evidence.counters import ids_of
 from ncu_assist.suggest.evidence.records import CallShape, EvidenceItem, FindingFacts, LaunchLine

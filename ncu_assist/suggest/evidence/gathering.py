@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from ncu_assist.analysis.run_view import Shown
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.harness.exam.workloads import refuse_host_inputs
@@ -15,14 +16,12 @@ from ncu_assist.pipeline.reading import named
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.project import Project
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.facts import Shown
 from ncu_assist.render.redact import Identity
 from ncu_assist.spec import Kernel
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.draft_records import Draft
 from ncu_assist.store.matching import same_source
-from ncu_assist.store.naming import short_name
 from ncu_assist.suggest.evidence.cleaning import Cleaner, cleaner, this_machine
 from ncu_assist.suggest.evidence.counters import items_of
 from ncu_assist.suggest.evidence.findings import findings_of, shape_of, unknown_of
@@ -30,6 +29,7 @@ from ncu_assist.suggest.evidence.records import Evidence, VersionStory
 from ncu_assist.suggest.evidence.source import source_of
 from ncu_assist.suggest.evidence.story import failed_of, story_of
 from ncu_assist.suggest.evidence.task import floor_of, hardware_of, task_of
+from ncu_assist.versions import short_name
 
 BEST = "@best"
 NOT_CODE = ("kernel.toml", "reference.py")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ncu_assist.analysis.diff.lines import base_name
+from ncu_assist.analysis.run_view import CloseLook
 from ncu_assist.ncu.code import Code
 from ncu_assist.ncu.line_sums import ISSUED
 from ncu_assist.ncu.source.metrics import NOT_ISSUED, SAMPLES, STALL_COLUMN
-from ncu_assist.render.facts import CloseLook
 from ncu_assist.rules.model.own_lines import own_lines
 from ncu_assist.suggest.evidence.cleaning import Cleaner
 from ncu_assist.suggest.evidence.records import LineNote, SourceText

@@ -9,24 +9,23 @@ from pathlib import PurePosixPath
 from ncu_assist.analysis.diff import DiffOptions, diff_runs
 from ncu_assist.analysis.diff.comparing import verdict_by_time
 from ncu_assist.analysis.diff.timing import SampleReader, common_bench, is_timed
+from ncu_assist.analysis.history import Step, history_table
+from ncu_assist.analysis.predictions import FaultsGone, predictions
 from ncu_assist.errors import UsageProblem
-from ncu_assist.outcome import Step
 from ncu_assist.pipeline.history import history_of
 from ncu_assist.pipeline.pages.readable import own_source
 from ncu_assist.project import Project
 from ncu_assist.quantity import duration
-from ncu_assist.render.history import climb
-from ncu_assist.render.predictions import Prediction, predictions
 from ncu_assist.render.why_words import why_lines
 from ncu_assist.render.words import factor
 from ncu_assist.spec import header_comment
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.draft_records import Draft
 from ncu_assist.store.matching import same_source
-from ncu_assist.store.naming import short_name, version_order
 from ncu_assist.suggest.evidence.cleaning import Cleaner
 from ncu_assist.suggest.evidence.records import FailedDraft, VersionStory
 from ncu_assist.verdict import Verdict
+from ncu_assist.versions import short_name, version_order
 
 MOST_OF_A_COMMENT = 20_000  # bytes of a source that are looked at for the comment at its top
 IDEA = 400  # letters
@@ -41,7 +40,7 @@ def story_of(
     """Return the versions before the parent and itself, by number; then later ones that were no faster than it."""
     own = version_order(parent.run.version)
     history = history_of(project, store, parent.run.kernel, workload)
-    steps, faults = history.steps, predictions(climb(history))
+    steps, faults = history.steps, predictions(history_table(history))
     runs = {step.version: step.standings[0].run for step in steps if step.standings}
     early = (step for step in steps if version_order(step.version) <= own)
     chapters = [_chapter(step, runs, workload, faults.get(step.version), clean) for step in early]
@@ -66,7 +65,7 @@ def failed_of(drafts: Sequence[Draft], kernel: str, clean: Cleaner) -> tuple[Fai
 
 
 def _chapter(
-    step: Step, runs: dict[str, StoredRun | None], workload: str, faults: Prediction | None, clean: Cleaner
+    step: Step, runs: dict[str, StoredRun | None], workload: str, faults: FaultsGone | None, clean: Cleaner
 ) -> VersionStory | None:
     stored = runs.get(step.version)
     if stored is None or not step.standings:
@@ -140,7 +139,7 @@ def _moved(before: StoredRun, stored: StoredRun, workload: str) -> str:
     return "; ".join(line.removeprefix("ncu: ") for line in why_lines(why, None, names, WIDTH)[:2])
 
 
-def _faults(found: Prediction | None) -> Iterator[str]:
+def _faults(found: FaultsGone | None) -> Iterator[str]:
     """Yield which faults the rules no longer find, and which they find anew."""
     for word, some in (("gone", found.gone), ("new", found.appeared)) if found else ():
         if some:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ncu_assist.analysis.run_view import workload_row
 from ncu_assist.ceilings import Ceilings, bytes_in_flight, chip_facts
 from ncu_assist.ceilings import floor_of as least_time
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Run
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.facts import workload_row
 from ncu_assist.render.l2_words import l2_words
 from ncu_assist.spec import Kernel, Version, Workload
 from ncu_assist.store import StoredRun

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from ladder import ROOT
 
-from ncu_assist.frame.resources import bottleneck, bottleneck_of_launch
+from ncu_assist.rules.model.resources import bottleneck, bottleneck_of_launch
 from ncu_assist.store import Store
 
 IDLE = {"memory_throughput": 5.0, "dram_throughput": 2.0, "sm_throughput": 3.0}

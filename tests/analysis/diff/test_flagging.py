@@ -13,8 +13,8 @@ from ncu_assist.analysis.diff.changes import OF_THE_LINK, SHOWN, changes
 from ncu_assist.analysis.diff.flagging import BINDING, EXPLAINS, SIDE_EFFECT, flags, with_roles
 from ncu_assist.analysis.diff.noise import NoiseModel
 from ncu_assist.frame import Combined, combine
-from ncu_assist.frame.resources import Bottleneck
 from ncu_assist.ncu.catalogue.derived import STALL_SHARES
+from ncu_assist.rules.model.resources import Bottleneck
 from ncu_assist.verdict import Verdict, Word, compare_durations, not_comparable
 
 WORSE = Change("instructions", "Executed Instructions", "inst", 1e9, 2e9, 1.0, "regressed")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ncu_assist.analysis.diff import Change
 from ncu_assist.analysis.diff.flagging import by_importance, has_moved
-from ncu_assist.frame.resources import Bottleneck
+from ncu_assist.rules.model.resources import Bottleneck
 
 
 def change(metric: str, before: float, after: float, **more: object) -> Change:

@@ -12,8 +12,8 @@ from ladder import counters
 from made_counters import MADE, every, side
 
 from ncu_assist.analysis.diff.why import USED, Why, factors, why
-from ncu_assist.frame.resources import RESOURCES, SHARED, Bottleneck, bottleneck, bottleneck_of_launch
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.rules.model.resources import RESOURCES, SHARED, Bottleneck, bottleneck, bottleneck_of_launch
 
 LONG = STALL.format("long_scoreboard")
 

@@ -9,8 +9,8 @@ from made_counters import every, side
 
 from ncu_assist.analysis.diff.noise import NoiseModel
 from ncu_assist.analysis.diff.why import why
-from ncu_assist.frame.resources import RESOURCES
 from ncu_assist.ncu.catalogue.noise import recording
+from ncu_assist.rules.model.resources import RESOURCES
 from ncu_assist.verdict import Verdict
 
 LONG = STALL.format("long_scoreboard")

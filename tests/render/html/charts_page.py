@@ -7,18 +7,19 @@ import itertools
 from dataclasses import replace
 from pathlib import Path
 
+from ncu_assist.analysis.run_view import Shown
+from ncu_assist.analysis.samples import TimedSamples
 from ncu_assist.frame import combine_launches
-from ncu_assist.frame.resources import bottleneck
 from ncu_assist.pipeline.bare_report import BareReport, bare_reports
 from ncu_assist.pipeline.showing import gather
-from ncu_assist.render.facts import Shown
 from ncu_assist.render.html.head import Head, Provenance
 from ncu_assist.render.html.memory_chart import memory_chart
 from ncu_assist.render.html.page import _environment
 from ncu_assist.render.html.roofline import roofline
 from ncu_assist.render.html.safety import visible
-from ncu_assist.render.html.timing_chart import TimedSamples, timing_chart
+from ncu_assist.render.html.timing_chart import timing_chart
 from ncu_assist.rules.model.of_run import told_of
+from ncu_assist.rules.model.resources import bottleneck
 from ncu_assist.store import Store, StoredRun
 
 ROOT = Path(__file__).parents[3]

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from render.made import saved
+from made import saved
 
+from ncu_assist.analysis.run_view import CloseLook, Shown
 from ncu_assist.ncu.code import Code
 from ncu_assist.ncu.hot_spots import HotSpots
 from ncu_assist.pipeline.showing import gather
-from ncu_assist.render.facts import CloseLook, Shown
 from ncu_assist.render.html.head import Head, Provenance
 from ncu_assist.render.html.page import _environment
 from ncu_assist.render.html.safety import visible

@@ -6,13 +6,13 @@ import pytest
 from recorded_family import STORY, copy_family
 
 from ncu_assist.analysis.diff import DiffOptions
+from ncu_assist.analysis.history import history_table
 from ncu_assist.pipeline.history import history
 from ncu_assist.pipeline.pages.diff import diff_facts
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.project import Project
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.diff_facts import Around
-from ncu_assist.render.history import climb
 from ncu_assist.render.html.diff_verdict import verdict_part
 from ncu_assist.render.html.run_tiles import tiles
 from ncu_assist.store import Store, StoredRun
@@ -66,7 +66,7 @@ def test_the_page_of_a_diff(project: Project, chain: StoredRun) -> None:
 
 
 def test_the_ladder(project: Project, chain: StoredRun) -> None:
-    shown = climb(history(project, STORY, WORKLOAD))
+    shown = history_table(history(project, STORY, WORKLOAD))
     cell = shown.cell(shown.rungs[0])
     assert cell.duration_ns == pytest.approx(summed(chain, "gpu__time_duration.sum"))
     assert cell.time_ns == chain.run.timing(WORKLOAD).median_ns  # type: ignore[union-attr]  # of the whole call

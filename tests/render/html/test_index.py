@@ -11,7 +11,7 @@ from browser_checks import check_filters, check_page, check_sorts, check_tooltip
 from factories import DEVICE, make_run, samples_frame, save_run, times
 from recorded_family import copy_family
 
-from ncu_assist.outcome import ArchiveState
+from ncu_assist.analysis.archive import ArchiveState
 from ncu_assist.pipeline.pages.index import archive_state
 from ncu_assist.project import find_project
 from ncu_assist.render.html.index import index_html, index_page

@@ -16,10 +16,10 @@ from kernel_folder import write_kernel
 from recorded_family import copy_family
 
 from ncu_assist import record
-from ncu_assist.outcome import KernelLadder
+from ncu_assist.analysis.archive import KernelLadder
+from ncu_assist.analysis.history import history_table
 from ncu_assist.pipeline.pages.ladder import kernel_ladder
 from ncu_assist.project import Project, find_project
-from ncu_assist.render.history import climb
 from ncu_assist.render.history_words import against
 from ncu_assist.render.html.ladder import LadderPage, ladder_html, ladder_page
 from ncu_assist.render.html.ladder_links import RunLinks
@@ -81,7 +81,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 def content(project: Project, kernel: str, pages: frozenset[str] = frozenset()) -> LadderPage:
     ladder = kernel_ladder(project, kernel)
-    return ladder_page(ladder, climb(ladder.history), RunLinks(pages))
+    return ladder_page(ladder, history_table(ladder.history), RunLinks(pages))
 
 
 def written(project: Project, kernel: str, folder: Path) -> Path:
@@ -235,7 +235,7 @@ def test_without_drafts_nothing_is_said_of_them(recorded: Project) -> None:
 def test_a_comment_becomes_paragraphs(recorded: Project) -> None:
     ladder = kernel_ladder(recorded, "lightning_decode")
     comment = "Changes, to v1: a\nb\n\nexpected: nothing.\n- one\n- two\nA sentence goes on: and on\nin a line: more"
-    (made,) = tried_of({V7: comment}, climb(ladder.history))
+    (made,) = tried_of({V7: comment}, history_table(ladder.history))
     assert [(one.label, one.text) for one in made.said] == [
         ("Changes, to v1", "a b"),
         ("expected", "nothing."),

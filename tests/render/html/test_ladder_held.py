@@ -7,23 +7,23 @@ from pathlib import Path
 
 import pytest
 
+from ncu_assist.analysis.history import HistoryTable, history_table
+from ncu_assist.analysis.yardstick import COPY, TENSOR
 from ncu_assist.ceilings.floor import TENSOR_CORES
 from ncu_assist.pipeline.pages.ladder import kernel_ladder
 from ncu_assist.project import find_project
-from ncu_assist.render.history import Climb, climb
 from ncu_assist.render.html.ladder_diagnoses import diagnoses_table, expected
 from ncu_assist.render.html.ladder_held import held_tables
 from ncu_assist.render.html.table import Cell, Table
 from ncu_assist.render.json.history import history_json
 from ncu_assist.render.words import level_words
-from ncu_assist.render.yardstick import COPY, TENSOR
 
 PROJECT = find_project(Path(__file__).parents[3])
 
 
 @pytest.fixture(scope="module")
-def rope() -> tuple[Climb, tuple[Table, ...]]:
-    shown = climb(kernel_ladder(PROJECT, "rope").history)
+def rope() -> tuple[HistoryTable, tuple[Table, ...]]:
+    shown = history_table(kernel_ladder(PROJECT, "rope").history)
     return shown, held_tables(shown)
 
 
@@ -33,14 +33,14 @@ def row(table: Table, version: str) -> dict[str, Cell]:
 
 
 @pytest.mark.slow
-def test_every_workload_has_a_table_the_one_shown_first(rope: tuple[Climb, tuple[Table, ...]]) -> None:
+def test_every_workload_has_a_table_the_one_shown_first(rope: tuple[HistoryTable, tuple[Table, ...]]) -> None:
     shown, tables = rope
     assert [one.caption for one in tables] == list(shown.workloads)
     assert tables[0].caption == shown.shown
     assert all(one.note.startswith("floor: ") for one in tables)
 
 
-def test_ratios_are_of_medians_of_one_bench(rope: tuple[Climb, tuple[Table, ...]]) -> None:
+def test_ratios_are_of_medians_of_one_bench(rope: tuple[HistoryTable, tuple[Table, ...]]) -> None:
     shown, (first, *_) = rope
     cells = {rung.version: shown.cell(rung) for rung in shown.rungs}
     ours, compiled = cells["v10_two_factors"], cells["v2_torch_compile"]
@@ -54,14 +54,14 @@ def test_ratios_are_of_medians_of_one_bench(rope: tuple[Climb, tuple[Table, ...]
     assert row(first, "v2")["over v2"] == Cell()  # of itself it says nothing
 
 
-def test_a_peer_has_a_column_where_it_was_timed(rope: tuple[Climb, tuple[Table, ...]]) -> None:
+def test_a_peer_has_a_column_where_it_was_timed(rope: tuple[HistoryTable, tuple[Table, ...]]) -> None:
     _, tables = rope
     named = {one.caption: [c.title for c in one.columns if c.title.startswith("over ")] for one in tables}
     assert named["s8k_f32"] == ["over v0", "over v2", "over v3"]
     assert named["s8k_bf16"] == ["over v0", "over v2", "over v3", "over v4"]  # FlashInfer serves half types alone
 
 
-def test_times_of_two_benches_have_no_ratio(rope: tuple[Climb, tuple[Table, ...]]) -> None:
+def test_times_of_two_benches_have_no_ratio(rope: tuple[HistoryTable, tuple[Table, ...]]) -> None:
     shown, _ = rope
     early, late = shown.cell(shown.rungs[0]), shown.cell(shown.rungs[-1])
     assert early.timing is not None
@@ -85,7 +85,7 @@ def test_history_as_json_says_the_same() -> None:
 @pytest.mark.slow
 def test_the_first_finding_stands_beside_the_expected_one() -> None:
     ladder = kernel_ladder(PROJECT, "elementwise_add")
-    table = diagnoses_table(climb(ladder.history), ladder.tried)
+    table = diagnoses_table(history_table(ladder.history), ladder.tried)
     assert table is not None
     scalar = row(table, "v3")
     assert (scalar["first finding"].text, scalar["found"].text) == ("low-bytes-in-flight", "first")
@@ -102,26 +102,26 @@ def test_what_a_comment_expects_is_the_rules_it_names_before_what_was_measured()
 @pytest.mark.slow
 def test_what_was_expected_may_stand_behind_another_or_on_another_workload() -> None:
     ladder = kernel_ladder(PROJECT, "elementwise_add")
-    table = diagnoses_table(climb(ladder.history), ladder.tried)
+    table = diagnoses_table(history_table(ladder.history), ladder.tried)
     assert table is not None
     behind = row(table, "v7")["found"]
     assert (behind.text, behind.note) == ("also", "uncoalesced-global-load")
     ladder = kernel_ladder(PROJECT, "rope")
-    table = diagnoses_table(climb(ladder.history), ladder.tried)
+    table = diagnoses_table(history_table(ladder.history), ladder.tried)
     assert table is not None
     assert row(table, "v2")["found"].note == "l2-bound on s8k_bf16"
 
 
 def test_an_estimate_is_no_more_than_the_floor_allows() -> None:
     ladder = kernel_ladder(PROJECT, "fast_h2d")
-    table = diagnoses_table(climb(ladder.history), ladder.tried)
+    table = diagnoses_table(history_table(ladder.history), ladder.tried)
     assert table is not None
     assert (row(table, "v6")["first finding"].text, row(table, "v6")["severity"].text) == ("host-link-bound", "medium")
     assert (row(table, "v6")["estimated"].text, row(table, "v6")["estimated"].note) == ("1.13x", "assumed")
     assert row(table, "v2")["estimated"].text == "4.17x"  # uncoalesced
 
 
-def test_floors_of_several_gpus_are_told_apart(rope: tuple[Climb, tuple[Table, ...]]) -> None:
+def test_floors_of_several_gpus_are_told_apart(rope: tuple[HistoryTable, tuple[Table, ...]]) -> None:
     shown, _ = rope
     last = shown.rungs[-1]
     slower = tuple(replace(cell, floor=replace(cell.floor, per_second=1e12)) for cell in last.cells if cell.floor)
@@ -130,7 +130,7 @@ def test_floors_of_several_gpus_are_told_apart(rope: tuple[Climb, tuple[Table, .
     assert "; floor of v10: 1.07 ms" in first.note
 
 
-def test_a_share_stands_below_its_own_measure_only(rope: tuple[Climb, tuple[Table, ...]]) -> None:
+def test_a_share_stands_below_its_own_measure_only(rope: tuple[HistoryTable, tuple[Table, ...]]) -> None:
     """Floors of one workload may differ by GPU: a share of a copy is no share of the tensor cores."""
     shown, _ = rope
     first, *others = shown.rungs
@@ -143,7 +143,7 @@ def test_a_share_stands_below_its_own_measure_only(rope: tuple[Climb, tuple[Tabl
 
 def test_a_finding_that_nobody_expected_is_marked() -> None:
     ladder = kernel_ladder(PROJECT, "rope")
-    shown = climb(ladder.history)
+    shown = history_table(ladder.history)
     table = diagnoses_table(shown, {"v10_two_factors": "expected: `tail-effect`"})
     assert table is not None
     assert row(table, "v10")["found"].text == "not found"

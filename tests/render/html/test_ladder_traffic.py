@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from ncu_assist.analysis.history import HistoryTable, history_table
 from ncu_assist.pipeline.pages.ladder import kernel_ladder
 from ncu_assist.project import find_project
-from ncu_assist.render.history import Climb, climb
 from ncu_assist.render.history_words import in_l2_lines
 from ncu_assist.render.html.ladder_traffic import traffic_table, traffic_words
 from ncu_assist.render.html.table import Cell
@@ -20,8 +20,8 @@ pytestmark = pytest.mark.slow
 PROJECT = find_project(Path(__file__).parents[3])
 
 
-def ladder(kernel: str) -> Climb:
-    return climb(kernel_ladder(PROJECT, kernel).history)
+def ladder(kernel: str) -> HistoryTable:
+    return history_table(kernel_ladder(PROJECT, kernel).history)
 
 
 def test_a_chain_beside_one_launch() -> None:

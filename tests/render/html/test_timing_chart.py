@@ -8,8 +8,8 @@ import pytest
 from factories import samples_frame, times, timing
 from render.html.charts_page import recorded
 
-from ncu_assist.pipeline.pages.samples import timed_samples
-from ncu_assist.render.html.timing_chart import TimedSamples, samples_in, timing_chart
+from ncu_assist.analysis.samples import TimedSamples, samples_in, timed_samples
+from ncu_assist.render.html.timing_chart import timing_chart
 from ncu_assist.render.html.timing_drawing import BOTTOM, TOP, bins
 
 

@@ -8,18 +8,28 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
+from ncu_assist.analysis.yardstick import Yardstick, measure_of, share
 from ncu_assist.ceilings import Ceilings, Floor, floor_of
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.frame import Combined
-from ncu_assist.frame.resources import Bottleneck, bottleneck
 from ncu_assist.ncu.code import Code
 from ncu_assist.ncu.hot_spots import HotSpots
 from ncu_assist.ncu.nvidia_findings import NvidiaFinding
 from ncu_assist.record import Check, Launch, Run, Source, Timing, WorkloadFacts
-from ncu_assist.render.yardstick import Yardstick, measure_of, share
 from ncu_assist.rules.model.of_run import Told
+from ncu_assist.rules.model.resources import Bottleneck, bottleneck
 from ncu_assist.store import StoredRun
 from ncu_assist.verdict import Verdict
+
+LINK = "host_link_busy"
+BARS = ("sm_throughput", "memory_throughput", "l1_cache_throughput", "l2_cache_throughput", "dram_throughput", LINK)
+
+
+def throughputs(combined: Combined) -> list[tuple[str, float]]:
+    """Return the keys and values that were counted; the link to the host only where something crossed it."""
+    known = [(key, value) for key in BARS if (value := combined.values[key]) is not None]
+    return [(key, value) for key, value in known if value or key != LINK]
+
 
 ALL = "all"  # what history calls every workload
 NOTABLE = 0.05  # of the bytes: less, staying in L2, hardly changes a rate
@@ -84,7 +94,7 @@ class LaunchRow:
 
 
 @dataclass(frozen=True)
-class Before:
+class ParentVerdict:
     """The version before the one shown, by number, that was timed on the workload, and the verdict against it.
 
     ``runs`` are the two that the verdict is of, the version before first.
@@ -124,7 +134,7 @@ class Shown:
     launches: tuple[LaunchRow, ...]
     keeps_report: bool  # with source lines and NVIDIA's findings in it
     told: Told | None  # what the rules say of the launches that ``combined`` is about, or of one kernel of them
-    before: Before | None = None
+    before: ParentVerdict | None = None
     ceilings: Ceilings | None = None
     close: CloseLook = CloseLook()
 

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 from factories import WORKLOAD, launch, make_run, metrics_frame, samples_frame, save_run, times
 
-from ncu_assist.outcome import Outcome, VersionOutcome
+from ncu_assist.analysis.ladder import KernelOutcome, VersionOutcome
 from ncu_assist.record import Check, WorkloadFacts
 from ncu_assist.store import Store, StoredRun
 
@@ -45,11 +45,11 @@ def chain(root: Path) -> StoredRun:
     return save_run(Store(root / "reports"), run, metrics_frame({}, {}, {}, {}), samples)
 
 
-def outcome(root: Path) -> Outcome:
+def outcome(root: Path) -> KernelOutcome:
     """Four versions: v0, one 2.5 times as fast, one that does not build, one without a run."""
     v0, v1 = saved(root, "v0_torch", 2.5e5), saved(root, "v1_fused", 1e5)
     broken = VersionOutcome("v2_broken", None, "error: expected a ';' [red]\x1b[31m")
-    return Outcome(
+    return KernelOutcome(
         "add_one",
         ("small",),
         "live",

@@ -1,4 +1,4 @@
-"""The history of a kernel with the figures that every format shows: times, speed-ups, worst cases, bottlenecks."""
+"""The history of a kernel: each version against its parent, with times, speed-ups, worst cases, bottlenecks."""
 
 from __future__ import annotations
 
@@ -7,23 +7,87 @@ from dataclasses import dataclass, field
 from math import exp, log
 from pathlib import Path
 
+from ncu_assist.analysis.run_view import InL2, in_l2
+from ncu_assist.analysis.yardstick import Yardstick, measure_of, share, yardstick_ns
 from ncu_assist.ceilings import Floor
 from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.frame.columns import Values
-from ncu_assist.frame.resources import Bottleneck, bottleneck
-from ncu_assist.outcome import History, Standing, Step, Sweep
 from ncu_assist.record import Check, Run, Source, Timing, WorkloadFacts
-from ncu_assist.render.facts import InL2, in_l2
-from ncu_assist.render.yardstick import Yardstick, measure_of, share, yardstick_ns
+from ncu_assist.rules.model.resources import Bottleneck, bottleneck
 from ncu_assist.store import StoredRun
 from ncu_assist.store.findings import Judged
 from ncu_assist.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class VersionOnWorkload:
+    """One version on one workload: the run that has its time, and the verdict by time against the version before.
+
+    ``workload`` is None for a program that knows of none. ``run`` is None where the version was not measured on it,
+    ``verdict`` where one of the two versions has no time. ``predicted`` is the run of the version before whose findings
+    were stored last before this version was first measured, None where there is none. ``judged`` is what the rules say
+    now of a run that keeps no findings, on the workload whose times are shown. ``before`` is the version compared with
+    on it, None for that of the step: not every version serves every workload. ``served`` is whether this one does.
+    ``floor`` is the least time that the workload can take on the GPU of ``run``, None where no rate of it is known.
+    """
+
+    workload: str | None
+    run: StoredRun | None
+    verdict: Verdict | None
+    predicted: StoredRun | None = None
+    judged: Judged | None = field(default=None, repr=False)
+    before: str | None = None
+    served: bool = True
+    floor: Floor | None = None
+
+
+@dataclass(frozen=True)
+class Step:
+    """One version of a history, ``before`` being the one that it is compared with: the nearest that it builds on.
+
+    That is on the workload shown, or, for a version that does not serve it, on the first that it does.
+    ``missing`` says why nothing of it is shown; it is empty for a version that was measured as its source is now.
+    ``dtypes`` are those that it serves, empty for all. ``is_peer``: it is a library's or a framework's own.
+    """
+
+    version: str
+    before: str | None
+    standings: tuple[VersionOnWorkload, ...]  # one a workload of the history
+    missing: str = ""
+    dtypes: tuple[str, ...] = ()
+    is_peer: bool = False
+    parents: tuple[str, ...] = ()  # what it builds on, measured or not
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """One version on workloads that differ in one integer only, ``axis``: each value with its workload, in order."""
+
+    version: str
+    axis: str
+    points: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True)
+class History:
+    """The versions of a kernel, oldest first, each against its parent, on all workloads that were measured.
+
+    ``only`` has the workloads that are for some versions only, with those.
+    """
+
+    kernel: str
+    workloads: tuple[str | None, ...]
+    shown: str | None  # the workload whose times are shown: the default one, where it was timed
+    steps: tuple[Step, ...]
+    sweeps: tuple[Sweep, ...] = ()
+    only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
 
 TOO_LITTLE = ("one-sample", "only-late-samples")  # what is known of time then are durations under ncu
 
 
 @dataclass(frozen=True)
-class Cell:
+class HistoryCell:
     """One version on one workload. ``duration_ns`` is under ncu, over all launches; ``before`` is compared with.
 
     ``share`` is the time of what it is held against (yardstick.py) over the median: 1 is as fast.
@@ -78,7 +142,7 @@ class Cell:
         """The least time that the workload can take over the median: 1 is at the floor."""
         return self.floor.ns / self.timing.median_ns if self.floor and self.timing else None
 
-    def over(self, peer: Cell) -> float | None:
+    def over(self, peer: HistoryCell) -> float | None:
         """Return the time of another version over this one's, of medians in one bench: 2 is twice as fast as it."""
         own, other = self.timing, peer.timing
         if own is None or other is None or own.bench_id != other.bench_id:
@@ -110,30 +174,30 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Rung:
+class VersionRow:
     """One version with its cells, one a workload, and what they come to."""
 
     version: str
     before: str | None
-    cells: tuple[Cell, ...]
+    cells: tuple[HistoryCell, ...]
     missing: str
     dtypes: tuple[str, ...] = ()
     is_peer: bool = False  # a library's or a framework's own
     parents: tuple[str, ...] = ()
 
     @property
-    def compared(self) -> tuple[Cell, ...]:
+    def compared(self) -> tuple[HistoryCell, ...]:
         """The cells with a speed-up over the version before."""
         return tuple(cell for cell in self.cells if cell.speedup)
 
     @property
-    def slower(self) -> tuple[Cell, ...]:
+    def slower(self) -> tuple[HistoryCell, ...]:
         """The cells on which it is slower than the version before, the worst first."""
         slower = [cell for cell in self.compared if cell.verdict and cell.verdict.verdict == "slower"]
         return tuple(sorted(slower, key=_speedup))
 
     @property
-    def worst(self) -> Cell | None:
+    def worst(self) -> HistoryCell | None:
         """The cell with the smallest speed-up, whatever its verdict."""
         return min(self.compared, key=_speedup, default=None)
 
@@ -163,13 +227,13 @@ class Rung:
 
 
 @dataclass(frozen=True)
-class Swept:
+class SweepRow:
     """A version along an axis: the integer's name, what is the same at all points, each value with its cell."""
 
     version: str
     axis: str
     same: str
-    points: tuple[tuple[int, Cell], ...]
+    points: tuple[tuple[int, HistoryCell], ...]
 
     @property
     def yardstick(self) -> Yardstick:
@@ -177,12 +241,12 @@ class Swept:
         return measure_of(cell for _, cell in self.points)
 
     @property
-    def timed(self) -> tuple[tuple[int, Cell], ...]:
+    def timed(self) -> tuple[tuple[int, HistoryCell], ...]:
         return tuple((value, cell) for value, cell in self.points if cell.time_ns)
 
 
 @dataclass(frozen=True)
-class Climb:
+class HistoryTable:
     """A history ready to be shown; ``newest`` is the run whose GPU and date stand above it."""
 
     kernel: str
@@ -190,11 +254,11 @@ class Climb:
     shown: str | None
     source: Source
     newest: Run | None
-    rungs: tuple[Rung, ...]
-    sweeps: tuple[Swept, ...] = ()
+    rungs: tuple[VersionRow, ...]
+    sweeps: tuple[SweepRow, ...] = ()
     only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
-    def cell(self, rung: Rung) -> Cell:
+    def cell(self, rung: VersionRow) -> HistoryCell:
         """Return the cell of the workload whose times are shown."""
         return rung.cells[self.workloads.index(self.shown)]
 
@@ -234,12 +298,12 @@ class _Counters:
         return self._read[stored.folder]
 
 
-def climb(history: History) -> Climb:
+def history_table(history: History) -> HistoryTable:
     """Return a history with the figures that every format shows. Raises DamagedData for counters that were changed."""
     counters = _Counters()
     rungs = tuple(_rung(step, counters) for step in history.steps)
     newest = max(_runs(rungs), key=lambda stored: stored.run.created, default=None)
-    return Climb(
+    return HistoryTable(
         kernel=history.kernel,
         workloads=history.workloads,
         shown=history.shown,
@@ -251,30 +315,30 @@ def climb(history: History) -> Climb:
     )
 
 
-def _swept(sweep: Sweep, workloads: tuple[str | None, ...], rungs: tuple[Rung, ...]) -> Swept:
+def _swept(sweep: Sweep, workloads: tuple[str | None, ...], rungs: tuple[VersionRow, ...]) -> SweepRow:
     rung = next(one for one in rungs if one.version == sweep.version)
     points = tuple((value, rung.cells[workloads.index(name)]) for value, name in sweep.points)
     facts = next((cell.facts for _, cell in points if cell.facts), None)
     integers = {name: value for name, value in facts.integers.items() if name != sweep.axis} if facts else {}
     same = [facts.dtype, *(f"{name} = {value}" for name, value in integers.items())] if facts else []
-    return Swept(sweep.version, sweep.axis, ", ".join(same), points)
+    return SweepRow(sweep.version, sweep.axis, ", ".join(same), points)
 
 
-def _runs(rungs: tuple[Rung, ...]) -> Iterator[StoredRun]:
+def _runs(rungs: tuple[VersionRow, ...]) -> Iterator[StoredRun]:
     return (cell.stored for rung in rungs for cell in rung.cells if cell.stored)
 
 
-def _rung(step: Step, counters: _Counters) -> Rung:
+def _rung(step: Step, counters: _Counters) -> VersionRow:
     cells = tuple(_cell(one, one.before or step.before, counters) for one in step.standings)
-    return Rung(step.version, step.before, cells, step.missing, step.dtypes, step.is_peer, step.parents)
+    return VersionRow(step.version, step.before, cells, step.missing, step.dtypes, step.is_peer, step.parents)
 
 
-def _cell(standing: Standing, before: str | None, counters: _Counters) -> Cell:
+def _cell(standing: VersionOnWorkload, before: str | None, counters: _Counters) -> HistoryCell:
     stored, workload = standing.run, standing.workload
     if stored is None:
-        return Cell(workload, None, None, None, None, None, None, served=standing.served)
+        return HistoryCell(workload, None, None, None, None, None, None, served=standing.served)
     combined = combine_tables(stored.run, counters.of(stored), workload)
-    return Cell(
+    return HistoryCell(
         workload=workload,
         stored=stored,
         check=next((check for check in stored.run.checks if check.workload == workload), None),
@@ -291,5 +355,5 @@ def _cell(standing: Standing, before: str | None, counters: _Counters) -> Cell:
     )
 
 
-def _speedup(cell: Cell) -> float:
+def _speedup(cell: HistoryCell) -> float:
     return cell.speedup or 1.0

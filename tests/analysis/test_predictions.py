@@ -12,15 +12,14 @@ import pytest
 from factories import DEVICE, launch, make_run, metrics_frame, samples_frame, save_run, times
 from made import EVIL
 
+from ncu_assist.analysis.history import History, Step, VersionOnWorkload, history_table
+from ncu_assist.analysis.predictions import FaultsGone, predictions
 from ncu_assist.errors import DamagedData
-from ncu_assist.outcome import History, Standing, Step
 from ncu_assist.pipeline.floors import Floors
 from ncu_assist.pipeline.history import _judged
 from ncu_assist.render import prediction_words as words
-from ncu_assist.render.history import climb
 from ncu_assist.render.json.history import history_json
 from ncu_assist.render.markdown.history import history_markdown
-from ncu_assist.render.predictions import Prediction, predictions
 from ncu_assist.render.terminal import Style
 from ncu_assist.render.terminal.history import history_text
 from ncu_assist.store import Store, StoredRun
@@ -54,9 +53,9 @@ def run_of(
 
 
 def history_of(before: StoredRun, after: StoredRun, verdict: Verdict | None = FASTER, **changes: Any) -> History:
-    last = Standing("small", after, verdict, **changes)
+    last = VersionOnWorkload("small", after, verdict, **changes)
     steps = (
-        Step(before.run.version, None, (Standing("small", before, None),)),
+        Step(before.run.version, None, (VersionOnWorkload("small", before, None),)),
         Step(after.run.version, before.run.version, (last,)),
     )
     return History("add_one", ("small",), "small", steps)
@@ -73,8 +72,8 @@ def _store(step: Step) -> Store:
     return Store(run.folder.parent.parent.parent)
 
 
-def told(history: History) -> Prediction:
-    (one,) = predictions(climb(judged(history))).values()
+def told(history: History) -> FaultsGone:
+    (one,) = predictions(history_table(judged(history))).values()
     return one
 
 
@@ -229,13 +228,13 @@ def test_what_cannot_be_compared_is_held_against_nothing(tmp_path: Path) -> None
         history_of(before, run_of(tmp_path, "v2_other"), not_comparable("other-workload")),
         history_of(before, elsewhere, None),
     ):
-        assert predictions(climb(history)) == {}
+        assert predictions(history_table(history)) == {}
         assert history_json(history)["rows"][1]["prediction"] is None
 
 
 def test_what_is_said_of_some_versions_only() -> None:
-    def of(version: str, source: Any, tool: str) -> Prediction:
-        return Prediction(version, "v0", source, tool, "2026-11-21", 1e5, (STORE,), (), None)
+    def of(version: str, source: Any, tool: str) -> FaultsGone:
+        return FaultsGone(version, "v0", source, tool, "2026-11-21", 1e5, (STORE,), (), None)
 
     several = [of("v1_a", "stored", "0.1"), of("v2_b", "computed now", "0.2"), of("v3_c", "stored", "0.1")]
     (line,) = words.legend(several)

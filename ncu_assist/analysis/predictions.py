@@ -9,7 +9,7 @@ from typing import Literal
 
 from ncu_assist import __version__
 from ncu_assist.analysis.diff.comparability import differences
-from ncu_assist.render.history import Cell, Climb, Rung
+from ncu_assist.analysis.history import HistoryCell, HistoryTable, VersionRow
 from ncu_assist.rules import ON_ONE_RESOURCE, RULES
 from ncu_assist.store import StoredRun
 from ncu_assist.store.findings import Judged, StoredFinding
@@ -29,7 +29,7 @@ class Achieved:
 
 
 @dataclass(frozen=True)
-class Prediction:
+class FaultsGone:
     """The faults of ``before`` that ``version`` no longer has, and those that it has anew, the largest first.
 
     ``source`` says of what the estimates are: stored when ``before`` was archived, by version ``tool``, or computed now
@@ -94,7 +94,7 @@ class _Opinion:
         return rule in self.rules and rule not in self.judged.unanswered
 
 
-def predictions(shown: Climb) -> dict[str, Prediction]:
+def predictions(shown: HistoryTable) -> dict[str, FaultsGone]:
     """Return by version what became of the faults of the version before it, on the workload shown.
 
     A version is left out where nothing was judged of one of the two or they cannot be compared. Raises DamagedData for
@@ -106,7 +106,7 @@ def predictions(shown: Climb) -> dict[str, Prediction]:
     return {one.version: one for one in found if one is not None}
 
 
-def findings_of(rung: Rung, shown: Climb) -> Iterator[tuple[Cell, tuple[StoredFinding, ...]]]:
+def findings_of(rung: VersionRow, shown: HistoryTable) -> Iterator[tuple[HistoryCell, tuple[StoredFinding, ...]]]:
     """Yield what the rules say of a version on each workload that was profiled, what could win most first.
 
     The workload shown comes first, then those with the most bytes to move. Raises DamagedData for findings that were
@@ -118,13 +118,13 @@ def findings_of(rung: Rung, shown: Climb) -> Iterator[tuple[Cell, tuple[StoredFi
             yield cell, opinion.judged.findings
 
 
-def _bytes(cell: Cell) -> int:
+def _bytes(cell: HistoryCell) -> int:
     return (cell.facts.algorithmic_bytes or 0) if cell.facts else 0
 
 
 def _prediction(
-    rung: Rung, before: Rung | None, shown: Climb, opinions: dict[str, _Opinion | None]
-) -> Prediction | None:
+    rung: VersionRow, before: VersionRow | None, shown: HistoryTable, opinions: dict[str, _Opinion | None]
+) -> FaultsGone | None:
     cell, now = shown.cell(rung), opinions[rung.version]
     then = _stored(cell.predicted, cell.workload) if cell.predicted else opinions.get(rung.before or "")
     if before is None or then is None or now is None or _forbidden(shown.cell(before), cell):
@@ -133,7 +133,7 @@ def _prediction(
     other = _another_program(before, rung, shown)
     renamed = () if other else tuple((fault, name) for fault in lost for name in came if _is_renamed(fault, name))
     old, new = [one for one, _ in renamed], [one for _, one in renamed]
-    return Prediction(
+    return FaultsGone(
         version=rung.version,
         before=before.version,
         source=then.source,
@@ -154,7 +154,7 @@ def _is_renamed(fault: StoredFinding, name: StoredFinding) -> bool:
     return alike and (name.saved_ns or 0.0) > LITTLE * (fault.saved_ns or 0.0)
 
 
-def _another_program(before: Rung, after: Rung, shown: Climb) -> str:
+def _another_program(before: VersionRow, after: VersionRow, shown: HistoryTable) -> str:
     """Return why a version is no change of the one before it, but another program; empty where it may be one.
 
     A library's kernel, one in another language, or another chain of launches has nothing in common with it but the
@@ -170,7 +170,7 @@ def _another_program(before: Rung, after: Rung, shown: Climb) -> str:
     return f"a call makes {counts[1]} launches, before {counts[0]}" if all(counts) and counts[0] != counts[1] else ""
 
 
-def _language(cell: Cell) -> str:
+def _language(cell: HistoryCell) -> str:
     """Return the ending of the file that a version was made of, e.g. ``.cu``; empty where its run keeps no source."""
     start = f"{SOURCE_FOLDER}{cell.stored.run.version}." if cell.stored else ""
     names = [name for name in cell.stored.run.files if name.startswith(start)] if cell.stored else []
@@ -183,7 +183,7 @@ def _only_in(one: _Opinion, other: _Opinion) -> tuple[StoredFinding, ...]:
     return tuple(fault for key, fault in faults if other.answers(fault.rule) and other.is_rid_of(key, fault))
 
 
-def _opinion(cell: Cell) -> _Opinion | None:
+def _opinion(cell: HistoryCell) -> _Opinion | None:
     if cell.stored is None:
         return None
     now = _Opinion(cell.judged, tuple(RULES), __version__, "computed now") if cell.judged else None
@@ -197,7 +197,7 @@ def _stored(stored: StoredRun, workload: str | None) -> _Opinion | None:
     return _Opinion(found, findings.rules, findings.tool, "stored", date) if found and findings else None
 
 
-def _forbidden(before: Cell, after: Cell) -> bool:
+def _forbidden(before: HistoryCell, after: HistoryCell) -> bool:
     if after.verdict is not None:
         return after.verdict.verdict == "not-comparable"
     runs = [one.stored.run for one in (before, after) if one.stored]
@@ -205,7 +205,7 @@ def _forbidden(before: Cell, after: Cell) -> bool:
     return len(sides) < 2 or bool(differences(sides[0], sides[1])[1])
 
 
-def _achieved(before: Cell, after: Cell) -> Achieved | None:
+def _achieved(before: HistoryCell, after: HistoryCell) -> Achieved | None:
     """Return the ratio of times: of the verdict where there are samples, else of the durations under ncu."""
     verdict = after.verdict
     if verdict is not None and after.speedup is not None:

@@ -1,16 +1,74 @@
-"""All versions of a kernel side by side: time, speed-up over the baseline, bandwidth, check, status."""
+"""All versions of a kernel side by side: what each came to, time, speed-up over the baseline, bandwidth, check."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from ncu_assist.analysis.diff import Diff
+from ncu_assist.analysis.run_view import WorkloadRow, workload_row
 from ncu_assist.ceilings import ceilings_of
+from ncu_assist.errors import EnvironmentProblem, StageFailed
 from ncu_assist.frame import combine_tables
-from ncu_assist.outcome import Outcome, VersionOutcome
+from ncu_assist.misnamed import Misnamed
 from ncu_assist.record import Run, Source
-from ncu_assist.render.facts import WorkloadRow, workload_row
 from ncu_assist.store import StoredRun
-from ncu_assist.store.naming import is_called
+from ncu_assist.versions import is_called
+
+
+@dataclass(frozen=True)
+class VersionOutcome:
+    """One version: its run, or why there is none. A run with a ``failure`` holds what was finished before it.
+
+    ``unserved`` are the workloads asked for that are not for this version, ``unmeasured`` those that are, and that no
+    run of it holds where nothing can be measured.
+    ``skipped`` says why a version without a run was not tried: no failure, what it needs is not installed.
+    ``unreadable``: it may have a run, as something of it in the archive cannot be read.
+    """
+
+    version: str
+    run: StoredRun | None
+    failure: str = ""
+    failure_code: int = StageFailed.exit_code
+    unserved: tuple[str, ...] = ()
+    skipped: str = ""
+    unmeasured: tuple[str, ...] = ()
+    unreadable: bool = False
+
+
+@dataclass(frozen=True)
+class KernelOutcome:
+    """All versions asked for, in the order of their numbers, on the workloads asked for."""
+
+    kernel: str
+    workloads: tuple[str, ...]
+    source: Source
+    versions: tuple[VersionOutcome, ...]
+    diffs: tuple[Diff, ...] = ()  # between the first version and each other, where verdicts were asked for
+
+    @property
+    def exit_code(self) -> int:
+        """0, or the exit code of what failed or could not be measured here, the highest of several."""
+        unmeasured = [EnvironmentProblem.exit_code for v in self.versions if v.unmeasured]
+        return max([*unmeasured, *(v.failure_code for v in self.versions if v.failure)], default=0)
+
+
+@dataclass(frozen=True)
+class KernelListing:
+    """What `list` shows of a kernel: its versions, each with the run that shows it as it is now, if there is one.
+
+    ``only`` has the workloads that are for some versions only, with those. ``misnamed`` are sources that were probably
+    meant as versions.
+    """
+
+    kernel: str
+    summary: str  # empty for a foreign program, which has no folder
+    workloads: tuple[str, ...]
+    default_workload: str | None
+    versions: tuple[VersionOutcome, ...]
+    only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    misnamed: tuple[Misnamed, ...] = ()
+
 
 BASELINE = "v0"  # the library or framework version: the number to beat
 NOT_MEASURED, NOT_SERVED, SKIPPED = "not measured", "not served", "skipped"
@@ -18,7 +76,7 @@ UNREADABLE = "cannot be read"  # whether there is a run, nobody knows
 
 
 @dataclass(frozen=True)
-class Cell:
+class LadderCell:
     """One version on one workload. ``speedup`` is over v0 on the same GPU; None where one of the two is missing."""
 
     workload: str
@@ -28,7 +86,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Rung:
+class LadderRow:
     """One version: its run if there is one, its cells in the order of the workloads, and what went wrong.
 
     ``unserved`` are the workloads asked for that are not for it; ``serves_nothing`` if that is all of them.
@@ -38,7 +96,7 @@ class Rung:
     version: str
     stored: StoredRun | None
     source: Source | None
-    cells: tuple[Cell, ...]
+    cells: tuple[LadderCell, ...]
     failure: str
     unserved: tuple[str, ...] = ()
     serves_nothing: bool = False
@@ -69,10 +127,10 @@ class Ladder:
     workloads: tuple[str, ...]
     source: Source
     shown: Run | None
-    rungs: tuple[Rung, ...]
+    rungs: tuple[LadderRow, ...]
 
 
-def ladder(outcome: Outcome) -> Ladder:
+def ladder(outcome: KernelOutcome) -> Ladder:
     """Return an outcome with the figures that every format shows. Raises DamagedData for metrics that were changed."""
     baseline = next((v.run.run for v in outcome.versions if v.run and is_called(v.version, BASELINE)), None)
     runs = [v.run.run for v in outcome.versions if v.run]
@@ -85,12 +143,12 @@ def ladder(outcome: Outcome) -> Ladder:
     )
 
 
-def _rung(version: VersionOutcome, workloads: tuple[str, ...], baseline: Run | None) -> Rung:
+def _rung(version: VersionOutcome, workloads: tuple[str, ...], baseline: Run | None) -> LadderRow:
     stored = version.run
     nothing = set(version.unserved) == set(workloads)
     if stored is None:
         why = version.skipped, version.unmeasured
-        return Rung(version.version, None, None, (), version.failure, version.unserved, nothing, *why)
+        return LadderRow(version.version, None, None, (), version.failure, version.unserved, nothing, *why)
     tables, device = stored.by_launch(), stored.run.device
     ceilings = ceilings_of(device, stored.folder.parents[2]) if device else None
     cells = []
@@ -98,10 +156,12 @@ def _rung(version: VersionOutcome, workloads: tuple[str, ...], baseline: Run | N
         facts = stored.run.workload(name)
         row = workload_row(stored.run, facts, ceilings) if facts else None
         dram = combine_tables(stored.run, tables, name).values["dram_throughput"]
-        cells.append(Cell(name, row, _speedup(baseline, stored.run, name), dram))
+        cells.append(LadderCell(name, row, _speedup(baseline, stored.run, name), dram))
     source = stored.run.source
     failed, missing = version.failure, version.unmeasured
-    return Rung(version.version, stored, source, tuple(cells), failed, version.unserved, nothing, unmeasured=missing)
+    return LadderRow(
+        version.version, stored, source, tuple(cells), failed, version.unserved, nothing, unmeasured=missing
+    )
 
 
 def _speedup(baseline: Run | None, run: Run, workload: str) -> float | None:

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 from factories import BENCH_ID, DEVICE, make_run, samples_frame, times, timing
 
-from ncu_assist.outcome import History, KernelLadder, Outcome, Standing, Step, VersionOutcome
+from ncu_assist.analysis.archive import KernelLadder
+from ncu_assist.analysis.history import History, Step, VersionOnWorkload, history_table
+from ncu_assist.analysis.ladder import KernelOutcome, VersionOutcome
+from ncu_assist.analysis.yardstick import COPY, LINK, TENSOR, share, yardstick, yardstick_ns
 from ncu_assist.pipeline.floors import Floors
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.record import Bench, Timing, WorkloadFacts
-from ncu_assist.render.history import climb
 from ncu_assist.render.html.ladder import ladder_html, ladder_page
 from ncu_assist.render.html.ladder_links import RunLinks
 from ncu_assist.render.html.run_tiles import tiles
@@ -23,7 +25,6 @@ from ncu_assist.render.markdown.history import history_markdown
 from ncu_assist.render.terminal import outcome_text, show_text
 from ncu_assist.render.terminal.history import history_text
 from ncu_assist.render.terminal.style import Style
-from ncu_assist.render.yardstick import COPY, LINK, TENSOR, share, yardstick, yardstick_ns
 from ncu_assist.store import Store, StoredRun, samples_parquet
 
 H200 = replace(DEVICE, name="NVIDIA H200", sm_count=132)
@@ -52,7 +53,7 @@ def product(tmp_path: Path, version: str, median_ns: float) -> StoredRun:
 @pytest.fixture
 def history(tmp_path: Path) -> History:
     runs = [run_of(tmp_path, "v0_mapped", 4e6), run_of(tmp_path, "v1_bulk", 3.4e6)]
-    steps = tuple(Step(one.run.version, None, (Standing("small", one, None),)) for one in runs)
+    steps = tuple(Step(one.run.version, None, (VersionOnWorkload("small", one, None),)) for one in runs)
     return History("add_one", ("small",), "small", steps)
 
 
@@ -73,7 +74,9 @@ def test_without_one_there_is_no_share() -> None:
 
 def test_every_table_says_of_link_and_rates_of_what_crosses(history: History) -> None:
     stored = [standing.run for step in history.steps for standing in step.standings if standing.run]
-    outcome = Outcome("add_one", ("small",), "live", tuple(VersionOutcome(one.run.version, one) for one in stored))
+    outcome = KernelOutcome(
+        "add_one", ("small",), "live", tuple(VersionOutcome(one.run.version, one) for one in stored)
+    )
     shown = gather(stored[1])
     for text in (outcome_text(outcome, Style()), show_text(shown, Style()), history_text(history, Style())):
         assert "of link" in text
@@ -97,7 +100,7 @@ def test_every_page_does(history: History) -> None:
     assert [tile.term.label for tile in tiles(shown)][:3] == ["Median time", "From the host", "Of link"]
     titles = [column.title for column in workloads_table(shown, {}).columns]
     assert titles[titles.index("GB/s") + 1] == "of link"
-    ladder, climbed = KernelLadder(history, None, {}, (stored,), ()), climb(history)
+    ladder, climbed = KernelLadder(history, None, {}, (stored,), ()), history_table(history)
     page = ladder_page(ladder, climbed, RunLinks(frozenset()))
     assert "of link" in [column.title for column in page.steps.columns]
     assert page.beside == LINK.what
@@ -111,10 +114,12 @@ def test_operations_are_held_against_the_tensor_cores_everywhere(tmp_path: Path)
     """A copy of the operands would take a fifteenth of the time: that says nothing of a product."""
     stored = [product(tmp_path, "v0_library", 1.5e6), product(tmp_path, "v1_ours", 2.5e6)]
     floors = Floors(tmp_path)
-    standings = [Standing("small", one, None, floor=floors.of(one, "small")) for one in stored]
+    standings = [VersionOnWorkload("small", one, None, floor=floors.of(one, "small")) for one in stored]
     steps = tuple(Step(one.run.version, None, (at,)) for one, at in zip(stored, standings, strict=True))
     history = History("add_one", ("small",), "small", steps)
-    outcome = Outcome("add_one", ("small",), "live", tuple(VersionOutcome(one.run.version, one) for one in stored))
+    outcome = KernelOutcome(
+        "add_one", ("small",), "live", tuple(VersionOutcome(one.run.version, one) for one in stored)
+    )
     shown = gather(stored[1], store=Store(tmp_path))
     for text in (outcome_text(outcome, Style()), show_text(shown, Style()), history_text(history, Style())):
         assert "of tensor" in text
@@ -124,7 +129,9 @@ def test_operations_are_held_against_the_tensor_cores_everywhere(tmp_path: Path)
     assert [tile.term.label for tile in tiles(shown)][2:4] == ["Operations", "Of tensor"]
     titles = [column.title for column in workloads_table(shown, {}).columns]
     assert titles[titles.index("Tflop/s") + 1] == "of tensor"
-    page = ladder_page(KernelLadder(history, None, {}, tuple(stored), ()), climb(history), RunLinks(frozenset()))
+    page = ladder_page(
+        KernelLadder(history, None, {}, tuple(stored), ()), history_table(history), RunLinks(frozenset())
+    )
     assert page.beside == TENSOR.what
     assert page.bandwidth is not None
     assert page.bandwidth.caption.startswith("Operations a second")

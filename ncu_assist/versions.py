@@ -1,10 +1,36 @@
-"""Which version each one builds on, and so is compared with: what its first comment says, else the one before it."""
+"""The names of versions and their order, and which each one builds on, and so is compared with."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+
+VERSION_NUMBER = re.compile(r"v(\d+)(?:_.*)?")
+
+
+def is_called(version: str, name: str) -> bool:
+    """Return whether ``name`` means this version: its full name, or ``v3`` for ``v3_global_memory``."""
+    return name == version or (VERSION_NUMBER.fullmatch(name) is not None and version.startswith(f"{name}_"))
+
+
+def short_name(version: str) -> str:
+    """Return ``v3`` for ``v3_global_memory``; a name without a number stays as it is."""
+    match = VERSION_NUMBER.fullmatch(version)
+    return f"v{match.group(1)}" if match else version
+
+
+def with_short_names(versions: Iterable[str]) -> list[str]:
+    """Return full names and, of numbered versions, their short ones, to offer the nearest of both."""
+    full = list(versions)
+    return list(dict.fromkeys([*full, *(short_name(version) for version in full if VERSION_NUMBER.fullmatch(version))]))
+
+
+def version_order(version: str) -> tuple[int, str]:
+    """Return a sort key that puts v10 after v9 and names without a number first."""
+    match = VERSION_NUMBER.fullmatch(version)
+    return (int(match.group(1)) if match else -1, version)
+
 
 NONE = "none"  # builds on no version, and is compared with none
 PEER = "Baseline"  # what the first comment of a version starts with that is a library's or a framework's

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from ladder import ROOT, counters
 
+from ncu_assist.analysis.run_view import BARS, LINK, throughputs
 from ncu_assist.frame import combine_tables
-from ncu_assist.render.throughputs import BARS, LINK, throughputs
 from ncu_assist.store import Store
 
 

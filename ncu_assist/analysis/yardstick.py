@@ -48,7 +48,7 @@ def yardstick(timings: Iterable[Timing | None], floors: Iterable[Floor | None] =
     return LINK if any(timing and timing.link_ns and not timing.copy_ns for timing in timings) else COPY
 
 
-class Held(Protocol):
+class TimedWorkload(Protocol):
     """What was timed on a workload, with the least time of that workload."""
 
     @property
@@ -57,7 +57,7 @@ class Held(Protocol):
     def floor(self) -> Floor | None: ...
 
 
-def measure_of(held: Iterable[Held]) -> Yardstick:
+def measure_of(held: Iterable[TimedWorkload]) -> Yardstick:
     """Return what versions of one kernel, or workloads of one version, are held against."""
     known = list(held)
     return yardstick((one.timing for one in known), (one.floor for one in known))

@@ -1,0 +1,136 @@
+"""What the archive holds: the state of each kernel, the baseline in force, and the pages that were written of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from ncu_assist.analysis.history import History
+from ncu_assist.ceilings import Floor
+from ncu_assist.record import Source
+from ncu_assist.store import Damage, StoredRun
+from ncu_assist.store.draft_records import Draft
+from ncu_assist.store.drafts import StoredDraft
+from ncu_assist.verdict import Verdict
+
+EVERY_DRAFT_REJECTED, UNPROVEN = 3, 4  # exit codes
+
+
+@dataclass(frozen=True)
+class BaselineInForce:
+    """What ``@baseline`` means: the run that was set, or that of v0.
+
+    ``run`` is None where none was set and v0 has no run either; ``missing`` says then why, and ``to_set`` is the
+    command that changes it. Among those of other kernels it is also None where what was set is gone or damaged,
+    which ``exit_code`` tells.
+    """
+
+    kernel: str
+    is_set: bool
+    since: str | None  # when it was set
+    run: StoredRun | None
+    cleared: bool = False  # just now
+    missing: str = ""
+    to_set: str = ""
+    exit_code: int = 0
+
+
+@dataclass(frozen=True)
+class KernelState:
+    """What the archive knows of a kernel: its best version, against the baseline by time on one workload.
+
+    ``best`` is None where no version is checked and timed as its source is now; ``shown`` is then the newest run, for a
+    foreign program too. ``verdict`` is None where best and baseline are one, or one of them has no time. ``same``
+    are the versions as fast as best by verdict, ``unclear`` those whose verdict is in doubt. ``floor`` is of ``shown``.
+    """
+
+    kernel: str
+    summary: str  # empty for a foreign program
+    workload: str | None
+    best: StoredRun | None
+    baseline: StoredRun | None
+    verdict: Verdict | None
+    shown: StoredRun
+    source: Source
+    versions: int
+    runs: int
+    changed: str  # when its newest run was made
+    problem: str = ""  # why the kernel's folder or one of these runs could not be read
+    same: tuple[str, ...] = ()
+    unclear: tuple[str, ...] = ()
+    floor: Floor | None = None
+
+
+@dataclass(frozen=True)
+class ArchiveState:
+    """All kernels with at least one readable run, all those runs, and what is damaged."""
+
+    kernels: tuple[KernelState, ...]
+    runs: tuple[StoredRun, ...]
+    damaged: tuple[Damage, ...]
+
+
+@dataclass(frozen=True)
+class KernelLadder:
+    """The history of a kernel with what its page says besides: what each version tried, every run, what is damaged.
+
+    ``tried`` is the comment at the top of a version's archived source, by version. ``state`` is None where no run can
+    be read. ``drafts`` are those of models, the oldest first.
+    """
+
+    history: History
+    state: KernelState | None
+    tried: Mapping[str, str]
+    runs: tuple[StoredRun, ...]  # newest first
+    damaged: tuple[Damage, ...]
+    drafts: tuple[Draft, ...] = ()
+    damaged_drafts: tuple[Damage, ...] = ()
+
+
+PageKind = Literal["run", "diff", "ladder", "index"]
+
+
+@dataclass(frozen=True)
+class WrittenPage:
+    """A page that was written; ``of`` is the reference, the two references or the kernel that it is of."""
+
+    kind: PageKind
+    of: str
+    path: Path
+
+
+@dataclass(frozen=True)
+class Written:
+    """All pages, in the order in which they were written; ``asked`` is the one that was asked for.
+
+    ``problems`` say why others could not be made, ``exit_code`` is the highest of theirs.
+    """
+
+    pages: tuple[WrittenPage, ...]
+    asked: WrittenPage
+    problems: tuple[str, ...] = ()
+    exit_code: int = 0
+
+
+@dataclass(frozen=True)
+class Suggested:
+    """The drafts of a suggestion in the order in which they were made; ``files`` are versions written of some.
+
+    ``ended`` says what ended the work before its time, a budget or a model without an answer; ``dropped`` what the
+    first prompt had no room for. Both are empty for nothing.
+    """
+
+    drafts: tuple[StoredDraft, ...]
+    files: tuple[Path, ...] = ()
+    ended: str = ""
+    dropped: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """0; 3 where every draft was rejected; 4 where none was kept and one could not be proved."""
+        fates = {stored.draft.fate for stored in self.drafts}
+        if not fates or "kept" in fates or "drafted" in fates or self.files:
+            return 0
+        return UNPROVEN if "unproven" in fates else EVERY_DRAFT_REJECTED
