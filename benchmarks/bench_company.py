@@ -37,7 +37,7 @@ from ncu_assist.backends.python import import_file
 from ncu_assist.harness import accelerator, bench
 from ncu_assist.harness.names import COPY, EMPTY
 from ncu_assist.harness.problem import Problem
-from ncu_assist.harness.request import DEVICE_SOURCE, Request, Settings
+from ncu_assist.harness.request import DEVICE_SOURCE, HarnessRequest, HarnessSettings
 from ncu_assist.harness.stopwatch import DeviceStopwatch
 from ncu_assist.spec_file import read_kernel
 
@@ -102,7 +102,7 @@ def experiment(options: argparse.Namespace) -> None:
     problem = Problem(kernel, workload, import_file(kernel.reference), "cuda")
     ways = {"reading": WithoutUnpinning(helpers, "read"), "unpinning and reading": DeviceStopwatch(helpers, "read")}
     arguments = (problem.inputs(1), problem.outputs())
-    runs = bench.entries_on(calls, problem, arguments, ways["reading"])
+    runs = bench.round_calls_on(calls, problem, arguments, ways["reading"])
     pair = [kernel.version(short).name for short in options.pair]
     rounds = compositions(runs, pair, arguments[0][0])
     for run in {**runs, **rounds["the pair, input read"], **rounds["the pair, input read and kept"]}.values():
@@ -156,12 +156,12 @@ def in_company(
     """Return by way of emptying L2 and by company the medians in µs of the pair and of the copy, one a repeat."""
     found: dict[str, Any] = {way: {company: defaultdict(list) for company in rounds} for way in ways}
     plan = [(way, company) for way in ways for company in rounds]
-    settings = Settings(stages=("bench",), rounds=options.rounds)
+    settings = HarnessSettings(stages=("bench",), rounds=options.rounds)
     for _ in range(options.repeats):
         random.shuffle(plan)
         for way, company in plan:
-            request = Request("", (), (), settings, (secrets.randbelow(2**31),), secrets.token_hex(6), "")
-            columns = bench.run(rounds[company], options.workload, request, ways[way], SILENT).columns
+            request = HarnessRequest("", (), (), settings, (secrets.randbelow(2**31),), secrets.token_hex(6), "")
+            columns = bench.run_rounds(rounds[company], options.workload, request, ways[way], SILENT).columns
             for name in (*pair, COPY):
                 times = [t for v, t in zip(columns["version"], columns["time_ns"], strict=True) if v == name]
                 if times:

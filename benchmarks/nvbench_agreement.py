@@ -19,7 +19,7 @@ from ncu_assist.backends import BACKENDS, backend_of, build_versions
 from ncu_assist.backends.python import import_file
 from ncu_assist.executors.local import Local
 from ncu_assist.harness.client import child_environment, measure
-from ncu_assist.harness.request import Flush, Settings, new_request
+from ncu_assist.harness.request import Flush, HarnessSettings, new_request
 from ncu_assist.project import find_project
 from ncu_assist.spec import Kernel
 from ncu_assist.spec_file import load_kernel
@@ -80,7 +80,7 @@ def ours(kernel: Kernel, cases: list[str], flush: Flush, work: Path) -> dict[str
         name, workload = case.split(":")
         version = kernel.version(name)
         outcomes = build_versions(kernel, [version], work)
-        settings = Settings(stages=("bench",), rounds=ROUNDS, flush=flush)
+        settings = HarnessSettings(stages=("bench",), rounds=ROUNDS, flush=flush)
         request = new_request(kernel, outcomes, kernel.select_workloads(workload), settings, work)
         samples = measure(request, Local(), lambda event: None, 120.0).samples
         assert samples is not None

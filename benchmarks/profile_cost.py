@@ -15,8 +15,7 @@ from pathlib import Path
 from ncu_assist import process
 from ncu_assist.backends import build_versions
 from ncu_assist.harness.client import only, profile_command
-from ncu_assist.harness.request import Request, new_request
-from ncu_assist.harness.request_file import write
+from ncu_assist.harness.request import HarnessRequest, new_request, write_request
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.measuring import measure, ncu_stage
 from ncu_assist.pipeline.planning import Wish, plan
@@ -38,10 +37,10 @@ class Stopwatch:
             self.ncu_started = time.perf_counter()
 
 
-def plain_ncu_s(project: Project, request: Request) -> float:
+def plain_ncu_s(project: Project, request: HarnessRequest) -> float:
     """Return the seconds of one ncu process over the versions of a request, with nothing of ours around it."""
     job = replace(request, settings=replace(request.settings, stages=("profile",)))
-    command = profile_command(Path(os.path.relpath(write(job), project.root)))
+    command = profile_command(Path(os.path.relpath(write_request(job), project.root)))
     stage = ncu_stage(project, Path(job.out), None, ProfileOptions())  # type: ignore[arg-type]
     (Path(job.out) / "tmp").mkdir(exist_ok=True)
     done = process.run(stage.argv(command), env=stage.environment(), cwd=project.root)

@@ -91,12 +91,12 @@ def arrange(loaded: Loaded, number: int, numbers: random.Random, stopwatch: Stop
     problem, version, seed = loaded.problems[0], loaded.subject.artifacts[0].version, numbers.randrange(2**31)
     names = (version, version + SUFFIX)
     if number % 2 == 0:
-        return SAME, bench.entries(dict.fromkeys(names, loaded.calls[0]), problem, seed, stopwatch)
+        return SAME, bench.round_calls(dict.fromkeys(names, loaded.calls[0]), problem, seed, stopwatch)
     sides = list(zip(names, loaded.calls, strict=True))
     numbers.shuffle(sides)  # either may get the memory that is allocated first
-    first = bench.entries(dict(sides[:1]), problem, seed, stopwatch)
+    first = bench.round_calls(dict(sides[:1]), problem, seed, stopwatch)
     held = ballast(numbers, problem.device)
-    second = bench.entries(dict(sides[1:]), problem, seed, stopwatch)
+    second = bench.round_calls(dict(sides[1:]), problem, seed, stopwatch)
     del held
     return OWN, second | first
 

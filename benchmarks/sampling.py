@@ -26,7 +26,7 @@ from ncu_assist.backends.nvcc import find_nvcc
 from ncu_assist.executors.local import Local
 from ncu_assist.harness import results
 from ncu_assist.harness.client import child_environment
-from ncu_assist.harness.request import DEVICE_SOURCE, Artifact, Settings
+from ncu_assist.harness.request import DEVICE_SOURCE, Artifact, HarnessSettings
 from ncu_assist.spec import Version
 from ncu_assist.spec_file import read_kernel
 
@@ -52,7 +52,7 @@ class Job:
     numbers: tuple[int, ...]
     kind: str
     subjects: tuple[Subject, ...]
-    settings: Settings
+    settings: HarnessSettings
     helpers: str | None
     nvcc: str | None
     seed: int
@@ -92,7 +92,7 @@ def _artifact(version: Version, path: Path | None) -> Artifact:
     return Artifact(version.name, backend_of(version.path).name, str(path.resolve()))
 
 
-def new_job(subjects: Sequence[Subject], settings: Settings, work: Path) -> Job:
+def new_job(subjects: Sequence[Subject], settings: HarnessSettings, work: Path) -> Job:
     """Return the job that a script varies from process to process; builds the bench's device code for a GPU."""
     on_gpu = settings.device == "cuda"
     return Job(
@@ -128,7 +128,7 @@ def run_workers(script: str, jobs: Sequence[Job]) -> None:
         if done.exit_code != 0:
             reason = f"exit code {done.exit_code}: {done.stderr[-2000:].strip()}"
             say(f"process {job.index}: {reason}")
-            results.append_failure(out, results.Failure(f"process {job.index}", "bench", "", reason, False))
+            results.append_failure(out, results.VersionFailure(f"process {job.index}", "bench", "", reason, False))
 
 
 def joined(out: Path, names: Sequence[str]) -> pyarrow.Table | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from sampling import Job, Subject, new_job, run_workers
 
-from ncu_assist.harness.request import Settings
+from ncu_assist.harness.request import HarnessSettings
 
 if TYPE_CHECKING:
     from sampling_worker import Arrange
@@ -53,7 +53,7 @@ def run(script: Script, arguments: argparse.Namespace) -> int:
     started = time.monotonic()
     arguments.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        settings = Settings(stages=("bench",), rounds=arguments.rounds, device=arguments.device)
+        settings = HarnessSettings(stages=("bench",), rounds=arguments.rounds, device=arguments.device)
         job = new_job(script.subjects(arguments.device, Path(folder)), settings, Path(folder))
         run_workers(script.file, script.jobs(job, arguments))
         return script.finish(job, arguments.out, started)

@@ -21,15 +21,14 @@ from ncu_assist.backends.base import Call
 from ncu_assist.backends.python import import_file
 from ncu_assist.harness import accelerator, bench, results
 from ncu_assist.harness.check import check
-from ncu_assist.harness.facts import device_facts, gpu_uuid, toolchain
+from ncu_assist.harness.facts import Nvml, device_facts, gpu_uuid, toolchain
 from ncu_assist.harness.names import COPY, EMPTY
-from ncu_assist.harness.nvml import Nvml
 from ncu_assist.harness.problem import Problem
-from ncu_assist.harness.request import Request
+from ncu_assist.harness.request import HarnessRequest
 from ncu_assist.harness.stopwatch import DeviceStopwatch, HostStopwatch, Stopwatch
 from ncu_assist.spec_file import read_kernel
 
-SILENT = bench.Progress(lambda version: None, lambda number: None)
+SILENT = bench.BenchProgress(lambda version: None, lambda number: None)
 FLOATS = ("time_ns", "sm_clock_mhz")  # kept in single precision: CUDA's events give no more
 BALLAST_BYTES = (1 << 20, 64 << 20)  # torch takes small and large buffers from different pools
 
@@ -65,7 +64,7 @@ def work(path: str, arrange: Arrange) -> int:
     after = nvml.temperature_c()
     temperature = None if before is None or after is None else (before, after)
     seen = None if nvml.throttle_reasons() is None else tuple(sorted(reasons))
-    facts = results.Facts(toolchain(job.nvcc), device_facts(job.settings.device, nvml), temperature, seen)
+    facts = results.MeasurementFacts(toolchain(job.nvcc), device_facts(job.settings.device, nvml), temperature, seen)
     results.write_facts(Path(job.out), facts)
     return 0 if is_whole else 1
 
@@ -97,7 +96,7 @@ class _Worker:
             reason = accelerator.describe(error)
             say(f"{subject.name}: {reason}")
             stage = "check" if number is None else "bench"
-            results.append_failure(Path(self._job.out), results.Failure(subject.name, stage, "", reason, False))
+            results.append_failure(Path(self._job.out), results.VersionFailure(subject.name, stage, "", reason, False))
             self._loaded.pop(subject.name, None)
             return False
 
@@ -118,8 +117,8 @@ class _Worker:
         for run in runs.values():
             run()  # compiles and loads before anything is timed
         accelerator.synchronize(job.settings.device)
-        request = Request("", (), (), job.settings, (numbers.randrange(2**31),), secrets.token_hex(6), job.out)
-        samples = bench.run(runs, _label(loaded), request, self._stopwatch, SILENT)
+        request = HarnessRequest("", (), (), job.settings, (numbers.randrange(2**31),), secrets.token_hex(6), job.out)
+        samples = bench.run_rounds(runs, _label(loaded), request, self._stopwatch, SILENT)
         self._tables[name].append(tagged(samples.columns, number, job.kind or kind))
         say(f"{name} {number} {job.kind or kind}: {_medians(samples.columns)}")
 

@@ -7,24 +7,22 @@ from pathlib import Path
 
 from ncu_assist.errors import StageFailed
 from ncu_assist.harness import accelerator, events
-from ncu_assist.harness.child import CONTEXT_LOST, exit_code_of
-from ncu_assist.harness.events import Event
-from ncu_assist.harness.request import Request
-from ncu_assist.harness.request_file import read
+from ncu_assist.harness.events import CONTEXT_LOST, Event, exit_code_of
+from ncu_assist.harness.request import HarnessRequest, read_request
 
 
 def main(path: Path) -> int:
     """Do what the request says and return the exit code: 0, or the one of the error that was reported."""
-    return exit_code_of(lambda: _run(read(path, Request)))
+    return exit_code_of(lambda: _run(read_request(path, HarnessRequest)))
 
 
-def _run(job: Request) -> int:
+def _run(job: HarnessRequest) -> int:
     accelerator.open_device(job.settings.device)
     from ncu_assist.harness import results, session
 
     events.emit(Event("ready"))
     try:
-        work = session.Session(job)
+        work = session.HarnessSession(job)
         results.write_facts(work.out, work.facts())
         work.load()
         _stages(work)
@@ -39,12 +37,12 @@ def _run(job: Request) -> int:
 def _stages(work: object) -> None:
     from ncu_assist.harness import session
 
-    assert isinstance(work, session.Session)
+    assert isinstance(work, session.HarnessSession)
     stages = work.request.settings.stages
     if "check" in stages:
         session.run_check(work)
     if "bench" in stages:
-        from ncu_assist.harness.bench_stage import run_bench
+        from ncu_assist.harness.bench import run_bench
 
         run_bench(work)
     if "profile" in stages:

@@ -1,10 +1,14 @@
-"""Timing versions against each other, each once a round, in an order drawn anew. Runs in the child."""
+"""Timing versions against each other, each once a round, in an order drawn anew. Runs in the child.
+
+Workload by workload; a version that fails leaves the others their rounds.
+"""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pyarrow
@@ -12,11 +16,13 @@ import pyarrow.parquet
 import torch
 
 from ncu_assist.backends.base import Call
-from ncu_assist.harness import accelerator
+from ncu_assist.harness import accelerator, events, results
+from ncu_assist.harness.events import Event
 from ncu_assist.harness.names import COPY, EMPTY, LINK
-from ncu_assist.harness.problem import Problem, Tensors
-from ncu_assist.harness.request import Request
-from ncu_assist.harness.stopwatch import Stopwatch
+from ncu_assist.harness.problem import Problem, ReferenceProblem, Tensors
+from ncu_assist.harness.request import HarnessRequest
+from ncu_assist.harness.session import HarnessSession
+from ncu_assist.harness.stopwatch import DeviceStopwatch, HostStopwatch, Stopwatch
 
 SCHEMA = pyarrow.schema(
     [
@@ -30,10 +36,12 @@ SCHEMA = pyarrow.schema(
         ("late", pyarrow.bool_()),
     ]
 )
+THROTTLE_EVERY = 10  # rounds between two looks at the throttle reasons
+Runs = dict[str, Callable[[], None]]
 
 
 @dataclass(frozen=True)
-class Progress:
+class BenchProgress:
     """Who is told: ``begin`` before each call with its version, ``round`` after each round kept."""
 
     begin: Callable[[str], None]
@@ -41,7 +49,7 @@ class Progress:
 
 
 @dataclass
-class Samples:
+class BenchSamples:
     """The samples of one workload as columns."""
 
     columns: dict[str, list[object]] = field(default_factory=lambda: {name: [] for name in SCHEMA.names})
@@ -58,7 +66,7 @@ class Samples:
         unfinished.replace(path)
 
 
-def entries(
+def round_calls(
     calls: Mapping[str, Call], problem: Problem, seed: int, stopwatch: Stopwatch
 ) -> dict[str, Callable[[], None]]:
     """Return what a round consists of: every version on the same inputs and outputs, an empty call, a copy.
@@ -67,10 +75,10 @@ def entries(
     host, it is the copy engine's of as many bytes as have to come from there. Without memory for it there is none.
     Raises torch's out-of-memory error if the inputs and outputs do not fit.
     """
-    return entries_on(calls, problem, (problem.inputs(seed), problem.outputs()), stopwatch)
+    return round_calls_on(calls, problem, (problem.inputs(seed), problem.outputs()), stopwatch)
 
 
-def entries_on(
+def round_calls_on(
     calls: Mapping[str, Call], problem: Problem, arguments: tuple[Tensors, Tensors], stopwatch: Stopwatch
 ) -> dict[str, Callable[[], None]]:
     """Return the same on inputs and outputs that are there already."""
@@ -91,16 +99,20 @@ def _beside(problem: Problem) -> dict[str, Callable[[], None]]:
     return {LINK: copy} if copy else {}
 
 
-def run(
-    runs: Mapping[str, Callable[[], None]], workload: str, request: Request, stopwatch: Stopwatch, progress: Progress
-) -> Samples:
+def run_rounds(
+    runs: Mapping[str, Callable[[], None]],
+    workload: str,
+    request: HarnessRequest,
+    stopwatch: Stopwatch,
+    progress: BenchProgress,
+) -> BenchSamples:
     """Return the samples of all rounds kept; every call has its version announced before it.
 
     Rounds before the first kept one have negative numbers and are dropped. The order within a round is a permutation
     drawn from the request's first seed, so that it can be repeated. What is late from the start, as often as the
     settings say, is called no more.
     """
-    samples, order = Samples(), random.Random(f"{request.seeds[0]} {workload}")
+    samples, order = BenchSamples(), random.Random(f"{request.seeds[0]} {workload}")
     names, late = list(runs), dict.fromkeys(runs, 0)  # samples so far, of what was never in time
     enough = request.settings.late_enough
     for number in range(-request.settings.warmup, request.settings.rounds):
@@ -141,3 +153,100 @@ def _copy(size: int, place: str, device: str) -> Callable[[], None] | None:
         target.copy_(source, non_blocking=True)  # out of pinned memory too: nobody waits behind a held stream
 
     return copy
+
+
+def run_bench(session: HarnessSession) -> None:
+    """Time all versions on every workload that has no samples yet, and record temperature and throttle reasons."""
+    stopwatch = stopwatch_of(session)
+    with conditions(session) as reasons:
+        for problem in session.problems():
+            if not results.samples_path(session.out, problem.workload.name).is_file():
+                _bench_workload(session, problem, stopwatch, reasons)
+
+
+@contextmanager
+def conditions(session: HarnessSession) -> Iterator[set[str]]:
+    """Record temperature and throttle reasons of what is timed in a with block, which adds to the reasons it is given.
+
+    Nothing is recorded of a block that raises.
+    """
+    before, reasons = session.nvml.temperature_c(), set(session.nvml.throttle_reasons() or ())
+    yield reasons
+    after = session.nvml.temperature_c()
+    seen = None if session.nvml.throttle_reasons() is None else tuple(sorted(reasons))
+    temperature = None if before is None or after is None else (before, after)
+    results.write_facts(session.out, replace(session.facts(), temperature_c=temperature, throttle_reasons=seen))
+
+
+def stopwatch_of(session: HarnessSession) -> Stopwatch:
+    """Return the stopwatch for the device of a session."""
+    if session.device != "cuda" or session.request.helpers is None:
+        return HostStopwatch()
+    return DeviceStopwatch(session.request.helpers, session.request.settings.flush)
+
+
+def _bench_workload(session: HarnessSession, problem: Problem, stopwatch: Stopwatch, reasons: set[str]) -> None:
+    name = problem.workload.name
+    versions = _versions(session, problem)
+    runs = _prepare(session, problem, versions, stopwatch)
+    for version in versions:
+        if version in runs and session.attempt(Event("begin", "bench", version, name), runs[version]):
+            del runs[version]
+    while any(version in runs for version in versions):
+        watch = BenchWatch(session, name, reasons)
+        try:
+            samples = run_rounds(runs, name, session.request, stopwatch, watch.progress())
+        except Exception as error:
+            if watch.begun is None or watch.begun.version not in versions:
+                raise
+            session.failed(watch.begun, error)
+            del runs[watch.begun.version]
+            continue
+        samples.write(results.samples_path(session.out, name))
+        return
+
+
+def _versions(session: HarnessSession, problem: Problem) -> list[str]:
+    versions = session.versions(problem.workload)
+    if "check" not in session.request.settings.stages:
+        return versions
+    checks = results.read_checks(session.out)
+    passed = {v for v, found in checks.items() for c in found if c.workload == problem.workload.name and c.passed}
+    return [v for v in versions if v in passed]
+
+
+def _prepare(session: HarnessSession, problem: Problem, versions: list[str], stopwatch: Stopwatch) -> Runs:
+    if not versions:
+        return {}
+    try:
+        calls = {v: session.calls[v] for v in versions}
+        return round_calls(calls, problem, session.request.seeds[0], stopwatch)
+    except ReferenceProblem:
+        raise
+    except RuntimeError as error:
+        for version in versions:
+            session.failed(Event("begin", "bench", version, problem.workload.name), error)
+        return {}
+    finally:
+        accelerator.synchronize(session.device)
+
+
+class BenchWatch:
+    """Announces each call and each round, and looks at the throttle reasons now and then."""
+
+    def __init__(self, session: HarnessSession, workload: str, reasons: set[str]) -> None:
+        self.begun: Event | None = None
+        self._session, self._workload, self._reasons = session, workload, reasons
+
+    def progress(self) -> BenchProgress:
+        return BenchProgress(self._begin, self._round)
+
+    def _begin(self, version: str) -> None:
+        self.begun = Event("begin", "bench", version, self._workload)
+        events.emit(self.begun)
+
+    def _round(self, number: int) -> None:
+        total = self._session.request.settings.rounds
+        events.emit(Event("round", "bench", "", self._workload, number + 1, total))
+        if number % THROTTLE_EVERY == 0 or number == total - 1:
+            self._reasons.update(self._session.nvml.throttle_reasons() or ())

@@ -1,4 +1,7 @@
-"""Tensors between guard zones, poisoned before a call and inspected after it. Runs in the child."""
+"""The tensors that a version is called with: between guard zones, poisoned before a call, inspected after it.
+
+Runs in the child.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+
+from ncu_assist.backends.base import Call
+from ncu_assist.harness import accelerator
+from ncu_assist.harness.problem import Problem, Tensors
 
 GUARD_BYTES = 1 << 18  # a multiple of 512: the tensor keeps the alignment of an allocation of its own
 INPUT_GUARD = 0xFF  # read as a float of any width it is NaN, so that reading past an input spoils the result
@@ -86,8 +93,89 @@ def same_bits(one: Any, other: Any) -> bool:
     return bool(torch.equal(*(bits(tensor).view(INTEGER_OF_SIZE[widest]) for tensor in (one, other))))
 
 
+def unravel(index: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the index of each dimension for a flat index."""
+    place: list[int] = []
+    for size in reversed(shape):
+        index, rest = divmod(index, size)
+        place.insert(0, rest)
+    return tuple(place)
+
+
 def _poison(dtype: Any, turn: int) -> int:
     if dtype in NAN_PATTERN:
         return NAN_PATTERN[dtype]
     byte = INTEGER_BYTES[turn % 2]
     return int.from_bytes(bytes([byte]) * dtype.itemsize, "little")
+
+
+@dataclass(frozen=True)
+class Buffers:
+    """The tensors that a version is called with. Inputs that are no tensors pass as they are."""
+
+    slots: list[Any]  # one an input: its tensor, or the number that was filled in last
+    guarded_inputs: tuple[Guarded, ...]
+    outputs: tuple[Guarded, ...]
+
+    @property
+    def inputs(self) -> Tensors:
+        """The inputs as a version gets them; numbers are those of the last ``fill``, tensors follow it."""
+        return tuple(self.slots)
+
+    @property
+    def results(self) -> Tensors:
+        """The outputs as a version gets them."""
+        return tuple(o.tensor for o in self.outputs)
+
+    def fill(self, inputs: Tensors) -> None:
+        """Overwrite the inputs, tensors in place."""
+        for buffer, source in zip(self.guarded_inputs, _tensors(inputs), strict=True):
+            buffer.refill(source)
+        for place, value in enumerate(inputs):
+            if not isinstance(value, torch.Tensor):
+                self.slots[place] = value
+
+    def poison(self, turn: int) -> None:
+        """Fill the outputs with values that no result has; integers alternate with ``turn``."""
+        for output in self.outputs:
+            output.poison(turn)
+
+    def call(self, call: Call, problem: Problem, turn: int) -> None:
+        """Poison the outputs, call, and wait for everything on the device."""
+        self.poison(turn)
+        call(self.inputs, self.results, problem.workload.integers)
+        accelerator.synchronize(problem.device)
+
+    def touched(self, inputs: Tensors) -> str:
+        """Return what was written that is no output, empty if nothing was; ``inputs`` are what was filled in."""
+        for buffer in (*self.outputs, *self.guarded_inputs):
+            fault = buffer.guard_fault()
+            if fault:
+                return fault
+        for buffer, source in zip(self.guarded_inputs, _tensors(inputs), strict=True):
+            if same_bits(buffer.tensor, source):
+                continue
+            changed = (bits(buffer.tensor) != bits(source)).nonzero()
+            place = list(unravel(int(changed[0]), tuple(source.shape)))
+            return f"input '{buffer.name}' was modified: {changed.numel()} elements, first at {place}"
+        return ""
+
+    def equal(self, results: Tensors) -> bool:
+        """Return whether the outputs are these results, bit by bit."""
+        return all(torch.equal(bits(o), bits(r)) for o, r in zip(self.results, results, strict=True))
+
+
+def allocate(problem: Problem, inputs: Tensors) -> Buffers:
+    """Return buffers for inputs of this kind, between guard zones, not filled yet."""
+    named = dict(zip(problem.kernel.inputs, inputs, strict=True))
+    guards = {n: guarded(n, t, INPUT_GUARD) for n, t in named.items() if isinstance(t, torch.Tensor)}
+    outputs = zip(problem.kernel.outputs, problem.outputs(), strict=True)
+    return Buffers(
+        slots=[guards[n].tensor if n in guards else t for n, t in named.items()],
+        guarded_inputs=tuple(guards.values()),
+        outputs=tuple(guarded(o.name, t, OUTPUT_GUARD) for o, t in outputs),
+    )
+
+
+def _tensors(values: Tensors) -> list[Any]:
+    return [v for v in values if isinstance(v, torch.Tensor)]

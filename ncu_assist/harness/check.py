@@ -6,21 +6,23 @@ overwrite the same buffers, so that a result kept from an earlier call shows; th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isnan
+from typing import Any
 
 import torch
 
 from ncu_assist.backends.base import Call
-from ncu_assist.harness.arguments import Buffers, allocate
-from ncu_assist.harness.buffers import Guarded, bits
-from ncu_assist.harness.compare import Difference, compare, unravel
-from ncu_assist.harness.disturbance import Disturbance
+from ncu_assist.harness.buffers import Buffers, Guarded, allocate, bits, unravel
 from ncu_assist.harness.draws import OwnDraws
 from ncu_assist.harness.problem import Problem, Tensors
 from ncu_assist.record import Check
+from ncu_assist.spec import Tolerance
 
+CHUNK = 1 << 24  # elements at a time: in float64 a whole output may not fit beside its reference
+DISTURBANCE_ELEMENTS = 1 << 23  # 32 MB: a few passes take as long as the kernels that are checked
 POISONED = (
     "outputs are filled with NaN before each call, so a version that reads one before it has written it, as += and "
     "atomicAdd do, leaves NaN there"
@@ -28,7 +30,81 @@ POISONED = (
 
 
 @dataclass(frozen=True)
-class Trial:
+class OutputDifference:
+    """``norm_error`` is ||out - ref|| / ||ref|| and ``max_error`` max |out - ref|, both over the finite elements.
+
+    ``wrong`` counts elements beyond the element-wise tolerance; a NaN or Inf is wrong unless the reference has the
+    same there. ``first`` is the index of the first of them.
+    """
+
+    total: int
+    norm_error: float
+    max_error: float
+    wrong: int = 0
+    first: tuple[int, ...] = ()
+    value: float = 0.0
+    expected: float = 0.0
+
+    def reason(self, name: str, tolerance: Tolerance) -> str:
+        """Return why the output ``name`` fails, empty if it passes."""
+        if self.wrong:
+            return (
+                f"output '{name}': {self.wrong} of {self.total} elements are wrong, first at {list(self.first)}: "
+                f"{self.value:.7g}, expected {self.expected:.7g}"
+            )
+        if not self.norm_error <= tolerance.norm:
+            return f"output '{name}': error {self.norm_error:.2e} in the norm, at most {tolerance.norm:.2e} is allowed"
+        return ""
+
+
+def compare(out: Any, ref: Any, tolerance: Tolerance) -> OutputDifference:
+    """Return the difference of two tensors of one shape."""
+    flat, reference = out.reshape(-1), ref.reshape(-1)
+    wrong, first, squares, ref_squares, largest = 0, -1, 0.0, 0.0, 0.0
+    for start in range(0, flat.numel(), CHUNK):
+        a, b = flat[start : start + CHUNK].double(), reference[start : start + CHUNK].double()
+        distance = torch.where(torch.isfinite(a) & torch.isfinite(b), (a - b).abs(), 0.0)
+        bad = _bad(a, b, distance, tolerance)
+        count = int(bad.sum())
+        if count and first < 0:
+            first = start + int(bad.nonzero()[0])
+        wrong += count
+        squares += float(distance.square().sum())
+        ref_squares += float(torch.where(torch.isfinite(b), b, 0.0).square().sum())
+        largest = max(largest, float(distance.max()))
+    norm_error = math.sqrt(squares / ref_squares) if ref_squares else 0.0  # all zero: element-wise alone decides
+    if first < 0:
+        return OutputDifference(flat.numel(), norm_error, largest)
+    place = unravel(first, tuple(out.shape))
+    return OutputDifference(
+        flat.numel(), norm_error, largest, wrong, place, float(flat[first]), float(reference[first])
+    )
+
+
+def _bad(a: Any, b: Any, distance: Any, tolerance: Tolerance) -> Any:
+    same = (a == b) | (torch.isnan(a) & torch.isnan(b))
+    finite = torch.isfinite(a) & torch.isfinite(b)
+    return ~same & (~finite | (distance > tolerance.atol + tolerance.rtol * b.abs()))
+
+
+class Disturbance:
+    """Runs memory traffic on a stream of its own; on a CPU it does nothing."""
+
+    def __init__(self, device: str) -> None:
+        self._stream: Any = torch.cuda.Stream() if device == "cuda" else None
+        self._noise: Any = torch.zeros(DISTURBANCE_ELEMENTS, device=device) if device == "cuda" else None
+
+    def start(self, turn: int) -> None:
+        """Start ``turn`` passes over the buffer and return at once."""
+        if self._stream is None:
+            return
+        with torch.cuda.stream(self._stream):
+            for _ in range(turn):
+                self._noise.add_(1.0)
+
+
+@dataclass(frozen=True)
+class SeedResult:
     """What one seed gave: why it failed, empty if it did not, the worst errors, and copies of the outputs."""
 
     reason: str
@@ -38,7 +114,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Course:
+class TrialSetup:
     """What goes through all trials of a version: further calls a seed, other work beside them, what it draws itself.
 
     ``draws`` is None where the reference knows the draws, or where there are none.
@@ -56,14 +132,14 @@ def check(call: Call, problem: Problem, seeds: Sequence[int], repeats: int, draw
     Raises what the call raises, and StageFailed if reference.py and kernel.toml disagree.
     """
     outcome = Check(problem.workload.name, True, "", (), None, None)
-    course = Course(repeats, Disturbance(problem.device), OwnDraws() if draws_own else None)
+    setup = TrialSetup(repeats, Disturbance(problem.device), OwnDraws() if draws_own else None)
     buffers, earlier = None, ()
     for number, seed in enumerate(seeds):
         inputs = problem.inputs(seed)
         if buffers is None or (number == len(seeds) - 1 and number > 1):
             buffers = allocate(problem, inputs)
         buffers.fill(inputs)
-        trial = _trial(call, problem, buffers, inputs, course)
+        trial = _trial(call, problem, buffers, inputs, setup)
         outcome = _add(outcome, seed, trial)
         if trial.reason:
             return replace(outcome, passed=False, reason=_stale(trial, earlier) or trial.reason)
@@ -71,15 +147,15 @@ def check(call: Call, problem: Problem, seeds: Sequence[int], repeats: int, draw
     return outcome
 
 
-def _trial(call: Call, problem: Problem, buffers: Buffers, inputs: Tensors, course: Course) -> Trial:
-    if course.draws:
-        course.draws.next_seed()
-    expected, unlikely = () if course.draws else problem.expected(inputs), ""
+def _trial(call: Call, problem: Problem, buffers: Buffers, inputs: Tensors, setup: TrialSetup) -> SeedResult:
+    if setup.draws:
+        setup.draws.next_seed()
+    expected, unlikely = () if setup.draws else problem.expected(inputs), ""
     reasons: list[str] = []
     first: Tensors = ()
     steady, norm_error, max_error = True, 0.0, 0.0
-    for turn in range(1 + course.repeats):
-        course.disturbance.start(turn)
+    for turn in range(1 + setup.repeats):
+        setup.disturbance.start(turn)
         buffers.call(call, problem, turn)
         touched = buffers.touched(inputs)
         if touched:
@@ -88,14 +164,14 @@ def _trial(call: Call, problem: Problem, buffers: Buffers, inputs: Tensors, cour
         if first and buffers.equal(first):
             reasons.append(reasons[0])
             continue
-        if course.draws:
-            expected, unlikely = course.draws.expected(problem, inputs, buffers.results)
+        if setup.draws:
+            expected, unlikely = setup.draws.expected(problem, inputs, buffers.results)
         reason, worst = inspect(buffers, problem, expected, turn)
         norm_error, max_error = max(norm_error, worst.norm_error), max(max_error, worst.max_error)
         steady = steady and turn == 0
         reasons.append(reason or unlikely)
         first = first or tuple(o.tensor.clone() for o in buffers.outputs)
-    return Trial(_verdict(reasons, steady), norm_error, max_error, first)
+    return SeedResult(_verdict(reasons, steady), norm_error, max_error, first)
 
 
 def _verdict(reasons: list[str], steady: bool) -> str:
@@ -106,10 +182,10 @@ def _verdict(reasons: list[str], steady: bool) -> str:
     return wrong[0] if wrong else ""
 
 
-def inspect(buffers: Buffers, problem: Problem, expected: Tensors, turn: int) -> tuple[str, Difference]:
+def inspect(buffers: Buffers, problem: Problem, expected: Tensors, turn: int) -> tuple[str, OutputDifference]:
     """Return why the outputs are wrong, empty if they are right, and the worst errors of any of them."""
     reasons: list[str] = []
-    worst = Difference(0, 0.0, 0.0)
+    worst = OutputDifference(0, 0.0, 0.0)
     for buffer, reference, spec in zip(buffers.outputs, expected, problem.kernel.outputs, strict=True):
         tolerance = problem.kernel.tolerances[problem.kernel.dtype(spec, problem.workload)]
         difference = compare(buffer.tensor, reference, tolerance)
@@ -135,7 +211,7 @@ def _unwritten(buffer: Guarded, turn: int) -> str:
     return f"output '{buffer.name}': {left.numel()} of {total} elements {what}, first at {place}"
 
 
-def _stale(trial: Trial, earlier: Tensors) -> str:
+def _stale(trial: SeedResult, earlier: Tensors) -> str:
     """An output that is wrong but equals that of the earlier seed was not computed from these inputs."""
     if not trial.results or not any(t.numel() for t in earlier):
         return ""
@@ -145,7 +221,7 @@ def _stale(trial: Trial, earlier: Tensors) -> str:
     return ""
 
 
-def _add(outcome: Check, seed: int, trial: Trial) -> Check:
+def _add(outcome: Check, seed: int, trial: SeedResult) -> Check:
     if not trial.results:  # nothing was compared
         return replace(outcome, seeds=(*outcome.seeds, seed))
     return replace(

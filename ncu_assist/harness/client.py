@@ -15,8 +15,7 @@ from ncu_assist.errors import EnvironmentProblem, NcuAssistError, StageFailed, U
 from ncu_assist.executors.base import Executor
 from ncu_assist.harness import results
 from ncu_assist.harness.events import Event, parse
-from ncu_assist.harness.request import Request
-from ncu_assist.harness.request_file import write
+from ncu_assist.harness.request import HarnessRequest, write_request
 from ncu_assist.process import Completed
 from ncu_assist.record import Check, Device, HostMemory, Toolchain
 
@@ -58,7 +57,7 @@ class Measured:
 
 
 def measure(
-    request: Request, executor: Executor, on_event: Callable[[Event], None], version_timeout_s: float
+    request: HarnessRequest, executor: Executor, on_event: Callable[[Event], None], version_timeout_s: float
 ) -> Measured:
     """Run check and bench as asked and return everything that was measured.
 
@@ -77,10 +76,10 @@ def measure(
     return collect(request)
 
 
-def collect(request: Request) -> Measured:
+def collect(request: HarnessRequest) -> Measured:
     """Return what the children of a request have left so far, also after one was interrupted."""
     out, settings = Path(request.out), request.settings
-    facts = results.read_facts(out) or results.Facts(Toolchain())
+    facts = results.read_facts(out) or results.MeasurementFacts(Toolchain())
     failures: dict[str, str] = {}
     for failure in results.read_failures(out):
         failures[failure.version] = "; ".join(filter(None, [failures.get(failure.version, ""), str(failure)]))
@@ -108,18 +107,18 @@ def child_environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": path}
 
 
-def child_folder(request: Request) -> Path:
+def child_folder(request: HarnessRequest) -> Path:
     """Return the project root: the source paths in ``-lineinfo`` are relative to it."""
     return Path(request.kernel_folder).parent.parent
 
 
-def only(request: Request, versions: tuple[str, ...]) -> Request:
+def only(request: HarnessRequest, versions: tuple[str, ...]) -> HarnessRequest:
     """Return and write the same request for some of its versions, with a folder of its own below that of the first."""
     artifacts = tuple(a for a in request.artifacts if a.version in versions)
     part = replace(
         request, artifacts=artifacts, out=str(Path(request.out) / "-".join(v.split("_")[0] for v in versions))
     )
-    write(part)
+    write_request(part)
     return part
 
 
@@ -177,7 +176,7 @@ class Watch:
         return self._limit_s
 
 
-def _run_child(request: Request, executor: Executor, watch: Watch) -> Completed:
+def _run_child(request: HarnessRequest, executor: Executor, watch: Watch) -> Completed:
     return executor.run(
         profile_command(request.path),
         env=child_environment(),
@@ -187,7 +186,7 @@ def _run_child(request: Request, executor: Executor, watch: Watch) -> Completed:
     )
 
 
-def _blame(request: Request, completed: Completed, watch: Watch) -> None:
+def _blame(request: HarnessRequest, completed: Completed, watch: Watch) -> None:
     """Record the version that ended the child; raise if it was none."""
     if watch.problem is not None:
         kind = ERRORS.get(watch.problem.exit_code, NcuAssistError)
@@ -198,7 +197,7 @@ def _blame(request: Request, completed: Completed, watch: Watch) -> None:
         words = completed.stderr[-STDERR_TAIL:].strip()
         raise StageFailed(f"the measuring process {reason}\n{words}".rstrip(), "ncu-assist doctor")
     out = Path(request.out)
-    failure = results.Failure(culprit.version, culprit.stage, culprit.workload, reason, everywhere=True)
+    failure = results.VersionFailure(culprit.version, culprit.stage, culprit.workload, reason, everywhere=True)
     results.append_failure(out, failure)
     if culprit.stage == "check":
         check = Check(culprit.workload, False, reason, request.seeds, None, None)

@@ -1,16 +1,21 @@
-"""The child's progress: one JSON line an event on its stdout, between whatever kernels print there themselves."""
+"""The child's progress and errors: one JSON line an event on its stdout, between whatever kernels print there."""
 
 from __future__ import annotations
 
+import signal
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
 
+from ncu_assist.errors import NcuAssistError
+
 Kind = Literal["ready", "begin", "end", "round", "failed", "fatal", "problem"]
 MARK = '{"event":'
 LINE_LIMIT = 256_000  # letters of an event: what is longer is the output of a kernel, made to look like one
+CONTEXT_LOST = 5  # the exit code of a child whose GPU answers no more
 
 
 @dataclass(frozen=True)
@@ -47,3 +52,13 @@ def parse(line: str) -> Event | None:
         return msgspec.json.decode(line[start:], type=Event)
     except (msgspec.DecodeError, RecursionError):  # a kernel may print anything, nested as deep as it likes
         return None
+
+
+def exit_code_of(work: Callable[[], int]) -> int:
+    """Do the work and return the exit code: its own, or the one of the error that was reported."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a call that hangs in C never gets back to Python to be interrupted
+    try:
+        return work()
+    except NcuAssistError as error:
+        emit(Event("problem", text=error.message, hint=error.hint, exit_code=error.exit_code))
+        return error.exit_code

@@ -1,28 +1,53 @@
-"""What the parent asks of the child: a JSON file with the versions to load and the stages to run."""
+"""What a parent asks of its child: a JSON file with the versions to load and the stages to run."""
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol, TypeVar
+
+import msgspec
 
 from ncu_assist.backends import backend_of
 from ncu_assist.backends.base import BuildOutcome
 from ncu_assist.backends.cuda import compile_library
 from ncu_assist.backends.nvcc import find_nvcc
-from ncu_assist.harness.request_file import FILE, write
 from ncu_assist.spec import Kernel, Workload
 
+REQUEST_FILE = "request.json"
+T = TypeVar("T")
 Stage = Literal["check", "bench", "profile"]
 Flush = Literal["read", "memset", "none"]
 DEVICE_SOURCE = Path(__file__).with_name("device.cu")
 SEED_LIMIT = 2**31
 
 
+class RequestWithPath(Protocol):
+    """A request that knows the file it belongs into, which is called ``REQUEST_FILE``."""
+
+    @property
+    def path(self) -> Path: ...
+
+
+def write_request(request: RequestWithPath) -> Path:
+    """Write a request into its folder and return the file."""
+    request.path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = request.path.with_suffix(".tmp")
+    # Not the json of msgspec: a path may hold bytes that are no UTF-8, as any beyond ASCII is in the C locale.
+    unfinished.write_text(json.dumps(msgspec.to_builtins(request)), encoding="ascii")
+    return unfinished.replace(request.path)  # whole for a child that waits for it
+
+
+def read_request(path: Path, kind: type[T]) -> T:
+    """Return the request in a file, of the kind that was written there."""
+    return msgspec.convert(json.loads(path.read_bytes()), type=kind, strict=True)
+
+
 @dataclass(frozen=True)
-class Settings:
+class HarnessSettings:
     """How to measure. ``trials`` is the number of seeds in check, ``repeats`` that of further calls a seed,
     ``profile_repeats`` that of profiled calls.
 
@@ -51,13 +76,13 @@ class Artifact:
 
 
 @dataclass(frozen=True)
-class Request:
+class HarnessRequest:
     """One job for the child. Results go to files in ``out``; a second child with the same request goes on there."""
 
     kernel_folder: str
     artifacts: tuple[Artifact, ...]
     workloads: tuple[str, ...]
-    settings: Settings
+    settings: HarnessSettings
     seeds: tuple[int, ...]
     bench_id: str
     out: str
@@ -71,12 +96,16 @@ class Request:
 
     @property
     def path(self) -> Path:
-        return Path(self.out) / FILE
+        return Path(self.out) / REQUEST_FILE
 
 
 def new_request(
-    kernel: Kernel, outcomes: Mapping[str, BuildOutcome], workloads: Sequence[Workload], settings: Settings, work: Path
-) -> Request:
+    kernel: Kernel,
+    outcomes: Mapping[str, BuildOutcome],
+    workloads: Sequence[Workload],
+    settings: HarnessSettings,
+    work: Path,
+) -> HarnessRequest:
     """Return a request for the versions that built, with fresh seeds and a folder of its own, and write it there.
 
     Builds the bench's device code where it is needed. Raises EnvironmentProblem if that lacks a compiler.
@@ -85,7 +114,7 @@ def new_request(
     built = {name: o.artifact for name, o in outcomes.items() if o.artifact is not None}
     artifacts = tuple(Artifact(n, backend_of(kernel.version(n).path).name, str(p.resolve())) for n, p in built.items())
     times_gpu = settings.device == "cuda" and "bench" in settings.stages
-    request = Request(
+    request = HarnessRequest(
         kernel_folder=str(kernel.folder.resolve()),
         artifacts=artifacts,
         workloads=tuple(w.name for w in workloads),
@@ -96,5 +125,5 @@ def new_request(
         helpers=str(compile_library(DEVICE_SOURCE, work / "build" / "harness")) if times_gpu else None,
         nvcc=find_nvcc().version if any(a.backend != "python" for a in artifacts) else None,
     )
-    write(request)
+    write_request(request)
     return request

@@ -27,7 +27,7 @@ class VersionCheck:
 
 
 @dataclass(frozen=True)
-class Failure:
+class VersionFailure:
     """A version that did not do what was asked. ``everywhere``: it is left out of everything that follows."""
 
     version: str
@@ -41,7 +41,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Facts:
+class MeasurementFacts:
     """Where and how the child measured. ``device`` is None on a CPU; temperature in degrees Celsius."""
 
     toolchain: Toolchain
@@ -56,7 +56,7 @@ def append_check(out: Path, version: str, check: Check) -> None:
     _append(out / CHECKS, VersionCheck(version, check))
 
 
-def append_failure(out: Path, failure: Failure) -> None:
+def append_failure(out: Path, failure: VersionFailure) -> None:
     """Add a failure to those in ``out``."""
     _append(out / FAILURES, failure)
 
@@ -69,12 +69,12 @@ def read_checks(out: Path) -> dict[str, tuple[Check, ...]]:
     return checks
 
 
-def read_failures(out: Path) -> tuple[Failure, ...]:
+def read_failures(out: Path) -> tuple[VersionFailure, ...]:
     """Return the failures in ``out`` in the order in which they came."""
-    return tuple(_rows(out / FAILURES, Failure))
+    return tuple(_rows(out / FAILURES, VersionFailure))
 
 
-def write_facts(out: Path, facts: Facts) -> None:
+def write_facts(out: Path, facts: MeasurementFacts) -> None:
     """Write the facts; what an earlier child of this job saw before stays: temperature, reasons, memory of the host."""
     old = read_facts(out)
     if old is not None:
@@ -83,23 +83,23 @@ def write_facts(out: Path, facts: Facts) -> None:
     (out / FACTS).write_bytes(msgspec.json.encode(facts))
 
 
-def _span(old: Facts, new: Facts) -> tuple[float, float] | None:
+def _span(old: MeasurementFacts, new: MeasurementFacts) -> tuple[float, float] | None:
     """Return the first and the last temperature; what only one of the two knows stays."""
     if old.temperature_c is None or new.temperature_c is None:
         return new.temperature_c or old.temperature_c
     return old.temperature_c[0], new.temperature_c[1]
 
 
-def _union(old: Facts, new: Facts) -> tuple[str, ...] | None:
+def _union(old: MeasurementFacts, new: MeasurementFacts) -> tuple[str, ...] | None:
     if old.throttle_reasons is None or new.throttle_reasons is None:
         return new.throttle_reasons if old.throttle_reasons is None else old.throttle_reasons
     return tuple(sorted({*old.throttle_reasons, *new.throttle_reasons}))
 
 
-def read_facts(out: Path) -> Facts | None:
+def read_facts(out: Path) -> MeasurementFacts | None:
     """Return the facts in ``out``, None if no child came so far."""
     path = out / FACTS
-    return msgspec.json.decode(path.read_bytes(), type=Facts) if path.is_file() else None
+    return msgspec.json.decode(path.read_bytes(), type=MeasurementFacts) if path.is_file() else None
 
 
 def samples_path(out: Path, workload: str) -> Path:

@@ -1,12 +1,15 @@
-"""The child's work on one request: load the versions, run the stages, record what fails and go on."""
+"""The child's work on one request: load the versions, check and profile them, record what fails and go on."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from ncu_assist.backends import BACKENDS
 from ncu_assist.backends.base import Call
@@ -14,25 +17,53 @@ from ncu_assist.backends.python import import_file
 from ncu_assist.harness import accelerator, events, results
 from ncu_assist.harness.check import check
 from ncu_assist.harness.events import Event
-from ncu_assist.harness.facts import device_facts, gpu_uuid, link_facts, toolchain
+from ncu_assist.harness.facts import Nvml, device_facts, gpu_uuid, link_facts, toolchain
 from ncu_assist.harness.host_memory import Placement
-from ncu_assist.harness.nvml import Nvml
+from ncu_assist.harness.names import RANGE, range_name
 from ncu_assist.harness.problem import Problem, ReferenceProblem
-from ncu_assist.harness.profile import profile
-from ncu_assist.harness.request import Artifact, Request
+from ncu_assist.harness.request import Artifact, HarnessRequest
 from ncu_assist.record import Check
 from ncu_assist.spec import Workload
 from ncu_assist.spec_file import read_kernel
+
+WARMUP_CALLS = 2  # the first compiles and loads, the second finds everything in place
+
+
+def profile(call: Call, version: str, problem: Problem, seed: int, repeats: int) -> None:
+    """Warm up outside the ranges, then call inside them, each time in its own, everything before and after finished."""
+    inputs, outputs, integers = problem.inputs(seed), problem.outputs(), problem.workload.integers
+    for _ in range(WARMUP_CALLS):
+        call(inputs, outputs, integers)
+    accelerator.synchronize(problem.device)
+    for repeat in range(repeats):
+        with ranges(range_name(version, problem.workload.name, repeat), problem.device):
+            call(inputs, outputs, integers)
+            accelerator.synchronize(problem.device)
+
+
+@contextmanager
+def ranges(name: str, device: str) -> Iterator[None]:
+    """Stand in the two NVTX ranges of a profiled call for the length of a with block; on a CPU there are none."""
+    if device != "cuda":
+        yield
+        return
+    torch.cuda.nvtx.range_push(RANGE)
+    torch.cuda.nvtx.range_push(name)
+    try:
+        yield
+    finally:
+        torch.cuda.nvtx.range_pop()
+        torch.cuda.nvtx.range_pop()
 
 
 class ContextLost(Exception):
     """A version left the GPU unusable for this process; it was reported, and the process must end."""
 
 
-class Session:
+class HarnessSession:
     """One child process. Results that an earlier child left in the request's folder are not made again."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: HarnessRequest) -> None:
         self.request = request
         self.out = Path(request.out)
         self.device = request.settings.device
@@ -48,10 +79,12 @@ class Session:
         """reference.py, imported when it is first asked for: an exam has none."""
         return import_file(self.kernel.reference)
 
-    def facts(self) -> results.Facts:
+    def facts(self) -> results.MeasurementFacts:
         """Return where and with what this child measures."""
         memory = self.placement.noted(link_facts(self.nvml))
-        return results.Facts(toolchain(self.request.nvcc), device_facts(self.device, self.nvml), host_memory=memory)
+        return results.MeasurementFacts(
+            toolchain(self.request.nvcc), device_facts(self.device, self.nvml), host_memory=memory
+        )
 
     def load(self) -> None:
         """Load every version that has not failed."""
@@ -99,13 +132,13 @@ class Session:
             raise ContextLost(reason) from error
         if begin.stage != "check":  # a failed check is a result
             everywhere = begin.stage == "load"
-            failure = results.Failure(begin.version, begin.stage, begin.workload, reason, everywhere)
+            failure = results.VersionFailure(begin.version, begin.stage, begin.workload, reason, everywhere)
             results.append_failure(self.out, failure)
         error.__traceback__ = None  # its frames hold tensors
         accelerator.release()
         return reason
 
-    def _earlier_failures(self) -> tuple[results.Failure, ...]:
+    def _earlier_failures(self) -> tuple[results.VersionFailure, ...]:
         """A profiler that starts the same request again wants every version tried again."""
         return () if "profile" in self.request.settings.stages else results.read_failures(self.out)
 
@@ -113,7 +146,7 @@ class Session:
         self.calls[artifact.version] = BACKENDS[artifact.backend].load(Path(artifact.path), self.kernel)
 
 
-def run_check(session: Session) -> None:
+def run_check(session: HarnessSession) -> None:
     """Check every version on every workload and record each outcome."""
     done = {(v, c.workload) for v, checks in results.read_checks(session.out).items() for c in checks}
     todo = [
@@ -127,7 +160,7 @@ def run_check(session: Session) -> None:
         results.append_check(session.out, version, failed if reason else outcomes[0])
 
 
-def run_profile(session: Session) -> None:
+def run_profile(session: HarnessSession) -> None:
     """Run every version on every workload inside its NVTX ranges, as often as asked."""
     todo = [(p, v) for p in session.problems() for v in session.versions(p.workload)]
     for index, (problem, version) in enumerate(todo, 1):
@@ -138,6 +171,6 @@ def run_profile(session: Session) -> None:
         accelerator.release()  # ncu saves memory on the device, in system memory and slowly where there is no room
 
 
-def _check(session: Session, problem: Problem, version: str, outcomes: list[Check]) -> None:
+def _check(session: HarnessSession, problem: Problem, version: str, outcomes: list[Check]) -> None:
     request, draws_own = session.request, session.kernel.version(version).draws_own
     outcomes.append(check(session.calls[version], problem, request.seeds, request.settings.repeats, draws_own))

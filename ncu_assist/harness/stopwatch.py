@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -20,7 +21,7 @@ NS_PER_MS = 1e6
 
 
 @dataclass(frozen=True)
-class Reading:
+class TimedCall:
     """One timed call. ``sm_clock_mhz`` is NaN where unknown; ``late``: the hold ended before all was enqueued."""
 
     time_ns: float
@@ -31,7 +32,7 @@ class Reading:
 class Stopwatch(Protocol):
     """Times calls on one device."""
 
-    def time(self, call: Callable[[], None]) -> Reading:
+    def time(self, call: Callable[[], None]) -> TimedCall:
         """Call once and return how long the device was busy with it."""
         ...
 
@@ -49,10 +50,10 @@ class HostStopwatch:
     def __init__(self) -> None:
         self._now = time.perf_counter_ns
 
-    def time(self, call: Callable[[], None]) -> Reading:
+    def time(self, call: Callable[[], None]) -> TimedCall:
         start = self._now()
         call()
-        return Reading(float(self._now() - start), float("nan"), False)
+        return TimedCall(float(self._now() - start), float("nan"), False)
 
     def empty(self) -> None:
         pass
@@ -79,7 +80,7 @@ class DeviceStopwatch:
         self._elapsed_ms = partial(start.elapsed_time, stop)
         self._synchronize, self._current_stream = torch.cuda.synchronize, torch.cuda.current_stream
 
-    def time(self, call: Callable[[], None]) -> Reading:
+    def time(self, call: Callable[[], None]) -> TimedCall:
         flags, stamps = self._flags.numpy(), self._stamps.numpy()
         flags[:] = 0
         stamps[:] = 0
@@ -97,7 +98,7 @@ class DeviceStopwatch:
             flags[0] = 1
         self._synchronize()
         time_ns = self._elapsed_ms() * NS_PER_MS
-        return Reading(time_ns, sm_clock_mhz(stamps), bool(flags[1]))
+        return TimedCall(time_ns, sm_clock_mhz(stamps), bool(flags[1]))
 
     def empty(self) -> None:
         self._launch("empty")
@@ -129,3 +130,36 @@ def sm_clock_mhz(stamps: Any) -> float:
     cycles, elapsed_ns = after[:, 0] - before[:, 0], after[:, 1] - before[:, 1]
     seen = (before[:, 1] > 0) & (elapsed_ns > 0)
     return float(numpy.median(cycles[seen] / elapsed_ns[seen]) * 1e3) if seen.any() else float("nan")
+
+
+class Hold:
+    """Spins a kernel on the stream until the host releases it, or a time limit. Without a library it does nothing."""
+
+    def __init__(self, library: str | None) -> None:
+        self._library = ctypes.CDLL(library) if library else None
+        # Pinned memory has one address for host and device; numpy writes it without going through a stream.
+        self._flags = torch.zeros(2, dtype=torch.int32, pin_memory=library is not None)
+        self._current_stream = torch.cuda.current_stream
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the stream for the length of a with block."""
+        flags = self._flags.numpy()
+        flags[:] = 0
+        if self._library is not None:
+            self._start(self._library)
+        try:
+            yield
+        finally:
+            flags[0] = 1
+
+    def _start(self, library: ctypes.CDLL) -> None:
+        release, stream = self._flags.data_ptr(), self._current_stream().cuda_stream
+        status = library["bench_hold"](
+            ctypes.c_void_p(release),
+            ctypes.c_void_p(release + 4),
+            ctypes.c_int64(HOLD_LIMIT_NS),
+            ctypes.c_void_p(stream),
+        )
+        if status != 0:
+            raise RuntimeError(f"CUDA error: bench_hold returned cudaError_t {status}")

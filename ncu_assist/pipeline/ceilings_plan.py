@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ncu_assist.harness.ceilings.plan import DEFAULT_WAY, MIXES, Probe, Result
+from ncu_assist.harness.ceilings.plan import DEFAULT_WAY, MIXES, Probe, ProbeResult
 from ncu_assist.ncu.catalogue.available_names import on_chip
 from ncu_assist.ncu.catalogue.chips import chip_of
 
@@ -56,7 +56,7 @@ def event_probes(memory_bytes: int, quick: bool) -> tuple[Probe, ...]:
     return (*streams, Probe("empty", "empty", samples), *rest, Probe("tensor", MATMUL, samples), *links)
 
 
-def counted_streams(memory_bytes: int, quick: bool, timed: Mapping[str, Result]) -> tuple[Probe, ...]:
+def counted_streams(memory_bytes: int, quick: bool, timed: Mapping[str, ProbeResult]) -> tuple[Probe, ...]:
     """Return the streams that ncu counts, each moved in the way that events found fastest."""
     found = []
     for size in _sizes(memory_bytes, quick):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ncu_assist.ceilings import Point, Rate, Spread
 from ncu_assist.ceilings.records import Under
-from ncu_assist.harness.ceilings.plan import Result
+from ncu_assist.harness.ceilings.plan import ProbeResult
 from ncu_assist.pipeline import ceilings_plan as plan
 
 if TYPE_CHECKING:
@@ -58,13 +58,13 @@ def by_probe(launches: pd.DataFrame) -> dict[str, Counted]:
     return {str(name): Counted(rows) for name, rows in launches.groupby(ids)}
 
 
-def timed_points(results: Iterable[Result], kind: str) -> tuple[Point, ...]:
+def timed_points(results: Iterable[ProbeResult], kind: str) -> tuple[Point, ...]:
     """Return the points of one kind that events timed."""
     found = (_point(r, spread(r.time_ns), "events", _clock(r)) for r in results if r.probe.kind == kind)
     return tuple(point for point in found if point is not None)
 
 
-def counted_points(results: Iterable[Result], counted: Mapping[str, Counted], kind: str) -> tuple[Point, ...]:
+def counted_points(results: Iterable[ProbeResult], counted: Mapping[str, Counted], kind: str) -> tuple[Point, ...]:
     """Return the points of one kind that ncu counted, with the bytes that reached DRAM, or L2 for points of L2."""
     found = []
     for result in results:
@@ -77,7 +77,7 @@ def counted_points(results: Iterable[Result], counted: Mapping[str, Counted], ki
 
 
 def _point(
-    result: Result, seconds: Spread | None, source: Under, clock: float | None, counted: Counted | None = None
+    result: ProbeResult, seconds: Spread | None, source: Under, clock: float | None, counted: Counted | None = None
 ) -> Point | None:
     if seconds is None or result.problem:
         return None
@@ -100,7 +100,7 @@ def _point(
     )
 
 
-def timed_rates(results: Iterable[Result], sms: int | None) -> tuple[Rate, ...]:
+def timed_rates(results: Iterable[ProbeResult], sms: int | None) -> tuple[Rate, ...]:
     """Return the rates that events timed; a cycle is one of the SM clock stamped around each sample."""
     found = []
     for result in results:
@@ -111,7 +111,7 @@ def timed_rates(results: Iterable[Result], sms: int | None) -> tuple[Rate, ...]:
     return tuple(found)
 
 
-def counted_rates(results: Iterable[Result], counted: Mapping[str, Counted], sms: int | None) -> tuple[Rate, ...]:
+def counted_rates(results: Iterable[ProbeResult], counted: Mapping[str, Counted], sms: int | None) -> tuple[Rate, ...]:
     """Return the rates under ncu; a cycle is one in which a multiprocessor was active.
 
     Work is known, not counted: assemblers spread half-precision pairs over two pipes, and each counts its own.
@@ -129,7 +129,7 @@ def counted_rates(results: Iterable[Result], counted: Mapping[str, Counted], sms
 
 
 def _rate(
-    result: Result,
+    result: ProbeResult,
     source: Under,
     seconds: Spread,
     cycles: float | None,
@@ -153,7 +153,7 @@ def _rate(
     )
 
 
-def _clock(result: Result) -> float | None:
+def _clock(result: ProbeResult) -> float | None:
     known = [c for c in result.sm_clock_mhz if c]
     return median(known) if known else None
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from ncu_assist import __version__
 from ncu_assist.ceilings import Ceilings, Conditions, Stage, save
 from ncu_assist.errors import NcuAssistError
-from ncu_assist.harness.ceilings.plan import Probe, Request, Result, results
-from ncu_assist.harness.results import Facts, read_facts
+from ncu_assist.harness.ceilings.plan import CeilingsRequest, Probe, ProbeResult, results
+from ncu_assist.harness.results import MeasurementFacts, read_facts
 from ncu_assist.ncu.command import ProfileOptions, profile_argv
 from ncu_assist.ncu.report import Report
 from ncu_assist.pipeline import ceilings_plan as plan
@@ -32,7 +32,7 @@ class Session:
         self._memory_bytes = memory_bytes
         self._stages: tuple[Stage, ...] = ()
         self._notes: tuple[str, ...] = ()
-        self._timed: dict[str, Result] = {}
+        self._timed: dict[str, ProbeResult] = {}
         self._created = datetime.now(UTC).isoformat(timespec="seconds")
 
     def run(self) -> None:
@@ -71,7 +71,7 @@ class Session:
         finally:
             self._take_times(request)
 
-    def _take_times(self, request: Request) -> None:
+    def _take_times(self, request: CeilingsRequest) -> None:
         """Also of a child that crashed: its results are on disk as they came."""
         facts = read_facts(Path(request.out))
         if facts is None or facts.device is None:
@@ -116,12 +116,12 @@ class Session:
 
     def _count(
         self, name: str, probes: tuple[Probe, ...], metrics: tuple[str, ...], built: Built
-    ) -> tuple[Report, dict[str, points.Counted], list[Result]]:
+    ) -> tuple[Report, dict[str, points.Counted], list[ProbeResult]]:
         request = self._shop.request(name, "ncu", probes, built)
         report = self._shop.count(request, metrics)
         return report, points.by_probe(report.launches), self._results(request)
 
-    def _results(self, request: Request) -> list[Result]:
+    def _results(self, request: CeilingsRequest) -> list[ProbeResult]:
         found = list(results(Path(request.out)))
         for result in found:
             if result.problem:
@@ -139,7 +139,7 @@ class Session:
         return self.ceilings
 
 
-def _conditions(facts: Facts, empty: Result | None) -> Conditions:
+def _conditions(facts: MeasurementFacts, empty: ProbeResult | None) -> Conditions:
     seconds = points.spread(empty.time_ns) if empty else None
     return Conditions(
         facts.toolchain,

@@ -16,8 +16,7 @@ from ncu_assist.executors.base import Executor
 from ncu_assist.harness import client
 from ncu_assist.harness.ceilings import plan
 from ncu_assist.harness.events import Event, parse
-from ncu_assist.harness.request import DEVICE_SOURCE
-from ncu_assist.harness.request_file import write
+from ncu_assist.harness.request import DEVICE_SOURCE, write_request
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.ncu.log import ProfiledLaunch
 from ncu_assist.pipeline.measuring import ncu_stage
@@ -67,13 +66,13 @@ class Workshop:
         broken = [f"{name}.cu does not compile:\n{o.log.strip()}" for name, o in outcomes.items() if not o.artifact]
         return Built(libraries, find_nvcc().version, "\n".join(broken))
 
-    def request(self, name: str, mode: plan.Mode, probes: tuple[plan.Probe, ...], built: Built) -> plan.Request:
+    def request(self, name: str, mode: plan.Mode, probes: tuple[plan.Probe, ...], built: Built) -> plan.CeilingsRequest:
         """Return a request of this name, written into a folder of its own."""
-        made = plan.Request(mode, probes, built.libraries, built.nvcc, str((self.folder / name).resolve()))
-        write(made)
+        made = plan.CeilingsRequest(mode, probes, built.libraries, built.nvcc, str((self.folder / name).resolve()))
+        write_request(made)
         return made
 
-    def time(self, request: plan.Request) -> None:
+    def time(self, request: plan.CeilingsRequest) -> None:
         """Run a request by events. Raises what the child says, and StageFailed where it crashed or hung."""
         watch = client.Watch(self._show, SILENCE_S)
         done = self.executor.run(
@@ -90,7 +89,7 @@ class Workshop:
             at = f" at {watch.current.version}" if watch.current else ""
             raise StageFailed(f"the measuring process{at} {words}".rstrip(), "ncu-assist doctor")
 
-    def count(self, request: plan.Request, metrics: tuple[str, ...]) -> Report:
+    def count(self, request: plan.CeilingsRequest, metrics: tuple[str, ...]) -> Report:
         """Run a request under ncu with the flags of `profile`, these metrics instead of its set; return the report."""
         stage = ncu_stage(self.project, Path(request.out), self.executor, ProfileOptions(metrics=metrics))
         stage = replace(stage, limits=replace(stage.limits, silence_s=SILENCE_S))

@@ -15,7 +15,7 @@ from ncu_assist.errors import EnvironmentProblem, NcuAssistError
 from ncu_assist.executors.base import Executor
 from ncu_assist.harness import client
 from ncu_assist.harness.events import Event
-from ncu_assist.harness.request import Request, Settings, new_request
+from ncu_assist.harness.request import HarnessRequest, HarnessSettings, new_request
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.archiving import Measurement, VersionResult, save
 from ncu_assist.pipeline.ncu_stage import Limits, NcuStage
@@ -36,7 +36,7 @@ class Job:
     kernel: Kernel
     versions: tuple[Version, ...]
     workloads: tuple[Workload, ...]
-    settings: Settings
+    settings: HarnessSettings
     options: ProfileOptions | None
     executor: Executor
     counted: tuple[Workload, ...] = ()
@@ -116,7 +116,7 @@ def _tell_built(job: Job, builds: dict[str, BuildOutcome], reporter: Reporter) -
         reporter.note(f"built, but not checked: {', '.join(built)}")
 
 
-def _check_and_bench(job: Job, request: Request, reporter: Reporter) -> client.Measured:
+def _check_and_bench(job: Job, request: HarnessRequest, reporter: Reporter) -> client.Measured:
     if not request.artifacts:
         return client.collect(request)
 
@@ -134,7 +134,7 @@ def _check_and_bench(job: Job, request: Request, reporter: Reporter) -> client.M
     return measured
 
 
-def _profile(job: Job, request: Request, measured: client.Measured, reporter: Reporter) -> Profiled:
+def _profile(job: Job, request: HarnessRequest, measured: client.Measured, reporter: Reporter) -> Profiled:
     names = tuple(workload.name for workload in job.counted) or request.workloads
     wrong = tuple((v, c.workload) for v, checks in measured.checks.items() for c in checks if not c.passed)
     right = {version: _right_on(version, measured) & set(names) for version in request.versions}

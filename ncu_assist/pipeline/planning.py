@@ -11,8 +11,7 @@ from ncu_assist.analysis.ladder import KernelOutcome
 from ncu_assist.errors import UsageProblem
 from ncu_assist.executors import EXECUTORS
 from ncu_assist.harness.client import profile_command
-from ncu_assist.harness.request import Flush, Settings, Stage
-from ncu_assist.harness.request_file import FILE
+from ncu_assist.harness.request import REQUEST_FILE, Flush, HarnessSettings, Stage
 from ncu_assist.misnamed import misnamed
 from ncu_assist.ncu.command import ProfileOptions, check_set, find_ncu
 from ncu_assist.pipeline.measuring import Job, measure, ncu_stage
@@ -64,7 +63,7 @@ def plan(
     if reporter is not None:
         for one in strays:
             reporter.note(one.note)
-    settings = Settings(
+    settings = HarnessSettings(
         stages=stages,
         trials=project.settings.check_trials,
         rounds=wish.rounds or project.settings.rounds,
@@ -135,4 +134,4 @@ def dry_run(project: Project, wish: Wish, options: ProfileOptions, reporter: Rep
     job = plan(project, wish, ("profile",), options, reporter)
     folder = project.work / "measure" / "RUN"
     stage = ncu_stage(project, folder, job.executor, options)
-    return stage.in_words(profile_command(Path(os.path.relpath(folder / FILE, project.root))))
+    return stage.in_words(profile_command(Path(os.path.relpath(folder / REQUEST_FILE, project.root))))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError
 from ncu_assist.harness.client import only, profile_command
 from ncu_assist.harness.names import call_of, repeat_of
-from ncu_assist.harness.request import Request
+from ncu_assist.harness.request import HarnessRequest
 from ncu_assist.ncu import report_file
 from ncu_assist.ncu.failures import NothingProfiled
 from ncu_assist.ncu.report import Report
@@ -54,7 +54,7 @@ class Profiled:
 
 
 def profile_versions(
-    request: Request, expected: Mapping[str, Expected], stage: NcuStage, max_launches: int, reporter: Reporter
+    request: HarnessRequest, expected: Mapping[str, Expected], stage: NcuStage, max_launches: int, reporter: Reporter
 ) -> Profiled:
     """Profile versions of a request in one ncu process; if that fails, each in its own.
 
@@ -76,7 +76,7 @@ def profile_versions(
 
 @dataclass(frozen=True)
 class _Attempt:
-    request: Request
+    request: HarnessRequest
     stage: NcuStage
     expected: Mapping[str, Expected]
     max_launches: int
@@ -118,7 +118,7 @@ class _Attempt:
                 raise
             return silent
 
-    def _capture(self, stage: NcuStage, part: Request, watch: RangeWatch) -> Capture:
+    def _capture(self, stage: NcuStage, part: HarnessRequest, watch: RangeWatch) -> Capture:
         capture = stage.run(profile_command(_relative(part.path, stage.root)), watch.line, watch.launch)
         if not capture.report.records:
             raise NothingProfiled("profiling failed: the report holds no launch", "ncu-assist doctor")

@@ -24,7 +24,7 @@ from requirements import require
 
 from ncu_assist.cli import main
 from ncu_assist.executors import EXECUTORS
-from ncu_assist.harness.request import Settings
+from ncu_assist.harness.request import HarnessSettings
 from ncu_assist.ncu import command
 from ncu_assist.store import Store, machine_hash
 
@@ -103,7 +103,7 @@ def measure_here(patch: pytest.MonkeyPatch, root: Path, rounds: int = 12) -> Non
     (root / "pyproject.toml").write_text(f"[tool.ncu-assist]\nrounds = {rounds}\ncheck-trials = 1\n")
     patch.chdir(root)
     patch.setenv("PATH", f"{install(root / 'bin').parent}:{os.environ['PATH']}")
-    patch.setattr("ncu_assist.pipeline.planning.Settings", functools.partial(Settings, device="cpu"))
+    patch.setattr("ncu_assist.pipeline.planning.Settings", functools.partial(HarnessSettings, device="cpu"))
     patch.setattr("ncu_assist.pipeline.planning.why_not_measurable", lambda: None)
     patch.setitem(EXECUTORS, "local", Here())
 

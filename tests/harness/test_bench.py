@@ -15,8 +15,8 @@ from planted import PYTHON, write_planted
 pytest.importorskip("torch")
 
 from ncu_assist.backends import build_versions
-from ncu_assist.harness import accelerator, bench, facts, names, nvml, stopwatch
-from ncu_assist.harness.request import Request, Settings, new_request
+from ncu_assist.harness import accelerator, bench, facts, names, stopwatch
+from ncu_assist.harness.request import HarnessRequest, HarnessSettings, new_request
 from ncu_assist.spec_file import read_kernel
 
 
@@ -39,40 +39,40 @@ class Late:
     def __init__(self) -> None:
         self.times: list[str] = []
 
-    def time(self, call: Callable[[], None]) -> stopwatch.Reading:
+    def time(self, call: Callable[[], None]) -> stopwatch.TimedCall:
         call()
         name = self.times[-1]
         is_late = name == "always" or (name == "at first" and self.times.count(name) < LATE)
-        return stopwatch.Reading(1.0, math.nan, is_late)
+        return stopwatch.TimedCall(1.0, math.nan, is_late)
 
     def empty(self) -> None:
         pass
 
 
 def test_what_is_late_from_the_start_is_not_called_on_and_on(tmp_path: Path) -> None:
-    request = Request(
-        "", (), ("w",), Settings(("bench",), rounds=50, warmup=3, late_enough=LATE), (1,), "b", str(tmp_path)
+    request = HarnessRequest(
+        "", (), ("w",), HarnessSettings(("bench",), rounds=50, warmup=3, late_enough=LATE), (1,), "b", str(tmp_path)
     )
     watch = Late()
     names = ("always", "at first", "never")
     runs = {name: partial(watch.times.append, name) for name in names}
-    samples = bench.run(runs, "w", request, watch, bench.Progress(lambda name: None, lambda number: None))
+    samples = bench.run_rounds(runs, "w", request, watch, bench.BenchProgress(lambda name: None, lambda number: None))
     assert [watch.times.count(name) for name in names] == [LATE, 53, 53]
     rows = list(zip(samples.columns["version"], samples.columns["late"], strict=True))
     assert [rows.count((name, True)) for name in names] == [LATE - 3, LATE - 1 - 3, 0]
     to_the_end, watch = replace(request, settings=replace(request.settings, late_enough=0)), Late()
     runs = {name: partial(watch.times.append, name) for name in names}
-    bench.run(runs, "w", to_the_end, watch, bench.Progress(lambda name: None, lambda number: None))
+    bench.run_rounds(runs, "w", to_the_end, watch, bench.BenchProgress(lambda name: None, lambda number: None))
     assert [watch.times.count(name) for name in names] == [53, 53, 53]
 
 
 def test_throttle_reasons_in_words() -> None:
-    assert nvml.reasons_in_words(0x1) == ()
-    assert nvml.reasons_in_words(0x4 | 0x40) == ("software power cap", "hardware thermal slowdown")
+    assert facts.reasons_in_words(0x1) == ()
+    assert facts.reasons_in_words(0x4 | 0x40) == ("software power cap", "hardware thermal slowdown")
 
 
 def test_without_nvml_every_answer_is_none() -> None:
-    nothing = nvml.Nvml(None)
+    nothing = facts.Nvml(None)
     assert (nothing.temperature_c(), nothing.throttle_reasons(), nothing.driver()) == (None, None, None)
 
 
@@ -93,25 +93,27 @@ class FakePynvml:
 
 
 def test_nvml_answers_are_passed_on() -> None:
-    gpu = nvml.Nvml(None)
+    gpu = facts.Nvml(None)
     gpu._handle, gpu._nvml = object(), FakePynvml()
     assert gpu.throttle_reasons() == ("software thermal slowdown",)
     assert gpu.temperature_c() is None
     assert gpu.driver() == "580.1"
 
 
-def _request(root: Path) -> Request:
+def _request(root: Path) -> HarnessRequest:
     kernel = read_kernel(write_planted(root, {"v0_right.py": PYTHON["v0_right.py"]}))
     outcomes = build_versions(kernel, kernel.versions, root)
-    return new_request(kernel, outcomes, kernel.workloads, Settings(stages=("bench",), rounds=8, device="cpu"), root)
+    return new_request(
+        kernel, outcomes, kernel.workloads, HarnessSettings(stages=("bench",), rounds=8, device="cpu"), root
+    )
 
 
 def test_rounds_announce_every_call_and_repeat_their_order(tmp_path: Path) -> None:
     request, begun, rounds = _request(tmp_path), list[str](), list[int]()
     runs = {name: (lambda: None) for name in ("v0_right", "v1_other", names.EMPTY)}
-    progress = bench.Progress(begun.append, rounds.append)
-    first = bench.run(runs, "small", request, stopwatch.HostStopwatch(), progress)
-    second = bench.run(runs, "small", request, stopwatch.HostStopwatch(), progress)
+    progress = bench.BenchProgress(begun.append, rounds.append)
+    first = bench.run_rounds(runs, "small", request, stopwatch.HostStopwatch(), progress)
+    second = bench.run_rounds(runs, "small", request, stopwatch.HostStopwatch(), progress)
     assert first.columns["version"] == second.columns["version"]
     assert len(begun) == 2 * 3 * (8 + 3)
     assert rounds == [*range(8), *range(8)]
@@ -120,7 +122,7 @@ def test_rounds_announce_every_call_and_repeat_their_order(tmp_path: Path) -> No
 
 
 def test_samples_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
-    samples = bench.Samples()
+    samples = bench.BenchSamples()
     samples.add("id", "small", "v0", 0, 0, 5.0, float("nan"), False)
     samples.write(tmp_path / "samples-small.parquet")
     assert [p.name for p in tmp_path.iterdir()] == ["samples-small.parquet"]
@@ -140,5 +142,5 @@ def test_errors_in_plain_words() -> None:
 
 
 def test_there_is_no_device_on_a_cpu() -> None:
-    assert facts.device_facts("cpu", nvml.Nvml(None)) is None
+    assert facts.device_facts("cpu", facts.Nvml(None)) is None
     assert facts.toolchain("13.0.88").nvcc == "13.0.88"

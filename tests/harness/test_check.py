@@ -14,8 +14,7 @@ torch = pytest.importorskip("torch")
 from ncu_assist.backends import BACKENDS  # noqa: E402
 from ncu_assist.backends.python import import_file  # noqa: E402
 from ncu_assist.harness.buffers import GUARD_BYTES, OUTPUT_GUARD, guarded  # noqa: E402
-from ncu_assist.harness.check import check  # noqa: E402
-from ncu_assist.harness.compare import compare  # noqa: E402
+from ncu_assist.harness.check import check, compare  # noqa: E402
 from ncu_assist.harness.problem import Problem, ReferenceProblem  # noqa: E402
 from ncu_assist.record import Check  # noqa: E402
 from ncu_assist.spec import Tolerance  # noqa: E402
@@ -121,7 +120,7 @@ def test_the_norm_catches_what_the_elements_allow() -> None:
 
 
 def test_large_outputs_are_compared_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ncu_assist.harness import compare as module
+    from ncu_assist.harness import check as module
 
     monkeypatch.setattr(module, "CHUNK", 4)
     out = torch.ones(3, 5)

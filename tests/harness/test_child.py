@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from ncu_assist.errors import StageFailed
-from ncu_assist.harness.child import CONTEXT_LOST, exit_code_of
-from ncu_assist.harness.events import parse
+from ncu_assist.harness.events import CONTEXT_LOST, exit_code_of, parse
 
 
 @pytest.fixture(autouse=True)

@@ -15,8 +15,7 @@ from ncu_assist.backends.base import BuildOutcome
 from ncu_assist.errors import EnvironmentProblem, StageFailed
 from ncu_assist.harness import client, results
 from ncu_assist.harness.events import Event, emit, parse
-from ncu_assist.harness.request import Request, Settings, new_request
-from ncu_assist.harness.request_file import read
+from ncu_assist.harness.request import HarnessRequest, HarnessSettings, new_request, read_request
 from ncu_assist.process import Completed
 from ncu_assist.record import Check, Toolchain
 from ncu_assist.spec_file import read_kernel
@@ -48,21 +47,21 @@ def _line(event: str, version: str = "", **fields: Any) -> str:
 
 
 @pytest.fixture
-def request_(tmp_path: Path) -> Request:
+def request_(tmp_path: Path) -> HarnessRequest:
     kernel = read_kernel(write_kernel(tmp_path, {"v0_a.py": "", "v1_b.py": ""}))
     outcomes = {v.name: BuildOutcome(v.name, v.path, "", True, 0.0) for v in kernel.versions}
     outcomes["v1_b"] = replace(outcomes["v1_b"], artifact=kernel.versions[1].path)
-    settings = Settings(stages=("check",), device="cpu")
+    settings = HarnessSettings(stages=("check",), device="cpu")
     return new_request(kernel, outcomes, kernel.workloads, settings, tmp_path / "work")
 
 
-def _measure(request: Request, *children: tuple[list[str], Completed]) -> tuple[client.Measured, Told]:
+def _measure(request: HarnessRequest, *children: tuple[list[str], Completed]) -> tuple[client.Measured, Told]:
     told = Told(*children)
     return client.measure(request, told, lambda event: None, 5.0), told
 
 
-def test_a_request_survives_its_file(request_: Request) -> None:
-    assert read(request_.path, Request) == request_
+def test_a_request_survives_its_file(request_: HarnessRequest) -> None:
+    assert read_request(request_.path, HarnessRequest) == request_
     assert len(set(request_.seeds)) == 3
     assert request_.versions == ("v0_a", "v1_b")
 
@@ -71,11 +70,11 @@ def test_a_version_that_did_not_build_is_not_asked_for(tmp_path: Path) -> None:
     kernel = read_kernel(write_kernel(tmp_path, {"v0_a.py": "", "v1_b.py": "("}))
     outcomes = {"v0_a": BuildOutcome("v0_a", kernel.versions[0].path, "", True, 0.0)}
     outcomes["v1_b"] = BuildOutcome("v1_b", None, "error", False, 1.0)
-    settings = Settings(stages=("check",), device="cpu")
+    settings = HarnessSettings(stages=("check",), device="cpu")
     assert new_request(kernel, outcomes, kernel.workloads, settings, tmp_path / "work").versions == ("v0_a",)
 
 
-def test_the_version_named_last_is_to_blame(request_: Request) -> None:
+def test_the_version_named_last_is_to_blame(request_: HarnessRequest) -> None:
     lines = [_line("ready"), _line("begin", "v0_a"), _line("end", "v0_a"), _line("begin", "v1_b")]
     measured, told = _measure(request_, (lines, _ended(-6)), ([], _ended(0)))
     assert measured.failures == {"v1_b": "check small: crashed with signal 6 (SIGABRT)"}
@@ -83,34 +82,34 @@ def test_the_version_named_last_is_to_blame(request_: Request) -> None:
     assert told.children == []
 
 
-def test_a_lost_context_is_told_by_the_child(request_: Request) -> None:
+def test_a_lost_context_is_told_by_the_child(request_: HarnessRequest) -> None:
     fatal = _line("fatal", "v0_a", text="CUDA error: an illegal memory access was encountered")
     measured, _ = _measure(request_, ([_line("begin", "v0_a"), fatal], _ended(5)), ([], _ended(0)))
     assert measured.failures == {"v0_a": "check small: CUDA error: an illegal memory access was encountered"}
 
 
-def test_no_child_is_started_when_no_version_is_left(request_: Request) -> None:
+def test_no_child_is_started_when_no_version_is_left(request_: HarnessRequest) -> None:
     children = [([_line("begin", v)], _ended(-11)) for v in ("v0_a", "v1_b")]
     measured, told = _measure(request_, *children)
     assert set(measured.failures) == {"v0_a", "v1_b"}
     assert told.children == []
 
 
-def test_a_child_that_dies_between_versions_is_nobodys_fault(request_: Request) -> None:
+def test_a_child_that_dies_between_versions_is_nobodys_fault(request_: HarnessRequest) -> None:
     lines = [_line("begin", "v0_a"), _line("end", "v0_a")]
     with pytest.raises(StageFailed, match="ended with exit code 1: KeyError: 'x'") as caught:
         _measure(request_, (lines, _ended(1, "Traceback\nKeyError: 'x'\n")))
     assert "Traceback" in caught.value.message
 
 
-def test_a_problem_of_the_environment_is_raised_as_such(request_: Request) -> None:
+def test_a_problem_of_the_environment_is_raised_as_such(request_: HarnessRequest) -> None:
     problem = _line("problem", text="torch cannot use a GPU", hint="ncu-assist doctor", exit_code=6)
     with pytest.raises(EnvironmentProblem, match="torch cannot use a GPU") as caught:
         _measure(request_, ([problem], _ended(6)))
     assert caught.value.hint == "ncu-assist doctor"
 
 
-def test_a_silent_child_is_stuck_only_after_its_start(request_: Request) -> None:
+def test_a_silent_child_is_stuck_only_after_its_start(request_: HarnessRequest) -> None:
     watch = client.Watch(lambda event: None, version_timeout_s=-1.0)
     assert not watch.is_stuck()  # torch may take its time
     watch.line(_line("ready"))
@@ -141,7 +140,7 @@ def test_events_are_found_in_a_noisy_stdout() -> None:
 
 
 def test_facts_of_several_children_add_up(tmp_path: Path) -> None:
-    facts = results.Facts(Toolchain(), None, (40.0, 50.0), ("software power cap",))
+    facts = results.MeasurementFacts(Toolchain(), None, (40.0, 50.0), ("software power cap",))
     results.write_facts(tmp_path, facts)
     results.write_facts(tmp_path, replace(facts, temperature_c=(51.0, 60.0), throttle_reasons=("hardware slowdown",)))
     assert results.read_facts(tmp_path) == replace(
@@ -149,7 +148,7 @@ def test_facts_of_several_children_add_up(tmp_path: Path) -> None:
     )
 
 
-def test_what_is_finished_can_be_collected_at_any_time(request_: Request) -> None:
+def test_what_is_finished_can_be_collected_at_any_time(request_: HarnessRequest) -> None:
     out = Path(request_.out)
     check = Check("small", True, "", (1,), 0.0, 0.0)
     results.append_check(out, "v0_a", check)
@@ -159,14 +158,14 @@ def test_what_is_finished_can_be_collected_at_any_time(request_: Request) -> Non
     assert measured.bench is None
 
 
-def test_a_part_of_a_request_has_a_folder_of_its_own(request_: Request) -> None:
+def test_a_part_of_a_request_has_a_folder_of_its_own(request_: HarnessRequest) -> None:
     part = client.only(request_, ("v1_b",))
     assert part.versions == ("v1_b",)
-    assert read(part.path, Request) == part
+    assert read_request(part.path, HarnessRequest) == part
     assert part.out != request_.out
 
 
-def test_the_command_for_ncu(request_: Request, tmp_path: Path) -> None:
+def test_the_command_for_ncu(request_: HarnessRequest, tmp_path: Path) -> None:
     assert client.profile_command(request_.path)[1:] == ["-m", "ncu_assist.harness", str(request_.path)]
     assert client.child_folder(request_) == tmp_path
 
@@ -188,12 +187,12 @@ def test_an_event_has_a_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_facts_of_the_bench_survive_the_end_of_the_child(tmp_path: Path) -> None:
-    from ncu_assist.harness.results import Facts, read_facts, write_facts
+    from ncu_assist.harness.results import MeasurementFacts, read_facts, write_facts
     from ncu_assist.record import Toolchain
 
-    write_facts(tmp_path, Facts(Toolchain(), None, (40.0, 50.0), ("software power cap",)))
-    write_facts(tmp_path, Facts(Toolchain(), None, (51.0, 55.0), ("sync boost",)))
-    write_facts(tmp_path, Facts(Toolchain()))
+    write_facts(tmp_path, MeasurementFacts(Toolchain(), None, (40.0, 50.0), ("software power cap",)))
+    write_facts(tmp_path, MeasurementFacts(Toolchain(), None, (51.0, 55.0), ("sync boost",)))
+    write_facts(tmp_path, MeasurementFacts(Toolchain()))
     kept = read_facts(tmp_path)
     assert kept is not None
     assert kept.temperature_c == (40.0, 55.0)

@@ -11,7 +11,7 @@ from planted import CUDA, LAUNCH, LAUNCHER, PYTHON, write_planted
 from ncu_assist.backends import build_versions
 from ncu_assist.executors.local import Local
 from ncu_assist.harness.client import Measured, measure
-from ncu_assist.harness.request import Flush, Settings, new_request
+from ncu_assist.harness.request import Flush, HarnessSettings, new_request
 from ncu_assist.spec_file import read_kernel
 
 pytestmark = pytest.mark.gpu
@@ -52,7 +52,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("add_one", &add_one); }
 """
 
 
-def _measure(root: Path, sources: dict[str, str], settings: Settings, workload: str) -> Measured:
+def _measure(root: Path, sources: dict[str, str], settings: HarnessSettings, workload: str) -> Measured:
     folder = write_planted(root, sources)
     (folder / "kernel.toml").write_text((folder / "kernel.toml").read_text() + WORKLOADS)
     kernel = read_kernel(folder)
@@ -63,7 +63,7 @@ def _measure(root: Path, sources: dict[str, str], settings: Settings, workload: 
 
 
 def test_planted_faults_in_cuda(tmp_path: Path) -> None:
-    measured = _measure(tmp_path, CUDA, Settings(stages=("check",)), "odd")
+    measured = _measure(tmp_path, CUDA, HarnessSettings(stages=("check",)), "odd")
     reasons = {version: checks[0].reason for version, checks in measured.checks.items()}
     assert reasons["v0_right"] == ""
     assert "first at [992]: 7, expected" in reasons["v1_wrong_tail"]
@@ -85,7 +85,7 @@ def test_planted_faults_in_cuda(tmp_path: Path) -> None:
 @pytest.mark.parametrize("flush", ["read", "memset", "none"])
 def test_times_on_the_gpu(flush: Flush, tmp_path: Path) -> None:
     sources = {"v0_torch.py": PYTHON["v0_right.py"], "v1_cuda.cu": CUDA["v0_right.cu"]}
-    settings = Settings(stages=("check", "bench"), rounds=30, flush=flush)
+    settings = HarnessSettings(stages=("check", "bench"), rounds=30, flush=flush)
     measured = _measure(tmp_path, sources, settings, "large")
     assert measured.failures == {}
     samples = measured.samples
@@ -103,7 +103,7 @@ def test_times_on_the_gpu(flush: Flush, tmp_path: Path) -> None:
 
 def test_a_time_does_not_depend_on_who_else_is_timed(tmp_path: Path) -> None:
     """Both read 8 MB; one has L2 keep them, and plain reads of other data do not drive such lines out."""
-    settings = Settings(stages=("check", "bench"), rounds=60)
+    settings = HarnessSettings(stages=("check", "bench"), rounds=60)
     medians = []
     for folder, sources in (
         ("alone", {"v0_right.cu": CUDA["v0_right.cu"]}),
@@ -117,7 +117,7 @@ def test_a_time_does_not_depend_on_who_else_is_timed(tmp_path: Path) -> None:
 
 def test_a_call_that_waits_for_the_device_is_late(tmp_path: Path) -> None:
     waits = "def add_one(x, y):\n    torch.add(x, 1.0, out=y)\n    torch.cuda.synchronize()\n"
-    settings = Settings(stages=("bench",), rounds=3)
+    settings = HarnessSettings(stages=("bench",), rounds=3)
     samples = _measure(
         tmp_path, {"v0_right.py": PYTHON["v0_right.py"], "v1_waits.py": waits}, settings, "small"
     ).samples
@@ -129,7 +129,7 @@ def test_a_call_that_waits_for_the_device_is_late(tmp_path: Path) -> None:
 def test_out_of_memory_is_one_versions_affair(tmp_path: Path) -> None:
     hungry = "def add_one(x, y):\n    torch.empty(1 << 45, dtype=torch.uint8, device='cuda')\n"
     sources = {"v0_right.py": PYTHON["v0_right.py"], "v1_hungry.py": hungry}
-    measured = _measure(tmp_path, sources, Settings(stages=("check", "bench"), rounds=3), "small")
+    measured = _measure(tmp_path, sources, HarnessSettings(stages=("check", "bench"), rounds=3), "small")
     assert measured.checks["v1_hungry"][0].reason.startswith("not enough memory")
     assert measured.checks["v0_right"][0].passed
     assert measured.samples is not None
@@ -137,12 +137,12 @@ def test_out_of_memory_is_one_versions_affair(tmp_path: Path) -> None:
 
 
 def test_a_torch_extension(tmp_path: Path) -> None:
-    measured = _measure(tmp_path, {"v0_extension.cu": EXTENSION}, Settings(stages=("check",)), "odd")
+    measured = _measure(tmp_path, {"v0_extension.cu": EXTENSION}, HarnessSettings(stages=("check",)), "odd")
     assert [c.reason for c in measured.checks["v0_extension"]] == [""]
 
 
 def test_profile_ranges_run(tmp_path: Path) -> None:
     started = time.monotonic()
-    measured = _measure(tmp_path, {"v0_right.cu": CUDA["v0_right.cu"]}, Settings(stages=("profile",)), "all")
+    measured = _measure(tmp_path, {"v0_right.cu": CUDA["v0_right.cu"]}, HarnessSettings(stages=("profile",)), "all")
     assert measured.failures == {}
     assert time.monotonic() - started < 120

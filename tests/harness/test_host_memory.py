@@ -15,13 +15,13 @@ torch = pytest.importorskip("torch")
 from ncu_assist.backends import BACKENDS, build_versions  # noqa: E402
 from ncu_assist.backends.python import import_file  # noqa: E402
 from ncu_assist.executors.local import Local  # noqa: E402
-from ncu_assist.harness import bench, buffers, numa, results  # noqa: E402
-from ncu_assist.harness.arguments import allocate  # noqa: E402
+from ncu_assist.harness import bench, buffers, host_memory, results  # noqa: E402
+from ncu_assist.harness.buffers import allocate  # noqa: E402
 from ncu_assist.harness.check import check  # noqa: E402
 from ncu_assist.harness.client import Measured, measure  # noqa: E402
 from ncu_assist.harness.host_memory import Placement  # noqa: E402
 from ncu_assist.harness.problem import Problem, ReferenceProblem  # noqa: E402
-from ncu_assist.harness.request import Settings, new_request  # noqa: E402
+from ncu_assist.harness.request import HarnessSettings, new_request  # noqa: E402
 from ncu_assist.harness.stopwatch import HostStopwatch  # noqa: E402
 from ncu_assist.pipeline.timings import samples_of, timings_of  # noqa: E402
 from ncu_assist.record import HostMemory, Toolchain  # noqa: E402
@@ -66,7 +66,7 @@ def _problem(root: Path, sources: dict[str, str] | None = None) -> Problem:
     return Problem(kernel, kernel.select_workloads("odd")[0], import_file(kernel.reference), "cpu")
 
 
-def _measured(root: Path, sources: dict[str, str], settings: Settings) -> Measured:
+def _measured(root: Path, sources: dict[str, str], settings: HarnessSettings) -> Measured:
     kernel = read_kernel(write_kernel(root, sources, HOSTED))
     outcomes = build_versions(kernel, kernel.versions, root / "work")
     assert {v: o.log for v, o in outcomes.items() if o.artifact is None} == {}
@@ -157,7 +157,7 @@ def test_a_host_input_that_is_no_tensor_is_the_references_fault(tmp_path: Path) 
 def test_the_copy_engine_is_timed_beside_and_no_device_copy(tmp_path: Path) -> None:
     problem = _problem(tmp_path)
     inputs = problem.inputs(1)
-    runs = bench.entries_on({}, problem, (inputs, allocate(problem, inputs).results), HostStopwatch())
+    runs = bench.round_calls_on({}, problem, (inputs, allocate(problem, inputs).results), HostStopwatch())
     assert set(runs) == {"(empty)", "(link)"}
     runs["(link)"]()
 
@@ -165,7 +165,7 @@ def test_the_copy_engine_is_timed_beside_and_no_device_copy(tmp_path: Path) -> N
 @pytest.mark.slow
 @needs("torch")
 def test_a_whole_measurement_notes_where_inputs_lay(tmp_path: Path) -> None:
-    settings = Settings(stages=("check", "bench"), rounds=4, device="cpu")
+    settings = HarnessSettings(stages=("check", "bench"), rounds=4, device="cpu")
     measured = _measured(tmp_path, {"v0_torch.py": PYTHON_VERSION}, settings)
     assert measured.failures == {}
     assert measured.host_memory is not None
@@ -180,8 +180,8 @@ def test_a_whole_measurement_notes_where_inputs_lay(tmp_path: Path) -> None:
 
 def test_what_an_earlier_child_noted_stays(tmp_path: Path) -> None:
     memory = HostMemory(("x",), True, (1,), 0, 1, 5, 16)
-    results.write_facts(tmp_path, results.Facts(Toolchain(), host_memory=memory))
-    results.write_facts(tmp_path, results.Facts(Toolchain()))
+    results.write_facts(tmp_path, results.MeasurementFacts(Toolchain(), host_memory=memory))
+    results.write_facts(tmp_path, results.MeasurementFacts(Toolchain()))
     found = results.read_facts(tmp_path)
     assert found is not None
     assert found.host_memory == memory
@@ -194,30 +194,30 @@ def _nodes(folder: Path, *names: str) -> Path:
 
 
 def test_pages_of_a_machine_with_one_node_lie_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numa, "NODES", _nodes(tmp_path, "node3", "power"))
-    assert numa.nodes_of_pages(0, 0) == (3,)
-    assert numa.node_of_cpu() is not None
+    monkeypatch.setattr(host_memory, "NODES", _nodes(tmp_path, "node3", "power"))
+    assert host_memory.nodes_of_pages(0, 0) == (3,)
+    assert host_memory.node_of_cpu() is not None
 
 
 def test_of_several_nodes_linux_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = {int(path.name[4:]) for path in numa.NODES.glob("node[0-9]*")} or {0}
-    monkeypatch.setattr(numa, "NODES", _nodes(tmp_path, "node0", "node1"))
+    real = {int(path.name[4:]) for path in host_memory.NODES.glob("node[0-9]*")} or {0}
+    monkeypatch.setattr(host_memory, "NODES", _nodes(tmp_path, "node0", "node1"))
     tensor = torch.ones(1 << 20, dtype=torch.uint8)
-    assert set(numa.nodes_of_pages(tensor.data_ptr(), tensor.numel())) <= real
-    assert numa.nodes_of_pages(tensor.data_ptr(), 0) == ()
-    monkeypatch.setattr(numa, "MOVE_PAGES", {})
-    assert numa.nodes_of_pages(tensor.data_ptr(), tensor.numel()) == ()
+    assert set(host_memory.nodes_of_pages(tensor.data_ptr(), tensor.numel())) <= real
+    assert host_memory.nodes_of_pages(tensor.data_ptr(), 0) == ()
+    monkeypatch.setattr(host_memory, "MOVE_PAGES", {})
+    assert host_memory.nodes_of_pages(tensor.data_ptr(), tensor.numel()) == ()
 
 
 @pytest.mark.parametrize(("written", "node"), [("1\n", 1), ("-1\n", None), ("", None)])
 def test_the_node_of_a_device(written: str, node: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numa, "PCI", tmp_path)
+    monkeypatch.setattr(host_memory, "PCI", tmp_path)
     address = "0000:17:00.0"
     (tmp_path / address).mkdir()
     (tmp_path / address / "numa_node").write_text(written)
-    assert numa.node_of_device(address) == node
-    assert numa.node_of_device("0000:18:00.0") is None
-    assert numa.node_of_device(None) is None
+    assert host_memory.node_of_device(address) == node
+    assert host_memory.node_of_device("0000:18:00.0") is None
+    assert host_memory.node_of_device(None) is None
 
 
 @pytest.mark.gpu
@@ -228,7 +228,7 @@ def test_versions_read_pinned_memory_and_spoil_it_unseen_no_more(tmp_path: Path)
         "v2_modifies.cu": CUDA_MODIFIES,
         "v3_past_the_end.cu": CUDA_PAST_THE_END,
     }
-    measured = _measured(tmp_path, sources, Settings(stages=("check", "bench"), rounds=10))
+    measured = _measured(tmp_path, sources, HarnessSettings(stages=("check", "bench"), rounds=10))
     assert measured.failures == {}
     reasons = {version: checks[0].reason for version, checks in measured.checks.items()}
     assert reasons["v0_pinned"] == reasons["v1_reads"] == ""

@@ -15,7 +15,7 @@ from ncu_assist.executors.local import Local
 from ncu_assist.harness import client
 from ncu_assist.harness.client import Measured, measure
 from ncu_assist.harness.events import Event
-from ncu_assist.harness.request import Request, Settings, new_request
+from ncu_assist.harness.request import HarnessRequest, HarnessSettings, new_request
 from ncu_assist.spec_file import read_kernel
 
 pytestmark = pytest.mark.slow
@@ -31,16 +31,16 @@ CHATTY = (
     "print('hello', end='')\n\n\ndef add_one(x, y):\n    print('{\"event\": no', end='')\n"
     "    torch.add(x, 1.0, out=y)\n"
 )
-SETTINGS = Settings(stages=("check", "bench"), rounds=6, device="cpu")
+SETTINGS = HarnessSettings(stages=("check", "bench"), rounds=6, device="cpu")
 
 
-def _request(root: Path, sources: dict[str, str], settings: Settings, workloads: str = "all") -> Request:
+def _request(root: Path, sources: dict[str, str], settings: HarnessSettings, workloads: str = "all") -> HarnessRequest:
     kernel = read_kernel(write_planted(root, sources))
     outcomes = build_versions(kernel, kernel.versions, root / "work")
     return new_request(kernel, outcomes, kernel.select_workloads(workloads), settings, root / "work")
 
 
-def _measure(root: Path, request: Request) -> tuple[Measured, list[Event]]:
+def _measure(root: Path, request: HarnessRequest) -> tuple[Measured, list[Event]]:
     seen: list[Event] = []
     return measure(request, Local(root / "locks"), seen.append, CEILING_S), seen
 
@@ -112,7 +112,7 @@ def test_profile_calls_each_version_three_times(tmp_path: Path) -> None:
         "def add_one(x, y):\n    with open('calls.txt', 'a') as f:\n        f.write('x')\n    torch.add(x, 1, out=y)\n"
     )
     sources = {"v0_count.py": count, "v1_raises.py": PYTHON["v9_raises.py"]}
-    request = _request(tmp_path, sources, Settings(stages=("profile",), device="cpu"), "small")
+    request = _request(tmp_path, sources, HarnessSettings(stages=("profile",), device="cpu"), "small")
     measured, seen = _measure(tmp_path, request)
     assert (tmp_path / "calls.txt").read_text() == "xxx"
     assert measured.failures == {"v1_raises": "profile small: ValueError: no luck"}

@@ -19,7 +19,7 @@ from ncu_assist.backends.cuda import load_launcher  # noqa: E402
 from ncu_assist.executors.local import Local  # noqa: E402
 from ncu_assist.harness.check import check  # noqa: E402
 from ncu_assist.harness.client import Measured, measure  # noqa: E402
-from ncu_assist.harness.request import Settings, new_request  # noqa: E402
+from ncu_assist.harness.request import HarnessSettings, new_request  # noqa: E402
 from ncu_assist.spec import Version  # noqa: E402
 from ncu_assist.spec_file import read_kernel  # noqa: E402
 
@@ -285,7 +285,7 @@ def _on_gpu(root: Path, shapes: list[tuple[int, ...]], versions: tuple[str, ...]
     outcomes = build_versions(kernel, kernel.select_versions(versions), root)
     assert {v: o.log for v, o in outcomes.items() if o.artifact is None} == {}
     made = tuple(w for w in kernel.workloads if w.name.startswith("made"))
-    request = new_request(kernel, outcomes, made, Settings(stages=("check",), trials=3), root)
+    request = new_request(kernel, outcomes, made, HarnessSettings(stages=("check",), trials=3), root)
     measured = measure(request, Local(), lambda event: None, 300.0)
     assert measured.failures == {}
     wrong = {(v, c.workload): c.reason for v, checks in measured.checks.items() for c in checks if not c.passed}

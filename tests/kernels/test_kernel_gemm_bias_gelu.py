@@ -15,8 +15,7 @@ torch = pytest.importorskip("torch")
 
 from ncu_assist.backends import BACKENDS, backend_of, build_versions  # noqa: E402
 from ncu_assist.backends.base import Call  # noqa: E402
-from ncu_assist.harness.check import check  # noqa: E402
-from ncu_assist.harness.compare import compare  # noqa: E402
+from ncu_assist.harness.check import check, compare  # noqa: E402
 from ncu_assist.spec import Version  # noqa: E402
 from ncu_assist.spec_file import read_kernel  # noqa: E402
 

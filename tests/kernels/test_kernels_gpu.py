@@ -11,7 +11,7 @@ from emulation import KERNELS
 from ncu_assist.backends import build_versions
 from ncu_assist.executors.local import Local
 from ncu_assist.harness.client import measure
-from ncu_assist.harness.request import Settings, new_request
+from ncu_assist.harness.request import HarnessSettings, new_request
 from ncu_assist.spec import Kernel, Version, Workload, why_skipped
 from ncu_assist.spec_file import read_kernel
 
@@ -72,7 +72,7 @@ def _check(kernel: Kernel, workloads: tuple[Workload, ...], work: Path, versions
     wanted = kernel.select_versions(versions or tuple(v.name for v in kernel.versions if not v.packages))
     outcomes = build_versions(kernel, wanted, work)
     assert {v: o.log for v, o in outcomes.items() if o.artifact is None} == {}
-    request = new_request(kernel, outcomes, workloads, Settings(stages=("check",), trials=SEEDS), work)
+    request = new_request(kernel, outcomes, workloads, HarnessSettings(stages=("check",), trials=SEEDS), work)
     measured = measure(request, Local(), lambda event: None, SILENT_S)
     assert measured.failures == {}
     wrong = {(v, c.workload): c.reason for v, checks in measured.checks.items() for c in checks if not c.passed}

@@ -13,11 +13,11 @@ from kernel_folder import TOML, write_kernel
 from patience import CEILING_S
 from requirements import require
 
-from ncu_assist.harness.request import Settings
+from ncu_assist.harness.request import HarnessSettings
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.measuring import Job
+from ncu_assist.project import HarnessSettings as ProjectSettings
 from ncu_assist.project import Project
-from ncu_assist.project import Settings as ProjectSettings
 from ncu_assist.spec_file import read_kernel
 
 RIGHT = "import torch\n\n\ndef add_one(x, y):\n    torch.add(x, 1.0, out=y)\n"
@@ -57,7 +57,7 @@ def make_job(root: Path, versions: dict[str, str], toml: str = WORKLOADS) -> Job
     """Return the job of all versions on all workloads of a kernel folder that is written below ``root``."""
     kernel = read_kernel(write_kernel(root, versions, toml))
     project = Project(root, ProjectSettings(version_timeout_s=CEILING_S))
-    settings = Settings(stages=("check", "bench"), trials=1, rounds=12, device="cpu")
+    settings = HarnessSettings(stages=("check", "bench"), trials=1, rounds=12, device="cpu")
     executor = Here(root / "locks")
     return Job(project, kernel, kernel.versions, kernel.workloads, settings, ProfileOptions(), executor)
 

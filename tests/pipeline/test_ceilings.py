@@ -20,7 +20,7 @@ from ncu_assist.ceilings import dram_ceiling, stored
 from ncu_assist.errors import EnvironmentProblem, StageFailed
 from ncu_assist.executors.local import Local
 from ncu_assist.harness.ceilings import plan
-from ncu_assist.harness.results import Facts, write_facts
+from ncu_assist.harness.results import MeasurementFacts, write_facts
 from ncu_assist.ncu.command import ProfileOptions, profile_argv
 from ncu_assist.pipeline import ceilings_plan
 from ncu_assist.pipeline import ceilings_points as points
@@ -47,24 +47,24 @@ class Counts:
     ncu_version: str = "2099.1"
 
 
-def result(probe: plan.Probe, times: bool) -> plan.Result:
+def result(probe: plan.Probe, times: bool) -> plan.ProbeResult:
     """Return what the child would leave: 1 ms for everything, streams in way 5."""
     reads, writes = probe.arrays
     each = probe.bytes_each
     moved = (reads * each, writes * each) if probe.kind == "dram" else (probe.bytes, 0)
     if probe.name == "wgmma_bf16":
-        return plan.Result(probe, problem="wgmma.cu was not built for this GPU")
+        return plan.ProbeResult(probe, problem="wgmma.cu was not built for this GPU")
     clocks = (1500.0, None, 1500.0)
-    return plan.Result(probe, probe.way or 5, (1e6,) * 3 if times else (), clocks if times else (), 3e8, *moved)
+    return plan.ProbeResult(probe, probe.way or 5, (1e6,) * 3 if times else (), clocks if times else (), 3e8, *moved)
 
 
-def leave(request: plan.Request, times: bool, limit: int | None = None) -> None:
-    write_facts(Path(request.out), Facts(Toolchain(torch="9.9"), MADE_UP, (30.0, 40.0)))
+def leave(request: plan.CeilingsRequest, times: bool, limit: int | None = None) -> None:
+    write_facts(Path(request.out), MeasurementFacts(Toolchain(torch="9.9"), MADE_UP, (30.0, 40.0)))
     for probe in request.probes[:limit]:
         plan.append(Path(request.out), result(probe, times))
 
 
-def counts(request: plan.Request, metrics: tuple[str, ...]) -> Counts:
+def counts(request: plan.CeilingsRequest, metrics: tuple[str, ...]) -> Counts:
     """Return counters of two launches a probe, one of which took half as long again."""
     rows = [
         dict.fromkeys(metrics, 50.0)
@@ -84,7 +84,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     monkeypatch.setattr(Workshop, "build", lambda self: Built({}, "13.0", ""))
     monkeypatch.setattr(Workshop, "time", lambda self, request: leave(request, True))
 
-    def count(self: Workshop, request: plan.Request, metrics: tuple[str, ...]) -> Counts:
+    def count(self: Workshop, request: plan.CeilingsRequest, metrics: tuple[str, ...]) -> Counts:
         leave(request, False)
         return counts(request, metrics)
 
@@ -146,7 +146,7 @@ def test_what_was_timed_is_kept_when_ncu_fails(tmp_path: Path, notes: Notes, her
 
 
 def test_a_child_that_dies_leaves_what_it_had(tmp_path: Path, notes: Notes, here: pytest.MonkeyPatch) -> None:
-    def die(self: Workshop, request: plan.Request) -> None:
+    def die(self: Workshop, request: plan.CeilingsRequest) -> None:
         leave(request, True, limit=3)
         with (Path(request.out) / plan.RESULTS).open("ab") as file:
             file.write(b'{"probe": {"ki')

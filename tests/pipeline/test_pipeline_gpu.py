@@ -15,7 +15,7 @@ from planted import LAUNCH, cuda
 
 from ncu_assist.analysis.diff import DiffOptions
 from ncu_assist.executors.local import Local
-from ncu_assist.harness.request import Settings
+from ncu_assist.harness.request import HarnessSettings
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.foreign import profile_program
 from ncu_assist.pipeline.foreign_run import Names, default_names
@@ -44,7 +44,7 @@ PROGRAM = "import torch; x = torch.ones(1 << 20, device='cuda'); y = x + 1; z = 
 
 def job(root: Path, versions: dict[str, str], section_set: str = "basic") -> Job:
     kernel = read_kernel(write_kernel(root, versions))
-    settings = Settings(stages=("check", "bench"), trials=1, rounds=20)
+    settings = HarnessSettings(stages=("check", "bench"), trials=1, rounds=20)
     options = ProfileOptions(section_set)
     return Job(Project(root), kernel, kernel.versions, kernel.workloads, settings, options, Local())
 

@@ -12,7 +12,7 @@ from ncu_assist.analysis.diff import DiffOptions, diff_runs
 from ncu_assist.analysis.ladder import KernelOutcome
 from ncu_assist.errors import UsageProblem
 from ncu_assist.harness import client
-from ncu_assist.harness.request import Request
+from ncu_assist.harness.request import HarnessRequest
 from ncu_assist.ncu.failures import NothingProfiled, profiling_error
 from ncu_assist.pipeline.exporting import Wish, export
 from ncu_assist.pipeline.measuring import Job, measure
@@ -112,7 +112,7 @@ def test_a_version_that_is_always_late_says_so(job: Job, notes: Notes, monkeypat
     """It has samples and no time."""
     whole = client.collect
 
-    def late_on_w1(request: Request) -> client.Measured:
+    def late_on_w1(request: HarnessRequest) -> client.Measured:
         measured = whole(request)
         assert measured.samples is not None
         of_v1 = measured.samples["version"] == "v1_shared"

@@ -7,28 +7,26 @@ from pathlib import Path
 
 from ncu_assist.harness import accelerator, events, results
 from ncu_assist.harness.ceilings import plan
-from ncu_assist.harness.child import CONTEXT_LOST, exit_code_of
-from ncu_assist.harness.events import Event
-from ncu_assist.harness.request_file import read
+from ncu_assist.harness.events import CONTEXT_LOST, Event, exit_code_of
+from ncu_assist.harness.request import read_request
 
 STAGE = "ceilings"
 
 
 def main(path: Path) -> int:
     """Measure what the request asks for and return the exit code: 0, or the one of the error that was reported."""
-    return exit_code_of(lambda: _run(read(path, plan.Request)))
+    return exit_code_of(lambda: _run(read_request(path, plan.CeilingsRequest)))
 
 
-def _run(request: plan.Request) -> int:
+def _run(request: plan.CeilingsRequest) -> int:
     accelerator.open_device("cuda")
     from ncu_assist.harness.ceilings.workbench import Workbench
-    from ncu_assist.harness.facts import device_facts, gpu_uuid, toolchain
-    from ncu_assist.harness.nvml import Nvml
+    from ncu_assist.harness.facts import Nvml, device_facts, gpu_uuid, toolchain
 
     events.emit(Event("ready"))
     out, nvml = Path(request.out), Nvml(gpu_uuid("cuda"))
     before = nvml.temperature_c()
-    facts = results.Facts(toolchain(request.nvcc), device_facts("cuda", nvml))
+    facts = results.MeasurementFacts(toolchain(request.nvcc), device_facts("cuda", nvml))
     results.write_facts(out, facts)
     bench = Workbench(request)
     for index, probe in enumerate(request.probes, 1):
@@ -38,11 +36,11 @@ def _run(request: plan.Request) -> int:
             return CONTEXT_LOST
     after = nvml.temperature_c()
     heat = None if before is None or after is None else (before, after)
-    results.write_facts(out, results.Facts(facts.toolchain, facts.device, heat, nvml.throttle_reasons()))
+    results.write_facts(out, results.MeasurementFacts(facts.toolchain, facts.device, heat, nvml.throttle_reasons()))
     return 0
 
 
-def _measured(bench: object, probe: plan.Probe) -> plan.Result:
+def _measured(bench: object, probe: plan.Probe) -> plan.ProbeResult:
     from ncu_assist.harness.ceilings.workbench import Workbench
 
     assert isinstance(bench, Workbench)
@@ -51,7 +49,7 @@ def _measured(bench: object, probe: plan.Probe) -> plan.Result:
     except Exception as error:
         words = accelerator.describe(error)
         error.__traceback__ = None  # its frames hold tensors
-        return plan.Result(probe, problem=words)
+        return plan.ProbeResult(probe, problem=words)
 
 
 if __name__ == "__main__":

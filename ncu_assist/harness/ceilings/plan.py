@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from ncu_assist.harness.request_file import FILE
+from ncu_assist.harness.request import REQUEST_FILE
 
 Kind = Literal["empty", "dram", "l2", "shared", "link", "pipe", "tensor"]
 Mode = Literal["events", "ncu"]
@@ -52,7 +52,7 @@ class Probe:
 
 
 @dataclass(frozen=True)
-class Request:
+class CeilingsRequest:
     """One job for the child. ``libraries`` are shared objects by the name of their source; one may be absent."""
 
     mode: Mode
@@ -63,11 +63,11 @@ class Request:
 
     @property
     def path(self) -> Path:
-        return Path(self.out) / FILE
+        return Path(self.out) / REQUEST_FILE
 
 
 @dataclass(frozen=True)
-class Result:
+class ProbeResult:
     """What came of a probe: times and SM clocks of its samples, and how much was done in one of them.
 
     ``work`` is bytes for memory and links, warp instructions for pipes, operations for tensor; of a stream,
@@ -86,17 +86,17 @@ class Result:
     problem: str = ""
 
 
-def append(out: Path, result: Result) -> None:
+def append(out: Path, result: ProbeResult) -> None:
     """Add a result to those in ``out`` at once: a crash afterwards does not take it."""
     with (out / RESULTS).open("ab") as file:
         file.write(msgspec.json.encode(result) + b"\n")
 
 
-def results(out: Path) -> Iterator[Result]:
+def results(out: Path) -> Iterator[ProbeResult]:
     """Yield the results in ``out``; a last line that a crash cut is left out."""
     path = out / RESULTS
     for line in path.read_bytes().splitlines() if path.is_file() else []:
         try:
-            yield msgspec.json.decode(line, type=Result)
+            yield msgspec.json.decode(line, type=ProbeResult)
         except msgspec.DecodeError:
             return

@@ -14,10 +14,9 @@ from typing import NoReturn, TypeVar
 
 from ncu_assist.errors import StageFailed
 from ncu_assist.harness import accelerator, events
-from ncu_assist.harness.child import CONTEXT_LOST, exit_code_of
-from ncu_assist.harness.events import Event
+from ncu_assist.harness.events import CONTEXT_LOST, Event, exit_code_of
 from ncu_assist.harness.exam.paper import Paper, Secret
-from ncu_assist.harness.request_file import read
+from ncu_assist.harness.request import read_request
 
 POLL_S = 0.01
 T = TypeVar("T")
@@ -43,7 +42,7 @@ def _awaited(path: Path, kind: type[T]) -> T:
     """Return what is in a file once it is there; who started us ends us if it never comes."""
     while not path.is_file():
         time.sleep(POLL_S)
-    return read(path, kind)
+    return read_request(path, kind)
 
 
 def _answer(path: Path, device: str) -> int:

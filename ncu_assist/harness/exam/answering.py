@@ -13,13 +13,13 @@ from functools import partial
 import torch
 
 from ncu_assist.harness import accelerator, results
-from ncu_assist.harness.arguments import Buffers, allocate
-from ncu_assist.harness.disturbance import Disturbance
+from ncu_assist.harness.buffers import Buffers, allocate
+from ncu_assist.harness.check import Disturbance
 from ncu_assist.harness.events import Event
 from ncu_assist.harness.exam.paper import Answer, Question
 from ncu_assist.harness.exam.session import ExamSession
-from ncu_assist.harness.hold import Hold
 from ncu_assist.harness.problem import Problem, Tensors
+from ncu_assist.harness.stopwatch import Hold
 from ncu_assist.spec import Workload
 
 Staged = Sequence[tuple[Question, Tensors]]
@@ -34,7 +34,9 @@ def run_check(session: ExamSession, hold: Hold) -> None:
             desk = Desk(session, version, session.problem(workload), hold, disturbance)
             reason = session.attempt(Event("begin", "check", version, workload.name), partial(desk.answer, staged))
             if reason:
-                results.append_failure(session.out, results.Failure(version, "check", workload.name, reason, False))
+                results.append_failure(
+                    session.out, results.VersionFailure(version, "check", workload.name, reason, False)
+                )
             session.inspect_seal()
 
 

@@ -8,7 +8,7 @@ from ncu_assist.errors import NcuAssistError, StageFailed
 from ncu_assist.harness.client import ERRORS, STDERR_TAIL, Watch, what_happened
 from ncu_assist.harness.events import Event, parse
 from ncu_assist.harness.exam.sealing import TRIPPED
-from ncu_assist.harness.results import Failure
+from ncu_assist.harness.results import VersionFailure
 from ncu_assist.process import Completed
 
 WORDS_LIMIT = 2_200  # letters of what a draft says; an exception of an honest one is cut at 2,000
@@ -36,7 +36,7 @@ class Story:
         self._on_event(event)
 
 
-def blame(completed: Completed, watch: Watch, story: Story) -> Failure | None:
+def blame(completed: Completed, watch: Watch, story: Story) -> VersionFailure | None:
     """Return how the draft failed where its process did not end well, None where it did.
 
     Whatever is told after the draft was loaded, the draft may have told. Raises what the process reported before.
@@ -49,7 +49,7 @@ def blame(completed: Completed, watch: Watch, story: Story) -> Failure | None:
         told = watch.fatal or watch.problem
         words = shortened(told.text if told and told.text else happened)
         stage, workload = (last.stage, last.workload) if last else ("exam", "")
-        return Failure(story.draft, shortened(stage, NAME_LIMIT), shortened(workload, NAME_LIMIT), words, True)
+        return VersionFailure(story.draft, shortened(stage, NAME_LIMIT), shortened(workload, NAME_LIMIT), words, True)
     if watch.problem is not None:
         raise ERRORS.get(watch.problem.exit_code, NcuAssistError)(watch.problem.text, watch.problem.hint)
     words = completed.stderr[-STDERR_TAIL:].strip()

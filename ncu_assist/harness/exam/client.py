@@ -106,7 +106,9 @@ class Exam:
             try:
                 completed = answering.wait()
             except LimitExceeded as error:
-                return self.grade(paper, story, results.Failure(self.plan.draft, "exam", "", error.message, True))
+                return self.grade(
+                    paper, story, results.VersionFailure(self.plan.draft, "exam", "", error.message, True)
+                )
             self._delivery.check()
         if self._examiner.failed:
             raise self._examiner.failure()
@@ -120,7 +122,7 @@ class Exam:
         """Write the paper of the profiled calls; ``command`` is the program for ncu, ``grade`` takes its answers."""
         return self.plan.paper("profile", ("profile",))
 
-    def grade(self, paper: Paper, story: Story, failure: results.Failure | None = None) -> Examined:
+    def grade(self, paper: Paper, story: Story, failure: results.VersionFailure | None = None) -> Examined:
         """Return what answers to a paper are worth, after the sandboxed side has ended.
 
         ``story`` has followed its events, ``failure`` is how it ended where it did not end well.

@@ -15,8 +15,7 @@ from ncu_assist.harness.exam.grading import Grader
 from ncu_assist.harness.exam.paper import Grades, Secret
 from ncu_assist.harness.exam.setting import Questions
 from ncu_assist.harness.exam.task import Task, graded_file, task_files
-from ncu_assist.harness.facts import device_facts, gpu_uuid
-from ncu_assist.harness.nvml import Nvml
+from ncu_assist.harness.facts import Nvml, device_facts, gpu_uuid
 from ncu_assist.record import Device
 
 POLL_S = 0.01

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ncu_assist.harness.request_file import FILE
+from ncu_assist.harness.request import REQUEST_FILE
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Folders:
     @property
     def secret_paper(self) -> Path:
         """What the trusted child waits for."""
-        return self.secret / FILE
+        return self.secret / REQUEST_FILE
 
     def paper(self, stage: str) -> Path:
         """What the sandboxed child of a stage waits for."""

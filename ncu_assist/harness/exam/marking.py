@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ncu_assist.errors import DamagedData
-from ncu_assist.harness.arguments import Buffers
-from ncu_assist.harness.buffers import Guarded
-from ncu_assist.harness.check import inspect
-from ncu_assist.harness.compare import Difference
+from ncu_assist.harness.buffers import Buffers, Guarded
+from ncu_assist.harness.check import OutputDifference, inspect
 from ncu_assist.harness.exam.paper import Answer, Question, answer_file
 from ncu_assist.harness.exam.raw import read_answer
 from ncu_assist.harness.exam.setting import Questions
@@ -79,7 +77,7 @@ class Marker:
     def _judge(
         self,
         reasons: tuple[str, str],
-        worst: Difference,
+        worst: OutputDifference,
         what: tuple[Problem, Question, Tensors, Tensors],
         others: Sequence[Question],
     ) -> Mark:
@@ -150,7 +148,7 @@ def _mixtures(names: Sequence[str], inputs: Tensors, earlier: Tensors) -> Iterat
         yield f"input '{name}' of an earlier call was used", mixed
 
 
-def _compare(problem: Problem, results: Tensors, expected: Tensors) -> tuple[str, Difference]:
+def _compare(problem: Problem, results: Tensors, expected: Tensors) -> tuple[str, OutputDifference]:
     named = zip(problem.kernel.outputs, results, strict=True)
     outputs = tuple(Guarded(output.name, result, result, 0) for output, result in named)
     return inspect(Buffers([], (), outputs), problem, expected, 0)

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from ncu_assist.harness.request import Request
-from ncu_assist.harness.request_file import FILE
+from ncu_assist.harness.request import REQUEST_FILE, HarnessRequest
 from ncu_assist.record import Check, Device
 
 Purpose = Literal["check", "bench", "profile"]
@@ -45,7 +44,7 @@ class Paper:
     Its artifacts come later, in the file ``artifacts``: they are being built while the process starts.
     """
 
-    request: Request
+    request: HarnessRequest
     questions: str
     artifacts: str
     examined: tuple[str, ...]
@@ -82,7 +81,7 @@ class Secret:
 
     @property
     def path(self) -> Path:
-        return Path(self.folder) / FILE
+        return Path(self.folder) / REQUEST_FILE
 
 
 @dataclass(frozen=True)

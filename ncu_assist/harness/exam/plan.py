@@ -18,8 +18,15 @@ from ncu_assist.harness.exam.folders import Folders
 from ncu_assist.harness.exam.paper import ARTIFACTS, PUBLIC_SEED, Paper, Purpose, Question, Secret
 from ncu_assist.harness.exam.sealing import sealed_kernel
 from ncu_assist.harness.exam.workloads import examined_workloads, refuse_host_inputs
-from ncu_assist.harness.request import DEVICE_SOURCE, SEED_LIMIT, Artifact, Request, Settings, Stage
-from ncu_assist.harness.request_file import write
+from ncu_assist.harness.request import (
+    DEVICE_SOURCE,
+    SEED_LIMIT,
+    Artifact,
+    HarnessRequest,
+    HarnessSettings,
+    Stage,
+    write_request,
+)
 from ncu_assist.spec import Kernel, Version
 
 
@@ -34,7 +41,7 @@ class Plan:
     parent: str
     draft: str
     examined: tuple[str, ...]
-    settings: Settings
+    settings: HarnessSettings
     bench_id: str
     folders: Folders
     secret: Secret
@@ -53,7 +60,7 @@ class Plan:
         out = self.folders.out(name)
         out.mkdir(exist_ok=True)  # there already where the child was started before its paper
         times_gpu = self.settings.device == "cuda" and stages != ("profile",)
-        request = Request(
+        request = HarnessRequest(
             kernel_folder=str(self.kernel.folder),
             artifacts=(),
             workloads=tuple(dict.fromkeys(q.workload for q in self.secret.questions)),
@@ -66,7 +73,7 @@ class Plan:
         )
         file = str(self.folders.paper(name))
         paper = Paper(request, str(self.folders.questions), str(self._artifacts), self.examined, file)
-        write(paper)
+        write_request(paper)
         return paper
 
     def deliver(self, outcomes: Mapping[str, BuildOutcome]) -> None:
@@ -109,7 +116,11 @@ def new_folders(work: Path) -> Folders:
 
 
 def new_plan(
-    kernel: Kernel, versions: tuple[Version, Version], settings: Settings, work: Path, folders: Folders | None = None
+    kernel: Kernel,
+    versions: tuple[Version, Version],
+    settings: HarnessSettings,
+    work: Path,
+    folders: Folders | None = None,
 ) -> Plan:
     """Plan an exam of parent and draft below ``work`` and write what it needs, secret and sealed, into ``folders``.
 
@@ -130,7 +141,7 @@ def new_plan(
         set_to=str(folders.questions),
         folder=str(folders.secret),
     )
-    write(secret)
+    write_request(secret)
     examined = (draft.name,)
     return Plan(sealed, parent.name, draft.name, examined, settings, bench_id, folders, secret, work)
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 from functools import partial
 
 from ncu_assist.harness import accelerator
-from ncu_assist.harness.arguments import allocate
+from ncu_assist.harness.buffers import allocate
 from ncu_assist.harness.events import Event
 from ncu_assist.harness.exam.answering import default_workload
 from ncu_assist.harness.exam.paper import Answer
 from ncu_assist.harness.exam.session import ExamSession
 from ncu_assist.harness.names import range_name
 from ncu_assist.harness.problem import Problem
-from ncu_assist.harness.profile import WARMUP_CALLS, ranges
+from ncu_assist.harness.session import WARMUP_CALLS, ranges
 
 
 def run_profile(session: ExamSession) -> None:

@@ -18,14 +18,14 @@ from ncu_assist.harness.exam.paper import PATCHED, QUESTIONS, Paper, Purpose, Qu
 from ncu_assist.harness.exam.seal import Seal
 from ncu_assist.harness.problem import Problem, Tensors
 from ncu_assist.harness.request import Artifact
-from ncu_assist.harness.session import Session
+from ncu_assist.harness.session import HarnessSession
 from ncu_assist.spec import Workload
 
 POLL_S = 0.01
 SET_TIMEOUT_S = 300.0  # the other side imports torch and opens the GPU, as this one did; so long may a build take
 
 
-class ExamSession(Session):
+class ExamSession(HarnessSession):
     """One sandboxed process. What measures is made and remembered here, before any version is loaded."""
 
     def __init__(self, paper: Paper) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ncu_assist.harness import results
-from ncu_assist.harness.bench_stage import stopwatch_of
+from ncu_assist.harness.bench import stopwatch_of
 from ncu_assist.harness.exam.answering import run_check
 from ncu_assist.harness.exam.paper import Paper
 from ncu_assist.harness.exam.profiled import run_profile
 from ncu_assist.harness.exam.session import ExamSession
 from ncu_assist.harness.exam.timing import run_bench
-from ncu_assist.harness.hold import Hold
-from ncu_assist.harness.stopwatch import Stopwatch
+from ncu_assist.harness.stopwatch import Hold, Stopwatch
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ class Taken:
     suspicions: tuple[Suspicion, ...]
 
 
-def take_over(plan: Plan, paper: Paper, story: Story, failure: results.Failure | None) -> Taken:
+def take_over(plan: Plan, paper: Paper, story: Story, failure: results.VersionFailure | None) -> Taken:
     """Copy the results of a paper to the trusted side and return them; ``failure`` is added to those told."""
     taken = plan.folders.taken(Path(paper.request.out).name)
     rounds = paper.request.settings.rounds

@@ -6,8 +6,8 @@ Runs in the sandbox.
 from __future__ import annotations
 
 from ncu_assist.harness import accelerator, bench
-from ncu_assist.harness.arguments import allocate
-from ncu_assist.harness.bench_stage import BenchWatch, conditions
+from ncu_assist.harness.bench import BenchWatch, conditions
+from ncu_assist.harness.buffers import allocate
 from ncu_assist.harness.events import Event
 from ncu_assist.harness.exam.answering import default_workload
 from ncu_assist.harness.exam.paper import Answer
@@ -27,14 +27,16 @@ def run_bench(session: ExamSession, stopwatch: Stopwatch) -> None:
         return
     rounds = _Rounds(session, problem)
     calls = {version: session.calls[version] for version in versions}
-    runs = bench.entries_on(calls, problem, (rounds.inputs, rounds.buffers.results), stopwatch)
+    runs = bench.round_calls_on(calls, problem, (rounds.inputs, rounds.buffers.results), stopwatch)
     with conditions(session) as reasons:
         for version in versions:
             if session.attempt(Event("begin", "bench", version, workload.name), runs[version]):
                 return
         watch = BenchWatch(session, workload.name, reasons)
         try:
-            samples = bench.run(runs, workload.name, session.request, stopwatch, rounds.progress(watch.progress()))
+            samples = bench.run_rounds(
+                runs, workload.name, session.request, stopwatch, rounds.progress(watch.progress())
+            )
         except Exception as error:
             if watch.begun is None or watch.begun.version not in versions:
                 raise
@@ -58,7 +60,7 @@ class _Rounds:
         self.buffers.fill(self._earlier[0] if self._earlier else self._fresh)
         self._round, self._pending = 0, ""
 
-    def progress(self, told: bench.Progress) -> bench.Progress:
+    def progress(self, told: bench.BenchProgress) -> bench.BenchProgress:
         """Return what the bench is to tell: us, then ``told``."""
 
         def begin(version: str) -> None:
@@ -69,7 +71,7 @@ class _Rounds:
             self._round = number + 1
             told.round(number)
 
-        return bench.Progress(begin, end)
+        return bench.BenchProgress(begin, end)
 
     def collect(self) -> None:
         """Hand in the outputs of the call before, if it was the last of a version that is examined."""

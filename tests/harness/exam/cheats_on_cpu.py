@@ -47,8 +47,8 @@ PATCHES = (
     "time.perf_counter_ns = lambda: STARTED\n\n\n" + RIGHT
 )
 REWRITES = (
-    "from ncu_assist.harness.stopwatch import HostStopwatch, Reading\n\n\ndef fast(self, call):\n    call()\n"
-    "    return Reading(1.0, float('nan'), False)\n\n\nHostStopwatch.time.__code__ = fast.__code__\n\n\n" + RIGHT
+    "from ncu_assist.harness.stopwatch import HostStopwatch, TimedCall\n\n\ndef fast(self, call):\n    call()\n"
+    "    return TimedCall(1.0, float('nan'), False)\n\n\nHostStopwatch.time.__code__ = fast.__code__\n\n\n" + RIGHT
 )
 ASKS_THE_REFERENCE = "try:\n    import reference\nexcept ImportError:\n    pass\n\n\n" + RIGHT
 ASKS_BY_PATH = (

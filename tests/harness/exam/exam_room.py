@@ -14,17 +14,17 @@ from ncu_assist.executors.base import Executor
 from ncu_assist.harness.exam.blame import Story
 from ncu_assist.harness.exam.client import Exam, Examined, Limits
 from ncu_assist.harness.exam.plan import Plan, new_plan
-from ncu_assist.harness.request import Settings, Stage
+from ncu_assist.harness.request import HarnessSettings, Stage
 from ncu_assist.spec_file import read_kernel
 
-SETTINGS = Settings(stages=(), rounds=8, repeats=1, device="cpu")
+SETTINGS = HarnessSettings(stages=(), rounds=8, repeats=1, device="cpu")
 LIMITS = Limits(silence_s=CEILING_S, total_s=2 * CEILING_S)
 # two more shapes, so that there is a choice
 SHAPES = '[workloads.{name}]\nn = {n}\ndtype = "float32"\n'
 LARGER = TOML + "\n".join(SHAPES.format(name=f"n{n}", n=n) for n in (7, 4096))
 
 
-def plan_of(root: Path, draft: str, settings: Settings = SETTINGS, toml: str = TOML) -> Plan:
+def plan_of(root: Path, draft: str, settings: HarnessSettings = SETTINGS, toml: str = TOML) -> Plan:
     """Plan an exam of the source of a draft beside a right parent."""
     folder = write_planted(root, {"v0_right.py": PYTHON["v0_right.py"], "v1_draft.py": draft})
     (folder / "kernel.toml").write_text(toml)

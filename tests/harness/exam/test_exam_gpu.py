@@ -19,7 +19,7 @@ from ncu_assist.harness.client import child_environment
 from ncu_assist.harness.exam.blame import Story
 from ncu_assist.harness.exam.client import Exam, Examined, Limits, command
 from ncu_assist.harness.exam.plan import Plan, new_plan
-from ncu_assist.harness.request import Settings
+from ncu_assist.harness.request import HarnessSettings
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline import ncu_stage
 from ncu_assist.pipeline.profiling import VersionCapture, split
@@ -70,7 +70,7 @@ def importable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", child_environment()["PYTHONPATH"])
 
 
-def _hold(root: Path, draft: Path, settings: Settings, profile: bool) -> Held:
+def _hold(root: Path, draft: Path, settings: HarnessSettings, profile: bool) -> Held:
     kernel = read_kernel(shutil.copytree(FOLDER, root / "kernels" / FOLDER.name))
     number = max(v.number for v in kernel.versions) + 1
     copy = root / "drafts" / f"v{number}_{draft.stem.partition('_')[2]}{draft.suffix}"
@@ -126,7 +126,7 @@ def _peaks(held: Held) -> Peaks:
 
 @pytest.mark.gpu
 def test_an_honest_draft_gets_through_in_time(tmp_path: Path) -> None:
-    held = _hold(tmp_path, FOLDER / f"{PARENT}.cu", Settings(stages=()), profile=True)
+    held = _hold(tmp_path, FOLDER / f"{PARENT}.cu", HarnessSettings(stages=()), profile=True)
     assert held.examined.measured.failures == {}
     assert [c.reason for c in held.examined.measured.checks[held.plan.draft]] == [""] * 3
     assert _judged(held) == set()
@@ -136,7 +136,7 @@ def test_an_honest_draft_gets_through_in_time(tmp_path: Path) -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("file", NAMED)
 def test_the_exam_names_a_cheat(file: str, tmp_path: Path) -> None:
-    held = _hold(tmp_path, HERE / file, Settings(stages=(), rounds=20), profile=False)
+    held = _hold(tmp_path, HERE / file, HarnessSettings(stages=(), rounds=20), profile=False)
     assert {s.id for s in held.examined.suspicions} == NAMED[file]
 
 
@@ -144,7 +144,7 @@ def test_the_exam_names_a_cheat(file: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("file", JUDGED)
 def test_counters_and_times_show_a_cheat(file: str, tmp_path: Path) -> None:
     rounds = 8 if "no_kernel" in file else 100
-    held = _hold(tmp_path, HERE / file, Settings(stages=(), rounds=rounds), profile=True)
+    held = _hold(tmp_path, HERE / file, HarnessSettings(stages=(), rounds=rounds), profile=True)
     assert _judged(held) >= JUDGED[file]
 
 
@@ -158,7 +158,7 @@ def test_those_in_python_are_named_on_a_cpu_too(file: str, tmp_path: Path, monke
     (small / f"{PARENT}.cu").unlink()
     (small / f"{PARENT}.py").write_text((small / "v0_torch.py").read_text())
     monkeypatch.setattr(f"{__name__}.FOLDER", small)
-    held = _hold(tmp_path / "project", HERE / file, Settings(stages=(), rounds=6, device="cpu"), profile=False)
+    held = _hold(tmp_path / "project", HERE / file, HarnessSettings(stages=(), rounds=6, device="cpu"), profile=False)
     assert {s.id for s in held.examined.suspicions} == NAMED[file]
 
 

@@ -18,8 +18,7 @@ from ncu_assist.harness.exam.paper import PUBLIC_SEED, Paper, Secret
 from ncu_assist.harness.exam.plan import new_plan
 from ncu_assist.harness.exam.sealing import sealed_kernel
 from ncu_assist.harness.exam.workloads import examined_workloads
-from ncu_assist.harness.request import Artifact, Settings
-from ncu_assist.harness.request_file import read
+from ncu_assist.harness.request import Artifact, HarnessSettings, read_request
 from ncu_assist.spec import Kernel
 from ncu_assist.spec_file import read_kernel
 
@@ -52,7 +51,7 @@ def test_a_workload_of_another_dtype_is_for_those_that_serve_it(tmp_path: Path) 
 
 def test_seeds_are_secret_but_the_first_and_stay_out_of_the_sandbox(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, "def add_one(x, y):\n    pass\n")
-    secret = read(plan.secret.path, Secret)
+    secret = read_request(plan.secret.path, Secret)
     assert secret == plan.secret
     assert [(q.workload, q.purpose) for q in secret.questions] == [
         *[("small", "check")] * SETTINGS.trials,
@@ -104,7 +103,7 @@ def test_what_is_built_goes_where_the_sandbox_can_read_it(tmp_path: Path, monkey
     monkeypatch.setenv("NCU_ASSIST_ARCH", "sm_90")
     sources = {"v0_right.cu": CUDA["v0_right.cu"], "v1_draft.py": PYTHON["v0_right.py"]}
     kernel = read_kernel(write_planted(tmp_path, sources))
-    plan = new_plan(kernel, kernel.versions, Settings(stages=(), rounds=8), tmp_path / "work")
+    plan = new_plan(kernel, kernel.versions, HarnessSettings(stages=(), rounds=8), tmp_path / "work")
     outcomes = build_versions(plan.kernel, plan.kernel.versions, tmp_path / "work")
     plan.deliver(outcomes)
     paper = plan.paper("check", ("check",))
@@ -112,7 +111,7 @@ def test_what_is_built_goes_where_the_sandbox_can_read_it(tmp_path: Path, monkey
     assert [artifact.version for artifact in artifacts] == ["v0_right", "v1_draft"]
     files = [*(Path(artifact.path) for artifact in artifacts), Path(paper.request.helpers or "")]
     assert all(file.is_file() and file.is_relative_to(plan.folders.readable) for file in files)
-    assert read(paper.path, Paper) == paper
+    assert read_request(paper.path, Paper) == paper
     assert paper.path.is_relative_to(plan.folders.readable)
 
 

@@ -15,7 +15,7 @@ from ncu_assist.backends.base import BuildOutcome
 from ncu_assist.backends.building import OUTCOMES, encode
 from ncu_assist.errors import StageFailed
 from ncu_assist.harness.exam.plan import Plan, new_plan
-from ncu_assist.harness.request import Settings
+from ncu_assist.harness.request import HarnessSettings
 from ncu_assist.process import Completed
 from ncu_assist.spec_file import read_kernel
 from ncu_assist.suggest.proof.stages import build
@@ -39,7 +39,7 @@ def plan(tmp_path: Path) -> Plan:
     folder = write_planted(tmp_path, dict.fromkeys(("v0_right.py", "v1_draft.py"), PYTHON["v0_right.py"]))
     (folder / "kernel.toml").write_text(TOML)
     kernel = read_kernel(folder)
-    return new_plan(kernel, kernel.versions, Settings(stages=(), device="cpu"), tmp_path / "work")
+    return new_plan(kernel, kernel.versions, HarnessSettings(stages=(), device="cpu"), tmp_path / "work")
 
 
 def built(plan: Plan, data: bytes, out: Path) -> dict[str, BuildOutcome]:
