@@ -13,7 +13,7 @@ from ncu_assist.pipeline.ncu_stage import NcuStage
 FOLDER = Path("control")  # below that of the capture which holds nothing
 QUICK = "basic"
 PROGRAM = """import torch
-from ncu_assist.harness.profile import ranges
+from ncu_assist.harness.session import ranges
 with ranges("(control)|", {device!r}):
     torch.ones(8, device={device!r}).add_(1).tolist()
 """

@@ -58,7 +58,7 @@ def test_good_and_bad_versions_in_one_go(tmp_path: Path, monkeypatch: pytest.Mon
     assert "kernels/add_one/v2_bad.cu(1)" in bad.log
     _has_no_path_of(good.artifact, tmp_path)
 
-    monkeypatch.setattr(cuda.ninja, "run", lambda *arguments: pytest.fail("ninja was started"))
+    monkeypatch.setattr(cuda, "run_ninja", lambda *arguments: pytest.fail("ninja was started"))
     again = build_versions(kernel, kernel.versions[:1], work)["v1_good"]
     assert (again.artifact, again.reused, again.seconds, again.log) == (good.artifact, True, 0.0, good.log)
 

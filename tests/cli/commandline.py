@@ -103,7 +103,7 @@ def measure_here(patch: pytest.MonkeyPatch, root: Path, rounds: int = 12) -> Non
     (root / "pyproject.toml").write_text(f"[tool.ncu-assist]\nrounds = {rounds}\ncheck-trials = 1\n")
     patch.chdir(root)
     patch.setenv("PATH", f"{install(root / 'bin').parent}:{os.environ['PATH']}")
-    patch.setattr("ncu_assist.pipeline.planning.Settings", functools.partial(HarnessSettings, device="cpu"))
+    patch.setattr("ncu_assist.pipeline.planning.HarnessSettings", functools.partial(HarnessSettings, device="cpu"))
     patch.setattr("ncu_assist.pipeline.planning.why_not_measurable", lambda: None)
     patch.setitem(EXECUTORS, "local", Here())
 

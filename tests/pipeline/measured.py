@@ -16,8 +16,8 @@ from requirements import require
 from ncu_assist.harness.request import HarnessSettings
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.measuring import Job
-from ncu_assist.project import HarnessSettings as ProjectSettings
 from ncu_assist.project import Project
+from ncu_assist.project import Settings as ProjectSettings
 from ncu_assist.spec_file import read_kernel
 
 RIGHT = "import torch\n\n\ndef add_one(x, y):\n    torch.add(x, 1.0, out=y)\n"

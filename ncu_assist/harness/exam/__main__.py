@@ -15,7 +15,7 @@ from typing import NoReturn, TypeVar
 from ncu_assist.errors import StageFailed
 from ncu_assist.harness import accelerator, events
 from ncu_assist.harness.events import CONTEXT_LOST, Event, exit_code_of
-from ncu_assist.harness.exam.paper import Paper, Secret
+from ncu_assist.harness.exam.request import ExaminerRequest, ExamRequest
 from ncu_assist.harness.request import read_request
 
 POLL_S = 0.01
@@ -32,9 +32,9 @@ def _examine(path: Path, device: str) -> int:
     accelerator.open_device(device)
     from ncu_assist.harness.exam import examiner
 
-    secret = _awaited(path, Secret)
+    secret = _awaited(path, ExaminerRequest)
     os.chdir(secret.kernel_folder)
-    examiner.run(secret)
+    examiner.run_examiner(secret)
     return 0
 
 
@@ -47,19 +47,19 @@ def _awaited(path: Path, kind: type[T]) -> T:
 
 def _answer(path: Path, device: str) -> int:
     accelerator.open_device(device)
-    from ncu_assist.harness.exam import stages
+    from ncu_assist.harness.exam import answering
     from ncu_assist.harness.session import ContextLost
 
-    paper = _awaited(path, Paper)
+    exam_request = _awaited(path, ExamRequest)
     try:
-        room = stages.prepare(paper)
+        prepared = answering.prepare(exam_request)
         events.emit(Event("ready"))
-        stages.run(room)
+        answering.run_stages(prepared)
     except ContextLost:
         return CONTEXT_LOST
     except OSError as error:
-        raise StageFailed(f"answers cannot be written to {paper.request.out}: {error.strerror}") from error
-    if "profile" not in paper.request.settings.stages:  # a profiler writes its report when its program winds up
+        raise StageFailed(f"answers cannot be written to {exam_request.request.out}: {error.strerror}") from error
+    if "profile" not in exam_request.request.settings.stages:  # a profiler writes its report when its program winds up
         _leave()
     return 0
 

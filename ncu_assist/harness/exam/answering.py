@@ -1,43 +1,51 @@
-"""Answering questions: each call once behind a held stream and again on its own. Runs in the sandbox.
+"""The sandboxed side of an exam: what measures first, then the versions, then the questions. Runs in the sandbox.
 
 Inputs, call and copies of the outputs are enqueued behind the hold and nothing waits for the device in between: work
 left on another stream finds the inputs of another question, or comes too late for the copies. The questions of a
 workload share their buffers, the last one has others: what a draft keeps of an earlier call is wrong in the next.
+The bench changes its inputs under way, and the outputs of its last calls are answers too; so are those of the profiled
+calls, which are warmed up on one question and profiled on another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import torch
 
-from ncu_assist.harness import accelerator, results
+from ncu_assist.harness import accelerator, bench, results
+from ncu_assist.harness.bench import BenchWatch, conditions, stopwatch_of
 from ncu_assist.harness.buffers import Buffers, allocate
 from ncu_assist.harness.check import Disturbance
 from ncu_assist.harness.events import Event
-from ncu_assist.harness.exam.paper import Answer, Question
+from ncu_assist.harness.exam.request import ExamAnswer, ExamQuestion, ExamRequest
+from ncu_assist.harness.exam.samples import write_samples
 from ncu_assist.harness.exam.session import ExamSession
+from ncu_assist.harness.names import range_name
 from ncu_assist.harness.problem import Problem, Tensors
-from ncu_assist.harness.stopwatch import Hold
+from ncu_assist.harness.session import WARMUP_CALLS, ranges
+from ncu_assist.harness.stopwatch import Hold, Stopwatch
 from ncu_assist.spec import Workload
 
-Staged = Sequence[tuple[Question, Tensors]]
+Staged = Sequence[tuple[ExamQuestion, Tensors]]
+FRESH_ROUNDS = 3  # the last ones: a question that was never asked before
 
 
 def run_check(session: ExamSession, hold: Hold) -> None:
     """Let every examined version answer the questions on every workload."""
     disturbance = Disturbance(session.device)
     for workload in session.kernel.workloads:
-        staged = [(q, session.inputs(q)) for q in session.asked(workload, "check")]
+        staged = [(q, session.inputs(q)) for q in session.questions_on(workload, "check")]
         for version in session.answering(workload) if staged else ():
-            desk = Desk(session, version, session.problem(workload), hold, disturbance)
-            reason = session.attempt(Event("begin", "check", version, workload.name), partial(desk.answer, staged))
+            runner = QuestionRunner(session, version, session.problem(workload), hold, disturbance)
+            reason = session.attempt(Event("begin", "check", version, workload.name), partial(runner.answer, staged))
             if reason:
                 results.append_failure(
                     session.out, results.VersionFailure(version, "check", workload.name, reason, False)
                 )
-            session.inspect_seal()
+            session.note_replaced()
 
 
 def default_workload(session: ExamSession) -> Workload:
@@ -45,7 +53,7 @@ def default_workload(session: ExamSession) -> Workload:
     return session.kernel.default_workload
 
 
-class Desk:
+class QuestionRunner:
     """Where one version answers the questions on one workload."""
 
     def __init__(
@@ -66,10 +74,10 @@ class Desk:
             buffers.fill(staged[number - 1][1])  # what work that does not wait for its inputs will find
             self._ask(question, buffers, inputs)
 
-    def _ask(self, question: Question, buffers: Buffers, inputs: Tensors) -> None:
+    def _ask(self, question: ExamQuestion, buffers: Buffers, inputs: Tensors) -> None:
         outputs = self._held(buffers, inputs)
         touched = buffers.touched(inputs)
-        self._session.hand_in.outputs(self._version, question.number, outputs)
+        self._session.answers.write_outputs(self._version, question.number, outputs)
         again = False
         for turn in range(1, 1 + self._session.request.settings.repeats):
             if touched or again:
@@ -77,8 +85,8 @@ class Desk:
             again = self._differs(buffers, inputs, outputs, turn)
             touched = buffers.touched(inputs)
         if again:
-            self._session.hand_in.outputs(self._version, question.number, buffers.results, again=True)
-        self._session.hand_in.line(Answer(self._version, question.number, touched, again))
+            self._session.answers.write_outputs(self._version, question.number, buffers.results, again=True)
+        self._session.answers.write_answer(ExamAnswer(self._version, question.number, touched, again))
 
     def _held(self, buffers: Buffers, inputs: Tensors) -> Tensors:
         """Return copies of the outputs as they were when the stream had come to its end."""
@@ -100,3 +108,145 @@ class Desk:
         self._disturbance.start(turn)
         buffers.call(self._call, self._problem, 0)
         return not buffers.equal(outputs)
+
+
+def run_bench(session: ExamSession, stopwatch: Stopwatch) -> None:
+    """Time all versions on the default workload; where one has failed or fails there is nothing to compare."""
+    workload = default_workload(session)
+    problem, versions = session.problem(workload), session.versions(workload)
+    if set(versions) != set(session.request.versions):  # one could not be loaded: there is nothing to compare
+        return
+    rounds = _Rounds(session, problem)
+    calls = {version: session.calls[version] for version in versions}
+    runs = bench.round_calls_on(calls, problem, (rounds.inputs, rounds.buffers.results), stopwatch)
+    with conditions(session) as reasons:
+        for version in versions:
+            if session.attempt(Event("begin", "bench", version, workload.name), runs[version]):
+                return
+        watch = BenchWatch(session, workload.name, reasons)
+        try:
+            samples = bench.run_rounds(
+                runs, workload.name, session.request, stopwatch, rounds.progress(watch.progress())
+            )
+        except Exception as error:
+            if watch.begun is None or watch.begun.version not in versions:
+                raise
+            session.failed(watch.begun, error)
+            return
+        rounds.collect()
+    session.note_replaced()
+    write_samples(samples.columns, session.out)
+
+
+class _Rounds:
+    """Gives each call its inputs and poisoned outputs, and hands in what the last call of each version left."""
+
+    def __init__(self, session: ExamSession, problem: Problem) -> None:
+        self._session, self._problem = session, problem
+        self._earlier = [session.inputs(q) for q in session.questions_on(problem.workload, "check")]
+        (self._question,) = session.questions_on(problem.workload, "bench")
+        self._fresh = session.inputs(self._question)
+        self.buffers = allocate(problem, self._fresh)
+        self.inputs = self.buffers.inputs  # the numbers are those of the question in every round
+        self.buffers.fill(self._earlier[0] if self._earlier else self._fresh)
+        self._round, self._pending = 0, ""
+
+    def progress(self, shown: bench.BenchProgress) -> bench.BenchProgress:
+        """Return what the bench is to tell: us, then ``shown``."""
+
+        def begin(version: str) -> None:
+            self._prepare(version)
+            shown.begin(version)
+
+        def end(number: int) -> None:
+            self._round = number + 1
+            shown.round(number)
+
+        return bench.BenchProgress(begin, end)
+
+    def collect(self) -> None:
+        """Hand in the outputs of the call before, if it was the last of a version that is examined."""
+        version, self._pending = self._pending, ""
+        if version:
+            self._session.answers.write_outputs(version, self._question.number, self.buffers.results)
+            touched = self.buffers.touched(self._fresh)
+            self._session.answers.write_answer(ExamAnswer(version, self._question.number, touched, False))
+
+    def _prepare(self, version: str) -> None:
+        self.collect()
+        left = self._session.request.settings.rounds - self._round
+        self.buffers.fill(self._source(left))
+        self.buffers.poison(self._round)
+        accelerator.synchronize(self._problem.device)
+        if left == 1 and version in self._session.answering(self._problem.workload):
+            self._pending = version
+
+    def _source(self, left: int) -> Tensors:
+        if left <= FRESH_ROUNDS or not self._earlier:
+            return self._fresh
+        return self._earlier[self._round % len(self._earlier)]
+
+
+def run_profile(session: ExamSession) -> None:
+    """Run every version on the default workload inside its NVTX ranges, as often as asked."""
+    workload = default_workload(session)
+    problem = session.problem(workload)
+    for version in session.versions(workload):
+        begin = Event("begin", "profile", version, workload.name)
+        session.attempt(begin, partial(_profile, session, problem, version))
+        session.note_replaced()
+
+
+def _profile(session: ExamSession, problem: Problem, version: str) -> None:
+    call, workload = session.calls[version], problem.workload
+    (known,), (question,) = session.questions_on(workload, "bench"), session.questions_on(workload, "profile")
+    warm, inputs = session.inputs(known), session.inputs(question)
+    buffers = allocate(problem, inputs)
+    buffers.fill(warm)
+    for _ in range(WARMUP_CALLS):
+        buffers.call(call, problem, 0)
+    for repeat in range(session.request.settings.profile_repeats):
+        buffers.fill(inputs)
+        buffers.poison(repeat)
+        accelerator.synchronize(problem.device)
+        with ranges(range_name(version, workload.name, repeat), problem.device):
+            call(buffers.inputs, buffers.results, workload.integers)
+            accelerator.synchronize(problem.device)
+    if version in session.answering(workload):
+        session.answers.write_outputs(version, question.number, buffers.results)
+        session.answers.write_answer(ExamAnswer(version, question.number, buffers.touched(inputs), False))
+
+
+@dataclass(frozen=True)
+class PreparedExam:
+    """Everything that was made before any version was loaded."""
+
+    session: ExamSession
+    hold: Hold
+    stopwatch: Stopwatch
+
+
+def prepare(exam_request: ExamRequest) -> PreparedExam:
+    """Make what measures and remember what it is made of, then wait for the questions and the versions."""
+    session = ExamSession(exam_request)
+    prepared = PreparedExam(session, Hold(exam_request.request.helpers), stopwatch_of(session))
+    results.write_facts(session.out, session.facts())
+    assert session.questions
+    session.await_versions()
+    return prepared
+
+
+def run_stages(prepared: PreparedExam) -> None:
+    """Load the versions, do the stages that are asked for, and write the facts once more."""
+    session = prepared.session
+    stages = session.request.settings.stages
+    session.load()
+    session.note_replaced()
+    if "check" in stages:
+        run_check(session, prepared.hold)
+    if "bench" in stages:
+        run_bench(session, prepared.stopwatch)
+    if "profile" in stages:
+        run_profile(session)
+    session.note_replaced()
+    results.write_facts(session.out, session.facts())

@@ -1,10 +1,10 @@
-"""What an exam consists of: sealed sources, questions with secret seeds, folders; made before anything runs."""
+"""What an exam consists of: workloads, sealed sources, questions with secret seeds, folders."""
 
 from __future__ import annotations
 
 import secrets
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,10 +14,16 @@ from ncu_assist.backends import backend_of
 from ncu_assist.backends.base import BuildOutcome
 from ncu_assist.backends.cuda import compile_library
 from ncu_assist.backends.nvcc import find_nvcc
-from ncu_assist.harness.exam.folders import Folders
-from ncu_assist.harness.exam.paper import ARTIFACTS, PUBLIC_SEED, Paper, Purpose, Question, Secret
-from ncu_assist.harness.exam.sealing import sealed_kernel
-from ncu_assist.harness.exam.workloads import examined_workloads, refuse_host_inputs
+from ncu_assist.errors import UsageProblem
+from ncu_assist.harness.exam.request import (
+    ARTIFACTS,
+    PUBLIC_SEED,
+    ExamFolders,
+    ExaminerRequest,
+    ExamQuestion,
+    ExamRequest,
+    QuestionPurpose,
+)
 from ncu_assist.harness.request import (
     DEVICE_SOURCE,
     SEED_LIMIT,
@@ -27,14 +33,83 @@ from ncu_assist.harness.request import (
     Stage,
     write_request,
 )
-from ncu_assist.spec import Kernel, Version
+from ncu_assist.spec import Kernel, Version, Workload, source_files
+from ncu_assist.spec_file import FILE, read_kernel
+
+OTHERS = 2
+BYTES_LIMIT = 256 << 20  # that a call moves, of the others: questions and answers pass through files, at about 1 GB/s
+TRIPPED = "reference"  # the stage of the event that the tripwire tells
+TRIPWIRE = '''\
+"""Not the reference: that stays outside. Whoever imports this file is told of."""
+
+from ncu_assist.harness.events import Event, emit
+
+emit(Event("failed", "reference", text="the reference was imported"))
+raise ImportError("there is no reference here")
+'''
+
+
+def examined_workloads(kernel: Kernel, version: Version, limit: int = BYTES_LIMIT) -> tuple[Workload, ...]:
+    """Return the workloads to examine a version on, the default one first.
+
+    The others are those that bring most integers that were not seen yet, of equals the cheapest; without any that is
+    within ``limit`` bytes and served there are fewer.
+    """
+    chosen = [kernel.default_workload]
+    left = [w for w in kernel.workloads if not w.default and version.serves(w) and _bytes(kernel, w) <= limit]
+    while left and len(chosen) <= OTHERS:
+        best = min(left, key=lambda w: (-_news(w, chosen), _bytes(kernel, w)))
+        chosen.append(best)
+        left.remove(best)
+    return tuple(chosen)
+
+
+def refuse_host_inputs(kernel: Kernel) -> None:
+    """Raise UsageProblem for a kernel with inputs in memory of the host.
+
+    An exam swaps inputs behind a held stream. What it writes to memory of the host is there at once, held or not: work
+    that a draft leaves on another stream would find the right inputs, and nobody would notice.
+    """
+    if kernel.host is not None:
+        names, lie = ", ".join(kernel.host.names), "lies" if len(kernel.host.names) == 1 else "lie"
+        raise UsageProblem(
+            f"drafts of {kernel.name} cannot be examined: {names} {lie} in memory of the host",
+            f"write the version by hand, then ncu-assist check {kernel.name}",
+        )
+
+
+def _news(workload: Workload, chosen: Sequence[Workload]) -> int:
+    """Return how many integers (and whether the dtype) of a workload no chosen one has."""
+    news = workload.integers.items() - {pair for w in chosen for pair in w.integers.items()}
+    return len(news) + (workload.dtype not in {w.dtype for w in chosen})
+
+
+def _bytes(kernel: Kernel, workload: Workload) -> int:
+    return kernel.algorithmic_bytes(workload)
+
+
+def sealed_kernel(kernel: Kernel, versions: Sequence[Version], root: Path) -> Kernel:
+    """Write ``root``/kernels/<name> with these versions and the files they include, and return it as a kernel.
+
+    Paths below ``root`` are those of the project: builds are reused, and a profiler finds the sources.
+    """
+    folder = root / "kernels" / kernel.name
+    folder.mkdir(parents=True)
+    shutil.copyfile(kernel.folder / FILE, folder / FILE)
+    (folder / kernel.reference.name).write_text(TRIPWIRE)
+    for version in versions:
+        for file in source_files(version.path):
+            target = folder / file.relative_to(version.path.parent)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, target)
+    return read_kernel(folder)
 
 
 @dataclass(frozen=True)
-class Plan:
+class ExamPlan:
     """An exam of ``draft`` beside ``parent``. ``kernel`` is the sealed one: build it, with the project's build folder.
 
-    ``settings.stages`` is not used: a paper says its own.
+    ``settings.stages`` is not used: a request says its own.
     """
 
     kernel: Kernel
@@ -43,8 +118,8 @@ class Plan:
     examined: tuple[str, ...]
     settings: HarnessSettings
     bench_id: str
-    folders: Folders
-    secret: Secret
+    folders: ExamFolders
+    secret: ExaminerRequest
     work: Path
 
     @property
@@ -52,13 +127,13 @@ class Plan:
         """The parent first: what it loads is in place before the draft is."""
         return tuple(dict.fromkeys((self.parent, self.draft)))
 
-    def paper(self, name: str, stages: tuple[Stage, ...]) -> Paper:
-        """Write the paper for some stages and return it; who answers it waits until the versions are delivered.
+    def write_request(self, name: str, stages: tuple[Stage, ...]) -> ExamRequest:
+        """Write the request for some stages and return it; who answers it waits until the versions are delivered.
 
         Builds the bench's device code where it is needed. Raises EnvironmentProblem if that lacks a compiler.
         """
         out = self.folders.out(name)
-        out.mkdir(exist_ok=True)  # there already where the child was started before its paper
+        out.mkdir(exist_ok=True)  # there already where the child was started before its request
         times_gpu = self.settings.device == "cuda" and stages != ("profile",)
         request = HarnessRequest(
             kernel_folder=str(self.kernel.folder),
@@ -71,13 +146,13 @@ class Plan:
             helpers=self._helpers() if times_gpu else None,
             nvcc=find_nvcc().version if any(self._backend(v) != "python" for v in self.versions) else None,
         )
-        file = str(self.folders.paper(name))
-        paper = Paper(request, str(self.folders.questions), str(self._artifacts), self.examined, file)
-        write_request(paper)
-        return paper
+        file = str(self.folders.request_file(name))
+        exam_request = ExamRequest(request, str(self.folders.questions), str(self._artifacts), self.examined, file)
+        write_request(exam_request)
+        return exam_request
 
     def deliver(self, outcomes: Mapping[str, BuildOutcome]) -> None:
-        """Put the versions, all of which were built, where papers expect them; a second time nothing is done."""
+        """Put the versions, all of which were built, where requests expect them; a second time nothing is done."""
         if self._artifacts.is_file():
             return
         artifacts = [self._artifact(version, outcomes[version]) for version in self.versions]
@@ -108,20 +183,20 @@ class Plan:
         return str(shutil.copy2(file, target))
 
 
-def new_folders(work: Path) -> Folders:
+def new_exam_folders(work: Path) -> ExamFolders:
     """Make the folders of an exam below ``work``."""
-    folders = Folders((work / "exam" / secrets.token_hex(6)).resolve())
+    folders = ExamFolders((work / "exam" / secrets.token_hex(6)).resolve())
     folders.make()
     return folders
 
 
-def new_plan(
+def new_exam_plan(
     kernel: Kernel,
     versions: tuple[Version, Version],
     settings: HarnessSettings,
     work: Path,
-    folders: Folders | None = None,
-) -> Plan:
+    folders: ExamFolders | None = None,
+) -> ExamPlan:
     """Plan an exam of parent and draft below ``work`` and write what it needs, secret and sealed, into ``folders``.
 
     The draft lies where it was drafted; its file is named like a version and called so in the exam. Raises UsageProblem
@@ -129,11 +204,11 @@ def new_plan(
     """
     refuse_host_inputs(kernel)
     parent, draft = versions
-    folders = folders or new_folders(work)
+    folders = folders or new_exam_folders(work)
     bench_id = folders.root.name
     sealed = sealed_kernel(kernel, (parent, draft), folders.readable)
     questions = _questions(kernel, draft, settings.trials)
-    secret = Secret(
+    secret = ExaminerRequest(
         kernel_folder=str(kernel.folder.resolve()),
         device=settings.device,
         questions=questions,
@@ -143,13 +218,13 @@ def new_plan(
     )
     write_request(secret)
     examined = (draft.name,)
-    return Plan(sealed, parent.name, draft.name, examined, settings, bench_id, folders, secret, work)
+    return ExamPlan(sealed, parent.name, draft.name, examined, settings, bench_id, folders, secret, work)
 
 
-def _questions(kernel: Kernel, draft: Version, trials: int) -> tuple[Question, ...]:
+def _questions(kernel: Kernel, draft: Version, trials: int) -> tuple[ExamQuestion, ...]:
     default, *others = examined_workloads(kernel, draft)
-    further: tuple[Purpose, ...] = ("bench", "profile")
-    asked: list[tuple[str, Purpose]] = [(default.name, "check")] * trials
+    further: tuple[QuestionPurpose, ...] = ("bench", "profile")
+    asked: list[tuple[str, QuestionPurpose]] = [(default.name, "check")] * trials
     asked += [(default.name, purpose) for purpose in further]
     asked += [(workload.name, "check") for workload in others for _ in range(trials)]
-    return tuple(Question(number, workload, purpose) for number, (workload, purpose) in enumerate(asked))
+    return tuple(ExamQuestion(number, workload, purpose) for number, (workload, purpose) in enumerate(asked))

@@ -17,7 +17,7 @@ from cheats_on_cpu import (
 
 pytest.importorskip("torch")
 
-from exam_room import LARGER, in_processes, in_this_process, plan_of
+from made_exams import LARGER, in_processes, in_this_process, plan_of
 
 pytestmark = pytest.mark.slow
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from exam_room import LIMITS, plan_of
+from made_exams import LIMITS, plan_of
 from planted import PYTHON
 from requirements import needs
 
 from ncu_assist.backends.base import BuildOutcome
 from ncu_assist.errors import EnvironmentProblem
 from ncu_assist.executors.local import Local
-from ncu_assist.harness.exam.client import Exam
-from ncu_assist.harness.exam.delivery import NotBuilt
+from ncu_assist.harness.exam.client import Exam, NotBuilt
 
 
 def _failed() -> dict[str, BuildOutcome]:

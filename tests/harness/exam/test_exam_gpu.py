@@ -16,9 +16,10 @@ from ncu_assist.ceilings import ceilings_of
 from ncu_assist.executors.local import Local
 from ncu_assist.frame import by_launch, combine_repeats
 from ncu_assist.harness.client import child_environment
-from ncu_assist.harness.exam.blame import Story
-from ncu_assist.harness.exam.client import Exam, Examined, Limits, command
-from ncu_assist.harness.exam.plan import Plan, new_plan
+from ncu_assist.harness.exam.client import Exam, Examined, command
+from ncu_assist.harness.exam.collecting import EventSummary
+from ncu_assist.harness.exam.plan import ExamPlan, new_exam_plan
+from ncu_assist.harness.exam.processes import AnsweringLimits
 from ncu_assist.harness.request import HarnessSettings
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline import ncu_stage
@@ -33,7 +34,7 @@ pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent / "cheating"
 FOLDER = Path(__file__).parents[3] / "benchmarks" / "kernel_folders" / "scale_shift"
 PARENT = "v1_two_quads_a_thread"
-LIMITS = Limits(silence_s=60, total_s=300)
+LIMITS = AnsweringLimits(silence_s=60, total_s=300)
 NAMED = {  # by the exam alone
     "v2_side_stream.cu": {"unfinished"},
     "v3_keeps_outputs.cu": {"kept"},
@@ -57,7 +58,7 @@ TEN_SECONDS = 10.0  # from a reply on disk to its verdict by time, the issue's l
 class Held:
     """An exam that was held on a GPU, and what ncu counted of both versions where it was profiled."""
 
-    plan: Plan
+    plan: ExamPlan
     examined: Examined
     seconds: float
     profiled: Examined | None = None
@@ -77,20 +78,26 @@ def _hold(root: Path, draft: Path, settings: HarnessSettings, profile: bool) -> 
     copy.parent.mkdir()
     shutil.copyfile(draft, copy)
     started = time.monotonic()
-    plan = new_plan(kernel, (kernel.version(PARENT), Version(number, copy.stem, copy, ())), settings, root / "work")
+    plan = new_exam_plan(
+        kernel, (kernel.version(PARENT), Version(number, copy.stem, copy, ())), settings, root / "work"
+    )
     with Exam.of(plan) as exam:
         build = partial(build_versions, plan.kernel, plan.kernel.versions, root / "work")
         examined = exam.measure(build, Local(root / "locks"), lambda event: None, LIMITS)
         seconds = time.monotonic() - started
         if not profile:
             return Held(plan, examined, seconds)
-        paper, story = exam.profile_paper(), Story(plan.draft)
+        exam_request, summary = exam.profile_request(), EventSummary(plan.draft)
         work = Path(os.path.relpath(plan.folders.writable / "ncu", plan.folders.readable))
         stage = ncu_stage.NcuStage(
-            plan.folders.readable, work, Local(root / "locks"), ProfileOptions(), ncu_stage.Limits(300.0, 120.0)
+            plan.folders.readable,
+            work,
+            Local(root / "locks"),
+            ProfileOptions(),
+            ncu_stage.Limits(300.0, 120.0),
         )
-        capture = stage.run(command(paper), story.line, lambda launch: False)
-        return Held(plan, examined, seconds, exam.grade(paper, story), split(capture))
+        capture = stage.run(command(exam_request), summary.line, lambda launch: False)
+        return Held(plan, examined, seconds, exam.grade(exam_request, summary), split(capture))
 
 
 def _judged(held: Held) -> set[str]:

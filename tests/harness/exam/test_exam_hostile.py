@@ -14,7 +14,7 @@ from requirements import needs
 
 pytest.importorskip("torch")
 
-from exam_room import in_processes, in_this_process, plan_of
+from made_exams import in_processes, in_this_process, plan_of
 
 from ncu_assist import process
 from ncu_assist.errors import EnvironmentProblem, StageFailed, UsageProblem

@@ -1,4 +1,4 @@
-"""Samples that leave the sandbox: as they were taken, and none that a bench cannot have given."""
+"""Samples that leave the sandbox: as they were collected, and none that a bench cannot have given."""
 
 from __future__ import annotations
 

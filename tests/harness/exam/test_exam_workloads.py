@@ -8,7 +8,7 @@ import pytest
 from kernel_folder import TOML, write_kernel
 
 from ncu_assist.errors import UsageProblem
-from ncu_assist.harness.exam.plan import new_plan
+from ncu_assist.harness.exam.plan import new_exam_plan
 from ncu_assist.harness.request import HarnessSettings
 from ncu_assist.spec_file import read_kernel
 
@@ -18,5 +18,5 @@ def test_a_kernel_with_inputs_in_memory_of_the_host_is_refused(tmp_path: Path) -
     kernel = read_kernel(write_kernel(tmp_path, toml=toml))
     version = kernel.versions[0]
     with pytest.raises(UsageProblem, match="drafts of add_one cannot be examined: x lies in memory of the host"):
-        new_plan(kernel, (version, version), HarnessSettings((), device="cpu"), tmp_path / "work")
+        new_exam_plan(kernel, (version, version), HarnessSettings((), device="cpu"), tmp_path / "work")
     assert not (tmp_path / "work").exists()

@@ -14,7 +14,7 @@ from planted import PYTHON, write_planted
 from ncu_assist.backends.base import BuildOutcome
 from ncu_assist.backends.building import OUTCOMES, encode
 from ncu_assist.errors import StageFailed
-from ncu_assist.harness.exam.plan import Plan, new_plan
+from ncu_assist.harness.exam.plan import ExamPlan, new_exam_plan
 from ncu_assist.harness.request import HarnessSettings
 from ncu_assist.process import Completed
 from ncu_assist.spec_file import read_kernel
@@ -35,14 +35,14 @@ class Says:
 
 
 @pytest.fixture
-def plan(tmp_path: Path) -> Plan:
+def plan(tmp_path: Path) -> ExamPlan:
     folder = write_planted(tmp_path, dict.fromkeys(("v0_right.py", "v1_draft.py"), PYTHON["v0_right.py"]))
     (folder / "kernel.toml").write_text(TOML)
     kernel = read_kernel(folder)
-    return new_plan(kernel, kernel.versions, HarnessSettings(stages=(), device="cpu"), tmp_path / "work")
+    return new_exam_plan(kernel, kernel.versions, HarnessSettings(stages=(), device="cpu"), tmp_path / "work")
 
 
-def built(plan: Plan, data: bytes, out: Path) -> dict[str, BuildOutcome]:
+def built(plan: ExamPlan, data: bytes, out: Path) -> dict[str, BuildOutcome]:
     out.mkdir()
     return build(plan, Says(data, out), out)
 
@@ -51,13 +51,13 @@ def outcomes(**artifacts: Path) -> bytes:
     return encode({name: BuildOutcome(name, path, "", False, 0.1) for name, path in artifacts.items()})
 
 
-def test_versions_and_what_was_built_of_them(plan: Plan, tmp_path: Path) -> None:
+def test_versions_and_what_was_built_of_them(plan: ExamPlan, tmp_path: Path) -> None:
     inside = plan.kernel.version("v0_right").path
     found = built(plan, outcomes(v0_right=inside, v1_draft=tmp_path / "out" / "x.so"), tmp_path / "out")
     assert [one.artifact for one in found.values()] == [inside, tmp_path / "out" / "x.so"]
 
 
-def test_anything_else_is_refused(plan: Plan, tmp_path: Path) -> None:
+def test_anything_else_is_refused(plan: ExamPlan, tmp_path: Path) -> None:
     inside, secret = plan.kernel.version("v0_right").path, plan.folders.secret / "request.json"
     wrong = (
         outcomes(v0_right=inside, v1_draft=secret),

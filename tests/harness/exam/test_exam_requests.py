@@ -7,17 +7,15 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from exam_room import LARGER, SETTINGS, in_processes, plan_of
 from kernel_folder import TOML, write_kernel
+from made_exams import LARGER, SETTINGS, in_processes, plan_of
 from planted import CUDA, PYTHON, write_planted
 from requirements import needs
 
 from ncu_assist.backends import build_versions
 from ncu_assist.errors import EnvironmentProblem
-from ncu_assist.harness.exam.paper import PUBLIC_SEED, Paper, Secret
-from ncu_assist.harness.exam.plan import new_plan
-from ncu_assist.harness.exam.sealing import sealed_kernel
-from ncu_assist.harness.exam.workloads import examined_workloads
+from ncu_assist.harness.exam.plan import examined_workloads, new_exam_plan, sealed_kernel
+from ncu_assist.harness.exam.request import PUBLIC_SEED, ExaminerRequest, ExamRequest
 from ncu_assist.harness.request import Artifact, HarnessSettings, read_request
 from ncu_assist.spec import Kernel
 from ncu_assist.spec_file import read_kernel
@@ -51,7 +49,7 @@ def test_a_workload_of_another_dtype_is_for_those_that_serve_it(tmp_path: Path) 
 
 def test_seeds_are_secret_but_the_first_and_stay_out_of_the_sandbox(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, "def add_one(x, y):\n    pass\n")
-    secret = read_request(plan.secret.path, Secret)
+    secret = read_request(plan.secret.path, ExaminerRequest)
     assert secret == plan.secret
     assert [(q.workload, q.purpose) for q in secret.questions] == [
         *[("small", "check")] * SETTINGS.trials,
@@ -85,17 +83,17 @@ def test_sealed_sources_are_those_asked_for_and_no_reference(tmp_path: Path) -> 
 
 def test_the_tripwire_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from ncu_assist.backends.python import import_file
-    from ncu_assist.harness.exam.blame import Story
+    from ncu_assist.harness.exam.collecting import EventSummary
 
     kernel = read_kernel(write_kernel(tmp_path / "project"))
     sealed = sealed_kernel(kernel, kernel.versions, tmp_path / "inside")
     with pytest.raises(ImportError):
         import_file(sealed.reference)
-    story = Story("v1_draft")
-    assert not story.tripped
+    summary = EventSummary("v1_draft")
+    assert not summary.tripped
     for line in capsys.readouterr().out.splitlines():
-        story.line(line)
-    assert story.tripped
+        summary.line(line)
+    assert summary.tripped
 
 
 @needs("torch", "nvcc", "ninja")
@@ -103,16 +101,16 @@ def test_what_is_built_goes_where_the_sandbox_can_read_it(tmp_path: Path, monkey
     monkeypatch.setenv("NCU_ASSIST_ARCH", "sm_90")
     sources = {"v0_right.cu": CUDA["v0_right.cu"], "v1_draft.py": PYTHON["v0_right.py"]}
     kernel = read_kernel(write_planted(tmp_path, sources))
-    plan = new_plan(kernel, kernel.versions, HarnessSettings(stages=(), rounds=8), tmp_path / "work")
+    plan = new_exam_plan(kernel, kernel.versions, HarnessSettings(stages=(), rounds=8), tmp_path / "work")
     outcomes = build_versions(plan.kernel, plan.kernel.versions, tmp_path / "work")
     plan.deliver(outcomes)
-    paper = plan.paper("check", ("check",))
-    artifacts = msgspec.json.decode(Path(paper.artifacts).read_bytes(), type=list[Artifact])
+    exam_request = plan.write_request("check", ("check",))
+    artifacts = msgspec.json.decode(Path(exam_request.artifacts).read_bytes(), type=list[Artifact])
     assert [artifact.version for artifact in artifacts] == ["v0_right", "v1_draft"]
-    files = [*(Path(artifact.path) for artifact in artifacts), Path(paper.request.helpers or "")]
+    files = [*(Path(artifact.path) for artifact in artifacts), Path(exam_request.request.helpers or "")]
     assert all(file.is_file() and file.is_relative_to(plan.folders.readable) for file in files)
-    assert read_request(paper.path, Paper) == paper
-    assert paper.path.is_relative_to(plan.folders.readable)
+    assert read_request(exam_request.path, ExamRequest) == exam_request
+    assert exam_request.path.is_relative_to(plan.folders.readable)
 
 
 @needs("torch", "nvcc", "ninja")

@@ -1,4 +1,4 @@
-"""The seal notices what is replaced or rewritten, remembers what was put back, and is quiet about imports."""
+"""The check notices what is replaced or rewritten, remembers what was put back, and is quiet about imports."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from ncu_assist.harness import stopwatch  # noqa: E402
-from ncu_assist.harness.exam import stages  # noqa: E402, F401
-from ncu_assist.harness.exam.seal import FOREIGN, Seal, _watched  # noqa: E402
+from ncu_assist.harness.exam import answering  # noqa: E402, F401
+from ncu_assist.harness.exam.tamper_check import FOREIGN, TamperCheck, _watched  # noqa: E402
 
 
 def other(*arguments: object) -> float:
@@ -33,28 +33,28 @@ def other(*arguments: object) -> float:
 def test_what_is_replaced_is_named_and_stays_so(
     owner: object, name: str, known_as: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seal = Seal()
-    assert seal.broken() == ()
+    check = TamperCheck()
+    assert check.replaced() == ()
     monkeypatch.setattr(owner, name, other)
-    assert known_as in seal.broken()
+    assert known_as in check.replaced()
     monkeypatch.undo()
-    assert known_as in seal.broken()
+    assert known_as in check.replaced()
 
 
 def test_rewritten_code_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    seal = Seal()
+    check = TamperCheck()
     monkeypatch.setattr(stopwatch.sm_clock_mhz, "__code__", other.__code__)
-    assert seal.broken() == ("ncu_assist.harness.stopwatch.sm_clock_mhz",)
+    assert check.replaced() == ("ncu_assist.harness.stopwatch.sm_clock_mhz",)
 
 
 @pytest.mark.slow
 def test_imports_and_calls_break_nothing() -> None:
-    seal = Seal()
+    check = TamperCheck()
     import torch._dynamo
     import torch.utils.cpp_extension
 
     assert torch.equal(torch.ones(3) + 1, torch.full((3,), 2.0))
-    assert seal.broken() == ()
+    assert check.replaced() == ()
 
 
 def test_everything_named_is_there() -> None:

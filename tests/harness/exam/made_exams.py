@@ -11,32 +11,33 @@ from planted import PYTHON, write_planted
 
 from ncu_assist.backends import build_versions
 from ncu_assist.executors.base import Executor
-from ncu_assist.harness.exam.blame import Story
-from ncu_assist.harness.exam.client import Exam, Examined, Limits
-from ncu_assist.harness.exam.plan import Plan, new_plan
+from ncu_assist.harness.exam.client import Exam, Examined
+from ncu_assist.harness.exam.collecting import EventSummary
+from ncu_assist.harness.exam.plan import ExamPlan, new_exam_plan
+from ncu_assist.harness.exam.processes import AnsweringLimits
 from ncu_assist.harness.request import HarnessSettings, Stage
 from ncu_assist.spec_file import read_kernel
 
 SETTINGS = HarnessSettings(stages=(), rounds=8, repeats=1, device="cpu")
-LIMITS = Limits(silence_s=CEILING_S, total_s=2 * CEILING_S)
+LIMITS = AnsweringLimits(silence_s=CEILING_S, total_s=2 * CEILING_S)
 # two more shapes, so that there is a choice
 SHAPES = '[workloads.{name}]\nn = {n}\ndtype = "float32"\n'
 LARGER = TOML + "\n".join(SHAPES.format(name=f"n{n}", n=n) for n in (7, 4096))
 
 
-def plan_of(root: Path, draft: str, settings: HarnessSettings = SETTINGS, toml: str = TOML) -> Plan:
+def plan_of(root: Path, draft: str, settings: HarnessSettings = SETTINGS, toml: str = TOML) -> ExamPlan:
     """Plan an exam of the source of a draft beside a right parent."""
     folder = write_planted(root, {"v0_right.py": PYTHON["v0_right.py"], "v1_draft.py": draft})
     (folder / "kernel.toml").write_text(toml)
     kernel = read_kernel(folder)
-    return new_plan(kernel, kernel.versions, settings, root / "work")
+    return new_exam_plan(kernel, kernel.versions, settings, root / "work")
 
 
 def in_processes(
-    plan: Plan,
+    plan: ExamPlan,
     root: Path,
     stages: tuple[Stage, ...] = ("check", "bench"),
-    limits: Limits = LIMITS,
+    limits: AnsweringLimits = LIMITS,
     executor: Executor | None = None,
 ) -> Examined:
     """Hold an exam as it is held, but without a sandbox unless one is given."""
@@ -48,24 +49,25 @@ def in_processes(
         return exam.measure(build, where, lambda event: None, limits, stages)
 
 
-def in_this_process(plan: Plan, root: Path, stages: tuple[Stage, ...] = ("check", "bench")) -> Examined:
+def in_this_process(plan: ExamPlan, root: Path, stages: tuple[Stage, ...] = ("check", "bench")) -> Examined:
     """Hold an exam without starting anything, which saves importing torch twice; for drafts that only compute."""
     from dataclasses import replace
 
-    from ncu_assist.harness.exam import stages as sandboxed
+    from ncu_assist.harness.exam import answering as sandboxed
     from ncu_assist.harness.exam.client import PURPOSES
-    from ncu_assist.harness.exam.grading import Grader
-    from ncu_assist.harness.exam.setting import Questions
-    from ncu_assist.harness.exam.takeover import take_over
-    from ncu_assist.harness.exam.task import Task
+    from ncu_assist.harness.exam.collecting import collect_results
+    from ncu_assist.harness.exam.examiner import Grader, QuestionSet
+    from ncu_assist.harness.exam.request import GradingTask
 
-    questions = Questions(plan.secret)
+    questions = QuestionSet(plan.secret)
     if not list(plan.folders.questions.iterdir()):
         questions.set()
     plan.deliver(build_versions(plan.kernel, plan.kernel.versions, root / "work"))
-    paper = plan.paper("-".join(stages), stages)
-    sandboxed.run(sandboxed.prepare(paper))
-    taken = take_over(plan, paper, Story(plan.draft), None)
+    exam_request = plan.write_request("-".join(stages), stages)
+    sandboxed.run_stages(sandboxed.prepare(exam_request))
+    collected = collect_results(plan, exam_request, EventSummary(plan.draft), None)
     purposes = tuple(PURPOSES[stage] for stage in stages)
-    grades = Grader(questions, Task("here", purposes, paper.examined, taken.answers, paper.request.out)).grades()
-    return Examined(replace(taken.measured, checks=grades.checks), (*taken.suspicions, *grades.suspicions))
+    grades = Grader(
+        questions, GradingTask("here", purposes, exam_request.examined, collected.answers, exam_request.request.out)
+    ).grades()
+    return Examined(replace(collected.measured, checks=grades.checks), (*collected.suspicions, *grades.suspicions))

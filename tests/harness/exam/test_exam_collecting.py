@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from ncu_assist.errors import DamagedData
-from ncu_assist.harness.exam.untrusted import read_exactly, take
+from ncu_assist.harness.exam.collecting import take
+from ncu_assist.harness.exam.tensor_files import read_exactly
 
 
 def test_a_regular_file_of_the_right_size_is_read(tmp_path: Path) -> None:

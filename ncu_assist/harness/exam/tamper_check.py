@@ -29,19 +29,19 @@ FOREIGN = {
 ABSENT = object()
 
 
-class Seal:
+class TamperCheck:
     """Remembers the functions that must not change: those of torch, the clocks, ctypes, and this package's own."""
 
     def __init__(self) -> None:
         self._kept = dict(_watched())
-        self._broken: dict[str, None] = {}
+        self._replaced: dict[str, None] = {}
 
-    def broken(self) -> tuple[str, ...]:
+    def replaced(self) -> tuple[str, ...]:
         """Return the names of all that was found replaced or rewritten so far, now included."""
         now = dict(_watched())
         found = (name for name, was in self._kept.items() if not _same(was, now.get(name, (ABSENT, None))))
-        self._broken |= dict.fromkeys(found)
-        return tuple(self._broken)
+        self._replaced |= dict.fromkeys(found)
+        return tuple(self._replaced)
 
 
 def _same(was: tuple[Any, Any], now: tuple[Any, Any]) -> bool:
