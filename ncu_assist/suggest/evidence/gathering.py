@@ -10,7 +10,7 @@ from pathlib import PurePath
 from ncu_assist.analysis.run_view import Shown
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.frame import Combined, combine_tables
-from ncu_assist.harness.exam.workloads import refuse_host_inputs
+from ncu_assist.harness.exam.plan import refuse_host_inputs
 from ncu_assist.pipeline.bare_report import BareReport
 from ncu_assist.pipeline.reading import named
 from ncu_assist.pipeline.showing import gather

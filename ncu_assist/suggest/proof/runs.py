@@ -10,9 +10,9 @@ from pathlib import Path
 
 from ncu_assist.backends.base import BuildOutcome
 from ncu_assist.executors.base import Executor
-from ncu_assist.harness.exam.blame import Story
 from ncu_assist.harness.exam.client import Exam, Examined, command
-from ncu_assist.harness.exam.plan import Plan
+from ncu_assist.harness.exam.collecting import EventSummary
+from ncu_assist.harness.exam.plan import ExamPlan
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.archiving import Measurement, VersionResult, save
 from ncu_assist.pipeline.ncu_stage import Limits, NcuStage
@@ -49,17 +49,17 @@ class DraftProfiler:
     def profile(self, exam: Exam) -> ProfiledExam:
         """Profile the default workload. Raises StageFailed or EnvironmentProblem when ncu or the draft fails."""
         plan = exam.plan
-        paper, story = exam.profile_paper(), Story(plan.draft)
+        exam_request, summary = exam.profile_request(), EventSummary(plan.draft)
         watch = RangeWatch(dict.fromkeys(plan.versions, Expected()), self.max_launches, self.reporter)
 
         def line(text: str) -> None:
-            story.line(text)
+            summary.line(text)
             watch.line(text)
 
-        capture = self._stage(plan).run(command(paper), line, watch.launch)
-        return ProfiledExam(split(capture), exam.grade(paper, story))
+        capture = self._stage(plan).run(command(exam_request), line, watch.launch)
+        return ProfiledExam(split(capture), exam.grade(exam_request, summary))
 
-    def _stage(self, plan: Plan) -> NcuStage:
+    def _stage(self, plan: ExamPlan) -> NcuStage:
         folder = plan.folders.writable / NCU_FOLDER
         folder.mkdir(mode=0o700)
         work = Path(os.path.relpath(folder, plan.folders.readable))

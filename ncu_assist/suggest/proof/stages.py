@@ -18,9 +18,8 @@ from ncu_assist.executors.base import Executor
 from ncu_assist.executors.sandbox import read_result
 from ncu_assist.harness.client import child_environment
 from ncu_assist.harness.events import Event
-from ncu_assist.harness.exam.client import Examined
-from ncu_assist.harness.exam.delivery import NotBuilt
-from ncu_assist.harness.exam.plan import Plan
+from ncu_assist.harness.exam.client import Examined, NotBuilt
+from ncu_assist.harness.exam.plan import ExamPlan
 from ncu_assist.pipeline.repeated_runs import learned_noise
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.store import Store
@@ -189,7 +188,7 @@ def end(fate: Fate | None) -> None:
         raise ProofEnded(fate.word, fate.reason)
 
 
-def build(plan: Plan, executor: Executor, out: Path) -> dict[str, BuildOutcome]:
+def build(plan: ExamPlan, executor: Executor, out: Path) -> dict[str, BuildOutcome]:
     """Build the versions of an exam in the executor, into ``out``, and return their outcomes.
 
     It takes no GPU, and so may run beside what holds it. Raises EnvironmentProblem without a compiler, StageFailed
@@ -209,7 +208,7 @@ def build(plan: Plan, executor: Executor, out: Path) -> dict[str, BuildOutcome]:
     return _outcomes(plan, read_result(out, OUTCOMES, SMALL), out)
 
 
-def _outcomes(plan: Plan, data: bytes, out: Path) -> dict[str, BuildOutcome]:
+def _outcomes(plan: ExamPlan, data: bytes, out: Path) -> dict[str, BuildOutcome]:
     """Return what a sandboxed build said; what it says it built is copied, so it must lie where it was to be built.
 
     Raises StageFailed for other versions or other places: a compiler that a source has got hold of.

@@ -12,11 +12,11 @@ from pathlib import Path
 from ncu_assist.executors.base import Executor
 from ncu_assist.executors.local import Local
 from ncu_assist.executors.sandbox import Sandbox, remove, sandbox_for
-from ncu_assist.harness.exam.answering_process import Limits
 from ncu_assist.harness.exam.client import Exam
-from ncu_assist.harness.exam.folders import Folders
-from ncu_assist.harness.exam.plan import Plan, new_folders, new_plan
-from ncu_assist.harness.request import Settings
+from ncu_assist.harness.exam.plan import ExamPlan, new_exam_folders, new_exam_plan
+from ncu_assist.harness.exam.processes import AnsweringLimits
+from ncu_assist.harness.exam.request import ExamFolders
+from ncu_assist.harness.request import HarnessSettings
 from ncu_assist.project import Project
 from ncu_assist.spec import Kernel, Version
 from ncu_assist.spec_file import FILE, read_kernel
@@ -36,7 +36,7 @@ class ProofWorkspace:
     project: Project
     wish: ProofOptions
     work: Path
-    folders: Folders
+    folders: ExamFolders
     executor: Executor
     builder: Executor
     exam: Exam
@@ -47,9 +47,9 @@ class ProofWorkspace:
         return self.work / BUILD
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> AnsweringLimits:
         """How long the answers of a draft may take."""
-        return Limits(self.project.settings.version_timeout_s, EXAM_S)
+        return AnsweringLimits(self.project.settings.version_timeout_s, EXAM_S)
 
     @property
     def sandbox(self) -> str:
@@ -65,7 +65,7 @@ def open_workspace(project: Project, wish: ProofOptions) -> Iterator[ProofWorksp
     """
     parent = project.work / "proofs"
     parent.mkdir(parents=True, exist_ok=True)
-    folders = new_folders(project.work)
+    folders = new_exam_folders(project.work)
     try:
         with (
             tempfile.TemporaryDirectory(dir=parent, prefix="proof-", ignore_cleanup_errors=True) as name,
@@ -81,7 +81,7 @@ def open_workspace(project: Project, wish: ProofOptions) -> Iterator[ProofWorksp
         remove(folders.root)
 
 
-def _executor(project: Project, folders: Folders, wish: ProofOptions, writable: Path) -> Executor:
+def _executor(project: Project, folders: ExamFolders, wish: ProofOptions, writable: Path) -> Executor:
     if not wish.sandboxed:
         return Local()
     return sandbox_for(project.root, (writable,), (folders.readable,))
@@ -129,7 +129,7 @@ class ProofSetup:
     brief: DraftRequest
     stored: StoredDraft
     trial: TrialKernel
-    plan: Plan
+    plan: ExamPlan
 
     @property
     def workload(self) -> str:
@@ -144,7 +144,7 @@ def set_up(room: ProofWorkspace, brief: DraftRequest, stored: StoredDraft) -> Pr
     """
     trial = make_trial(brief, stored, room.work / "trial")
     known, wish = room.project.settings, room.wish
-    settings = Settings((), known.check_trials, rounds=wish.rounds or known.rounds, device=wish.device)
-    plan = new_plan(trial.kernel, (trial.parent, trial.draft), settings, room.project.work, room.folders)
+    settings = HarnessSettings((), known.check_trials, rounds=wish.rounds or known.rounds, device=wish.device)
+    plan = new_exam_plan(trial.kernel, (trial.parent, trial.draft), settings, room.project.work, room.folders)
     room.exam.plan = plan
     return ProofSetup(room, brief, stored, trial, plan)
