@@ -10,6 +10,7 @@ import msgspec
 
 from ncu_assist import schema
 from ncu_assist.errors import DamagedData
+from ncu_assist.launch_names import NOT_KERNELS
 
 SCHEMA = "ncu-assist.run/1"
 
@@ -90,6 +91,11 @@ class Launch:
     block: tuple[int, int, int]
     duration_ns: float | None
     repeat: int = 0  # which profiled call of the same work it belongs to
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the program ended while this kernel was profiled: ncu then writes no sizes and hardly a value."""
+        return not any(self.grid) and self.kernel not in NOT_KERNELS
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,8 @@ def by_launch(metrics: pd.DataFrame) -> dict[int, Values]:
 def combine(run: Run, metrics: pd.DataFrame, workload: str | None) -> Combined:
     """Return the metrics of the launches of ``workload``, of all launches when it is None, as one.
 
-    Each metric in the way that the catalogue declares; of different kernels only sums are told.
+    Each metric in the way that the catalogue declares; of different kernels only sums are told. A launch that was
+    interrupted says nothing of the others, and is left out unless there are no others.
     """
     return combine_tables(run, by_launch(metrics), workload)
 
@@ -51,9 +52,9 @@ def combine(run: Run, metrics: pd.DataFrame, workload: str | None) -> Combined:
 def combine_tables(run: Run, tables: Mapping[int, Values], workload: str | None) -> Combined:
     """Return what ``combine`` does, from the answer of ``by_launch``: for several workloads of one run."""
     calls: dict[int, list[Launch]] = {}
-    for one in run.launches:
-        if workload in (None, one.workload):
-            calls.setdefault(one.repeat, []).append(one)
+    chosen = [one for one in run.launches if workload in (None, one.workload)]
+    for one in [one for one in chosen if not one.interrupted] or chosen:
+        calls.setdefault(one.repeat, []).append(one)
     return combine_repeats(workload, list(calls.values()), tables)
 
 

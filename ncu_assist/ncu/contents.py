@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ncu_assist.launch_names import NOT_KERNELS
+
 if TYPE_CHECKING:
     import numpy as np
 
 
-SCALARS, INSTANCES, CSV = "scalars", "instances", "csv"  # what a child process can be asked to read
-DOCUMENT, VALUES = "contents.json", "values"  # the files it writes: a Document or a list of texts, and doubles
+# What a child process can be asked to read; NVIDIAS is how many launches NVIDIA's reader finds.
+SCALARS, INSTANCES, CSV, NVIDIAS = "scalars", "instances", "csv", "nvidias"
+DOCUMENT, VALUES = "contents.json", "values"  # the files it writes: a Document, a list of texts or a count, and doubles
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,16 @@ class LaunchFacts:
     texts: dict[int, int]  # position in that list -> number in ``Contents.texts``, for metrics that are texts
     rules: tuple[RuleFacts, ...] = ()
 
+    @property
+    def is_kernel(self) -> bool:
+        """Whether it is a kernel and not a range, a command list or a graph."""
+        return any(self.grid) or self.kernel not in NOT_KERNELS
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the program ended while this kernel was profiled: ncu then writes no sizes and hardly a value."""
+        return self.is_kernel and not any(self.grid)
+
 
 @dataclass(frozen=True)
 class SessionFacts:
@@ -64,6 +77,11 @@ class SessionFacts:
     def ncu_version(self) -> str | None:
         """Return the version of the ncu that measured, such as '2025.3.1.0'."""
         return self.versions.get("Nsight Compute Target", "").split(" ")[0] or None
+
+    @property
+    def cuda_version(self) -> str | None:
+        """Return the version of CUDA that the program ran with, such as '13.0'."""
+        return self.versions.get("CUDA Version")
 
     @property
     def driver(self) -> str | None:

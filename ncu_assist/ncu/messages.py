@@ -10,6 +10,7 @@ from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from ncu_assist.errors import DamagedData
+from ncu_assist.launch_names import COMMAND_LIST, GRAPH, RANGE
 from ncu_assist.ncu import report_file
 from ncu_assist.ncu.contents import LaunchFacts, RuleFacts, SessionFacts
 from ncu_assist.ncu.report_file import Block, Entry
@@ -25,10 +26,11 @@ RESULT_MESSAGES = {
     report_file.COMMAND_LISTS: "CommandList",
     report_file.GRAPHS: "Graph",
 }
-NAMES_OF_OTHERS = {report_file.RANGES: "range", report_file.COMMAND_LISTS: "command list", report_file.GRAPHS: "graph"}
+NAMES_OF_OTHERS = {report_file.RANGES: RANGE, report_file.COMMAND_LISTS: COMMAND_LIST, report_file.GRAPHS: GRAPH}
 RULE_KINDS = {1: "ok", 2: "warning", 3: "error", 4: "optimization"}
 SPEEDUPS = {1: "local", 2: "global"}
 DEFAULT_DOMAIN = 0
+NO_SIZE = (0, 0, 0)  # of a range, a list or a graph, and of a kernel that was interrupted
 LONGEST_AXIS = 2**31 - 1  # of a grid, says the CUDA programming guide; a block has at most 1024 threads
 LAST_SECOND = 2**33  # since 1970: the year 2242
 
@@ -101,12 +103,13 @@ def launch_facts(
     """Return what a result says of its launch; a result that is no kernel is called by what it is."""
     is_kernel = kind == report_file.RESULTS
     nvtx = messages.nvtx(result)
+    grid, block = _sizes(result) if is_kernel else (NO_SIZE, NO_SIZE)
     return LaunchFacts(
         kernel=result.function if is_kernel else NAMES_OF_OTHERS[kind],
         signature=(result.demangled or result.mangled) if is_kernel else NAMES_OF_OTHERS[kind],
         mangled=result.mangled if is_kernel else NAMES_OF_OTHERS[kind],
-        grid=_size(result.grid) if is_kernel else (0, 0, 0),
-        block=_size(result.block) if is_kernel else (0, 0, 0),
+        grid=grid,
+        block=block,
         process=process,
         context=result.context if result.HasField("context") else None,
         stream=result.stream if kind != report_file.RANGES and result.HasField("stream") else None,
@@ -119,11 +122,15 @@ def launch_facts(
     )
 
 
-def _size(size: Any) -> tuple[int, int, int]:
-    axes = size.x, size.y, size.z
-    if not all(0 < axis <= LONGEST_AXIS for axis in axes):
-        raise DamagedData(f"the report is damaged: no kernel is launched with {' x '.join(map(str, axes))}")
-    return axes
+def _sizes(result: Any) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    """Return grid and block of a kernel: all zeros where it was interrupted, which its metrics have to bear out."""
+    sizes = tuple((size.x, size.y, size.z) for size in (result.grid, result.block))
+    if sizes == (NO_SIZE, NO_SIZE):
+        return NO_SIZE, NO_SIZE
+    for axes in sizes:
+        if not all(0 < axis <= LONGEST_AXIS for axis in axes):
+            raise DamagedData(f"the report is damaged: no kernel is launched with {' x '.join(map(str, axes))}")
+    return sizes[0], sizes[1]
 
 
 def _push_pop(nvtx: Any, thread: int, own: bool) -> Iterator[str]:

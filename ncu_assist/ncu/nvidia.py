@@ -20,6 +20,13 @@ class Opinion:
     values: tuple[float, ...]
 
 
+def count_launches(path: Path) -> int:
+    """Return how many launches NVIDIA's reader finds in a report; it may abort the process on a damaged one."""
+    import ncu_report
+
+    return sum(part.num_actions() for part in ncu_report.load_report(str(path)))
+
+
 def opinion(report: bytes, folder: Path) -> Opinion:
     """Return what NVIDIA's reader says of the only launch in a report, written to ``folder`` for it."""
     import ncu_report

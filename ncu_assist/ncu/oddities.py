@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
+from operator import ne
 from typing import Any
 
-from ncu_assist.errors import DamagedData
 from ncu_assist.ncu import report_file, wire
 from ncu_assist.ncu.contents import LaunchFacts, SessionFacts
 from ncu_assist.ncu.report_file import Block, Entry
 from ncu_assist.ncu.wire import Bytes
 
 KNOWN_VERSION = 7  # of the file header, in reports of 2022.3 and 2025.3
-FIRST_ESTIMATES = "2023"  # of ncu; 2022.3 has findings only
 SHOWN, LONGEST_SHOWN = 3, 80
-NO_GRID = (0, 0, 0)  # of a result that is no kernel
-# What a kernel's launch says twice, in fields of its own and as metrics: field and, of a size, which of the three.
-SAID_TWICE: dict[str, tuple[str, int | None]] = {
-    f"launch__{what}_dim_{axis}": (what, i) for what in ("grid", "block") for i, axis in enumerate("xyz")
-}
-SAID_TWICE |= {"launch__context_id": ("context", None), "launch__stream_id": ("stream", None)}
+LONGEST_PAIR = 300  # of two names of metrics, which have up to 120 signs
 
 
 class Oddities:
@@ -91,9 +83,9 @@ class Oddities:
         return bool(equal)
 
 
-def _listed(words: Sequence[str]) -> str:
+def _listed(words: Sequence[str], longest: int = LONGEST_SHOWN) -> str:
     others = f" and {len(words) - SHOWN} others" if len(words) > SHOWN else ""
-    return ", ".join(word[:LONGEST_SHOWN] for word in words[:SHOWN]) + others
+    return ", ".join(word[:longest] for word in words[:SHOWN]) + others
 
 
 def _cubins(entry: Entry, result: Any) -> Iterator[int]:
@@ -116,32 +108,60 @@ def file_sentences(data: Bytes) -> Iterator[str]:
         yield f"the file is of form {version}, newer than the {KNOWN_VERSION} known here: parts may not be read"
 
 
-def session_sentences(session: SessionFacts, has_findings: bool) -> Iterator[str]:
-    """Yield what reports say and this one does not: blocks of the session are lost, or its ncu was older."""
+def interrupted_sentences(launches: Sequence[LaunchFacts]) -> Iterator[str]:
+    """Yield which launches the end of the program interrupted."""
+    found = [f"{number} ({one.kernel})" for number, one in enumerate(launches) if one.interrupted]
+    if found:
+        rest = f"the other {len(launches) - len(found)} are whole" if len(found) < len(launches) else "none is whole"
+        yield (
+            f"{len(found)} of {len(launches)} launches ended with the program, without sizes and with hardly a value: "
+            f"{_listed(found)}; {rest}"
+        )
+
+
+def session_sentences(session: SessionFacts) -> Iterator[str]:
+    """Yield what every ncu says of a session and this report does not: a part of it is lost.
+
+    No command is nothing odd: ncu before 2022.2 and Nsight Compute's window write none. ncu 2019 says no version of
+    itself; it says none of the driver either.
+    """
     said = {
-        "the version of ncu": session.ncu_version,
-        "the version of CUDA": session.versions.get("CUDA Version"),
+        "the version of ncu": session.ncu_version or not (session.driver or session.command),
+        "the version of CUDA": session.cuda_version,
         "when it was made": session.created,
-        "the command": session.command,
     }
     unsaid = [what for what, value in said.items() if not value]
     if unsaid:
         yield f"the report does not say {' and '.join(unsaid)}: it is cut, or lacks a part"
-    if has_findings and (session.ncu_version or FIRST_ESTIMATES) < FIRST_ESTIMATES:
-        yield f"NVIDIA's findings stand without an estimated speed-up: ncu {session.ncu_version} made none"
 
 
-def name_sentences(names: Collection[str]) -> Iterator[str]:
-    """Yield which of these metrics, new here, no recorded chip has: of a newer ncu, of the user, or damaged."""
-    if not names:
+def name_sentences(new: Collection[str], names: Collection[str]) -> Iterator[str]:
+    """Yield which of the names that are new here differ by one sign from a known one that is not among ``names``.
+
+    A name that is no such is of another chip or release, or of the user, and nothing odd.
+    """
+    if not new:
         return
     from ncu_assist.ncu.catalogue.available_names import on_chip  # takes 0.1 s, and is seldom needed
-    from ncu_assist.ncu.catalogue.recorded_names import VERSION
+    from ncu_assist.ncu.catalogue.metric_units import recorded_units
+    from ncu_assist.ncu.catalogue.spelling import split
 
     listed = on_chip(None)
-    odd = sorted(name for name in names if not listed.has(name.rpartition(":")[2]))
-    if odd:
-        yield f"not the name of a metric that ncu {VERSION} knows: {_listed(odd)}"
+    known = {*recorded_units(), *listed.rollups}
+    found = []
+    for name in sorted(new):
+        base, _ = split(name)
+        near = () if listed.has(name.rpartition(":")[2]) else (*_one_sign_off(name, known), *_one_sign_off(base, known))
+        found += [f"{name} (of {one}?)" for one in near[:1] if one + name[len(one) :] not in names]
+    if found:
+        yield f"the name of a metric is none of ncu's and may be damaged: {_listed(found, LONGEST_PAIR)}"
+
+
+def _one_sign_off(name: str, others: Collection[str]) -> list[str]:
+    """Return the names that differ from this one in one sign only, if it is no more than ncu 2019's _ for a point."""
+    dashed = name.replace(".", "_")
+    near = (other for other in others if len(other) == len(name) and sum(map(ne, other, name)) == 1)
+    return sorted(other for other in near if other.replace(".", "_") != dashed)
 
 
 def double_sentences(doubles: Collection[str], differing: Collection[str]) -> Iterator[str]:
@@ -150,22 +170,3 @@ def double_sentences(doubles: Collection[str], differing: Collection[str]) -> It
     if differing:
         names = _listed(sorted(differing))
         yield f"twice in a launch, with different values: {names}; the last counts, as with NVIDIA's reader"
-
-
-def check_said_twice(
-    launches: Sequence[LaunchFacts], name_lists: Sequence[Sequence[str]], values: array[float]
-) -> None:
-    """Raise DamagedData where the fields of a kernel's launch and its metrics differ; ``values`` as in Contents."""
-    start = 0
-    for number, one in enumerate(launches):
-        names = name_lists[one.names]
-        for name, (field, axis) in SAID_TWICE.items():
-            place = bisect_left(names, name)
-            if one.grid == NO_GRID or place == len(names) or names[place] != name:
-                continue
-            said, metric = getattr(one, field), values[start + place]
-            if (said if axis is None else said[axis]) != metric:
-                raise DamagedData(
-                    f"the report is damaged: {field} of launch {number} is {said}, its {name} is {metric:g}"
-                )
-        start += len(names)

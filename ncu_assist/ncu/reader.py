@@ -11,23 +11,24 @@ import contextlib
 import json
 import sys
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 
 from ncu_assist.errors import DamagedData, NcuAssistError
 from ncu_assist.ncu import nvidia, report_file
 from ncu_assist.ncu.catalogue.metric_units import recorded_units
-from ncu_assist.ncu.contents import CSV, DOCUMENT, INSTANCES, SCALARS, VALUES, Document, LaunchFacts
+from ncu_assist.ncu.contents import CSV, DOCUMENT, INSTANCES, NVIDIAS, SCALARS, VALUES, Document, LaunchFacts
 from ncu_assist.ncu.instances import InstanceTable
+from ncu_assist.ncu.launch_sizes import checked_sizes
 from ncu_assist.ncu.memory_limit import limit_memory
 from ncu_assist.ncu.messages import NOT_UTF8, Messages, launch_facts, session_facts
 from ncu_assist.ncu.metric_table import MetricTable
 from ncu_assist.ncu.oddities import (
     Oddities,
-    check_said_twice,
     double_sentences,
     file_sentences,
+    interrupted_sentences,
     name_sentences,
     session_sentences,
 )
@@ -75,7 +76,13 @@ def _read_csv(path: Path, name: str, folder: Path) -> None:
     found.values.tofile(folder / VALUES)
 
 
-_READERS = {SCALARS: _read_scalars, INSTANCES: _read_instances, CSV: _read_csv}
+def _count_nvidias(path: Path, name: str, folder: Path) -> None:
+    link = folder / "refused.ncu-rep"
+    link.symlink_to(path.absolute())  # NVIDIA's reader takes no name that is not UTF-8, nor another locale's
+    _write(folder, nvidia.count_launches(link))
+
+
+_READERS = {SCALARS: _read_scalars, INSTANCES: _read_instances, CSV: _read_csv, NVIDIAS: _count_nvidias}
 
 
 @contextlib.contextmanager
@@ -89,33 +96,35 @@ def _whose(name: str) -> Iterator[None]:
 
 def _read(data: Bytes, folder: Path) -> None:
     messages, table, values, oddities = Messages(), MetricTable(), array("d"), Oddities(data)
-    launches: list[LaunchFacts] = []
-    headers, process = [], None
-    for block in report_file.blocks(data):
-        header = messages.header(data, block)
+    blocks = report_file.blocks(data)
+    headers = [messages.header(data, block) for block in blocks]
+    for header in headers:  # all of them first: names can stand behind the launch that uses them
         table.add_names(header.strings.strings)
+    read: list[LaunchFacts] = []
+    process = None
+    for block, header in zip(blocks, headers, strict=True):
         oddities.add_block(block)
-        headers.append(header)
         process = header.process.id if header.HasField("process") else process
         for entry in block.results:
             result = messages.result(data, entry)
-            launches.append(launch_facts(messages, entry.kind, result, process, table.add(result.metrics, values)))
+            read.append(launch_facts(messages, entry.kind, result, process, table.add(result.metrics, values)))
             oddities.add_launch(entry, result, process)
             report_file.forget(data, entry)
-    if not launches:
+    if not read:
         raise DamagedData("the report holds no launch: it is cut, or nothing was profiled")
-    check_said_twice(launches, table.name_lists, values)
+    launches = checked_sizes(read, table.name_lists, values)
     known, session = recorded_units(), session_facts(headers)
     units = _units(data, folder, launches, table, values, known)
     notes = (
+        *interrupted_sentences(launches),
         *file_sentences(data),
         *sorted(messages.odd),
-        *session_sentences(session, any(one.rules for one in launches)),
+        *session_sentences(session),
         *oddities.sentences(),
-        *name_sentences(units.keys() - known.keys()),
+        *name_sentences(units.keys() - known.keys(), units.keys()),
         *double_sentences(table.doubles, table.differing),
     )
-    _write(folder, Document(tuple(launches), tuple(table.name_lists), tuple(table.texts), units, session, notes))
+    _write(folder, Document(launches, tuple(table.name_lists), tuple(table.texts), units, session, notes))
     with (folder / VALUES).open("wb") as out:
         values.tofile(out)
 
@@ -123,7 +132,7 @@ def _read(data: Bytes, folder: Path) -> None:
 def _units(
     data: Bytes,
     folder: Path,
-    launches: list[LaunchFacts],
+    launches: Sequence[LaunchFacts],
     table: MetricTable,
     values: array[float],
     known: Mapping[str, str],
@@ -158,8 +167,10 @@ def _read_instances_of(data: Bytes, folder: Path) -> None:
     messages, table = Messages(), InstanceTable()
     strings: list[str] = []
     launch = 0
-    for block in report_file.blocks(data):
+    blocks = report_file.blocks(data)
+    for block in blocks:
         strings.extend(messages.header(data, block).strings.strings)
+    for block in blocks:
         for entry in block.results:
             table.add(launch, messages.instances(data, entry).metrics, strings)
             report_file.forget(data, entry)

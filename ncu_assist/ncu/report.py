@@ -18,6 +18,7 @@ from ncu_assist.ncu import compressed, contents, report_file, tables
 from ncu_assist.ncu.child import MEMORY_BYTES, Reading, run_child
 from ncu_assist.ncu.contents import Contents, Document
 from ncu_assist.ncu.csv_page import export as csv_export
+from ncu_assist.ncu.file_kind import file_kind
 from ncu_assist.ncu.instances import instances_frame
 from ncu_assist.ncu.source.reading import SourceLines, SourceTables, read_lines, read_source
 from ncu_assist.record import Device, Launch
@@ -25,10 +26,9 @@ from ncu_assist.record import Device, Launch
 if TYPE_CHECKING:
     import pandas as pd
 
-MIN_SHARE_OF_METRICS = 0.9  # launches of one report carry the same metrics; a few absent ones are told, more is damage
 NAMES_SHOWN = 3
 MIN_TIMEOUT_S, BYTES_PER_S = 120.0, 20e6  # a slow core reads 80 MB/s of a report
-CSV_HEAD = 1 << 16  # bytes that tell a CSV export
+CSV_HEAD = 1 << 16  # bytes that tell a CSV export, and what else a file is
 SAID = {error.exit_code: error for error in (DamagedData, UsageProblem)}  # errors that a child tells of in words
 
 
@@ -175,8 +175,7 @@ class Report:
     @property
     def cuda_version(self) -> str | None:
         """Return the version of CUDA that the program ran with, such as '13.0'; None where the report does not say."""
-        known = self.session["cuda"].dropna()
-        return None if known.empty else str(known.iloc[0])
+        return self.contents.session.cuda_version
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
@@ -214,27 +213,50 @@ def read_report(
     path, limits = Path(path), Limits(timeout_s, memory_bytes, stopped)
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
         plain = compressed.plain_file(path, Path(folder))
-        changed_ns, lacks = path.stat().st_mtime_ns, csv_export.LACKS if _is_csv(plain) else ()
+        changed_ns, lacks = path.stat().st_mtime_ns, csv_export.LACKS if _is_csv(plain, path.name) else ()
         found = _read(contents.CSV if lacks else contents.SCALARS, path, plain, Path(folder), limits)
     _check_counts(path, found, expected_launches)
     return Report(path, found, limits, changed_ns, lacks)
 
 
-def _is_csv(plain: Path) -> bool:
+def _is_csv(plain: Path, name: str) -> bool:
+    """Tell whether a file is for the reader of CSV; raises DamagedData for what is plainly something else."""
     with plain.open("rb") as file:
         head = file.read(CSV_HEAD)
-    return not head.startswith(report_file.MAGIC) and csv_export.is_csv(head)
+    if head.startswith(report_file.MAGIC):
+        return False
+    kind = file_kind(head, plain, name)
+    if kind is not None:
+        raise DamagedData(f"{name}: this is {kind.what}", kind.hint)
+    return csv_export.is_csv(head)
 
 
 def _read(what: str, path: Path, plain: Path, folder: Path, limits: Limits) -> Contents:
     import numpy as np
 
-    _child(what, path, plain, folder, limits)
+    try:
+        _child(what, path, plain, folder, limits)
+    except DamagedData as error:
+        raise DamagedData(f"{error.message}{_nvidias_words(path, plain, folder, limits)}", error.hint) from error
     document = msgspec.json.decode((folder / contents.DOCUMENT).read_bytes(), type=Document)
     values = np.fromfile(folder / contents.VALUES, dtype=np.float64)
     return Contents(
         document.launches, document.name_lists, document.texts, document.units, document.session, values, document.notes
     )
+
+
+def _nvidias_words(path: Path, plain: Path, folder: Path, limits: Limits) -> str:
+    """Return what NVIDIA's reader says of a file that was refused; nothing of one that is no report of ncu."""
+    with plain.open("rb") as file:
+        if file.read(len(report_file.MAGIC)) != report_file.MAGIC:
+            return ""
+    try:
+        _child(contents.NVIDIAS, path, plain, folder, limits)
+        count = msgspec.json.decode((folder / contents.DOCUMENT).read_bytes(), type=int)
+    except DamagedData:
+        return "; NVIDIA's reader fails on it too"
+    found = "no launch" if count == 0 else "1 launch" if count == 1 else f"{count} launches"
+    return f"; NVIDIA's reader finds {found} in it, and does not say that it is damaged"
 
 
 def _child(what: str, path: Path, plain: Path, folder: Path, limits: Limits) -> None:
@@ -245,24 +267,18 @@ def _child(what: str, path: Path, plain: Path, folder: Path, limits: Limits) -> 
 
 
 def _check_counts(path: Path, contents: Contents, expected_launches: int | None) -> None:
-    counts = [len(contents.names(i)) for i in range(len(contents.launches))]
-    if expected_launches is not None and len(counts) != expected_launches:
+    found = len(contents.launches)
+    if expected_launches is not None and found != expected_launches:
         raise DamagedData(
-            f"{path.name} holds {len(counts)} launches, but ncu's log says it profiled {expected_launches}",
-            "profile again",
+            f"{path.name} holds {found} launches, but ncu's log says it profiled {expected_launches}", "profile again"
         )
-    for number, count in enumerate(counts):
-        if count < MIN_SHARE_OF_METRICS * max(counts):
-            raise DamagedData(
-                f"{path.name} is damaged: launch {number} has {count} metrics, others {max(counts)}", "profile again"
-            )
 
 
 def _absences(contents: Contents) -> list[str]:
     """Return which launches lack metrics that others have."""
-    everything = set().union(*contents.name_lists) if contents.name_lists else set()
-    lacking = {number: sorted(everything - set(names)) for number, names in enumerate(contents.name_lists)}
-    users = Counter(one.names for one in contents.launches)
+    users = Counter(one.names for one in contents.launches if not one.interrupted)
+    everything = set().union(*(contents.name_lists[number] for number in users))
+    lacking = {number: sorted(everything - set(contents.name_lists[number])) for number in sorted(users)}
     return [
         f"{users[number]} of {len(contents.launches)} launches lack {len(names)} metrics that others have: "
         + ", ".join(names[:NAMES_SHOWN])

@@ -18,16 +18,6 @@ from ncu_assist.ncu import wire
 from ncu_assist.ncu.wire import Bytes
 
 MAGIC = b"NVR\0"
-OTHERS = {  # what people take for a report, by its first bytes
-    b"SQLite format 3": "an SQLite database, such as Nsight Systems exports",
-    b"PK\x03\x04": "a zip archive: unpack it first",
-    b"7z\xbc\xaf": "a 7z archive: unpack it first",
-    b"BZh": "compressed with bzip2: unpack it first",
-    b"\x7fELF": "a program",
-    b"\xff\xd8\xff": "a picture",
-    b"\x89PNG": "a picture",
-    b"%PDF": "a PDF document",
-}
 VERSION = 1  # field of the file header
 # Fields of a block header.
 SOURCES, RESULTS, SESSION, STRINGS, PAYLOAD, PROCESS, RANGES, COMMAND_LISTS, GRAPHS = 1, 2, 3, 4, 5, 6, 7, 8, 9
@@ -83,9 +73,7 @@ def blocks(data: Bytes) -> tuple[Block, ...]:
     The insides of the entries are not looked at; ``metric_counts`` walks those of the results.
     """
     if data[: len(MAGIC)] != MAGIC:
-        other = next((what for magic, what in OTHERS.items() if data[: len(magic)] == magic), None)
-        why = f"it is {other}" if other else "it does not start with NVR"
-        raise DamagedData(f"this is not an Nsight Compute report: {why}", "check the file's name")
+        raise DamagedData("this is not an Nsight Compute report: it does not start with NVR", "check the file's name")
     start, at = _sized(data, len(MAGIC), len(data))
     for _ in wire.fields(data, start, at):
         pass

@@ -35,9 +35,9 @@ def plain(basic_path: Path) -> bytes:
         (b"NVR\0\2\0\0\0\x08\x07", "nothing but a header"),
         (Random(1).randbytes(100_000), "does not start with NVR"),
         (b"NVR\0" + Random(2).randbytes(100_000), "is damaged"),
-        (b"\xff\xd8\xff\xe0\0\x10JFIF" + bytes(5000), "it is a picture"),
-        (b"\x7fELF\2\1\1" + bytes(5000), "it is a program"),
-        (b"PK\3\4" + bytes(5000), "it is a zip archive: unpack it first"),
+        (b"\xff\xd8\xff\xe0\0\x10JFIF" + bytes(5000), "this is a picture"),
+        (b"\x7fELF\2\1\1" + bytes(5000), "this is a program"),
+        (b"PK\3\4" + bytes(5000), "this is a zip archive"),
         (b"SQLite format 3\0" + bytes(5000), "Nsight Systems"),
     ],
 )

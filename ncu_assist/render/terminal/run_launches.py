@@ -44,6 +44,8 @@ def _cells(row: LaunchRow) -> tuple[str, ...]:
 
 def _said(row: LaunchRow) -> str:
     """Return the diagnosis of a launch alone; what binds it where it was not judged."""
+    if row.launch.interrupted:
+        return "interrupted"
     told = row.told.diagnosis if row.told else None
     if told and told.first:
         return "too few counters" if told.lacks_counters else told.first.finding.rule

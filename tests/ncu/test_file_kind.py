@@ -1,0 +1,83 @@
+"""What people take for a report is called by its name."""
+
+from __future__ import annotations
+
+import io
+import sqlite3
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ncu_assist.errors import DamagedData
+from ncu_assist.ncu.report import read_report
+
+Write = Callable[[Path], object]
+
+
+def database(*tables: str) -> Write:
+    def write(path: Path) -> None:
+        with sqlite3.connect(path) as base:
+            for name in tables:
+                base.execute(f"CREATE TABLE {name} (id INTEGER)")
+        base.close()
+
+    return write
+
+
+def archive(*names: str) -> Write:
+    def write(path: Path) -> None:
+        with zipfile.ZipFile(path, "w") as packed:
+            for name in names:
+                packed.writestr(name, "x")
+
+    return write
+
+
+def tar(path: Path) -> None:
+    with tarfile.open(path, "w") as packed:
+        packed.addfile(tarfile.TarInfo("r.ncu-rep"), io.BytesIO())
+
+
+def text(words: str) -> Write:
+    return lambda path: path.write_text(words)
+
+
+@pytest.mark.parametrize(
+    ("name", "write", "words", "hint"),
+    [
+        ("a.nsys-rep", text("QDSTRM\x01\x02"), "this is a Nsight Systems report", "ncu --set full"),
+        ("a.qdrep", text("\x01\x02"), "this is a Nsight Systems report", "ncu --set full"),
+        ("a.sqlite", database("StringIds", "CUPTI_ACTIVITY_KIND_KERNEL"), "a Nsight Systems report, exported", "ncu"),
+        ("a.nvvp", database("StringTable"), "this is a profile of nvprof", "ncu --set full"),
+        ("a.db", database("people"), "this is an SQLite database", "ncu"),
+        ("r.ncu-rep", archive("out/r.ncu-rep", "a"), "with 1 reports in it, out/r.ncu-rep among them", "unpack it"),
+        ("r.ncu-rep", archive("xl/workbook.xml"), "this is an Excel workbook", "--csv --page raw"),
+        ("r.ncu-rep", tar, "this is a tar archive", "unpack it"),
+        ("r.ncu-rep", text("version https://git-lfs.github.com/spec/v1\noid sha256:1\n"), "pointer of Git LFS", "pull"),
+        ("r.ncu-rep", text("\n\n<!DOCTYPE html>\n<html>"), "this is a web page", "Download raw file"),
+        ("r.json", text('{\n "traceEvents": [1, 2]}'), "this is a JSON file", "check the file's name"),
+        ("r.ncu-proj", text('<?xml version="1.0"?>'), "this is an XML file", "check"),
+        ("k.ptx", text("//\n// by NVVM\n.version 8.4\n.target sm_90"), "this is PTX code", "check"),
+        (
+            "r.txt",
+            text("==PROF== Connected\n  k (1, 1, 1)x(2, 1, 1)\n    Section: GPU Speed Of Light Throughput\n    -----"),
+            "this is what ncu prints for people",
+            "--csv --page raw",
+        ),
+    ],
+)
+def test_it_is_called_by_its_name(tmp_path: Path, name: str, write: Write, words: str, hint: str) -> None:
+    path = tmp_path / name
+    write(path)
+    with pytest.raises(DamagedData, match=words) as raised:
+        read_report(path)
+    assert hint in raised.value.hint
+
+
+def test_a_report_is_read_whatever_it_is_called(basic_path: Path, tmp_path: Path) -> None:
+    for name in ("old.nsight-cuprof-report", "odd.nsys-rep", "report"):
+        (tmp_path / name).symlink_to(basic_path)
+        assert len(read_report(tmp_path / name).launches) == 3

@@ -1,0 +1,181 @@
+"""Forms of reports that this project did not record: of older releases, of interrupted programs, with names late."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ncu.rewriting import with_header, with_launch
+
+from ncu_assist.errors import DamagedData
+from ncu_assist.frame import combine
+from ncu_assist.ncu import nvidia, report_file
+from ncu_assist.ncu.compressed import read_plain
+from ncu_assist.ncu.messages import Messages
+from ncu_assist.ncu.report import Report, read_report
+from ncu_assist.pipeline.foreign_run import Names, foreign_run
+
+Read = Callable[[bytes], Report]
+
+
+@pytest.fixture
+def plain(basic_path: Path) -> bytes:
+    return read_plain(basic_path)
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Read:
+    def read(data: bytes) -> Report:
+        path = tmp_path / f"form{len(list(tmp_path.iterdir()))}.ncu-rep"
+        path.write_bytes(data)
+        return read_report(path)
+
+    return read
+
+
+def in_threads(result: Any) -> None:
+    """Write the grid as ncu 2019 and 2020 do."""
+    for axis in "xyz":
+        setattr(result.grid, axis, getattr(result.grid, axis) * getattr(result.block, axis))
+
+
+def without_axes(data: bytes, result: Any) -> None:
+    """Take away what only newer releases say: ncu 2019 has the number of blocks alone."""
+    names = [name for block in report_file.blocks(data) for name in Messages().header(data, block).strings.strings]
+    kept = [one for one in result.metrics if "_dim_" not in names[one.name]]
+    del result.metrics[:]
+    result.metrics.extend(kept)
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_a_grid_in_threads_is_given_in_blocks(plain: bytes, read: Read, older: bool) -> None:
+    def change(result: Any) -> None:
+        in_threads(result)
+        if older:
+            without_axes(plain, result)
+
+    report, known = read(with_launch(plain, 1, change)), read(plain)
+    assert report.records[1].grid == known.records[1].grid
+    assert report.launches.grid_x[1] == known.launches.grid_x[1]
+
+
+def test_a_grid_that_is_neither_blocks_nor_threads_is_damage(plain: bytes, read: Read) -> None:
+    def change(result: Any) -> None:
+        without_axes(plain, result)
+        result.grid.x += 1
+
+    with pytest.raises(DamagedData, match="its launch__grid_size is"):
+        read(with_launch(plain, 1, change))
+
+
+def interrupt(data: bytes) -> Callable[[Any], None]:
+    """Return what makes a launch one in which the program ended: no sizes, no facts of the launch, NaN for counters."""
+
+    def change(result: Any) -> None:
+        names = [name for block in report_file.blocks(data) for name in Messages().header(data, block).strings.strings]
+        kept = [one for one in result.metrics if not names[one.name].startswith("launch__")]
+        del result.metrics[:]
+        result.metrics.extend(kept)
+        for one in result.metrics:
+            if one.value.HasField("double"):
+                one.value.double = float("nan")
+        for size in (result.grid, result.block):
+            size.x = size.y = size.z = 0
+
+    return change
+
+
+def test_an_interrupted_launch_is_listed_and_the_others_are_kept(plain: bytes, read: Read) -> None:
+    known = read(plain)
+    report = read(with_launch(plain, 2, interrupt(plain)))
+    assert report.notes == (
+        "1 of 3 launches ended with the program, without sizes and with hardly a value: 2 (transpose_naive); "
+        "the other 2 are whole",
+    )
+    assert report.records[:2] == known.records[:2]
+    assert report.records[2].interrupted
+    assert report.records[2].duration_ns is None
+    assert report.launches.loc[:1, known.launches.columns].equals(known.launches.loc[:1])
+
+
+def test_an_interrupted_launch_takes_no_sum_away(plain: bytes, read: Read) -> None:
+    report = read(with_launch(plain, 2, interrupt(plain)))
+    run = foreign_run(Names("imported", "form"), report, "imported")
+    combined = combine(run, report.metrics, None)
+    times = [one.duration_ns for one in report.records[:2]]
+    assert combined.duration_ns == sum(time for time in times if time is not None)
+
+
+def test_a_report_of_interrupted_launches_only_is_read(plain: bytes, read: Read) -> None:
+    data = plain
+    for number in range(3):
+        data = with_launch(data, number, interrupt(plain))
+    report = read(data)
+    assert len(report.launches) == 3
+    assert report.notes[0].endswith("none is whole")
+
+
+def test_a_launch_of_no_size_that_says_how_many_blocks_it_has_is_damage(plain: bytes, read: Read) -> None:
+    def change(result: Any) -> None:
+        for size in (result.grid, result.block):
+            size.x = size.y = size.z = 0
+
+    with pytest.raises(DamagedData, match="no kernel is launched with 0 x 0 x 0, as launch 1"):
+        read(with_launch(plain, 1, change))
+
+
+def with_names_last(data: bytes) -> bytes:
+    """Return the report with the names of its metrics in a block behind the last launch."""
+    number, names = next(
+        (number, list(header.strings.strings))
+        for number, block in enumerate(report_file.blocks(data))
+        if (header := Messages().header(data, block)).strings.strings
+    )
+    late = with_header(data, number, lambda header: header.ClearField("strings"))
+    last = len(report_file.blocks(late)) - 1
+    assert last > number
+    return with_header(late, last, lambda header: header.strings.strings.extend(names))
+
+
+def test_names_may_stand_behind_the_launches_that_use_them(plain: bytes, read: Read, tmp_path: Path) -> None:
+    late = with_names_last(plain)
+    report, known = read(late), read(plain)
+    assert report.metrics.equals(known.metrics)
+    assert report.instances.equals(known.instances)
+    assert nvidia.count_launches(report.path) == 3
+
+
+def test_what_is_refused_says_what_nvidias_reader_finds(plain: bytes, read: Read) -> None:
+    def change(result: Any) -> None:
+        result.grid.x = 0
+
+    with pytest.raises(
+        DamagedData, match="NVIDIA's reader finds 3 launches in it, and does not say that it is damaged"
+    ):
+        read(with_launch(plain, 1, change))
+    with pytest.raises(DamagedData, match="NVIDIA's reader finds 2 launches in it"):
+        read(plain[: list(report_file.results(plain))[1].end - 10])
+
+
+def test_a_command_that_is_not_said_is_no_note(plain: bytes, read: Read) -> None:
+    for number, block in enumerate(report_file.blocks(plain)):
+        if Messages().header(plain, block).session.command:
+            report = read(with_header(plain, number, lambda header: header.session.ClearField("command")))
+            assert report.notes == ()
+            assert report.contents.session.command is None
+
+
+def test_a_name_of_another_release_is_no_note(plain: bytes, read: Read) -> None:
+    name = b"sm__throughput.avg.pct_of_peak_sustained_elapsed"
+    other = b"sm__newer_unit.avg.pct_of_peak_sustained_elapsed"
+    report = read(plain.replace(name, other))
+    assert report.notes == ()
+    assert other.decode() in report.launches.columns
+
+
+def test_the_version_of_cuda_is_known_without_a_frame(plain: bytes, read: Read) -> None:
+    report = read(plain)
+    assert report.cuda_version == report.session["cuda"].iloc[0]
+    assert read(plain).cuda_version is not None
