@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from noises import TICK_NS, lasting, ticked
 
-from ncu_assist.verdict.interval import block_bootstrap, correlation_length, median_interval, order_statistics
+from ncu_assist.verdict.interval import (
+    block_bootstrap,
+    correlation_length,
+    median_interval,
+    order_statistics,
+    student_quantile,
+)
 from ncu_assist.verdict.paired import compare_paired
 from ncu_assist.verdict.samples import clock_step, spread_ratios
 
@@ -27,6 +33,17 @@ def test_order_statistics_are_the_binomial_ranks() -> None:
     low, high = order_statistics(np.arange(2000.0))
     assert low == pytest.approx(2000 / 2 - 2.5758 * np.sqrt(2000) / 2, abs=1.5)
     assert high == 1999 - low
+
+
+@pytest.mark.parametrize(  # scipy.stats.t.ppf(0.995, freedom) of scipy 1.17
+    ("freedom", "quantile"),
+    [
+        (2, 9.924843), (2.3, 8.003745), (3, 5.840909), (3.7, 4.869252), (5, 4.032143), (10, 3.169273),
+        (29.9, 2.750614), (30, 2.749996), (100, 2.625891),
+    ],
+)  # fmt: skip
+def test_the_quantile_of_few_degrees_of_freedom(freedom: float, quantile: float) -> None:
+    assert student_quantile(freedom) == pytest.approx(quantile, rel=2e-5)
 
 
 def test_the_bootstrap_is_wider_where_neighbours_are_alike() -> None:
