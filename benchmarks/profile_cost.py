@@ -18,7 +18,7 @@ from ncu_assist.harness.client import only, profile_command
 from ncu_assist.harness.request import HarnessRequest, new_request, write_request
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.measuring import measure, ncu_stage
-from ncu_assist.pipeline.planning import Wish, plan
+from ncu_assist.pipeline.planning import MeasureRequest, plan
 from ncu_assist.pipeline.profiling import STARTING
 from ncu_assist.project import Project, find_project
 
@@ -51,7 +51,7 @@ def plain_ncu_s(project: Project, request: HarnessRequest) -> float:
 
 def main(kernel: str) -> None:
     project = find_project(Path.cwd())
-    job = plan(project, Wish(kernel), ("check", "bench"), ProfileOptions())
+    job = plan(project, MeasureRequest(kernel), ("check", "bench"), ProfileOptions())
     measure(replace(job, options=None), Stopwatch())  # builds, compiles Triton: everything cached from here on
     builds = build_versions(job.kernel, job.versions, project.work)
     request = new_request(job.kernel, builds, job.workloads, job.settings, project.work)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.measuring import Job, measure
-from ncu_assist.pipeline.planning import Wish, plan
+from ncu_assist.pipeline.planning import MeasureRequest, plan
 from ncu_assist.pipeline.recording import record
 from ncu_assist.project import find_project
 from ncu_assist.store import Store, StoredRun
@@ -31,8 +31,8 @@ class Speak:
 
 def main(kernel: str, target: Path, counted: tuple[str, ...]) -> int:
     project = find_project(Path.cwd())
-    wish = Wish(kernel, workload="all", counted=counted)
-    job = plan(project, wish, ("check", "bench"), ProfileOptions())
+    request = MeasureRequest(kernel, workload="all", counted=counted)
+    job = plan(project, request, ("check", "bench"), ProfileOptions())
     outcome = measure(job, Speak())
     for version in outcome.versions:
         if version.failure or version.skipped:

@@ -50,8 +50,10 @@ def one(reply: str, reference: str) -> dict[str, Any]:
     from ncu_assist.suggest.request import ProofOptions, SuggestRequest
 
     clock = Clock()
-    voice = ReplyOptions("", None, None, reply, False, lambda text: None)
-    found = suggest(find_project(Path.cwd()), SuggestRequest(reference, KERNEL, proving=ProofOptions()), voice, clock)
+    answering = ReplyOptions("", None, None, reply, False, lambda text: None)
+    found = suggest(
+        find_project(Path.cwd()), SuggestRequest(reference, KERNEL, proving=ProofOptions()), answering, clock
+    )
     whole, draft = since_start(), found.drafts[0].draft
     stages = {stage.name: stage.seconds for stage in draft.proof.stages} if draft.proof else {}
     seconds = {"to_verdict": round(clock.verdict_s or whole, 2), "whole": round(whole, 2)}

@@ -105,9 +105,9 @@ def test_every_option_has_help() -> None:
 
     for name in COMMANDS:
         command = importlib.import_module(f"ncu_assist.cli.{name}_command").command
-        assert command.help
-        silent = [p.name for p in command.params if isinstance(p, click.Option) and not p.help]
-        assert silent == [], name
+        for one in (command, *getattr(command, "commands", {}).values()):
+            assert one.help
+            assert [p.name for p in one.params if isinstance(p, click.Option) and not p.help] == [], (name, one.name)
 
 
 def test_readme_and_changelog_are_of_this_version() -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from ncu_assist.cli import options
 from ncu_assist.cli.console import progress, write, write_json
+
+if TYPE_CHECKING:
+    from ncu_assist.harness.request import Flush
 
 
 @click.command("bench")
@@ -16,20 +21,20 @@ from ncu_assist.cli.console import progress, write, write_json
 @options.flush
 @options.as_json
 def command(
-    kernel: str, versions: tuple[str, ...], workload: str | None, rounds: int | None, flush: str, as_json: bool
+    kernel: str, versions: tuple[str, ...], workload: str | None, rounds: int | None, flush: Flush, as_json: bool
 ) -> int:
     """Check versions of KERNEL (all unless named), then time them against each other, interleaved round by round.
 
     With several versions named, the verdict of each against the first comes before the table. Exit code 5 when a
     version could not be timed.
     """
-    from ncu_assist.pipeline.planning import Wish, bench
+    from ncu_assist.pipeline.planning import MeasureRequest, bench
     from ncu_assist.render.json import outcome_json
     from ncu_assist.render.terminal import outcome_text
 
-    wish = Wish(kernel, versions, workload, rounds, flush)  # type: ignore[arg-type]
+    request = MeasureRequest(kernel, versions, workload, rounds, flush)
     with progress() as reporter:
-        outcome = bench(options.current_project(), wish, reporter)
+        outcome = bench(options.current_project(), request, reporter)
     if as_json:
         write_json(outcome_json(outcome, "bench"))
     else:

@@ -18,12 +18,12 @@ def command(kernel: str, versions: tuple[str, ...], workload: str | None, as_jso
 
     Exit code 5 when a version is wrong, crashes or does not build.
     """
-    from ncu_assist.pipeline.planning import Wish, check
+    from ncu_assist.pipeline.planning import MeasureRequest, check
     from ncu_assist.render.json import outcome_json
     from ncu_assist.render.terminal import outcome_text
 
     with progress() as reporter:
-        outcome = check(options.current_project(), Wish(kernel, versions, workload), reporter)
+        outcome = check(options.current_project(), MeasureRequest(kernel, versions, workload), reporter)
     if as_json:
         write_json(outcome_json(outcome, "check"))
     else:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -14,9 +13,11 @@ from ncu_assist.cli.output import check_output, write_bytes
 from ncu_assist.errors import UsageProblem
 
 if TYPE_CHECKING:
-    from ncu_assist.analysis.diff import Diff, DiffOptions
+    from ncu_assist.analysis.diff import DiffOptions
+    from ncu_assist.pipeline.reading import Pair
     from ncu_assist.project import Project
 
+Format = Literal["text", "markdown", "html"]
 PAGE_ENDINGS = (".html", ".htm")
 STDOUT = Path("-")
 
@@ -44,7 +45,19 @@ STDOUT = Path("-")
 )
 @click.option("--redact/--no-redact", default=True, show_default=True, help="Of a page: without who, where, what host.")
 @options.as_json
-def command(**given: Any) -> int:
+def command(
+    baseline: str | None,
+    candidate: str,
+    workload: str | None,
+    kernel: str | None,
+    every: bool,
+    force: bool,
+    explain: bool,
+    chosen_format: Format | None,
+    output: Path | None,
+    redact: bool,
+    as_json: bool,
+) -> int:
     """Say which of two versions is faster, by how much and how sure that is; then why; then what changed.
 
     BASELINE and CANDIDATE are references as `show` takes them; without any, the last run against the baseline, or,
@@ -52,53 +65,51 @@ def command(**given: Any) -> int:
     explain it.
     """
     from ncu_assist.analysis.diff import DiffOptions
-    from ncu_assist.pipeline.reading import compare
+    from ncu_assist.pipeline.reading import compare, two_named
 
-    asked = Asked(**given)
-    options.check_format(asked.as_json, asked.text_format)
-    wish = DiffOptions(asked.workload, None, asked.force, asked.every)
-    if asked.text_format == "html":
-        return _write_page(asked, wish)
-    if asked.output is not None:
+    form = chosen_format or ("html" if _is_page(output) and not as_json else "text")
+    options.check_format(as_json, form)
+    asked = DiffOptions(workload, None, force, every)
+    if form == "html":
+        output = None if output == STDOUT else output
+        _check_place(output, force)
+        project = options.current_project()
+        runs, informed = two_named(project, _references(project, baseline, candidate, kernel), kernel, asked)
+        return _write_page(project, runs, informed, output, force, redact)
+    if output is not None:
         raise UsageProblem("--output is for a page", "--format html, or send the text to a file with >")
     project = options.current_project()
-    result = compare(project, _references(asked, project), asked.kernel, wish)
+    result = compare(project, _references(project, baseline, candidate, kernel), kernel, asked)
     note_misnamed(project, *(side.kernel for side in (result.baseline, result.candidate) if side.run_id))
-    _write(result, asked)
+    if as_json:
+        from ncu_assist.render.json import diff_json
+
+        write_json(diff_json(result))
+    elif form == "markdown":
+        from ncu_assist.render.markdown import diff_markdown
+
+        write(diff_markdown(result))
+    else:
+        from ncu_assist.render.terminal import diff_text
+
+        write(diff_text(result, explain=explain))
     return 0
 
 
-def _references(asked: Asked, project: Project) -> tuple[str, str]:
+def _is_page(output: Path | None) -> bool:
+    return output is not None and output.suffix.lower() in PAGE_ENDINGS
+
+
+def _references(project: Project, baseline: str | None, candidate: str, kernel: str | None) -> tuple[str, str]:
     """Return the two references; of a diff without any what is compared, which is said where it is not obvious."""
     from ncu_assist.pipeline.reading import unnamed_pair
 
-    if asked.baseline is not None:
-        return asked.baseline, asked.candidate
-    references, note = unnamed_pair(project, asked.kernel)
+    if baseline is not None:
+        return baseline, candidate
+    references, note = unnamed_pair(project, kernel)
     if note:
         click.echo(f"note: {note}", err=True)
     return references
-
-
-def _write_page(asked: Asked, wish: DiffOptions) -> int:
-    from ncu_assist.pipeline.pages.diff import diff_page
-    from ncu_assist.pipeline.pages.files import write_page
-    from ncu_assist.pipeline.reading import two_named
-    from ncu_assist.render.escape import plain
-    from ncu_assist.render.pages_words import shown_path
-    from ncu_assist.store import Store
-
-    output = None if asked.output == STDOUT else asked.output
-    _check_place(output, asked.force)
-    project = options.current_project()
-    runs, informed = two_named(project, _references(asked, project), asked.kernel, wish)
-    text = diff_page(runs, Store(project.reports), informed, redact=asked.redact)
-    if output is None:
-        write_bytes([text.encode("utf-8", "replace")], None)
-    else:
-        write_page(output, text, asked.force)
-        write(plain(shown_path(output, Path.cwd())))
-    return 0
 
 
 def _check_place(path: Path | None, force: bool) -> None:
@@ -111,39 +122,19 @@ def _check_place(path: Path | None, force: bool) -> None:
     check_place(path, force)
 
 
-def _write(result: Diff, asked: Asked) -> None:
-    if asked.as_json:
-        from ncu_assist.render.json import diff_json
+def _write_page(
+    project: Project, runs: Pair, asked: DiffOptions, output: Path | None, force: bool, redact: bool
+) -> int:
+    from ncu_assist.pipeline.pages.diff import diff_page
+    from ncu_assist.pipeline.pages.files import write_page
+    from ncu_assist.render.escape import plain
+    from ncu_assist.render.pages_words import shown_path
+    from ncu_assist.store import Store
 
-        write_json(diff_json(result))
-    elif asked.text_format == "markdown":
-        from ncu_assist.render.markdown import diff_markdown
-
-        write(diff_markdown(result))
+    text = diff_page(runs, Store(project.reports), asked, redact=redact)
+    if output is None:
+        write_bytes([text.encode("utf-8", "replace")], None)
     else:
-        from ncu_assist.render.terminal import diff_text
-
-        write(diff_text(result, explain=asked.explain))
-
-
-@dataclass(frozen=True)
-class Asked:
-    """The command's options, as click parsed them."""
-
-    baseline: str | None
-    candidate: str
-    workload: str | None
-    kernel: str | None
-    every: bool
-    force: bool
-    explain: bool
-    chosen_format: Literal["text", "markdown", "html"] | None
-    output: Path | None
-    redact: bool
-    as_json: bool
-
-    @property
-    def text_format(self) -> Literal["text", "markdown", "html"]:
-        """Return the format: html where nothing else was said and the file is called so."""
-        is_page = self.output is not None and self.output.suffix.lower() in PAGE_ENDINGS
-        return self.chosen_format or ("html" if is_page and not self.as_json else "text")
+        write_page(output, text, force)
+        write(plain(shown_path(output, Path.cwd())))
+    return 0

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -27,7 +25,17 @@ FORMATS = ("csv", "parquet", "json")
 @click.option("--redact/--no-redact", default=True, show_default=True, help="Take out who, where and on what host.")
 @options.kernel_name
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
-def command(**given: Any) -> int:
+def command(
+    reference: str,
+    file_format: str | None,
+    table: str,
+    metrics: tuple[str, ...],
+    output: Path | None,
+    force: bool,
+    redact: bool,
+    kernel: str | None,
+    as_json: bool,
+) -> int:
     """Write one table of the run or report that REFERENCE names.
 
     launches: a row a launch, a column a metric. metrics: a row a metric of a launch, with its unit. instances: values
@@ -37,52 +45,36 @@ def command(**given: Any) -> int:
     Redacted are host and user names, addresses, absolute paths (a file's own name stays) and the environment. Source
     code stays: do not give lines away where the code must not go.
     """
-    from ncu_assist.pipeline.exporting import Wish, export
+    from ncu_assist.pipeline.exporting import ExportRequest, export
     from ncu_assist.render.export import FORMATS as WRITERS
 
-    asked = Asked(**given)
-    writer = WRITERS[asked.chosen_format]
-    check_output(asked.output, asked.force, writer.BINARY)
-    wish = Wish(asked.reference, asked.kernel, asked.table, asked.names, asked.redact)
+    writer = WRITERS[_chosen_format(file_format, output, as_json)]
+    check_output(output, force, writer.BINARY)
+    request = ExportRequest(reference, kernel, table, _names(metrics), redact)
     with progress() as reporter:
         reporter.status("reading")
-        found = export(options.current_project(), wish)
+        found = export(options.current_project(), request)
         for note in found.notes:
             reporter.note(f"note: {note}")
-    write_bytes(writer.chunks(found), asked.output)
+    write_bytes(writer.chunks(found), output)
     return 0
 
 
-@dataclass(frozen=True)
-class Asked:
-    """The command's options, as click parsed them."""
+def _chosen_format(file_format: str | None, output: Path | None, as_json: bool) -> str:
+    """Return the format; raises UsageProblem for two of them, and for a file that says neither."""
+    if as_json and file_format not in (None, "json"):
+        raise UsageProblem(f"--json and --format {file_format} exclude each other", "drop one of them")
+    if as_json or file_format:
+        return file_format or "json"
+    ending = output.suffix.removeprefix(".").lower() if output else ""
+    if ending and ending not in FORMATS:
+        raise UsageProblem(f"what to write into a .{ending} is not known", f"--format {' or '.join(FORMATS)}")
+    return ending or "csv"
 
-    reference: str
-    file_format: str | None
-    table: str
-    metrics: tuple[str, ...]
-    output: Path | None
-    force: bool
-    redact: bool
-    kernel: str | None
-    as_json: bool
 
-    @property
-    def chosen_format(self) -> str:
-        """Return the format; raises UsageProblem for two of them, and for a file that says neither."""
-        if self.as_json and self.file_format not in (None, "json"):
-            raise UsageProblem(f"--json and --format {self.file_format} exclude each other", "drop one of them")
-        ending = self.output.suffix.removeprefix(".").lower() if self.output else ""
-        if self.as_json or self.file_format:
-            return self.file_format or "json"
-        if ending and ending not in FORMATS:
-            raise UsageProblem(f"what to write into a .{ending} is not known", f"--format {' or '.join(FORMATS)}")
-        return ending or "csv"
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Return the metrics asked for, one by one; raises UsageProblem where that is none, as of an unset variable."""
-        names = tuple(name.strip() for given in self.metrics for name in given.split(",") if name.strip())
-        if self.metrics and not names:
-            raise UsageProblem("--metrics names no metric", "leave it out to export all")
-        return names
+def _names(metrics: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the metrics asked for, one by one; raises UsageProblem where that is none, as of an unset variable."""
+    names = tuple(name.strip() for given in metrics for name in given.split(",") if name.strip())
+    if metrics and not names:
+        raise UsageProblem("--metrics names no metric", "leave it out to export all")
+    return names

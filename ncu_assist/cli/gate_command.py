@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from ncu_assist.cli import options
@@ -25,7 +23,17 @@ from ncu_assist.cli.console import write, write_json
 @click.option("--force", is_flag=True, help="Compare in spite of what forbids it; the answer says so.")
 @options.text_format
 @options.as_json
-def command(text_format: str, as_json: bool, **given: Any) -> int:
+def command(
+    candidate: str,
+    against: str,
+    fail_on: tuple[str, ...],
+    workload: str | None,
+    kernel: str | None,
+    require_live: bool,
+    force: bool,
+    text_format: str,
+    as_json: bool,
+) -> int:
     """Hold the newest version of KERNEL against its baseline, and fail where it got worse than limits allow.
 
     KERNEL may also be a reference, as `show` takes them: the run to look at. Exit code 0: every limit is kept on every
@@ -53,7 +61,8 @@ def command(text_format: str, as_json: bool, **given: Any) -> int:
     from ncu_assist.pipeline.gating import GateRequest, gate
 
     options.check_format(as_json, text_format)
-    result = gate(options.current_project(), GateRequest(**given))
+    request = GateRequest(candidate, against, kernel, workload, fail_on, force, require_live)
+    result = gate(options.current_project(), request)
     if as_json:
         from ncu_assist.render.json.gate import gate_json
 

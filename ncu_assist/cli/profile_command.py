@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,6 +16,9 @@ from ncu_assist.errors import UsageProblem
 
 if TYPE_CHECKING:
     from ncu_assist.harness.request import Flush
+    from ncu_assist.ncu.command import ProfileOptions
+    from ncu_assist.pipeline.foreign_run import Names
+    from ncu_assist.pipeline.planning import MeasureRequest
 
 MOST_REPEATS = 50  # a launch takes 1.8 s under --set full (docs/sources.md, Cost)
 LAUNCHES = 20  # of a foreign program unless asked for more: autotuning can launch hundreds, each taking a second
@@ -43,79 +45,74 @@ LAUNCHES = 20  # of a foreign program unless asked for more: autotuning can laun
 @click.option("--filter", "kernel_filter", metavar="NAME|regex:…", help="Of a program, profile these kernels only.")
 @click.option("--max-launches", type=click.IntRange(1), default=LAUNCHES, show_default=True, help="Of a program.")
 @options.as_json
-def command(**given: Any) -> int:
+def command(
+    words: tuple[str, ...],
+    workload: str | None,
+    section_set: str | None,
+    quick: bool,
+    repeats: int,
+    dry_run: bool,
+    rounds: int | None,
+    flush: Flush,
+    kernel: str | None,
+    version: str | None,
+    kernel_filter: str | None,
+    max_launches: int,
+    as_json: bool,
+) -> int:
     """Build, check, time and profile versions of KERNEL (all unless named), and archive a run of each.
 
     Where there is no GPU or no ncu, recorded runs answer, and say so. With --kernel, --version and a program after
     --, profile that program instead. Exit code 5 when something failed, 6 when a version could neither be measured
     nor shown from a run of its source as it is; the others are shown.
     """
-    asked = Asked(**given)
-    if asked.quick and asked.section_set:
+    from ncu_assist.ncu.command import ProfileOptions
+    from ncu_assist.pipeline.foreign_run import Names
+    from ncu_assist.pipeline.planning import MeasureRequest
+
+    if quick and section_set:
         raise UsageProblem("--quick and --set exclude each other", "drop one of them")
-    if not asked.words:
+    if not words:
         raise UsageProblem("nothing to profile was named", "ncu-assist list")
-    if asked.kernel is None and asked.version is None:
-        _refuse_program(asked)
-        return _kernel(asked)
-    if asked.kernel is None or asked.version is None:
+    chosen_set = section_set or ("basic" if quick else "full")
+    if kernel is None and version is None:
+        _refuse_program(words, kernel_filter)
+        request = MeasureRequest(words[0], words[1:], workload, rounds, flush, repeats)
+        return _kernel(request, ProfileOptions(chosen_set), dry_run, as_json)
+    if kernel is None or version is None:
         raise UsageProblem("a program's run needs both --kernel and --version", "add --kernel NAME --version V")
-    if asked.repeats > 1:
+    if repeats > 1:
         raise UsageProblem("--repeats is for a kernel; a program repeats its own launches", "drop --repeats")
-    return _program(asked)
+    ncu = ProfileOptions(chosen_set, nvtx_include=None, kernel_filter=kernel_filter, max_launches=max_launches)
+    return _program(words, Names(kernel, version), ncu, dry_run, as_json)
 
 
-@dataclass(frozen=True)
-class Asked:
-    """The command's options, as click parsed them."""
-
-    words: tuple[str, ...]
-    workload: str | None
-    section_set: str | None
-    quick: bool
-    repeats: int
-    dry_run: bool
-    rounds: int | None
-    flush: Flush
-    kernel: str | None
-    version: str | None
-    kernel_filter: str | None
-    max_launches: int
-    as_json: bool
-
-    @property
-    def chosen_set(self) -> str:
-        return self.section_set or ("basic" if self.quick else "full")
-
-
-def _refuse_program(asked: Asked) -> None:
+def _refuse_program(words: tuple[str, ...], kernel_filter: str | None) -> None:
     """Raise UsageProblem for a program without the names to archive it under; the first word is a kernel otherwise."""
     from ncu_assist.spec_file import kernel_names
 
-    word = asked.words[0]
+    word = words[0]
     if word not in kernel_names(options.current_project()) and shutil.which(word):
-        command = f"ncu-assist profile --kernel {Path(word).name} --version v0 -- {shlex.join(asked.words)}"
+        command = f"ncu-assist profile --kernel {Path(word).name} --version v0 -- {shlex.join(words)}"
         raise UsageProblem(f"'{word}' is a program, not a kernel of this project", command)
-    if asked.kernel_filter is not None:
+    if kernel_filter is not None:
         raise UsageProblem("--filter is for a program; of a kernel, name versions and --workload", "drop --filter")
 
 
-def _kernel(asked: Asked) -> int:
-    from ncu_assist.ncu.command import ProfileOptions
-    from ncu_assist.pipeline.planning import Wish, dry_run, profile
+def _kernel(request: MeasureRequest, ncu: ProfileOptions, is_dry: bool, as_json: bool) -> int:
+    from ncu_assist.pipeline.planning import dry_run, profile
     from ncu_assist.render.json import outcome_json
     from ncu_assist.render.terminal import outcome_text
 
-    wish = Wish(asked.words[0], asked.words[1:], asked.workload, asked.rounds, asked.flush, asked.repeats)
-    project, ncu = options.current_project(), ProfileOptions(asked.chosen_set)
-    if asked.dry_run:
+    project = options.current_project()
+    if is_dry:
         with progress() as reporter:
-            text = dry_run(project, wish, ncu, reporter)
+            text = dry_run(project, request, ncu, reporter)
         write(text)
         return 0
     with progress() as reporter:
-        outcome = profile(project, wish, ncu, reporter)
-    if asked.as_json:
+        outcome = profile(project, request, ncu, reporter)
+    if as_json:
         write_json(outcome_json(outcome, "profile"))
     else:
         write(outcome_text(outcome))
@@ -124,26 +121,21 @@ def _kernel(asked: Asked) -> int:
     return outcome.exit_code
 
 
-def _program(asked: Asked) -> int:
-    from ncu_assist.ncu.command import ProfileOptions
+def _program(words: tuple[str, ...], names: Names, ncu: ProfileOptions, is_dry: bool, as_json: bool) -> int:
     from ncu_assist.pipeline.foreign import dry_run, profile_program
-    from ncu_assist.pipeline.foreign_run import Names
     from ncu_assist.pipeline.showing import gather
     from ncu_assist.render.json import show_json
     from ncu_assist.render.terminal import show_text
     from ncu_assist.store import Store
 
-    ncu = ProfileOptions(
-        asked.chosen_set, nvtx_include=None, kernel_filter=asked.kernel_filter, max_launches=asked.max_launches
-    )
-    project, names = options.current_project(), Names(str(asked.kernel), str(asked.version))
-    if asked.dry_run:
-        write(dry_run(project, asked.words, ncu))
+    project = options.current_project()
+    if is_dry:
+        write(dry_run(project, words, ncu))
         return 0
     with progress() as reporter:
-        stored = profile_program(project, names, asked.words, ncu, reporter)
+        stored = profile_program(project, names, words, ncu, reporter)
     shown = gather(stored, store=Store(project.reports))
-    if asked.as_json:
+    if as_json:
         write_json(show_json(shown))
     else:
         write(show_text(shown))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,7 +13,7 @@ from ncu_assist.cli.output import check_output, write_bytes
 from ncu_assist.errors import UsageProblem
 
 if TYPE_CHECKING:
-    from ncu_assist.pipeline.pages.asked import Wish
+    from ncu_assist.pipeline.pages.asked import PageRequest
 
 STDOUT = Path("-")
 
@@ -30,7 +29,16 @@ STDOUT = Path("-")
 @click.option("--redact/--no-redact", default=True, show_default=True, help="Take out who, where and on what host.")
 @click.option("--open", "opens", is_flag=True, help="Show the page in a browser.")
 @options.as_json
-def command(**given: Any) -> int:
+def command(
+    wanted: str | None,
+    kernel: str | None,
+    every: bool,
+    output: Path | None,
+    force: bool,
+    redact: bool,
+    opens: bool,
+    as_json: bool,
+) -> int:
     """Write the page of a run, of a kernel's ladder, or of all of the archive, and what leads to it.
 
     A REFERENCE as `show` takes it, the last run unless given: report.html beside the run, the ladder of its kernel
@@ -41,49 +49,34 @@ def command(**given: Any) -> int:
     paths (a file's own name stays) and the environment, as `export` does; source code stays. Exit code 7 when a page
     could not be made of a damaged run.
     """
-    from ncu_assist.pipeline.pages.asked import Wish, report
+    from ncu_assist.pipeline.pages.asked import PageRequest, report
     from ncu_assist.render.json.pages import report_json
     from ncu_assist.render.terminal.pages import report_text
 
-    asked = Asked(**given)
-    wish = Wish(asked.wanted, asked.kernel, asked.every, asked.output, asked.force, asked.redact)
-    if asked.output == STDOUT:
-        return _to_stdout(asked, wish)
+    request = PageRequest(wanted, kernel, every, output, force, redact)
+    if output == STDOUT:
+        if as_json or opens:
+            raise UsageProblem("--output - leaves the page on stdout alone", "drop --json and --open, or name a file")
+        return _to_stdout(request)
     with progress() as reporter:
-        found = report(options.current_project(), wish, reporter)
+        found = report(options.current_project(), request, reporter)
         for problem in found.problems:
             reporter.note(f"no page: {problem}")
-    if asked.as_json:
+    if as_json:
         write_json(report_json(found, Path.cwd()))
     else:
         write(report_text(found, Path.cwd()))
-    if asked.opens:
+    if opens:
         _open(found.asked.path)
     return found.exit_code
 
 
-@dataclass(frozen=True)
-class Asked:
-    """The command's options, as click parsed them."""
-
-    wanted: str | None
-    kernel: str | None
-    every: bool
-    output: Path | None
-    force: bool
-    redact: bool
-    opens: bool
-    as_json: bool
-
-
-def _to_stdout(asked: Asked, wish: Wish) -> int:
+def _to_stdout(request: PageRequest) -> int:
     from ncu_assist.pipeline.pages.asked import page_text
 
-    if asked.as_json or asked.opens:
-        raise UsageProblem("--output - leaves the page on stdout alone", "drop --json and --open, or name a file")
     check_output(None, False, binary=True)
     with progress() as reporter:
-        text = page_text(options.current_project(), wish, reporter)
+        text = page_text(options.current_project(), request, reporter)
     write_bytes([text.encode("utf-8", "replace")], None)
     return 0
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,11 +20,33 @@ if TYPE_CHECKING:
     from ncu_assist.suggest.request import SuggestRequest
 
 BEST = "@best"
-VERBS = ("accept", "prove")
+
+no_sandbox = click.option("--no-sandbox", is_flag=True, help="Run drafts with all your rights. Read them first.")
+allow_libraries = click.option(
+    "--allow-libraries", is_flag=True, help="A draft may let a library such as cuBLAS do the work."
+)
 
 
-@click.command("suggest")
-@click.argument("words", nargs=-1, metavar="[KERNEL | REFERENCE | prove ID | accept ID]")
+class CommandWithSubcommands(click.Group):
+    """A command of its own, unless the first word names a subcommand: ``suggest v6``, but ``suggest prove ID``."""
+
+    allow_interspersed_args = True
+    allow_extra_args = False
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        if args and args[0] in self.commands:
+            return self.commands[args[0]].make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+    parse_args = click.Command.parse_args
+    invoke = click.Command.invoke
+    collect_usage_pieces = click.Command.collect_usage_pieces
+
+
+@click.group("suggest", cls=CommandWithSubcommands, invoke_without_command=True)
+@click.argument("reference", default=BEST, metavar="[KERNEL | REFERENCE]")
 @click.option("--model", metavar="NAME", envvar="NCU_ASSIST_MODEL", help="The model; else $NCU_ASSIST_MODEL.")
 @click.option("--base-url", metavar="URL", envvar="NCU_ASSIST_BASE_URL", help="Any endpoint that speaks OpenAI's API.")
 @click.option("--key-file", type=click.Path(path_type=Path), help="Holds the key, mode 0600; else $OPENAI_API_KEY.")
@@ -42,12 +63,31 @@ VERBS = ("accept", "prove")
 @click.option("--budget-tokens", type=click.IntRange(1), metavar="N", help="Ask for no further draft beyond these.")
 @click.option("--budget-seconds", type=click.FloatRange(0, min_open=True), metavar="S", help="The same, in seconds.")
 @click.option("--prove/--no-prove", default=None, help="Build, check, time, profile drafts; asked for unless given.")
-@click.option("--no-sandbox", is_flag=True, help="Run drafts with all your rights. Read them first.")
-@click.option("--allow-libraries", is_flag=True, help="A draft may let a library such as cuBLAS do the work.")
+@no_sandbox
+@allow_libraries
 @options.one_workload
 @options.kernel_name
 @options.as_json
-def command(**given: Any) -> int:
+def command(
+    reference: str,
+    model: str | None,
+    base_url: str | None,
+    key_file: Path | None,
+    reply: str | None,
+    prompt: str | None,
+    dry_run: bool,
+    candidates: int,
+    rounds: int,
+    max_prompt_tokens: int | None,
+    budget_tokens: int | None,
+    budget_seconds: float | None,
+    prove: bool | None,
+    no_sandbox: bool,
+    allow_libraries: bool,
+    workload: str | None,
+    kernel: str | None,
+    as_json: bool,
+) -> int:
     """Draft the next version of a kernel with a language model, and keep it only if measuring proves it.
 
     The prompt is made of stored runs: source with what the profiler says at each hot line, diagnosis, evidence, the
@@ -60,84 +100,105 @@ def command(**given: Any) -> int:
 
     Exit code 3 when every draft was rejected, 4 when none was kept and one stays unproven, 8 when no reply came.
     """
-    asked = Asked(**given)
-    if asked.words and asked.words[0] in VERBS:
-        return _with_draft(asked)
-    if len(asked.words) > 1:
-        raise UsageProblem(
-            f"one kernel or run at a time, not {len(asked.words)}", f"ncu-assist suggest {asked.words[0]}"
-        )
-    if asked.dry_run and asked.reply is not None:
+    from ncu_assist.spec_file import kernel_names
+    from ncu_assist.suggest.acting import ReplyOptions
+    from ncu_assist.suggest.prompting import MAX_TOKENS
+    from ncu_assist.suggest.request import Budget, ProofOptions, SuggestRequest
+
+    if dry_run and reply is not None:
         raise UsageProblem("--dry-run prints the prompt, and --reply answers one: one of the two", "--reply FILE alone")
-    if asked.dry_run:
-        return _dry_run(asked)
-    return _suggest(asked)
+    if not dry_run:
+        _check_author(model, reply, prompt)
+    project = options.current_project()
+    is_kernel = reference in kernel_names(project)
+    proves = not dry_run and (_asked_to_prove() if prove is None else prove)
+    request = SuggestRequest(
+        reference=BEST if is_kernel else reference,
+        kernel=reference if is_kernel else kernel,
+        workload=workload,
+        candidates=candidates,
+        rounds=rounds,
+        prompt_tokens=max_prompt_tokens or MAX_TOKENS,
+        budget=Budget(budget_tokens, budget_seconds),
+        libraries=allow_libraries,
+        proving=ProofOptions(not no_sandbox) if proves else None,
+    )
+    answering = ReplyOptions(model or "", base_url, key_file, reply, dry_run, _show_piece, prompt)
+    return (_dry_run if dry_run else _suggest)(project, request, answering, as_json)
 
 
-@dataclass(frozen=True)
-class Asked:
-    """The command's options, as click parsed them."""
+@command.command("prove")
+@click.argument("id")
+@no_sandbox
+@allow_libraries
+@options.one_workload
+@options.kernel_name
+@options.as_json
+def prove(
+    id: str, no_sandbox: bool, allow_libraries: bool, workload: str | None, kernel: str | None, as_json: bool
+) -> int:
+    """Prove a draft that lies in the archive, and keep it if it is better.
 
-    words: tuple[str, ...]
-    model: str | None
-    base_url: str | None
-    key_file: Path | None
-    reply: str | None
-    prompt: str | None
-    dry_run: bool
-    candidates: int
-    rounds: int
-    max_prompt_tokens: int | None
-    budget_tokens: int | None
-    budget_seconds: float | None
-    prove: bool | None
-    no_sandbox: bool
-    allow_libraries: bool
-    workload: str | None
-    kernel: str | None
-    as_json: bool
+    ID is the id of a draft or its beginning; `ncu-assist ledger` lists them. Exit code 3 when it was rejected, 4 when
+    it stays unproven.
+    """
+    from ncu_assist.suggest.acting import prove_draft
+    from ncu_assist.suggest.request import ProofOptions, SuggestRequest
 
-
-def _suggest(asked: Asked) -> int:
-    from ncu_assist.suggest.acting import suggest
-
-    _check(asked)
-    project, wish = options.current_project(), _wish(asked, _proves(asked))
+    project = options.current_project()
+    proving = ProofOptions(not no_sandbox)
+    request = SuggestRequest(kernel=kernel, workload=workload, libraries=allow_libraries, proving=proving)
     with progress() as reporter:
-        found = suggest(project, wish, _voice(asked), reporter)
-    return _tell(asked, project, found)
+        found = prove_draft(project, request, id, reporter)
+    return _write_result(project, found, as_json)
 
 
-def _tell(asked: Asked, project: Project, found: Suggested) -> int:
-    """Write what came of drafts and, of those that became versions, the pages; return the exit code."""
-    from ncu_assist.cli.pages import write_pages
-    from ncu_assist.render.json.suggest import suggest_json
-    from ncu_assist.render.terminal.suggest import suggest_text
-    from ncu_assist.suggest.acting import runs_of
+@command.command("accept")
+@click.argument("id")
+@options.kernel_name
+@options.as_json
+def accept(id: str, kernel: str | None, as_json: bool) -> int:
+    """Make a draft the next version, whatever came of it.
 
-    if asked.as_json:
-        write_json(suggest_json(found))
-    else:
-        write(suggest_text(found))
-    write_pages(project, runs_of(project, found))
-    return found.exit_code
+    ID is the id of a draft or its beginning; `ncu-assist ledger` lists them. From now on it runs with all your rights:
+    read it first.
+    """
+    from ncu_assist.suggest.acting import accept_draft
+
+    project = options.current_project()
+    with progress() as reporter:
+        found = accept_draft(project, kernel, id, reporter)
+    return _write_result(project, found, as_json)
 
 
-def _check(asked: Asked) -> None:
+def _check_author(model: str | None, reply: str | None, prompt: str | None) -> None:
     """Raise UsageProblem where nobody is to answer. With --reply, --model is the one that the reply is from."""
-    if asked.prompt is not None and asked.reply is None:
+    if prompt is not None and reply is None:
         raise UsageProblem("--prompt says which prompt a saved reply answers", "--reply FILE")
-    if asked.reply is None and asked.model is None:
+    if reply is None and model is None:
         raise UsageProblem("no model was named to draft with", "--model NAME, or --reply FILE with a saved reply")
 
 
-def _dry_run(asked: Asked) -> int:
+def _asked_to_prove() -> bool:
+    """Return whether drafts are to be run, as who sits there says; nobody does without a terminal."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    return click.confirm("Build, check, time and profile the drafts in a sandbox here?", default=True, err=True)
+
+
+def _show_piece(text: str) -> None:
+    """Show a piece of a reply as it comes, where somebody looks."""
+    if sys.stderr.isatty():
+        click.echo(plain(text), err=True, nl=False)
+
+
+def _dry_run(project: Project, request: SuggestRequest, answering: ReplyOptions, as_json: bool) -> int:
     from ncu_assist.render.json.suggest import prompt_json
     from ncu_assist.render.terminal.suggest import prompt_note
     from ncu_assist.suggest.acting import prompt_of
 
-    prompt = prompt_of(options.current_project(), _wish(asked, False), _voice(asked))
-    if asked.as_json:
+    prompt = prompt_of(project, request, answering)
+    if as_json:
         write_json(prompt_json(prompt.text, prompt.tokens, prompt.dropped, prompt.id))
     else:
         click.echo(prompt_note(prompt.tokens, prompt.dropped, prompt.id), err=True)
@@ -145,61 +206,24 @@ def _dry_run(asked: Asked) -> int:
     return 0
 
 
-def _with_draft(asked: Asked) -> int:
-    """Prove or accept a draft of the archive."""
-    from ncu_assist.suggest.acting import accept_draft, prove_draft
+def _suggest(project: Project, request: SuggestRequest, answering: ReplyOptions, as_json: bool) -> int:
+    from ncu_assist.suggest.acting import suggest
 
-    verb, *ids = asked.words
-    if len(ids) != 1 or not ids[0]:
-        raise UsageProblem(f"{verb} takes the id of one draft", "ncu-assist ledger")
-    if asked.dry_run or asked.reply is not None:
-        option = "--dry-run" if asked.dry_run else "--reply"
-        raise UsageProblem(f"{verb} takes a draft that is there: no {option}", f"ncu-assist suggest {verb} {ids[0]}")
-    project, wish = options.current_project(), _wish(asked, True)
     with progress() as reporter:
-        done = accept_draft if verb == "accept" else prove_draft
-        found = done(project, wish, ids[0], reporter)
-    return _tell(asked, project, found)
+        found = suggest(project, request, answering, reporter)
+    return _write_result(project, found, as_json)
 
 
-def _proves(asked: Asked) -> bool:
-    """Return whether drafts are to be run; asked of who sits there, where no option says so."""
-    if asked.prove is not None:
-        return asked.prove
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return False
-    return click.confirm("Build, check, time and profile the drafts in a sandbox here?", default=True, err=True)
+def _write_result(project: Project, found: Suggested, as_json: bool) -> int:
+    """Write what came of drafts and, of those that became versions, the pages; return the exit code."""
+    from ncu_assist.cli.pages import write_pages
+    from ncu_assist.render.json.suggest import suggest_json
+    from ncu_assist.render.terminal.suggest import suggest_text
+    from ncu_assist.suggest.acting import runs_of
 
-
-def _voice(asked: Asked) -> ReplyOptions:
-    from ncu_assist.suggest.acting import ReplyOptions
-
-    return ReplyOptions(
-        asked.model or "", asked.base_url, asked.key_file, asked.reply, asked.dry_run, _live, asked.prompt
-    )
-
-
-def _live(text: str) -> None:
-    """Show a piece of a reply as it comes, where somebody looks."""
-    if sys.stderr.isatty():
-        click.echo(plain(text), err=True, nl=False)
-
-
-def _wish(asked: Asked, proves: bool) -> SuggestRequest:
-    from ncu_assist.spec_file import kernel_names
-    from ncu_assist.suggest.prompting import MAX_TOKENS
-    from ncu_assist.suggest.request import Budget, ProofOptions, SuggestRequest
-
-    word = asked.words[0] if asked.words and asked.words[0] not in VERBS else BEST
-    is_kernel = word in kernel_names(options.current_project())
-    return SuggestRequest(
-        reference=BEST if is_kernel else word,
-        kernel=word if is_kernel else asked.kernel,
-        workload=asked.workload,
-        candidates=asked.candidates,
-        rounds=asked.rounds,
-        prompt_tokens=asked.max_prompt_tokens or MAX_TOKENS,
-        budget=Budget(asked.budget_tokens, asked.budget_seconds),
-        libraries=asked.allow_libraries,
-        proving=ProofOptions(not asked.no_sandbox) if proves else None,
-    )
+    if as_json:
+        write_json(suggest_json(found))
+    else:
+        write(suggest_text(found))
+    write_pages(project, runs_of(project, found))
+    return found.exit_code

@@ -24,7 +24,7 @@ WITH_METRICS = ("launches", "metrics", "instances")
 
 
 @dataclass(frozen=True)
-class Wish:
+class ExportRequest:
     """What is asked for: a reference, one of TABLES, metrics (all when empty), and whether identity is removed."""
 
     reference: str
@@ -34,20 +34,20 @@ class Wish:
     redact: bool = True
 
 
-def export(project: Project, wish: Wish) -> Export:
+def export(project: Project, request: ExportRequest) -> Export:
     """Return the table. Raises UsageProblem for what is not there, DamagedData for what cannot be read whole."""
-    if wish.metrics and wish.table not in WITH_METRICS:
-        raise UsageProblem(f"the table {wish.table} has no metrics to choose from", "drop --metrics")
-    with opened_source(project, wish.reference, wish.kernel) as source:
-        chosen = _chosen(source, wish.metrics)
-        frame = TABLES[wish.table](source, chosen)
-        facts, notes = _facts(source), (*_absent(chosen, wish.table), *_notes(source, wish.table, len(frame)))
-        if wish.redact:
+    if request.metrics and request.table not in WITH_METRICS:
+        raise UsageProblem(f"the table {request.table} has no metrics to choose from", "drop --metrics")
+    with opened_source(project, request.reference, request.kernel) as source:
+        chosen = _chosen(source, request.metrics)
+        frame = TABLES[request.table](source, chosen)
+        facts, notes = _facts(source), (*_absent(chosen, request.table), *_notes(source, request.table, len(frame)))
+        if request.redact:
             identity = identity_of(source.said, source.launches)
             frame, facts = redact_frame(frame, identity), _redacted(facts, identity)
             notes = tuple(redact_text(note, identity) for note in notes)
-    units = _units(source, chosen) if wish.table == "launches" else {}
-    return Export(wish.table, frame, {"redacted": wish.redact, "run": clean(facts)}, units, notes)
+    units = _units(source, chosen) if request.table == "launches" else {}
+    return Export(request.table, frame, {"redacted": request.redact, "run": clean(facts)}, units, notes)
 
 
 def _chosen(source: ExportSource, asked: tuple[str, ...]) -> tuple[Chosen, ...] | None:

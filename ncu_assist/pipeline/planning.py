@@ -27,7 +27,7 @@ LATE_ENOUGH = 10  # of a call that takes a second to enqueue, 100 rounds would b
 
 
 @dataclass(frozen=True)
-class Wish:
+class MeasureRequest:
     """What was asked for, by name. ``workload`` None is the default one; ``rounds`` None what the project says.
 
     ``repeats`` is how often each call is profiled, ``counted`` the workloads to profile; empty: all that are measured.
@@ -44,18 +44,18 @@ class Wish:
 
 def plan(
     project: Project,
-    wish: Wish,
+    request: MeasureRequest,
     stages: tuple[Stage, ...],
     options: ProfileOptions | None = None,
     reporter: Reporter | None = None,
 ) -> Job:
-    """Return the job for a wish, after a note of each source that was probably meant as a version and is none.
+    """Return the job for a request, after a note of each source that was probably meant as a version and is none.
 
     Raises UsageProblem for a kernel, version or workload that does not exist, and where no workload is for a version.
     """
-    if wish.kernel not in kernel_names(project):
-        raise no_kernel(project, wish.kernel, Path.cwd())
-    kernel = load_kernel(project, wish.kernel)
+    if request.kernel not in kernel_names(project):
+        raise no_kernel(project, request.kernel, Path.cwd())
+    kernel = load_kernel(project, request.kernel)
     strays = misnamed(kernel.folder)
     if strays and not kernel.versions:
         said = "; ".join(one.problem for one in strays)
@@ -66,14 +66,14 @@ def plan(
     settings = HarnessSettings(
         stages=stages,
         trials=project.settings.check_trials,
-        rounds=wish.rounds or project.settings.rounds,
+        rounds=request.rounds or project.settings.rounds,
         late_enough=LATE_ENOUGH,
-        flush=wish.flush,
-        profile_repeats=wish.repeats,
+        flush=request.flush,
+        profile_repeats=request.repeats,
     )
-    versions, workloads = kernel.select_versions(wish.versions), kernel.select_workloads(wish.workload)
+    versions, workloads = kernel.select_versions(request.versions), kernel.select_workloads(request.workload)
     _check_served(kernel, versions, workloads)
-    counted = _counted(kernel, workloads, wish)
+    counted = _counted(kernel, workloads, request)
     return Job(project, kernel, versions, workloads, settings, options, EXECUTORS["local"], counted)
 
 
@@ -87,21 +87,21 @@ def _check_served(kernel: Kernel, versions: tuple[Version, ...], workloads: tupl
     raise UsageProblem(f"{where} is not for {kernel.name} {names}", f"--workload {served[0]}" if served else "")
 
 
-def _counted(kernel: Kernel, workloads: tuple[Workload, ...], wish: Wish) -> tuple[Workload, ...]:
+def _counted(kernel: Kernel, workloads: tuple[Workload, ...], request: MeasureRequest) -> tuple[Workload, ...]:
     """Return the workloads to take counters on, empty for all; raises UsageProblem for one that is not measured."""
-    chosen = tuple(workload for name in wish.counted for workload in kernel.select_workloads(name))
+    chosen = tuple(workload for name in request.counted for workload in kernel.select_workloads(name))
     for workload in chosen:
         if workload not in workloads:
             raise UsageProblem(f"counters were asked for on {workload.name}, which is not measured", "--workload all")
     return chosen
 
 
-def profile(project: Project, wish: Wish, options: ProfileOptions, reporter: Reporter) -> KernelOutcome:
+def profile(project: Project, request: MeasureRequest, options: ProfileOptions, reporter: Reporter) -> KernelOutcome:
     """Check, time and profile versions of a kernel; where that is impossible, answer from recorded runs.
 
     Raises EnvironmentProblem where neither can be done.
     """
-    job = plan(project, wish, ("check", "bench"), options, reporter)
+    job = plan(project, request, ("check", "bench"), options, reporter)
     why = why_not_measurable()
     if why is not None:
         return replay(Store(project.reports), job.kernel, job.versions, job.workloads, why, reporter)
@@ -109,15 +109,15 @@ def profile(project: Project, wish: Wish, options: ProfileOptions, reporter: Rep
     return measure(job, reporter)
 
 
-def check(project: Project, wish: Wish, reporter: Reporter) -> KernelOutcome:
+def check(project: Project, request: MeasureRequest, reporter: Reporter) -> KernelOutcome:
     """Compare versions of a kernel with its reference."""
-    return measure(plan(project, wish, ("check",), reporter=reporter), reporter)
+    return measure(plan(project, request, ("check",), reporter=reporter), reporter)
 
 
-def bench(project: Project, wish: Wish, reporter: Reporter) -> KernelOutcome:
+def bench(project: Project, request: MeasureRequest, reporter: Reporter) -> KernelOutcome:
     """Check and time versions of a kernel; where several were named, with the verdict of each against the first."""
-    outcome = measure(plan(project, wish, ("check", "bench"), reporter=reporter), reporter)
-    if not wish.versions:
+    outcome = measure(plan(project, request, ("check", "bench"), reporter=reporter), reporter)
+    if not request.versions:
         return outcome
     runs = [version.run for version in outcome.versions if version.run and version.run.run.bench]
     asked = [(other, name) for other in runs[1:] for name in outcome.workloads if _both(runs[0], other, name)]
@@ -129,9 +129,9 @@ def _both(one: StoredRun, other: StoredRun, workload: str) -> bool:
     return one.run.workload(workload) is not None and other.run.workload(workload) is not None
 
 
-def dry_run(project: Project, wish: Wish, options: ProfileOptions, reporter: Reporter) -> str:
+def dry_run(project: Project, request: MeasureRequest, options: ProfileOptions, reporter: Reporter) -> str:
     """Return the ncu command that ``profile`` would run, as text for a shell; RUN stands for the run's own folder."""
-    job = plan(project, wish, ("profile",), options, reporter)
+    job = plan(project, request, ("profile",), options, reporter)
     folder = project.work / "measure" / "RUN"
     stage = ncu_stage(project, folder, job.executor, options)
     return stage.in_words(profile_command(Path(os.path.relpath(folder / REQUEST_FILE, project.root))))

@@ -34,7 +34,7 @@ class ReplySource(Protocol):
         ...
 
     @property
-    def goes_on(self) -> bool:
+    def can_be_answered(self) -> bool:
         """Whether it can be answered."""
         ...
 
@@ -49,7 +49,7 @@ class SavedReply:
 
     text: str
     name: str = ""
-    goes_on: bool = False
+    can_be_answered: bool = False
 
     def answer(self, messages: Messages) -> ModelAnswer:
         return ModelAnswer(self.text, ModelCost(), "fences")
@@ -61,7 +61,7 @@ class LanguageModel:
 
     name: str
     ask: Callable[[Messages], ModelAnswer] = field(repr=False)
-    goes_on: bool = True
+    can_be_answered: bool = True
 
     def answer(self, messages: Messages) -> ModelAnswer:
         return self.ask(messages)
@@ -71,7 +71,7 @@ class LanguageModel:
 class Conversation:
     """What was said so far; one draft begins it, and its repairs go on with it."""
 
-    speaker: ReplySource
+    author: ReplySource
     messages: list[Message] = field(default_factory=list)
 
     def say(self, text: str | Callable[[ReplyForm], str]) -> ModelAnswer:
@@ -79,7 +79,7 @@ class Conversation:
 
         Raises ModelProblem where there is no answer.
         """
-        answer = self.speaker.answer(lambda form: [*self.messages, _said(text, form)])
+        answer = self.author.answer(lambda form: [*self.messages, _said(text, form)])
         self.messages += [_said(text, answer.form), Message("assistant", answer.text)]
         return answer
 

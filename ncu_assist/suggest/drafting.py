@@ -15,14 +15,14 @@ from ncu_assist.store.drafts import PROMPT, REFUSAL, DraftArchive, StoredDraft, 
 from ncu_assist.suggest.conversation import Conversation, added
 from ncu_assist.suggest.model import ReplyForm
 from ncu_assist.suggest.prompting import Prompt
-from ncu_assist.suggest.reply import ParsedReply, UnusableReply, apply, flaws, read_reply
+from ncu_assist.suggest.reply import UnusableReply, apply, flaws, read_reply
 
 Words = str | Callable[[ReplyForm], str]
 CORRECTIONS = 1  # how often a reply that cannot be used is sent back with what is wrong with it
 
 
 @dataclass(frozen=True)
-class DraftRequest:
+class DraftTask:
     """What a draft is to improve: the run of its parent, the kernel, and the prompt made of both."""
 
     parent: StoredRun
@@ -60,12 +60,9 @@ class _Written:
     refusal: str = ""
     told: str = ""  # what the author of a reply that cannot be used is told
 
-    def take(self, reply: ParsedReply, source: str) -> None:
-        self.claim, self.source, self.refusal = reply.claim, source, ""
-
 
 def draft(
-    archive: DraftArchive, brief: DraftRequest, talk: Conversation, words: Words, place: RoundPosition
+    archive: DraftArchive, task: DraftTask, conversation: Conversation, words: Words, position: RoundPosition
 ) -> StoredDraft:
     """Say ``words``, make a draft of the reply and archive it: ``drafted``, or ``rejected`` where it cannot be used.
 
@@ -73,22 +70,22 @@ def draft(
     kept where that comes to nothing. Raises ModelProblem where there is no reply at all, EnvironmentProblem where the
     archive cannot be written.
     """
-    written = _write(brief, talk, words)
-    record = _record(brief, talk, written, place)
-    files = {PROMPT: brief.prompt.text.encode()}
+    written = _write(task, conversation, words)
+    record = _record(task, conversation, written, position)
+    files = {PROMPT: task.prompt.text.encode()}
     files |= {reply_name(i): text.encode("utf-8", "replace") for i, text in enumerate(written.replies, 1)}
     if written.refusal:
         files[REFUSAL] = written.told.encode("utf-8", "replace")
     if written.source:
-        files[source_name(brief.suffix)] = written.source.encode()
+        files[source_name(task.suffix)] = written.source.encode()
     return archive.save(record, files)
 
 
-def _write(brief: DraftRequest, talk: Conversation, words: Words) -> _Written:
+def _write(task: DraftTask, conversation: Conversation, words: Words) -> _Written:
     written = _Written()
     for corrections in range(CORRECTIONS + 1):
         try:
-            answer = talk.say(words)
+            answer = conversation.say(words)
         except ModelProblem as error:
             if not written.replies:
                 raise
@@ -96,48 +93,44 @@ def _write(brief: DraftRequest, talk: Conversation, words: Words) -> _Written:
             break
         written.replies.append(answer.text)
         written.cost = added(written.cost, answer.cost)
-        problem = _problem(brief, written)
-        if problem is None or not talk.speaker.goes_on or corrections == CORRECTIONS:
+        problem = _problem(task, written)
+        if problem is None or not conversation.author.can_be_answered or corrections == CORRECTIONS:
             break
         words = f"{problem.to_model}\nAnswer again in the form asked for, with the same one change."
     return written
 
 
-def _problem(brief: DraftRequest, written: _Written) -> UnusableReply | None:
+def _problem(task: DraftTask, written: _Written) -> UnusableReply | None:
     """Read the last reply and apply it; return what keeps that from being done."""
     try:
         reply = read_reply(written.replies[-1])
         written.claim = reply.claim
-        written.take(reply, apply(reply, brief.source, brief.suffix, brief.kernel))
+        written.source, written.refusal = apply(reply, task.source, task.suffix, task.kernel), ""
     except UnusableReply as error:
         written.refusal, written.told = error.reason, error.to_model
         return error
     return None
 
 
-def _record(brief: DraftRequest, talk: Conversation, written: _Written, place: RoundPosition) -> Draft:
-    now, evidence = datetime.now(UTC), brief.prompt.evidence
+def _record(task: DraftTask, conversation: Conversation, written: _Written, position: RoundPosition) -> Draft:
+    now, evidence = datetime.now(UTC), task.prompt.evidence
     return Draft(
         id=new_draft_id("".join(written.replies), now),
-        kernel=brief.kernel.name,
-        parent=brief.parent.reference,
+        kernel=task.kernel.name,
+        parent=task.parent.reference,
         created=now.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        model=talk.speaker.name,
-        origin="model" if talk.speaker.goes_on else "file",
-        round=place.round,
-        candidate=place.candidate,
+        model=conversation.author.name,
+        origin="model" if conversation.author.can_be_answered else "file",
+        round=position.round,
+        candidate=position.candidate,
         diagnosis=evidence.diagnosis_id,
         claim=written.claim,
-        suffix=brief.suffix,
-        prompt_sha256=brief.prompt.sha256,
-        prompt=brief.prompt.id,
-        source_sha256=_sha256(written.source) if written.source else "",
+        suffix=task.suffix,
+        prompt_sha256=task.prompt.sha256,
+        prompt=task.prompt.id,
+        source_sha256=hashlib.sha256(written.source.encode()).hexdigest() if written.source else "",
         fate="rejected" if written.refusal else "drafted",
         reason=f"its reply could not be used: {written.refusal}" if written.refusal else "",
         flaws=flaws(written.claim, {item.id: item for item in evidence.items}) if written.claim else (),
         cost=written.cost,
     )
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()

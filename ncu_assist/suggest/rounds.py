@@ -17,7 +17,7 @@ from ncu_assist.project import Project
 from ncu_assist.spec_file import load_kernel
 from ncu_assist.store.drafts import DraftArchive, StoredDraft
 from ncu_assist.suggest.conversation import Conversation, ReplySource
-from ncu_assist.suggest.drafting import DraftRequest, RoundPosition, Words, draft
+from ncu_assist.suggest.drafting import DraftTask, RoundPosition, Words, draft
 from ncu_assist.suggest.evidence import evidence
 from ncu_assist.suggest.model import ReplyForm
 from ncu_assist.suggest.prompting import Prompt, build_prompt
@@ -46,26 +46,26 @@ class Prover(Protocol):
         """End what was started and not used."""
         ...
 
-    def prove(self, brief: DraftRequest, stored: StoredDraft) -> ProvedDraft:
+    def prove(self, task: DraftTask, stored: StoredDraft) -> ProvedDraft:
         """Return a draft with what measuring it gave."""
         ...
 
-    def keep(self, brief: DraftRequest, stored: StoredDraft) -> tuple[StoredDraft, Path]:
+    def keep(self, task: DraftTask, stored: StoredDraft) -> tuple[StoredDraft, Path]:
         """Write a proved draft as the next version, archive its run, and return it with the file."""
         ...
 
 
-def request_of(project: Project, wish: SuggestRequest, form: ReplyForm) -> DraftRequest:
+def draft_task(project: Project, request: SuggestRequest, form: ReplyForm) -> DraftTask:
     """Return what the next draft is to improve, and the prompt that says so; raises as ``evidence`` does."""
-    (parent,) = named(project, [wish.reference], wish.kernel)
+    (parent,) = named(project, [request.reference], request.kernel)
     drafts = [one.draft for one in DraftArchive(project.reports).drafts(parent.run.kernel)]
-    found = evidence(project, parent.reference, wish.workload, drafts, kernel=wish.kernel)
-    found = replace(found, task=replace(found.task, libraries_allowed=wish.libraries))
-    make = partial(build_prompt, found, project.prompts, wish.prompt_tokens)
-    return DraftRequest(parent, load_kernel(project, parent.run.kernel), make(form), lambda form: make(form).text)
+    found = evidence(project, parent.reference, request.workload, drafts, kernel=request.kernel)
+    found = replace(found, task=replace(found.task, libraries_allowed=request.libraries))
+    make = partial(build_prompt, found, project.prompts, request.prompt_tokens)
+    return DraftTask(parent, load_kernel(project, parent.run.kernel), make(form), lambda form: make(form).text)
 
 
-def request_of_prompt(project: Project, kept: KeptPrompt, libraries: bool = False) -> DraftRequest:
+def task_of_prompt(project: Project, kept: KeptPrompt, libraries: bool = False) -> DraftTask:
     """Return what a prompt that was kept asked for, by its evidence and the run that it was made of.
 
     ``libraries`` may do the work by now, too. Raises as ``named`` does where that run is gone.
@@ -74,7 +74,7 @@ def request_of_prompt(project: Project, kept: KeptPrompt, libraries: bool = Fals
     task = kept.evidence.task
     asked = replace(kept.evidence, task=replace(task, libraries_allowed=task.libraries_allowed or libraries))
     prompt = Prompt(kept.text, kept.tokens, kept.dropped, asked, kept.sha256, kept.id)
-    return DraftRequest(parent, load_kernel(project, kept.evidence.kernel), prompt, lambda _: kept.text)
+    return DraftTask(parent, load_kernel(project, kept.evidence.kernel), prompt, lambda _: kept.text)
 
 
 def keep_prompt(project: Project, prompt: Prompt) -> None:
@@ -91,12 +91,12 @@ class SuggestSession:
     """
 
     project: Project
-    wish: SuggestRequest
-    speaker: ReplySource
+    request: SuggestRequest
+    author: ReplySource
     reporter: Reporter
     prover: Prover | None = None
     form: ReplyForm = "fences"
-    first: DraftRequest | None = None
+    first: DraftTask | None = None
     drafts: list[StoredDraft] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
@@ -113,61 +113,61 @@ class SuggestSession:
                 self.prover.close()
 
     def _rounds(self) -> Suggested:
-        wish, ended = self.wish, ""
-        if self.prover is not None and not self.speaker.goes_on:
+        request, ended = self.request, ""
+        if self.prover is not None and not self.author.can_be_answered:
             self.prover.open()  # a reply on disk is a draft in a second; a model takes its time
-        first = asked = self.first or request_of(self.project, wish, self.form)
-        for number in range(1, wish.rounds + 1):
+        first = asked = self.first or draft_task(self.project, request, self.form)
+        for number in range(1, request.rounds + 1):
             ended, best = self._round(asked, number)
             if ended or best is None:
                 break
-            wish = replace(wish, reference=f"{best.draft.kernel}/{best.draft.version}")
-            asked = request_of(self.project, wish, self.form) if number < wish.rounds else asked
+            request = replace(request, reference=f"{best.draft.kernel}/{best.draft.version}")
+            asked = draft_task(self.project, request, self.form) if number < request.rounds else asked
         return Suggested(tuple(self.drafts), tuple(self.files), ended, first.prompt.dropped)
 
-    def _round(self, brief: DraftRequest, number: int) -> tuple[str, StoredDraft | None]:
+    def _round(self, task: DraftTask, number: int) -> tuple[str, StoredDraft | None]:
         """Make the candidates of a round; return why it ended early, and the draft that the next one goes on from."""
         proved, ended = [], ""
-        for candidate in range(1, self.wish.candidates + 1):
-            ended = _spent(self.wish.budget, self.drafts, time.monotonic() - self.started)
+        for candidate in range(1, self.request.candidates + 1):
+            ended = _spent(self.request.budget, self.drafts, time.monotonic() - self.started)
             if ended:
                 break
             try:
-                proved.append(self._candidate(brief, RoundPosition(number, candidate)))
+                proved.append(self._candidate(task, RoundPosition(number, candidate)))
             except ModelProblem as error:
                 if not self.drafts:
                     raise
                 ended = error.message
                 break
-        return ended, self._keep(brief, proved)
+        return ended, self._keep(task, proved)
 
-    def _candidate(self, brief: DraftRequest, place: RoundPosition) -> StoredDraft:
+    def _candidate(self, task: DraftTask, place: RoundPosition) -> StoredDraft:
         """Return a draft with its fate, after repairs where it did not build; each repair is a draft of its own."""
-        talk = Conversation(self.speaker)
-        words: Words = brief.worded
+        conversation = Conversation(self.author)
+        words: Words = task.worded
         for repairs in range(REPAIRS + 1):
             self.reporter.status(f"draft {place.candidate} of round {place.round}: waiting for the reply")
-            stored = draft(DraftArchive(self.project.reports), brief, talk, words, place)
-            if self.speaker.goes_on:
-                keep_prompt(self.project, brief.prompt)
+            stored = draft(DraftArchive(self.project.reports), task, conversation, words, place)
+            if self.author.can_be_answered:
+                keep_prompt(self.project, task.prompt)
             self.drafts.append(stored)
             if self.prover is None or stored.draft.fate != "drafted":
                 return stored
-            proved = self.prover.prove(brief, stored)
+            proved = self.prover.prove(task, stored)
             self.drafts[-1] = proved.stored
             words = proved.repair
-            if not words or not self.speaker.goes_on or repairs == REPAIRS:
+            if not words or not self.author.can_be_answered or repairs == REPAIRS:
                 break
             self.reporter.note("the draft does not build; its author gets the compiler's words")
         return self.drafts[-1]
 
-    def _keep(self, brief: DraftRequest, proved: Sequence[StoredDraft]) -> StoredDraft | None:
+    def _keep(self, task: DraftTask, proved: Sequence[StoredDraft]) -> StoredDraft | None:
         """Make the fastest draft of a round that may be kept the next version; the others stay drafts."""
         good = [one for one in proved if one.draft.fate == "kept"]
         if not good or self.prover is None:
             return None
         best = max(good, key=lambda one: (one.draft.proof.speedup if one.draft.proof else None) or 0.0)
-        kept, path = self.prover.keep(brief, best)
+        kept, path = self.prover.keep(task, best)
         self.files.append(path)
         self.drafts = [kept if one is best else self._passed_over(one, kept, good) for one in self.drafts]
         return kept

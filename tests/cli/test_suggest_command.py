@@ -114,12 +114,12 @@ class TestReply:
         ("words", "said"),
         [
             (("suggest", "v6"), "no model was named"),
-            (("suggest", "v6", "v7", "--model", "m"), "one kernel or run at a time"),
+            (("suggest", "v6", "v7", "--model", "m"), "unexpected extra argument (v7)"),
             (("suggest", "v66", "--dry-run"), "no kernel has a version 'v66'"),
-            (("suggest", "prove"), "prove takes the id of one draft"),
-            (("suggest", "accept", ""), "accept takes the id of one draft"),
-            (("suggest", "accept", "2026", "--dry-run"), "accept takes a draft that is there: no --dry-run"),
-            (("suggest", "prove", "2026", "--reply", "-"), "prove takes a draft that is there: no --reply"),
+            (("suggest", "prove"), "Missing argument 'ID'"),
+            (("suggest", "accept", ""), "there is no draft ''"),
+            (("suggest", "accept", "2026", "--dry-run"), "No such option"),
+            (("suggest", "prove", "2026", "--reply", "-"), "No such option"),
             (("suggest", "prove", "1999"), "there is no draft '1999'"),
             (("suggest", "prove", "2026"), "'2026' begins 2 drafts"),
             (("suggest", "v6", "--reply", "nothing.txt"), "the reply nothing.txt cannot be read"),
@@ -185,3 +185,15 @@ def test_help_names_every_option(run: Run) -> None:
     text = run("suggest", "--help").out
     for option in ("--model", "--reply", "--dry-run", "--candidates", "--rounds", "--prove", "--no-sandbox"):
         assert option in text
+    assert "accept  Make a draft the next version" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "others"),
+    [("prove", ("--no-sandbox", "--allow-libraries", "--json"), "--model"), ("accept", ("--kernel",), "--no-sandbox")],
+)
+def test_a_subcommand_has_a_help_of_its_own(run: Run, name: str, options: tuple[str, ...], others: str) -> None:
+    text = run("suggest", name, "--help").out
+    assert f"ncu-assist suggest {name} [OPTIONS] ID" in text
+    assert [option for option in options if option not in text] == []
+    assert others not in text

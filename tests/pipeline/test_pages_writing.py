@@ -19,7 +19,7 @@ from requirements import require
 
 from ncu_assist.errors import EnvironmentProblem, UsageProblem
 from ncu_assist.pipeline.pages import writing
-from ncu_assist.pipeline.pages.asked import Wish, pages_of, report
+from ncu_assist.pipeline.pages.asked import PageRequest, pages_of, report
 from ncu_assist.pipeline.pages.files import is_our_page, write_page
 from ncu_assist.project import Project, find_project
 from ncu_assist.spec import discover_versions, source_sha256
@@ -37,13 +37,13 @@ import hashlib, sys
 from pathlib import Path
 from ncu_assist.store.machine import machine_hash
 machine_hash.__defaults__ = (Path(sys.argv[2]),)
-from ncu_assist.pipeline.pages.asked import Wish, report
+from ncu_assist.pipeline.pages.asked import PageRequest, report
 from ncu_assist.project import find_project
 class Quiet:
     def note(self, text): pass
     status = note
 root = Path(sys.argv[1])
-report(find_project(root), Wish(every=True), Quiet())
+report(find_project(root), PageRequest(every=True), Quiet())
 for path in sorted((root / "reports").rglob("*.html")):
     print(hashlib.sha256(path.read_bytes()).hexdigest(), path.relative_to(root))
 """
@@ -83,7 +83,7 @@ def test_all_pages_of_a_clean_clone_change_nothing_that_git_knows(project: Proje
     git(project.root, "init", "--quiet")
     git(project.root, "add", "--all")
     before = git(project.root, "status", "--porcelain", "--untracked-files=all")
-    written = report(project, Wish(every=True), Notes())
+    written = report(project, PageRequest(every=True), Notes())
     assert {one.kind for one in written.pages} == {"run", "diff", "ladder", "index"}
     assert git(project.root, "status", "--porcelain", "--untracked-files=all") == before
     if (repository / ".git").exists():  # a release has none
@@ -91,7 +91,7 @@ def test_all_pages_of_a_clean_clone_change_nothing_that_git_knows(project: Proje
 
 
 def test_the_last_run_gets_its_page_its_ladder_and_the_index(project: Project) -> None:
-    written = report(project, Wish(), Notes())
+    written = report(project, PageRequest(), Notes())
     assert names(project) == {
         "index.html",
         "add_one/index.html",
@@ -104,7 +104,7 @@ def test_the_last_run_gets_its_page_its_ladder_and_the_index(project: Project) -
 
 
 def test_a_kernel_gets_all_its_pages_and_no_link_leads_nowhere(project: Project) -> None:
-    report(project, Wish("add_one"), Notes())
+    report(project, PageRequest("add_one"), Notes())
     assert {f"add_one/{name}/RUN/report.html" for name in ("v0_torch", "v1_wide", "v2_slow")} < names(project)
     assert "other/index.html" not in names(project)
     pages = list(project.reports.rglob("*.html"))
@@ -117,7 +117,7 @@ def test_a_kernel_gets_all_its_pages_and_no_link_leads_nowhere(project: Project)
 def test_everything_is_written_around_what_is_damaged(project: Project) -> None:
     path = Store(project.reports).runs("add_one", "v1_wide")[0].folder / "samples.parquet"
     path.write_bytes(bytes(reversed(path.read_bytes())))
-    written = report(project, Wish(every=True), Notes())
+    written = report(project, PageRequest(every=True), Notes())
     assert written.exit_code == 7
     assert "v1_wide" in written.problems[0]
     assert "other/index.html" in names(project)
@@ -125,14 +125,14 @@ def test_everything_is_written_around_what_is_damaged(project: Project) -> None:
 
 
 def test_pages_of_a_damaged_run_say_so_until_it_is_whole_again(project: Project) -> None:
-    report(project, Wish(every=True), Notes())
+    report(project, PageRequest(every=True), Notes())
     before = {path: path.read_bytes() for path in project.reports.rglob("*.html")}
     stored = Store(project.reports).runs("add_one", "v1_wide")[0]
     path = stored.folder / "samples.parquet"
     whole = path.read_bytes()
     path.write_bytes(bytes(reversed(whole)))
     notes = Notes()
-    report(project, Wish("other"), notes)
+    report(project, PageRequest("other"), notes)
     own = stored.folder / "report.html"
     diffs = sorted((project.reports / "add_one").glob("*/diff-*.html"))
     assert len(diffs) == 2
@@ -145,7 +145,7 @@ def test_pages_of_a_damaged_run_say_so_until_it_is_whole_again(project: Project)
             assert link.startswith("data:") or (page.parent / link).is_file()
     assert sum("withdrawn" in note for note in notes.notes) == 3
     path.write_bytes(whole)
-    report(project, Wish(every=True), Notes())
+    report(project, PageRequest(every=True), Notes())
     assert {path: path.read_bytes() for path in project.reports.rglob("*.html")} == before
 
 
@@ -154,24 +154,24 @@ def test_every_damaged_run_is_named(project: Project) -> None:
     (store.runs("add_one", "v1_wide")[0].folder / "run.json").write_text("{")
     samples = store.runs("add_one", "v2_slow")[0].folder / "samples.parquet"
     samples.write_bytes(bytes(reversed(samples.read_bytes())))
-    written = report(project, Wish(every=True), Notes())
+    written = report(project, PageRequest(every=True), Notes())
     assert written.exit_code == 7
     assert [any(name in one for one in written.problems) for name in ("/v1_wide/", "/v2_slow/")] == [True, True]
 
 
 def test_a_run_leads_to_its_diff_from_the_first_time_on(project: Project) -> None:
     notes = Notes()
-    written = report(project, Wish(), notes)
+    written = report(project, PageRequest(), notes)
     first = written.asked.path.read_bytes()
     assert b'href="../diff-v1_wide.html"' in first
-    report(project, Wish(), Notes())
+    report(project, PageRequest(), Notes())
     assert written.asked.path.read_bytes() == first
     said = [note.removeprefix("written: ") for note in notes.notes]
     assert said == [str(one.path.relative_to(project.root)) for one in written.pages]
 
 
 def test_the_index_lists_every_run_with_its_hash(project: Project) -> None:
-    report(project, Wish(), Notes())
+    report(project, PageRequest(), Notes())
     text = (project.reports / "index.html").read_text()
     assert all(stored.run.digest in text for stored in Store(project.reports).runs())
 
@@ -179,17 +179,17 @@ def test_the_index_lists_every_run_with_its_hash(project: Project) -> None:
 def test_a_file_that_is_no_page_of_ours_stays(project: Project) -> None:
     index = project.reports / "add_one/v2_slow/diff-v1_wide.html"
     index.write_text("mine")
-    written = report(project, Wish(), Notes())
+    written = report(project, PageRequest(), Notes())
     assert index.read_text() == "mine"
     assert "no page of ncu-assist" in written.problems[0]
-    report(project, Wish(force=True), Notes())
+    report(project, PageRequest(force=True), Notes())
     assert is_our_page(index)
 
 
 @pytest.mark.parametrize("wanted", ["v1", "add_one"])
 def test_an_output_is_all_that_is_written(project: Project, tmp_path: Path, wanted: str) -> None:
     target = tmp_path / "one.html"
-    report(project, Wish(wanted, output=target), Notes())
+    report(project, PageRequest(wanted, output=target), Notes())
     assert is_our_page(target)
     assert names(project) == set()
     local = [link for link in LINK.findall(target.read_text()) if not link.startswith(("data:", "http"))]

@@ -8,7 +8,7 @@ import pytest
 from kernel_folder import PYTHON_VERSION, TOML, write_kernel
 
 from ncu_assist.errors import UsageProblem
-from ncu_assist.pipeline.planning import Wish, plan
+from ncu_assist.pipeline.planning import MeasureRequest, plan
 from ncu_assist.project import Project
 
 HALF = "# dtypes: float16\n" + PYTHON_VERSION
@@ -24,30 +24,32 @@ def project(tmp_path: Path) -> Project:
 
 
 def test_a_wish_without_names_is_everything_on_the_default_workload(project: Project) -> None:
-    job = plan(project, Wish("add_one"), ("check",))
+    job = plan(project, MeasureRequest("add_one"), ("check",))
     assert [version.short for version in job.versions] == ["v0", "v1", "v2"]
     assert [workload.name for workload in job.workloads] == ["small"]
     assert job.counted == ()
 
 
 @pytest.mark.parametrize(
-    ("wish", "words", "hint"),
+    ("asked", "words", "hint"),
     [
-        (Wish("add_one", ("v0",), "odd"), "odd is not for add_one v0", "--workload small"),
-        (Wish("add_one", ("v2",), "all"), "small or odd is not for add_one v2", ""),
-        (Wish("add_one", ("v0", "v2"), "odd"), "odd is not for add_one v0, v2", "--workload small"),
+        (MeasureRequest("add_one", ("v0",), "odd"), "odd is not for add_one v0", "--workload small"),
+        (MeasureRequest("add_one", ("v2",), "all"), "small or odd is not for add_one v2", ""),
+        (MeasureRequest("add_one", ("v0", "v2"), "odd"), "odd is not for add_one v0, v2", "--workload small"),
     ],
 )
-def test_a_workload_that_is_for_no_version_named(project: Project, wish: Wish, words: str, hint: str) -> None:
+def test_a_workload_that_is_for_no_version_named(
+    project: Project, asked: MeasureRequest, words: str, hint: str
+) -> None:
     with pytest.raises(UsageProblem, match=words) as caught:
-        plan(project, wish, ("check",))
+        plan(project, asked, ("check",))
     assert caught.value.hint == hint
 
 
 def test_counters_on_some_workloads(project: Project) -> None:
-    job = plan(project, Wish("add_one", workload="all", counted=("odd",)), ("check",))
+    job = plan(project, MeasureRequest("add_one", workload="all", counted=("odd",)), ("check",))
     assert [workload.name for workload in job.counted] == ["odd"]
     with pytest.raises(UsageProblem, match="counters were asked for on odd, which is not measured"):
-        plan(project, Wish("add_one", counted=("odd",)), ("check",))
+        plan(project, MeasureRequest("add_one", counted=("odd",)), ("check",))
     with pytest.raises(UsageProblem, match="no workload 'od'"):
-        plan(project, Wish("add_one", workload="all", counted=("od",)), ("check",))
+        plan(project, MeasureRequest("add_one", workload="all", counted=("od",)), ("check",))

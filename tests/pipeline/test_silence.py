@@ -14,10 +14,9 @@ from ncu_assist.errors import UsageProblem
 from ncu_assist.harness import client
 from ncu_assist.harness.request import HarnessRequest
 from ncu_assist.ncu.failures import NothingProfiled, profiling_error
-from ncu_assist.pipeline.exporting import Wish, export
+from ncu_assist.pipeline.exporting import ExportRequest, export
 from ncu_assist.pipeline.measuring import Job, measure
-from ncu_assist.pipeline.pages.asked import Wish as PageWish
-from ncu_assist.pipeline.pages.asked import report
+from ncu_assist.pipeline.pages.asked import PageRequest, report
 from ncu_assist.pipeline.recording import record
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.json import outcome_json, show_json
@@ -152,7 +151,7 @@ def test_it_is_shown_compared_and_recorded(with_copies: Job, notes: Notes, tmp_p
     for sides in ((naive, stored), (stored, naive)):
         assert diff_runs(*sides, DiffOptions("w0")).verdict.reason != "nothing-in-common"
     with pytest.raises(UsageProblem, match="it launched no kernel"):
-        export(with_copies.project, Wish(stored.reference, metrics=("duration",)))
+        export(with_copies.project, ExportRequest(stored.reference, metrics=("duration",)))
     shipped = record(stored, Store(tmp_path / "shipped"), "w0")
     assert (shipped.run.source, shipped.run.launched_nothing, shipped.run.notes) == ("recorded", True, (SILENT,))
     assert Store(tmp_path / "shipped").verify() == []
@@ -163,7 +162,7 @@ def test_pages_of_it_have_no_section_on_launches(
 ) -> None:
     outcome = measure(with_copies, notes)
     monkeypatch.chdir(with_copies.project.root)
-    written = report(with_copies.project, PageWish(every=True), notes)
+    written = report(with_copies.project, PageRequest(every=True), notes)
     assert (written.problems, written.exit_code) == ((), 0)
     page = (run_of(outcome, 2).folder / "report.html").read_text()
     assert "It launches no kernel: there is nothing to count" in page

@@ -16,7 +16,7 @@ from ncu_assist.project import Project
 from ncu_assist.store.draft_records import ModelCost, Proof
 from ncu_assist.store.drafts import DraftArchive, StoredDraft
 from ncu_assist.suggest.conversation import LanguageModel, SavedReply
-from ncu_assist.suggest.drafting import DraftRequest
+from ncu_assist.suggest.drafting import DraftTask
 from ncu_assist.suggest.model import Message, ModelAnswer
 from ncu_assist.suggest.request import Budget, SuggestRequest
 from ncu_assist.suggest.rounds import ProvedDraft, SuggestSession
@@ -67,7 +67,7 @@ class Told:
 
     def close(self) -> None: ...
 
-    def prove(self, brief: DraftRequest, stored: StoredDraft) -> ProvedDraft:
+    def prove(self, task: DraftTask, stored: StoredDraft) -> ProvedDraft:
         verdict = self.verdicts.pop(0)
         if isinstance(verdict, str):
             failed = replace(stored.draft, fate="rejected", reason="it does not build")
@@ -77,7 +77,7 @@ class Told:
         draft = replace(stored.draft, fate=fate, reason="" if verdict > 1 else "slower", proof=proof)
         return ProvedDraft(DraftArchive(self.project.reports).update(stored, draft))
 
-    def keep(self, brief: DraftRequest, stored: StoredDraft) -> tuple[StoredDraft, Path]:
+    def keep(self, task: DraftTask, stored: StoredDraft) -> tuple[StoredDraft, Path]:
         self.kept.append(stored.draft.id)
         named = replace(stored.draft, version="v1_torch")  # which has a run that the next round goes on from
         return DraftArchive(self.project.reports).update(stored, named), Path("v2_next.py")
@@ -89,10 +89,10 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     return made_project(tmp_path, SOURCE.format(3.0))
 
 
-def suggestion(project: Project, queue: Queue, *verdicts: float | str, **wish: Any) -> SuggestSession:
+def suggestion(project: Project, queue: Queue, *verdicts: float | str, **request: Any) -> SuggestSession:
     prover = Told(project, list(verdicts)) if verdicts else None
     return SuggestSession(
-        project, SuggestRequest("add_one/v1", **wish), LanguageModel("mock-1", queue), Notes(), prover
+        project, SuggestRequest("add_one/v1", **request), LanguageModel("mock-1", queue), Notes(), prover
     )
 
 
@@ -168,7 +168,7 @@ def test_rounds_go_on_from_what_was_kept_and_tell_what_failed(project: Project) 
     assert len(queue.answers) == 1  # nothing was kept in round 2, so that there is nothing to go on from
     again = suggestion(project, Queue([reply(4)]))
     again.run()
-    assert "adds 2" in again.speaker.ask.heard[0]  # type: ignore[attr-defined]
+    assert "adds 2" in again.author.ask.heard[0]  # type: ignore[attr-defined]
 
 
 def test_budgets_end_the_work_before_the_next_draft(project: Project) -> None:

@@ -30,7 +30,7 @@ ALL_ALONE, ALL_ALONE_HINT = (
 
 
 @dataclass(frozen=True)
-class Wish:
+class PageRequest:
     """What is asked for; ``wanted`` is a reference, the path of a report or a kernel, None: the last run."""
 
     wanted: str | None = None
@@ -41,37 +41,37 @@ class Wish:
     redact: bool = True
 
 
-def report(project: Project, wish: Wish, reporter: Reporter) -> Written:
+def report(project: Project, request: PageRequest, reporter: Reporter) -> Written:
     """Write the pages and return what was written.
 
     Raises UsageProblem for what is not there and for a file in the way, DamagedData for a run that cannot be read.
     """
-    pages = Pages(project, reporter, wish.force, wish.redact)
-    if wish.every:
-        return _everything(pages, wish)
-    if wish.kernel is None and wish.wanted in _kernels(pages):
-        return _kernel(pages, str(wish.wanted), wish)
+    pages = Pages(project, reporter, request.force, request.redact)
+    if request.every:
+        return _everything(pages, request)
+    if request.kernel is None and request.wanted in _kernels(pages):
+        return _kernel(pages, str(request.wanted), request)
     reporter.status("reading")
-    stored = _named(pages, wish)
-    if isinstance(stored, BareReport) or wish.output is not None:
-        pages.run(stored, wish.output or Path.cwd() / f"{_stem(stored)}.html")
+    stored = _named(pages, request)
+    if isinstance(stored, BareReport) or request.output is not None:
+        pages.run(stored, request.output or Path.cwd() / f"{_stem(stored)}.html")
         return pages.written(pages.done[0])
     ladders = _planned(pages, [stored])
     pages.run(stored)
     return _and_around(pages, [stored], ladders)
 
 
-def page_text(project: Project, wish: Wish, reporter: Reporter) -> str:
+def page_text(project: Project, request: PageRequest, reporter: Reporter) -> str:
     """Return the page that is asked for, to lie anywhere; nothing is written. Raises as ``report`` does."""
     from ncu_assist.pipeline.pages.run import run_page
     from ncu_assist.render.html.ladder import ladder_html
 
     pages = Pages(project, reporter)
-    if wish.every:
+    if request.every:
         raise UsageProblem(ALL_ALONE, ALL_ALONE_HINT)
-    if wish.kernel is None and wish.wanted in _kernels(pages):
-        return ladder_html(kernel_ladder(project, str(wish.wanted)))
-    return run_page(_named(pages, wish), pages.store, linked=False, redact=wish.redact)
+    if request.kernel is None and request.wanted in _kernels(pages):
+        return ladder_html(kernel_ladder(project, str(request.wanted)))
+    return run_page(_named(pages, request), pages.store, linked=False, redact=request.redact)
 
 
 def pages_of(project: Project, runs: Sequence[StoredRun], reporter: Reporter) -> Written | None:
@@ -101,16 +101,16 @@ def _kernels(pages: Pages) -> tuple[str, ...]:
     return known_kernels(pages.store, Context(pages.project, Path.cwd()))
 
 
-def _named(pages: Pages, wish: Wish) -> StoredRun:
+def _named(pages: Pages, request: PageRequest) -> StoredRun:
     """Return the run that is wanted; raises UsageProblem with the nearest kernel where that is what was meant."""
     try:
-        return named(pages.project, (wish.wanted or "@last",), wish.kernel)[0]
+        return named(pages.project, (request.wanted or "@last",), request.kernel)[0]
     except UsageProblem as error:
-        word = wish.wanted or ""
+        word = request.wanted or ""
         near = difflib.get_close_matches(word, _kernels(pages), n=1, cutoff=NEAR)
         if not near or word.endswith(REPORT_ENDINGS):
             raise
-        message = f"there is no kernel and no version '{wish.wanted}'; did you mean '{near[0]}'?"
+        message = f"there is no kernel and no version '{request.wanted}'; did you mean '{near[0]}'?"
         raise UsageProblem(message, f"ncu-assist report {near[0]}") from error
 
 
@@ -138,8 +138,8 @@ def _and_around(pages: Pages, runs: Sequence[StoredRun], ladders: Sequence[tuple
     return pages.written(pages.done[0])
 
 
-def _everything(pages: Pages, wish: Wish) -> Written:
-    if wish.wanted is not None or wish.kernel is not None or wish.output is not None:
+def _everything(pages: Pages, request: PageRequest) -> Written:
+    if request.wanted is not None or request.kernel is not None or request.output is not None:
         raise UsageProblem(ALL_ALONE, ALL_ALONE_HINT)
     runs, damaged = pages.store.everything()
     pages.problems += [one.error for one in damaged]
@@ -156,11 +156,11 @@ def _everything(pages: Pages, wish: Wish) -> Written:
     return pages.written(pages.done[-1])
 
 
-def _kernel(pages: Pages, kernel: str, wish: Wish) -> Written:
+def _kernel(pages: Pages, kernel: str, request: PageRequest) -> Written:
     """Write the pages of the runs that show a kernel's versions now, their diffs, the ladder, the index."""
     ladder = kernel_ladder(pages.project, kernel)
-    if wish.output is not None:
-        pages.ladder_alone(ladder, wish.output)
+    if request.output is not None:
+        pages.ladder_alone(ladder, request.output)
         return pages.written(pages.done[0])
     pages.plan(ladder)
     shown = {one.run.reference: one.run for step in ladder.history.steps for one in step.standings if one.run}

@@ -17,7 +17,7 @@ from ncu_assist.store import Store
 from ncu_assist.store.draft_records import Proof
 from ncu_assist.store.drafts import BUILD_LOG, DraftArchive, StoredDraft, runs_below
 from ncu_assist.suggest.accepting import accept
-from ncu_assist.suggest.drafting import DraftRequest
+from ncu_assist.suggest.drafting import DraftTask
 from ncu_assist.suggest.proof.deciding import Fate
 from ncu_assist.suggest.proof.runs import DraftProfiler, adopt, log_of
 from ncu_assist.suggest.proof.stages import ProofRun
@@ -30,32 +30,32 @@ GPU = "cuda"
 
 @dataclass
 class SandboxProver:
-    """Proves drafts of a project as ``wish`` says; each in a room of its own, which may be opened before."""
+    """Proves drafts of a project as ``options`` says; each in a workspace of its own, which may be opened before."""
 
     project: Project
-    wish: ProofOptions
+    options: ProofOptions
     reporter: Reporter
-    _rooms: ExitStack = field(default_factory=ExitStack)
-    _room: ProofWorkspace | None = None
+    _workspaces: ExitStack = field(default_factory=ExitStack)
+    _workspace: ProofWorkspace | None = None
 
     def open(self) -> None:
         """Start what the next proof needs, while there is no draft yet."""
-        if self._room is None:
-            self._room = self._rooms.enter_context(open_workspace(self.project, self.wish))
+        if self._workspace is None:
+            self._workspace = self._workspaces.enter_context(open_workspace(self.project, self.options))
 
     def close(self) -> None:
         """End what was opened."""
-        self._room = None
-        self._rooms.close()
+        self._workspace = None
+        self._workspaces.close()
 
     def check(self) -> None:
         """Raise EnvironmentProblem where nothing can be proved here: no GPU, no way to shut a draft in."""
-        if self.wish.device == GPU:
+        if self.options.device == GPU:
             chosen_gpu(query_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES"))
-        if self.wish.sandboxed:
+        if self.options.sandboxed:
             choose_runner()
 
-    def prove(self, brief: DraftRequest, stored: StoredDraft) -> ProvedDraft:
+    def prove(self, task: DraftTask, stored: StoredDraft) -> ProvedDraft:
         """Measure a draft against its parent and return it with its fate, archived beside it what was measured.
 
         Raises EnvironmentProblem where this machine cannot do that, StageFailed where neither draft nor machine is to
@@ -63,39 +63,41 @@ class SandboxProver:
         """
         self.open()
         try:
-            assert self._room is not None
-            made = set_up(self._room, brief, stored)
-            course = self._course(made)
-            fate = course.run()
-            proved = self._archived(made, course, fate)
+            assert self._workspace is not None
+            setup = set_up(self._workspace, task, stored)
+            run = self._proof_run(setup)
+            fate = run.run()
+            proved = self._archived(setup, run, fate)
         finally:
             self.close()
         word = proved.draft.fate
         self.reporter.note(f"draft {proved.draft.id}: {word}" + (f": {fate.reason}" if fate.reason else ""))
-        return ProvedDraft(proved, course.repair)
+        return ProvedDraft(proved, run.repair)
 
-    def keep(self, brief: DraftRequest, stored: StoredDraft) -> tuple[StoredDraft, Path]:
+    def keep(self, task: DraftTask, stored: StoredDraft) -> tuple[StoredDraft, Path]:
         """Write a draft as the next version, and its run into the archive. Raises as ``accept`` does."""
-        return make_version(self.project, brief.kernel.folder, stored)
+        return make_version(self.project, task.kernel.folder, stored)
 
-    def _course(self, made: ProofSetup) -> ProofRun:
-        settings, room = self.project.settings, made.room
+    def _proof_run(self, setup: ProofSetup) -> ProofRun:
+        settings, workspace = self.project.settings, setup.workspace
         limits = Limits(settings.profile_timeout_s, settings.version_timeout_s)
-        profiler = DraftProfiler(room.executor, ProfileOptions(), limits, settings.max_launches, self.reporter)
-        return ProofRun(made, profiler, self.reporter, Proof((), room.sandbox, made.workload))
+        profiler = DraftProfiler(workspace.executor, ProfileOptions(), limits, settings.max_launches, self.reporter)
+        return ProofRun(setup, profiler, self.reporter, Proof((), workspace.sandbox, setup.workload))
 
-    def _archived(self, made: ProofSetup, course: ProofRun, fate: Fate) -> StoredDraft:
+    def _archived(self, setup: ProofSetup, run: ProofRun, fate: Fate) -> StoredDraft:
         """Put the fate and what it rests on beside the draft."""
-        proof = course.proof
-        if course.runs is not None:
-            timings = [run.run.timing(made.workload) for run in course.runs]
+        proof = run.proof
+        if run.runs is not None:
+            timings = [stored.run.timing(setup.workload) for stored in run.runs]
             parent_ns, draft_ns = (timing.median_ns if timing else None for timing in timings)
             proof = replace(proof, parent_ns=parent_ns, draft_ns=draft_ns)
-        build = course.builds.get(made.trial.draft.name)
-        files = runs_below(made.room.work / "reports")
-        files |= {BUILD_LOG: log_of(build, made.room.work).encode("utf-8", "replace")} if build and build.log else {}
-        draft = replace(made.stored.draft, fate=fate.word, reason=fate.reason, proof=proof)
-        return DraftArchive(self.project.reports).update(made.stored, draft, files)
+        build = run.builds.get(setup.trial.draft.name)
+        files = runs_below(setup.workspace.work / "reports")
+        files |= (
+            {BUILD_LOG: log_of(build, setup.workspace.work).encode("utf-8", "replace")} if build and build.log else {}
+        )
+        draft = replace(setup.stored.draft, fate=fate.word, reason=fate.reason, proof=proof)
+        return DraftArchive(self.project.reports).update(setup.stored, draft, files)
 
 
 def make_version(project: Project, folder: Path, stored: StoredDraft) -> tuple[StoredDraft, Path]:

@@ -78,10 +78,11 @@ class ProofMeasurement:
     built_in: Path
 
 
-def save_runs(found: ProofMeasurement, store: Store, id: str) -> RunPair:
+def save_runs(measurement: ProofMeasurement, store: Store, id: str) -> RunPair:
     """Save parent and draft as runs of one bench and return them."""
-    shared = _shared(found, f"ncu-assist suggest prove {id}")
-    parent, draft = (save(store, shared, _version_result(found, name)) for name in _pair_names(found.trial))
+    shared = _shared(measurement, f"ncu-assist suggest prove {id}")
+    both = (measurement.trial.parent, measurement.trial.draft)
+    parent, draft = (save(store, shared, _version_result(measurement, one.name)) for one in both)
     return parent, draft
 
 
@@ -91,47 +92,41 @@ def adopt(stored: StoredDraft, store: Store) -> tuple[StoredRun, ...]:
     Raises DamagedData for files that were changed since.
     """
     own = Store(stored.folder / RUNS)
-    return tuple(_copied(run, store) for run in own.runs(stored.draft.kernel))
+    return tuple(
+        store.save(run.run, {name: run.read(name) for name in run.run.files}) for run in own.runs(stored.draft.kernel)
+    )
 
 
-def _copied(run: StoredRun, store: Store) -> StoredRun:
-    return store.save(run.run, {name: run.read(name) for name in run.run.files})
-
-
-def _pair_names(trial: TrialKernel) -> tuple[str, str]:
-    return trial.parent.name, trial.draft.name
-
-
-def _version_result(found: ProofMeasurement, name: str) -> VersionResult:
-    measured, version = found.examined.measured, found.trial.kernel.version(name)
-    log = log_of(found.builds[name], found.built_in)
+def _version_result(measurement: ProofMeasurement, name: str) -> VersionResult:
+    measured, version = measurement.examined.measured, measurement.trial.kernel.version(name)
+    log = log_of(measurement.builds[name], measurement.built_in)
     checks = measured.checks.get(name, ())
-    notes = ("measured in a proof of a draft, beside it",) if name == found.trial.parent.name else ()
-    return VersionResult(version, log, checks, found.captures.get(name), notes)
+    notes = ("measured in a proof of a draft, beside it",) if name == measurement.trial.parent.name else ()
+    return VersionResult(version, log, checks, measurement.captures.get(name), notes)
 
 
-def _shared(found: ProofMeasurement, command: str) -> Measurement:
-    measured, kernel = found.examined.measured, found.trial.kernel
+def _shared(measurement: ProofMeasurement, command: str) -> Measurement:
+    measured, kernel = measurement.examined.measured, measurement.trial.kernel
     facts = measured.bench
     bench = None
     if facts is not None:
         bench = Bench(facts.bench_id, facts.flush, facts.rounds, facts.temperature_c, facts.throttle_reasons, ())
     return Measurement(
         kernel=kernel,
-        workloads=tuple(w for w in kernel.workloads if w.name in _workloads(found)),
+        workloads=tuple(w for w in kernel.workloads if w.name in _workloads(measurement)),
         moment=datetime.now(UTC),
         device=measured.device,
         toolchain=measured.toolchain,
         bench=bench,
         samples=measured.samples,
-        options=found.options if found.captures else None,
+        options=measurement.options if measurement.captures else None,
         command=command,
     )
 
 
-def _workloads(found: ProofMeasurement) -> set[str]:
-    checked = {check.workload for checks in found.examined.measured.checks.values() for check in checks}
-    return {found.trial.kernel.default_workload.name, *checked}
+def _workloads(measurement: ProofMeasurement) -> set[str]:
+    checked = {check.workload for checks in measurement.examined.measured.checks.values() for check in checks}
+    return {measurement.trial.kernel.default_workload.name, *checked}
 
 
 def log_of(outcome: BuildOutcome, work: Path) -> str:

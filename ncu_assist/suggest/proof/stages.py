@@ -35,8 +35,6 @@ NOT_BELIEVED = "right, and faster by the clock of its own process; without count
 TIMEOUT_S = 300.0  # a torch extension takes half a minute (docs/sources.md, Cost)
 NO_GPU = {"CUDA_VISIBLE_DEVICES": "-1"}  # which locks are by
 SMALL = 1 << 24  # bytes of a file of outcomes, compilers' words and all
-
-
 NO_BUILD = Fate("rejected", "it does not build")
 
 
@@ -50,7 +48,7 @@ class ProofRun:
     proof: Proof
     repair: str = ""
     builds: Builds = field(default_factory=dict)
-    found: ProofMeasurement | None = None
+    measurement: ProofMeasurement | None = None
     runs: RunPair | None = None
     _bench_began: float = 0.0
 
@@ -84,17 +82,19 @@ class ProofRun:
 
     def _examine(self) -> None:
         """Build, check and time the draft beside its parent: the process that answers starts while they are built."""
-        started, room = time.monotonic(), self.setup.room
+        started, workspace = time.monotonic(), self.setup.workspace
         try:
-            examined = room.exam.measure(self._build, room.executor, self._show, room.limits)
+            examined = workspace.exam.measure(self._build, workspace.executor, self._show, workspace.limits)
         except NotBuilt:
             raise self._not_built() from None
-        self.found = ProofMeasurement(self.setup.trial, examined, self.builds, {}, self.profiler.options, room.work)
+        self.measurement = ProofMeasurement(
+            self.setup.trial, examined, self.builds, {}, self.profiler.options, workspace.work
+        )
         self._judge(examined, started)
 
     def _build(self) -> Builds:
-        started, room = time.monotonic(), self.setup.room
-        self.builds = build(self.setup.plan, room.builder, room.build_folder)
+        started, workspace = time.monotonic(), self.setup.workspace
+        self.builds = build(self.setup.plan, workspace.builder, workspace.build_folder)
         draft = self.builds[self.setup.trial.draft.name]
         fate = None if draft.artifact else NO_BUILD
         self._note("build", time.monotonic() - started, fate)
@@ -133,41 +133,45 @@ class ProofRun:
         self.proof = replace(known, speedup_low=verdict.low, speedup_high=verdict.high)
 
     def _verdict(self) -> Verdict:
-        assert self.found is not None
-        samples = self.found.examined.measured.samples
+        assert self.measurement is not None
+        samples = self.measurement.examined.measured.samples
         if samples is None:
             raise ProofEnded("rejected", "no time of it was taken")
         trial, workload = self.setup.trial, self.setup.workload
         return compare(*(select(samples, one.name, workload) for one in (trial.parent, trial.draft)))
 
     def _profile(self) -> None:
-        assert self.found is not None
+        assert self.measurement is not None
         with self._stage("profile"):
             try:
-                profiled = self.profiler.profile(self.setup.room.exam)
+                profiled = self.profiler.profile(self.setup.workspace.exam)
             except EnvironmentProblem as error:
                 raise ProofEnded("unproven", f"{NOT_BELIEVED}: {error.message}") from error
             except NcuAssistError as error:
                 raise ProofEnded("rejected", f"it cannot be profiled: {error.message}") from error
-            self.found = replace(self.found, captures=profiled.captures)
+            self.measurement = replace(self.measurement, captures=profiled.captures)
             end(by_exam(self.setup.trial.draft.name, profiled.examined))
 
     def _save(self) -> None:
         """Make runs of what was measured, for the draft's folder."""
-        if self.found is not None and self.runs is None and self.found.examined.measured.samples is not None:
-            store = Store(self.setup.room.work / "reports")
-            self.runs = save_runs(self.found, store, self.setup.stored.draft.id)
+        if (
+            self.measurement is not None
+            and self.runs is None
+            and self.measurement.examined.measured.samples is not None
+        ):
+            store = Store(self.setup.workspace.work / "reports")
+            self.runs = save_runs(self.measurement, store, self.setup.stored.draft.id)
 
     def _explain(self) -> Fate:
         """Judge counters and times, and hold the predictions against them."""
         self._save()
         assert self.runs is not None
-        claim, items = self.setup.stored.draft.claim, self.setup.brief.prompt.evidence.items
+        claim, items = self.setup.stored.draft.claim, self.setup.task.prompt.evidence.items
         assert claim is not None
         with self._stage("diff"):
             for cheat in self._cheats():
                 raise ProofEnded("rejected", cheat.verdict)
-            learned = learned_noise(Store(self.setup.room.project.reports), self.runs[1].run.device)
+            learned = learned_noise(Store(self.setup.workspace.project.reports), self.runs[1].run.device)
             diff = diff_runs(*self.runs, DiffOptions(self.setup.workload, every=True, learned=learned))
             self.proof = replace(self.proof, scores=scores(claim, items, diff.changes))
             fate = by_target(claim.predictions, target_moved(claim, items, diff.changes))
@@ -178,8 +182,8 @@ class ProofRun:
     def _cheats(self) -> tuple[Cheat, ...]:
         setup = self.setup
         assert self.runs is not None
-        parent, libraries = setup.brief.parent, setup.brief.prompt.evidence.task.libraries_allowed
-        return counted_cheats(self.runs, parent, setup.workload, libraries, setup.room.project.reports)
+        parent, libraries = setup.task.parent, setup.task.prompt.evidence.task.libraries_allowed
+        return counted_cheats(self.runs, parent, setup.workload, libraries, setup.workspace.project.reports)
 
 
 def end(fate: Fate | None) -> None:

@@ -21,7 +21,7 @@ from ncu_assist.project import Project
 from ncu_assist.spec import Kernel, Version
 from ncu_assist.spec_file import FILE, read_kernel
 from ncu_assist.store.drafts import StoredDraft, source_name
-from ncu_assist.suggest.drafting import DraftRequest
+from ncu_assist.suggest.drafting import DraftTask
 from ncu_assist.suggest.request import ProofOptions
 
 NO_SANDBOX = "none"
@@ -34,7 +34,7 @@ class ProofWorkspace:
     """What one proof works in. ``work`` holds what it leaves behind outside of the archive; ``builder`` has no GPU."""
 
     project: Project
-    wish: ProofOptions
+    options: ProofOptions
     work: Path
     folders: ExamFolders
     executor: Executor
@@ -58,7 +58,7 @@ class ProofWorkspace:
 
 
 @contextmanager
-def open_workspace(project: Project, wish: ProofOptions) -> Iterator[ProofWorkspace]:
+def open_workspace(project: Project, options: ProofOptions) -> Iterator[ProofWorkspace]:
     """Start the processes of an exam, which import torch while there is other work to do; all is gone afterwards.
 
     Raises EnvironmentProblem where drafts cannot be shut in.
@@ -69,20 +69,20 @@ def open_workspace(project: Project, wish: ProofOptions) -> Iterator[ProofWorksp
     try:
         with (
             tempfile.TemporaryDirectory(dir=parent, prefix="proof-", ignore_cleanup_errors=True) as name,
-            Exam(folders, wish.device) as exam,
+            Exam(folders, options.device) as exam,
         ):
             work = Path(name).resolve()
             (work / BUILD).mkdir()
-            executor, builder = (_executor(project, folders, wish, one) for one in (folders.writable, work / BUILD))
-            room = ProofWorkspace(project, wish, work, folders, executor, builder, exam)
-            exam.open(executor, room.limits)
-            yield room
+            executor, builder = (_executor(project, folders, options, one) for one in (folders.writable, work / BUILD))
+            workspace = ProofWorkspace(project, options, work, folders, executor, builder, exam)
+            exam.open(executor, workspace.limits)
+            yield workspace
     finally:
         remove(folders.root)
 
 
-def _executor(project: Project, folders: ExamFolders, wish: ProofOptions, writable: Path) -> Executor:
-    if not wish.sandboxed:
+def _executor(project: Project, folders: ExamFolders, options: ProofOptions, writable: Path) -> Executor:
+    if not options.sandboxed:
         return Local()
     return sandbox_for(project.root, (writable,), (folders.readable,))
 
@@ -96,37 +96,37 @@ class TrialKernel:
     draft: Version
 
 
-def make_trial(brief: DraftRequest, stored: StoredDraft, root: Path) -> TrialKernel:
+def make_trial(task: DraftTask, stored: StoredDraft, root: Path) -> TrialKernel:
     """Write ``root``/kernels/<kernel> and return it: kernel.toml and reference as they are, the parent as it was.
 
     Raises DamagedData for a draft or a run whose files were changed, OSError where the disk refuses.
     """
-    folder = root / "kernels" / brief.kernel.name
+    folder = root / "kernels" / task.kernel.name
     folder.mkdir(parents=True)
-    for name in (FILE, brief.kernel.reference.name):
-        shutil.copyfile(brief.kernel.folder / name, folder / name)
-    for name, text in brief.parent.source_texts().items():
-        if name not in (FILE, brief.kernel.reference.name):
+    for name in (FILE, task.kernel.reference.name):
+        shutil.copyfile(task.kernel.folder / name, folder / name)
+    for name, text in task.parent.source_texts().items():
+        if name not in (FILE, task.kernel.reference.name):
             (folder / name).write_text(text, encoding="utf-8", newline="")
-    name = draft_name(brief, stored)
+    name = draft_name(task, stored)
     (folder / f"{name}{stored.draft.suffix}").write_bytes(stored.read(source_name(stored.draft.suffix)))
     kernel = read_kernel(folder)
-    return TrialKernel(kernel, kernel.version(brief.parent.run.version), kernel.version(name))
+    return TrialKernel(kernel, kernel.version(task.parent.run.version), kernel.version(name))
 
 
-def draft_name(brief: DraftRequest, stored: StoredDraft) -> str:
+def draft_name(task: DraftTask, stored: StoredDraft) -> str:
     """Return what the draft would be called as the next version."""
-    number = max(version.number for version in brief.kernel.versions) + 1
+    number = max(version.number for version in task.kernel.versions) + 1
     assert stored.draft.claim is not None
     return f"v{number}_{stored.draft.claim.slug}"
 
 
 @dataclass(frozen=True)
 class ProofSetup:
-    """One proof in its room."""
+    """One proof in its workspace."""
 
-    room: ProofWorkspace
-    brief: DraftRequest
+    workspace: ProofWorkspace
+    task: DraftTask
     stored: StoredDraft
     trial: TrialKernel
     plan: ExamPlan
@@ -137,14 +137,14 @@ class ProofSetup:
         return self.trial.kernel.default_workload.name
 
 
-def set_up(room: ProofWorkspace, brief: DraftRequest, stored: StoredDraft) -> ProofSetup:
-    """Write the kernel of a proof into its room and plan the exam: from now on its questions are set.
+def set_up(workspace: ProofWorkspace, task: DraftTask, stored: StoredDraft) -> ProofSetup:
+    """Write the kernel of a proof into its workspace and plan the exam: from now on its questions are set.
 
     Raises UsageProblem for a draft that fits no version's name, DamagedData for files that were changed.
     """
-    trial = make_trial(brief, stored, room.work / "trial")
-    known, wish = room.project.settings, room.wish
-    settings = HarnessSettings((), known.check_trials, rounds=wish.rounds or known.rounds, device=wish.device)
-    plan = new_exam_plan(trial.kernel, (trial.parent, trial.draft), settings, room.project.work, room.folders)
-    room.exam.plan = plan
-    return ProofSetup(room, brief, stored, trial, plan)
+    trial = make_trial(task, stored, workspace.work / "trial")
+    known, options = workspace.project.settings, workspace.options
+    settings = HarnessSettings((), known.check_trials, rounds=options.rounds or known.rounds, device=options.device)
+    plan = new_exam_plan(trial.kernel, (trial.parent, trial.draft), settings, workspace.project.work, workspace.folders)
+    workspace.exam.plan = plan
+    return ProofSetup(workspace, task, stored, trial, plan)

@@ -37,8 +37,8 @@ def reply_of(source: str, **changes: Any) -> str:
 def proved(project: Project, source: str, sandboxed: bool = True, **changes: Any) -> StoredDraft:
     """Make a draft of a source and prove it."""
     notes = Notes()
-    wish = SuggestRequest("add_one/v1", proving=ProofOptions(sandboxed=sandboxed, device="cpu"))
-    assert wish.proving is not None
-    prover = SandboxProver(project, wish.proving, notes)
-    (stored,) = SuggestSession(project, wish, SavedReply(reply_of(source, **changes)), notes, prover).run().drafts
+    request = SuggestRequest("add_one/v1", proving=ProofOptions(sandboxed=sandboxed, device="cpu"))
+    assert request.proving is not None
+    prover = SandboxProver(project, request.proving, notes)
+    (stored,) = SuggestSession(project, request, SavedReply(reply_of(source, **changes)), notes, prover).run().drafts
     return stored
