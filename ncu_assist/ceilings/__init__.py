@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ncu_assist.ceilings.chips import ChipFacts, bytes_in_flight, chip_facts
+from ncu_assist.ceilings.defaults import DramDefault, dram_default
 from ncu_assist.ceilings.floor import Floor, floor_of
 from ncu_assist.ceilings.interpolation import dram_ceiling
 from ncu_assist.ceilings.lookup import ceilings_of
@@ -14,6 +15,7 @@ __all__ = [
     "Ceilings",
     "ChipFacts",
     "Conditions",
+    "DramDefault",
     "Floor",
     "Point",
     "Rate",
@@ -24,6 +26,7 @@ __all__ = [
     "chip_facts",
     "decode",
     "dram_ceiling",
+    "dram_default",
     "encode",
     "floor_of",
     "path_of",

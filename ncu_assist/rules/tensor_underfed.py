@@ -14,8 +14,10 @@ because `mma.sync` takes them from registers: what they cost is put down to its 
 Thresholds: tensor cores do most of the operations. The time after is that of a product at the rate a cycle that a
 library's reached on such a GPU (`ncu-assist ceilings`), else at 70 % of the chip's peak; where that is not known, or
 most of the work is on other types than halves, that of the cycles in which they worked, over 0.9. Loads within the SM
-are relieved; L2, DRAM and other pipes stay. What bank conflicts cost is left to `shared-bank-conflict`, which says what
-to do about it: two buffers with the same conflicts are hardly faster than one.
+are relieved; other pipes stay. L2 and DRAM stay too, but where nobody said how many bytes the work needs and its tiles
+seem to come again (SMs ask L2 for twice what comes from DRAM, or DRAM brings a quarter more than they ask for), larger
+tiles spare both, *assumed*. What bank conflicts cost is left to `shared-bank-conflict`, which says what to do about it:
+two buffers with the same conflicts are hardly faster than one.
 """
 
 from __future__ import annotations
@@ -28,19 +30,21 @@ from ncu_assist.rules.model.pipes import (
     BINDS,
     ISSUE,
     L1_PARTS,
+    L2_PARTS,
     LSU,
     TENSOR,
     TENSOR_HALVES,
     TENSOR_OTHERS,
     busy,
     is_best_instruction,
+    reads_tiles_again,
     tensor_ns,
     tensor_operations,
 )
 
 ID = "tensor-underfed"
 NEEDS: tuple[str, ...] = ("tensor_ops_fp16", "pipe_tensor_cycles", "sm_active_share")
-USES: tuple[str, ...] = ()
+USES: tuple[str, ...] = ("l2_sectors_read", "dram_bytes_read")
 MOST_OF_ALL = 0.5  # of all operations
 KINDS = {
     "pipe_tensor_gmma": ", with gmma instructions (wgmma)",
@@ -65,6 +69,7 @@ def find(facts: Facts) -> Finding | None:
     without_conflicts = facts.duration_ns - _conflicts_ns(facts)
     if fed >= without_conflicts:
         return None
+    again = reads_tiles_again(facts)
     active = facts.value("sm_active_share") / 100.0 or 1.0
     is_older = is_best_instruction(facts) is False
     pipes = [key for key in KINDS if facts.get(key)][:1]
@@ -75,8 +80,9 @@ def find(facts: Facts) -> Finding | None:
         message=f"feeds tensor cores too little: {100 * share / active:.0f} % busy while SMs are active{how}",
         saved_ns=without_conflicts - fed,
         evidence=("pipe_tensor_cycles", *types, *pipes),
-        relieves=(TENSOR, ISSUE, LSU, *L1_PARTS),
+        relieves=(TENSOR, ISSUE, LSU, *L1_PARTS, *(("DRAM", *L2_PARTS) if again else ())),
         stalls=WAITS,
+        assumed=again,
         with_operands=is_older,
         detail={"pipe": "tensor"},
         advice=NEWER if is_older and share >= BINDS else FEED,

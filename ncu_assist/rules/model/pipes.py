@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ncu_assist.ceilings.chips import SECTOR_BYTES
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.resources import SM_PARTS
 
@@ -15,6 +16,9 @@ BINDS = 0.72
 # A bf16 product of 8192^3 in a library where the GPU was not measured: 705 of 989 TFLOP/s on an H200, at the clock
 # that its power allows (docs/sources.md). Measured ones hold it by the cycle, 3,734 of 4,096 operations: 0.91.
 PRODUCT_REACHES = 0.7
+HALF_IDLE = 0.5  # of the time: a product that is fed has its tensor cores busy for most of it
+ASKED_AGAIN = 2.0  # what SMs read from L2 over what came from DRAM: each byte is used twice on average
+CAME_UNASKED = 1.25  # the other way round: a stream of whole lines brings what is asked for
 WARP = 32
 TENSOR_HALVES = ("tensor_ops_fp16", "tensor_ops_bf16")
 TENSOR_OTHERS = ("tensor_ops_tf32", "tensor_ops_fp64", "tensor_ops_fp8", "tensor_ops_int8")
@@ -56,6 +60,21 @@ def operations(facts: Facts, *keys: str) -> float:
 def tensor_operations(facts: Facts, types: tuple[str, ...] = TENSOR_HALVES) -> float:
     """Return the operations of the tensor cores, on halves unless said; a multiply-add is two."""
     return sum(facts.get(key) or 0.0 for key in types)
+
+
+def reads_tiles_again(facts: Facts) -> bool:
+    """Return whether a product on tensor cores that are mostly idle seems to fetch its tiles from DRAM several times.
+
+    Either SMs ask L2 for much more than comes from DRAM: data are used by several of them, and what did not fit in L2
+    between two uses came again. Or DRAM brings more than SMs ask for: lines leave L2 before all of them was used. False
+    where the bytes that the work needs are known: they say it better (`redundant-traffic`). Weights that stream once
+    through a product of few rows are asked for once, and come once.
+    """
+    if facts.algorithmic_bytes is not None or tensor_operations(facts, (*TENSOR_HALVES, *TENSOR_OTHERS)) <= 0.0:
+        return False
+    asked, came = SECTOR_BYTES * facts.value("l2_sectors_read"), facts.value("dram_bytes_read")
+    again = asked >= ASKED_AGAIN * came > 0.0 or came >= CAME_UNASKED * asked > 0.0
+    return again and busy(facts, TENSOR) < HALF_IDLE
 
 
 def tensor_ns(facts: Facts, operations: float) -> float | None:
