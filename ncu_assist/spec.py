@@ -1,32 +1,58 @@
-"""A kernel folder as data: what kernel.toml and the file names say, without running any code of the kernel."""
+"""A kernel folder as data: versions and workloads, and the arithmetic of kernel.toml. Runs no code of the kernel."""
 
 from __future__ import annotations
 
-import hashlib
+import ast
 import importlib.util
-import re
-from collections.abc import Iterable, Sequence
+import operator
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
 
 from ncu_assist.errors import UsageProblem, did_you_mean
-from ncu_assist.expression import evaluate
-from ncu_assist.versions import Descent, Lineage, descent
+from ncu_assist.versions import Descent, Lineage
 
-VERSION_FILE = re.compile(r"v(\d+)_(\w+)\.(cu|py)", re.ASCII)  # which names a folder of the archive too
-# Within a line: \s would take the square of a file of blank lines, and a draft may be one.
-DTYPES_LINE = re.compile(r"^[ \t]*(?://|#|\*)?[ \t]*dtypes:[ \t]*(.+)$", re.MULTILINE)
-# In the first comment only, where prose may stand before and after.
-PACKAGES_LINE = re.compile(r"^[ \t]*packages:[ \t]*(.+)$", re.MULTILINE)
-DRAWS_LINE = re.compile(r"^[ \t]*draws: its own[ \t]*$", re.MULTILINE)
-HEADER_COMMENT = {
-    ".cu": re.compile(rb"\A(?:[ \t]*(?://[^\n]*)?\r?\n)*"),
-    ".py": re.compile(rb"\A(?:[ \t]*(?:#[^\n]*)?\r?\n)*"),
+_OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
 }
-LOCAL_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"\n]+)"', re.MULTILINE)
+SHOWN = 80  # characters of an expression that cannot be read
 DTYPE_BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int64": 8, "int32": 4, "uint8": 1}
 OF_WORKLOAD = "workload"  # an output's dtype where it has that of the inputs
+
+
+def evaluate(text: str, integers: Mapping[str, int]) -> int:
+    """Return the value of ``text``, which may use integers, names, ``+ - * //`` and parentheses, and nothing else.
+
+    Raises UsageProblem for any other syntax and for names that are not in ``integers``.
+    """
+    try:
+        tree = ast.parse(text, mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # NUL, and parentheses without end
+        raise UsageProblem(f"'{text[:SHOWN]}' is not an expression", "use integers, names and + - * //") from error
+    try:
+        return _value(tree.body, integers)
+    except ZeroDivisionError as error:
+        raise UsageProblem(f"'{text}' divides by zero", "a divisor that is not 0 on any workload") from error
+    except RecursionError as error:
+        raise UsageProblem(f"'{text[:SHOWN]}' is too long", "a shorter expression") from error
+
+
+def _value(node: ast.expr, integers: Mapping[str, int]) -> int:
+    match node:
+        case ast.Constant(value=int(value)) if not isinstance(value, bool):
+            return value
+        case ast.Name(id=name) if name in integers:
+            return integers[name]
+        case ast.Name(id=name):
+            known = did_you_mean(name, integers)
+            raise UsageProblem(f"an expression names '{name}'; {known}", "use integers, names and + - * //")
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+            return _OPERATORS[type(op)](_value(left, integers), _value(right, integers))
+    raise UsageProblem(f"'{ast.unparse(node)}' is not allowed in an expression", "use integers, names and + - * //")
 
 
 @dataclass(frozen=True)
@@ -200,129 +226,3 @@ class Kernel:
 def unserved(version: Version, workloads: Iterable[Workload]) -> tuple[str, ...]:
     """Return the names of the workloads that are not for a version."""
     return tuple(workload.name for workload in workloads if not version.serves(workload))
-
-
-def source_sha256(path: Path) -> str:
-    """Return a hash over a version's code and the files of its folder that it includes with ``#include "…"``.
-
-    The comment at the top of a file does not count: there the author writes down what was measured, afterwards.
-    """
-    digest = hashlib.sha256()
-    for file in source_files(path):
-        code = HEADER_COMMENT[path.suffix].sub(b"", file.read_bytes(), count=1)
-        digest.update(file.name.encode() + b"\0" + code + b"\0")
-    return digest.hexdigest()
-
-
-def header_comment(code: bytes, suffix: str) -> str:
-    """Return what the comment at the top of a source says, without its signs; empty where it has none.
-
-    ``suffix`` is that of the file. It is the same comment that ``source_sha256`` leaves out.
-    """
-    found = HEADER_COMMENT[suffix].match(code) if suffix in HEADER_COMMENT else None
-    lines = found[0].decode("utf-8", "replace").splitlines() if found else []
-    sign = "//" if suffix == ".cu" else "#"
-    said = [line.strip().removeprefix(sign).rstrip() for line in lines if not line.startswith("#!")]
-    return "\n".join(line.removeprefix(" ") for line in said).strip("\n")
-
-
-def source_files(path: Path) -> tuple[Path, ...]:
-    """Return a version's file followed by the local files it includes, directly or through another, sorted by name.
-
-    Raises UsageProblem for one that cannot be read.
-    """
-    found: dict[Path, None] = {path: None}
-    waiting = [path]
-    while waiting:
-        file = waiting.pop()
-        try:
-            code = file.read_text(encoding="utf-8", errors="replace")
-        except OSError as error:
-            raise _unreadable_file(file, error) from error
-        for name in LOCAL_INCLUDE.findall(code):
-            included = file.parent / name
-            if included.is_file() and included not in found:
-                found[included] = None
-                waiting.append(included)
-    return (path, *sorted(f for f in found if f != path))
-
-
-def discover_versions(folder: Path) -> tuple[Version, ...]:
-    """Return the versions in a kernel folder, sorted as numbers.
-
-    Raises UsageProblem, with all that is wrong, for two files with one number, for files that cannot be read and for
-    the folder itself.
-    """
-    try:
-        versions, wrong = versions_and_mistakes(folder)
-    except OSError as error:
-        raise unreadable_folder(folder, error) from error
-    if wrong:
-        raise told_together(folder.name, wrong)
-    return versions
-
-
-def unreadable_folder(folder: Path, error: OSError) -> UsageProblem:
-    """Return the error for a kernel's folder that may not be looked into."""
-    return UsageProblem(f"{folder.name}: the folder cannot be read ({error.strerror})", "see that you may read it")
-
-
-def versions_and_mistakes(folder: Path) -> tuple[tuple[Version, ...], list[UsageProblem]]:
-    """Return the versions in a kernel folder, sorted as numbers, and what is wrong with others."""
-    matches = [(path, match) for path in sorted(folder.iterdir()) if (match := VERSION_FILE.fullmatch(path.name))]
-    free = 1 + max((int(match[1]) for _, match in matches), default=-1)
-    found: dict[int, Version] = {}
-    wrong: list[UsageProblem] = []
-    for path, match in matches:
-        number = int(match[1])
-        if number in found:
-            message = f"{folder.name}: {found[number].path.name} and {path.name} have the same number {number}"
-            wrong.append(UsageProblem(message, f"rename one of them, e.g. to v{free}_{match[2]}.{match[3]}"))
-            free += 1
-            continue
-        try:
-            found[number] = _version(number, path)
-        except OSError as error:
-            wrong.append(_unreadable_file(path, error))
-        except UsageProblem as error:
-            wrong.append(error)
-    return tuple(found[number] for number in sorted(found)), wrong
-
-
-def _unreadable_file(path: Path, error: OSError) -> UsageProblem:
-    message = f"{path.parent.name}: {path.name} cannot be read ({error.strerror})"
-    return UsageProblem(message, f"see that {path.name} is a file that you may read, or remove it")
-
-
-def told_together(name: str, wrong: Sequence[UsageProblem]) -> UsageProblem:
-    """Return one error for all mistakes of a kernel folder, each with what to write."""
-    if len(wrong) == 1:
-        return wrong[0]
-    own = [(one.message.removeprefix(f"{name}: "), one.hint) for one in wrong]
-    lines = [f"  {message}" + (f"; try: {hint}" if hint else "") for message, hint in own]
-    return UsageProblem(
-        "\n".join([f"{name} has {len(wrong)} mistakes:", *lines]), "mend each of them; every line says how"
-    )
-
-
-def _version(number: int, path: Path) -> Version:
-    said = header_comment(path.read_bytes(), path.suffix)
-    draws_own = bool(DRAWS_LINE.search(said))
-    return Version(number, path.stem, path, _dtypes(path), _packages(path, said), draws_own, descent(said))
-
-
-def _dtypes(path: Path) -> tuple[str, ...]:
-    match = DTYPES_LINE.search(path.read_text(encoding="utf-8", errors="replace"))
-    return tuple(match.group(1).replace(",", " ").split()) if match else ()
-
-
-def _packages(path: Path, said: str) -> tuple[str, ...]:
-    match = PACKAGES_LINE.search(said)
-    names = tuple(match.group(1).replace(",", " ").split()) if match else ()
-    for name in names:
-        if not name.isidentifier():
-            raise UsageProblem(
-                f"{path.parent.name}: {path.name} names the package '{name}', which Python cannot import",
-                "write it as in an import, e.g. packages: liger_kernel",
-            )
-    return names

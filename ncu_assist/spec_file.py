@@ -13,22 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from ncu_assist.errors import EnvironmentProblem, UsageProblem, did_you_mean
-from ncu_assist.expression import evaluate
-from ncu_assist.misnamed import move
 from ncu_assist.project import Project
-from ncu_assist.spec import (
-    DTYPE_BYTES,
-    OF_WORKLOAD,
-    HostInputs,
-    Kernel,
-    Output,
-    Tolerance,
-    Version,
-    Workload,
-    told_together,
-    unreadable_folder,
-    versions_and_mistakes,
-)
+from ncu_assist.sources import move, told_together, unreadable_folder, versions_and_mistakes
+from ncu_assist.spec import DTYPE_BYTES, OF_WORKLOAD, HostInputs, Kernel, Output, Tolerance, Version, Workload, evaluate
 from ncu_assist.versions import NONE
 
 FILE = "kernel.toml"

@@ -1,7 +1,7 @@
 import pytest
 
 from ncu_assist.errors import UsageProblem
-from ncu_assist.expression import evaluate
+from ncu_assist.spec import evaluate
 
 
 def test_integers_names_and_operators() -> None:

@@ -14,7 +14,8 @@ from ncu_assist.ncu import blanking
 from ncu_assist.pipeline.reading import compare
 from ncu_assist.pipeline.timings import always_late
 from ncu_assist.project import Project
-from ncu_assist.spec import Kernel, Version, source_sha256
+from ncu_assist.sources import source_sha256
+from ncu_assist.spec import Kernel, Version
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun, machine_hash
 from ncu_assist.store.reading import CODE

@@ -8,7 +8,8 @@ from kernel_folder import PYTHON_VERSION, TOML, write_kernel
 
 from ncu_assist.errors import UsageProblem
 from ncu_assist.project import Project, find_project
-from ncu_assist.spec import Kernel, discover_versions, header_comment, source_files, source_sha256, why_skipped
+from ncu_assist.sources import discover_versions, header_comment, source_files, source_sha256
+from ncu_assist.spec import Kernel, why_skipped
 from ncu_assist.spec_file import kernel_names, load_kernel, read_kernel
 
 

@@ -10,8 +10,8 @@ from ncu_assist.analysis.run_view import WorkloadRow, workload_row
 from ncu_assist.ceilings import ceilings_of
 from ncu_assist.errors import EnvironmentProblem, StageFailed
 from ncu_assist.frame import combine_tables
-from ncu_assist.misnamed import Misnamed
 from ncu_assist.record import Run, Source
+from ncu_assist.sources import Misnamed
 from ncu_assist.store import StoredRun
 from ncu_assist.versions import is_called
 

@@ -17,7 +17,8 @@ from typing import Any
 from ncu_assist.backends.base import BuildOutcome, Call, never
 from ncu_assist.backends.nvcc import CompileStep, Nvcc, find_arch, find_nvcc, run_ninja
 from ncu_assist.errors import StageFailed
-from ncu_assist.spec import Kernel, Version, source_files
+from ncu_assist.sources import source_files
+from ncu_assist.spec import Kernel, Version
 
 # -nodlink: no relocatable device code here, and the device linker would note its library paths in the binary.
 FLAGS = ("-O3", "-lineinfo", "-shared", "-nodlink", "-Xcompiler", "-fPIC", "-Xptxas", "-v")

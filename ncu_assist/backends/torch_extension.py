@@ -18,7 +18,8 @@ from ncu_assist.backends.base import BuildOutcome, Call, never
 from ncu_assist.backends.nvcc import find_arch, find_ninja, find_nvcc
 from ncu_assist.backends.python import entry_point
 from ncu_assist.errors import EnvironmentProblem, StageFailed
-from ncu_assist.spec import Kernel, Version, source_files
+from ncu_assist.sources import source_files
+from ncu_assist.spec import Kernel, Version
 
 TORCH_HEADER = re.compile(
     r"^[ \t]*#[ \t]*include[ \t]*[<\"]torch/(extension|library|all|types|torch)\.h[>\"]", re.MULTILINE

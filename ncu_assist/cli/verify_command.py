@@ -22,7 +22,7 @@ def command(as_json: bool) -> int:
     from ncu_assist.store import Store
     from ncu_assist.store.baselines import baseline_damages
     from ncu_assist.store.drafts import DraftArchive
-    from ncu_assist.store.kernel_files import unreadable_sources
+    from ncu_assist.store.folders import unreadable_sources
 
     project = options.current_project()
     store = Store(project.reports)

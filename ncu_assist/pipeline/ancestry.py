@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from ncu_assist.pipeline.pages.readable import own_source
 from ncu_assist.project import Project
-from ncu_assist.spec import HEADER_COMMENT, header_comment, source_sha256
+from ncu_assist.sources import HEADER_COMMENT, header_comment, source_sha256
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.matching import live_first
 from ncu_assist.versions import Descent, Lineage, descent

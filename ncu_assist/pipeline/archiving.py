@@ -13,7 +13,8 @@ from ncu_assist.pipeline.judging import save_judged
 from ncu_assist.pipeline.profiling import VersionCapture
 from ncu_assist.pipeline.timings import always_late, samples_of, timings_of
 from ncu_assist.record import Bench, Check, Device, HostMemory, Profile, Run, Toolchain, WorkloadFacts
-from ncu_assist.spec import Kernel, Version, Workload, source_files, source_sha256
+from ncu_assist.sources import source_files, source_sha256
+from ncu_assist.spec import Kernel, Version, Workload
 from ncu_assist.store import Store, StoredRun, machine_hash, metrics_parquet, new_run_id, samples_parquet
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from ncu_assist.pipeline.gate_now import as_now, kernel_now, outdated
 from ncu_assist.pipeline.reading import opened
 from ncu_assist.project import Project
 from ncu_assist.record import Run
-from ncu_assist.spec import source_sha256, why_skipped
+from ncu_assist.sources import source_sha256
+from ncu_assist.spec import why_skipped
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
 from ncu_assist.store.choosing import Context, known_kernels, misnamed_of, refuse_misnamed, sources_of, versions_of

@@ -16,7 +16,8 @@ from ncu_assist.pipeline.judging import judged_now
 from ncu_assist.pipeline.sweeps import sweeps_of
 from ncu_assist.project import Project
 from ncu_assist.record import Run
-from ncu_assist.spec import Kernel, Version, source_sha256, unserved, why_skipped
+from ncu_assist.sources import source_sha256
+from ncu_assist.spec import Kernel, Version, unserved, why_skipped
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
 from ncu_assist.store.choosing import Context, choose_kernel

@@ -11,7 +11,7 @@ from pathlib import Path
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.pipeline.foreign_run import fit_name
 from ncu_assist.project import Project
-from ncu_assist.spec import VERSION_FILE
+from ncu_assist.sources import VERSION_FILE
 from ncu_assist.spec_file import kernel_names
 from ncu_assist.store.references import REPORT_ENDINGS
 

@@ -12,13 +12,13 @@ from ncu_assist.errors import UsageProblem
 from ncu_assist.executors import EXECUTORS
 from ncu_assist.harness.client import profile_command
 from ncu_assist.harness.request import REQUEST_FILE, Flush, HarnessSettings, Stage
-from ncu_assist.misnamed import misnamed
 from ncu_assist.ncu.command import ProfileOptions, check_set, find_ncu
 from ncu_assist.pipeline.measuring import Job, measure, ncu_stage
 from ncu_assist.pipeline.no_kernel import no_kernel
 from ncu_assist.pipeline.replaying import replay, why_not_measurable
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
+from ncu_assist.sources import misnamed
 from ncu_assist.spec import Kernel, Version, Workload
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun

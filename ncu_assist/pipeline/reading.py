@@ -12,11 +12,11 @@ from ncu_assist.analysis.diff.comparability import compared_workloads
 from ncu_assist.analysis.diff.timing import common_bench
 from ncu_assist.analysis.ladder import KernelListing, VersionOutcome
 from ncu_assist.errors import UsageProblem
-from ncu_assist.misnamed import misnamed
 from ncu_assist.pipeline.bare_report import bare_reports
 from ncu_assist.pipeline.line_costs import read_line_changes
 from ncu_assist.pipeline.repeated_runs import learned_noise
 from ncu_assist.project import Project
+from ncu_assist.sources import misnamed
 from ncu_assist.spec import Version, why_skipped
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Damage, Store, StoredRun

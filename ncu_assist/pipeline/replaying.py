@@ -11,7 +11,8 @@ from ncu_assist.ncu.command import find_ncu
 from ncu_assist.pipeline.gpus import chosen_gpu, query_gpus
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.record import Source
-from ncu_assist.spec import Kernel, Version, Workload, source_sha256, unserved, why_skipped
+from ncu_assist.sources import source_sha256
+from ncu_assist.spec import Kernel, Version, Workload, unserved, why_skipped
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.matching import newest_of_source
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ncu_assist.errors import NUMBER, DamagedData, UsageProblem, did_you_mean, known_names
-from ncu_assist.misnamed import Misnamed, misnamed
 from ncu_assist.project import Project
-from ncu_assist.spec import Version, discover_versions
+from ncu_assist.sources import Misnamed, discover_versions, misnamed
+from ncu_assist.spec import Version
 from ncu_assist.spec_file import kernel_names
 from ncu_assist.store.archive import Store
 from ncu_assist.store.folders import ROOT

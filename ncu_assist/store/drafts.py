@@ -19,7 +19,14 @@ from ncu_assist.store.draft_records import SCHEMA, Draft
 from ncu_assist.store.folders import foreign_files, run_folders, unreadable
 from ncu_assist.store.naming import DRAFTS, is_folder_name
 from ncu_assist.store.reading import file_problem, record_of
-from ncu_assist.store.writing import Place, check_names, environment_problem, sync_folder, write_file, write_whole
+from ncu_assist.store.writing import (
+    ArchivePlace,
+    check_names,
+    environment_problem,
+    sync_folder,
+    write_file,
+    write_whole,
+)
 
 PROMPT, BUILD_LOG = "prompt.md", "build.log"
 REFUSAL = "refusal.txt"  # what to tell the author of a reply that cannot be used: the nearest lines of an edit
@@ -64,7 +71,7 @@ class DraftArchive:
         if DRAFT_JSON in files:
             raise UsageProblem(f"'{DRAFT_JSON}' cannot be the name of a file of a draft")
         folder = self.reports / draft.kernel / DRAFTS / draft.id
-        place = Place(self.reports, folder, DRAFT_JSON, "draft", f"{draft.kernel}/{DRAFTS}/{draft.id}")
+        place = ArchivePlace(self.reports, folder, DRAFT_JSON, "draft", f"{draft.kernel}/{DRAFTS}/{draft.id}")
         write_whole(place, files, lambda facts: encode_record(draft, facts))
         return open_draft(folder)
 

@@ -1,4 +1,4 @@
-"""The folders of an archive, ``reports/<kernel>/<version>/<run>/``, and what stands in the way of looking into them."""
+"""The folders of an archive, ``reports/<kernel>/<version>/<run>/``, and what of them and of kernels/ cannot be read."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ncu_assist.errors import DamagedData, NewerData
+from ncu_assist.errors import DamagedData, EnvironmentProblem, NewerData
+from ncu_assist.project import Project
 from ncu_assist.schema import UPGRADE
+from ncu_assist.sources import HEADERS, VERSION_FILE
+from ncu_assist.spec_file import FILE, kernel_names
 from ncu_assist.store.naming import DRAFTS, TEMPORARY_PREFIX, is_folder_name
 
 ROOT = "."  # the place of reports/ itself
 LINK = "is a link, which is not followed: what it leads to is left out"
+KERNELS = "kernels"
 
 
 @dataclass(frozen=True)
@@ -136,3 +140,25 @@ def _told(entry: os.DirEntry[str], place: str) -> Iterator[Path | Damage]:
             yield Damage(place, "is no folder")
     except OSError as error:
         yield Damage(place, unreadable(error))
+
+
+def unreadable_sources(project: Project) -> Iterator[Damage]:
+    """Yield the folders of kernels that cannot be read, and the files that are data, reference, version or header."""
+    try:
+        names = kernel_names(project)
+    except EnvironmentProblem as error:
+        yield Damage(ROOT, error.message.removeprefix(f"{KERNELS}/ "), folder=KERNELS)
+        return
+    for name in names:
+        try:
+            paths = sorted((project.kernels / name).iterdir())
+        except OSError as error:
+            yield Damage(name, unreadable(error), folder=KERNELS)
+            continue
+        for path in paths:
+            is_read = path.name in (FILE, "reference.py") or path.suffix in HEADERS or VERSION_FILE.fullmatch(path.name)
+            try:
+                if is_read and not path.is_fifo():
+                    path.read_bytes()
+            except OSError as error:
+                yield Damage(f"{name}/{path.name}", unreadable(error), folder=KERNELS)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ncu_assist.errors import DamagedData, UsageProblem, did_you_mean
-from ncu_assist.spec import source_sha256
+from ncu_assist.sources import source_sha256
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store.archive import Store
 from ncu_assist.store.baselines import get_baseline
@@ -23,8 +23,7 @@ from ncu_assist.store.choosing import (
     unknown,
     versions_of,
 )
-from ncu_assist.store.machine import machine_hash, shown_source
-from ncu_assist.store.matching import best_run, live_first, made_here_first, newest_matching
+from ncu_assist.store.matching import best_run, live_first, machine_hash, made_here_first, newest_matching, shown_source
 from ncu_assist.store.reading import StoredRun
 from ncu_assist.versions import is_called, with_short_names
 

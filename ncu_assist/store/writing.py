@@ -37,13 +37,13 @@ def write_run(reports: Path, run: Run, files: Mapping[str, bytes | Path]) -> Pat
     if run.version == DRAFTS:
         raise UsageProblem(f"a version cannot be called '{DRAFTS}': that folder is for drafts", "choose another name")
     reference = f"{run.kernel}/{run.version}@{run.run_id}"
-    place = Place(reports, reports / run.kernel / run.version / run.run_id, RUN_JSON, "run", reference)
+    place = ArchivePlace(reports, reports / run.kernel / run.version / run.run_id, RUN_JSON, "run", reference)
     write_whole(place, files, lambda facts: encode(replace(run, files=facts)))
     return place.folder
 
 
 @dataclass(frozen=True)
-class Place:
+class ArchivePlace:
     """Where a folder of the archive goes; ``record`` is the file in it that is written last and lists the others."""
 
     reports: Path
@@ -56,7 +56,7 @@ class Place:
 Facts = dict[str, FileFact]
 
 
-def write_whole(place: Place, files: Mapping[str, bytes | Path], record: Callable[[Facts], bytes]) -> None:
+def write_whole(place: ArchivePlace, files: Mapping[str, bytes | Path], record: Callable[[Facts], bytes]) -> None:
     """Write a folder that is there as a whole or not at all; ``record`` makes its record from sizes and hashes.
 
     Raises as ``write_run`` does.
@@ -120,7 +120,7 @@ def _chunks(content: bytes | Path) -> Iterator[bytes]:
             yield chunk
 
 
-def _rename(temporary: Path, place: Place) -> None:
+def _rename(temporary: Path, place: ArchivePlace) -> None:
     try:
         temporary.rename(place.folder)
     except OSError as error:
@@ -154,7 +154,7 @@ def _nothing_left(temporary: Path, reports: Path) -> Iterator[None]:
         raise
 
 
-def _exists(place: Place) -> UsageProblem:
+def _exists(place: ArchivePlace) -> UsageProblem:
     return UsageProblem(f"{place.reference} exists already; a {place.what} is never overwritten")
 
 

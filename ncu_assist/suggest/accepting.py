@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ncu_assist.errors import EnvironmentProblem, UsageProblem
 from ncu_assist.quantity import duration
-from ncu_assist.spec import HEADER_COMMENT, VERSION_FILE
+from ncu_assist.sources import HEADER_COMMENT, VERSION_FILE
 from ncu_assist.store.draft_records import Claim, Draft, MetricPrediction, Proof
 from ncu_assist.store.drafts import DraftArchive, StoredDraft, source_name
 from ncu_assist.store.writing import HINTS, write_file

@@ -16,7 +16,7 @@ from gated import CONFLICTS, LARGE, LATER, NO_BASELINE_SET, SMALL, Archive
 from kernel_folder import PYTHON_VERSION, write_kernel
 from patience import CEILING_S
 
-from ncu_assist.spec import source_sha256
+from ncu_assist.sources import source_sha256
 
 PROGRAM = Path(sys.executable).with_name("ncu-assist")
 DATA = Path(__file__).parent.parent / "data"

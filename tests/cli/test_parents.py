@@ -11,7 +11,7 @@ from factories import BENCH_ID, make_run, metrics_frame, samples_frame, save_run
 from kernel_folder import PYTHON_VERSION, write_kernel
 
 from ncu_assist.project import Project
-from ncu_assist.spec import source_sha256
+from ncu_assist.sources import source_sha256
 from ncu_assist.spec_file import load_kernel
 from ncu_assist.store import Store
 

@@ -12,7 +12,8 @@ from host_compiler import compiled
 from ncu_assist.backends.base import Call
 from ncu_assist.backends.cuda import load_launcher
 from ncu_assist.backends.python import import_file
-from ncu_assist.spec import Kernel, Version, Workload, source_files
+from ncu_assist.sources import source_files
+from ncu_assist.spec import Kernel, Version, Workload
 from ncu_assist.spec_file import read_kernel
 
 KERNELS = Path(__file__).parents[2] / "kernels"

@@ -13,7 +13,8 @@ from ncu_assist.backends.nvcc import find_ninja, find_nvcc
 from ncu_assist.errors import EnvironmentProblem
 from ncu_assist.project import Project
 from ncu_assist.rules import RULES
-from ncu_assist.spec import DTYPE_BYTES, Kernel, Version, header_comment
+from ncu_assist.sources import header_comment
+from ncu_assist.spec import DTYPE_BYTES, Kernel, Version
 from ncu_assist.spec_file import load_kernel, read_kernel
 from ncu_assist.store.archive import Store
 from ncu_assist.store.matching import newest_matching

@@ -13,7 +13,7 @@ from kernel_folder import write_kernel
 from ncu_assist.analysis.archive import KernelState
 from ncu_assist.pipeline.pages.index import archive_state
 from ncu_assist.project import Project, find_project
-from ncu_assist.spec import discover_versions, source_sha256
+from ncu_assist.sources import discover_versions, source_sha256
 from ncu_assist.store import Store
 from ncu_assist.store.baselines import set_baseline
 

@@ -22,9 +22,9 @@ from ncu_assist.pipeline.pages import writing
 from ncu_assist.pipeline.pages.asked import PageRequest, pages_of, report
 from ncu_assist.pipeline.pages.files import is_our_page, write_page
 from ncu_assist.project import Project, find_project
-from ncu_assist.spec import discover_versions, source_sha256
+from ncu_assist.sources import discover_versions, source_sha256
 from ncu_assist.store import Store
-from ncu_assist.store.machine import MACHINE_ID
+from ncu_assist.store.matching import MACHINE_ID
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +35,7 @@ LINK = re.compile(r' href="([^"#][^"]*)"')
 SCRIPT = """
 import hashlib, sys
 from pathlib import Path
-from ncu_assist.store.machine import machine_hash
+from ncu_assist.store.matching import machine_hash
 machine_hash.__defaults__ = (Path(sys.argv[2]),)
 from ncu_assist.pipeline.pages.asked import PageRequest, report
 from ncu_assist.project import find_project

@@ -18,7 +18,7 @@ from ncu_assist.pipeline.history import history
 from ncu_assist.pipeline.pages.ladder import neighbours
 from ncu_assist.project import Project
 from ncu_assist.record import Check, FileFact, Timing, WorkloadFacts, encode
-from ncu_assist.spec import source_sha256
+from ncu_assist.sources import source_sha256
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.findings import FINDINGS, Findings, findings_json
 

@@ -11,7 +11,7 @@ import pytest
 from factories import make_run, samples_frame, save_run, times
 from kernel_folder import PYTHON_VERSION, write_kernel
 
-from ncu_assist import spec
+from ncu_assist import sources
 from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.project import Project
 from ncu_assist.spec_file import read_kernel
@@ -39,7 +39,7 @@ class Desk:
             "run_id": f"20261121T0745{second:02}Z-aaaaaa",
             "created": f"2026-11-21T07:45:{second:02}Z",
             "machine": machine_hash(),
-            "source_sha256": spec.source_sha256(path) if path.is_file() else None,
+            "source_sha256": sources.source_sha256(path) if path.is_file() else None,
         }
         run = make_run(**{**facts, **changes})
         return save_run(self.store, run, None, samples_frame(times(median_ns, second), version=version))

@@ -15,7 +15,7 @@ from recorded_family import copy_family
 
 from ncu_assist.project import Project
 from ncu_assist.render.redact import NOBODY
-from ncu_assist.spec import source_sha256
+from ncu_assist.sources import source_sha256
 from ncu_assist.store import Store, StoredRun, machine_hash
 from ncu_assist.suggest.evidence import Evidence, evidence
 

@@ -10,7 +10,7 @@ from drafts_made import CLAIM, SOURCE, hostile, make_draft, save_draft
 from kernel_folder import write_kernel
 
 from ncu_assist.errors import DamagedData, EnvironmentProblem, UsageProblem
-from ncu_assist.spec import discover_versions, header_comment, source_sha256
+from ncu_assist.sources import discover_versions, header_comment, source_sha256
 from ncu_assist.store.drafts import DraftArchive, StoredDraft
 from ncu_assist.suggest.accepting import accept, with_header
 

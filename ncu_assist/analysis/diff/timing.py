@@ -11,7 +11,7 @@ from ncu_assist.errors import DamagedData
 from ncu_assist.frame import Combined
 from ncu_assist.record import Run
 from ncu_assist.store import StoredRun
-from ncu_assist.store.sample_counts import samples_problem
+from ncu_assist.store.archive import samples_problem
 from ncu_assist.verdict import Verdict, compare, compare_durations, compare_unpaired, select
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import Literal
 from ncu_assist.analysis.diff import RunDifference
 from ncu_assist.analysis.diff.comparing import FARTHEST_FIRST
 from ncu_assist.analysis.gate.limits import Limit
-from ncu_assist.misnamed import Misnamed
 from ncu_assist.record import Source
+from ncu_assist.sources import Misnamed
 from ncu_assist.store import StoredRun, machine_hash, shown_source
 from ncu_assist.verdict import Likely
 

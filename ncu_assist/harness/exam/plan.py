@@ -33,7 +33,8 @@ from ncu_assist.harness.request import (
     Stage,
     write_request,
 )
-from ncu_assist.spec import Kernel, Version, Workload, source_files
+from ncu_assist.sources import source_files
+from ncu_assist.spec import Kernel, Version, Workload
 from ncu_assist.spec_file import FILE, read_kernel
 
 OTHERS = 2

@@ -13,7 +13,8 @@ from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.pipeline.floors import Floors
 from ncu_assist.pipeline.pages.readable import PageStore
 from ncu_assist.project import Project
-from ncu_assist.spec import Kernel, source_sha256
+from ncu_assist.sources import source_sha256
+from ncu_assist.spec import Kernel
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.baselines import get_baseline

@@ -13,7 +13,7 @@ from ncu_assist.pipeline.history import history_of
 from ncu_assist.pipeline.pages.index import kernel_state
 from ncu_assist.pipeline.pages.readable import own_source, readable
 from ncu_assist.project import Project
-from ncu_assist.spec import header_comment
+from ncu_assist.sources import header_comment
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.drafts import DraftArchive

@@ -18,7 +18,7 @@ from ncu_assist.project import Project
 from ncu_assist.quantity import duration
 from ncu_assist.render.why_words import why_lines
 from ncu_assist.render.words import factor
-from ncu_assist.spec import header_comment
+from ncu_assist.sources import header_comment
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.draft_records import Draft
 from ncu_assist.store.matching import same_source

@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
-from ncu_assist.spec import HEADER_COMMENT, Kernel
+from ncu_assist.sources import HEADER_COMMENT
+from ncu_assist.spec import Kernel
 from ncu_assist.suggest.reply.entry_point import check_entry_point
 from ncu_assist.suggest.reply.form import Edit, MismatchedEdit, ParsedReply, UnusableReply
 

@@ -24,7 +24,7 @@ from ncu_assist.render.history_words import against
 from ncu_assist.render.html.ladder import LadderPage, ladder_html, ladder_page
 from ncu_assist.render.html.ladder_links import RunLinks
 from ncu_assist.render.html.ladder_tried import tried_of
-from ncu_assist.spec import discover_versions, source_sha256
+from ncu_assist.sources import discover_versions, source_sha256
 from ncu_assist.store import Store
 from ncu_assist.store.drafts import DraftArchive
 from ncu_assist.verdict import Verdict

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from kernel_folder import PYTHON_VERSION, write_kernel
 
-from ncu_assist.misnamed import misnamed
-from ncu_assist.spec import discover_versions
+from ncu_assist.sources import discover_versions, misnamed
 
 SIGN = "is no version: it is not called v<number>_<idea>."
 
