@@ -9,6 +9,7 @@ from typing import Literal
 
 from ncu_assist.analysis.history import History
 from ncu_assist.ceilings import Floor
+from ncu_assist.frame import combine_tables
 from ncu_assist.record import Source
 from ncu_assist.store import Damage, StoredRun
 from ncu_assist.store.draft_records import Draft
@@ -61,6 +62,12 @@ class KernelState:
     same: tuple[str, ...] = ()
     unclear: tuple[str, ...] = ()
     floor: Floor | None = None
+
+    @property
+    def under_ncu_ns(self) -> float | None:
+        """The time of ``shown`` under ncu over all launches; that of a program without workloads needs no counters."""
+        run = self.shown.run
+        return combine_tables(run, {}, self.workload).duration_ns if run.launches else None
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ncu_assist.analysis.diff import Change, Diff
-from ncu_assist.frame import Coverage
-from ncu_assist.frame.combined import PER_LAUNCH
+from ncu_assist.analysis.records import PER_LAUNCH, Coverage
 from ncu_assist.quantity import quantity
 
 MOST = 100  # standard deviations; of counters that hardly stray it may be thousands

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ncu_assist.analysis.diff import Change, Diff
+from ncu_assist.analysis.records import ArchivedRun
 from ncu_assist.analysis.run_view import Shown
 from ncu_assist.analysis.samples import TimedSamples
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.head import Link
 from ncu_assist.render.words import names
-from ncu_assist.store import StoredRun
 from ncu_assist.verdict import Verdict
 
 NAME_LETTERS = 22  # in the head of a column of numbers
@@ -46,7 +46,7 @@ class DiffFacts:
     baseline: Shown = field(repr=False)
     candidate: Shown = field(repr=False)
     samples: tuple[TimedSamples | None, TimedSamples | None] = field(repr=False)
-    made_of: tuple[StoredRun, ...] = field(repr=False)
+    made_of: tuple[ArchivedRun, ...] = field(repr=False)
     around: Around = Around()
     workloads: tuple[OnWorkload, ...] = ()  # that both sides were timed on
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ncu_assist.analysis.ledger import Hits, Ledger, Tally, hits_of
+from ncu_assist.analysis.records import Draft, ModelCost
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.pages_words import number_of
 from ncu_assist.render.words import factor
-from ncu_assist.store.draft_records import Draft, ModelCost
 from ncu_assist.versions import short_name
 
 ABSENT = "-"

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from ncu_assist.analysis.gate import Gate, GateCheck, GateWord, Limit, NotMeasured, Unmeasured
 from ncu_assist.analysis.gate.records import worst
+from ncu_assist.analysis.records import ArchivedRun
 from ncu_assist.quantity import DIGITS, quantity
 from ncu_assist.record import Source
 from ncu_assist.render.words import fewer_cycles, origin
-from ncu_assist.store import StoredRun, machine_hash, shown_source
 from ncu_assist.verdict import REASONS
 from ncu_assist.versions import short_name
 
@@ -46,12 +46,12 @@ def _is_short(gate: Gate | NotMeasured) -> bool:
     return archived and one[0] == other[0] and short_name(one[1]) != short_name(other[1])
 
 
-def _names(side: StoredRun | Unmeasured) -> tuple[str, str]:
+def _names(side: ArchivedRun | Unmeasured) -> tuple[str, str]:
     """Return kernel and version of a side."""
     return (side.kernel, side.version) if isinstance(side, Unmeasured) else (side.run.kernel, side.run.version)
 
 
-def _called(side: StoredRun | Unmeasured) -> str:
+def _called(side: ArchivedRun | Unmeasured) -> str:
     return f"{side.kernel}/{side.version}" if isinstance(side, Unmeasured) else side.reference
 
 
@@ -85,7 +85,7 @@ def provenance(gate: Gate) -> str:
     return "; ".join(f"{name}: {text}" for name, text in zip(sides(gate), both, strict=True))
 
 
-def _origin(stored: StoredRun) -> str:
+def _origin(stored: ArchivedRun) -> str:
     return origin(stored.run.source, stored.run)
 
 
@@ -174,7 +174,7 @@ def caveats(gate: Gate) -> Iterator[str]:
     """Yield what has to be known beside the checks: what was forced, what differs, what was left out."""
     for reason in gate.forced:
         yield f"forced: compared although {REASONS[reason].meaning}"
-    if shown_source(gate.candidate.run, machine_hash()) != "live":
+    if not gate.is_of_this_machine:
         yield f"nothing was measured on this machine: {sides(gate)[1]} is {NOT_HERE[gate.candidate.run.source]}"
     if gate.differences:
         told = "; ".join(f"{one.what}: {one.baseline} against {one.candidate}" for one in gate.differences)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ncu_assist.store import Damage
+from ncu_assist.analysis.records import Damage
 
 
 def shown_path(path: Path, folder: Path) -> str:

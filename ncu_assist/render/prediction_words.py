@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ncu_assist.analysis.predictions import FaultsGone
+from ncu_assist.analysis.records import StoredFinding
 from ncu_assist.render.words import factor
-from ncu_assist.store.findings import StoredFinding
 from ncu_assist.versions import short_name
 
 HEADING = "faults gone since the parent: speed-up estimated and achieved"

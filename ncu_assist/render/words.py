@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePath
 
 from ncu_assist.analysis.diff import Diff, DiffSide
+from ncu_assist.analysis.records import Combined, Coverage
 from ncu_assist.analysis.run_view import Shown, WorkloadRow
-from ncu_assist.frame import Combined, Coverage
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import quantity
 from ncu_assist.record import Run, Source

@@ -116,6 +116,11 @@ class Gate:
         return min(both, key=FARTHEST_FIRST.index)
 
     @property
+    def is_of_this_machine(self) -> bool:
+        """Whether the candidate was measured here."""
+        return shown_source(self.candidate.run, machine_hash()) == "live"
+
+    @property
     def exit_code(self) -> int:
         return EXIT_CODES[self.outcome]
 

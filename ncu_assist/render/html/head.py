@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ncu_assist import __version__
-from ncu_assist.store import StoredRun
+from ncu_assist.analysis.records import ArchivedRun
 
 DIGITS_SHOWN = 12  # of a hash: enough to tell any two runs of an archive apart
 
@@ -60,7 +60,7 @@ class Head:
     warnings: tuple[str, ...] = ()
 
 
-def provenance(shown: Iterable[StoredRun], of: Iterable[StoredRun] | None = None) -> Provenance:
+def provenance(shown: Iterable[ArchivedRun], of: Iterable[ArchivedRun] | None = None) -> Provenance:
     """Return the provenance of a page that shows some runs, each listed once, in the order of their references.
 
     ``of`` are all runs that the page depends on, where those are more than can be listed.

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from ncu_assist.analysis.archive import ArchiveState, KernelState
 from ncu_assist.analysis.run_view import in_l2
 from ncu_assist.analysis.yardstick import COPY, share, yardstick
-from ncu_assist.frame import combine_tables
 from ncu_assist.quantity import duration
-from ncu_assist.record import Run
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.badge import source_badge, verdict_badge
 from ncu_assist.render.html.head import Head, Link, provenance
@@ -120,13 +118,7 @@ def _time(one: KernelState) -> Cell:
     timing = one.shown.run.timing(one.workload) if one.workload else None
     if timing is not None:
         return number(duration(timing.median_ns), timing.median_ns)
-    under_ncu = _under_ncu(one.shown.run, one.workload)
-    return number(duration(under_ncu), under_ncu, "under ncu") if under_ncu is not None else Cell()
-
-
-def _under_ncu(run: Run, workload: str | None) -> float | None:
-    """Return the time under ncu over all launches; that of a program without workloads needs no counters."""
-    return combine_tables(run, {}, workload).duration_ns if run.launches else None
+    return number(duration(one.under_ncu_ns), one.under_ncu_ns, "under ncu") if one.under_ncu_ns is not None else Cell()
 
 
 def _against(one: KernelState) -> Cell:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ncu_assist.analysis.history import HistoryCell, HistoryTable, VersionRow
+from ncu_assist.analysis.records import ArchivedRun
 from ncu_assist.analysis.yardstick import measure_of
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
@@ -13,7 +14,6 @@ from ncu_assist.render.history_words import against, bound_by, time_of
 from ncu_assist.render.html.axis import TEXT_WIDTH, Axis, log_axis
 from ncu_assist.render.html.badge import verdict_tone
 from ncu_assist.rules.model.resources import HOST_LINK
-from ncu_assist.store import StoredRun
 
 ROW, TOP, LINE = 32, 30, 18  # units of a row, of a heading above the rows, of the text of a line across them
 PLOT, PLOT_END, STEPS = 214, 640, 726  # where the axis starts and ends, and steps start, as in ladder.html.j2
@@ -80,7 +80,7 @@ class LadderChart:
     has_steps: bool
 
 
-def ladder_chart(shown: HistoryTable, baseline: StoredRun | None) -> LadderChart:
+def ladder_chart(shown: HistoryTable, baseline: ArchivedRun | None) -> LadderChart:
     """Return the drawing of the workload shown; the lines are what was timed beside it and the baseline."""
     cells = [(rung, shown.cell(rung)) for rung in shown.rungs]
     lines = dict(_lines(cells, baseline, shown.shown))
@@ -119,7 +119,7 @@ def cut(text: str, letters: int = LETTERS) -> str:
 
 
 def _lines(
-    cells: list[tuple[VersionRow, HistoryCell]], baseline: StoredRun | None, workload: str | None
+    cells: list[tuple[VersionRow, HistoryCell]], baseline: ArchivedRun | None, workload: str | None
 ) -> Iterator[tuple[str, float]]:
     """Yield the times of the yardstick, as it was measured last, and of the baseline, each with its name."""
     beside = [found for _, cell in cells if (found := cell.beside_ns)]

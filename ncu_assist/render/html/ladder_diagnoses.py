@@ -9,6 +9,7 @@ from dataclasses import replace
 from ncu_assist.analysis.history import HistoryCell as Measured
 from ncu_assist.analysis.history import HistoryTable, VersionRow
 from ncu_assist.analysis.predictions import findings_of
+from ncu_assist.analysis.records import StoredFinding
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.badge import Badge
 from ncu_assist.render.html.table import ABSENT, Cell, Column, Table, number
@@ -16,7 +17,6 @@ from ncu_assist.render.html.term import Term
 from ncu_assist.render.words import factor
 from ncu_assist.rules import RULES
 from ncu_assist.rules.base import severity
-from ncu_assist.store.findings import StoredFinding
 
 QUOTED = re.compile(r"`([a-z][a-z0-9]*(?:-[a-z0-9]+)+)`")
 EXPECTED = Term("expected", "", "the rules that the comment at the top of the source names, after expected:")

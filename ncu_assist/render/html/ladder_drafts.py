@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ncu_assist.analysis.records import Damage, Draft
 from ncu_assist.render import draft_words as words
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.badge import Badge, Tone
 from ncu_assist.render.html.table import ABSENT, Cell, Column, Table
-from ncu_assist.store import Damage
-from ncu_assist.store.draft_records import Draft
 
 MANY = 12  # rows, from which a filter is of use
 MOST_FLAWS = 3  # of one reply; `ledger` shows all

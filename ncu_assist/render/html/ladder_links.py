@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ncu_assist.analysis.records import ArchivedRun
 from ncu_assist.render.html.links import href_to
-from ncu_assist.store import StoredRun
 
 RUN_PAGE = "report.html"
 
@@ -20,7 +20,7 @@ class RunLinks:
         """Return the link to a page, empty where it does not exist."""
         return href_to(*parts) if "/".join(parts) in self.pages else ""
 
-    def of(self, stored: StoredRun) -> str:
+    def of(self, stored: ArchivedRun) -> str:
         """Return the link to the page of a run."""
         return self.to(stored.run.version, stored.run.run_id, RUN_PAGE)
 

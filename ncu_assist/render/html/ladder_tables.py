@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from ncu_assist.analysis.history import HistoryCell as Measured
 from ncu_assist.analysis.history import HistoryTable, VersionRow
 from ncu_assist.analysis.predictions import FaultsGone
+from ncu_assist.analysis.records import ArchivedRun, Damage
 from ncu_assist.analysis.yardstick import COPY, Yardstick
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
@@ -20,7 +21,6 @@ from ncu_assist.render.html.term import Term
 from ncu_assist.render.html.yardstick import share_term
 from ncu_assist.render.prediction_words import rows as prediction_rows
 from ncu_assist.render.words import factor
-from ncu_assist.store import Damage, StoredRun
 from ncu_assist.versions import short_name
 
 MANY = 12  # rows, from which a filter is of use
@@ -161,13 +161,13 @@ def _entry(cell: Measured) -> Cell:
     )
 
 
-def runs_table(runs: Iterable[StoredRun], workload: str | None, links: RunLinks) -> Table:
+def runs_table(runs: Iterable[ArchivedRun], workload: str | None, links: RunLinks) -> Table:
     """Return every run of the kernel, newest first, with the page of each that has one."""
     rows = tuple(_run(stored, workload, links) for stored in runs)
     return Table("runs-table", "Every run", RUNS, rows, len(rows) >= MANY, tall=True).without_empty()
 
 
-def _run(stored: StoredRun, workload: str | None, links: RunLinks) -> tuple[Cell, ...]:
+def _run(stored: ArchivedRun, workload: str | None, links: RunLinks) -> tuple[Cell, ...]:
     run = stored.run
     timing = run.timing(workload) if workload else None
     return (

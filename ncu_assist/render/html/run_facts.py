@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ncu_assist.analysis.records import Combined
 from ncu_assist.analysis.run_view import Shown
-from ncu_assist.frame import Combined
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Bench, HostMemory, Profile, Run
 from ncu_assist.render.escape import one_line

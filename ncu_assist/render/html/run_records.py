@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ncu_assist.analysis.records import ArchivedRun
 from ncu_assist.analysis.run_view import Shown
 from ncu_assist.analysis.samples import TimedSamples
 from ncu_assist.record import Launch
-from ncu_assist.store import StoredRun
 from ncu_assist.verdict import Verdict
 
 Value = float | str | None  # None where the launch lacks it
@@ -69,7 +69,7 @@ class Log:
 class RunRecord:
     """All that a run's page is made of."""
 
-    stored: StoredRun
+    stored: ArchivedRun
     shown: Shown
     verdicts: tuple[tuple[str, Verdict], ...] = ()  # against the version before, by workload
     samples: TimedSamples | None = None
@@ -78,6 +78,6 @@ class RunRecord:
     opcodes: tuple[Opcode, ...] = ()
     opcode_launches: int = 0  # the launches that the opcodes are of
     logs: tuple[Log, ...] = ()
-    read: tuple[StoredRun, ...] = field(default=())  # the further runs that it depends on
+    read: tuple[ArchivedRun, ...] = field(default=())  # the further runs that it depends on
     diff: str = ""  # the link to the page that compares it with the version before, where there is one
     linked: bool = True  # whether the page lies in its archive, below the ladder and the index

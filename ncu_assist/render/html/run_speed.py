@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from ncu_assist.analysis.records import Combined
 from ncu_assist.analysis.run_view import BARS, Shown, throughputs
-from ncu_assist.frame import Combined
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import quantity
@@ -76,7 +76,7 @@ def _sentence(shown: Shown, alone: str) -> str:
     why = "; a cache's bar above that counts parts that do not limit memory" if beyond else ""
     if bound.name == LATENCY:
         return f"{together}No unit is busy: bound by latency ({bound.percent:.0f} % at the busiest unit){why}."
-    return f"{together}BoundBy by {bound.name}, {bound.percent:.0f} % busy{why}."
+    return f"{together}Bound by {bound.name}, {bound.percent:.0f} % busy{why}."
 
 
 def _scale(combined: Combined, ceiling: float | None) -> list[str]:

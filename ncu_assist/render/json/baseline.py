@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ncu_assist.analysis.archive import BaselineInForce
+from ncu_assist.analysis.records import ArchivedRun
 from ncu_assist.render.json.values import answer, run_facts
-from ncu_assist.store import StoredRun
 
 
 def baseline_json(shown: BaselineInForce) -> dict[str, Any]:
@@ -38,5 +38,5 @@ def _in_force(shown: BaselineInForce) -> dict[str, Any]:
     }
 
 
-def _facts(stored: StoredRun) -> dict[str, Any]:
+def _facts(stored: ArchivedRun) -> dict[str, Any]:
     return run_facts(stored.run, stored.reference, stored.run.source)

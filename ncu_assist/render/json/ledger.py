@@ -6,8 +6,8 @@ from dataclasses import asdict
 from typing import Any
 
 from ncu_assist.analysis.ledger import Hits, Ledger, RoundBest, Tally
+from ncu_assist.analysis.records import Draft
 from ncu_assist.render.json.values import answer
-from ncu_assist.store.draft_records import Draft
 
 
 def ledger_json(ledger: Ledger) -> dict[str, Any]:

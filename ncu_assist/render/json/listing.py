@@ -7,8 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from ncu_assist.analysis.ladder import NOT_MEASURED, SKIPPED, UNREADABLE, KernelListing, VersionOutcome
+from ncu_assist.analysis.records import Damage
 from ncu_assist.render.json.values import answer, run_facts
-from ncu_assist.store import Damage
 
 
 def list_json(kernels: Sequence[KernelListing], damages: Sequence[Damage] = ()) -> dict[str, Any]:

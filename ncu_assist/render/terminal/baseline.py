@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.archive import BaselineInForce
+from ncu_assist.analysis.records import ArchivedRun
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.terminal.style import Style, table, to_text
 from ncu_assist.render.words import origin
-from ncu_assist.store import StoredRun
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -66,20 +66,20 @@ def _standing(shown: BaselineInForce) -> str:
     return f"{text} again" if shown.cleared else f"{text}, as none was set"
 
 
-def _facts(stored: StoredRun) -> str:
+def _facts(stored: ArchivedRun) -> str:
     """Return where the run was measured, and its time on the first of its workloads, which is the default one."""
     where = origin(stored.run.source, stored.run)
     time = _time(stored)
     return f"{where}; {time}" if time else where
 
 
-def _time(stored: StoredRun | None) -> str:
+def _time(stored: ArchivedRun | None) -> str:
     """Return the time of a run on the first of its workloads; empty where it has none."""
     workloads = stored.run.workloads if stored else ()
     timing = stored.run.timing(workloads[0].name) if stored and workloads else None
     return f"{duration(timing.median_ns)} on {one_line(timing.workload)}" if timing else ""
 
 
-def _failed_checks(stored: StoredRun) -> list[str]:
+def _failed_checks(stored: ArchivedRun) -> list[str]:
     wrong = [check for check in stored.run.checks if not check.passed]
     return [f"its check failed on {check.workload}, so it has no time there" for check in wrong]

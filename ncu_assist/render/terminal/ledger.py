@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.ledger import Ledger, RoundBest, Tally
+from ncu_assist.analysis.records import Draft
 from ncu_assist.render import draft_words as words
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.pages_words import number_of
 from ncu_assist.render.terminal.style import Style, styled, table, to_text
-from ncu_assist.store.draft_records import Draft
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.ladder import NOT_MEASURED, SKIPPED, UNREADABLE, KernelListing, VersionOutcome
+from ncu_assist.analysis.records import Damage
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.pages_words import number_of
 from ncu_assist.render.terminal.style import Align, Style, detected, styled, table, to_text
 from ncu_assist.render.words import origin
-from ncu_assist.store import Damage
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

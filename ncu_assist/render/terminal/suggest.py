@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.archive import Suggested
+from ncu_assist.analysis.records import REFUSAL, ArchivedDraft, Draft, Proof, Score
 from ncu_assist.quantity import digits, duration
 from ncu_assist.render import draft_words as words
 from ncu_assist.render.escape import one_line
@@ -13,8 +14,6 @@ from ncu_assist.render.pages_words import number_of
 from ncu_assist.render.terminal.ledger import COLORS, below
 from ncu_assist.render.terminal.style import Style, styled, table, to_text
 from ncu_assist.render.words import factor
-from ncu_assist.store.draft_records import Draft, Proof, Score
-from ncu_assist.store.drafts import REFUSAL, StoredDraft
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -36,7 +35,7 @@ def suggest_text(found: Suggested, style: Style | None = None) -> str:
     return to_text(parts, style)
 
 
-def _told(stored: StoredDraft) -> Iterator[RenderableType]:
+def _told(stored: ArchivedDraft) -> Iterator[RenderableType]:
     """Yield where the words for the author of an unusable reply are, for who carries them to a chat window."""
     if REFUSAL in stored.files:
         yield below(f"what to answer its author: reports/{stored.reference}/{REFUSAL}")
