@@ -3,17 +3,36 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING
 
+from ncu_assist.moved import MovedModules
+
 if TYPE_CHECKING:
+    from ncu_assist.api import ProfiledKernel, RunComparison, RunSummary, diff, profile, show
     from ncu_assist.errors import DamagedData, NcuAssistError
     from ncu_assist.ncu.report import Report, read_report
 
 __version__ = "0.1.0"
-__all__ = ["DamagedData", "NcuAssistError", "Report", "__version__", "read_report"]
+__all__ = [
+    "DamagedData",
+    "NcuAssistError",
+    "ProfiledKernel",
+    "Report",
+    "RunComparison",
+    "RunSummary",
+    "__version__",
+    "diff",
+    "profile",
+    "read_report",
+    "show",
+]
 
 _HOMES = dict.fromkeys(("DamagedData", "NcuAssistError"), "ncu_assist.errors")
 _HOMES |= dict.fromkeys(("Report", "read_report"), "ncu_assist.ncu.report")
+_HOMES |= dict.fromkeys(("ProfiledKernel", "RunComparison", "RunSummary", "diff", "profile", "show"), "ncu_assist.api")
+# Asked last, for what nobody finds: a script that imports a module of an older layout is told where it is now.
+sys.meta_path += [MovedModules()]
 
 
 def __getattr__(name: str) -> object:
@@ -21,3 +40,8 @@ def __getattr__(name: str) -> object:
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return the public names, also those that are not imported yet."""
+    return sorted({*globals(), *__all__})

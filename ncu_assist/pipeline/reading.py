@@ -51,8 +51,12 @@ def compare(project: Project, references: tuple[str, str], kernel: str | None, o
 
     References that name no run take their times from the newest bench of both sources. Raises as ``named`` does.
     """
-    runs, chosen = two_named(project, references, kernel, options)
-    return _with_lines(diff_runs(*runs, chosen), runs)
+    return compare_runs(*two_named(project, references, kernel, options))
+
+
+def compare_runs(runs: Pair, options: DiffOptions) -> Diff:
+    """Return the comparison of two runs, baseline first, with the source lines that changed."""
+    return _with_lines(diff_runs(*runs, options), runs)
 
 
 def two_named(

@@ -1,0 +1,42 @@
+"""Where the modules of older layouts went, for scripts that imported them: an import of one says so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import ModuleType
+
+PACKAGE = "ncu_assist."
+# Old to new, below ncu_assist; of a package with all that was in it.
+MOVED = {
+    "columns": "frame.columns",
+    "diff": "analysis.diff",
+    "drafts": "store.drafts",
+    "gate": "analysis.gate",
+    "lineage": "versions",
+    "outcome": "analysis",
+    "frame.lazy": "frame.combined",
+    "frame.used": "frame.of_runs",
+    "render.facts": "analysis.run_view",
+    "render.history": "analysis.history",
+    "render.ladder": "analysis.ladder",
+    "render.predictions": "analysis.predictions",
+    "render.throughputs": "analysis.run_view",
+    "render.yardstick": "analysis.yardstick",
+    "verdict.clocks": "verdict.samples",
+    "verdict.correlation": "verdict.interval",
+    "verdict.likely": "verdict.samples",
+    "verdict.reasons": "verdict.records",
+    "verdict.robust": "verdict.unpaired",
+    "verdict.ticks": "verdict.samples",
+}
+
+
+class MovedModules:
+    """A finder at the end of ``sys.meta_path``: it finds nothing, and says of a moved module where it is."""
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
+        """Raise ModuleNotFoundError with the new name for a module of an older layout."""
+        name = fullname.removeprefix(PACKAGE)
+        if name != fullname and name in MOVED:
+            message = f"{fullname} is now {PACKAGE}{MOVED[name]}; what scripts need is in ncu_assist itself"
+            raise ModuleNotFoundError(message, name=fullname)
