@@ -180,8 +180,8 @@ def profile(
     from ncu_assist.ncu.command import ProfileOptions
     from ncu_assist.pipeline import planning
 
-    wish = planning.Wish(kernel, tuple(versions), workload, rounds, repeats=repeats)
-    return ProfiledKernel(planning.profile(_project(project), wish, ProfileOptions(section_set), _Silent()))
+    request = planning.MeasureRequest(kernel, tuple(versions), workload, rounds, repeats=repeats)
+    return ProfiledKernel(planning.profile(_project(project), request, ProfileOptions(section_set), _Silent()))
 
 
 class _Silent:
