@@ -8,7 +8,10 @@ from factories import STALL, launch, make_run, metrics_frame
 from ncu_assist.frame import Combined, Coverage, by_launch, combine
 from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES
 
+RATE = "dram__bytes.sum.per_second"
 DRAM = "dram__cycles_active.avg.pct_of_peak_sustained_elapsed"
+# All that tells how busy DRAM was.
+NO_DRAM = {DRAM: None, **dict.fromkeys(("gpu__dram_throughput" + DRAM.removeprefix("dram__cycles_active"), RATE))}
 LOADS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
 PER_SECTOR = "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio"
 
@@ -49,7 +52,7 @@ def test_launch_facts_take_the_largest() -> None:
 
 
 def test_what_is_absent_is_none_and_never_zero() -> None:
-    found = combined({"dram__bytes_read.sum": None, "smsp__inst_executed.sum": None, DRAM: None})
+    found = combined({"dram__bytes_read.sum": None, "smsp__inst_executed.sum": None, **NO_DRAM})
     for key in ("dram_bytes_read", "dram_bytes", "instructions", "dram_throughput"):
         assert found.values[key] is None
     assert found.values["dram_bytes_write"] == 2e8
@@ -113,7 +116,7 @@ def test_stalls_are_shares_of_all_warp_states_largest_first() -> None:
 
 def test_a_value_says_of_how_many_launches_it_is() -> None:
     none, tma = {PER_SECTOR: 0.0, LOADS: 0.0}, {"smsp__inst_executed_op_tma_ld.sum": 8.0}
-    found = combined({PER_SECTOR: 16.0}, {**none, **tma}, none, {DRAM: None, PER_SECTOR: None, LOADS: None})
+    found = combined({PER_SECTOR: 16.0}, {**none, **tma}, none, {**NO_DRAM, PER_SECTOR: None, LOADS: None})
     assert found.values["sector_efficiency_load"] == 50.0
     assert found.coverage("sector_efficiency_load") == Coverage(1, 4, ("n/a (TMA)", "n/a", "absent"))
     assert found.coverage("dram_throughput") == Coverage(3, 4, ("absent",))
@@ -162,7 +165,7 @@ def test_stall_shares_of_repeats_are_medians() -> None:
 
 def test_a_value_that_a_repeat_lacks_is_none() -> None:
     launches = (launch(0), launch(1, repeat=1))
-    found = combine(make_run(launches=launches), metrics_frame({}, {DRAM: None}), "small")
+    found = combine(make_run(launches=launches), metrics_frame({}, NO_DRAM), "small")
     assert found.values["dram_throughput"] is None
     assert found.samples("dram_throughput") == [83.0]
 

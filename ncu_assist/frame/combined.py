@@ -195,6 +195,11 @@ class Combined:
         reasons = dict.fromkeys(_why_without(key, table) for table in lacking)
         return Coverage(len(self.tables) - len(lacking), len(self.tables), tuple(reasons))
 
+    def is_approximate(self, key: str) -> bool:
+        """Tell whether a value is near, and not the same: derived from other metrics in any of the launches."""
+        row = ROWS[key]
+        return any(row.is_approximate(table) for table in self.tables)
+
     def is_weighted(self, key: str) -> bool:
         """Tell whether a value hangs on weights that stray: a mean by them, where not all launches have the same."""
         row = ROWS[key]
@@ -229,7 +234,8 @@ class Combined:
         if not isinstance(row, Derived):
             return [row.value(table) for table in self.tables]
         parts = {need: self._own[need] for need in row.needs}
-        return [_of_parts(row, {need: own[i] for need, own in parts.items()}) for i in range(len(self.tables))]
+        found = [number(row.of_parts({need: own[i] for need, own in parts.items()})) for i in range(len(self.tables))]
+        return [row.by_ways(table) if one is None else one for one, table in zip(found, self.tables, strict=True)]
 
     def _own_of_each(self, key: str) -> Numbers:
         row = ROWS[key]
@@ -261,7 +267,9 @@ class Combined:
         some = [place for place, value in enumerate(own) if value is not None]
         if some and len(some) < len(own) and not _is_of_sums(row):
             return self.of_places(some)._first[key]  # what a formula does not apply to is in none of its parts
-        found = _of_parts(row, {need: self._first[need] for need in row.needs})
+        found = number(row.of_parts({need: self._first[need] for need in row.needs}))
+        if found is None and row.ways:
+            return self._made_one(row.combine, own)  # known as a whole
         return None if found is None or is_impossible(row, found) else found
 
     def _made_one(self, how: Combining, values: Numbers) -> float | None:
@@ -296,12 +304,6 @@ def _duration_ns(launch: Launch, table: Values) -> float | None:
 def _is_of_sums(derived: Derived) -> bool:
     """Tell whether the parts of a derived metric all add up."""
     return all(CATALOGUE[key].combine.how == "sum" for key in derived.needs)
-
-
-def _of_parts(derived: Derived, parts: Mapping[str, float | None]) -> float | None:
-    """Return a derived metric from its needs by key."""
-    named = {CATALOGUE[key].names[0]: value for key, value in parts.items() if value is not None}
-    return number(derived.value(named))
 
 
 def _without_traffic(derived: Derived, tables: Sequence[Values]) -> bool:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from ncu_assist.frame.columns import Columns, Values
 from ncu_assist.frame.combined import Combined
-from ncu_assist.ncu.catalogue.metrics import CATALOGUE, STALL
+from ncu_assist.ncu.catalogue.metrics import STALL
+from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.record import Launch, Run
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def is_used(name: str) -> bool:
     return name in _NAMES or STALL.fullmatch(name) is not None
 
 
-_NAMES = frozenset(name for metric in CATALOGUE.values() for name in metric.names)
+_NAMES = frozenset().union(*(row.every_name for row in ROWS.values()))
 
 
 def catalogue_sha256() -> str:

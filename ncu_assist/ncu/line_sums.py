@@ -135,5 +135,5 @@ def sample_weights(report: Report, frame: pd.DataFrame) -> pd.Series[float]:
 
 
 def _first(values: Launches, launch: int, key: str) -> float | None:
-    found = (known(values.number(launch, name)) for name in CATALOGUE[key].names)
-    return next((number for number in found if number is not None), None)
+    row = CATALOGUE[key]
+    return row.value({name: values.number(launch, name) for name in row.every_name})

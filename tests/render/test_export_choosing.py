@@ -8,6 +8,7 @@ import pytest
 from factories import METRICS, STALL, metrics_frame
 
 from ncu_assist.errors import UsageProblem
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.render.export.choosing import choose, rows_of
 from ncu_assist.render.export.wide import wide
 
@@ -55,6 +56,7 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
 
 def test_rows_of_names_keys_and_derived_metrics() -> None:
     without = {f"smsp__sass_average_data_bytes_per_sector_mem_global_op_{op}.ratio": None for op in ("ld", "st")}
+    without |= dict.fromkeys(CATALOGUE["global_sectors_ideal"].names)
     metrics = metrics_frame({}, {"gpu__time_duration.sum": 5.0, **without})
     chosen = choose(["sector_efficiency_load", "duration", "stall_barrier"], NAMES, "this run")
     rows = rows_of(metrics, chosen)

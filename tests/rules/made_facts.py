@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from factories import launch
+from unknown import lacking
 
 from ncu_assist.frame import combine_launches
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
@@ -30,8 +31,9 @@ def gallery(name: str, without: tuple[str, ...] = (), **changed: Any) -> Facts:
     assert found is not None
     combined, device = found
     names = {CATALOGUE[key].names[0]: value for key, value in changed.items()}
-    gone = {one for key in without for one in CATALOGUE[key].names}
-    tables = [{key: value for key, value in {**table, **names}.items() if key not in gone} for table in combined.tables]
+    tables = [{**table, **names} for table in combined.tables]
+    for key in without:
+        tables = [lacking(key, table) for table in tables]
     return Facts(combine_launches(None, combined.launches, tables), device, None, case.bytes, case.flops)
 
 

@@ -8,8 +8,8 @@ from factories import DEVICE, STALL
 from made_counters import side
 from made_facts import gallery as of_case
 from made_facts import told
+from unknown import lacking
 
-from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.record import Device
 from ncu_assist.rules import Facts, Finding, Rule
 
@@ -47,6 +47,5 @@ def missing(rule: Rule, facts: Facts) -> tuple[str, ...]:
 
 def without(facts: Facts, key: str) -> Facts:
     """Return facts whose report lacks a metric."""
-    names = set(CATALOGUE[key].names)
-    tables = tuple({name: one[name] for name in one if name not in names} for one in facts.combined.tables)
+    tables = tuple(lacking(key, table) for table in facts.combined.tables)
     return replace(facts, combined=replace(facts.combined, tables=tables))

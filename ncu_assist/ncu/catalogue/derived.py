@@ -7,13 +7,15 @@ mean of ratios.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from ncu_assist.ncu.catalogue import formulas
 from ncu_assist.ncu.catalogue.combining import FORMULA, FORMULA_OF_DEVICE, SUM, Combining
-from ncu_assist.ncu.catalogue.metric import EXACT, HIGHER, LOWER, NOISY, Better
+from ncu_assist.ncu.catalogue.derived_ways import DERIVED_WAYS
+from ncu_assist.ncu.catalogue.metric import EXACT, HIGHER, LOWER, NOISY, Better, Way
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.stalls import ISSUED, STALL_METRICS, STALL_REASONS
+from ncu_assist.ncu.catalogue.ways import with_parts
 
 Values = Mapping[str, float]
 
@@ -22,7 +24,8 @@ Values = Mapping[str, float]
 class Derived:
     """One derived metric. ``needs`` are keys of the catalogue, in the order of the arguments of ``formula``.
 
-    ``optional``: needs that count as 0 where a chip lacks them. ``words``: the formula, for people.
+    ``optional``: needs that count as 0 where a chip lacks them. ``words``: the formula, for people. ``ways``: how else
+    it is known as a whole, where needs are absent.
     """
 
     key: str
@@ -36,6 +39,7 @@ class Derived:
     formula: Callable[..., float]
     words: str
     optional: frozenset[str] = frozenset()
+    ways: tuple[Way, ...] = field(default=(), repr=False)
 
     def value(self, values: Values) -> float | None:
         """Return the value from metrics by ncu's name: None where one is absent, NaN where it is not applicable.
@@ -43,11 +47,34 @@ class Derived:
         Not applicable is a ratio over traffic that there was none of, or whose bytes ncu does not count: what went
         through TMA or cp.async, or to shared memory by generic addresses.
         """
-        found = {key: CATALOGUE[key].value(values) for key in self.needs}
+        found = self.of_parts({key: CATALOGUE[key].value(values) for key in self.needs})
+        return found if found is not None or not self.ways else self.by_ways(values)
+
+    def of_parts(self, parts: Mapping[str, float | None]) -> float | None:
+        """Return the value from those of its needs, by key."""
+        found = {key: parts.get(key) for key in self.needs}
         absent = [key for key, number in found.items() if number is None]
         if len(absent) == len(found) or not self.optional.issuperset(absent):
             return None
         return self.formula(*(number or 0.0 for number in found.values()))
+
+    def by_ways(self, values: Values) -> float | None:
+        """Return the value where its needs are absent: as a whole, by another way."""
+        return next((found for way in self.ways if (found := way.value(values)) is not None), None)
+
+    def is_approximate(self, values: Values) -> bool:
+        """Tell whether what ``value`` returns is near, and not the same: what it needs is derived from others."""
+        if any(CATALOGUE[key].is_approximate(values) for key in self.needs):
+            return True
+        if not self.ways or self.of_parts({key: CATALOGUE[key].value(values) for key in self.needs}) is not None:
+            return False
+        return next((way.is_approximate(values) for way in self.ways if way.value(values) is not None), False)
+
+    @property
+    def every_name(self) -> frozenset[str]:
+        """Return every name of ncu that it may be known by."""
+        rows = (CATALOGUE[key].every_name for key in self.needs)
+        return frozenset().union(*rows, *(way.every_name for way in self.ways))
 
     def missing(self, values: Values) -> tuple[str, ...]:
         """Return the keys of what is needed and absent; empty where ``value`` can answer."""
@@ -234,11 +261,17 @@ _ARITHMETIC = (
 # fmt: on
 _STALLS = tuple(_stall_row(name) for name in STALL_REASONS if name != ISSUED)
 
+
+def _with_ways(row: Derived) -> Derived:
+    ways = tuple(with_parts(way, CATALOGUE) for way in DERIVED_WAYS.get(row.key, ()))
+    return replace(row, ways=ways) if ways else row
+
+
 DERIVED_GROUPS: dict[str, tuple[Derived, ...]] = {  # in the groups of the catalogue
-    "Memory": _TRAFFIC,
-    "Accesses": _ACCESSES,
-    "Arithmetic": _ARITHMETIC,
-    "Warps": _USE,
+    "Memory": tuple(map(_with_ways, _TRAFFIC)),
+    "Accesses": tuple(map(_with_ways, _ACCESSES)),
+    "Arithmetic": tuple(map(_with_ways, _ARITHMETIC)),
+    "Warps": tuple(map(_with_ways, _USE)),
     "Warp states": _STALLS,
 }
 

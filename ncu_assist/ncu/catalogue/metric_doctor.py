@@ -56,11 +56,14 @@ def spelled(name: str, available: Available) -> tuple[str, ...]:
     """Return ncu's names behind a name: itself, or those that a key of the catalogue needs. Empty where one lacks."""
     if name in ALL_DERIVED:
         optional = ALL_DERIVED[name].optional
-        parts = {key: _spelling(key, available) for key in ALL_DERIVED[name].needs}
+        parts = {key: CATALOGUE[key].spelled(available.has) for key in ALL_DERIVED[name].needs}
         lacking = [key for key, found in parts.items() if not found and key not in optional]
-        return () if lacking or not any(parts.values()) else tuple(found for found in parts.values() if found)
-    found = _spelling(name, available) if name in CATALOGUE else name if available.has(name) else ""
-    return (found,) if found else ()
+        if lacking or not any(parts.values()):
+            return next((names for way in ALL_DERIVED[name].ways if (names := way.names(available.has))), ())
+        return tuple(dict.fromkeys(one for found in parts.values() for one in found))
+    if name in CATALOGUE:
+        return CATALOGUE[name].spelled(available.has)
+    return (name,) if available.has(name) else ()
 
 
 def missing_keys(available: Available) -> tuple[str, ...]:
@@ -73,10 +76,6 @@ def missing_keys(available: Available) -> tuple[str, ...]:
 def suggestion(name: str, available: Available) -> str:
     """Return the spelling that can be had and is most likely meant; empty where nothing is near."""
     return next((one for one in _candidates(name, available) if spelled(one, available)), "")
-
-
-def _spelling(key: str, available: Available) -> str:
-    return next((name for name in CATALOGUE[key].names if available.has(name)), "")
 
 
 def _problem(name: str, available: Available) -> NameProblem | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ncu_assist.errors import UsageProblem
 from ncu_assist.frame import by_launch
 from ncu_assist.ncu.catalogue.available_names import Available, in_report, on_chip
-from ncu_assist.ncu.catalogue.derived import ALL_DERIVED
+from ncu_assist.ncu.catalogue.metric import Metric
 from ncu_assist.ncu.catalogue.metric_doctor import check_names, spelled
 from ncu_assist.ncu.catalogue.rows import ROWS
 
@@ -31,7 +31,9 @@ class Chosen:
 
     @property
     def is_derived(self) -> bool:
-        return self.column in ALL_DERIVED
+        """Whether a formula is behind it: it is a derived metric, or this report has it under none of its names."""
+        row = ROWS.get(self.column)
+        return row is not None and not (isinstance(row, Metric) and self.names[:1] and self.names[0] in row.names)
 
 
 def choose(asked: Sequence[str], names: Collection[str], where: str) -> tuple[Chosen, ...]:
@@ -72,7 +74,7 @@ def rows_of(metrics: pd.DataFrame, chosen: Sequence[Chosen]) -> pd.DataFrame:
         if not one.names:
             continue
         if one.is_derived:
-            parts.append(_derived_rows(values, one.column).assign(place=place))
+            parts.append(_rows_of_key(values, one.column).assign(place=place))
         else:
             parts.append(metrics.iloc[places[one.names[0]]].assign(metric=one.column, place=place))
     joined = pd.concat([part.astype({"metric": object, "unit": object}) for part in parts], ignore_index=True)
@@ -80,12 +82,12 @@ def rows_of(metrics: pd.DataFrame, chosen: Sequence[Chosen]) -> pd.DataFrame:
     return ordered.astype({"launch": "int32", "metric": "category", "unit": "category"})
 
 
-def _derived_rows(values: Mapping[int, Mapping[str, float]], key: str) -> pd.DataFrame:
+def _rows_of_key(values: Mapping[int, Mapping[str, float]], key: str) -> pd.DataFrame:
     import pandas as pd
 
-    derived = ALL_DERIVED[key]
-    found = {launch: derived.value(numbers) for launch, numbers in values.items()}
-    rows = [(launch, key, value, None, derived.unit) for launch, value in found.items() if value is not None]
+    row = ROWS[key]
+    found = {launch: row.value(numbers) for launch, numbers in values.items()}
+    rows = [(launch, key, value, None, row.unit) for launch, value in found.items() if value is not None]
     return pd.DataFrame(rows, columns=["launch", "metric", "value", "text", "unit"]).astype({"value": "float64"})
 
 

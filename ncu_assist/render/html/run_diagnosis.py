@@ -106,7 +106,9 @@ def _view(ranked: Ranked, told: Told, where: tuple[Where, ...]) -> FindingView:
         severity=_severity(ranked),
         gain=estimated(ranked.estimated_speedup, finding.assumed) if not remark else "",
         message=one_line(_message(finding, told), MESSAGE) + (" (assumed)" if remark and finding.assumed else ""),
-        evidence=tuple(Fact(term_of(key), evidence_value(value, ROWS[key].unit)) for key, value in known),
+        evidence=tuple(
+            Fact(term_of(key), evidence_value(value, ROWS[key].unit, facts.is_approximate(key))) for key, value in known
+        ),
         places=where,
         about=_about(finding.rule),
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.rules.model.diagnosis import Ranked
+from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.of_run import Told
 
 
@@ -46,10 +47,16 @@ def _finding(ranked: Ranked, told: Told) -> dict[str, Any]:
         "message": finding.message,
         "advice": finding.advice,
         "estimated_speedup": speedup if math.isfinite(speedup) else None,
-        "evidence": [{"metric": key, "value": facts.get(key), "unit": ROWS[key].unit} for key in finding.evidence],
+        "evidence": [_evidence(key, facts) for key in finding.evidence],
         "lines": [asdict(place) for place in ranked.places],
         "detail": finding.detail,
         "assumed": finding.assumed,
         "to_floor": ranked.to_floor,
         "launches": [one.index for one in facts.combined.launches],
     }
+
+
+def _evidence(key: str, facts: Facts) -> dict[str, Any]:
+    """Return one value; ``approximate`` where it was derived from other metrics and is only near."""
+    value = {"metric": key, "value": facts.get(key), "unit": ROWS[key].unit}
+    return {**value, "approximate": True} if facts.is_approximate(key) else value

@@ -89,4 +89,6 @@ def _where(place: Place, width: int) -> str:
 def _evidence(ranked: Ranked, told: Told) -> list[str]:
     facts = told.about(ranked.finding)
     known = [(key, value) for key in ranked.finding.evidence if (value := facts.get(key)) is not None]
-    return [f"{ROWS[key].label} {evidence_value(value, ROWS[key].unit)}" for key, value in known]
+    return [
+        f"{ROWS[key].label} {evidence_value(value, ROWS[key].unit, facts.is_approximate(key))}" for key, value in known
+    ]

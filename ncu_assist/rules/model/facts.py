@@ -33,6 +33,10 @@ class Facts:
         """Return a metric by its key; None where it is absent, or says nothing of this kernel."""
         return self.combined.values[key]
 
+    def is_approximate(self, key: str) -> bool:
+        """Tell whether ``get`` is near what was asked for, and not the same: derived from other metrics."""
+        return self.combined.is_approximate(key)
+
     def value(self, key: str) -> float:
         """Return a metric that the rule declared to need, or 0 for one that there is none of."""
         found = self.get(key)

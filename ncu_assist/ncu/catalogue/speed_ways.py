@@ -1,0 +1,75 @@
+"""Further ways to know clocks, cycles, throughputs and the shape of a launch."""
+
+from __future__ import annotations
+
+from ncu_assist.ncu.catalogue.ways import (
+    ATTRIBUTE,
+    COMPARED,
+    DOCUMENTED,
+    HARDWARE,
+    RELEASE_2019,
+    SECTION,
+    Ways,
+    over,
+    same,
+    times,
+)
+
+A_SECOND = 1e-9  # a rate is a second, a duration in ns
+SCHEDULERS = 0.25  # every chip since Pascal but GP100 has four a multiprocessor: NVIDIA's tuning guides
+SUM_OVER_UNITS = f"{DOCUMENTED}: .avg is .sum over the units"
+RATE_TIMES_TIME = f"{DOCUMENTED}: .per_second times the time"
+ONE_CLOCK = f"{COMPARED}: the parts of a GPC have one clock, and start and end within a few cycles"
+
+
+# fmt: off
+SPEED_WAYS: Ways = {
+    "duration": (same("gpu__time_duration", RELEASE_2019), same("gpu__time_duration.max", DOCUMENTED),
+                 same("gpu__time_duration.avg", DOCUMENTED)),
+    "sm_count": (same("device__attribute_multiprocessor_count", ATTRIBUTE),),
+    "sm_clock": (
+        same("sm__cycles_elapsed.avg.per_second", ONE_CLOCK, approximate=True),
+        same("smsp__cycles_elapsed.avg.per_second", ONE_CLOCK, approximate=True),
+        same("gpc__frequency", RELEASE_2019),
+    ),
+    "dram_clock": (same("dram__frequency", RELEASE_2019),),
+    "cycles": (
+        same("gpc__elapsed_cycles_max", RELEASE_2019),
+        same("gpc__cycles_elapsed.avg", ONE_CLOCK, approximate=True),
+        times(("gpc__cycles_elapsed.avg.per_second", "duration"), RATE_TIMES_TIME, factor=A_SECOND, approximate=True),
+    ),
+    "sm_cycles_elapsed": (
+        over(("sm__cycles_elapsed.sum",), ("sm_count",), SUM_OVER_UNITS),
+        same("smsp__cycles_elapsed.avg", ONE_CLOCK),
+        over(("smsp__cycles_elapsed.sum",), ("sm_count",), f"{SUM_OVER_UNITS}; {HARDWARE}", factor=SCHEDULERS),
+        same("l1tex__cycles_elapsed.avg", ONE_CLOCK),
+        times(("sm__cycles_elapsed.avg.per_second", "duration"), RATE_TIMES_TIME, factor=A_SECOND),
+        times(("smsp__cycles_elapsed.avg.per_second", "duration"), RATE_TIMES_TIME, factor=A_SECOND),
+        same("smsp__cycles_elapsed.max", ONE_CLOCK, approximate=True),
+        same("sm__elapsed_cycles_avg", RELEASE_2019),
+        same("cycles", ONE_CLOCK, approximate=True),
+    ),
+    "scheduler_cycles_elapsed": (
+        same("sm__cycles_elapsed.avg", ONE_CLOCK),
+        same("sm_cycles_elapsed", ONE_CLOCK),
+    ),
+    "sm_cycles_active": (same("sm__active_cycles_avg", RELEASE_2019),),
+    "dram_throughput": (
+        same("gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", f"{COMPARED}; {SECTION}"),
+        same("dram__throughput.avg.pct_of_peak_sustained_elapsed", f"{COMPARED}; {SECTION}", approximate=True),
+        over(("dram__bytes.sum.per_second",), ("dram_peak_bytes_per_cycle", "dram_clock"), DOCUMENTED, factor=100.0),
+        same("fbpa__sol_pct", RELEASE_2019, approximate=True),
+    ),
+    "sm_throughput": (same("sm__sol_pct", RELEASE_2019),),
+    "memory_throughput": (same("gpu__compute_memory_sol_pct", RELEASE_2019),),
+    "l2_cache_throughput": (same("ltc__sol_pct", RELEASE_2019),),
+    "l1_cache_throughput": (same("tex__sol_pct", RELEASE_2019),),
+}
+
+LAUNCH_WAYS: Ways = {
+    "achieved_occupancy": (same("sm__active_warps_avg_per_active_cycle_pct", RELEASE_2019),),
+    "achieved_warps": (
+        same("sm__active_warps_avg_per_active_cycle", RELEASE_2019),
+    ),
+}
+# fmt: on

@@ -1,0 +1,162 @@
+"""The further ways to know a key of the catalogue: the best first, from one launch alone, and said where only near."""
+
+from __future__ import annotations
+
+import pytest
+from factories import launch, make_run, metrics_frame
+from recorded_values import values_of
+from unknown import lacking
+
+from ncu_assist.frame import combine, combine_launches
+from ncu_assist.ncu.catalogue.available_names import in_report
+from ncu_assist.ncu.catalogue.combining import SUM
+from ncu_assist.ncu.catalogue.metric import NOISY, NOWHERE, Metric, Way
+from ncu_assist.ncu.catalogue.metric_doctor import spelled
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.ncu.catalogue.rows import ROWS
+from ncu_assist.ncu.catalogue.ways import linked, over, same, times
+
+ALL_WAYS = [(key, way) for key, row in ROWS.items() for way in row.ways]
+
+
+def row(key: str, *names: str) -> Metric:
+    return Metric(key, names, NOWHERE, key, "", None, NOISY, SUM, key)
+
+
+def test_its_own_name_is_asked_first() -> None:
+    count = CATALOGUE["sm_count"]
+    both = {"launch__sm_count": 66.0, "device__attribute_multiprocessor_count": 132.0}
+    assert count.value(both) == 66.0
+    assert count.way(both) is None
+    del both["launch__sm_count"]
+    assert count.value(both) == 132.0
+    assert not count.is_approximate(both)
+    assert count.value({}) is None
+
+
+def test_of_several_ways_the_best_that_the_launch_has_is_taken() -> None:
+    cycles = CATALOGUE["sm_cycles_elapsed"]
+    values = {"gpc__cycles_elapsed.max": 1010.0}
+    assert cycles.value(values) == 1010.0
+    assert cycles.is_approximate(values)
+    values |= {"smsp__cycles_elapsed.avg.per_second": 1.5e9, "gpu__time_duration.sum": 700.0}
+    assert cycles.value(values) == pytest.approx(1050.0)
+    assert not cycles.is_approximate(values)
+    values |= {"smsp__cycles_elapsed.sum": 4 * 10 * 1049.0, "launch__sm_count": 10.0}
+    assert cycles.value(values) == pytest.approx(1049.0)
+
+
+def test_what_it_needs_may_itself_be_known_another_way_and_says_so() -> None:
+    share = {"sm__inst_issued.avg.pct_of_peak_sustained_active": 40.0, "sm__cycles_active.avg": 500.0}
+    slots = CATALOGUE["issue_slots_busy"]
+    assert slots.value({**share, "sm__cycles_elapsed.avg": 1000.0}) == 20.0
+    assert not slots.is_approximate({**share, "sm__cycles_elapsed.avg": 1000.0})
+    assert slots.value({**share, "gpc__cycles_elapsed.max": 1000.0}) == 20.0
+    assert slots.is_approximate({**share, "gpc__cycles_elapsed.max": 1000.0})
+
+
+def test_nothing_follows_from_nothing() -> None:
+    assert CATALOGUE["bytes_per_sector_load"].value(dict.fromkeys(CATALOGUE["global_sectors_ideal"].names, 0.0)) is None
+    none = {"memory_l2_theoretical_sectors_global": 0.0, "memory_l2_theoretical_sectors_global_ideal": 0.0}
+    assert CATALOGUE["bytes_per_sector_load"].value(none) is None
+    assert (
+        CATALOGUE["l1_hit_rate_load"].value({"l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum": 5.0}) is None
+    )
+
+
+def test_a_name_without_a_value_is_no_answer() -> None:
+    values = {"launch__sm_count": float("nan"), "device__attribute_multiprocessor_count": 132.0}
+    assert CATALOGUE["sm_count"].value(values) == 132.0
+
+
+@pytest.mark.parametrize(("key", "way"), ALL_WAYS, ids=[f"{key}: {way.words}" for key, way in ALL_WAYS])
+def test_a_way_says_its_formula_and_its_source(key: str, way: Way) -> None:
+    assert way.source
+    for need in way.needs:
+        assert need in way.words
+    assert key not in way.needs
+    assert len(way.parts) == len(way.needs)
+
+
+@pytest.mark.parametrize("key", [key for key, metric in CATALOGUE.items() if metric.ways])
+def test_exact_ways_agree_with_the_name_where_a_launch_has_both(key: str) -> None:
+    """Of what a full report of an H200 holds: a copy, transposes, reductions and others."""
+    metric = CATALOGUE[key]
+    for program, kernel in (
+        ("transpose", "transpose_naive"),
+        ("transpose", "transpose_shared"),
+        ("repeats", "stream_copy"),
+    ):
+        values = values_of(program, kernel)
+        own = metric.value(values)
+        assert own is not None
+        for way in metric.ways:
+            found = way.value(values)
+            if found is not None and not way.is_approximate(values):
+                assert found == pytest.approx(own, rel=1e-9), way.words
+
+
+def test_a_full_report_of_the_release_that_the_names_are_of_needs_no_other_way() -> None:
+    values = values_of("transpose", "transpose_shared")
+    assert [key for key, metric in CATALOGUE.items() if metric.way(values) is not None] == []
+
+
+def test_over_launches_a_derived_value_combines_as_its_key_does() -> None:
+    """5 of 10 and 30 of 20 sectors' worth: a ratio is weighted by its own denominator, however each part is known."""
+    names = ("memory_l2_theoretical_sectors_global_ideal", "memory_l2_theoretical_sectors_global")
+    sectors = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld"
+    first = {names[0]: 5.0, names[1]: 10.0, f"{sectors}_lookup_hit.sum": 4.0, f"{sectors}_lookup_miss.sum": 6.0}
+    second = {names[0]: 30.0, names[1]: 30.0, f"{sectors}.sum": 30.0}
+    found = combine_launches("small", [launch(0), launch(1)], [first, second])
+    assert found.values["global_load_sectors"] == 40.0
+    assert found.values["bytes_per_sector_load"] == pytest.approx(32 * 35 / 40)
+    assert found.is_approximate("bytes_per_sector_load")
+    assert found.is_approximate("sector_efficiency_load")
+    assert not found.is_approximate("global_load_sectors")
+
+
+def test_a_derived_metric_is_known_as_a_whole_where_its_parts_are_not() -> None:
+    rate = {"dram__bytes.sum.per_second": 2e12}
+    times_ns = [launch(0, duration_ns=100.0), launch(1, duration_ns=300.0)]
+    tables = [{**rate, "gpu__time_duration.sum": 100.0}, {**rate, "gpu__time_duration.sum": 300.0}]
+    found = combine_launches("small", times_ns, tables)
+    assert found.values["dram_bytes"] == pytest.approx(2e12 * 400e-9)
+    assert found.values["dram_bytes_read"] is None
+    assert not found.is_approximate("dram_bytes")
+
+
+def test_what_a_launch_has_by_name_is_not_approximate() -> None:
+    found = combine(make_run(launches=(launch(0),)), metrics_frame({}), "small")
+    assert not any(found.is_approximate(key) for key in ("dram_bytes", "duration", "registers", "dram_throughput"))
+
+
+def test_the_names_behind_a_key_are_those_of_the_way() -> None:
+    names = ("sm__inst_issued.avg.pct_of_peak_sustained_active", "sm__cycles_active.avg", "smsp__cycles_elapsed.avg")
+    assert spelled("issue_slots_busy", in_report(names)) == names
+    assert spelled("issue_slots_busy", in_report(["sm__cycles_active.avg"])) == ()
+    assert spelled("dram_bytes", in_report(["dram__bytes.sum.per_second", "gpu__time_duration.sum"])) == (
+        "dram__bytes.sum.per_second",
+        "gpu__time_duration.sum",
+    )
+
+
+def test_ways_that_need_each_other_are_refused() -> None:
+    rows = {"a": row("a", "u__a"), "b": row("b", "u__b")}
+    with pytest.raises(ValueError, match="need each other: a -> b -> a"):
+        linked(rows, {"a": (same("b", "x"),), "b": (times(("a", "a"), "x"),)})
+    with pytest.raises(ValueError, match="not: c"):
+        linked(rows, {"c": (same("a", "x"),)})
+
+
+def test_a_quotient_over_nothing_is_none() -> None:
+    made = linked({"a": row("a", "u__a")}, {"a": (over(("u__b",), ("u__c",), "x", factor=2.0),)})["a"]
+    assert made.value({"u__b": 3.0, "u__c": 4.0}) == 1.5
+    assert made.value({"u__b": 3.0, "u__c": 0.0}) is None
+
+
+def test_what_must_go_for_a_key_to_be_unknown() -> None:
+    values = values_of("transpose", "transpose_shared")
+    for key in ("sm_cycles_elapsed", "shared_wavefronts", "dram_throughput", "instructions"):
+        left = lacking(key, values)
+        assert CATALOGUE[key].value(left) is None
+        assert CATALOGUE["registers"].value(left) is not None
