@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from math import exp, log
 from pathlib import Path
+from statistics import geometric_mean
 
 from ncu_assist.analysis.run_view import InL2, in_l2
 from ncu_assist.analysis.yardstick import Yardstick, measure_of, share, yardstick_ns
@@ -204,8 +204,7 @@ class VersionRow:
     @property
     def geomean(self) -> float | None:
         """The geometric mean of the speed-ups; it may hide a slower workload, so never show it without ``worst``."""
-        logs = [log(_speedup(cell)) for cell in self.compared]
-        return exp(sum(logs) / len(logs)) if logs else None
+        return geometric_mean(map(_speedup, self.compared)) if self.compared else None
 
     @property
     def not_comparable(self) -> dict[tuple[str, str | None], list[str | None]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from math import exp, log
+from statistics import geometric_mean
 
 from ncu_assist.store import Damage
 from ncu_assist.store.draft_records import Draft, ModelCost, Score
@@ -123,10 +123,10 @@ def _tally(name: str, drafts: Sequence[Draft]) -> Tally:
         unproven=fates["unproven"] + fates["drafted"],
         hits=hits_of(one for draft in drafts if draft.proof for one in draft.proof.scores),
         flawed=sum(bool(draft.flaws) for draft in drafts),
-        cost=_added(draft.cost for draft in drafts),
+        cost=ModelCost.of_all(draft.cost for draft in drafts),
         compared=len(pairs),
-        expected=_geomean([expected for expected, _ in pairs]),
-        measured=_geomean([measured for _, measured in pairs]),
+        expected=geometric_mean([expected for expected, _ in pairs]) if pairs else None,
+        measured=geometric_mean([measured for _, measured in pairs]) if pairs else None,
     )
 
 
@@ -135,17 +135,6 @@ def _speedups(draft: Draft) -> tuple[float, float] | None:
     expected = draft.claim.expected_speedup if draft.claim else None
     measured = draft.proof.speedup if draft.proof else None
     return (expected, measured) if expected and measured and expected > 0 and measured > 0 else None
-
-
-def _added(costs: Iterable[ModelCost]) -> ModelCost:
-    all_of = tuple(costs)
-    return ModelCost(
-        calls=sum(one.calls for one in all_of),
-        prompt_tokens=sum(one.prompt_tokens for one in all_of),
-        reply_tokens=sum(one.reply_tokens for one in all_of),
-        seconds=sum(one.seconds for one in all_of),
-        estimated=any(one.estimated for one in all_of),
-    )
 
 
 def _rounds(drafts: Sequence[Draft]) -> tuple[RoundBest, ...]:
@@ -170,7 +159,3 @@ def _reasons(drafts: Sequence[Draft]) -> tuple[FateReason, ...]:
     counted = Counter((draft.fate, draft.reason.partition(":")[0]) for draft in drafts if draft.fate != "kept")
     ordered = sorted(counted.items(), key=lambda entry: (-entry[1], entry[0]))
     return tuple(FateReason(fate, text, count) for (fate, text), count in ordered)
-
-
-def _geomean(values: Sequence[float]) -> float | None:
-    return exp(sum(map(log, values)) / len(values)) if values else None

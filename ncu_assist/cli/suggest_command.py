@@ -102,7 +102,7 @@ def command(
     """
     from ncu_assist.spec_file import kernel_names
     from ncu_assist.suggest.acting import ReplyOptions
-    from ncu_assist.suggest.prompting import MAX_TOKENS
+    from ncu_assist.suggest.prompting.building import MAX_TOKENS
     from ncu_assist.suggest.request import Budget, ProofOptions, SuggestRequest
 
     if dry_run and reply is not None:

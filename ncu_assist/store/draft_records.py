@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -51,6 +52,18 @@ class ModelCost:
     reply_tokens: int = 0
     seconds: float = 0.0
     estimated: bool = False
+
+    @classmethod
+    def of_all(cls, costs: Iterable[ModelCost]) -> ModelCost:
+        """Return what several questions cost together."""
+        every = tuple(costs)
+        return cls(
+            calls=sum(one.calls for one in every),
+            prompt_tokens=sum(one.prompt_tokens for one in every),
+            reply_tokens=sum(one.reply_tokens for one in every),
+            seconds=sum(one.seconds for one in every),
+            estimated=any(one.estimated for one in every),
+        )
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from ncu_assist.errors import EnvironmentProblem, UsageProblem
+from ncu_assist.project import Project
 from ncu_assist.quantity import duration
 from ncu_assist.sources import HEADER_COMMENT, VERSION_FILE
+from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.draft_records import Claim, Draft, MetricPrediction, Proof
-from ncu_assist.store.drafts import DraftArchive, StoredDraft, source_name
+from ncu_assist.store.drafts import RUNS, DraftArchive, StoredDraft, source_name
 from ncu_assist.store.writing import HINTS, write_file
 from ncu_assist.versions import short_name
 
@@ -26,6 +28,29 @@ LONGEST = 500  # letters of one text of a model
 # to this tool, `coding:` to Python. What a draft draws is held against the reference, so its `draws:` is not kept.
 _MEANT = re.compile(r"(dtypes|packages|draws|parent|coding)(\s*[:=])", re.IGNORECASE)
 _KEPT = re.compile(rb"^(?:#!.*|(?://|#)\s*(?:dtypes|packages):.*)\r?\n?", re.MULTILINE)
+
+
+def make_version(project: Project, folder: Path, stored: StoredDraft) -> tuple[StoredDraft, Path]:
+    """Write a draft as the next version of the kernel in ``folder``, with the runs of its proof if it has one."""
+    archive = DraftArchive(project.reports)
+    path, accepted = accept(archive, stored, folder)
+    adopted = {one.run.version: one for one in adopt(accepted, Store(project.reports))}
+    own = adopted.get(path.stem)
+    if own is None or accepted.draft.proof is None:
+        return accepted, path
+    proof = replace(accepted.draft.proof, run=own.reference)
+    return archive.update(accepted, replace(accepted.draft, proof=proof)), path
+
+
+def adopt(stored: StoredDraft, store: Store) -> tuple[StoredRun, ...]:
+    """Copy the runs of a draft that became a version into the archive and return them; those of its parent too.
+
+    Raises DamagedData for files that were changed since.
+    """
+    own = Store(stored.folder / RUNS)
+    return tuple(
+        store.save(run.run, {name: run.read(name) for name in run.run.files}) for run in own.runs(stored.draft.kernel)
+    )
 
 
 def accept(archive: DraftArchive, stored: StoredDraft, folder: Path) -> tuple[Path, StoredDraft]:

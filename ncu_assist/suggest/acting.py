@@ -15,14 +15,15 @@ from ncu_assist.project import Project
 from ncu_assist.spec_file import load_kernel
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.drafts import DraftArchive, StoredDraft
+from ncu_assist.suggest.accepting import make_version
 from ncu_assist.suggest.conversation import LanguageModel, ReplySource, SavedReply, saved_reply
 from ncu_assist.suggest.drafting import DraftTask
-from ncu_assist.suggest.evidence import BEST
+from ncu_assist.suggest.evidence.gathering import BEST
 from ncu_assist.suggest.model import Endpoint, Messages, ModelAnswer, ReplyForm, ask, expected_form
-from ncu_assist.suggest.prompting import Prompt
 from ncu_assist.suggest.prompting.archive import KeptPrompt, PromptArchive, ids_in
-from ncu_assist.suggest.proof.prover import SandboxProver, make_version
-from ncu_assist.suggest.reply import REPLY_SCHEMA
+from ncu_assist.suggest.prompting.building import Prompt
+from ncu_assist.suggest.proof.prover import SandboxProver
+from ncu_assist.suggest.reply.form import REPLY_SCHEMA
 from ncu_assist.suggest.request import SuggestRequest
 from ncu_assist.suggest.rounds import SuggestSession, draft_task, keep_prompt, task_of_prompt
 from ncu_assist.versions import short_name

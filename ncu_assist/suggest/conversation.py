@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -86,18 +86,6 @@ class Conversation:
 
 def _said(text: str | Callable[[ReplyForm], str], form: ReplyForm) -> Message:
     return Message("user", text if isinstance(text, str) else text(form))
-
-
-def added(one: ModelCost, other: ModelCost) -> ModelCost:
-    """Return what two questions cost together."""
-    return replace(
-        one,
-        calls=one.calls + other.calls,
-        prompt_tokens=one.prompt_tokens + other.prompt_tokens,
-        reply_tokens=one.reply_tokens + other.reply_tokens,
-        seconds=one.seconds + other.seconds,
-        estimated=one.estimated or other.estimated,
-    )
 
 
 def saved_reply(path: Path | str, stdin: BinaryIO | None = None) -> str:

@@ -12,10 +12,13 @@ from ncu_assist.spec import Kernel
 from ncu_assist.store import StoredRun
 from ncu_assist.store.draft_records import Claim, Draft, ModelCost
 from ncu_assist.store.drafts import PROMPT, REFUSAL, DraftArchive, StoredDraft, new_draft_id, reply_name, source_name
-from ncu_assist.suggest.conversation import Conversation, added
+from ncu_assist.suggest.conversation import Conversation
 from ncu_assist.suggest.model import ReplyForm
-from ncu_assist.suggest.prompting import Prompt
-from ncu_assist.suggest.reply import UnusableReply, apply, flaws, read_reply
+from ncu_assist.suggest.prompting.building import Prompt
+from ncu_assist.suggest.reply.applying import apply
+from ncu_assist.suggest.reply.citing import flaws
+from ncu_assist.suggest.reply.form import UnusableReply
+from ncu_assist.suggest.reply.reading import read_reply
 
 Words = str | Callable[[ReplyForm], str]
 CORRECTIONS = 1  # how often a reply that cannot be used is sent back with what is wrong with it
@@ -92,7 +95,7 @@ def _write(task: DraftTask, conversation: Conversation, words: Words) -> _Writte
             written.refusal += f"; asking again came to nothing: {error.message}"
             break
         written.replies.append(answer.text)
-        written.cost = added(written.cost, answer.cost)
+        written.cost = ModelCost.of_all((written.cost, answer.cost))
         problem = _problem(task, written)
         if problem is None or not conversation.author.can_be_answered or corrections == CORRECTIONS:
             break

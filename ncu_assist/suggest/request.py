@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ncu_assist.suggest.evidence import BEST
-from ncu_assist.suggest.prompting import MAX_TOKENS
+from ncu_assist.suggest.evidence.gathering import BEST
+from ncu_assist.suggest.prompting.building import MAX_TOKENS
 
 
 @dataclass(frozen=True)

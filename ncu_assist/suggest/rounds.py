@@ -18,10 +18,10 @@ from ncu_assist.spec_file import load_kernel
 from ncu_assist.store.drafts import DraftArchive, StoredDraft
 from ncu_assist.suggest.conversation import Conversation, ReplySource
 from ncu_assist.suggest.drafting import DraftTask, RoundPosition, Words, draft
-from ncu_assist.suggest.evidence import evidence
+from ncu_assist.suggest.evidence.gathering import evidence
 from ncu_assist.suggest.model import ReplyForm
-from ncu_assist.suggest.prompting import Prompt, build_prompt
 from ncu_assist.suggest.prompting.archive import KeptPrompt, PromptArchive, now
+from ncu_assist.suggest.prompting.building import Prompt, build_prompt
 from ncu_assist.suggest.request import Budget, SuggestRequest
 
 REPAIRS = 2  # how often a compiler's words go back to the model

@@ -15,8 +15,8 @@ from recorded_family import copy_family
 from ncu_assist.project import Project
 from ncu_assist.store import Store, StoredRun, metrics_parquet
 from ncu_assist.suggest.acting import ReplyOptions, prompt_of
-from ncu_assist.suggest.prompting import Prompt
 from ncu_assist.suggest.prompting.archive import PromptArchive, id_of
+from ncu_assist.suggest.prompting.building import Prompt
 from ncu_assist.suggest.request import SuggestRequest
 
 REPLY = (Path(__file__).parent.parent / "suggest" / "replies" / "coalesced_load.md").read_text()

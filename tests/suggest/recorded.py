@@ -17,7 +17,8 @@ from ncu_assist.project import Project
 from ncu_assist.render.redact import NOBODY
 from ncu_assist.sources import source_sha256
 from ncu_assist.store import Store, StoredRun, machine_hash
-from ncu_assist.suggest.evidence import Evidence, evidence
+from ncu_assist.suggest.evidence.gathering import evidence
+from ncu_assist.suggest.evidence.records import Evidence
 
 
 @pytest.fixture(scope="session")

@@ -26,9 +26,8 @@ from ncu_assist.suggest.evidence.cleaning import Cleaner, cleaner, this_machine
 from ncu_assist.suggest.evidence.counters import items_of
 from ncu_assist.suggest.evidence.findings import findings_of, shape_of, unknown_of
 from ncu_assist.suggest.evidence.records import Evidence, VersionStory
-from ncu_assist.suggest.evidence.source import source_of
 from ncu_assist.suggest.evidence.story import failed_of, story_of
-from ncu_assist.suggest.evidence.task import floor_of, hardware_of, task_of
+from ncu_assist.suggest.evidence.task import floor_of, hardware_of, source_of, task_of
 from ncu_assist.versions import short_name
 
 BEST = "@best"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from ncu_assist.analysis.line_notes import LineNote
 from ncu_assist.ceilings import Floor as Least
 
 Language = Literal["cuda", "torch-extension", "python"]
@@ -100,25 +101,6 @@ class EvidenceItem:
     value: float
     unit: str
     before: float | None = None
-
-
-@dataclass(frozen=True)
-class LineNote:
-    """What the profiler says of a source line. Shares are of 1; what is None was not counted.
-
-    ``share`` is the line's part of all warp samples, ``stalls`` what most of these waited for, with their parts of it.
-    ``sectors`` over ``sectors_ideal`` is how often too much its accesses to global memory move, wavefronts the same of
-    shared memory; ``lanes`` are the lanes of 32 that worked.
-    """
-
-    line: int
-    share: float
-    stalls: tuple[tuple[str, float], ...]
-    sectors_excessive: float
-    sectors_ratio: float | None
-    wavefronts_excessive: float
-    wavefronts_ratio: float | None
-    lanes: float | None
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,12 @@
-"""What is to be computed and how it is called, the GPU, and what bounds the time on it."""
+"""What the writer of a version is given: the task, the parent's code, the GPU, and what bounds the time on it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ncu_assist.analysis.run_view import workload_row
+from ncu_assist.analysis.line_notes import line_notes
+from ncu_assist.analysis.run_view import CloseLook, workload_row
 from ncu_assist.ceilings import Ceilings, bytes_in_flight, chip_facts
 from ncu_assist.ceilings import floor_of as least_time
 from ncu_assist.quantity import duration, quantity
@@ -22,6 +23,7 @@ from ncu_assist.suggest.evidence.records import (
     HardwareFacts,
     KernelTask,
     Language,
+    SourceText,
     WorkloadTime,
 )
 
@@ -31,6 +33,8 @@ KIB = 1024
 LANES = 32
 OF_AN_FMA = 2  # operations: a product and a sum
 TENSOR = (("wgmma_bf16", "bf16 by wgmma"), ("mma_bf16", "bf16 by mma.sync"))
+NO_CODE = "the run keeps no report, so nothing is known of single lines"
+NO_LINES = "the report knows no line of this file: its time is in code without line numbers, or in libraries"
 
 
 def task_of(kernel: Kernel, run: Run, workload: str, source: str, clean: Cleaner) -> KernelTask:
@@ -167,3 +171,19 @@ def _ceiling_words(ceilings: Ceilings) -> Iterator[str]:
         yield f"float32 multiply-adds {quantity(fma.per_second * LANES * OF_AN_FMA, 'flop/s')}"
     tensor = [(rate, words) for name, words in TENSOR if (rate := ceilings.rate("tensor", name, "events"))]
     yield from (f"tensor cores {quantity(rate.per_second, 'flop/s')}, {words}" for rate, words in tensor[:1])
+
+
+def source_of(sources: dict[str, str], close: CloseLook, clean: Cleaner) -> SourceText:
+    """Return the code of a version, its own file first in ``sources``, redacted line by line."""
+    (file, text), *others = sources.items()
+    lines, margins = clean.code(text), line_notes(close.code, file) if close.code is not None else ()
+    return SourceText(
+        file=file,
+        lines=lines,
+        margins=margins,
+        about_margins="" if margins else (close.note or NO_CODE if close.code is None else NO_LINES),
+        includes=tuple((name, "\n".join(clean.code(own))) for name, own in others),
+        redacted=sum(
+            on_disk.removesuffix("\r") != line for on_disk, line in zip(text.split("\n"), lines, strict=False)
+        ),
+    )

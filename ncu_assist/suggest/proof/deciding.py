@@ -9,10 +9,10 @@ from math import isfinite, log
 from ncu_assist.analysis.diff import Change
 from ncu_assist.harness.exam.client import Examined
 from ncu_assist.store.draft_records import Claim, FateWord, MetricPrediction, Score
-from ncu_assist.suggest.evidence import name_of
+from ncu_assist.suggest.evidence.counters import name_of
 from ncu_assist.suggest.evidence.records import EvidenceItem
 from ncu_assist.suggest.proof.cheats import Cheat
-from ncu_assist.suggest.reply import item_of
+from ncu_assist.suggest.reply.citing import item_of
 from ncu_assist.verdict import REASONS, Verdict
 
 # Both sides stray, each as far as any repeat that was recorded (diff/noise.py, WITHIN): up to twice that is no change.

@@ -13,13 +13,12 @@ from ncu_assist.pipeline.gpus import chosen_gpu, query_gpus
 from ncu_assist.pipeline.ncu_stage import Limits
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
-from ncu_assist.store import Store
 from ncu_assist.store.draft_records import Proof
 from ncu_assist.store.drafts import BUILD_LOG, DraftArchive, StoredDraft, runs_below
-from ncu_assist.suggest.accepting import accept
+from ncu_assist.suggest.accepting import make_version
 from ncu_assist.suggest.drafting import DraftTask
 from ncu_assist.suggest.proof.deciding import Fate
-from ncu_assist.suggest.proof.runs import DraftProfiler, adopt, log_of
+from ncu_assist.suggest.proof.runs import DraftProfiler, log_of
 from ncu_assist.suggest.proof.stages import ProofRun
 from ncu_assist.suggest.proof.workspace import ProofSetup, ProofWorkspace, open_workspace, set_up
 from ncu_assist.suggest.request import ProofOptions
@@ -98,15 +97,3 @@ class SandboxProver:
         )
         draft = replace(setup.stored.draft, fate=fate.word, reason=fate.reason, proof=proof)
         return DraftArchive(self.project.reports).update(setup.stored, draft, files)
-
-
-def make_version(project: Project, folder: Path, stored: StoredDraft) -> tuple[StoredDraft, Path]:
-    """Write a draft as the next version of the kernel in ``folder``, with the runs of its proof if it has one."""
-    archive = DraftArchive(project.reports)
-    path, accepted = accept(archive, stored, folder)
-    adopted = {one.run.version: one for one in adopt(accepted, Store(project.reports))}
-    own = adopted.get(path.stem)
-    if own is None or accepted.draft.proof is None:
-        return accepted, path
-    proof = replace(accepted.draft.proof, run=own.reference)
-    return archive.update(accepted, replace(accepted.draft, proof=proof)), path

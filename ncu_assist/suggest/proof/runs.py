@@ -21,7 +21,6 @@ from ncu_assist.pipeline.progress import Expected, RangeWatch
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.record import Bench
 from ncu_assist.store import Store, StoredRun
-from ncu_assist.store.drafts import RUNS, StoredDraft
 from ncu_assist.suggest.proof.workspace import TrialKernel
 
 NCU_FOLDER = "ncu"  # below the folder that can be written to
@@ -84,17 +83,6 @@ def save_runs(measurement: ProofMeasurement, store: Store, id: str) -> RunPair:
     both = (measurement.trial.parent, measurement.trial.draft)
     parent, draft = (save(store, shared, _version_result(measurement, one.name)) for one in both)
     return parent, draft
-
-
-def adopt(stored: StoredDraft, store: Store) -> tuple[StoredRun, ...]:
-    """Copy the runs of a draft that became a version into the archive and return them; those of its parent too.
-
-    Raises DamagedData for files that were changed since.
-    """
-    own = Store(stored.folder / RUNS)
-    return tuple(
-        store.save(run.run, {name: run.read(name) for name in run.run.files}) for run in own.runs(stored.draft.kernel)
-    )
 
 
 def _version_result(measurement: ProofMeasurement, name: str) -> VersionResult:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Protocol
 
 from ncu_assist.store.draft_records import Claim, MetricPrediction, QuotedEvidence
+from ncu_assist.suggest.evidence.records import EvidenceItem
 
 # The evidence shows three digits: half a unit of the third is at most 0.5 % of a number, and who cuts digits off
 # instead of rounding is wrong by at most a whole unit, 1 %.
@@ -14,22 +14,7 @@ PERCENT_WITHIN = 0.1  # points: a percentage is shown with one decimal, so for a
 SANE_SPEEDUP = 1000.0  # times: nothing that was fast enough to profile has become faster by more
 
 
-class Item(Protocol):
-    """A row of the evidence table, as ``suggest/evidence`` has it; ``value`` is the number that the table shows."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def metric(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def value(self) -> float: ...
-    @property
-    def unit(self) -> str: ...
-
-
-def flaws(claim: Claim, items: Mapping[str, Item]) -> tuple[str, ...]:
+def flaws(claim: Claim, items: Mapping[str, EvidenceItem]) -> tuple[str, ...]:
     """Return what is wrong with a claim's citations and predictions, a sentence each; ``items`` by their id.
 
     A flaw says what the model took for true and does not reject by itself: measuring decides. The sentences hold text
@@ -38,7 +23,7 @@ def flaws(claim: Claim, items: Mapping[str, Item]) -> tuple[str, ...]:
     return (*_of_evidence(claim, items), *_of_predictions(claim, items), *_of_speedup(claim))
 
 
-def item_of(metric: str, items: Mapping[str, Item]) -> Item | None:
+def item_of(metric: str, items: Mapping[str, EvidenceItem]) -> EvidenceItem | None:
     """Return the row that a prediction's metric names, by its label, ncu's name or its id; None for no row."""
     wanted = metric.strip().lower()
     for item in items.values():
@@ -47,7 +32,7 @@ def item_of(metric: str, items: Mapping[str, Item]) -> Item | None:
     return None
 
 
-def _of_evidence(claim: Claim, items: Mapping[str, Item]) -> Iterator[str]:
+def _of_evidence(claim: Claim, items: Mapping[str, EvidenceItem]) -> Iterator[str]:
     if not claim.evidence:
         yield "it cites no evidence"
     for quoted in claim.evidence:
@@ -59,14 +44,14 @@ def _of_evidence(claim: Claim, items: Mapping[str, Item]) -> Iterator[str]:
             yield f"it quotes {quoted.value:g} for {item.id} ({item.metric}), which is {shown}"
 
 
-def _is_right(quoted: QuotedEvidence, item: Item) -> bool:
+def _is_right(quoted: QuotedEvidence, item: EvidenceItem) -> bool:
     if quoted.value is None:
         return True
     within = max(QUOTED_WITHIN * abs(item.value), PERCENT_WITHIN if item.unit == "%" else 0.0)
     return abs(quoted.value - item.value) <= within * (1 + 1e-9)  # 83.1 - 83.0 is not 0.1 in binary
 
 
-def _of_predictions(claim: Claim, items: Mapping[str, Item]) -> Iterator[str]:
+def _of_predictions(claim: Claim, items: Mapping[str, EvidenceItem]) -> Iterator[str]:
     if not claim.predictions:
         yield "it predicts nothing that could be checked"
     said: dict[str, str] = {}
@@ -80,7 +65,7 @@ def _of_predictions(claim: Claim, items: Mapping[str, Item]) -> Iterator[str]:
         yield from _of_one(one, item)
 
 
-def _of_one(one: MetricPrediction, item: Item) -> Iterator[str]:
+def _of_one(one: MetricPrediction, item: EvidenceItem) -> Iterator[str]:
     if item.value == 0 and one.direction == "down":
         yield f"it predicts that {item.metric} goes down, which is 0 already"
     if one.factor is None:

@@ -11,8 +11,8 @@ from suggest.recorded import made_project
 
 from ncu_assist.render.redact import Identity
 from ncu_assist.store.draft_records import Claim, Draft
-from ncu_assist.suggest.evidence import evidence
 from ncu_assist.suggest.evidence.cleaning import Cleaner
+from ncu_assist.suggest.evidence.gathering import evidence
 from ncu_assist.suggest.evidence.story import failed_of
 
 SECRETS = ("/home/alice/kernels", "alice", "gpu-node-17", "10.1.2.3", "carol@example.org")

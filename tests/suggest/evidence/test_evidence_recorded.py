@@ -10,7 +10,8 @@ from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES
 from ncu_assist.project import Project
 from ncu_assist.spec_file import load_kernel
 from ncu_assist.store import Store
-from ncu_assist.suggest.evidence import Evidence, name_of
+from ncu_assist.suggest.evidence.counters import name_of
+from ncu_assist.suggest.evidence.records import Evidence
 
 VERSIONS = ("v0", "v1", "v2", "v3", "v6", "v10")
 

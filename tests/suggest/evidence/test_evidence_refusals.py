@@ -13,7 +13,7 @@ from ncu_assist import record
 from ncu_assist.errors import UsageProblem
 from ncu_assist.project import Project
 from ncu_assist.store import Store
-from ncu_assist.suggest.evidence import evidence
+from ncu_assist.suggest.evidence.gathering import evidence
 
 REPORT = Path(__file__).parent.parent.parent / "data" / "transpose_basic_h200_2025.3.1.ncu-rep.zst"
 

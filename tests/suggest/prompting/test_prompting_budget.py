@@ -9,9 +9,8 @@ from suggest.recorded import evidence_of
 
 from ncu_assist.errors import UsageProblem
 from ncu_assist.project import Project
-from ncu_assist.suggest.evidence import Evidence
-from ncu_assist.suggest.prompting import build_prompt
-from ncu_assist.suggest.prompting.building import DROPS
+from ncu_assist.suggest.evidence.records import Evidence
+from ncu_assist.suggest.prompting.building import DROPS, build_prompt
 
 pytestmark = pytest.mark.slow
 

@@ -11,8 +11,8 @@ import pytest
 from suggest.recorded import evidence_of
 
 from ncu_assist.project import Project
-from ncu_assist.suggest.evidence import Evidence
-from ncu_assist.suggest.prompting import FORMS, build_prompt
+from ncu_assist.suggest.evidence.records import Evidence
+from ncu_assist.suggest.prompting.building import FORMS, build_prompt
 from ncu_assist.suggest.prompting.templates import DEFAULTS
 
 LIMIT = 8_000  # tokens
@@ -61,7 +61,7 @@ def test_the_fix_of_v6_can_be_told_from_its_prompt(v6: Evidence) -> None:
 @pytest.mark.slow
 def test_the_same_runs_give_the_same_bytes(recorded_project: Project) -> None:
     from ncu_assist.render.redact import NOBODY
-    from ncu_assist.suggest.evidence import evidence
+    from ncu_assist.suggest.evidence.gathering import evidence
 
     again = evidence(recorded_project, "lightning_decode/v3", identity=NOBODY)
     assert build_prompt(again).text == build_prompt(evidence_of(recorded_project, "v3")).text

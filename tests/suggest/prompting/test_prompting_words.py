@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
+from ncu_assist.analysis.line_notes import LineNote
 from ncu_assist.suggest.evidence.records import (
     EvidenceItem,
     FailedDraft,
     LaunchLine,
-    LineNote,
     SourceText,
     VersionStory,
 )
-from ncu_assist.suggest.prompting.words import (
+from ncu_assist.suggest.prompting.templates import (
     change_words,
     failures_text,
     launches_text,

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from ncu_assist.store.draft_records import MetricPrediction, QuotedEvidence
-from ncu_assist.suggest.reply import Edit, ParsedReply, UnusableReply, read_reply
-from ncu_assist.suggest.reply.form import REPLY_SCHEMA
-from ncu_assist.suggest.reply.reading import REPLY_LIMIT, SLUG_LIMIT
+from ncu_assist.suggest.reply.form import REPLY_SCHEMA, Edit, ParsedReply, UnusableReply
+from ncu_assist.suggest.reply.reading import REPLY_LIMIT, SLUG_LIMIT, read_reply
 
 SOURCE = 'extern "C" int f() {\n    return 0;\n}\n'
 OBJECT: dict[str, Any] = {

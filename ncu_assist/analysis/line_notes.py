@@ -1,23 +1,19 @@
-"""The parent's code by line, with what the profiler says of its hot lines."""
+"""What the profiler says of the hot lines of a version's own file: samples, waits, wasted accesses, idle lanes."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ncu_assist.analysis.diff.lines import base_name
-from ncu_assist.analysis.run_view import CloseLook
 from ncu_assist.ncu.code import Code
 from ncu_assist.ncu.line_sums import ISSUED
 from ncu_assist.ncu.source.metrics import NOT_ISSUED, SAMPLES, STALL_COLUMN
 from ncu_assist.rules.model.own_lines import own_lines
-from ncu_assist.suggest.evidence.cleaning import Cleaner
-from ncu_assist.suggest.evidence.records import LineNote, SourceText
 
 if TYPE_CHECKING:
     import pandas as pd
 
-NO_CODE = "the run keeps no report, so nothing is known of single lines"
-NO_LINES = "the report knows no line of this file: its time is in code without line numbers, or in libraries"
 LEAST_SHARE = 0.02  # of samples, or of what is wasted: below it a finding is a remark (docs/sources.md)
 MOST_NOTES = 12
 LEAST_STALL = 0.15  # of the samples of a line; a smaller part says little
@@ -29,27 +25,23 @@ COUNTED_COLUMNS = (
 )  # fmt: skip
 
 
-def source_of(sources: dict[str, str], close: CloseLook, clean: Cleaner) -> SourceText:
-    """Return the code of a version, its own file first in ``sources``, redacted line by line."""
-    (file, text), *others = sources.items()
-    lines, margins = clean.code(text), _margins(close, file)
-    return SourceText(
-        file=file,
-        lines=lines,
-        margins=margins,
-        about_margins="" if margins else (close.note or NO_CODE if close.code is None else NO_LINES),
-        includes=tuple((name, "\n".join(clean.code(own))) for name, own in others),
-        redacted=_redacted(text, lines),
-    )
+@dataclass(frozen=True)
+class LineNote:
+    """What the profiler says of a source line. Shares are of 1; what is None was not counted.
 
+    ``share`` is the line's part of all warp samples, ``stalls`` what most of these waited for, with their parts of it.
+    ``sectors`` over ``sectors_ideal`` is how often too much its accesses to global memory move, wavefronts the same of
+    shared memory; ``lanes`` are the lanes of 32 that worked.
+    """
 
-def _margins(close: CloseLook, file: str) -> tuple[LineNote, ...]:
-    return line_notes(close.code, file) if close.code is not None else ()
-
-
-def _redacted(text: str, lines: tuple[str, ...]) -> int:
-    """Return how many lines do not stand in the prompt as they stand in the file."""
-    return sum(one.removesuffix("\r") != other for one, other in zip(text.split("\n"), lines, strict=False))
+    line: int
+    share: float
+    stalls: tuple[tuple[str, float], ...]
+    sectors_excessive: float
+    sectors_ratio: float | None
+    wavefronts_excessive: float
+    wavefronts_ratio: float | None
+    lanes: float | None
 
 
 def line_notes(code: Code, file: str) -> tuple[LineNote, ...]:
