@@ -12,7 +12,7 @@ from ncu_assist.record import Device
 
 
 def ceilings_of(device: Device, reports: Path | None = None, data: Path = SHIPPED) -> Ceilings | None:
-    """Return the ceilings measured on this GPU, else those of its model marked *recorded*, else None.
+    """Return the ceilings measured on this GPU, else those of its model marked *recorded* or *imported*, else None.
 
     A report does not say which GPU of its model it is of; it gets the model's. ``reports`` is the archive, None where
     there is none. Raises DamagedData for a file that would answer and cannot be read.
@@ -20,8 +20,8 @@ def ceilings_of(device: Device, reports: Path | None = None, data: Path = SHIPPE
     here = list(stored(reports)) if reports is not None else []
     own = [c for c in here if device.uuid_sha256 and c.device.uuid_sha256 == device.uuid_sha256]
     if own:
-        return _newest(own)
-    alike = [replace(c, origin="recorded") for c in here if _is_alike(c, device)]
+        return replace(_newest(own), origin="live")  # also one that was sent: it is of this very GPU
+    alike = [replace(c, origin="recorded") if c.origin == "live" else c for c in here if _is_alike(c, device)]
     known = [c for c in shipped(data) if _is_alike(c, device)]
     found = alike or known
     return _newest(found) if found else None

@@ -10,7 +10,7 @@ from ncu_assist.record import Device, Toolchain
 SCHEMA = "ncu-assist.ceilings/1"
 
 Under = Literal["ncu", "events"]
-Origin = Literal["live", "recorded"]
+Origin = Literal["live", "recorded", "imported"]
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,10 @@ class Stage:
 
 @dataclass(frozen=True)
 class Conditions:
-    """How it was measured. ``ncu_flags`` are those of `profile`; clocks in MHz as ncu counted them, medians."""
+    """How it was measured. ``ncu_flags`` are those of `profile`; clocks in MHz as ncu counted them, medians.
+
+    ``probes_sha256`` is of the kernels and the plan that measured; empty in older files.
+    """
 
     toolchain: Toolchain
     ncu_flags: tuple[str, ...] = ()
@@ -87,11 +90,12 @@ class Conditions:
     memory_clock_mhz: float | None = None
     temperature_c: tuple[float, float] | None = None
     throttle_reasons: tuple[str, ...] | None = None
+    probes_sha256: str = ""
 
 
 @dataclass(frozen=True)
 class Ceilings:
-    """All that was measured on one GPU. ``origin`` is what it is here: shipped ones are recorded."""
+    """All that was measured on one GPU. ``origin``: shipped ones are recorded, those sent imported."""
 
     device: Device
     created: str  # ISO 8601, UTC

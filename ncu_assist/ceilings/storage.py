@@ -30,11 +30,11 @@ def encode(ceilings: Ceilings) -> bytes:
     return msgspec.json.format(msgspec.json.encode(sealed), indent=1) + b"\n"
 
 
-def decode(data: bytes, name: str = FILE) -> Ceilings:
+def decode(data: bytes, name: str = FILE, hint: str = REPAIR) -> Ceilings:
     """Return the ceilings that ``encode`` wrote; raises DamagedData for anything that is not exactly that."""
-    ceilings = schema.read(data, SCHEMA, READERS, name, REPAIR)
+    ceilings = schema.read(data, SCHEMA, READERS, name, hint)
     if ceilings.digest != content_digest(data):
-        raise DamagedData(f"{name} was changed after it was written", REPAIR)
+        raise DamagedData(f"{name} was changed after it was written", hint)
     return ceilings
 
 

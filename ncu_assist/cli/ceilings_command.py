@@ -1,25 +1,106 @@
-"""``ncu-assist ceilings``: measure what this GPU can reach."""
+"""``ncu-assist ceilings``: measure what this GPU can reach, say what is known, send it and take it in."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
 
 import click
 
 from ncu_assist.cli import options
 from ncu_assist.cli.console import progress, write, write_json
-from ncu_assist.errors import EnvironmentProblem, StageFailed
+from ncu_assist.cli.output import check_output, write_bytes
+from ncu_assist.errors import EnvironmentProblem, StageFailed, UsageProblem
 
 
 @click.command("ceilings")
+@click.argument("reference", required=False)
 @click.option("--show", is_flag=True, help="Show what is stored; measure nothing.")
 @click.option("--quick", is_flag=True, help="Fewer sizes and repeats.")
+@click.option("--export", "exported", type=click.Path(path_type=Path), help="Write one file to be sent; - is stdout.")
+@click.option("--import", "imported", type=click.Path(path_type=Path), help="Check such a file and store it.")
+@click.option("--gpu", metavar="NAME", help="Of which GPU to export; the one here unless given.")
+@click.option("--force", is_flag=True, help="Replace a file, or the ceilings of this GPU.")
 @options.as_json
-def command(show: bool, quick: bool, as_json: bool) -> int:
+def command(
+    reference: str | None,
+    show: bool,
+    quick: bool,
+    exported: Path | None,
+    imported: Path | None,
+    gpu: str | None,
+    force: bool,
+    as_json: bool,
+) -> int:
     """Measure what this GPU can reach, once, and store it under reports/ceilings.
 
     DRAM by read:write mix and size, under ncu with the flags of `profile` and by events with the flush of `bench`; L2,
     shared memory, host link, instruction pipes, tensor cores. Takes about a minute and a half. Where there is no GPU,
     what is stored or came with the tool is shown. Exit code 5 when a part failed; the others are stored.
+
+    With REFERENCE, a run or a report as `show` takes them: what is known of its GPU, measured or assumed, and where
+    each number is from.
+
+    --export writes what was measured, how, and on which model, as one JSON file; --import takes such a file in for
+    reports of that model. Exit code 7 where it was changed, or holds what cannot be.
     """
+    _check({"REFERENCE": reference, "--export": exported, "--import": imported}, show, quick)
+    if gpu is not None and exported is None:
+        raise UsageProblem("--gpu says what to export", "--export FILE")
+    if reference is not None:
+        return _known(reference, as_json)
+    if exported is not None:
+        return _export(exported, gpu, force)
+    return _import(imported, force, as_json) if imported is not None else _measure(show, quick, as_json)
+
+
+def _check(given: Mapping[str, object], show: bool, quick: bool) -> None:
+    """Raise UsageProblem for options of two answers; --show beside a reference only says what is meant anyway."""
+    chosen = [name for name, value in given.items() if value is not None]
+    chosen += ["--quick"] if quick else []
+    chosen += ["--show"] if show and chosen != ["REFERENCE"] else []
+    if len(chosen) > 1:
+        raise UsageProblem(f"{' and '.join(chosen)} are two answers", "one of them")
+
+
+def _known(reference: str, as_json: bool) -> int:
+    from ncu_assist.pipeline.ceilings_known import known_of
+    from ncu_assist.render.json.ceilings import known_json
+    from ncu_assist.render.terminal.ceilings_known import known_text
+
+    found = known_of(options.current_project(), reference)
+    if as_json:
+        write_json(known_json(found))
+    else:
+        write(known_text(found))
+    return 0
+
+
+def _export(path: Path, gpu: str | None, force: bool) -> int:
+    from ncu_assist.ceilings import encode
+    from ncu_assist.pipeline.ceilings_exchange import to_send
+
+    target = None if path == Path("-") else path
+    check_output(target, force, binary=False)
+    write_bytes([encode(to_send(options.current_project(), gpu))], target)
+    return 0
+
+
+def _import(path: Path, force: bool, as_json: bool) -> int:
+    from ncu_assist.pipeline.ceilings_exchange import take_in
+    from ncu_assist.render.json import ceilings_json
+    from ncu_assist.render.terminal.ceilings import imported_text
+
+    found = take_in(options.current_project(), path, force)
+    if as_json:
+        write_json(ceilings_json([(found.ceilings, found.path)]))
+    else:
+        write(imported_text(found.ceilings, found.path, found.was_there))
+    return 0
+
+
+def _measure(show: bool, quick: bool, as_json: bool) -> int:
+    """Measure, or show what is known: where that was asked for, and where there is no GPU."""
     from ncu_assist.executors import EXECUTORS
     from ncu_assist.pipeline.ceilings import known, measure_ceilings, why_no_gpu
     from ncu_assist.render.json import ceilings_json

@@ -17,7 +17,7 @@ from ncu_assist.ncu.command import ProfileOptions, profile_argv
 from ncu_assist.ncu.report import Report
 from ncu_assist.pipeline import ceilings_plan as plan
 from ncu_assist.pipeline import ceilings_points as points
-from ncu_assist.pipeline.ceilings_stages import Built, Workshop, in_words
+from ncu_assist.pipeline.ceilings_stages import Built, Workshop, in_words, probes_sha256
 
 PATH_FLAGS = ("--log-file", "-o")  # their values name folders
 
@@ -147,6 +147,7 @@ def _conditions(facts: MeasurementFacts, empty: ProbeResult | None) -> Condition
         empty_seconds=seconds.median if seconds else None,
         temperature_c=facts.temperature_c,
         throttle_reasons=facts.throttle_reasons,
+        probes_sha256=probes_sha256(),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 from collections.abc import Callable
@@ -32,6 +33,12 @@ KERNELS = ("memory", "pipes", "tensor")
 WGMMA_ARCH = {"sm_90": "sm_90a", "sm_90a": "sm_90a"}  # wgmma is in no other architecture
 SILENCE_S = 120.0
 STDERR_TAIL = 2000  # characters
+
+
+def probes_sha256() -> str:
+    """Return the hash of what measures: the kernels, and the plan of sizes and repeats."""
+    every = sorted(path for path in SOURCES.iterdir() if path.suffix in (".cu", ".py"))
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in every)).hexdigest()
 
 
 @dataclass(frozen=True)

@@ -156,6 +156,12 @@ def factor(speedup: float) -> str:
     return f"{speedup:.{_digits(speedup)}f}x"
 
 
+def all_of(names: Sequence[str]) -> str:
+    """Return names as a sentence has them: ``registers, warps and shared memory``."""
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
+
+
 def estimated(speedup: float, assumed: bool) -> str:
     """Return what a finding could win, e.g. ``estimated 1.13x, assumed`` where that rests on a rate that is assumed."""
     return f"estimated {factor(speedup)}{', assumed' if assumed else ''}"

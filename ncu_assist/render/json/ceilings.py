@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ncu_assist.ceilings import Ceilings
+from ncu_assist.ceilings.known import KnownGpu
 from ncu_assist.render.json.values import answer, device
 
 
@@ -20,3 +21,12 @@ def _gpu(ceilings: Ceilings, path: Path | None) -> dict[str, Any]:
     content = {name: value for name, value in asdict(ceilings).items() if name not in ("schema", "digest", "origin")}
     place = {"source": ceilings.origin, "path": str(path) if path else None}
     return {**place, **content, "device": device(ceilings.device)}
+
+
+def known_json(found: KnownGpu) -> dict[str, Any]:
+    """Return what is known of one GPU, a number a row with its source; null where nobody knows it."""
+    ceilings = [_gpu(found.ceilings, None)] if found.ceilings else []
+    rates = [asdict(rate) for rate in found.rates]
+    return answer(
+        "ceilings", {"reference": found.reference, "device": device(found.device), "known": rates, "gpus": ceilings}
+    )

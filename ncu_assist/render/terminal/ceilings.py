@@ -42,6 +42,33 @@ def ceilings_text(found: Sequence[tuple[Ceilings, Path | None]], style: Style | 
     return to_text(parts or [Text(NONE_STORED)], style)
 
 
+def imported_text(ceilings: Ceilings, path: Path, was_there: bool) -> str:
+    """Return what was taken in, by whom and how it was measured, and where it lies now."""
+    how, tools = ceilings.conditions, ceilings.conditions.toolchain
+    known = [
+        f"ncu-assist {ceilings.tool}",
+        f"ncu {tools.ncu}" if tools.ncu else "",
+        f"driver {ceilings.device.driver}" if ceilings.device.driver else "",
+        f"clocks {how.clock_control}, caches {how.cache_control}" if how.clock_control else "",
+        f"probes {how.probes_sha256[:12]}" if how.probes_sha256 else "",
+    ]
+    counts = {
+        "points of DRAM": ceilings.dram,
+        "of L2": ceilings.l2,
+        "of the link": ceilings.link,
+        "rates": ceilings.rates,
+    }
+    held = ", ".join(f"{len(some)} {what}" for what, some in counts.items())
+    done = "here already" if was_there else "stored, for reports of this model"
+    lines = [
+        f"{ceilings.device.name}, {ceilings.created[:10]}: {done}",
+        " · ".join(filter(None, known)),
+        held,
+        str(path),
+    ]
+    return "\n".join(one_line(line) for line in lines)
+
+
 def _head(ceilings: Ceilings, path: Path | None) -> list[str]:
     device, how = ceilings.device, ceilings.conditions
     first = f"{device.name} · {ceilings.origin} · {ceilings.created[:10]}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ncu_assist.analysis.run_view import Shown, WorkloadRow, gigabytes_per_second
 from ncu_assist.analysis.yardstick import TENSOR, Yardstick, measure_of
 from ncu_assist.ncu.catalogue.rows import ROWS
+from ncu_assist.ncu.command_line import UNKNOWN
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.floor import floor_words
@@ -64,7 +65,7 @@ def show_text(shown: Shown, style: Style | None = None) -> str:
     if shown.close.nvidia is not None:
         parts += nvidia_text(shown.close.nvidia, len(shown.launches_shown), style.width)
     if shown.combined.launches:
-        parts += [Text(""), Text(f"Counters{of_what(shown)}", style="bold"), _metrics(shown)]
+        parts += [Text(""), Text(f"Counters{of_what(shown)}", style="bold"), *_metrics(shown)]
     if len(shown.launches_shown) > 1:
         parts += [Text(""), *launches_text(shown.launches_shown, style.width)]
     return to_text([*parts, *_last(shown, style.width)], style)
@@ -116,7 +117,9 @@ def _origin(shown: Shown) -> str:
         text += " (its bytes at capture are not known)"
     profile = shown.run.profile
     if profile is not None:
-        text += f"; --set {one_line(profile.section_set)}, clocks {one_line(profile.clock_control)}"
+        said = {"--set": profile.section_set, "clocks": profile.clock_control}
+        known = [f"{what} {one_line(value)}" for what, value in said.items() if value != UNKNOWN]
+        text += f"; {', '.join(known)}" if known else ""
     return text
 
 
@@ -165,14 +168,22 @@ def check_word(row: WorkloadRow | None) -> str:
     return "passed" if row.check.passed else "FAILED"
 
 
-def _metrics(shown: Shown) -> Table:
+def _metrics(shown: Shown) -> list[RenderableType]:
+    """Return the key metrics that a report has, and in one line those that it lacks."""
+    from rich.text import Text
+
     made = table(("metric (under ncu)", "left"), ("value", "right"), ("", "left"))
+    lacking = []
     for key in KEY_METRICS:
         metric = ROWS[key]
         is_of_all = metric.combine.over_kernels or shown.counted is shown
         combined = shown.combined if is_of_all else shown.counted.combined
         value = combined.values[key]
-        text = quantity(value, metric.unit) if value is not None else combined.not_applicable.get(key, "-")
+        if value is None and key not in combined.not_applicable:
+            lacking.append(metric.label)
+            continue
+        text = combined.not_applicable[key] if value is None else quantity(value, metric.unit)
         of = of_launches(combined.coverage(key)) if is_of_all else f"launch {combined.launches[0].index}"
         made.add_row(metric.label, text, of)
-    return made
+    rest = [Text(f"not in the report: {'; '.join(lacking)}", style="dim")] if lacking else []
+    return [*([made] if made.row_count else []), *rest]

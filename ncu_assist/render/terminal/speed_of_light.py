@@ -10,7 +10,7 @@ from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import digits, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.terminal.style import table
-from ncu_assist.render.words import impossible_lines
+from ncu_assist.render.words import all_of, impossible_lines
 from ncu_assist.rules.low_occupancy import allowed_blocks
 from ncu_assist.rules.model.resources import BUSY_PERCENT, LATENCY
 
@@ -103,7 +103,7 @@ def _occupancy(shown: Shown) -> list[str]:
     if not shares or not allowed:
         return [f"Occupancy: {', '.join(shares)}"] if shares else []
     fewest = min(allowed.values())
-    names = " and ".join(LIMITS.get(word, word) for word, count in allowed.items() if count == fewest)
+    names = all_of([LIMITS.get(word, word) for word, count in allowed.items() if count == fewest])
     ranked = sorted(allowed.items(), key=lambda one: one[1])
     counts = ", ".join(f"{LIMITS.get(word, word)} {digits(count)}" for word, count in ranked)
     return [f"Occupancy: {', '.join(shares)}, limited by {names}", f"  blocks that fit an SM: {counts}"]
