@@ -7,7 +7,7 @@ EXTRAS := $(if $(HAS_GPU),[gpu],)
 # One worker a core, libraries on one thread each. A worker begins with a row of files, and makes once what they share.
 PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -rs -n auto --maxprocesses 16 --dist worksteal
 
-.PHONY: demo test test-all lint fmt help gpu-test clean
+.PHONY: demo test test-all fuzz lint fmt help gpu-test clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -22,6 +22,9 @@ test: $(VENV)/.test  ## set up and run the tests; what needs a missing tool skip
 
 test-all: $(VENV)/.test  ## all tests but those that need a GPU and ncu
 	$(PYTEST)
+
+fuzz: $(VENV)/.test  ## damage recorded reports ten thousand times; make test-all does it a thousand times
+	NCU_ASSIST_FUZZ_TIMES=10 $(PYTEST) --timeout 6000 tests/ncu/test_ncu_fuzz.py
 
 gpu-test: $(VENV)/.test  ## the tests that need a GPU and ncu
 	$(BIN)/python -m pytest -rs -m gpu

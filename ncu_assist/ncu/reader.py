@@ -34,6 +34,11 @@ from ncu_assist.ncu.oddities import (
 )
 from ncu_assist.ncu.wire import Bytes
 
+# Metrics that the section files of a release define, with their units: ncu 2022.3 gives one of them another than
+# later releases do. Those between these two gave the recorded ones, in reports of each.
+DERIVED = "derived__"
+SAME_UNITS = (2022, 4), (2025, 4)
+
 
 def main(arguments: list[str]) -> int:
     """Read WHAT of PATH, called NAME in messages, within MEMORY bytes beside the file itself, and write it into FOLDER.
@@ -113,7 +118,8 @@ def _read(data: Bytes, folder: Path) -> None:
     if not read:
         raise DamagedData("the report holds no launch: it is cut, or nothing was profiled")
     launches = checked_sizes(read, table.name_lists, values)
-    known, session = recorded_units(), session_facts(headers)
+    session, recorded = session_facts(headers), recorded_units()
+    known = _known_units(recorded, session.ncu_version)
     units = _units(data, folder, launches, table, values, known)
     notes = (
         *interrupted_sentences(launches),
@@ -121,12 +127,23 @@ def _read(data: Bytes, folder: Path) -> None:
         *sorted(messages.odd),
         *session_sentences(session),
         *oddities.sentences(),
-        *name_sentences(units.keys() - known.keys(), units.keys()),
+        *name_sentences(units.keys() - recorded.keys(), units.keys()),
         *double_sentences(table.doubles, table.differing),
     )
     _write(folder, Document(launches, tuple(table.name_lists), tuple(table.texts), units, session, notes))
     with (folder / VALUES).open("wb") as out:
         values.tofile(out)
+
+
+def _known_units(known: Mapping[str, str], ncu_version: str | None) -> Mapping[str, str]:
+    """Return those of the recorded units that hold for a report of this release."""
+    if ncu_version is not None and SAME_UNITS[0] <= _release(ncu_version) <= SAME_UNITS[1]:
+        return known
+    return {name: unit for name, unit in known.items() if not name.startswith(DERIVED)}
+
+
+def _release(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".")[:2] if part.isdecimal())
 
 
 def _units(

@@ -16,6 +16,7 @@ from ncu_assist.ncu.report import Report, read_report
 
 REFUSED, TOLD, SAME, UNSEEN, LESS = "refused", "told", "the same", "unseen", "less"
 IN_SESSION = ("command", "created", "ncu_version")
+MISSED = ("created", "ncu_version")  # a report may lack the command: those of older releases and of the window do
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def facts(report: Report) -> tuple[object, ...]:
 def _lost(intact: Report, found: Report, path: Path) -> Iterator[str]:
     """Yield what the report had and this one has not."""
     had, has = intact.contents, found.contents
-    for name in IN_SESSION:
+    for name in MISSED:
         if getattr(had.session, name) and not getattr(has.session, name):
             yield f"the session's {name}"
     if len(has.launches) < len(had.launches):

@@ -154,8 +154,9 @@ def test_a_no_break_space_of_a_windows_code_page_is_seen() -> None:
 
 
 DETAILS = line("ID", "Process ID", "Kernel Name", "Section Name", "Metric Name", "Metric Unit", "Metric Value")
+DETAILS += line("0", "7", "k", "Launch", "Registers", "register/thread", "16")
 OTHER = {
-    "details": (DETAILS + line("0", "7", "k", "Launch", "Registers", "register/thread", "16"), "details page"),
+    "details": (DETAILS, "details page"),
     "details with messages": ("==PROF== Connected\n" + DETAILS, "details page"),
     "source": (line("Address", "Source", "# Samples"), "source page"),
     "source by kernel": (line("Kernel Name", "k(int)") + line("Address", "Source"), "source page"),

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,8 +25,9 @@ from ncu_assist.ncu.compressed import compress
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.store import Store, StoredRun
 
-SEEDS = {"transpose_basic": 45, "triton_full": 5, "streams_full": 4}  # of each kind; the last two are larger
-CUT_SEEDS = 12
+TIMES = int(os.environ.get("NCU_ASSIST_FUZZ_TIMES", "1"))  # `make fuzz` sets it to ten
+SEEDS = {"transpose_basic": 45 * TIMES, "triton_full": 5 * TIMES, "streams_full": 4 * TIMES}  # of each kind
+CUT_SEEDS = 12 * TIMES
 DEEP_EVERY = {"transpose_basic": 3, "triton_full": 4, "streams_full": 4}  # cases in which all frames are made
 REAL_CHILD_EVERY = 16  # cases in which the child is started and not forked
 WORKERS = 2
@@ -179,7 +181,7 @@ def _check_refused(stored: StoredRun, name: str, content: bytes) -> None:
 def test_there_are_enough_of_them() -> None:
     cuts = CUT_SEEDS * len(CUTS) * len(SEEDS)
     assert cuts >= 50
-    assert sum(SEEDS.values()) * (len(KINDS) - len(CUTS)) >= 1000
+    assert sum(SEEDS.values()) * (len(KINDS) - len(CUTS)) >= 1000 * TIMES
 
 
 @pytest.mark.usefixtures("forked")

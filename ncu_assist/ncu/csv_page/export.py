@@ -1,4 +1,4 @@
-"""Reading the raw page of a report as ``ncu --csv --page raw`` exports it, with and without ``--print-units base``.
+"""Reading what ncu prints as CSV: the raw page, with and without ``--print-units base``, and rows of named metrics.
 
 Such an export is lossy; see ``LACKS``. Values are those of the report to the printed precision, in base units.
 
@@ -9,15 +9,14 @@ export; neither can a digit that was changed, nor an empty text from an absent v
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from ncu_assist.errors import DamagedData
 from ncu_assist.ncu.contents import Contents, LaunchFacts, SessionFacts
-from ncu_assist.ncu.csv_page.kernel import function_name
-from ncu_assist.ncu.csv_page.ranges import DEFAULT_DOMAIN, Range, push_pop_ranges, start_end_ranges
-from ncu_assist.ncu.csv_page.rows import BLOCK, GRID, KERNEL, PUSH_POP, START_END, Layout, cells, dimensions, layout
-from ncu_assist.ncu.csv_page.text import AGAIN, decode, find_table, is_table
+from ncu_assist.ncu.csv_page.launches import launch_of
+from ncu_assist.ncu.csv_page.metric_rows import read_metric_rows
+from ncu_assist.ncu.csv_page.rows import Layout, cells, layout
+from ncu_assist.ncu.csv_page.text import AGAIN, MetricTable, decode, find_table, is_table
 from ncu_assist.ncu.csv_page.values import Values
 
 if TYPE_CHECKING:
@@ -33,8 +32,6 @@ LACKS = (
     "versions of driver and ncu, clock control, replay mode, command line, time of the run",
     "metrics whose names begin with 'breakdown:' or 'group:', and the unit of idc__requests.sum",
 )
-WHOLE = re.compile("[0-9]{1,19}")
-MANGLED = "_Z"  # how a name starts that --print-kernel-base mangled printed
 
 
 def is_csv(head: bytes) -> bool:
@@ -47,13 +44,15 @@ def is_csv(head: bytes) -> bool:
 
 
 def read_csv(data: bytes, name: str) -> Contents:
-    """Return what a raw page holds; ``name`` is the file's, for messages.
+    """Return what a page holds; ``name`` is the file's, for messages.
 
-    All launches have the columns of the file as metrics, sorted by name; a cell without a value is NaN. The session
-    holds the host only. Raises DamagedData when the table is cut, inconsistent, empty, or written under a locale that
-    makes its numbers ambiguous, UsageProblem for the details page, the source page and any other text.
+    Of a raw page all launches have the columns of the file as metrics, sorted by name; a cell without a value is NaN.
+    The session holds the host only. Raises DamagedData when the table is cut, inconsistent, empty, or written under a
+    locale that makes its numbers ambiguous, UsageProblem for labels without names, the source page and any other text.
     """
     table = find_table(decode(data), name)
+    if isinstance(table, MetricTable):
+        return read_metric_rows(table, name)
     where = layout(table, name)
     values = Values(name, where.metrics, table.units[where.first_metric :])
     rows = _Rows(where, name)
@@ -81,52 +80,19 @@ class _Rows:
         self._ids: set[str] = set()
         self._where, self._name = where, name
         self._place = {column: place for place, column in enumerate(_order(where.metrics))}
-        self._kernels: dict[str, str] = {}
 
     def add(self, parts: list[str], texts: dict[int, str]) -> None:
         """Add one launch from its cells and the texts among its metrics, by column."""
         facts = {fact: parts[place] for fact, place in self._where.facts.items()}
         self._ids.add(facts["ID"])
         self.host = self.host or facts.get("Host Name") or None
-        signature = facts[KERNEL]
-        if signature not in self._kernels:
-            self._kernels[signature] = function_name(signature)
         numbers = {self._place[at]: self.texts.setdefault(text, len(self.texts)) for at, text in texts.items()}
-        pushed, started = self._ranges(facts)
-        self.launches.append(
-            LaunchFacts(
-                kernel=self._kernels[signature],
-                signature=signature,
-                mangled=signature if signature.startswith(MANGLED) else "",
-                grid=dimensions(facts[GRID]),
-                block=dimensions(facts[BLOCK]),
-                process=_whole(facts.get("Process ID")),
-                context=_whole(facts.get("Context")),
-                stream=_whole(facts.get("Stream")),
-                ranges=tuple(each.name for each in pushed if each.domain == DEFAULT_DOMAIN),
-                domain_ranges=tuple(str(each) for each in pushed if each.domain != DEFAULT_DOMAIN),
-                start_end_ranges=tuple(str(each) for each in started),
-                names=0,
-                texts=dict(sorted(numbers.items())),
-            )
-        )
+        self.launches.append(launch_of(facts, 0, dict(sorted(numbers.items())), self._name))
 
     def check(self) -> None:
         """Raise DamagedData when a launch stands in the file twice."""
         if len(self._ids) < len(self.launches):
             raise DamagedData(f"{self._name} is damaged: several rows have the same ID", AGAIN)
-
-    def _ranges(self, facts: dict[str, str]) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
-        try:
-            return push_pop_ranges(facts.get(PUSH_POP, "")), start_end_ranges(facts.get(START_END, ""))
-        except ValueError as error:
-            raise DamagedData(
-                f"{self._name} is damaged: the NVTX ranges of launch {facts['ID']} cannot be read", AGAIN
-            ) from error
-
-
-def _whole(cell: str | None) -> int | None:
-    return int(cell) if cell and WHOLE.fullmatch(cell) else None
 
 
 def _order(names: tuple[str, ...]) -> list[int]:

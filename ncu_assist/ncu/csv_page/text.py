@@ -33,6 +33,14 @@ class Table:
     rows: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class MetricTable:
+    """The lines of a page with a row for each metric of a launch, which has no row of units."""
+
+    header: tuple[str, ...]
+    rows: tuple[str, ...]
+
+
 def is_table(head: bytes) -> bool:
     """Tell whether a file that starts with these bytes is a table in text, or what ncu prints before one."""
     text = decode(head)
@@ -56,8 +64,8 @@ def decode(data: bytes) -> str:
     return data.decode(encoding, errors="replace").replace("\r\n", "\n")
 
 
-def find_table(text: str, name: str) -> Table:
-    """Return the table of a raw page; ``name`` is that of the file.
+def find_table(text: str, name: str) -> Table | MetricTable:
+    """Return the table of a page; ``name`` is that of the file.
 
     Raises DamagedData for a table that is cut or has no row of units, UsageProblem for any other page or text.
     """
@@ -67,11 +75,11 @@ def find_table(text: str, name: str) -> Table:
     header, newline, body = text[found.start() :].partition("\n")
     columns = split_line(header)
     if columns and set(columns) >= DETAILS_COLUMNS:
-        raise _details_page(name)
+        return _metric_table(columns, body, name)
     if not newline or not columns:
         raise DamagedData(f"{name} is damaged: it ends in the row of column names", AGAIN)
     if HEADER.search(body):
-        raise DamagedData(f"{name} holds more than one export, one behind the other", "put each into a file of its own")
+        raise _several(name)
     return _table(columns, body, name)
 
 
@@ -85,14 +93,35 @@ def _table(columns: tuple[str, ...], body: str, name: str) -> Table:
         raise DamagedData(f"{name} is damaged: the second row, which holds the units, is missing", AGAIN)
     starts = [found.start() for found in ROW_START.finditer(body)]
     if not starts:
-        raise DamagedData(f"{name} is damaged: it ends before the first launch", AGAIN)
+        raise _no_launch(name)
     units = split_line(_row(body[: starts[0]]))
     if not body.startswith(QUOTE + SEPARATOR) or len(units) != len(columns) or any(QUOTE in unit for unit in units):
         raise DamagedData(
             f"{name} is damaged: the second row should hold {len(columns)} units, it holds {len(units)}", AGAIN
         )
+    return Table(columns, units, _rows(body, starts))
+
+
+def _metric_table(columns: tuple[str, ...], body: str, name: str) -> MetricTable:
+    if HEADER.search(body):
+        raise _several(name)
+    starts = [found.start() for found in ROW_START.finditer(body)]
+    if not starts:
+        raise _no_launch(name)
+    return MetricTable(columns, _rows(body, starts))
+
+
+def _rows(body: str, starts: list[int]) -> tuple[str, ...]:
     ends = [*(start - 1 for start in starts[1:]), len(body)]
-    return Table(columns, units, tuple(_row(body[start:end]) for start, end in zip(starts, ends, strict=True)))
+    return tuple(_row(body[start:end]) for start, end in zip(starts, ends, strict=True))
+
+
+def _no_launch(name: str) -> DamagedData:
+    return DamagedData(f"{name} is damaged: it ends before the first launch", AGAIN)
+
+
+def _several(name: str) -> DamagedData:
+    return DamagedData(f"{name} holds more than one export, one behind the other", "put each into a file of its own")
 
 
 def _row(text: str) -> str:
@@ -101,14 +130,6 @@ def _row(text: str) -> str:
     while len(lines) > 1 and (not lines[-1].strip() or (CHATTER.match(lines[-1]) and SEPARATOR not in lines[-1])):
         lines.pop()
     return "\n".join(lines)
-
-
-def _details_page(name: str) -> UsageProblem:
-    return UsageProblem(
-        f"{name} is the details page of a report: its units change from row to row and its labels are not unique, "
-        "so it cannot be read by metric",
-        f"export the raw page: {EXPORT}",
-    )
 
 
 def _no_raw_page(text: str, name: str) -> NcuAssistError:

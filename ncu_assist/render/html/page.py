@@ -33,6 +33,8 @@ def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
+    from ncu_assist.render.html.compiled import compiled_templates
+
     made = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -40,6 +42,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
+        bytecode_cache=compiled_templates(),
     )
     style, script = _asset("style.css"), _asset("script.js")
     made.globals |= {"style": Markup(style), "script": Markup(script)}

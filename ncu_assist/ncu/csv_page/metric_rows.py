@@ -1,0 +1,156 @@
+"""Pages with a row for each metric, as far as they carry ncu's own names: what ``ncu --csv --metrics …`` prints.
+
+The rows of 'Command line profiler metrics' do, those of sections with ``--print-metric-name name``. A row with a label
+is left out and counted: "Memory Throughput" is a percentage in one section and bytes per second in another.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ncu_assist.errors import DamagedData, UsageProblem
+from ncu_assist.ncu.contents import Contents, LaunchFacts, SessionFacts
+from ncu_assist.ncu.csv_page.launches import launch_of
+from ncu_assist.ncu.csv_page.rows import (
+    AFTER_NAMES,
+    BEFORE_NAMES,
+    BLOCK,
+    GRID,
+    NAMES,
+    REQUIRED,
+    Layout,
+    cells,
+    dimensions,
+)
+from ncu_assist.ncu.csv_page.text import AGAIN, EXPORT, SEPARATOR, MetricTable
+from ncu_assist.ncu.csv_page.values import Values
+
+METRIC, UNIT, VALUE = "Metric Name", "Metric Unit", "Metric Value"
+SECTION = "Section Name"
+METRIC_NAME = re.compile(r"[a-z][a-z0-9]*(?:__|_)[\w.:]+")  # of ncu 2019 and later; a label has blanks or no _
+IN_LABEL = re.compile(r"[A-Za-z0-9_.:]+__[\w.:]+")  # of --print-metric-name label-name
+CAPABILITY = re.compile(r"(\d+)\.(\d)")  # of the column CC
+
+
+@dataclass(frozen=True)
+class _Metric:
+    """One row: a metric of a launch."""
+
+    name: str
+    unit: str
+    value: str
+
+
+def read_metric_rows(table: MetricTable, file: str) -> Contents:
+    """Return the launches of a page with a row for each metric.
+
+    What the columns of a launch say and a raw page has as metrics is added: sizes and compute capability. Raises
+    UsageProblem when no row has a metric's name, DamagedData when the table is cut or inconsistent.
+    """
+    where = _layout(table.header, file)
+    launches: dict[str, tuple[dict[str, str], list[_Metric]]] = {}
+    labels: dict[str, int] = {}
+    for row in table.rows:
+        parts = _cells(row, where, file)
+        if parts is None:
+            continue
+        facts = {fact: parts[place] for fact, place in where.facts.items()}
+        said = dict(zip(where.columns, parts, strict=True))
+        known, metrics = launches.setdefault(facts["ID"], (facts, []))
+        if known != facts:
+            raise DamagedData(f"{file} is damaged: rows of launch {facts['ID']} name different kernels", AGAIN)
+        name = _name(said[METRIC])
+        if name is None:
+            section = said.get(SECTION, "")
+            labels[section] = labels.get(section, 0) + 1
+        else:
+            metrics.append(_Metric(name, said[UNIT], said[VALUE]))
+    if not any(metrics for _, metrics in launches.values()):
+        raise _labels_only(file)
+    return _contents(file, list(launches.values()), tuple(_notes(labels)))
+
+
+def _layout(columns: Sequence[str], file: str) -> Layout:
+    known = {*BEFORE_NAMES, *NAMES, *AFTER_NAMES}
+    facts = {each: place for place, each in enumerate(columns) if each in known}
+    if not {*REQUIRED, METRIC, UNIT, VALUE} <= set(columns) or len(set(columns)) < len(columns):
+        raise _labels_only(file)
+    places = [facts[each] for each in NAMES if each in facts]
+    return Layout(tuple(columns), facts, range(places[0], places[-1] + 1), max(facts.values()) + 1)
+
+
+def _cells(row: str, where: Layout, file: str) -> list[str] | None:
+    """Return the cells of a row; None for one that holds a rule's words, which may be anything, and no metric."""
+    pieces = row.split(SEPARATOR)
+    place = where.columns.index(METRIC)
+    if len(where.columns) > place + 3 and pieces[place : place + 3] == ["", "", ""]:
+        return None
+    return cells(row, where, file)
+
+
+def _name(cell: str) -> str | None:
+    """Return the name of a metric in a cell; None for a label without one."""
+    if METRIC_NAME.fullmatch(cell):
+        return cell
+    found = IN_LABEL.findall(cell)
+    return str(found[0]) if len(found) == 1 else None
+
+
+def _contents(file: str, rows: list[tuple[dict[str, str], list[_Metric]]], notes: tuple[str, ...]) -> Contents:
+    import numpy as np
+
+    pairs = sorted({(one.name, one.unit) for _, metrics in rows for one in metrics})
+    place = {pair: i for i, pair in enumerate(pairs)}
+    read = Values(file, tuple(name for name, _ in pairs), tuple(unit for _, unit in pairs))
+    lists: dict[tuple[str, ...], int] = {}
+    texts: dict[str, int] = {}
+    values: list[float] = []
+    launches: list[LaunchFacts] = []
+    for facts, metrics in rows:
+        line = [""] * len(pairs)
+        for one in metrics:
+            line[place[one.name, one.unit]] = one.value
+        start = len(read.numbers)
+        said = read.add(line)
+        own = dict(_of_columns(facts))
+        words: dict[str, str] = {}
+        for one in metrics:
+            at = place[one.name, one.unit]
+            own[one.name] = read.numbers[start + at]
+            if at in said:
+                words[one.name] = said[at]
+        names = tuple(sorted(own))
+        numbered = {names.index(name): texts.setdefault(text, len(texts)) for name, text in sorted(words.items())}
+        launches.append(launch_of(facts, lists.setdefault(names, len(lists)), numbered, file))
+        values += [own[name] for name in names]
+    units = dict.fromkeys((name for names in lists for name in names), "") | read.units
+    host = next((facts["Host Name"] for facts, _ in rows if facts.get("Host Name")), None)
+    session = SessionFacts(versions={}, host=host)
+    return Contents(tuple(launches), tuple(lists), tuple(texts), units, session, np.array(values), notes)
+
+
+def _of_columns(facts: Mapping[str, str]) -> Iterator[tuple[str, float]]:
+    """Yield what the columns of a launch say under the name of the metric that says the same."""
+    for name, size in (("launch__grid_size", facts[GRID]), ("launch__block_size", facts[BLOCK])):
+        x, y, z = dimensions(size)
+        if x:
+            yield name, float(x * y * z)
+    capability = CAPABILITY.fullmatch(facts.get("CC", ""))
+    for part, number in zip(("major", "minor"), capability.groups() if capability else (), strict=False):
+        yield f"device__attribute_compute_capability_{part}", float(number)
+
+
+def _notes(labels: Mapping[str, int]) -> Iterator[str]:
+    if labels:
+        sections = ", ".join(sorted(filter(None, labels)))
+        yield f"{sum(labels.values())} values stand under labels instead of ncu's names and are not read: {sections}"
+
+
+def _labels_only(file: str) -> UsageProblem:
+    return UsageProblem(
+        f"{file} is the details page of a report: its units change from row to row and its labels are not unique, "
+        "so it cannot be read by metric",
+        f"export the raw page: {EXPORT}",
+    )

@@ -1,0 +1,105 @@
+"""Pages with a row for each metric, as ``ncu --csv --metrics`` prints them: read by ncu's own names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from ncu.csv_made import line
+
+from ncu_assist.errors import DamagedData, UsageProblem
+from ncu_assist.ncu.csv_page.export import is_csv, read_csv
+from ncu_assist.ncu.report import Report, read_report
+
+FACTS = ("ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream", "Block Size", "Grid Size")
+HEADER = line(*FACTS, "Device", "CC", "Section Name", "Metric Name", "Metric Unit", "Metric Value")
+CHOSEN = "Command line profiler metrics"
+CHATTER = "==PROF== Connected to process 7 (/bin/program)\n==PROF== Disconnected from process 7\n"
+
+
+def metric(number: int, name: str, unit: str, value: str, section: str = CHOSEN, kernel: str = "k(int *)") -> str:
+    place = ("1", "7", "(512, 1, 1)", "(32, 2, 1)", "0", "8.9")
+    return line(str(number), "7", "program", "127.0.0.1", kernel, *place, section, name, unit, value)
+
+
+PAGE = (
+    CHATTER
+    + HEADER
+    + metric(0, "dram__bytes.sum", "Mbyte", "104.10")
+    + metric(0, "gpu__time_duration.sum", "us", "813.66")
+    + metric(0, "launch__func_cache_config", "", "CachePreferNone")
+    + metric(1, "dram__bytes.sum", "Kbyte", "1,004.50")
+    + metric(1, "gpu__time_duration.sum", "us", "3.20")
+)
+
+
+def read(folder: Path, text: str) -> Report:
+    path = folder / "page.csv"
+    path.write_text(text)
+    return read_report(path)
+
+
+def test_every_value_is_read_by_its_name_in_base_units(tmp_path: Path) -> None:
+    report = read(tmp_path, PAGE)
+    assert report.launches["dram__bytes.sum"].tolist() == [104.1e6, 1004.5e3]
+    assert report.contents.units["dram__bytes.sum"] == "byte"
+    assert [one.duration_ns for one in report.records] == [813660.0, 3200.0]
+    assert report.launches["launch__func_cache_config"].tolist()[0] == "CachePreferNone"
+    assert report.records[0].kernel == "k"
+    assert report.records[0].grid == (32, 2, 1)
+    assert report.lossy
+
+
+def test_what_the_columns_say_is_there_as_metrics(tmp_path: Path) -> None:
+    report = read(tmp_path, PAGE)
+    assert report.launches["launch__grid_size"].tolist() == [64.0, 64.0]
+    assert report.launches["launch__block_size"].tolist() == [512.0, 512.0]
+    assert report.device is not None
+    assert report.device.compute_capability == "8.9"
+
+
+def test_a_launch_that_lacks_a_metric_is_told(tmp_path: Path) -> None:
+    assert read(tmp_path, PAGE).notes == ("1 of 2 launches lack 1 metrics that others have: launch__func_cache_config",)
+
+
+def test_labels_are_left_out_and_counted(tmp_path: Path) -> None:
+    label = metric(0, "Memory Throughput", "%", "71.00", section="GPU Speed Of Light Throughput")
+    plain = read(tmp_path, HEADER + metric(0, "dram__bytes.sum", "byte", "5") + label)
+    assert plain.notes == (
+        "1 values stand under labels instead of ncu's names and are not read: GPU Speed Of Light Throughput",
+    )
+    assert "dram__bytes.sum" in plain.launches
+
+
+def test_a_label_beside_its_name_is_read_by_the_name(tmp_path: Path) -> None:
+    report = read(tmp_path, HEADER + metric(0, "Duration (gpu__time_duration.sum)", "ns", "5", section="GPU Speed"))
+    assert report.records[0].duration_ns == 5.0
+
+
+def test_the_rows_of_rules_are_passed_over(tmp_path: Path) -> None:
+    header = HEADER.replace('"Metric Value"', '"Metric Value","Rule Name","Rule Type","Rule Description"')
+    own = metric(0, "dram__bytes.sum", "byte", "5").replace("\n", ',"","",""\n')
+    rule = metric(0, "", "", "").replace("\n", ',"SOLBottleneck","OPT","say ""so"", or "," not"\n')
+    assert read(tmp_path, header + own + rule).launches["dram__bytes.sum"].tolist() == [5.0]
+
+
+def test_labels_only_are_refused() -> None:
+    text = HEADER + metric(0, "Memory Throughput", "%", "71.00", section="GPU Speed Of Light Throughput")
+    with pytest.raises(UsageProblem, match="details page"):
+        read_csv(text.encode(), "made.csv")
+    assert is_csv(text.encode())
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (PAGE[:-4], "ends inside a cell"),
+        (HEADER, "ends before the first launch"),
+        (PAGE + HEADER, "more than one export"),
+        (PAGE + metric(1, "dram__sectors.sum", "sector", "3", kernel="other(int)"), "name different kernels"),
+        (PAGE + metric(1, "dram__sectors.sum", "sector", "1.234,5"), "not a number as ncu prints it"),
+    ],
+)
+def test_damage_is_named(text: str, words: str) -> None:
+    with pytest.raises(DamagedData, match=words):
+        read_csv(text.encode(), "made.csv")
