@@ -33,7 +33,7 @@ def command(
     from ncu_assist.store import Store
 
     project = options.current_project()
-    (stored,) = named(project, (reference,), kernel)
+    (stored,) = named(project, (reference,), kernel, meanwhile=("pandas",) if lines else ())
     note_damages(beside(project, reference, stored))
     if stored.run.run_id:
         note_misnamed(project, stored.run.kernel)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,17 +47,29 @@ class BareReport(StoredRun):
         return self.report.path
 
 
-def bare_reports(titles: Sequence[str], paths: Sequence[Path], kernel: str | None) -> list[BareReport]:
+def bare_reports(
+    titles: Sequence[str], paths: Sequence[Path], kernel: str | None, meanwhile: Sequence[str] = ()
+) -> list[BareReport]:
     """Return report files as runs, read at the same time; ``titles`` are their paths as the user typed them.
 
-    Raises as ``read_report`` does, for the first that cannot be read; the other reader is then ended, as by Ctrl-C.
+    ``meanwhile`` are modules that are needed later: they are imported while the children read. Raises as
+    ``read_report`` does, for the first that cannot be read; the other reader is then ended, as by Ctrl-C.
     """
-    reports = together([partial(_read, path) for path in paths])
+    jobs: list[Callable[[Stopped], Report | None]] = [partial(_read, path) for path in paths]
+    jobs.append(partial(_import, meanwhile))
+    reports = [one for one in together(jobs) if one is not None]
     return [_bare(title, report, kernel) for title, report in zip(titles, reports, strict=True)]
 
 
 def _read(path: Path, stopped: Stopped) -> Report:
     return read_report(path, stopped=stopped)
+
+
+def _import(names: Sequence[str], stopped: Stopped) -> Report | None:
+    for name in names:
+        if not stopped():
+            import_module(name)
+    return None
 
 
 def _bare(title: str, report: Report, kernel: str | None) -> BareReport:

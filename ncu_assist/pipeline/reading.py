@@ -29,20 +29,26 @@ from ncu_assist.versions import is_called
 Pair = tuple[StoredRun, StoredRun]
 
 
-def named(project: Project, references: Sequence[str], kernel: str | None) -> list[StoredRun]:
+def named(
+    project: Project, references: Sequence[str], kernel: str | None, meanwhile: Sequence[str] = ()
+) -> list[StoredRun]:
     """Return the runs that references name; bare reports are read, at the same time, and stored nowhere.
+
+    ``meanwhile`` are modules that are needed later, and can be imported while reports are read.
 
     Raises UsageProblem for a reference that names nothing, DamagedData for what cannot be read whole.
     """
     context, store = Context(project, Path.cwd(), kernel), Store(project.reports)
-    return opened(references, resolve_all(references, store, context), kernel)
+    return opened(references, resolve_all(references, store, context), kernel, meanwhile)
 
 
-def opened(references: Sequence[str], found: Sequence[StoredRun | Path], kernel: str | None) -> list[StoredRun]:
+def opened(
+    references: Sequence[str], found: Sequence[StoredRun | Path], kernel: str | None, meanwhile: Sequence[str] = ()
+) -> list[StoredRun]:
     """Return what references were resolved to as runs, the reports among them read; raises as ``named`` does."""
     paths = [one for one in found if isinstance(one, Path)]
     titles = [text for text, one in zip(references, found, strict=True) if isinstance(one, Path)]
-    bare = iter(bare_reports(titles, paths, kernel) if paths else ())
+    bare = iter(bare_reports(titles, paths, kernel, meanwhile) if paths else ())
     return [next(bare) if isinstance(one, Path) else one for one in found]
 
 
@@ -64,7 +70,7 @@ def two_named(
 ) -> tuple[Pair, DiffOptions]:
     """Return the runs that two references name, and the options with what the archive knows of their times."""
     _check_two(project, references, kernel)
-    baseline, candidate = named(project, references, kernel)
+    baseline, candidate = named(project, references, kernel, meanwhile=("pandas",))
     free = not any("@" in text.lstrip("@") for text in references)
     return (baseline, candidate), informed(Store(project.reports), (baseline, candidate), options, free)
 

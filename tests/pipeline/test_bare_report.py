@@ -9,6 +9,7 @@ import pytest
 from ncu_assist import process
 from ncu_assist.errors import DamagedData
 from ncu_assist.ncu.report import read_report
+from ncu_assist.pipeline import bare_report
 from ncu_assist.pipeline.bare_report import bare_reports
 from ncu_assist.pipeline.foreign_run import Names
 from ncu_assist.pipeline.importing import import_report
@@ -57,3 +58,10 @@ def test_one_that_cannot_be_read_ends_the_other(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(process, "run", slow)
     with pytest.raises(DamagedData, match="bad"):
         bare_reports(["bad", "good"], [bad, REPORTS[0]], None)
+
+
+def test_what_is_needed_later_is_imported_while_the_child_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    imported: list[str] = []
+    monkeypatch.setattr(bare_report, "import_module", imported.append)
+    assert len(bare_reports([REPORTS[2].name], [REPORTS[2]], None, meanwhile=("pandas",))) == 1
+    assert imported == ["pandas"]
