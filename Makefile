@@ -7,7 +7,11 @@ EXTRAS := $(if $(HAS_GPU),[gpu],)
 # One worker a core, libraries on one thread each. A worker begins with a row of files, and makes once what they share.
 PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -rs -n auto --maxprocesses 16 --dist worksteal
 
+<<<<<<< HEAD
 .PHONY: demo test test-all fuzz lint fmt help gpu-test clean
+=======
+.PHONY: demo test test-all lint fmt help gpu-test docs dist clean
+>>>>>>> 9c94cc8 (The README is what one reads first; its chapters are pages of a site with a page for each command, rule and metric)
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -39,8 +43,19 @@ fmt: $(VENV)/.test  ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(VENV)/.test  ## build the site into build/site; every link is checked
+	$(BIN)/python -m mkdocs build --strict
+
+dist: $(VENV)/.test  ## build wheel and sdist into dist/, and try each in an empty environment
+	rm -rf dist && $(BIN)/python -m build --outdir dist .
+	for one in dist/*.whl dist/*.tar.gz; do \
+	    tried=$$(mktemp -d) && $(PYTHON) -m venv $$tried && \
+	    $$tried/bin/python -m pip install --quiet --disable-pip-version-check "$$one" && \
+	    (cd $$tried && bin/ncu-assist --version && bin/ncu-assist explain l2-bound >/dev/null) && rm -rf $$tried || exit 1; \
+	done
+
 clean:  ## remove the environment and caches
-	rm -rf $(VENV) .ncu-assist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) build dist .ncu-assist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

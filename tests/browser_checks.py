@@ -132,7 +132,7 @@ def check_page(browser: Browser, path: Path) -> None:
         words = _words(page)
         _check_frame(page)
         _check_widths(page)
-        _check_axe(page)
+        check_axe_of(page)
         check_theme(page)
     _check_words_without_scripts(browser, path, words)
 
@@ -146,7 +146,7 @@ def check_fits(browser: Browser, path: Path) -> None:
 def check_axe(browser: Browser, path: Path) -> None:
     """axe-core finds nothing serious, nor too little contrast in light or in dark, with everything unfolded."""
     with opened(browser, path) as page:
-        _check_axe(page)
+        check_axe_of(page)
 
 
 def check_without_scripts(browser: Browser, path: Path) -> None:
@@ -177,7 +177,7 @@ def _unfold(page: Page) -> None:
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
 
 
-def _check_axe(page: Page) -> None:
+def check_axe_of(page: Page) -> None:
     from axe_playwright_python.base import AXE_SCRIPT
 
     _unfold(page)

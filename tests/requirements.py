@@ -61,6 +61,7 @@ NEEDS: dict[str, Callable[[], bool]] = {
     "chromium": lambda: bool(shutil.which("chromium") or shutil.which("chromium-browser")),
     "playwright": _module("playwright"),
     "axe": _module("axe_playwright_python"),
+    "mkdocs": _module("material"),
 }
 
 

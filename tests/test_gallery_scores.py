@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-README = Path(__file__).parents[1] / "README.md"
+ACCURACY = Path(__file__).parents[1] / "docs" / "accuracy.md"
 STILL_WRONG = {"recurrence_of_doubles", "scores_head_by_head"}  # of the blind part
 FIRST = 0.95  # of the cases of each half; and the right id is among the first three in all
 
@@ -36,7 +36,7 @@ def test_the_first_finding_is_right(judged: Any, half: str) -> None:
 
 
 def test_the_blind_part_gets_no_worse(judged: Any) -> None:
-    """What it taught since is in the README; a wrong one more would be a step back."""
+    """What it taught since is in docs/accuracy.md; a wrong one more would be a step back."""
     wrong = {one.case.name for one in judged if one.case.half == "blind" and not one.first_is_right}
     assert wrong <= STILL_WRONG
 
@@ -70,17 +70,17 @@ def test_the_judge_can_tell(judged: Any) -> None:
     assert all(one.diagnosis.findings for one in judged)
 
 
-def test_the_scores_are_those_of_the_readme(judged: Any) -> None:
+def test_the_scores_are_those_that_are_published(judged: Any) -> None:
     import gallery_scores
 
     halves = [[one for one in judged if one.case.half == half] for half in gallery_scores.HALVES]
     for rows in zip(*map(gallery_scores.score_rows, halves), strict=True):
-        assert row_of_readme(rows[0][0]) == [str(count) for _, *counts in rows for count in counts]
+        assert row_of_the_page(rows[0][0]) == [str(count) for _, *counts in rows for count in counts]
     done, faults = gallery_scores.remarks(judged)
-    assert f"stands at {done} of the 42 kernels at their limit, and at {faults} of the 94" in README.read_text()
+    assert f"stands at {done} of the 42 kernels at their limit, and at {faults} of the 94" in ACCURACY.read_text()
 
 
-def test_the_speedups_are_those_of_the_readme_and_meet_the_target(judged: Any) -> None:
+def test_the_speedups_are_those_that_are_published_and_meet_the_target(judged: Any) -> None:
     import gallery_speedups
 
     used, left_out = gallery_speedups.speedups(judged)
@@ -88,11 +88,11 @@ def test_the_speedups_are_those_of_the_readme_and_meet_the_target(judged: Any) -
     assert left_out == ()
     for half, some in gallery_speedups.by_half(used).items():
         errors = [gallery_speedups.median_error(some, column) for column in gallery_speedups.COLUMNS]
-        assert row_of_readme(half) == [str(len(some)), *(f"{error:.2f}" for error in errors)], half
+        assert row_of_the_page(half) == [str(len(some)), *(f"{error:.2f}" for error in errors)], half
         assert errors[0] <= gallery_speedups.TARGET
         assert errors[0] < min(errors[1:])
     worst = math.exp(max(one.error("estimated") for one in used))
-    assert f"off by a factor of {worst:.1f}." in README.read_text()
+    assert f"off by a factor of {worst:.1f}." in ACCURACY.read_text()
 
 
 def test_an_error_is_the_same_both_ways(judged: Any) -> None:
@@ -120,8 +120,8 @@ def test_a_rule_of_nvidia_is_read_as_ids(
     assert nvidia_rules.translated(rule, title, message) == ids
 
 
-def row_of_readme(name: str) -> list[str]:
-    """Return the cells of the row of a table in the README that begins with this name."""
-    found = re.findall(rf"^\| {re.escape(name)} \| (.+) \|$", README.read_text(), re.MULTILINE)
+def row_of_the_page(name: str) -> list[str]:
+    """Return the cells of the row of a table of docs/accuracy.md that begins with this name."""
+    found = re.findall(rf"^\| {re.escape(name)} \| (.+) \|$", ACCURACY.read_text(), re.MULTILINE)
     assert len(found) == 1, name
     return [str(cell).strip() for cell in found[0].split("|")]

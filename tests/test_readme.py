@@ -1,4 +1,4 @@
-"""What README.md quotes of commands is what they print: of those that only read, on the shipped archive."""
+"""What README.md and docs/ quote of commands is what they print: of those that only read, on the shipped archive."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from recorded_family import copy_family
 
 from ncu_assist.cli import main
 
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("guide/*.md")))
 CUT = "…"  # alone: lines are left out; at the end of a line: its rest is
 PROMPT = "$ ncu-assist "
 MEASURES_OR_WRITES = ("profile", "report", "suggest")  # what these print depends on the machine, or on a model
 
 
-def _quotes() -> list[tuple[str, tuple[str, ...]]]:
+def _quotes(document: Path) -> list[tuple[str, tuple[str, ...]]]:
     """Return each quoted command, without the tool's name, and the lines that stand below it."""
     found: list[tuple[str, list[str]]] = []
     is_open = False
-    for line in README.read_text(encoding="utf-8").splitlines():
+    for line in document.read_text(encoding="utf-8").splitlines():
         if line.startswith(f"    {PROMPT}"):
             found.append((line.strip().removeprefix(PROMPT), []))
         elif is_open and (line.startswith("    ") or not line):
@@ -33,7 +34,12 @@ def _quotes() -> list[tuple[str, tuple[str, ...]]]:
     return [(words, tuple(line for line in lines if line)) for words, lines in found]
 
 
-QUOTES = [(words, lines) for words, lines in _quotes() if words.split()[0] not in MEASURES_OR_WRITES]
+QUOTES = [
+    (path.name, words, lines)
+    for path in DOCUMENTS
+    for words, lines in _quotes(path)
+    if words.split()[0] not in MEASURES_OR_WRITES
+]
 
 
 @pytest.fixture(scope="module")
@@ -47,12 +53,13 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def test_the_commands_worth_quoting_are_quoted() -> None:
-    assert {words.split()[0] for words, _ in QUOTES} >= {"diff", "explain", "history", "metrics", "show"}
-    assert all(len(lines) > 2 for _, lines in QUOTES)
+    assert {words.split()[0] for _, words, _ in QUOTES} >= {"diff", "explain", "history", "metrics", "show"}
+    assert all(len(lines) > 2 for _, _, lines in QUOTES)
 
 
-@pytest.mark.parametrize(("words", "lines"), QUOTES, ids=[words for words, _ in QUOTES])
+@pytest.mark.parametrize(("where", "words", "lines"), QUOTES, ids=[f"{where} {words}" for where, words, _ in QUOTES])
 def test_a_quoted_answer_is_what_the_command_prints(
+    where: str,
     words: str,
     lines: tuple[str, ...],
     archive: Path,
@@ -71,7 +78,7 @@ def test_a_quoted_answer_is_what_the_command_prints(
             continue
         rest = printed[place:] if may_skip else printed[place : place + 1]
         found = next((i for i, one in enumerate(rest) if _is(line, one)), None)
-        assert found is not None, f"README quotes {line!r}; {words!r} prints {printed[place : place + 3]}"
+        assert found is not None, f"{where} quotes {line!r}; {words!r} prints {printed[place : place + 3]}"
         place, may_skip = place + found + 1, False
     assert may_skip or place == len(printed), f"{words!r} prints more: {printed[place]!r}; end the quote with {CUT}"
 

@@ -1,0 +1,178 @@
+"""A hook of mkdocs: the pages of the site that are made from the program, so that they cannot be out of date.
+
+The start page is README.md. Commands come from click, rules from their docstrings with the counters of a recorded case
+of the fault gallery, metrics from the catalogue, ncu's messages from the table of failures, worklogs from kernels/.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import io
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+
+MESSAGES = "<!-- the messages of ncu -->"
+LINK = re.compile(r"(\]\()(?!https?:|#)([^)]+)(\))")
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the made pages to those of the folder."""
+    from mkdocs.structure.files import File
+
+    for path, text in made_pages().items():
+        files.append(File.generated(config, path, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_given: Any) -> str:
+    """Put ncu's messages into the page that explains messages."""
+    return markdown.replace(MESSAGES, messages_table()) if MESSAGES in markdown else markdown
+
+
+def made_pages() -> dict[str, str]:
+    """Return every made page by its path below docs/."""
+    pages = {"index.md": _moved((ROOT / "README.md").read_text(), "docs/")}
+    pages |= dict(command_pages())
+    pages |= dict(rule_pages())
+    pages |= dict(metric_pages())
+    pages |= dict(worklog_pages())
+    return pages
+
+
+def _moved(text: str, prefix: str) -> str:
+    """Return a text of the root folder with its links as they are from docs/; files outside are named, not linked."""
+    inside = re.sub(rf"(\]\(|src=\"){re.escape(prefix)}", r"\1", text)
+    return re.sub(r"\[([^\]]+)\]\((CONTRIBUTING\.md|LICENSE|CHANGELOG\.md)\)", r"`\2`", inside)
+
+
+def answer(*words: str) -> str:
+    """Return what a command of ours prints."""
+    from ncu_assist.cli import cli
+
+    written = io.StringIO()
+    with contextlib.redirect_stdout(written):
+        cli.main(list(words), prog_name="ncu-assist", standalone_mode=False)
+    return written.getvalue()
+
+
+def command_pages() -> Iterator[tuple[str, str]]:
+    """Yield a page for each command, as click knows it, and the page that lists them."""
+    import click
+
+    from ncu_assist.cli import COMMANDS, cli
+
+    context = click.Context(cli, info_name="ncu-assist", max_content_width=100)
+    rows = []
+    for name, says in COMMANDS.items():
+        command = cli.get_command(context, name)
+        assert command is not None
+        below = list(command.commands.items()) if isinstance(command, click.Group) else []
+        texts = [_help(command, name, context), *(_help(one, f"{name} {sub}", context) for sub, one in below)]
+        yield f"reference/commands/{name}.md", f"# {name}\n\n" + "\n\n".join(texts) + "\n"
+        rows.append(f"| [`{name}`](commands/{name}.md) | {says} |")
+    yield "reference/commands.md", "# Commands\n\n| command | what it does |\n|---|---|\n" + "\n".join(rows) + "\n"
+
+
+def _help(command: Any, name: str, parent: Any) -> str:
+    context = type(parent)(command, info_name=name, parent=parent, max_content_width=100)
+    heading = f"## {name}\n\n" if " " in name else ""
+    return f"{heading}```text\n{command.get_help(context)}\n```"
+
+
+def rule_pages() -> Iterator[tuple[str, str]]:
+    """Yield a page for each rule, and the page that lists them."""
+    from ncu_assist.rules import RULES
+
+    recorded, rows = recorded_cases(), []
+    for name, rule in RULES.items():
+        text = _rule_text(rule)
+        first, _, rest = text.partition("\n")
+        case = recorded.get(name, "")
+        yield f"reference/rules/{name}.md", f"# {name}\n\n{first}\n{rest}\n{case}"
+        rows.append(f"| [{name}](rules/{name}.md) | {first} |")
+    head = (
+        "# Rules\n\nA finding bears one of these ids. Ids are stable.\n\n| id | a kernel that bears it |\n|---|---|\n"
+    )
+    yield "reference/rules.md", head + "\n".join(rows) + "\n"
+
+
+def _rule_text(rule: Any) -> str:
+    module = rule if hasattr(rule, "__file__") else importlib.import_module(type(rule).__module__)
+    text = (module.__doc__ or "").strip()
+    return re.sub(
+        r"^([A-Z][a-z ]+): (.)", lambda found: f"**{found[1]}.** {found[2].upper()}", text, flags=re.MULTILINE
+    )
+
+
+def recorded_cases() -> Mapping[str, str]:
+    """Return, by rule, what one recorded kernel with that fault looks like: its counters as the finding names them."""
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    from gallery_scores import judged  # type: ignore[import-not-found]
+
+    found: dict[str, str] = {}
+    for one in judged():
+        if one.case.expect in found or not one.ids or one.ids[0] != one.case.expect:
+            continue
+        finding = one.diagnosis.findings[0].finding
+        values = [(key, one.facts.get(key)) for key in finding.evidence]
+        rows = "\n".join(f"| {key} | {value:.5g} |" for key, value in values if value is not None)
+        found[one.case.expect] = (
+            f"\n## A recorded case\n\n`{one.case.name}` in `tests/gallery/{one.case.source}`, recorded on an H200:\n\n"
+            f"> {finding.message}\n\n| counter | value, in base units |\n|---|--:|\n{rows}\n"
+        )
+    return found
+
+
+def metric_pages() -> Iterator[tuple[str, str]]:
+    """Yield a page for each metric of the catalogue, and the page that lists them."""
+    groups: dict[str, list[str]] = {}
+    for metric in json.loads(answer("metrics", "--json"))["metrics"]:
+        key, label = metric["key"], metric["label"]
+        if metric["type"] not in ("metric", "derived"):
+            continue
+        yield f"reference/metrics/{key}.md", f"# {label}\n\n```text\n{answer('explain', key)}```\n"
+        row = f"| [`{key}`](metrics/{key}.md) | {label} | {metric['unit'] or ''} | {metric['meaning']} |"
+        groups.setdefault(metric["group"], []).append(row.replace("\n", " "))
+    head = "| key | label | unit | meaning |\n|---|---|---|---|\n"
+    listed = "\n\n".join(f"## {group}\n\n{head}" + "\n".join(rows) for group, rows in groups.items())
+    yield "reference/metrics.md", f"# Metrics\n\nA key means the same on every chip; ncu's names differ.\n\n{listed}\n"
+
+
+def messages_table() -> str:
+    """Return what ncu's messages mean, from the table by which the tool knows them."""
+    from ncu_assist.ncu.failures import FAILURES
+
+    rows = [f"| `{row.fragments[0]}` | {_cell(row.cause)} | {_cell(row.cure)} |" for row in FAILURES]
+    return "| ncu says | cause | what to do |\n|---|---|---|\n" + "\n".join(rows)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+def worklog_pages() -> Iterator[tuple[str, str]]:
+    """Yield the worklog of each kernel, and the page that lists them."""
+    rows = []
+    for path in sorted(ROOT.glob("kernels/*/README.md")):
+        name, text = path.parent.name, path.read_text()
+        yield f"kernels/{name}.md", LINK.sub(functools.partial(_outside, path.parent), text)
+        rows.append(f"| [{name}](kernels/{name}.md) | [page](pages/{name}/index.html) |")
+    yield "kernels.md", "# Kernels\n\n| worklog | recorded runs |\n|---|---|\n" + "\n".join(rows) + "\n"
+
+
+def _outside(folder: Path, found: re.Match[str]) -> str:
+    """Return a link as it is from docs/kernels/, or to nowhere where its file is no page of the site."""
+    target = (folder / found[2].partition("#")[0]).resolve()
+    if target.is_relative_to(ROOT / "docs"):
+        return f"{found[1]}../{target.relative_to(ROOT / 'docs').as_posix()}{found[3]}"
+    if target.name == "README.md" and target.parent.parent == ROOT / "kernels":
+        return f"{found[1]}{target.parent.name}.md{found[3]}"
+    return f"{found[1]}../index.md{found[3]}" if target.exists() else found[0]

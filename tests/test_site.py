@@ -1,0 +1,111 @@
+"""The site: every command, rule and metric has a page, every link leads somewhere, and it can be read."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from browser_checks import check_axe_of
+from patience import CEILING_S
+from requirements import require
+
+from ncu_assist import process
+from ncu_assist.cli import COMMANDS
+from ncu_assist.ncu.catalogue.derived import ALL_DERIVED
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.ncu.failures import FAILURES
+from ncu_assist.rules import RULES
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def made() -> dict[str, str]:
+    """The pages that are made from the program."""
+    spec = importlib.util.spec_from_file_location("site_pages", ROOT / "docs" / "site_pages.py")
+    assert spec
+    assert spec.loader
+    module: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    pages: dict[str, str] = module.made_pages()
+    pages["messages"] = module.messages_table()
+    return pages
+
+
+def test_every_command_rule_and_metric_has_a_page(made: dict[str, str]) -> None:
+    for folder, names in (("commands", COMMANDS), ("rules", RULES), ("metrics", {**CATALOGUE, **ALL_DERIVED})):
+        assert [name for name in names if f"reference/{folder}/{name}.md" not in made] == []
+
+
+def test_every_rule_shows_a_recorded_case_and_says_what_to_try(made: dict[str, str]) -> None:
+    pages = {name: made[f"reference/rules/{name}.md"] for name in RULES}
+    assert [name for name, text in pages.items() if "## A recorded case" not in text] == []
+    done = ("at-", "near-", "unexplained")
+    assert [name for name, text in pages.items() if "What to try" not in text and not name.startswith(done)] == []
+
+
+def test_every_message_of_ncu_is_explained(made: dict[str, str]) -> None:
+    assert [row.id for row in FAILURES if row.fragments[0] not in made["messages"]] == []
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of the site, built with every warning an error: a link that leads nowhere is one."""
+    require("mkdocs")
+    target = tmp_path_factory.mktemp("site")
+    built = process.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(target)],
+        cwd=ROOT, timeout_s=CEILING_S,
+    )  # fmt: skip
+    assert built.exit_code == 0, built.stderr
+    with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Silent, directory=str(target))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+class Silent(SimpleHTTPRequestHandler):
+    """Serves a folder without a word about it."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def page(browser: Browser, site: str, request: pytest.FixtureRequest) -> Iterator[Page]:
+    width, scheme = request.param
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    context.set_default_timeout(CEILING_S * 1000)
+    page = context.new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    yield page
+    context.close()
+    assert [url for url in asked if not url.startswith((site, "data:", "blob:"))] == []
+
+
+@pytest.mark.parametrize("page", [(1280, "light"), (390, "dark")], indirect=True)
+@pytest.mark.parametrize("name", ["index", "guide/kernels", "reference/rules/l2-bound", "reference/commands/show"])
+def test_a_page_is_read_by_everybody(page: Page, site: str, name: str) -> None:
+    page.goto(f"{site}/{name}.html")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "wider than the screen"
+    check_axe_of(page)
+
+
+@pytest.mark.parametrize("page", [(1280, "light")], indirect=True)
+def test_search_finds_a_rule(page: Page, site: str) -> None:
+    page.goto(f"{site}/index.html")
+    page.keyboard.press("/")
+    page.keyboard.type("bank conflict")
+    page.locator(".md-search-result__link[href*='rules/shared-bank-conflict']").first.wait_for(state="attached")
