@@ -37,6 +37,13 @@ def on_page_markdown(markdown: str, page: Any, **_given: Any) -> str:
     return markdown.replace(MESSAGES, messages_table()) if MESSAGES in markdown else markdown
 
 
+def on_post_page(output: str, **_given: Any) -> str:
+    """Name the dialog of the search, which the theme leaves without a name."""
+    return output.replace(
+        'data-md-component="search" role="dialog"', 'data-md-component="search" role="dialog" aria-label="Search"'
+    )
+
+
 def made_pages() -> dict[str, str]:
     """Return every made page by its path below docs/."""
     pages = {"index.md": _moved((ROOT / "README.md").read_text(), "docs/")}
