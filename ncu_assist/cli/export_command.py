@@ -10,14 +10,14 @@ from ncu_assist.cli import options
 from ncu_assist.cli.console import progress
 from ncu_assist.cli.output import check_output, write_bytes
 from ncu_assist.errors import UsageProblem
+from ncu_assist.render.export import FORMATS
 
 TABLES = ("launches", "metrics", "rules", "session", "instances", "lines", "sass")
-FORMATS = ("csv", "parquet", "json")
 
 
 @click.command("export")
 @click.argument("reference", default="@last")
-@click.option("--format", "file_format", type=click.Choice(FORMATS), help="By the ending of --output, else csv.")
+@click.option("--format", "file_format", type=click.Choice(list(FORMATS)), help="By the ending of --output, else csv.")
 @click.option("--table", type=click.Choice(TABLES), default="launches", show_default=True, help="Which table.")
 @click.option("--metrics", multiple=True, metavar="NAMES", help="Names, patterns or keys, with commas; repeatable.")
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="File to write; stdout unless given.")
@@ -46,9 +46,8 @@ def command(
     code stays: do not give lines away where the code must not go.
     """
     from ncu_assist.pipeline.exporting import ExportRequest, export
-    from ncu_assist.render.export import FORMATS as WRITERS
 
-    writer = WRITERS[_chosen_format(file_format, output, as_json)]
+    writer = FORMATS[_chosen_format(file_format, output, as_json)]
     check_output(output, force, writer.BINARY)
     request = ExportRequest(reference, kernel, table, _names(metrics), redact)
     with progress() as reporter:
