@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 from ncu_assist.analysis.diff.pairing import LaunchPair, PairedLaunches, kernel_name, pair_launches
 from ncu_assist.analysis.diff.records import RunDifference
@@ -78,12 +79,29 @@ def differences(
     return tuple(found), next((reason for reason in reasons if reason), "")
 
 
+def other_sizes(pairs: Iterable[LaunchPair]) -> Iterator[RunDifference]:
+    """Yield paired launches whose numbers of threads differ by more than a change of code explains.
+
+    For runs that know no workload, and so not whether both sides did the same work.
+    """
+    for pair in pairs:
+        if not len(pair.baseline) == len(pair.candidate) == 1:
+            continue
+        before, after = pair.baseline[0], pair.candidate[0]
+        counts = [prod(one.grid) * prod(one.block) for one in (before, after)]
+        if min(counts) and max(counts) > MOST_WORK_A_THREAD * min(counts):
+            what = f"threads of {after.kernel}, another size of the problem?"
+            yield RunDifference(what, f"{counts[0]:,}", f"{counts[1]:,}", False)
+
+
 def _text(value: object) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {number}" for name, number in sorted(value.items()))
     return str(value)
 
 
+# How much more a thread may do where only the code changed: 16 bytes a load instead of one.
+MOST_WORK_A_THREAD = 16
 ALL = "all"  # which other commands take
 
 

@@ -6,7 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ncu_assist.analysis.diff.changes import changes, side_by_side
-from ncu_assist.analysis.diff.comparability import NOTHING_IN_COMMON, compared_workloads, differences, scope
+from ncu_assist.analysis.diff.comparability import (
+    NOTHING_IN_COMMON,
+    compared_workloads,
+    differences,
+    other_sizes,
+    scope,
+)
 from ncu_assist.analysis.diff.flagging import flags, with_roles
 from ncu_assist.analysis.diff.launches import launch_diffs
 from ncu_assist.analysis.diff.noise import LearnedNoise, noise_model
@@ -82,6 +88,8 @@ class _Comparison:
         self.whole = self._combined(0), self._combined(1)
         self.differing, forbidden = differences(self._facts(0), self._facts(1))
         self.scope = scope(*self.whole)
+        if self.names == (None, None):
+            self.differing = (*self.differing, *other_sizes(self.scope.paired.pairs))
         reason = forbidden or _strangers(*self.runs) or self.scope.reason
         self.forced = reason if asked.force else ""
         self.forbidden = not_comparable(reason) if reason and not asked.force else None

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 COLORS = {"faster": "bold green", "slower": "bold red", "same": "bold", "improved": "green", "regressed": "red"}
 UNSURE = "bold yellow"
+ABSENT = "-"
 SIGNIFICANT = ("improved", "regressed", "changed")
 
 
@@ -39,6 +40,8 @@ def diff_text(diff: Diff, style: Style | None = None, explain: bool = False) -> 
     parts += paired_launches(diff, width)
     if diff.changes:
         parts += [Text(""), _changes(diff)]
+        lacking = _lacking(diff)
+        parts += [Text(f"in neither report: {'; '.join(lacking)}", style="dim")] if lacking else []
     parts += [Text(line) for line in (*_parts(diff), *_flags(diff), *_differences(diff))]
     return to_text(parts, style) + _raw(diff)
 
@@ -95,11 +98,17 @@ def _changes(diff: Diff) -> Table:
     heading = "change, z@n" if has_scores(diff) else "change"
     moved: list[tuple[str, Align]] = [(heading, "right"), ("", "left")] if _is_comparable(diff) else []
     made = table((_heading(diff), "left"), *((side, "right") for side in sides(diff)), *moved)
-    for change in (change for change in diff.changes if not change.is_raw):
+    for change in (change for change in diff.changes if not change.is_raw and change.label not in _lacking(diff)):
         style = COLORS.get(change.verdict, "dim" if change.verdict not in SIGNIFICANT else "")
         told = [Text(delta_text(change), style), Text(change_word(change), style)] if moved else []
         made.add_row(Text(change.label), *map(Text, values_text(change)), *told)
     return made
+
+
+def _lacking(diff: Diff) -> list[str]:
+    """Return what neither side has, for one line instead of empty rows; what is not applicable is no lack."""
+    shown = [change for change in diff.changes if not change.is_raw]
+    return [change.label for change in shown if values_text(change) == (ABSENT, ABSENT)]
 
 
 def _raw(diff: Diff) -> str:

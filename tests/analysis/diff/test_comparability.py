@@ -10,7 +10,8 @@ import pytest
 from factories import DEVICE, PROFILE, WORKLOAD, launch, make_run, metrics_frame, samples_frame, save_run, times
 
 from ncu_assist.analysis.diff import Diff, DiffOptions, diff_runs
-from ncu_assist.analysis.diff.comparability import QUESTIONS
+from ncu_assist.analysis.diff.comparability import QUESTIONS, other_sizes
+from ncu_assist.analysis.diff.pairing import LaunchPair
 from ncu_assist.record import Toolchain
 from ncu_assist.render.json import diff_json
 from ncu_assist.render.markdown import diff_markdown
@@ -90,3 +91,13 @@ def test_force_changes_nothing_where_nothing_forbids(tmp_path: Path) -> None:
 def test_other_kernels_can_be_forced(tmp_path: Path) -> None:
     before, after = saved(tmp_path, "v1_a", 2e5), saved(tmp_path, "v2_bb", 1e5, kernel="other", launches=(launch(),))
     assert diff_runs(before, after, DiffOptions(force=True)).verdict.verdict == "faster"
+
+
+@pytest.mark.parametrize(("blocks", "expected"), [(16, []), (17, ["32 against 544"])])
+def test_paired_launches_of_another_size_are_named(blocks: int, expected: list[str]) -> None:
+    """A thread may do 16 times as much, by wider loads; more is another problem, as far as anyone can tell."""
+    before, after = (replace(launch(0), grid=(count, 1, 1), block=(32, 1, 1)) for count in (1, blocks))
+    found = list(other_sizes([LaunchPair((before,), (after,), "exact")]))
+    assert [f"{one.baseline} against {one.candidate}" for one in found] == expected
+    assert all("another size of the problem?" in one.what and not one.hard for one in found)
+    assert not list(other_sizes([LaunchPair((before,), (after, after), "exact")]))
