@@ -12,7 +12,7 @@ import pytest
 from factories import STALL, launch, make_run, metrics_frame
 
 from ncu_assist.frame import Combined, by_launch, combine, combine_launches, combine_tables
-from ncu_assist.frame.adding_up import combining
+from ncu_assist.frame.combined import combining
 from ncu_assist.ncu.catalogue.metric import Metric
 from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES, ROWS
 from ncu_assist.record import Launch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost, base_name
+from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost, base_name, explaining_change
 from ncu_assist.quantity import digits, duration, quantity
 from ncu_assist.render.escape import one_line
 
@@ -12,34 +12,18 @@ PLACE_WIDTH = 30  # columns for file:line; of a longer name the end is shown
 NAME_WIDTH = 8  # a short version, v12, stands for the name of its file
 NAME_IN_NOTE = 24
 CODE_WIDTH = 12  # the least of a line's text that is worth showing
-# A line that lost much more time than all code together lost it to other lines: it explains nothing.
-MOST_OF_CHANGE = 2.0
 BARRIER = "barrier"
 WAITS = ("sync", "barrier", "bar.")  # in a line's text, as CUDA, cooperative groups and PTX write it
-LEAST_CHANGE = 0.02  # of the time; below it no single line is named for it
 
 
 def line_lines(lines: LineChanges, names: tuple[str, str], count: int, width: int) -> list[str]:
     """Return what changed most, then what is left, then notes: at most ``count`` lines of ``width`` columns."""
     notes = _notes(lines, names, width)[:count]
-    told = _told(lines)
+    told = explaining_change(lines)
     shown = [_change(told, lines, names, width)] if told else []
     rest = [one for one in lines.left if told is None or told.candidate is None or told.candidate.place != one.place]
     shown += [_left(one, lines, names, width) for one in rest]
     return [*shown[: count - len(notes)], *notes]
-
-
-def _told(lines: LineChanges) -> LineChange | None:
-    """Return the change that explains most of the time, in its direction; None where none does."""
-    before, after = lines.durations_ns
-    delta = after - before
-    along = [one for one in lines.changes if one.direction * delta > 0]
-    material = [one for one in (*along, *lines.changes) if one.is_material]
-    if material:
-        return material[0]
-    if not along or abs(delta) < LEAST_CHANGE * max(before, after):
-        return None
-    return along[0] if abs(along[0].delta_ns) <= MOST_OF_CHANGE * abs(delta) else None
 
 
 def _change(change: LineChange, lines: LineChanges, names: tuple[str, str], width: int) -> str:

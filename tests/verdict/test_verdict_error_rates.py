@@ -11,7 +11,7 @@ from factories import samples_frame
 from noises import Noise, Numbers, bimodal, heavy_tail, lasting, ticked, white
 
 from ncu_assist.verdict import MINIMUM_SAMPLES, Verdict, compare, compare_unpaired
-from ncu_assist.verdict.paired import compare_paired
+from ncu_assist.verdict.deciding import compare_paired
 
 TRIALS = {10: 200, 30: 200, 100: 150, 400: 60}  # by rounds
 WRONG = 0.01  # the largest share of same code that may come out faster or slower

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from noises import TICK_NS, lasting, ticked
 
+from ncu_assist.verdict.deciding import compare_paired
 from ncu_assist.verdict.interval import (
     block_bootstrap,
     correlation_length,
@@ -13,7 +14,6 @@ from ncu_assist.verdict.interval import (
     order_statistics,
     student_quantile,
 )
-from ncu_assist.verdict.paired import compare_paired
 from ncu_assist.verdict.samples import clock_step, spread_ratios
 
 

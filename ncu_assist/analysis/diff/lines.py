@@ -203,6 +203,9 @@ MATERIAL = 0.02
 # A line's time comes from samples, and of a launch whose duration wanders by 0.8 % at 124 µs (docs/sources.md, Noise).
 SIGMAS = 3.0
 DURATION_NOISE = 0.01
+# A line that lost much more time than all code together lost it to other lines: it explains nothing.
+MOST_OF_CHANGE = 2.0
+LEAST_CHANGE = 0.02  # of the time; below it no single line is named for it
 
 
 @dataclass(frozen=True)
@@ -256,6 +259,19 @@ class LineChanges:
     notes: tuple[str, str] = ("", "")
     own: tuple[str | None, str | None] = (None, None)
     durations_ns: tuple[float, float] = (0.0, 0.0)
+
+
+def explaining_change(lines: LineChanges) -> LineChange | None:
+    """Return the change that explains most of the time, in its direction; None where none does."""
+    before, after = lines.durations_ns
+    delta = after - before
+    along = [one for one in lines.changes if one.direction * delta > 0]
+    material = [one for one in (*along, *lines.changes) if one.is_material]
+    if material:
+        return material[0]
+    if not along or abs(delta) < LEAST_CHANGE * max(before, after):
+        return None
+    return along[0] if abs(along[0].delta_ns) <= MOST_OF_CHANGE * abs(delta) else None
 
 
 def line_changes(baseline: SideLines, candidate: SideLines, groups: Sequence[Group] = ()) -> LineChanges:

@@ -11,7 +11,7 @@ from factories import DEVICE, launch, make_run, metrics_frame, save_run
 from patience import grows_linearly
 
 from ncu_assist.analysis.diff import Diff, diff_runs, pair_launches
-from ncu_assist.analysis.diff.launches import DETAILED, launch_diffs
+from ncu_assist.analysis.diff.comparing import DETAILED, launch_diffs
 from ncu_assist.analysis.diff.noise import NoiseModel
 from ncu_assist.record import Launch
 from ncu_assist.store import Store
