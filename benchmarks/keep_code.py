@@ -15,7 +15,7 @@ from pathlib import Path
 from in_place import write_files
 
 from ncu_assist.analysis.run_view import shown_workload
-from ncu_assist.pipeline.kept_code import code_files
+from ncu_assist.pipeline.derived import code_files
 from ncu_assist.project import find_project
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.reading import CODE, REPORTS

@@ -23,8 +23,8 @@ from ncu_assist.executors.local import Local
 from ncu_assist.harness.ceilings.plan import Probe, results
 from ncu_assist.harness.results import read_facts
 from ncu_assist.pipeline import ceilings_plan as plan
-from ncu_assist.pipeline import ceilings_points as points
-from ncu_assist.pipeline.ceilings_stages import Built, Workshop
+from ncu_assist.pipeline import ceilings_plan as points
+from ncu_assist.pipeline.ceilings import BuiltKernels, CeilingsStages
 from ncu_assist.project import find_project
 
 
@@ -32,7 +32,7 @@ def measure(out: Path) -> int:
     out.mkdir(parents=True, exist_ok=True)
     project = find_project(Path.cwd())
     folder = project.work / "measure" / f"link-{secrets.token_hex(4)}"
-    shop = Workshop(project, folder, Local(), Speak())
+    shop = CeilingsStages(project, folder, Local(), Speak())
     built = shop.build()
     probes = tuple(probe for probe in plan.event_probes(1 << 36, quick=False) if probe.kind == "link")
     ceilings = _timed(shop, built, probes)
@@ -42,7 +42,7 @@ def measure(out: Path) -> int:
     return 0
 
 
-def _timed(shop: Workshop, built: Built, probes: tuple[Probe, ...]) -> Ceilings:
+def _timed(shop: CeilingsStages, built: BuiltKernels, probes: tuple[Probe, ...]) -> Ceilings:
     request = shop.request("events", "events", probes, built)
     shop.time(request)
     found, facts = list(results(Path(request.out))), read_facts(Path(request.out))

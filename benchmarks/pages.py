@@ -25,8 +25,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ncu_assist.pipeline.pages.index import archive_state
-from ncu_assist.pipeline.pages.ladder import ladder_page
+from ncu_assist.pipeline.pages.index import archive_state, ladder_page
 from ncu_assist.pipeline.pages.run import run_page
 from ncu_assist.project import Project, find_project
 from ncu_assist.record import encode
@@ -50,7 +49,7 @@ if what == "index":
     from ncu_assist.render.html.index import index_html
     text = index_html(archive_state(project))
 elif what == "ladder":
-    from ncu_assist.pipeline.pages.ladder import ladder_page
+    from ncu_assist.pipeline.pages.index import ladder_page
     text = ladder_page(project, name)
 else:
     from dataclasses import replace

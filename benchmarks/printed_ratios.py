@@ -26,7 +26,7 @@ from typing import Any
 from ncu_assist.analysis.diff import DiffOptions
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.rows import ROWS
-from ncu_assist.pipeline.bare_report import bare_reports
+from ncu_assist.pipeline.opened_reports import bare_reports
 from ncu_assist.pipeline.pages.diff import diff_page
 from ncu_assist.pipeline.pages.run import run_page
 from ncu_assist.pipeline.showing import gather

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from record_archive import Speak
 
-from ncu_assist.pipeline.pages.ladder import kernel_ladder
+from ncu_assist.pipeline.pages.index import kernel_ladder
 from ncu_assist.pipeline.pages.writing import Pages, diff_path
 from ncu_assist.project import Project, find_project
 from ncu_assist.spec_file import kernel_names, load_kernel

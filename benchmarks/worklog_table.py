@@ -14,8 +14,7 @@ from pathlib import Path
 from ncu_assist.analysis.history import Sweep
 from ncu_assist.analysis.yardstick import COPY, LINK, TENSOR, share, yardstick, yardstick_ns
 from ncu_assist.ceilings import Floor
-from ncu_assist.pipeline.floors import Floors
-from ncu_assist.pipeline.sweeps import sweeps_of
+from ncu_assist.pipeline.history import Floors, sweeps_of
 from ncu_assist.project import find_project
 from ncu_assist.record import Run
 from ncu_assist.spec import Kernel

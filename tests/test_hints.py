@@ -43,7 +43,7 @@ NCU_OPTIONS = frozenset(
 )
 # Modules that put together or read the command line of another program.
 OTHER_PROGRAMS = (
-    *("executors/sandbox/", "backends/nvcc.py", "pipeline/ceilings_session.py"),
+    *("executors/sandbox/", "backends/nvcc.py", "pipeline/ceilings.py"),
     *("ncu/command.py", "ncu/command_line.py", "ncu/second_opinion.py"),
 )
 OF_THEIRS = frozenset({"--cap-add", "--pause"})  # of docker run and of dcgmi profile

@@ -11,8 +11,8 @@ import zstandard
 
 from ncu_assist.analysis.diff import DiffOptions
 from ncu_assist.ncu import blanking
+from ncu_assist.pipeline.archiving import always_late
 from ncu_assist.pipeline.reading import compare
-from ncu_assist.pipeline.timings import always_late
 from ncu_assist.project import Project
 from ncu_assist.sources import source_sha256
 from ncu_assist.spec import Kernel, Version

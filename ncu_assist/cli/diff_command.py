@@ -114,7 +114,7 @@ def _references(project: Project, baseline: str | None, candidate: str, kernel: 
 
 def _check_place(path: Path | None, force: bool) -> None:
     """Raise UsageProblem, before the work, where no page may go: to a terminal, or over what is no page of ours."""
-    from ncu_assist.pipeline.pages.files import check_place
+    from ncu_assist.pipeline.pages.writing import check_place
 
     if path is None:
         check_output(None, False, binary=True)
@@ -126,7 +126,7 @@ def _write_page(
     project: Project, runs: Pair, asked: DiffOptions, output: Path | None, force: bool, redact: bool
 ) -> int:
     from ncu_assist.pipeline.pages.diff import diff_page
-    from ncu_assist.pipeline.pages.files import write_page
+    from ncu_assist.pipeline.pages.writing import write_page
     from ncu_assist.render.escape import plain
     from ncu_assist.render.pages_words import shown_path
     from ncu_assist.store import Store

@@ -17,7 +17,7 @@ from ncu_assist.errors import UsageProblem
 if TYPE_CHECKING:
     from ncu_assist.harness.request import Flush
     from ncu_assist.ncu.command import ProfileOptions
-    from ncu_assist.pipeline.foreign_run import Names
+    from ncu_assist.pipeline.importing import RunNames
     from ncu_assist.pipeline.planning import MeasureRequest
 
 MOST_REPEATS = 50  # a launch takes 1.8 s under --set full (docs/sources.md, Cost)
@@ -67,7 +67,7 @@ def command(
     nor shown from a run of its source as it is; the others are shown.
     """
     from ncu_assist.ncu.command import ProfileOptions
-    from ncu_assist.pipeline.foreign_run import Names
+    from ncu_assist.pipeline.importing import RunNames
     from ncu_assist.pipeline.planning import MeasureRequest
 
     if quick and section_set:
@@ -84,7 +84,7 @@ def command(
     if repeats > 1:
         raise UsageProblem("--repeats is for a kernel; a program repeats its own launches", "drop --repeats")
     ncu = ProfileOptions(chosen_set, nvtx_include=None, kernel_filter=kernel_filter, max_launches=max_launches)
-    return _program(words, Names(kernel, version), ncu, dry_run, as_json)
+    return _program(words, RunNames(kernel, version), ncu, dry_run, as_json)
 
 
 def _refuse_program(words: tuple[str, ...], kernel_filter: str | None) -> None:
@@ -121,7 +121,7 @@ def _kernel(request: MeasureRequest, ncu: ProfileOptions, is_dry: bool, as_json:
     return outcome.exit_code
 
 
-def _program(words: tuple[str, ...], names: Names, ncu: ProfileOptions, is_dry: bool, as_json: bool) -> int:
+def _program(words: tuple[str, ...], names: RunNames, ncu: ProfileOptions, is_dry: bool, as_json: bool) -> int:
     from ncu_assist.pipeline.foreign import dry_run, profile_program
     from ncu_assist.pipeline.showing import gather
     from ncu_assist.render.json import show_json

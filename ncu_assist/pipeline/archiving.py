@@ -1,4 +1,4 @@
-"""What was measured of one version, put together as a run and saved."""
+"""What was measured of one version, its samples in short, put together as a run and saved."""
 
 from __future__ import annotations
 
@@ -7,18 +7,64 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from ncu_assist import __version__
+from ncu_assist.harness.names import COPY, EMPTY, LINK
 from ncu_assist.ncu import compressed
 from ncu_assist.ncu.command import ProfileOptions
-from ncu_assist.pipeline.judging import save_judged
+from ncu_assist.pipeline.derived import save_judged
 from ncu_assist.pipeline.profiling import VersionCapture
-from ncu_assist.pipeline.timings import always_late, samples_of, timings_of
-from ncu_assist.record import Bench, Check, Device, HostMemory, Profile, Run, Toolchain, WorkloadFacts
+from ncu_assist.record import Bench, Check, Device, HostMemory, Profile, Run, Timing, Toolchain, WorkloadFacts
 from ncu_assist.sources import source_files, source_sha256
 from ncu_assist.spec import Kernel, Version, Workload
 from ncu_assist.store import Store, StoredRun, machine_hash, metrics_parquet, new_run_id, samples_parquet
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def timings_of(samples: pd.DataFrame, version: str) -> tuple[Timing, ...]:
+    """Return one Timing for each workload on which ``version`` has at least one sample that was not late."""
+    found = []
+    for workload, group in samples.groupby("workload", sort=False, observed=True):
+        own = group[group["version"] == version]
+        kept = own[~own["late"]]
+        if kept.empty:
+            continue
+        quartiles = kept["time_ns"].quantile([0.25, 0.5, 0.75])
+        clock = kept["sm_clock_mhz"].median()
+        found.append(
+            Timing(
+                workload=str(workload),
+                bench_id=str(kept["bench_id"].iloc[0]),
+                samples=len(kept),
+                dropped=len(own) - len(kept),
+                median_ns=float(quartiles[0.5]),
+                q1_ns=float(quartiles[0.25]),
+                q3_ns=float(quartiles[0.75]),
+                min_ns=float(kept["time_ns"].min()),
+                sm_clock_mhz=None if clock != clock else float(clock),
+                empty_ns=_median(group, EMPTY),
+                copy_ns=_median(group, COPY),
+                link_ns=_median(group, LINK),
+            )
+        )
+    return tuple(found)
+
+
+def always_late(samples: pd.DataFrame, version: str) -> tuple[str, ...]:
+    """Return the workloads on which every sample of ``version`` was late: they have no Timing."""
+    own = samples[samples["version"] == version]
+    late = own.groupby("workload", sort=False, observed=True)["late"].all()
+    return tuple(str(workload) for workload, always in late.items() if always)
+
+
+def samples_of(samples: pd.DataFrame, version: str) -> pd.DataFrame:
+    """Return the samples of a version and those of the empty call and the copies timed beside it."""
+    return samples[samples["version"].isin([version, EMPTY, COPY, LINK])].reset_index(drop=True)
+
+
+def _median(samples: pd.DataFrame, version: str) -> float | None:
+    kept = samples[(samples["version"] == version) & ~samples["late"]]["time_ns"]
+    return None if kept.empty else float(kept.median())
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,7 @@
-"""Measure what this GPU can reach, or say what is known of it."""
+"""Measure what this GPU can reach, or say what is known of it.
+
+The kernels are built, timed in one child and counted in two under ncu; each stage's share is stored at once.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +9,290 @@ import hashlib
 import os
 import secrets
 import shutil
-from dataclasses import dataclass
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ncu_assist.ceilings import Ceilings, ceilings_of, path_of, shipped, stored
-from ncu_assist.errors import EnvironmentProblem
+from ncu_assist import __version__
+from ncu_assist.backends.cuda import Source, compile_sources
+from ncu_assist.backends.nvcc import find_arch, find_nvcc
+from ncu_assist.ceilings import Ceilings, Conditions, Stage, ceilings_of, path_of, save, shipped, stored
+from ncu_assist.errors import EnvironmentProblem, NcuAssistError, StageFailed
 from ncu_assist.executors.base import Executor
-from ncu_assist.pipeline.ceilings_session import Session
-from ncu_assist.pipeline.ceilings_stages import Workshop
-from ncu_assist.pipeline.gpus import chosen_gpu, query_gpus
+from ncu_assist.harness import client
+from ncu_assist.harness.ceilings import plan as harness_plan
+from ncu_assist.harness.ceilings.plan import CeilingsRequest, Probe, ProbeResult, results
+from ncu_assist.harness.events import Event, parse
+from ncu_assist.harness.request import DEVICE_SOURCE, write_request
+from ncu_assist.harness.results import MeasurementFacts, read_facts
+from ncu_assist.ncu.command import ProfileOptions, profile_argv
+from ncu_assist.ncu.log import ProfiledLaunch
+from ncu_assist.ncu.report import Report
+from ncu_assist.pipeline import ceilings_plan as plan
+from ncu_assist.pipeline import ceilings_plan as points
+from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
+from ncu_assist.pipeline.measuring import ncu_stage
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
 from ncu_assist.record import Device
 
+if TYPE_CHECKING:
+    from ncu_assist.ncu.report import Report
+
+CHILD = "ncu_assist.harness.ceilings"
+SOURCES = Path(harness_plan.__file__).parent
+KERNELS = ("memory", "pipes", "tensor")
+WGMMA_ARCH = {"sm_90": "sm_90a", "sm_90a": "sm_90a"}  # wgmma is in no other architecture
+SILENCE_S = 120.0
+STDERR_TAIL = 2000  # characters
+PATH_FLAGS = ("--log-file", "-o")  # their values name folders
+
+
+def probes_sha256() -> str:
+    """Return the hash of what measures: the kernels, and the plan of sizes and repeats."""
+    every = sorted(path for path in SOURCES.iterdir() if path.suffix in (".cu", ".py"))
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in every)).hexdigest()
+
 
 @dataclass(frozen=True)
-class Answer:
+class BuiltKernels:
+    """The libraries that compiled, by the name of their source, and what became of the others."""
+
+    libraries: dict[str, str]
+    nvcc: str
+    problem: str
+
+
+@dataclass(frozen=True)
+class CeilingsStages:
+    """Where the stages work: in a folder below the project's cache, on the executor's GPU."""
+
+    project: Project
+    folder: Path
+    executor: Executor
+    reporter: Reporter
+
+    def build(self) -> BuiltKernels:
+        """Compile our kernels for the GPU here. Raises EnvironmentProblem without a compiler."""
+        self.reporter.status("building the kernels")
+        out, arch = self.project.work / "build" / "ceilings", find_arch()
+        outcomes = compile_sources([Source(n, SOURCES / f"{n}.cu", SOURCES) for n in KERNELS], out)
+        if arch in WGMMA_ARCH:
+            wgmma = [Source("wgmma", SOURCES / "wgmma.cu", SOURCES)]
+            outcomes |= compile_sources(wgmma, out, arch=WGMMA_ARCH[arch])
+        harness = self.project.work / "build" / "harness"
+        outcomes |= compile_sources([Source("device", DEVICE_SOURCE, DEVICE_SOURCE.parent)], harness)
+        libraries = {name: str(o.artifact) for name, o in outcomes.items() if o.artifact is not None}
+        broken = [f"{name}.cu does not compile:\n{o.log.strip()}" for name, o in outcomes.items() if not o.artifact]
+        return BuiltKernels(libraries, find_nvcc().version, "\n".join(broken))
+
+    def request(
+        self, name: str, mode: harness_plan.Mode, probes: tuple[harness_plan.Probe, ...], built: BuiltKernels
+    ) -> harness_plan.CeilingsRequest:
+        """Return a request of this name, written into a folder of its own."""
+        made = harness_plan.CeilingsRequest(
+            mode, probes, built.libraries, built.nvcc, str((self.folder / name).resolve())
+        )
+        write_request(made)
+        return made
+
+    def time(self, request: harness_plan.CeilingsRequest) -> None:
+        """Run a request by events. Raises what the child says, and StageFailed where it crashed or hung."""
+        watch = client.Watch(self._show, SILENCE_S)
+        done = self.executor.run(
+            [sys.executable, "-m", CHILD, str(request.path)],
+            env=client.child_environment(),
+            cwd=self.project.root,
+            on_line=watch.line,
+            is_stuck=watch.is_stuck,
+        )
+        if watch.problem is not None:
+            raise client.ERRORS.get(watch.problem.exit_code, NcuAssistError)(watch.problem.text, watch.problem.hint)
+        if done.exit_code != 0:
+            words = f"{client.what_happened(done, watch.limit_s)}\n{done.stderr[-STDERR_TAIL:].strip()}"
+            at = f" at {watch.current.version}" if watch.current else ""
+            raise StageFailed(f"the measuring process{at} {words}".rstrip(), "ncu-assist doctor")
+
+    def count(self, request: harness_plan.CeilingsRequest, metrics: tuple[str, ...]) -> Report:
+        """Run a request under ncu with the flags of `profile`, these metrics instead of its set; return the report."""
+        stage = ncu_stage(self.project, Path(request.out), self.executor, ProfileOptions(metrics=metrics))
+        stage = replace(stage, limits=replace(stage.limits, silence_s=SILENCE_S))
+        path = os.path.relpath(request.path, self.project.root)
+        total = sum(probe.samples for probe in request.probes)
+        return stage.run([sys.executable, "-m", CHILD, path], self._problems(), self._launches(total)).report
+
+    def _show(self, event: Event) -> None:
+        if event.event == "begin":
+            self.reporter.status(f"events: {event.index} of {event.total} · {in_words(event.version)}")
+
+    def _problems(self) -> Callable[[str], None]:
+        def line(text: str) -> None:
+            event = parse(text)
+            if event is not None and event.event == "problem":
+                self.reporter.note(event.text)
+
+        return line
+
+    def _launches(self, total: int) -> Callable[[ProfiledLaunch], bool]:
+        def launch(one: ProfiledLaunch) -> bool:
+            self.reporter.status(f"ncu: launch {one.index + 1} of {total} · {one.name}")
+            return False
+
+        return launch
+
+
+def in_words(probe_id: str) -> str:
+    """Return which probe an id is of, for people."""
+    kind, name, size = probe_id.split(harness_plan.SEPARATOR)
+    return f"{kind} {name}" + (f" {int(size) >> 20} MiB" if int(size) else "")
+
+
+class CeilingsSession:
+    """The stages in their order, and what they have brought so far; ``ceilings`` is None until something was."""
+
+    def __init__(self, shop: CeilingsStages, quick: bool, memory_bytes: int) -> None:
+        self.ceilings: Ceilings | None = None
+        self.first_error: NcuAssistError | None = None
+        self._shop, self._quick = shop, quick
+        self._memory_bytes = memory_bytes
+        self._stages: tuple[Stage, ...] = ()
+        self._notes: tuple[str, ...] = ()
+        self._timed: dict[str, ProbeResult] = {}
+        self._created = datetime.now(UTC).isoformat(timespec="seconds")
+
+    def run(self) -> None:
+        built = self._shop.build()
+        if built.problem:
+            self._note(built.problem)
+        self._stage("events", lambda: self._time(built))
+        if self.ceilings is None:
+            return
+        self._stage("ncu dram", lambda: self._count_streams(built))
+        self._stage("ncu pipes", lambda: self._count_pipes(built))
+
+    def _stage(self, name: str, work: Callable[[], None]) -> None:
+        started, problem = time.monotonic(), "interrupted"
+        try:
+            work()
+            problem = ""
+        except NcuAssistError as error:
+            problem, self.first_error = error.message, self.first_error or error
+            self._shop.reporter.note(f"{name}: {error.message}" + (f"; try: {error.hint}" if error.hint else ""))
+        finally:
+            self._stages = (*self._stages, Stage(name, time.monotonic() - started, problem))
+            self._store()
+
+    def _store(self) -> None:
+        if self.ceilings is None:
+            return
+        self.ceilings = replace(self.ceilings, stages=self._stages, notes=self._notes)
+        save(self._shop.project.reports, self.ceilings)
+
+    def _time(self, built: BuiltKernels) -> None:
+        probes = plan.event_probes(self._memory_bytes, self._quick)
+        request = self._shop.request("events", "events", probes, built)
+        try:
+            self._shop.time(request)
+        finally:
+            self._take_times(request)
+
+    def _take_times(self, request: CeilingsRequest) -> None:
+        """Also of a child that crashed: its results are on disk as they came."""
+        facts = read_facts(Path(request.out))
+        if facts is None or facts.device is None:
+            return
+        found = self._results(request)
+        self._timed = {r.probe.id: r for r in found}
+        self.ceilings = Ceilings(
+            device=facts.device,
+            created=self._created,
+            tool=__version__,
+            conditions=_conditions(facts, self._timed.get(Probe("empty", "empty", 0).id)),
+            dram=points.timed_points(found, "dram"),
+            l2=points.timed_points(found, "l2"),
+            link=points.timed_points(found, "link"),
+            rates=points.timed_rates(found, facts.device.sm_count),
+        )
+
+    def _count_streams(self, built: BuiltKernels) -> None:
+        probes = plan.counted_streams(self._memory_bytes, self._quick, self._timed)
+        metrics = plan.known_metrics(plan.DRAM_METRICS, self._before.device.compute_capability)
+        report, counted, found = self._count("ncu-dram", probes, metrics, built)
+        clocks = points.Counted(report.launches)
+        conditions = replace(
+            self._before.conditions,
+            toolchain=replace(self._before.conditions.toolchain, ncu=report.ncu_version),
+            ncu_flags=_flags(metrics),
+            clock_control=ProfileOptions().clock_control,
+            cache_control=ProfileOptions().cache_control,
+            sm_clock_mhz=_mhz(clocks.median(plan.SM_CLOCK)),
+            memory_clock_mhz=_mhz(clocks.median(plan.MEMORY_CLOCK)),
+        )
+        curve = points.counted_points(found, counted, "dram")
+        self.ceilings = replace(self._before, conditions=conditions, dram=(*curve, *self._before.dram))
+
+    def _count_pipes(self, built: BuiltKernels) -> None:
+        probes = plan.counted_pipes(self._quick)
+        metrics = plan.pipe_metrics(self._before.device.compute_capability)
+        _, counted, found = self._count("ncu-pipes", probes, metrics, built)
+        rates = points.counted_rates(found, counted, self._before.device.sm_count)
+        hits = points.counted_points(found, counted, "l2")
+        self.ceilings = replace(self._before, rates=(*rates, *self._before.rates), l2=(*hits, *self._before.l2))
+
+    def _count(
+        self, name: str, probes: tuple[Probe, ...], metrics: tuple[str, ...], built: BuiltKernels
+    ) -> tuple[Report, dict[str, points.Counted], list[ProbeResult]]:
+        request = self._shop.request(name, "ncu", probes, built)
+        report = self._shop.count(request, metrics)
+        return report, points.by_probe(report.launches), self._results(request)
+
+    def _results(self, request: CeilingsRequest) -> list[ProbeResult]:
+        found = list(results(Path(request.out)))
+        for result in found:
+            if result.problem:
+                self._note(f"{in_words(result.probe.id)}: {result.problem}")
+        return found
+
+    def _note(self, words: str) -> None:
+        if words not in self._notes:
+            self._shop.reporter.note(words)
+            self._notes = (*self._notes, words)
+
+    @property
+    def _before(self) -> Ceilings:
+        assert self.ceilings is not None
+        return self.ceilings
+
+
+def _conditions(facts: MeasurementFacts, empty: ProbeResult | None) -> Conditions:
+    seconds = points.spread(empty.time_ns) if empty else None
+    return Conditions(
+        facts.toolchain,
+        flush="read",
+        empty_seconds=seconds.median if seconds else None,
+        temperature_c=facts.temperature_c,
+        throttle_reasons=facts.throttle_reasons,
+        probes_sha256=probes_sha256(),
+    )
+
+
+def _flags(metrics: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the flags that ncu ran with, without those that name files."""
+    argv = profile_argv(Path("ncu"), ProfileOptions(metrics=metrics), Path("x"), Path("x"), ())[1:-1]
+    skipped = {i + step for i, word in enumerate(argv) if word in PATH_FLAGS for step in (0, 1)}
+    return tuple(word for i, word in enumerate(argv) if i not in skipped)
+
+
+def _mhz(hertz: float | None) -> float | None:
+    return hertz / 1e6 if hertz else None
+
+
+@dataclass(frozen=True)
+class KnownCeilings:
     """Ceilings to show; ``path`` is where they lie in the archive, None for those that came with the tool."""
 
     ceilings: Ceilings
@@ -37,7 +308,7 @@ def why_no_gpu() -> EnvironmentProblem | None:
     return None
 
 
-def known(project: Project) -> tuple[Answer, ...]:
+def known(project: Project) -> tuple[KnownCeilings, ...]:
     """Return the ceilings of the GPU here; without one, all that are stored in the archive or came with the tool.
 
     Raises DamagedData for a file that cannot be read.
@@ -45,17 +316,17 @@ def known(project: Project) -> tuple[Answer, ...]:
     try:
         gpu = chosen_gpu(query_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES"))
     except EnvironmentProblem:
-        here = [Answer(one, path_of(project.reports, one.device)) for one in stored(project.reports)]
-        return (*here, *(Answer(one, None) for one in shipped()))
+        here = [KnownCeilings(one, path_of(project.reports, one.device)) for one in stored(project.reports)]
+        return (*here, *(KnownCeilings(one, None) for one in shipped()))
     digest = hashlib.sha256(gpu.uuid.encode()).hexdigest()
     found = ceilings_of(Device(gpu.name, digest, "", None, None, None, None), project.reports)
     if found is None:
         return ()
     path = path_of(project.reports, found.device)
-    return (Answer(found, path if path.is_file() else None),)
+    return (KnownCeilings(found, path if path.is_file() else None),)
 
 
-def measure_ceilings(project: Project, executor: Executor, quick: bool, reporter: Reporter) -> Answer:
+def measure_ceilings(project: Project, executor: Executor, quick: bool, reporter: Reporter) -> KnownCeilings:
     """Measure the GPU here and return what was stored.
 
     A stage that fails is noted, and the others go on. Raises what kept everything from being measured: no GPU, no
@@ -63,10 +334,10 @@ def measure_ceilings(project: Project, executor: Executor, quick: bool, reporter
     """
     gpu = chosen_gpu(query_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES"))
     folder = project.work / "measure" / f"ceilings-{secrets.token_hex(4)}"
-    session = Session(Workshop(project, folder, executor, reporter), quick, gpu.memory_bytes)
+    session = CeilingsSession(CeilingsStages(project, folder, executor, reporter), quick, gpu.memory_bytes)
     session.run()
     if session.ceilings is None:
         raise session.first_error or EnvironmentProblem("nothing could be measured", "ncu-assist doctor")
     if not any(stage.problem for stage in session.ceilings.stages):  # what a failure left stays, to be looked at
         shutil.rmtree(folder, ignore_errors=True)
-    return Answer(session.ceilings, path_of(project.reports, session.ceilings.device))
+    return KnownCeilings(session.ceilings, path_of(project.reports, session.ceilings.device))

@@ -1,4 +1,4 @@
-"""What this machine has and lacks for measuring, each lack with one fix."""
+"""What this machine has and lacks for measuring, each lack with one fix; its GPUs as the driver tells through NVML."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from ncu_assist import process
@@ -16,12 +17,84 @@ from ncu_assist.errors import EnvironmentProblem, NcuAssistError
 from ncu_assist.executors.sandbox.runners import choose_runner
 from ncu_assist.ncu.command import ProfileOptions, child_environment, find_ncu, profile_argv, version_of
 from ncu_assist.ncu.failures import profiling_error
-from ncu_assist.pipeline.gpus import NO_DRIVER, chosen_gpu, query_gpus
 
+NO_DRIVER = "run it where nvidia-smi answers"
 PROBE = "import torch; torch.ones(8, device='cuda').add_(1); torch.cuda.synchronize()"
 PROBE_TIMEOUT_S = 120.0
 GPU_EXTRA = "pip install 'ncu-assist[gpu]'"
 WITHOUT_CUDA = "+cpu"  # how PyTorch marks wheels that no GPU is used by
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU as NVML sees it: clocks in MHz, memory in bytes."""
+
+    index: int
+    name: str
+    uuid: str
+    memory_bytes: int
+    sm_clock_mhz: int
+    max_sm_clock_mhz: int
+    temperature_c: int
+
+
+@dataclass(frozen=True)
+class Gpus:
+    """The driver's version and its GPUs, in NVML's order."""
+
+    driver: str
+    gpus: tuple[Gpu, ...]
+
+
+def query_gpus() -> Gpus:
+    """Return driver and GPUs. Raises EnvironmentProblem where there is no driver or no GPU."""
+    import pynvml
+
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:
+        raise EnvironmentProblem(f"no NVIDIA driver answers: {error}", NO_DRIVER) from error
+    try:
+        found = tuple(_gpu(index) for index in range(pynvml.nvmlDeviceGetCount()))
+        driver = str(pynvml.nvmlSystemGetDriverVersion())
+    except pynvml.NVMLError as error:
+        raise EnvironmentProblem(f"the NVIDIA driver does not answer: {error}", "nvidia-smi") from error
+    finally:
+        pynvml.nvmlShutdown()
+    if not found:
+        raise EnvironmentProblem("the NVIDIA driver has no GPU", "nvidia-smi -L")
+    return Gpus(driver, found)
+
+
+def _gpu(index: int) -> Gpu:
+    import pynvml
+
+    handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+    return Gpu(
+        index=index,
+        name=str(pynvml.nvmlDeviceGetName(handle)),
+        uuid=str(pynvml.nvmlDeviceGetUUID(handle)),
+        memory_bytes=int(pynvml.nvmlDeviceGetMemoryInfo(handle).total),
+        sm_clock_mhz=int(pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM)),
+        max_sm_clock_mhz=int(pynvml.nvmlDeviceGetMaxClockInfo(handle, pynvml.NVML_CLOCK_SM)),
+        temperature_c=int(pynvml.nvmlDeviceGetTemperature(handle, pynvml.NVML_TEMPERATURE_GPU)),
+    )
+
+
+def chosen_gpu(gpus: Gpus, visible: str | None) -> Gpu:
+    """Return the GPU that CUDA_VISIBLE_DEVICES names first, by index or UUID; the first one where it is not set.
+
+    Raises EnvironmentProblem when it names none.
+    """
+    if visible is None:
+        return gpus.gpus[0]
+    first = visible.split(",")[0].strip()
+    for gpu in gpus.gpus:
+        if first == str(gpu.index) or (first and gpu.uuid.startswith(first)):
+            return gpu
+    raise EnvironmentProblem(
+        f"CUDA_VISIBLE_DEVICES={visible!r} names no GPU of this machine", "unset CUDA_VISIBLE_DEVICES"
+    )
 
 
 def examine() -> Examination:
@@ -30,7 +103,7 @@ def examine() -> Examination:
     has_driver = driver.state == "ok"
     conditions = (
         driver,
-        _look("GPU", _gpu if has_driver else _without_driver),
+        _look("GPU", _gpu_condition if has_driver else _without_driver),
         _look("clocks", _clocks if has_driver else _without_driver, needed=False),
         _look("ncu", _ncu),
         _look("counters", _counters if has_driver else _without_driver),
@@ -58,7 +131,7 @@ def _driver() -> Condition:
     return Condition("driver", "ok", query_gpus().driver)
 
 
-def _gpu() -> Condition:
+def _gpu_condition() -> Condition:
     gpus = query_gpus()
     used = chosen_gpu(gpus, os.environ.get("CUDA_VISIBLE_DEVICES"))
     others = f", {len(gpus.gpus) - 1} more here" if len(gpus.gpus) > 1 else ""

@@ -15,9 +15,9 @@ from ncu_assist.executors import EXECUTORS
 from ncu_assist.ncu.command import ProfileOptions, check_set, find_ncu
 from ncu_assist.ncu.log import ProfiledLaunch
 from ncu_assist.pipeline.archiving import capture_files, profile_facts
-from ncu_assist.pipeline.foreign_run import Names, check_names, foreign_run, toolchain_of
-from ncu_assist.pipeline.judging import save_judged
-from ncu_assist.pipeline.ncu_stage import Capture, Limits, NcuStage
+from ncu_assist.pipeline.derived import save_judged
+from ncu_assist.pipeline.importing import RunNames, check_names, foreign_run, toolchain_of
+from ncu_assist.pipeline.ncu_stage import Capture, NcuLimits, NcuStage
 from ncu_assist.pipeline.profiling import VersionCapture
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
@@ -26,7 +26,7 @@ from ncu_assist.store import Store, StoredRun
 
 
 def profile_program(
-    project: Project, names: Names, command: Sequence[str], options: ProfileOptions, reporter: Reporter
+    project: Project, names: RunNames, command: Sequence[str], options: ProfileOptions, reporter: Reporter
 ) -> StoredRun:
     """Profile a command, started in the current folder, and save what it launched as one run.
 
@@ -62,7 +62,7 @@ def profile_program(
 
 def _save(
     project: Project,
-    names: Names,
+    names: RunNames,
     command: Sequence[str],
     options: ProfileOptions,
     capture: Capture,
@@ -71,7 +71,8 @@ def _save(
     report = capture.report
     profile = profile_facts(options, len(report.records), readable(" ".join(command)))
     toolchain = replace(toolchain_of(report), python=sys.version.split()[0])
-    run = foreign_run(names, report, "live", toolchain=toolchain, profile=profile, notes=(*notes, *report.notes))
+    found = foreign_run(names, report, "live")
+    run = replace(found, toolchain=toolchain, profile=profile, notes=(*notes, *report.notes))
     shared = VersionCapture(
         report.records, report.metrics, capture.data, capture.log, report.device, toolchain_of(report)
     )
@@ -87,4 +88,4 @@ def _stage(project: Project, run: str, options: ProfileOptions) -> NcuStage:
     """Return the stage for a program: in the user's folder, silent as long as it likes, for it may load data first."""
     total_s = project.settings.profile_timeout_s
     folder = project.work / "profile" / run
-    return NcuStage(Path.cwd(), folder, EXECUTORS["local"], options, Limits(total_s, total_s))
+    return NcuStage(Path.cwd(), folder, EXECUTORS["local"], options, NcuLimits(total_s, total_s))

@@ -11,7 +11,6 @@ from ncu_assist.analysis.diff.noise import LearnedNoise
 from ncu_assist.analysis.gate import Gate, NotMeasured, Unmeasured, parse_limit
 from ncu_assist.analysis.gate.checking import GateSides, Pair, WorkloadGate, Workloads
 from ncu_assist.errors import UsageProblem
-from ncu_assist.pipeline.gate_now import other_references, without_folder
 from ncu_assist.pipeline.gate_sides import (
     ALL,
     BASELINE,
@@ -19,10 +18,12 @@ from ncu_assist.pipeline.gate_sides import (
     both_sides,
     is_about_runs,
     kernel_of,
+    other_references,
     runs_of_source,
     stale,
+    without_folder,
 )
-from ncu_assist.pipeline.repeated_runs import learned_noise
+from ncu_assist.pipeline.reading import learned_noise
 from ncu_assist.project import Project
 from ncu_assist.record import Run
 from ncu_assist.store import Store

@@ -1,31 +1,105 @@
-"""The history of a kernel from the archive: which run shows each version, and which was faster than the one before."""
+"""The history of a kernel from the archive: which run shows each version, and which was faster than the one before.
+
+With it the floors of its runs, its sweeps over an integer, and which version builds on which.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path, PurePosixPath
 
 from ncu_assist.analysis.diff.comparing import verdict_by_time
 from ncu_assist.analysis.diff.timing import SampleReader, common_bench, is_timed
-from ncu_assist.analysis.history import History, Step, VersionOnWorkload
+from ncu_assist.analysis.history import History, Step, Sweep, VersionOnWorkload
+from ncu_assist.ceilings import Ceilings, Floor, ceilings_of, floor_of
 from ncu_assist.errors import UsageProblem, did_you_mean
-from ncu_assist.pipeline.ancestry import lineage_of
-from ncu_assist.pipeline.floors import Floors
-from ncu_assist.pipeline.judging import judged_now
-from ncu_assist.pipeline.sweeps import sweeps_of
+from ncu_assist.pipeline.derived import judged_now
+from ncu_assist.pipeline.pages.readable import own_source
 from ncu_assist.project import Project
-from ncu_assist.record import Run
-from ncu_assist.sources import source_sha256
-from ncu_assist.spec import Kernel, Version, unserved, why_skipped
+from ncu_assist.record import Device, Run
+from ncu_assist.sources import HEADER_COMMENT, header_comment, source_sha256
+from ncu_assist.spec import Kernel, Version, Workload, unserved, why_skipped
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
 from ncu_assist.store.choosing import Context, choose_kernel
 from ncu_assist.store.findings import FINDINGS
 from ncu_assist.store.matching import live_first
-from ncu_assist.versions import Lineage, version_order
+from ncu_assist.versions import Descent, Lineage, descent, version_order
 
+LEAST = 2  # points of an axis
+MOST_OF_A_COMMENT = 20_000  # bytes of a source that are looked at for the comment at its top
 ALL = "all"
+
+
+@dataclass(frozen=True)
+class Floors:
+    """What an archive knows of GPUs, and the package of their models."""
+
+    reports: Path
+    _known: dict[Device, Ceilings | None] = field(default_factory=dict, repr=False)
+
+    def of(self, stored: StoredRun, workload: str | None) -> Floor | None:
+        """Return the least time of a workload on the GPU of a run; None where that or its rates are not known."""
+        facts = stored.run.workload(workload) if workload else None
+        device = stored.run.device
+        if facts is None or device is None:
+            return None
+        if device not in self._known:
+            self._known[device] = ceilings_of(device, self.reports)
+        return floor_of(facts, self._known[device])
+
+
+def sweeps_of(kernel: Kernel, measured: Collection[str | None]) -> tuple[Sweep, ...]:
+    """Return the sweeps that kernel.toml sets up, of the workloads that were measured.
+
+    Where a workload is for some versions only, its neighbours are those of its dtype that differ from it in one integer
+    alone; one that is for all versions may be a point too, as the value that the ladder is measured with.
+    """
+    known = [workload for workload in kernel.workloads if workload.name in measured]
+    found = (sweep for version in kernel.versions for sweep in _of_version(version, known))
+    return tuple(dict.fromkeys(found))
+
+
+def _of_version(version: Version, known: list[Workload]) -> Iterator[Sweep]:
+    served = [workload for workload in known if version.serves(workload)]
+    for own in (workload for workload in served if workload.versions):
+        for axis in own.integers:
+            points = {one.integers[axis]: one.name for one in served if _differs_in(axis, own, one)}
+            if len(points) >= LEAST:
+                yield Sweep(version.name, axis, tuple(sorted(points.items())))
+
+
+def _differs_in(axis: str, one: Workload, other: Workload) -> bool:
+    """Tell whether two workloads are the same but for one integer; a workload and itself are."""
+    same = one.dtype == other.dtype and one.integers.keys() == other.integers.keys()
+    return same and all(other.integers[name] == value for name, value in one.integers.items() if name != axis)
+
+
+def lineage_of(store: Store, kernel: str, versions: Sequence[str]) -> Lineage:
+    """Return what builds on what of versions of the archive, in this order; sources are read when they are asked for.
+
+    Kernels lie beside the archive. Raises DamagedData, once asked, for an archived source that was changed.
+    """
+    folder = Project(store.reports.parent).kernels / kernel
+
+    def said(version: str) -> Descent:
+        newest = next(iter(live_first(store.runs(kernel, version))), None)
+        return _descent(newest, folder) if newest else Descent()
+
+    return Lineage(versions, cache(said))
+
+
+def _descent(stored: StoredRun, folder: Path) -> Descent:
+    name = own_source(stored)
+    if name is None:
+        return Descent()  # a foreign program
+    suffix = PurePosixPath(name).suffix
+    now = folder / PurePosixPath(name).name
+    if suffix in HEADER_COMMENT and now.is_file() and source_sha256(now) == stored.run.source_sha256:
+        return descent(header_comment(now.read_bytes(), suffix))
+    return descent(header_comment(stored.read(name)[:MOST_OF_A_COMMENT], suffix))
 
 
 @dataclass(frozen=True)

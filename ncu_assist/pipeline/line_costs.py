@@ -25,10 +25,9 @@ from ncu_assist.ncu.line_sums import (
 )
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.ncu.source.metrics import SAMPLES
-from ncu_assist.pipeline.bare_report import BareReport
-from ncu_assist.pipeline.close_look import launch_numbers
-from ncu_assist.pipeline.kept_code import with_code
-from ncu_assist.pipeline.together import Stopped, together
+from ncu_assist.pipeline.derived import with_code
+from ncu_assist.pipeline.opened_reports import BareReport, Stopped, together
+from ncu_assist.pipeline.showing import launch_numbers
 from ncu_assist.record import Run
 from ncu_assist.store import StoredRun
 

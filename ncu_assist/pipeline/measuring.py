@@ -18,9 +18,8 @@ from ncu_assist.harness.events import Event
 from ncu_assist.harness.request import HarnessRequest, HarnessSettings, new_request
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.archiving import Measurement, VersionResult, save
-from ncu_assist.pipeline.ncu_stage import Limits, NcuStage
-from ncu_assist.pipeline.profiling import Profiled, profile_versions
-from ncu_assist.pipeline.progress import Expected
+from ncu_assist.pipeline.ncu_stage import NcuLimits, NcuStage
+from ncu_assist.pipeline.profiling import ExpectedLaunches, ProfilingResult, profile_versions
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
 from ncu_assist.record import Bench
@@ -64,7 +63,7 @@ def measure(job: Job, reporter: Reporter) -> KernelOutcome:
     builds = _build(job, reporter)
     request = new_request(job.kernel, builds, job.workloads, job.settings, job.project.work)
     stopped: BaseException | None = None
-    profiled = Profiled({}, {})
+    profiled = ProfilingResult({}, {})
     try:
         measured = _check_and_bench(job, request, reporter)
         if job.options is not None:
@@ -134,11 +133,11 @@ def _check_and_bench(job: Job, request: HarnessRequest, reporter: Reporter) -> c
     return measured
 
 
-def _profile(job: Job, request: HarnessRequest, measured: client.Measured, reporter: Reporter) -> Profiled:
+def _profile(job: Job, request: HarnessRequest, measured: client.Measured, reporter: Reporter) -> ProfilingResult:
     names = tuple(workload.name for workload in job.counted) or request.workloads
     wrong = tuple((v, c.workload) for v, checks in measured.checks.items() for c in checks if not c.passed)
     right = {version: _right_on(version, measured) & set(names) for version in request.versions}
-    expected = {v: Expected(len(on), _launches_before(job, v)) for v, on in right.items() if on}
+    expected = {v: ExpectedLaunches(len(on), _launches_before(job, v)) for v, on in right.items() if on}
     assert job.options is not None
     stage = ncu_stage(job.project, Path(request.out), job.executor, job.options)
     asked = replace(request, workloads=names, skip=wrong)
@@ -155,7 +154,7 @@ def _launches_before(job: Job, version: str) -> float:
 
 def ncu_stage(project: Project, folder: Path, executor: Executor, options: ProfileOptions) -> NcuStage:
     """Return the ncu stage that works in ``folder``, with the limits of the project's settings."""
-    limits = Limits(project.settings.profile_timeout_s, project.settings.version_timeout_s)
+    limits = NcuLimits(project.settings.profile_timeout_s, project.settings.version_timeout_s)
     return NcuStage(project.root, Path(os.path.relpath(folder, project.root)), executor, options, limits)
 
 
@@ -166,7 +165,7 @@ def _right_on(version: str, measured: client.Measured) -> set[str]:
 
 
 def _save(
-    job: Job, moment: datetime, builds: dict[str, BuildOutcome], measured: client.Measured, profiled: Profiled
+    job: Job, moment: datetime, builds: dict[str, BuildOutcome], measured: client.Measured, profiled: ProfilingResult
 ) -> KernelOutcome:
     facts = measured.bench
     shared = Measurement(
@@ -217,7 +216,9 @@ def _tell_notes(outcome: KernelOutcome, reporter: Reporter) -> None:
             reporter.note(f"{version.version}: {note}")
 
 
-def _failure(version: str, builds: dict[str, BuildOutcome], measured: client.Measured, profiled: Profiled) -> str:
+def _failure(
+    version: str, builds: dict[str, BuildOutcome], measured: client.Measured, profiled: ProfilingResult
+) -> str:
     if builds[version].artifact is None:
         return f"build: {builds[version].problem or 'it does not compile'}"
     wrong = [f"check {c.workload}: {c.reason}" for c in measured.checks.get(version, ()) if not c.passed]

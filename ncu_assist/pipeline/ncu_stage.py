@@ -24,7 +24,7 @@ REPORT, LOG = "report.ncu-rep", "ncu.log"
 
 
 @dataclass(frozen=True)
-class Limits:
+class NcuLimits:
     """Seconds for the whole process and for its longest silence."""
 
     total_s: float
@@ -48,7 +48,7 @@ class NcuStage:
     work: Path
     executor: Executor
     options: ProfileOptions
-    limits: Limits
+    limits: NcuLimits
 
     def argv(self, command: Sequence[str], ncu: Path | None = None) -> list[str]:
         """Return the exact command line of ncu, of the one found here unless one is given."""

@@ -1,29 +1,201 @@
-"""From names on the command line to a job, or to the run that answers for it."""
+"""From names on the command line to a job, or to the stored runs that answer for it where nothing can be measured."""
 
 from __future__ import annotations
 
+import difflib
 import os
+import re
+import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ncu_assist.analysis.diff import DiffOptions, diff_runs
-from ncu_assist.analysis.ladder import KernelOutcome
-from ncu_assist.errors import UsageProblem
+from ncu_assist.analysis.ladder import KernelOutcome, VersionOutcome
+from ncu_assist.errors import DamagedData, EnvironmentProblem, UsageProblem, did_you_mean
 from ncu_assist.executors import EXECUTORS
 from ncu_assist.harness.client import profile_command
 from ncu_assist.harness.request import REQUEST_FILE, Flush, HarnessSettings, Stage
 from ncu_assist.ncu.command import ProfileOptions, check_set, find_ncu
+from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
+from ncu_assist.pipeline.importing import fit_name
 from ncu_assist.pipeline.measuring import Job, measure, ncu_stage
-from ncu_assist.pipeline.no_kernel import no_kernel
-from ncu_assist.pipeline.replaying import replay, why_not_measurable
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
-from ncu_assist.sources import misnamed
-from ncu_assist.spec import Kernel, Version, Workload
+from ncu_assist.record import Source
+from ncu_assist.sources import VERSION_FILE, misnamed, source_sha256
+from ncu_assist.spec import Kernel, Version, Workload, unserved, why_skipped
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun
+from ncu_assist.store.matching import newest_of_source
+from ncu_assist.store.references import REPORT_ENDINGS
 
+A_KERNEL = "a kernel is a folder kernels/NAME with kernel.toml, reference.py and v0_<idea>.cu or .py"
+COMPILED = {".cu": "nvcc -lineinfo", ".cc": "nvcc", ".cpp": "nvcc", ".c": "nvcc"}
+MAIN = re.compile(r"\bint\s+main\s*\(")
+LONGEST_SOURCE = 1_000_000  # bytes that are looked at
+NEAR = 0.5
+SHOWN = {"metrics.parquet", "samples.parquet"}  # the files behind the figures of a table
 LATE_ENOUGH = 10  # of a call that takes a second to enqueue, 100 rounds would be minutes for nothing
+
+
+def no_kernel(project: Project, word: str, folder: Path) -> UsageProblem:
+    """Return the error for a word that names no kernel; ``folder`` is where the user stands.
+
+    Of a file or a folder it says what can be done with it today, of what looks like a path that it is not there.
+    """
+    path, names = folder / word, kernel_names(project)
+    kernel, version = _inside(project, path)
+    if kernel in names:
+        hint = f"ncu-assist profile {kernel} {version}".rstrip()
+        return UsageProblem(f"{word} belongs to the kernel {kernel}, which is named without a path", hint)
+    if _exists(path):
+        return UsageProblem(*(_of_folder(word) if path.is_dir() else _of_file(word, path)))
+    if path.suffix in {*COMPILED, ".py"} or os.sep in word:
+        for kernel in names:
+            if (project.kernels / kernel / path.name).is_file():
+                said = f"{word} lies in {project.kernels.name}/{kernel}, a kernel, which is named without a path"
+                return UsageProblem(said, f"ncu-assist profile {kernel}")
+        near = difflib.get_close_matches(path.name, _sources_beside(path), n=1, cutoff=NEAR)
+        meant = f"; did you mean '{Path(word).parent / near[0]}'?" if near else ""
+        return UsageProblem(f"there is no file {word}, and no kernel is called so{meant}", "ncu-assist list")
+    return UsageProblem(f"there is no kernel '{word}'; {did_you_mean(word, names)}", "ncu-assist list")
+
+
+def _of_file(word: str, path: Path) -> tuple[str, str]:
+    """Return what a file is, and the command that does with it what can be done."""
+    name, quoted = fit_name(path.stem).strip("_") or "program", shlex.quote(word)
+    if word.endswith(REPORT_ENDINGS):
+        return f"{word} is a report, in which a kernel was profiled already", f"ncu-assist show {quoted}"
+    archived = f"ncu-assist profile --kernel {name} --version v0 --"
+    if path.suffix == ".py":
+        return f"{word} is a file; {A_KERNEL}; a script is profiled as a program", f"{archived} python {quoted}"
+    if path.suffix not in COMPILED:
+        program = quoted if os.sep in word else f"./{quoted}"
+        return (
+            f"{word} is a file, not a kernel: a program is profiled under a name for its run",
+            f"{archived} {program}",
+        )
+    if not MAIN.search(path.read_bytes()[:LONGEST_SOURCE].decode("utf-8", "replace")):
+        alone = f"{word} is a file without main(), and cannot be run alone; {A_KERNEL}"
+        return f"{alone}; or call it from a program, and profile that", f"{archived} PROGRAM"
+    built = f"{COMPILED[path.suffix]} -o {name} {quoted}"
+    return f"{word} is a file; {A_KERNEL}; a program is profiled once it is built", f"{built} && {archived} ./{name}"
+
+
+def _of_folder(word: str) -> tuple[str, str]:
+    return f"{word} is a folder, and no kernel's: {A_KERNEL}", "ncu-assist list"
+
+
+def _inside(project: Project, path: Path) -> tuple[str, str]:
+    """Return the kernel whose folder a path leads to or into, and the short name of the version that it is."""
+    if not _exists(path):
+        return "", ""
+    whole, kernels = path.resolve(), project.kernels.resolve()
+    if kernels not in whole.parents:
+        return "", ""
+    version = VERSION_FILE.fullmatch(whole.name)
+    return whole.relative_to(kernels).parts[0], f"v{int(version[1])}" if version else ""
+
+
+def _sources_beside(path: Path) -> list[str]:
+    try:
+        return sorted(one.name for one in path.parent.iterdir() if one.suffix in {*COMPILED, ".py"})
+    except (OSError, ValueError):
+        return []
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # a name that is too long, or holds a NUL
+        return False
+
+
+def why_not_measurable() -> EnvironmentProblem | None:
+    """Return what keeps this machine from profiling (no driver, no GPU, no ncu), None if it can try."""
+    try:
+        chosen_gpu(query_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES"))
+        find_ncu()
+    except EnvironmentProblem as problem:
+        return problem
+    return None
+
+
+def replay(
+    store: Store,
+    kernel: Kernel,
+    versions: tuple[Version, ...],
+    workloads: tuple[Workload, ...],
+    why: EnvironmentProblem,
+    reporter: Reporter,
+) -> KernelOutcome:
+    """Return the stored runs of these versions, and say on which GPU and when they were measured.
+
+    A version without a run of its present source is ``not measured``, or skipped, and so is one that lacks some of the
+    workloads: they were asked for and cannot be measured here. Raises EnvironmentProblem when nothing can be shown: no
+    version has a run that holds one of the workloads; DamagedData when all that is left of them is damaged.
+    """
+    rows = tuple(_row(store, kernel, version, workloads) for version in versions)
+    runs = [row.run for row in rows if row.run is not None]
+    damages = [row.failure for row in rows if row.failure]
+    if not runs and damages:
+        raise DamagedData(damages[0], "ncu-assist verify")
+    if not runs:
+        raise _nothing_to_show(kernel, versions, workloads, why)
+    source: Source = "live" if all(stored.run.source == "live" for stored in runs) else "recorded"
+    word, when = ("STORED", "now") if source == "live" else ("RECORDED", "here")
+    reporter.note(f"{word}: {_measured_on(runs)}. Nothing was measured {when}: {why.message}.")
+    missing = [f"{row.version} on {', '.join(row.unmeasured)}" for row in rows if row.unmeasured]
+    if missing:
+        lacks = "what this machine lacks: ncu-assist doctor"
+        reporter.note(f"NOT MEASURED: {'; '.join(missing)}. No run is of that source on that workload; {lacks}")
+    return KernelOutcome(kernel.name, tuple(w.name for w in workloads), source, rows)
+
+
+def _nothing_to_show(
+    kernel: Kernel, versions: tuple[Version, ...], workloads: tuple[Workload, ...], why: EnvironmentProblem
+) -> EnvironmentProblem:
+    everything = len(versions) == len(kernel.versions)
+    which = kernel.name if everything else f"{kernel.name} {', '.join(v.short for v in versions)}"
+    where = " or ".join(w.name for w in workloads) if len(workloads) < len(kernel.workloads) else "any workload"
+    return EnvironmentProblem(
+        f"{why.message}, and no recorded run of {which} matches its source as it is on {where}", "ncu-assist doctor"
+    )
+
+
+def _row(store: Store, kernel: Kernel, version: Version, workloads: tuple[Workload, ...]) -> VersionOutcome:
+    """Return the run that shows a version; without one, why: damage that stands in its place, or nothing measured."""
+    not_for_it = unserved(version, workloads)
+    served = [workload.name for workload in workloads if workload.name not in not_for_it]
+    row = VersionOutcome(version.name, None, unserved=not_for_it)
+    stored = _shown(store, kernel, version, set(served)) if served else None
+    if stored is None:
+        found = [d for d in store.damaged() if d.concerns(f"{kernel.name}/{version.name}/")]
+        if found:
+            words = f"{found[0].path} {found[0].words}"
+            return replace(row, failure=words, failure_code=found[0].exit_code)
+        skipped = why_skipped(version)
+        return replace(row, skipped=skipped, unmeasured=() if skipped else tuple(served))
+    try:
+        for name in SHOWN & set(stored.run.files):
+            stored.read(name)
+    except DamagedData as error:
+        return replace(row, failure=error.message, failure_code=error.exit_code)
+    return replace(row, run=stored, unmeasured=tuple(name for name in served if stored.run.workload(name) is None))
+
+
+def _shown(store: Store, kernel: Kernel, version: Version, served: set[str]) -> StoredRun | None:
+    """Return the run of a version's source that shows it: one of all the workloads if there is one, else of any."""
+    runs, source = store.runs(kernel.name, version.name), source_sha256(version.path)
+    held = [(stored, served & {facts.name for facts in stored.run.workloads}) for stored in runs]
+    every = newest_of_source([stored for stored, names in held if names == served], source)
+    return every or newest_of_source([stored for stored, names in held if names], source)
+
+
+def _measured_on(runs: list[StoredRun]) -> str:
+    devices = sorted({r.run.device.name for r in runs if r.run.device})
+    dates = sorted({r.run.created[:10] for r in runs})
+    return f"measured on {' and '.join(devices) or 'an unknown GPU'}, {' and '.join(dates)}"
 
 
 @dataclass(frozen=True)

@@ -1,31 +1,142 @@
-"""Profile all versions of a kernel in one ncu process; if that dies, one by one, so that the culprit is named."""
+"""Profile all versions of a kernel in one ncu process; if that dies, one by one, so that the culprit is named.
+
+Meanwhile what the child announces and what ncu logs is one live line. Where ncu counted nothing, a program that surely
+launches a kernel tells whether the versions launch none or ncu sees none here.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError
+from ncu_assist.harness import events
 from ncu_assist.harness.client import only, profile_command
 from ncu_assist.harness.names import call_of, repeat_of
 from ncu_assist.harness.request import HarnessRequest
 from ncu_assist.ncu import report_file
 from ncu_assist.ncu.failures import NothingProfiled
+from ncu_assist.ncu.log import ProfiledLaunch
 from ncu_assist.ncu.report import Report
-from ncu_assist.pipeline.foreign_run import toolchain_of
+from ncu_assist.pipeline.importing import toolchain_of
 from ncu_assist.pipeline.ncu_stage import Capture, NcuStage
-from ncu_assist.pipeline.progress import Expected, RangeWatch
 from ncu_assist.pipeline.reporter import Reporter
-from ncu_assist.pipeline.silence import control
 from ncu_assist.record import Device, Launch, Toolchain
 
 if TYPE_CHECKING:
     import pandas as pd
 
+CONTROL_FOLDER = Path("control")  # below that of the capture which holds nothing
+CONTROL_SET = "basic"
+CONTROL_PROGRAM = """import torch
+from ncu_assist.harness.session import ranges
+with ranges("(control)|", {device!r}):
+    torch.ones(8, device={device!r}).add_(1).tolist()
+"""
 STARTING = "ncu: starting"
+
+
+@dataclass(frozen=True)
+class ExpectedLaunches:
+    """What is thought to come of profiling a version: on how many workloads, with how many launches on each.
+
+    The launches are as far as they are known from earlier runs: ncu takes the same time for every launch, about two
+    seconds with the full set, and a chain of ten takes ten times as long.
+    """
+
+    workloads: int = 1
+    launches: float = 1.0
+
+
+class RangeWatch:
+    """Follows the calls that ncu profiles: which version is at work, how many launches it made, which is finished."""
+
+    def __init__(self, expected: Mapping[str, ExpectedLaunches], max_launches: int, reporter: Reporter) -> None:
+        self._expected, self._max_launches, self._reporter = expected, max_launches, reporter
+        self._started = time.monotonic()
+        self._begun: list[str] = []
+        self._ended: list[tuple[str, str]] = []
+        self._launches = 0
+        self._name = ""
+        self.failures: dict[str, str] = {}
+
+    def line(self, text: str) -> None:
+        """Take one line of the child's stdout."""
+        event = events.parse(text)
+        if event is None:
+            return
+        if event.event in ("failed", "fatal"):
+            self.failures[event.version] = f"profile: {event.text}"
+        if event.stage != "profile":  # versions are loaded first
+            return
+        if event.event == "begin":
+            self._begun.append(event.version)
+            self._launches = 0
+            self._name = f"{event.version.split('_', 1)[0]} {event.workload}"
+            self._show("warming up")
+        elif event.event == "end":
+            self._ended.append((event.version, event.workload))
+
+    def launch(self, launch: ProfiledLaunch) -> bool:
+        """Take one step of ncu's log; return whether this call made more launches than it may."""
+        done = f", {launch.passes} passes" if launch.passes is not None else ""
+        self._launches += launch.passes is not None
+        self._show(f"{launch.name} {launch.percent} %{done}")
+        return self._launches > self._max_launches
+
+    def is_finished(self, version: str) -> bool:
+        """Return whether a version was profiled on all its workloads."""
+        return len(self.called(version)) == self._of(version).workloads
+
+    def _of(self, version: str) -> ExpectedLaunches:
+        return self._expected.get(version, ExpectedLaunches())
+
+    def called(self, version: str) -> tuple[str, ...]:
+        """Return the workloads on which the calls of a version came to their end."""
+        return tuple(workload for name, workload in self._ended if name == version)
+
+    def _show(self, step: str) -> None:
+        number, ranges = len(self._begun), sum(one.workloads for one in self._expected.values())
+        elapsed = time.monotonic() - self._started
+        self._reporter.status(
+            f"ncu: {number} of {ranges} · {self._name} · {step} · {elapsed:.0f}{self._estimate(elapsed)} s"
+        )
+
+    def _estimate(self, elapsed: float) -> str:
+        """Return the whole time if launches go on as they did; nothing before the first is done."""
+        done = sum(self._of(version).launches for version, _ in self._ended) + self._launches
+        if not self._begun or done == 0:
+            return ""
+        if len(self._ended) == len(self._begun):  # the launches of the last call are among the expected ones
+            done -= self._launches
+        whole = sum(one.launches * one.workloads for one in self._expected.values())
+        return f" of about {max(elapsed, elapsed * whole / done):.0f}"
+
+
+def control_report(stage: NcuStage, device: str) -> Report | None:
+    """Return the report of a program that surely launches a kernel, profiled under the same filter.
+
+    None where ncu sees nothing of that either, so that what it did not see of others says nothing of them.
+    """
+    other = replace(stage, work=stage.work / CONTROL_FOLDER, options=replace(stage.options, section_set=CONTROL_SET))
+    try:
+        report = other.run([sys.executable, "-c", CONTROL_PROGRAM.format(device=device)], _unheard, _unlimited).report
+    except NcuAssistError:
+        return None
+    return report if report.records else None
+
+
+def _unheard(_: str) -> None:
+    return
+
+
+def _unlimited(_: object) -> bool:
+    return False
 
 
 @dataclass(frozen=True)
@@ -45,7 +156,7 @@ class VersionCapture:
 
 
 @dataclass(frozen=True)
-class Profiled:
+class ProfilingResult:
     """What came of profiling: captures by version, and for the others what went wrong."""
 
     captures: dict[str, VersionCapture]
@@ -54,8 +165,12 @@ class Profiled:
 
 
 def profile_versions(
-    request: HarnessRequest, expected: Mapping[str, Expected], stage: NcuStage, max_launches: int, reporter: Reporter
-) -> Profiled:
+    request: HarnessRequest,
+    expected: Mapping[str, ExpectedLaunches],
+    stage: NcuStage,
+    max_launches: int,
+    reporter: Reporter,
+) -> ProfilingResult:
     """Profile versions of a request in one ncu process; if that fails, each in its own.
 
     ``expected`` names the versions, each with what is thought to come of it, for the live estimate.
@@ -78,20 +193,20 @@ def profile_versions(
 class _Attempt:
     request: HarnessRequest
     stage: NcuStage
-    expected: Mapping[str, Expected]
+    expected: Mapping[str, ExpectedLaunches]
     max_launches: int
     reporter: Reporter
 
-    def one_by_one(self, versions: tuple[str, ...]) -> Profiled:
+    def one_by_one(self, versions: tuple[str, ...]) -> ProfilingResult:
         """Profile each version in its own process, until interrupted."""
-        all_of_them = Profiled({}, {})
+        all_of_them = ProfilingResult({}, {})
         for version in versions:
             try:
                 one = self.together((version,))
             except EnvironmentProblem:
                 raise
             except NcuAssistError as error:
-                one = Profiled(
+                one = ProfilingResult(
                     {}, {version: f"profile: {error.message}" + (f"; try: {error.hint}" if error.hint else "")}
                 )
             all_of_them = _merged(all_of_them, one)
@@ -99,7 +214,7 @@ class _Attempt:
                 break
         return all_of_them
 
-    def together(self, versions: tuple[str, ...]) -> Profiled:
+    def together(self, versions: tuple[str, ...]) -> ProfilingResult:
         """Profile versions in one process. Raises whatever NcuStage.run raises."""
         part = only(self.request, versions)
         stage = replace(self.stage, work=_relative(Path(part.out), self.stage.root))
@@ -111,7 +226,7 @@ class _Attempt:
         try:
             return _shared_out(versions, self._capture(stage, part, watch), watch)
         except KeyboardInterrupt:
-            return Profiled(_finished(stage, watch), watch.failures, interrupted=True)
+            return ProfilingResult(_finished(stage, watch), watch.failures, interrupted=True)
         except NothingProfiled:
             silent = _silent(versions, stage, watch, part.settings.device)
             if silent is None:
@@ -125,16 +240,16 @@ class _Attempt:
         return capture
 
 
-def _silent(versions: tuple[str, ...], stage: NcuStage, watch: RangeWatch, device: str) -> Profiled | None:
+def _silent(versions: tuple[str, ...], stage: NcuStage, watch: RangeWatch, device: str) -> ProfilingResult | None:
     """Return what is known where nothing was counted; None where that may be for other reasons than their silence."""
     log = stage.log()
-    seen = control(stage, device) if all(map(watch.called, versions)) else None
+    seen = control_report(stage, device) if all(map(watch.called, versions)) else None
     if seen is None or watch.failures:
         return None
-    return Profiled({version: _without_launches(log, seen, watch.called(version)) for version in versions}, {})
+    return ProfilingResult({version: _without_launches(log, seen, watch.called(version)) for version in versions}, {})
 
 
-def _shared_out(versions: tuple[str, ...], capture: Capture, watch: RangeWatch) -> Profiled:
+def _shared_out(versions: tuple[str, ...], capture: Capture, watch: RangeWatch) -> ProfilingResult:
     """Return what a capture holds of each version: it holds launches of some, so the others' silence is their own."""
     shares, captures = split(capture), {}
     failures = dict(watch.failures)
@@ -147,7 +262,7 @@ def _shared_out(versions: tuple[str, ...], capture: Capture, watch: RangeWatch) 
             captures[version] = _without_launches(capture.log, capture.report, called)
         else:
             failures.setdefault(version, "profile: no call of it came to its end")
-    return Profiled(captures, failures)
+    return ProfilingResult(captures, failures)
 
 
 def _without_launches(log: str, report: Report, workloads: tuple[str, ...]) -> VersionCapture:
@@ -156,8 +271,8 @@ def _without_launches(log: str, report: Report, workloads: tuple[str, ...]) -> V
     return VersionCapture((), nothing, b"", log, report.device, toolchain_of(report), workloads)
 
 
-def _merged(one: Profiled, other: Profiled) -> Profiled:
-    return Profiled(one.captures | other.captures, one.failures | other.failures, other.interrupted)
+def _merged(one: ProfilingResult, other: ProfilingResult) -> ProfilingResult:
+    return ProfilingResult(one.captures | other.captures, one.failures | other.failures, other.interrupted)
 
 
 def _finished(stage: NcuStage, watch: RangeWatch) -> dict[str, VersionCapture]:

@@ -1,21 +1,23 @@
-"""Answers from the archive: the run a reference names, two runs compared, everything listed."""
+"""Answers from the archive: the run a reference names, two runs compared, everything listed, what noise was learned."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from ncu_assist.analysis.diff import Diff, DiffOptions, diff_runs
 from ncu_assist.analysis.diff.comparability import compared_workloads
+from ncu_assist.analysis.diff.noise import LEAST_REPEATS, LearnedNoise
 from ncu_assist.analysis.diff.timing import common_bench
 from ncu_assist.analysis.ladder import KernelListing, VersionOutcome
 from ncu_assist.errors import UsageProblem
-from ncu_assist.pipeline.bare_report import bare_reports
+from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.pipeline.line_costs import read_line_changes
-from ncu_assist.pipeline.repeated_runs import learned_noise
+from ncu_assist.pipeline.opened_reports import bare_reports
 from ncu_assist.project import Project
+from ncu_assist.record import Device, Run
 from ncu_assist.sources import misnamed
 from ncu_assist.spec import Version, why_skipped
 from ncu_assist.spec_file import kernel_names, load_kernel
@@ -27,6 +29,7 @@ from ncu_assist.store.references import resolve, resolve_all
 from ncu_assist.versions import is_called
 
 Pair = tuple[StoredRun, StoredRun]
+MOST_RUNS = 12  # the newest; reading one takes 20 ms
 
 
 def named(
@@ -187,3 +190,24 @@ def _without_folder(store: Store, name: str) -> KernelListing:
         VersionOutcome(version, next(iter(runs), None), unreadable=not runs) for version, runs in newest.items()
     )
     return KernelListing(name, "", (), None, versions)
+
+
+def learned_noise(store: Store, device: Device | None) -> LearnedNoise | None:
+    """Return what runs with ``profile --repeats`` on this model of GPU say; None where there are none.
+
+    Raises DamagedData for a run whose counters were changed.
+    """
+    if device is None:
+        return None
+    runs = [stored for stored in store.runs() if _is_repeated(stored.run) and stored.run.gpu == device.name]
+    return LearnedNoise([one for stored in runs[:MOST_RUNS] for one in _combined(stored)]) if runs else None
+
+
+def _combined(stored: StoredRun) -> Iterator[Combined]:
+    tables = stored.by_launch()
+    for workload in dict.fromkeys(launch.workload for launch in stored.run.launches):
+        yield combine_tables(stored.run, tables, workload)
+
+
+def _is_repeated(run: Run) -> bool:
+    return run.profile is not None and run.profile.repeats >= LEAST_REPEATS

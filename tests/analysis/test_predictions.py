@@ -15,8 +15,7 @@ from made import EVIL
 from ncu_assist.analysis.history import History, Step, VersionOnWorkload, history_table
 from ncu_assist.analysis.predictions import FaultsGone, predictions
 from ncu_assist.errors import DamagedData
-from ncu_assist.pipeline.floors import Floors
-from ncu_assist.pipeline.history import _judged
+from ncu_assist.pipeline.history import Floors, _judged
 from ncu_assist.render import prediction_words as words
 from ncu_assist.render.json.history import history_json
 from ncu_assist.render.markdown.history import history_markdown

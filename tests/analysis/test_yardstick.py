@@ -12,7 +12,7 @@ from ncu_assist.analysis.archive import KernelLadder
 from ncu_assist.analysis.history import History, Step, VersionOnWorkload, history_table
 from ncu_assist.analysis.ladder import KernelOutcome, VersionOutcome
 from ncu_assist.analysis.yardstick import COPY, LINK, TENSOR, share, yardstick, yardstick_ns
-from ncu_assist.pipeline.floors import Floors
+from ncu_assist.pipeline.history import Floors
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.record import Bench, Timing, WorkloadFacts
 from ncu_assist.render.html.ladder import ladder_html, ladder_page

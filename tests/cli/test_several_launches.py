@@ -12,7 +12,7 @@ from commandline import Run
 from factories import launch, make_run, metrics_frame, save_run
 
 from ncu_assist.ncu.catalogue.rows import ROWS
-from ncu_assist.pipeline.bare_report import bare_reports
+from ncu_assist.pipeline.opened_reports import bare_reports
 from ncu_assist.rules.model.resources import bottleneck_of_launch
 from ncu_assist.store import Store
 

@@ -23,7 +23,7 @@ from ncu_assist.harness.host_memory import Placement  # noqa: E402
 from ncu_assist.harness.problem import Problem, ReferenceProblem  # noqa: E402
 from ncu_assist.harness.request import HarnessSettings, new_request  # noqa: E402
 from ncu_assist.harness.stopwatch import HostStopwatch  # noqa: E402
-from ncu_assist.pipeline.timings import samples_of, timings_of  # noqa: E402
+from ncu_assist.pipeline.archiving import samples_of, timings_of  # noqa: E402
 from ncu_assist.record import HostMemory, Toolchain  # noqa: E402
 from ncu_assist.spec_file import read_kernel  # noqa: E402
 

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 
 from ncu_assist.backends import BACKENDS  # noqa: E402
 from ncu_assist.harness.check import check, compare  # noqa: E402
-from ncu_assist.pipeline.sweeps import sweeps_of  # noqa: E402
+from ncu_assist.pipeline.history import sweeps_of  # noqa: E402
 from ncu_assist.spec import Version  # noqa: E402
 from ncu_assist.spec_file import read_kernel  # noqa: E402
 

@@ -15,7 +15,7 @@ from ncu_assist.ncu import nvidia, report_file
 from ncu_assist.ncu.compressed import read_plain
 from ncu_assist.ncu.messages import Messages
 from ncu_assist.ncu.report import Report, read_report
-from ncu_assist.pipeline.foreign_run import Names, foreign_run
+from ncu_assist.pipeline.importing import RunNames, foreign_run
 
 Read = Callable[[bytes], Report]
 
@@ -102,7 +102,7 @@ def test_an_interrupted_launch_is_listed_and_the_others_are_kept(plain: bytes, r
 
 def test_an_interrupted_launch_takes_no_sum_away(plain: bytes, read: Read) -> None:
     report = read(with_launch(plain, 2, interrupt(plain)))
-    run = foreign_run(Names("imported", "form"), report, "imported")
+    run = foreign_run(RunNames("imported", "form"), report, "imported")
     combined = combine(run, report.metrics, None)
     times = [one.duration_ns for one in report.records[:2]]
     assert combined.duration_ns == sum(time for time in times if time is not None)

@@ -9,10 +9,9 @@ import pytest
 from ncu_assist import process
 from ncu_assist.errors import DamagedData
 from ncu_assist.ncu.report import read_report
-from ncu_assist.pipeline import bare_report
-from ncu_assist.pipeline.bare_report import bare_reports
-from ncu_assist.pipeline.foreign_run import Names
-from ncu_assist.pipeline.importing import import_report
+from ncu_assist.pipeline import opened_reports
+from ncu_assist.pipeline.importing import RunNames, import_report
+from ncu_assist.pipeline.opened_reports import bare_reports
 from ncu_assist.project import Project
 
 pytestmark = pytest.mark.slow
@@ -32,7 +31,7 @@ REPORTS = [
 @pytest.mark.parametrize("path", REPORTS, ids=lambda path: path.name)
 def test_its_numbers_are_those_of_the_archived_run(path: Path, tmp_path: Path) -> None:
     (bare,) = bare_reports([path.name], [path], None)
-    archived = import_report(Project(tmp_path), path, Names("imported", "it"))
+    archived = import_report(Project(tmp_path), path, RunNames("imported", "it"))
     tables = [{number: dict(table) for number, table in run.by_launch().items()} for run in (bare, archived)]
     assert tables[0] == tables[1]
     assert bare.keeps_report == archived.keeps_report
@@ -62,6 +61,6 @@ def test_one_that_cannot_be_read_ends_the_other(tmp_path: Path, monkeypatch: pyt
 
 def test_what_is_needed_later_is_imported_while_the_child_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     imported: list[str] = []
-    monkeypatch.setattr(bare_report, "import_module", imported.append)
+    monkeypatch.setattr(opened_reports, "import_module", imported.append)
     assert len(bare_reports([REPORTS[2].name], [REPORTS[2]], None, meanwhile=("pandas",))) == 1
     assert imported == ["pandas"]

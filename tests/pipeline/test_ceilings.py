@@ -23,17 +23,16 @@ from ncu_assist.harness.ceilings import plan
 from ncu_assist.harness.results import MeasurementFacts, write_facts
 from ncu_assist.ncu.command import ProfileOptions, profile_argv
 from ncu_assist.pipeline import ceilings_plan
-from ncu_assist.pipeline import ceilings_points as points
-from ncu_assist.pipeline.ceilings import measure_ceilings
-from ncu_assist.pipeline.ceilings_stages import Built, Workshop
-from ncu_assist.pipeline.gpus import Gpu, Gpus
+from ncu_assist.pipeline import ceilings_plan as points
+from ncu_assist.pipeline.ceilings import BuiltKernels, CeilingsStages, measure_ceilings
+from ncu_assist.pipeline.doctor import Gpu, Gpus
 from ncu_assist.project import Project
 from ncu_assist.record import Toolchain
 
 pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
-    from ncu_assist.pipeline.ceilings import Answer
+    from ncu_assist.pipeline.ceilings import KnownCeilings
 
 GPU = Gpu(0, MADE_UP.name, "GPU-0", 80 << 30, 1500, 1500, 30)
 CLOCK_HZ = 1.5e9
@@ -81,14 +80,14 @@ def here(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """A GPU for NVML, libraries that need no compiler, and children that leave what they should."""
     monkeypatch.setattr("ncu_assist.pipeline.ceilings.query_gpus", lambda: Gpus("1.2", (GPU,)))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    monkeypatch.setattr(Workshop, "build", lambda self: Built({}, "13.0", ""))
-    monkeypatch.setattr(Workshop, "time", lambda self, request: leave(request, True))
+    monkeypatch.setattr(CeilingsStages, "build", lambda self: BuiltKernels({}, "13.0", ""))
+    monkeypatch.setattr(CeilingsStages, "time", lambda self, request: leave(request, True))
 
-    def count(self: Workshop, request: plan.CeilingsRequest, metrics: tuple[str, ...]) -> Counts:
+    def count(self: CeilingsStages, request: plan.CeilingsRequest, metrics: tuple[str, ...]) -> Counts:
         leave(request, False)
         return counts(request, metrics)
 
-    monkeypatch.setattr(Workshop, "count", count)
+    monkeypatch.setattr(CeilingsStages, "count", count)
     return monkeypatch
 
 
@@ -99,7 +98,7 @@ def failing(words: str) -> Callable[..., None]:
     return fail
 
 
-def measured(root: Path, notes: Notes, quick: bool = False) -> Answer:
+def measured(root: Path, notes: Notes, quick: bool = False) -> KnownCeilings:
     return measure_ceilings(Project(root), Local(), quick, notes)
 
 
@@ -137,7 +136,7 @@ def test_all_stages_end_in_one_file(tmp_path: Path, notes: Notes, here: pytest.M
 
 
 def test_what_was_timed_is_kept_when_ncu_fails(tmp_path: Path, notes: Notes, here: pytest.MonkeyPatch) -> None:
-    here.setattr(Workshop, "count", failing("no counters"))
+    here.setattr(CeilingsStages, "count", failing("no counters"))
     answer = measured(tmp_path, notes)
     assert [stage.problem for stage in answer.ceilings.stages] == ["", "no counters", "no counters"]
     (found,) = stored(tmp_path / "reports")
@@ -146,13 +145,13 @@ def test_what_was_timed_is_kept_when_ncu_fails(tmp_path: Path, notes: Notes, her
 
 
 def test_a_child_that_dies_leaves_what_it_had(tmp_path: Path, notes: Notes, here: pytest.MonkeyPatch) -> None:
-    def die(self: Workshop, request: plan.CeilingsRequest) -> None:
+    def die(self: CeilingsStages, request: plan.CeilingsRequest) -> None:
         leave(request, True, limit=3)
         with (Path(request.out) / plan.RESULTS).open("ab") as file:
             file.write(b'{"probe": {"ki')
         raise StageFailed("the measuring process crashed")
 
-    here.setattr(Workshop, "time", die)
+    here.setattr(CeilingsStages, "time", die)
     found = measured(tmp_path, notes).ceilings
     assert [p.name for p in found.dram if p.source == "events"] == ["fill", "copy", "add"]
     assert found.stages[0].problem == "the measuring process crashed"
@@ -163,7 +162,7 @@ def test_ctrl_c_keeps_the_stages_before(tmp_path: Path, notes: Notes, here: pyte
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    here.setattr(Workshop, "count", interrupt)
+    here.setattr(CeilingsStages, "count", interrupt)
     with pytest.raises(KeyboardInterrupt):
         measured(tmp_path, notes)
     (found,) = stored(tmp_path / "reports")
@@ -171,7 +170,7 @@ def test_ctrl_c_keeps_the_stages_before(tmp_path: Path, notes: Notes, here: pyte
 
 
 def test_nothing_is_stored_where_nothing_was_measured(tmp_path: Path, notes: Notes, here: pytest.MonkeyPatch) -> None:
-    here.setattr(Workshop, "time", failing("no device"))
+    here.setattr(CeilingsStages, "time", failing("no device"))
     with pytest.raises(StageFailed, match="no device"):
         measured(tmp_path, notes)
     assert list(stored(tmp_path / "reports")) == []
@@ -183,7 +182,7 @@ def test_the_kernels_compile_and_a_child_without_a_gpu_says_so(
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     monkeypatch.setenv("NCU_ASSIST_ARCH", "sm_90")
-    shop = Workshop(Project(tmp_path), tmp_path / "work", Local(), notes)
+    shop = CeilingsStages(Project(tmp_path), tmp_path / "work", Local(), notes)
     built = shop.build()
     assert built.problem == ""
     assert sorted(built.libraries) == ["device", "memory", "pipes", "tensor", "wgmma"]
@@ -193,16 +192,18 @@ def test_the_kernels_compile_and_a_child_without_a_gpu_says_so(
 
 
 @pytest.fixture
-def shop(tmp_path: Path, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> Workshop:
+def shop(tmp_path: Path, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> CeilingsStages:
     """A workshop whose ncu is the fake one."""
     monkeypatch.setenv("PATH", f"{install(tmp_path / 'bin').parent}:{os.environ['PATH']}")
     monkeypatch.setenv("FAKE_NCU_ARGV", str(tmp_path / "argv"))
-    return Workshop(Project(tmp_path), tmp_path / "work", Local(), notes)
+    return CeilingsStages(Project(tmp_path), tmp_path / "work", Local(), notes)
 
 
-def test_a_real_report_is_read_for_its_counters(shop: Workshop, tmp_path: Path, notes: Notes) -> None:
+def test_a_real_report_is_read_for_its_counters(shop: CeilingsStages, tmp_path: Path, notes: Notes) -> None:
     probe = plan.Probe("dram", "copy", 2, 32 << 20)
-    report = shop.count(shop.request("ncu-dram", "ncu", (probe,), Built({}, "13.0", "")), ceilings_plan.DRAM_METRICS)
+    report = shop.count(
+        shop.request("ncu-dram", "ncu", (probe,), BuiltKernels({}, "13.0", "")), ceilings_plan.DRAM_METRICS
+    )
     called = json.loads((tmp_path / "argv").read_text().splitlines()[0])
     assert f"--metrics {','.join(ceilings_plan.DRAM_METRICS)} --import-source" in str(called).replace("', '", " ")
     assert any("ncu: launch 2 of 2" in line for line in notes.lines)
@@ -213,9 +214,9 @@ def test_a_real_report_is_read_for_its_counters(shop: Workshop, tmp_path: Path, 
     assert points.by_probe(report.launches.assign(ranges=[("ncu-assist", probe.id), (), ()])).keys() == {probe.id, ""}
 
 
-def test_counters_that_may_not_be_read_are_explained(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counters_that_may_not_be_read_are_explained(shop: CeilingsStages, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_NCU_MODE", "permission")
-    request = shop.request("ncu-dram", "ncu", (), Built({}, "13.0", ""))
+    request = shop.request("ncu-dram", "ncu", (), BuiltKernels({}, "13.0", ""))
     with pytest.raises(EnvironmentProblem, match="may not read GPU performance counters"):
         shop.count(request, ceilings_plan.DRAM_METRICS)
 

@@ -20,8 +20,9 @@ from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.ncu.compressed import compress, read_plain
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.ncu.session_texts import SessionTexts
-from ncu_assist.pipeline import export_source, identity
+from ncu_assist.pipeline import exporting
 from ncu_assist.pipeline.exporting import OF_THE_REPORT, TABLES, ExportRequest, export
+from ncu_assist.pipeline.pages import readable
 from ncu_assist.pipeline.recording import record
 from ncu_assist.project import Project
 from ncu_assist.render.export import FORMATS, Export
@@ -88,8 +89,8 @@ def planted(path: Path, **limits: Any) -> Report:
 @pytest.fixture
 def revealing_report(project: Project, monkeypatch: pytest.MonkeyPatch) -> str:
     (project.root / "alice.ncu-rep").write_bytes(read_plain(REPORT))
-    monkeypatch.setattr(export_source, "read_report", planted)
-    monkeypatch.setattr(identity, "session_texts", lambda _: SessionTexts(("gpu17.corp.example.com",), (COMMAND,)))
+    monkeypatch.setattr(exporting, "read_report", planted)
+    monkeypatch.setattr(readable, "session_texts", lambda _: SessionTexts(("gpu17.corp.example.com",), (COMMAND,)))
     return "alice.ncu-rep"
 
 
@@ -252,9 +253,9 @@ def test_what_a_run_says_of_itself_is_redacted_too(project: Project) -> None:
 
 def test_a_csv_export_of_ncu_is_marked_lossy(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     path = DATA / "transpose_full_h200_2025.3.1.base.csv.zst"
-    monkeypatch.setattr(export_source, "resolve_all", lambda *_: [path])
+    monkeypatch.setattr(exporting, "resolve_all", lambda *_: [path])
     found = export(project, ExportRequest(path.name, metrics=("duration",)))
-    binary = export_source.read_report(REPORT).records
+    binary = exporting.read_report(REPORT).records
     assert found.frame["duration"].tolist() == [one.duration_ns for one in binary]
     assert any(note.startswith("lossy: a CSV export lacks digits") for note in found.notes)
     with pytest.raises(UsageProblem, match="is a CSV export"):

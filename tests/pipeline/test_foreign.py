@@ -14,14 +14,13 @@ from measured import Notes
 from ncu_assist.errors import DamagedData, StageFailed, UsageProblem
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.foreign import dry_run, profile_program
-from ncu_assist.pipeline.foreign_run import Names, default_names
-from ncu_assist.pipeline.importing import import_report
+from ncu_assist.pipeline.importing import RunNames, default_names, import_report
 from ncu_assist.project import Project, Settings
 from ncu_assist.store import Store
 from ncu_assist.store.naming import is_folder_name
 
 OPTIONS = ProfileOptions(nvtx_include=None, max_launches=20)
-NAMES = Names("train", "v1")
+NAMES = RunNames("train", "v1")
 
 
 @pytest.fixture
@@ -102,8 +101,8 @@ def test_the_filter_and_the_limit_reach_ncu(project: Project, notes: Notes) -> N
     assert notes.notes == ["stopped after 3 launches; --max-launches N profiles more"]
 
 
-@pytest.mark.parametrize("names", [Names("a/b", "v1"), Names("a", "..")])
-def test_names_are_looked_at_before_anything_runs(project: Project, notes: Notes, names: Names) -> None:
+@pytest.mark.parametrize("names", [RunNames("a/b", "v1"), RunNames("a", "..")])
+def test_names_are_looked_at_before_anything_runs(project: Project, notes: Notes, names: RunNames) -> None:
     with pytest.raises(UsageProblem, match="cannot be the name"):
         profile_program(project, names, ["./train"], OPTIONS, notes)
     assert not (project.root / "argv").exists()
@@ -128,7 +127,7 @@ def test_a_failure_leaves_nothing_in_the_archive(
 @pytest.mark.slow
 def test_a_report_is_archived_as_unverified(tmp_path: Path) -> None:
     project = Project(tmp_path)
-    stored = import_report(project, REPORT, Names("transpose", "v1"))
+    stored = import_report(project, REPORT, RunNames("transpose", "v1"))
     assert (stored.run.source, stored.run.verified, stored.run.profile) == ("imported", False, None)
     assert stored.run.toolchain.ncu is not None
     assert set(stored.run.files) == {"code.json.zst", "findings.json", "metrics.parquet", "report.ncu-rep.zst"}
@@ -162,9 +161,9 @@ def test_reports_that_cannot_be_imported(tmp_path: Path) -> None:
 )
 def test_names_of_a_report(file: str, version: str) -> None:
     names = default_names(Path("some.where") / file, None, None)
-    assert names == Names("imported", version)
+    assert names == RunNames("imported", version)
     assert is_folder_name(names.version)
-    assert default_names(Path(file), "gemm", "v2") == Names("gemm", "v2")
+    assert default_names(Path(file), "gemm", "v2") == RunNames("gemm", "v2")
 
 
 @pytest.mark.slow

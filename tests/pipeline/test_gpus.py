@@ -6,7 +6,7 @@ import pytest
 from nvml import UUIDS, pretend
 
 from ncu_assist.errors import EnvironmentProblem
-from ncu_assist.pipeline.gpus import chosen_gpu, query_gpus
+from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
 
 
 def test_driver_and_gpus(monkeypatch: pytest.MonkeyPatch) -> None:

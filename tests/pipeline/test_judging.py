@@ -9,10 +9,9 @@ from factories import make_run, metrics_frame
 from fakes.fake_ncu import REPORT
 
 from ncu_assist import __version__
-from ncu_assist.pipeline import judging
-from ncu_assist.pipeline.foreign_run import Names
-from ncu_assist.pipeline.importing import import_report
-from ncu_assist.pipeline.judging import save_judged
+from ncu_assist.pipeline import derived
+from ncu_assist.pipeline.derived import save_judged
+from ncu_assist.pipeline.importing import RunNames, import_report
 from ncu_assist.pipeline.recording import record
 from ncu_assist.project import Project
 from ncu_assist.store import Store, metrics_parquet
@@ -41,7 +40,7 @@ def test_a_rule_that_fails_costs_no_measurement(tmp_path: Path, monkeypatch: pyt
     def broken(*_: object) -> None:
         raise ZeroDivisionError("float division by zero")
 
-    monkeypatch.setattr(judging, "findings_of", broken)
+    monkeypatch.setattr(derived, "findings_of", broken)
     stored = save_judged(Store(tmp_path / "reports"), make_run(notes=("before",)), FILES)
     assert set(stored.run.files) == {"metrics.parquet"}
     assert stored.findings() is None
@@ -51,7 +50,7 @@ def test_a_rule_that_fails_costs_no_measurement(tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.slow
 def test_an_imported_report_is_judged_by_launch_and_as_a_whole(tmp_path: Path) -> None:
-    stored = import_report(Project(tmp_path), REPORT, Names("transpose", "v1"))
+    stored = import_report(Project(tmp_path), REPORT, RunNames("transpose", "v1"))
     said = stored.findings()
     assert said is not None
     assert [one.launch for one in said.judged if one.whole] == [None]

@@ -16,11 +16,11 @@ from ncu_assist.errors import DamagedData
 from ncu_assist.ncu import report as reports
 from ncu_assist.ncu.compressed import compress
 from ncu_assist.ncu.report import read_report
-from ncu_assist.pipeline import kept_code
-from ncu_assist.pipeline.close_look import look_closer
-from ncu_assist.pipeline.judging import save_judged
+from ncu_assist.pipeline import derived
+from ncu_assist.pipeline.derived import save_judged
 from ncu_assist.pipeline.line_costs import side_lines
 from ncu_assist.pipeline.pages.run import run_page
+from ncu_assist.pipeline.showing import look_closer
 from ncu_assist.record import FileFact, Run, encode
 from ncu_assist.store import Store, StoredRun, metrics_parquet
 from ncu_assist.store.reading import CODE
@@ -105,7 +105,7 @@ def test_other_launches_than_the_kept_ones_are_read_from_the_report() -> None:
     stored = step(0)
     code = stored.code()
     assert code
-    with_all = kept_code.with_code(read_report(stored.folder / "report.ncu-rep.zst"), stored)
+    with_all = derived.with_code(read_report(stored.folder / "report.ncu-rep.zst"), stored)
     assert len(code.launches) < len(with_all.records)
     assert with_all.source().sass["launch"].nunique() == len(with_all.records)
 
@@ -131,7 +131,7 @@ def test_code_that_cannot_be_read_costs_no_measurement(tmp_path: Path, monkeypat
     def broken(*_: object, **__: object) -> None:
         raise DamagedData("the code in x cannot be read: NVIDIA's reader failed (exit code -6)")
 
-    monkeypatch.setattr(kept_code, "read_code", broken)
+    monkeypatch.setattr(derived, "read_code", broken)
     run, files = live(dict.fromkeys(range(3), "small"))
     stored = save_judged(Store(tmp_path), run, files)
     assert set(stored.run.files) == {*files, "findings.json"}
@@ -139,4 +139,4 @@ def test_code_that_cannot_be_read_costs_no_measurement(tmp_path: Path, monkeypat
 
 
 def test_a_run_without_a_report_keeps_none() -> None:
-    assert kept_code.code_files(make_run(), {"build.log": b"fine"}) == {}
+    assert derived.code_files(make_run(), {"build.log": b"fine"}) == {}

@@ -16,10 +16,9 @@ from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost
 from ncu_assist.errors import DamagedData
 from ncu_assist.ncu.report import Report
 from ncu_assist.pipeline import line_costs
-from ncu_assist.pipeline.bare_report import BareReport, bare_reports
-from ncu_assist.pipeline.close_look import look_closer
 from ncu_assist.pipeline.line_costs import read_line_changes, side_lines
-from ncu_assist.pipeline.together import Stopped, together
+from ncu_assist.pipeline.opened_reports import BareReport, Stopped, bare_reports, together
+from ncu_assist.pipeline.showing import look_closer
 from ncu_assist.store import StoredRun
 
 pytestmark = pytest.mark.slow

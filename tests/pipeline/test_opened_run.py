@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from ncu_assist.ncu import report as reports
-from ncu_assist.pipeline.close_look import look_closer
 from ncu_assist.pipeline.line_costs import MOST_IN_REPORT, side_lines
-from ncu_assist.pipeline.opened_run import OpenedRun, opened
+from ncu_assist.pipeline.opened_reports import OpenedRun, with_report
+from ncu_assist.pipeline.showing import look_closer
 from ncu_assist.store import Store, StoredRun
 
 pytestmark = pytest.mark.slow
@@ -27,7 +27,7 @@ def test_lines_and_close_look_share_one_reading(
     stored: StoredRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(StoredRun, "code", lambda self: None)
-    run = opened(stored, tmp_path, MOST_IN_REPORT)
+    run = with_report(stored, tmp_path, MOST_IN_REPORT)
     read = []
     real = reports.read_source
     monkeypatch.setattr(reports, "read_source", lambda *given, **more: read.append(1) or real(*given, **more))
@@ -46,7 +46,7 @@ def test_lines_and_close_look_share_one_reading(
 
 
 def test_it_has_the_tables_of_the_archive(stored: StoredRun, tmp_path: Path) -> None:
-    run = opened(stored, tmp_path, MOST_IN_REPORT)
+    run = with_report(stored, tmp_path, MOST_IN_REPORT)
     assert isinstance(run, OpenedRun)
     assert run.reference == stored.reference
     assert run.by_launch() == stored.by_launch()
@@ -54,4 +54,4 @@ def test_it_has_the_tables_of_the_archive(stored: StoredRun, tmp_path: Path) -> 
 
 
 def test_a_report_of_too_many_launches_stays_closed(stored: StoredRun, tmp_path: Path) -> None:
-    assert opened(stored, tmp_path, 0) is stored
+    assert with_report(stored, tmp_path, 0) is stored

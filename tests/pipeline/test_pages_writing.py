@@ -20,7 +20,7 @@ from requirements import require
 from ncu_assist.errors import EnvironmentProblem, UsageProblem
 from ncu_assist.pipeline.pages import writing
 from ncu_assist.pipeline.pages.asked import PageRequest, pages_of, report
-from ncu_assist.pipeline.pages.files import is_our_page, write_page
+from ncu_assist.pipeline.pages.writing import is_our_page, write_page
 from ncu_assist.project import Project, find_project
 from ncu_assist.sources import discover_versions, source_sha256
 from ncu_assist.store import Store

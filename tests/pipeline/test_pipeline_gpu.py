@@ -18,8 +18,7 @@ from ncu_assist.executors.local import Local
 from ncu_assist.harness.request import HarnessSettings
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.foreign import profile_program
-from ncu_assist.pipeline.foreign_run import Names, default_names
-from ncu_assist.pipeline.importing import import_report
+from ncu_assist.pipeline.importing import RunNames, default_names, import_report
 from ncu_assist.pipeline.measuring import Job, measure
 from ncu_assist.pipeline.reading import compare
 from ncu_assist.pipeline.recording import record
@@ -129,7 +128,7 @@ def test_ctrl_c_keeps_the_version_that_was_finished(
 def test_any_program_and_its_report(tmp_path: Path, notes: Notes) -> None:
     project = Project(tmp_path)
     options = ProfileOptions("basic", nvtx_include=None, kernel_filter="regex:elementwise", max_launches=2)
-    stored = profile_program(project, Names("program", "v0"), [sys.executable, "-c", PROGRAM], options, notes)
+    stored = profile_program(project, RunNames("program", "v0"), [sys.executable, "-c", PROGRAM], options, notes)
     assert len(stored.run.launches) == 2
     assert any("stopped after 2 launches" in note for note in notes.notes)
     path = tmp_path / "other.ncu-rep"

@@ -15,7 +15,7 @@ from kernel_folder import PYTHON_VERSION, write_kernel
 from ncu_assist.analysis.history import History, Step, Sweep, VersionOnWorkload
 from ncu_assist.errors import UsageProblem
 from ncu_assist.pipeline.history import history
-from ncu_assist.pipeline.pages.ladder import neighbours
+from ncu_assist.pipeline.pages.index import neighbours
 from ncu_assist.project import Project
 from ncu_assist.record import Check, FileFact, Timing, WorkloadFacts, encode
 from ncu_assist.sources import source_sha256

@@ -8,9 +8,9 @@ from measured import Notes
 
 from ncu_assist.harness.events import Event
 from ncu_assist.ncu.log import ProfiledLaunch
-from ncu_assist.pipeline.progress import Expected, RangeWatch
+from ncu_assist.pipeline.profiling import ExpectedLaunches, RangeWatch
 
-ONCE = {"v0_a": Expected(), "v1_b": Expected()}
+ONCE = {"v0_a": ExpectedLaunches(), "v1_b": ExpectedLaunches()}
 
 
 def say(watch: RangeWatch, *fields: str, text: str = "") -> None:
@@ -18,7 +18,7 @@ def say(watch: RangeWatch, *fields: str, text: str = "") -> None:
 
 
 def test_a_version_is_finished_when_all_its_workloads_are_not_when_it_is_loaded(notes: Notes) -> None:
-    watch = RangeWatch({"v0_a": Expected(2), "v1_b": Expected(2)}, 20, notes)
+    watch = RangeWatch({"v0_a": ExpectedLaunches(2), "v1_b": ExpectedLaunches(2)}, 20, notes)
     for version in ("v0_a", "v1_b"):
         say(watch, "begin", "load", version)
         say(watch, "end", "load", version)
@@ -30,7 +30,7 @@ def test_a_version_is_finished_when_all_its_workloads_are_not_when_it_is_loaded(
 
 
 def test_a_version_that_serves_one_workload_is_finished_with_it(notes: Notes) -> None:
-    watch = RangeWatch({"v0_a": Expected(2), "v1_half": Expected(1)}, 20, notes)
+    watch = RangeWatch({"v0_a": ExpectedLaunches(2), "v1_half": ExpectedLaunches(1)}, 20, notes)
     for version, workload in (("v0_a", "w0"), ("v1_half", "w0")):
         say(watch, "begin", "profile", version, workload)
         say(watch, "end", "profile", version, workload)
@@ -59,15 +59,15 @@ def test_the_launches_of_one_call_are_limited_not_those_of_all(notes: Notes) -> 
 
 
 def test_what_a_version_failed_with_is_kept(notes: Notes) -> None:
-    watch = RangeWatch({"v0_a": Expected()}, 20, notes)
+    watch = RangeWatch({"v0_a": ExpectedLaunches()}, 20, notes)
     say(watch, "failed", "load", "v0_a", text="no entry point")
     assert watch.failures == {"v0_a": "profile: no entry point"}
 
 
 def test_the_estimate_counts_launches_not_versions(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("ncu_assist.pipeline.progress.time.monotonic", lambda: now[0])
-    watch = RangeWatch({"v0_chain": Expected(1, 10), "v1_b": Expected()}, 20, notes)
+    monkeypatch.setattr("ncu_assist.pipeline.profiling.time.monotonic", lambda: now[0])
+    watch = RangeWatch({"v0_chain": ExpectedLaunches(1, 10), "v1_b": ExpectedLaunches()}, 20, notes)
     say(watch, "begin", "profile", "v0_chain", "w0")
     for i in range(10):
         now[0] += 2.0

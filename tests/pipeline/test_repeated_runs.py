@@ -10,7 +10,7 @@ from factories import DEVICE, PROFILE, launch, make_run, metrics_frame, save_run
 
 from ncu_assist.analysis.diff import DiffOptions, diff_runs
 from ncu_assist.analysis.diff.noise import noise_model
-from ncu_assist.pipeline.repeated_runs import learned_noise
+from ncu_assist.pipeline.reading import learned_noise
 from ncu_assist.record import Device
 from ncu_assist.store import Store, StoredRun
 

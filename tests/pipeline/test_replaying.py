@@ -14,7 +14,7 @@ from nvml import pretend
 from ncu_assist.analysis.ladder import KernelOutcome
 from ncu_assist.errors import DamagedData, EnvironmentProblem
 from ncu_assist.ncu import command
-from ncu_assist.pipeline.replaying import replay, why_not_measurable
+from ncu_assist.pipeline.planning import replay, why_not_measurable
 from ncu_assist.sources import source_sha256
 from ncu_assist.spec import Kernel
 from ncu_assist.spec_file import read_kernel

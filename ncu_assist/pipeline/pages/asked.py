@@ -10,9 +10,9 @@ from pathlib import Path
 
 from ncu_assist.analysis.archive import KernelLadder, Written
 from ncu_assist.errors import UsageProblem
-from ncu_assist.pipeline.bare_report import BareReport
-from ncu_assist.pipeline.foreign_run import stem
-from ncu_assist.pipeline.pages.ladder import kernel_ladder
+from ncu_assist.pipeline.importing import stem
+from ncu_assist.pipeline.opened_reports import BareReport
+from ncu_assist.pipeline.pages.index import kernel_ladder
 from ncu_assist.pipeline.pages.writing import Pages
 from ncu_assist.pipeline.reading import named
 from ncu_assist.pipeline.reporter import Reporter

@@ -19,13 +19,10 @@ from ncu_assist.analysis.samples import TimedSamples, timed_samples
 from ncu_assist.ceilings import ceilings_of
 from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.frame import Combined, combine_tables
-from ncu_assist.pipeline.bare_report import BareReport
-from ncu_assist.pipeline.close_look import look_closer
-from ncu_assist.pipeline.identity import identities_of, redacted_run
 from ncu_assist.pipeline.line_costs import MOST_IN_REPORT, read_line_changes, read_on_both
-from ncu_assist.pipeline.opened_run import opened
-from ncu_assist.pipeline.showing import with_places
-from ncu_assist.pipeline.together import Stopped, together
+from ncu_assist.pipeline.opened_reports import BareReport, Stopped, together, with_report
+from ncu_assist.pipeline.pages.readable import identities_of, redacted_run
+from ncu_assist.pipeline.showing import look_closer, with_places
 from ncu_assist.render.diff_facts import Around, DiffFacts, OnWorkload
 from ncu_assist.render.redact import Identity
 from ncu_assist.render.redact.runs import redact_close, redact_files, redact_lines
@@ -154,7 +151,7 @@ def _looked(
     folder.mkdir()
     try:
         name = compared_workloads(runs[0].run, runs[1].run, workload)[place]
-        run = opened(stored, folder, MOST_IN_REPORT, stopped)
+        run = with_report(stored, folder, MOST_IN_REPORT, stopped)
         if run is stored and stored.keeps_report and len(stored.run.launches) > MOST_IN_REPORT:
             return Looked(run, CloseLook(note=f"source lines of {len(stored.run.launches)} launches are not read here"))
         return Looked(run, look_closer(run, name, rules=False, read=read) if stored.run.launches else CloseLook())

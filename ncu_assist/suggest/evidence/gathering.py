@@ -11,7 +11,7 @@ from ncu_assist.analysis.run_view import Shown
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.harness.exam.plan import refuse_host_inputs
-from ncu_assist.pipeline.bare_report import BareReport
+from ncu_assist.pipeline.opened_reports import BareReport
 from ncu_assist.pipeline.reading import named
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.project import Project

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from ncu_assist.executors.sandbox import choose_runner
 from ncu_assist.ncu.command import ProfileOptions
-from ncu_assist.pipeline.gpus import chosen_gpu, query_gpus
-from ncu_assist.pipeline.ncu_stage import Limits
+from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
+from ncu_assist.pipeline.ncu_stage import NcuLimits
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
 from ncu_assist.store.draft_records import Proof
@@ -79,7 +79,7 @@ class SandboxProver:
 
     def _proof_run(self, setup: ProofSetup) -> ProofRun:
         settings, workspace = self.project.settings, setup.workspace
-        limits = Limits(settings.profile_timeout_s, settings.version_timeout_s)
+        limits = NcuLimits(settings.profile_timeout_s, settings.version_timeout_s)
         profiler = DraftProfiler(workspace.executor, ProfileOptions(), limits, settings.max_launches, self.reporter)
         return ProofRun(setup, profiler, self.reporter, Proof((), workspace.sandbox, setup.workload))
 

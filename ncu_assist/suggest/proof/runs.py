@@ -15,9 +15,8 @@ from ncu_assist.harness.exam.collecting import EventSummary
 from ncu_assist.harness.exam.plan import ExamPlan
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.archiving import Measurement, VersionResult, save
-from ncu_assist.pipeline.ncu_stage import Limits, NcuStage
-from ncu_assist.pipeline.profiling import VersionCapture, split
-from ncu_assist.pipeline.progress import Expected, RangeWatch
+from ncu_assist.pipeline.ncu_stage import NcuLimits, NcuStage
+from ncu_assist.pipeline.profiling import ExpectedLaunches, RangeWatch, VersionCapture, split
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.record import Bench
 from ncu_assist.store import Store, StoredRun
@@ -41,7 +40,7 @@ class DraftProfiler:
 
     executor: Executor
     options: ProfileOptions
-    limits: Limits
+    limits: NcuLimits
     max_launches: int
     reporter: Reporter
 
@@ -49,7 +48,7 @@ class DraftProfiler:
         """Profile the default workload. Raises StageFailed or EnvironmentProblem when ncu or the draft fails."""
         plan = exam.plan
         exam_request, summary = exam.profile_request(), EventSummary(plan.draft)
-        watch = RangeWatch(dict.fromkeys(plan.versions, Expected()), self.max_launches, self.reporter)
+        watch = RangeWatch(dict.fromkeys(plan.versions, ExpectedLaunches()), self.max_launches, self.reporter)
 
         def line(text: str) -> None:
             summary.line(text)

@@ -20,7 +20,7 @@ from ncu_assist.harness.client import child_environment
 from ncu_assist.harness.events import Event
 from ncu_assist.harness.exam.client import Examined, NotBuilt
 from ncu_assist.harness.exam.plan import ExamPlan
-from ncu_assist.pipeline.repeated_runs import learned_noise
+from ncu_assist.pipeline.reading import learned_noise
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.store import Store
 from ncu_assist.store.draft_records import Proof, ProofStage

@@ -94,7 +94,7 @@ def _hold(root: Path, draft: Path, settings: HarnessSettings, profile: bool) -> 
             work,
             Local(root / "locks"),
             ProfileOptions(),
-            ncu_stage.Limits(300.0, 120.0),
+            ncu_stage.NcuLimits(300.0, 120.0),
         )
         capture = stage.run(command(exam_request), summary.line, lambda launch: False)
         return Held(plan, examined, seconds, exam.grade(exam_request, summary), split(capture))

@@ -10,7 +10,7 @@ from pathlib import Path
 from ncu_assist.analysis.run_view import Shown
 from ncu_assist.analysis.samples import TimedSamples
 from ncu_assist.frame import combine_launches
-from ncu_assist.pipeline.bare_report import BareReport, bare_reports
+from ncu_assist.pipeline.opened_reports import BareReport, bare_reports
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.html.head import Head, Provenance
 from ncu_assist.render.html.memory_chart import memory_chart

@@ -18,7 +18,7 @@ from recorded_family import copy_family
 from ncu_assist import record
 from ncu_assist.analysis.archive import KernelLadder
 from ncu_assist.analysis.history import history_table
-from ncu_assist.pipeline.pages.ladder import kernel_ladder
+from ncu_assist.pipeline.pages.index import kernel_ladder
 from ncu_assist.project import Project, find_project
 from ncu_assist.render.history_words import against
 from ncu_assist.render.html.ladder import LadderPage, ladder_html, ladder_page

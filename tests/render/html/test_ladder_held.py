@@ -10,7 +10,7 @@ import pytest
 from ncu_assist.analysis.history import HistoryTable, history_table
 from ncu_assist.analysis.yardstick import COPY, TENSOR
 from ncu_assist.ceilings.floor import TENSOR_CORES
-from ncu_assist.pipeline.pages.ladder import kernel_ladder
+from ncu_assist.pipeline.pages.index import kernel_ladder
 from ncu_assist.project import find_project
 from ncu_assist.render.html.ladder_diagnoses import diagnoses_table, expected
 from ncu_assist.render.html.ladder_held import held_tables

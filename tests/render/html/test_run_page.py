@@ -23,7 +23,7 @@ from factories import launch, make_run, metrics_frame, samples_frame, save_run, 
 from ncu_assist import record
 from ncu_assist.analysis.run_view import CloseLook
 from ncu_assist.ncu.nvidia_findings import NvidiaFinding
-from ncu_assist.pipeline.bare_report import bare_reports
+from ncu_assist.pipeline.opened_reports import bare_reports
 from ncu_assist.pipeline.pages.run import run_page, run_record
 from ncu_assist.render.html.run import SECTIONS, run_html, run_page_model
 from ncu_assist.render.html.run_nvidia import nvidia_views

@@ -1,25 +1,51 @@
-"""A report file that is in no archive, in the place of a run: read, and nothing of it written anywhere."""
+"""Reports that are opened: one that is in no archive in the place of a run, and one beside its stored run.
+
+Nothing of them is written anywhere, and what several readers ask of one is read once.
+"""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ncu_assist.frame import is_used
 from ncu_assist.frame.columns import Columns, Values
 from ncu_assist.ncu.contents import Contents
 from ncu_assist.ncu.report import Report, read_report
-from ncu_assist.pipeline.foreign_run import IMPORTED, Names, foreign_run, stem
-from ncu_assist.pipeline.importing import report_notes
-from ncu_assist.pipeline.together import Stopped, together
+from ncu_assist.pipeline.derived import with_code
+from ncu_assist.pipeline.importing import IMPORTED, RunNames, foreign_run, report_notes, stem
 from ncu_assist.store import StoredRun
 
 if TYPE_CHECKING:
     import pandas as pd
+
+T = TypeVar("T")
+Stopped = Callable[[], bool]
+
+
+def together(jobs: Sequence[Callable[[Stopped], T]]) -> list[T]:
+    """Return what each job returns; a job is given a function to ask whether it is to end.
+
+    Raises what the first that fails raises; the others are then told to end, as by Ctrl-C.
+    """
+    stop = threading.Event()
+    with ThreadPoolExecutor(max(1, len(jobs))) as pool:
+        working = [pool.submit(job, stop.is_set) for job in jobs]
+        try:
+            ended, _ = wait(working, return_when=FIRST_EXCEPTION)
+            problems = [one.exception() for one in working if one in ended]
+            for problem in filter(None, problems):
+                raise problem
+            return [one.result() for one in working]
+        except BaseException:
+            stop.set()
+            raise
 
 
 @dataclass(frozen=True)
@@ -73,9 +99,10 @@ def _import(names: Sequence[str], stopped: Stopped) -> Report | None:
 
 
 def _bare(title: str, report: Report, kernel: str | None) -> BareReport:
-    names = Names(kernel or IMPORTED, stem(report.path) or report.path.name)
-    facts = {"run_id": "", "created": "", "verified": False, "notes": report_notes(report)}
-    return BareReport(foreign_run(names, report, "imported", **facts), report.path.parent, title, report)
+    names = RunNames(kernel or IMPORTED, stem(report.path) or report.path.name)
+    found = foreign_run(names, report, "imported")
+    run = replace(found, run_id="", created="", verified=False, notes=report_notes(report))
+    return BareReport(run, report.path.parent, title, report)
 
 
 def _by_launch(contents: Contents) -> dict[int, Values]:
@@ -90,3 +117,36 @@ def _by_launch(contents: Contents) -> dict[int, Values]:
     launch = np.repeat(np.arange(len(lists), dtype=np.int32), [len(each) for each in lists])
     used = code >= 0
     return Columns(launch[used], code[used], names, contents.values[used]).by_launch()
+
+
+@dataclass(frozen=True)
+class OpenedRun(BareReport):
+    """A run of the archive beside its opened report, in the place of the run: its tables are those of the archive."""
+
+    stored: StoredRun
+
+    @property
+    def keeps_report(self) -> bool:
+        return self.stored.keeps_report
+
+    def metrics(self) -> pd.DataFrame:
+        return self.stored.metrics()
+
+    def by_launch(self) -> dict[int, Values]:
+        return self.stored.by_launch()
+
+
+def with_report(stored: StoredRun, folder: Path, most: int, stopped: Stopped | None = None) -> StoredRun:
+    """Return a run with its report opened, which is written to ``folder`` where it is compressed in the archive.
+
+    The run itself where it keeps none, or where that has more than ``most`` launches. Raises as ``read_report`` does.
+    """
+    if isinstance(stored, BareReport):
+        return BareReport(stored.run, stored.folder, stored.title, with_code(stored.report, stored))
+    if not stored.keeps_report or len(stored.run.launches) > most:
+        return stored
+    path = stored.report_file(folder)
+    if path is None:
+        return stored
+    report = with_code(read_report(path, stopped=stopped), stored)
+    return OpenedRun(stored.run, stored.folder, stored.reference, report, stored)

@@ -1,23 +1,31 @@
-"""The code of a run, kept in its folder: read once when the run is archived, so that its pages need no disassembler."""
+"""What is worked out of a run when it is archived and kept in its folder: what the rules say of it, and its code.
+
+Later the findings are what the rules said then, and pages need no disassembler.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from ncu_assist.analysis.run_view import shown_workload
+from ncu_assist.ceilings import ceilings_of
 from ncu_assist.errors import DamagedData, UsageProblem
+from ncu_assist.frame import combine_tables
 from ncu_assist.ncu import compressed
 from ncu_assist.ncu.line_sums import longest, most_of_time
 from ncu_assist.ncu.report import Report
 from ncu_assist.ncu.source.kept import launches_of, packed
 from ncu_assist.ncu.source.reading import SourceLines, SourceTables, read_code, tables_of
 from ncu_assist.record import Launch, Run
-from ncu_assist.store import StoredRun
-from ncu_assist.store.reading import CODE, REPORTS
+from ncu_assist.rules.model.of_run import findings_of, judged
+from ncu_assist.store import Store, StoredRun
+from ncu_assist.store.findings import FINDINGS, Judged, findings_json
+from ncu_assist.store.parquet import used_columns
+from ncu_assist.store.reading import CODE, METRICS, REPORTS
 
 
 def shown_launches(run: Run, records: Sequence[Launch], places: Sequence[int]) -> list[int]:
@@ -96,3 +104,32 @@ def with_code(report: Report, stored: StoredRun) -> Report:
     """Return the report of a stored run that answers from the code in the run's folder, where it keeps some."""
     given = {one.name: getattr(report, one.name) for one in fields(Report)}
     return KnownReport(**given, stored=stored)
+
+
+def save_judged(store: Store, run: Run, files: Mapping[str, bytes | Path]) -> StoredRun:
+    """Save a run and, where it has counters, its findings and its code beside them. Raises as Store.save does.
+
+    A rule that fails costs no measurement: the run is saved without findings, and a note of it says why.
+    """
+    metrics = files.get(METRICS)
+    if not isinstance(metrics, bytes):
+        return store.save(run, files)
+    try:
+        ceilings = ceilings_of(run.device, store.reports) if run.device else None
+        found = findings_of(run, used_columns(metrics, METRICS).by_launch(), ceilings)
+    except Exception as error:  # whatever a bug in a rule raises; show and history meet it again and do not hide it
+        note = f"its findings could not be worked out and are not stored: {type(error).__name__}: {error}"
+        return store.save(replace(run, notes=(*run.notes, note)), {**files, **code_files(run, files)})
+    return store.save(run, {**files, FINDINGS: findings_json(found), **code_files(run, files)})
+
+
+def judged_now(stored: StoredRun, workload: str | None, reports: Path) -> Judged | None:
+    """Return what the rules of this version say of a workload of a run that keeps no findings; None where it does.
+
+    ``reports`` is its archive, for the ceilings of its GPU. Raises DamagedData for files that were changed.
+    """
+    run = stored.run
+    if not run.launches or stored.findings() is not None:
+        return None
+    ceilings = ceilings_of(run.device, reports) if run.device else None
+    return judged(run, combine_tables(run, stored.by_launch(), workload), ceilings)
