@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import PurePath
 
-from ncu_assist.analysis.run_view import Shown
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.harness.exam.plan import refuse_host_inputs
@@ -22,29 +20,16 @@ from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.draft_records import Draft
 from ncu_assist.store.matching import same_source
-from ncu_assist.suggest.evidence.cleaning import Cleaner, cleaner, this_machine
+from ncu_assist.suggest.evidence.cleaning import cleaner, this_machine
 from ncu_assist.suggest.evidence.counters import items_of
 from ncu_assist.suggest.evidence.findings import findings_of, shape_of, unknown_of
-from ncu_assist.suggest.evidence.records import Evidence, VersionStory
+from ncu_assist.suggest.evidence.records import Evidence
 from ncu_assist.suggest.evidence.story import failed_of, story_of
 from ncu_assist.suggest.evidence.task import floor_of, hardware_of, source_of, task_of
 from ncu_assist.versions import short_name
 
 BEST = "@best"
 NOT_CODE = ("kernel.toml", "reference.py")
-
-
-@dataclass(frozen=True)
-class EvidenceSources:
-    """What all parts of the evidence are made from."""
-
-    store: Store
-    stored: StoredRun
-    kernel: Kernel
-    workload: str
-    shown: Shown
-    clean: Cleaner
-    story: tuple[VersionStory, ...]
 
 
 def evidence(
@@ -72,33 +57,29 @@ def evidence(
     with ThreadPoolExecutor(1) as beside:  # lines are read by a child process, which takes as long as the story
         reading = beside.submit(gather, stored, name, store, lines=True)
         story = story_of(project, store, stored, name, clean)
-        gathered = EvidenceSources(store, stored, folder, name, reading.result(), clean, story)
-    return _evidence(gathered, sources, drafts)
-
-
-def _evidence(one: EvidenceSources, sources: dict[str, str], drafts: Sequence[Draft]) -> Evidence:
-    shown, run, clean = one.shown, one.stored.run, one.clean
+        shown = reading.result()
+    run, told, ceilings = stored.run, shown.told, shown.ceilings
     before = shown.before.runs[0] if shown.before else None
-    past = _counters(one.store, before, one.workload) if before else None
-    items = items_of(shown.combined, shown.told.diagnosis if shown.told else None, shown.counted.bottleneck, past)
-    first, further = findings_of(shown.told, items, clean) if shown.told else (None, ())
+    past = _counters(store, before, name) if before else None
+    items = items_of(shown.combined, told.diagnosis if told else None, shown.counted.bottleneck, past)
+    first, further = findings_of(told, items, clean) if told else (None, ())
     return Evidence(
         kernel=run.kernel,
         version=run.version,
-        reference=one.stored.reference,
-        workload=clean.line(one.workload, 60).replace("`", "'"),
-        suffix=one.kernel.version(run.version).path.suffix,
-        task=task_of(one.kernel, run, one.workload, next(iter(sources.values())), clean),
-        hardware=hardware_of(one.stored, shown.ceilings),
-        floor=floor_of(run, one.kernel, one.workload, shown.ceilings, shown.combined.values["dram_peak_bandwidth"]),
+        reference=stored.reference,
+        workload=clean.line(name, 60).replace("`", "'"),
+        suffix=folder.version(run.version).path.suffix,
+        task=task_of(folder, run, name, next(iter(sources.values())), clean),
+        hardware=hardware_of(stored, ceilings),
+        floor=floor_of(run, folder, name, ceilings, shown.combined.values["dram_peak_bandwidth"]),
         source=source_of(sources, shown.close, clean),
         shape=shape_of(shown, clean),
         diagnosis=first,
         further=further,
-        unknown=unknown_of(shown.told, clean) if shown.told else (),
+        unknown=unknown_of(told, clean) if told else (),
         items=items,
         before=before.run.version if before and past else None,
-        story=one.story,
+        story=story,
         failed=failed_of(drafts, run.kernel, clean),
     )
 

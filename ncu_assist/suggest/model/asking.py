@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,7 +17,6 @@ from ncu_assist.store.draft_records import ModelCost
 from ncu_assist.suggest.model.client import MORE_TIME, Clock, ModelClient, connected, received
 from ncu_assist.suggest.model.endpoint import (
     Endpoint,
-    Message,
     Messages,
     ModelAnswer,
     ReplyForm,
@@ -101,7 +100,7 @@ def ask(
     if key is not None and is_open(address):
         on_note(f"the key goes to {shown(address)} unencrypted: the address begins with http")
     with connected(address, key, endpoint.limits) as client:
-        attempts = Attempts(ModelQuestion(endpoint, messages, schema), client, key, on_text, on_note)
+        attempts = Attempts(endpoint, messages, schema, client, key, on_text, on_note)
         try:
             return attempts.answer()
         except ModelProblem as error:
@@ -115,29 +114,16 @@ def expected_form(endpoint: Endpoint) -> ReplyForm:
     return (remembered(resolve(endpoint.base_url), endpoint.model) or RequestForm()).reply_form
 
 
-@dataclass(frozen=True)
-class ModelQuestion:
-    """What is asked, of which model, and the schema of the reply; None where any form will do."""
+@dataclass
+class Attempts:
+    """One question on its way; ``form`` and ``retries`` change with each failure.
+
+    ``schema`` is that of the reply; None where any form will do.
+    """
 
     endpoint: Endpoint
     messages: Messages
     schema: dict[str, Any] | None
-
-    def first_form(self, address: str) -> RequestForm:
-        """Return the form to begin with: what worked last, else the strictest."""
-        form = remembered(address, self.endpoint.model) or RequestForm()
-        return form if self.schema is not None else replace(form, reply_form="fences")
-
-    def worded(self, form: ReplyForm) -> Sequence[Message]:
-        """Return the messages as they ask for a form of the reply."""
-        return self.messages(form) if callable(self.messages) else self.messages
-
-
-@dataclass
-class Attempts:
-    """One question on its way; ``form`` and ``retries`` change with each failure."""
-
-    question: ModelQuestion
     client: ModelClient
     key: Key | None
     on_text: Show
@@ -148,8 +134,9 @@ class Attempts:
     clock: Clock = field(init=False)
 
     def __post_init__(self) -> None:
-        self.form = self.question.first_form(self.client.address)
-        self.clock = Clock(self.question.endpoint.limits)
+        form = remembered(self.client.address, self.endpoint.model) or RequestForm()
+        self.form = form if self.schema is not None else replace(form, reply_form="fences")
+        self.clock = Clock(self.endpoint.limits)
 
     def answer(self) -> ModelAnswer:
         """Ask until there is an answer."""
@@ -167,21 +154,20 @@ class Attempts:
                     return answer
 
     def _call(self, gathered: ReplyInProgress) -> None:
-        question = self.question
-        messages = question.worded(self.form.reply_form)
-        arguments = request(question.endpoint, messages, question.schema, self.form)
+        messages = self.messages(self.form.reply_form) if callable(self.messages) else self.messages
+        arguments = request(self.endpoint, messages, self.schema, self.form)
         try:
             gather(self.client, partial(self.client.completion, arguments), self.clock, gathered)
         finally:
             self.cost = with_reply(self.cost, gathered, sum(len(m.text) for m in messages), self.clock.elapsed())
 
     def _after_refusal(self, refused: Refused) -> None:
-        model = self.question.endpoint.model
+        model = self.endpoint.model
         if is_too_large(refused):
             raise refusal_problem(refused, shown(self.client.address))
         if is_unknown_model(refused, model):
             raise self._unknown_model(refused)
-        form = without(self.form, self.question.endpoint, refused)
+        form = without(self.form, self.endpoint, refused)
         if form is not None:
             self._change(form, f"the endpoint refused the request (HTTP {refused.status}: {self._said(refused)})")
         elif may_succeed_later(refused):
@@ -193,12 +179,12 @@ class Attempts:
         if refused.status == 401 and self.key is None:
             return key_wanted(refused)
         known = offered(self.client, self.clock) if refused.status == 404 else ()
-        if known and self.question.endpoint.model not in known:
-            return unknown_model(self.question.endpoint.model, known, "")
+        if known and self.endpoint.model not in known:
+            return unknown_model(self.endpoint.model, known, "")
         return refusal_problem(refused, shown(self.client.address))
 
     def _unknown_model(self, refused: Refused) -> ModelProblem:
-        return unknown_model(self.question.endpoint.model, offered(self.client, self.clock), self._said(refused))
+        return unknown_model(self.endpoint.model, offered(self.client, self.clock), self._said(refused))
 
     def _again(self, failure: Refused | Dropped | Unreachable) -> None:
         """Wait before the next try. Raises ModelProblem where there is none."""
@@ -243,8 +229,8 @@ class Attempts:
         return self._answer(text, form or self.form.reply_form)
 
     def _answer(self, text: str, form: ReplyForm) -> ModelAnswer:
-        if self.question.schema is not None:
-            remember(self.client.address, self.question.endpoint.model, replace(self.form, reply_form=form))
+        if self.schema is not None:
+            remember(self.client.address, self.endpoint.model, replace(self.form, reply_form=form))
         return ModelAnswer(text, self.cost, form)
 
     def _said(self, refused: Refused) -> str:

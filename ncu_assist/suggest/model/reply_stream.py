@@ -136,40 +136,6 @@ def _most(limit: int) -> int:
     return limit * BYTES_PER_CHARACTER + LINE_OVERHEAD_BYTES
 
 
-@dataclass(frozen=True)
-class StreamPiece:
-    """What one object of a reply adds to it; token counts are None where it has none."""
-
-    text: str = ""
-    thought: str = ""
-    refusal: str = ""
-    finish: str = ""
-    prompt_tokens: int | None = None
-    reply_tokens: int | None = None
-
-
-def piece_of(found: dict[str, Any]) -> StreamPiece:
-    """Return what ``found`` adds; fields of other types than the protocol's count as absent.
-
-    Raises Refused for an error that is sent in the place of a reply.
-    """
-    if found.get(DONE):
-        return StreamPiece(finish="done")
-    if found.get("error"):
-        raise _error(found)
-    choice = _first(found.get("choices"))
-    said = _table(choice.get("delta")) or _table(choice.get("message"))
-    usage = _table(found.get("usage"))
-    return StreamPiece(
-        text=_content(said.get("content")),
-        thought=next((t for t in (_text(said.get(name)) for name in THOUGHT_FIELDS) if t), ""),
-        refusal=_text(said.get("refusal")),
-        finish=_text(choice.get("finish_reason")),
-        prompt_tokens=_count(usage.get("prompt_tokens")),
-        reply_tokens=_count(usage.get("completion_tokens")),
-    )
-
-
 def _error(found: dict[str, Any]) -> Refused:
     said, code = told(found)
     status = _table(found.get("error")).get("code")
@@ -195,8 +161,9 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+def _count(value: Any, known: int | None) -> int | None:
+    """Return a count of tokens, what was known before where it is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else known
 
 
 @dataclass
@@ -223,17 +190,31 @@ class ReplyInProgress:
         """What the model wrote in all, thoughts included."""
         return self._characters + self.thought
 
-    def add(self, found: StreamPiece) -> None:
-        """Take one piece. Raises ModelProblem when the reply has grown beyond its limit."""
-        self.thought += len(found.thought)
-        self.refusal += found.refusal
-        self._characters += len(found.text) + len(found.refusal)
+    def add(self, found: dict[str, Any]) -> bool:
+        """Take one object of the reply and return whether the model says something in it.
+
+        Fields of other types than the protocol's count as absent. Raises Refused for an error in the place of a reply,
+        ModelProblem when the reply has grown beyond its limit.
+        """
+        if found.get(DONE):
+            self.finish = self.finish or "done"  # the end mark of the stream comes after the reason
+            return False
+        if found.get("error"):
+            raise _error(found)
+        choice, usage = _first(found.get("choices")), _table(found.get("usage"))
+        said = _table(choice.get("delta")) or _table(choice.get("message"))
+        text, refusal = _content(said.get("content")), _text(said.get("refusal"))
+        thought = next((t for t in (_text(said.get(name)) for name in THOUGHT_FIELDS) if t), "")
+        self.thought += len(thought)
+        self.refusal += refusal
+        self._characters += len(text) + len(refusal)
         if self.characters > self.limit:
             raise too_long(self.limit)
-        self._say(self.scrubber.feed(found.text))
-        self.finish = self.finish or found.finish  # the end mark of the stream comes after the reason
-        self.prompt_tokens = self.prompt_tokens if found.prompt_tokens is None else found.prompt_tokens
-        self.reply_tokens = self.reply_tokens if found.reply_tokens is None else found.reply_tokens
+        self._say(self.scrubber.feed(text))
+        self.finish = self.finish or _text(choice.get("finish_reason"))
+        self.prompt_tokens = _count(usage.get("prompt_tokens"), self.prompt_tokens)
+        self.reply_tokens = _count(usage.get("completion_tokens"), self.reply_tokens)
+        return bool(text or thought or refusal)
 
     def end(self) -> None:
         """Take note that no more comes. Raises Dropped where the reply has not said that it is at its end."""
@@ -250,14 +231,13 @@ class ReplyInProgress:
 def gather(client: ModelClient, opening: Opening, clock: Clock, gathered: ReplyInProgress) -> None:
     """Put a question and add what comes back to ``gathered``, to its end.
 
-    Raises what ``received``, ``objects`` and ``piece_of`` raise; what had come by then is in ``gathered``.
+    Raises what ``received``, ``objects`` and ``add`` raise; what had come by then is in ``gathered``.
     """
     clock.call()
     with closing(received(client, opening, clock)) as chunks:
-        for found in map(piece_of, objects(chunks, gathered.limit, client.scrubber.whole)):
-            if found.text or found.thought or found.refusal:
+        for found in objects(chunks, gathered.limit, client.scrubber.whole):
+            if gathered.add(found):
                 clock.spoken()
-            gathered.add(found)
     gathered.end()
 
 

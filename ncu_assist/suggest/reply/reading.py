@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn
 
 import msgspec
 
@@ -31,27 +31,14 @@ _FORM = f"an edit is a line '{_MARKS[0]}', the old lines, '{_MARKS[1]}', the new
 
 
 @dataclass(frozen=True)
-class _Quoted:
-    id: str
-    value: float | None = None
-
-
-@dataclass(frozen=True)
-class _Predicted:
-    metric: str
-    direction: Literal["up", "down"]
-    factor: float | None = None
-
-
-@dataclass(frozen=True)
 class _Object:
     """The object as it is asked for; what else is in it is passed over."""
 
     bottleneck: str
     change: str
-    evidence: tuple[_Quoted | str, ...] = ()
+    evidence: tuple[QuotedEvidence | str, ...] = ()
     slug: str = ""
-    predictions: tuple[_Predicted, ...] = ()
+    predictions: tuple[MetricPrediction, ...] = ()
     expected_speedup: float | None = None
     source: str | None = None
     edits: tuple[Edit, ...] | None = None
@@ -68,10 +55,9 @@ def read_reply(text: str) -> ParsedReply:
     text = _THOUGHT.sub("", text.removeprefix("\ufeff"))
     if not text.strip():
         raise UnusableReply("it is empty")
-    found = find_object(text)
-    stated = _typed(found.value)
-    code = code_of(found.rest)
-    source, edits = _one_form(stated, code)
+    value, rest = find_object(text)
+    stated = _typed(value)
+    source, edits = _one_form(stated, *code_of(rest))
     return ParsedReply(_claim(stated), source, edits)
 
 
@@ -94,11 +80,13 @@ def _typed(value: object) -> _Object:
     return stated
 
 
-def _one_form(stated: _Object, code: ReplyCode) -> tuple[str | None, tuple[Edit, ...]]:
+def _one_form(
+    stated: _Object, files: tuple[str, ...], changes: tuple[Edit, ...]
+) -> tuple[str | None, tuple[Edit, ...]]:
     """Return the source or the edits that a reply gives; raises UnusableReply where that is not one of them, once."""
-    given = [one for one in (stated.source, *code.sources) if one and one.strip()]
+    given = [one for one in (stated.source, *files) if one and one.strip()]
     sources = list({one.strip(): one for one in reversed(given)}.values())  # one file said twice is one file
-    edits = (*(stated.edits or ()), *code.edits)
+    edits = (*(stated.edits or ()), *changes)
     if len(sources) > 1:
         raise UnusableReply(f"it has {len(sources)} whole files, and does not say which one is meant")
     if sources and edits:
@@ -111,13 +99,13 @@ def _one_form(stated: _Object, code: ReplyCode) -> tuple[str | None, tuple[Edit,
 
 
 def _claim(stated: _Object) -> Claim:
-    quoted = (one if isinstance(one, _Quoted) else _Quoted(one) for one in stated.evidence)
+    quoted = (one if isinstance(one, QuotedEvidence) else QuotedEvidence(one) for one in stated.evidence)
     return Claim(
         bottleneck=_short(stated.bottleneck),
         change=_short(stated.change),
         slug=slug_of(stated.slug) or slug_of(" ".join(stated.change.split()[:4])) or "draft",
-        evidence=tuple(QuotedEvidence(_short(one.id), one.value) for one in quoted),
-        predictions=tuple(MetricPrediction(_short(p.metric), p.direction, p.factor) for p in stated.predictions),
+        evidence=tuple(replace(one, id=_short(one.id)) for one in quoted),
+        predictions=tuple(replace(one, metric=_short(one.metric)) for one in stated.predictions),
         expected_speedup=stated.expected_speedup,
     )
 
@@ -132,17 +120,12 @@ def slug_of(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", text.lower())[:SLUG_LIMIT].strip("_")
 
 
-@dataclass(frozen=True)
-class FoundObject:
-    """The object, and the text of the reply without it."""
+def find_object(text: str) -> tuple[dict[str, Any], str]:
+    """Return the one object of a reply, and the text without it.
 
-    value: dict[str, Any]
-    rest: str
-
-
-def find_object(text: str) -> FoundObject:
-    """Return the one object of a reply; raises UnusableReply for none, two, one that is cut off or is no JSON."""
-    found: list[FoundObject] = []
+    Raises UnusableReply for none, two, one that is cut off or is no JSON.
+    """
+    found: list[tuple[dict[str, Any], str]] = []
     problem, after = "", 0
     for place in list(_START.finditer(text))[:MOST_TRIES]:
         if place.start() < after:
@@ -154,7 +137,7 @@ def find_object(text: str) -> FoundObject:
             continue
         after = end
         if all(key in value for key in KEYS):
-            found.append(FoundObject(value, text[: place.start()] + text[end:]))
+            found.append((value, text[: place.start()] + text[end:]))
     if len(found) > 1:
         raise UnusableReply(f"it has {len(found)} JSON objects that each claim a change, where there must be one")
     if not found:
@@ -192,22 +175,15 @@ def _refuse_constant(constant: str) -> NoReturn:
 _DECODER = json.JSONDecoder(strict=False, parse_constant=_refuse_constant)
 
 
-@dataclass(frozen=True)
-class ReplyCode:
-    """The code of a reply: whole files, one each block, and edits."""
-
-    sources: tuple[str, ...]
-    edits: tuple[Edit, ...]
-
-
-def code_of(text: str) -> ReplyCode:
-    """Return the code in a reply's text; raises UnusableReply for a block that is not closed.
+def code_of(text: str) -> tuple[tuple[str, ...], tuple[Edit, ...]]:
+    """Return the whole files in a reply's text, one each block, and its edits.
 
     A block is code where its language is one of ours or is not named; its content is never looked into but for edits.
+    Raises UnusableReply for a block that is not closed.
     """
     edits, rest = _edits(text)
     sources = tuple(content for word, content in _blocks(rest) if word.lower() in LANGUAGES and content.strip())
-    return ReplyCode(sources, tuple(edits))
+    return sources, tuple(edits)
 
 
 def _blocks(text: str) -> Iterator[tuple[str, str]]:
