@@ -16,6 +16,7 @@ from ncu_assist.ncu.catalogue.derived import DERIVED, Derived, why_not_applicabl
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE, STALL
 from ncu_assist.ncu.catalogue.possible import is_impossible
 from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES, ROWS
+from ncu_assist.ncu.catalogue.stalls import STALL_REASONS
 from ncu_assist.quantity import quantity
 from ncu_assist.record import Launch
 
@@ -282,9 +283,12 @@ class Combined:
     @cached_property
     def _own_stalls(self) -> dict[str, float]:
         names = {match.group(1): name for name in sorted(names_in(self.tables)) if (match := STALL.fullmatch(name))}
-        if self.is_of_kernels or not names:
+        if self.is_of_kernels:
             return {}
-        every = {key: [number(table.get(name)) for table in self.tables] for key, name in names.items()}
+        every: dict[str, Numbers] = {
+            key: [number(table.get(name)) for table in self.tables] for key, name in names.items()
+        }
+        every = every or {reason: self._own[f"warps_{reason}"] for reason in STALL_REASONS}
         return shares({reason: self._made_one(BY_ISSUED, values) for reason, values in every.items()})
 
     @cached_property

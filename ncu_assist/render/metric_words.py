@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ncu_assist.ncu.catalogue.chips import CHIPS
+from ncu_assist.ncu.catalogue.chips import CHIPS, Chip
 from ncu_assist.ncu.catalogue.combining import Combining, How
 from ncu_assist.ncu.catalogue.derived import Derived
-from ncu_assist.ncu.catalogue.metric import Metric
+from ncu_assist.ncu.catalogue.metric import Metric, Way
 from ncu_assist.ncu.catalogue.noise import SHORT_NS, noise_class, recording
 from ncu_assist.ncu.catalogue.stalls import StallReason
 
@@ -40,6 +40,19 @@ def noise_words(key: str) -> str:
     source = f"; {known.launches} launches on {known.gpu}" if known else ""
     kernels = long if long == short else f"{long}, below {SHORT_NS / 1e3:g} µs {short}"
     return f"{kernels}{source}"
+
+
+def way_words(way: Way) -> str:
+    """Return how a metric is known from others where a launch has none of its names: ``about`` what is only near."""
+    return f"{'about ' if way.approximate else ''}{way.words}"
+
+
+def spelled_on(chip: str, instead_of: Chip | None) -> str:
+    """Return whose names are shown, e.g. ``as spelled on tu102; tu104, …, was not recorded: the nearest chip``."""
+    if instead_of is None:
+        return f"as spelled on {chip}"
+    capability = f"{instead_of.name}, of compute capability {instead_of.compute_capability}"
+    return f"as spelled on {chip}, the nearest chip: the names of {capability}, were not recorded"
 
 
 def unit_words(metric: Metric | Derived) -> str:

@@ -70,24 +70,59 @@ def test_a_product_stands_for_its_chip(run: Run, asked: str, chip: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "said", "command"),
+    ("asked", "own", "nearest"),
     [
-        ("L4", "chip ad104, the chip of 'L4', were not recorded; ad102 has the same", "metrics --chip ad102"),
-        ("Tesla T4", "chip tu104, the chip of 'Tesla T4', were not recorded; tu102", "metrics --chip tu102"),
-        ("V100", "chip gv100, the chip of 'V100', were not recorded", "metrics"),
-        ("ad103", "chip ad103 were not recorded; ad102 has the same", "metrics --chip ad102"),
-        ("rtx409", "did you mean 'rtx4090'?", "metrics --chip rtx4090"),
-        ("NVIDIA GeForce RTX 3060 Laptop GPU", "chip ga106, the chip of", "metrics --chip ga102"),
-        ("RTX 4090 Laptop GPU", "chip ad103, the chip of 'RTX 4090 Laptop GPU'", "metrics --chip ad102"),
-        ("RTX 1050 Laptop GPU", "there is no chip 'RTX 1050 Laptop GPU'", "metrics"),
-        ("b301", "there is no chip 'b301' whose names were recorded; known: tu102,", "metrics"),
+        ("L4", "ad104, of compute capability 8.9", "ad102"),
+        ("Tesla T4", "tu104, of compute capability 7.5", "tu102"),
+        ("V100", "gv100, of compute capability 7.0", "tu102"),
+        ("GTX 1080", "gp104, of compute capability 6.1", "tu102"),
+        ("ad103", "ad103, of compute capability 8.9", "ad102"),
+        ("NVIDIA GeForce RTX 3060 Laptop GPU", "ga106, of compute capability 8.6", "ga102"),
     ],
 )
-def test_no_chip_answers_for_another(run: Run, asked: str, said: str, command: str) -> None:
+def test_of_a_chip_that_was_not_recorded_the_nearest_answers_and_says_so(
+    run: Run, asked: str, own: str, nearest: str
+) -> None:
+    said = " ".join(run("metrics", "l2_hit_rate", "--chip", asked).out.split())
+    assert said.startswith(f"as spelled on {nearest}, the nearest chip: the names of {own}, were not recorded")
+    answer = run("metrics", "l2_hit_rate", "--chip", asked, "--json").json
+    assert (answer["chip"], answer["instead_of"]) == (nearest, own.split(",")[0])
+
+
+@pytest.mark.parametrize(
+    ("asked", "said", "command"),
+    [
+        ("rtx409", "did you mean 'rtx4090'?", "metrics --chip rtx4090"),
+        ("RTX 1050 Laptop GPU", "there is no chip 'RTX 1050 Laptop GPU'", "metrics"),
+        ("b301", "there is no chip 'b301'; known: tu102,", "metrics"),
+    ],
+)
+def test_no_chip_answers_for_one_that_nobody_knows(run: Run, asked: str, said: str, command: str) -> None:
     answer = run("metrics", "l2_hit_rate", "--chip", asked)
     assert (answer.code, answer.out) == (2, "")
     assert said in answer.err
     assert answer.err.endswith(f"try: ncu-assist {command}\n")
+
+
+def test_a_metric_that_is_asked_for_shows_every_way_to_know_it(run: Run) -> None:
+    out = run("metrics", "sm_count").out
+    assert "    else device__attribute_multiprocessor_count\n        (attribute of the device)" in out
+    assert "else about cycles" in run("metrics", "sm_cycles_elapsed").out
+    assert "else" not in run("metrics").out, "the whole list has the names alone"
+    ways = run("metrics", "issue_slots_busy", "--json").json["metrics"][0]["ways"]
+    assert [way["approximate"] for way in ways] == [False, True, True]
+    assert ways[1]["formula"] == "sm__issue_active.avg.pct_of_peak_sustained_elapsed"
+    assert ways[1]["source"].startswith("CUDA C++ Programming Guide")
+    assert "else" in run("explain", "sm_count").out
+
+
+def test_a_chip_shows_the_ways_that_it_has_the_names_for(run: Run) -> None:
+    def formulas(chip: str) -> list[str]:
+        rows = run("metrics", "pipe_fp64", "--chip", chip, "--json").json["metrics"]
+        return [way["formula"] for row in rows if row["key"] == "pipe_fp64" for way in row["ways"]]
+
+    assert any("fp64_op_fp64" in formula for formula in formulas("ga102"))
+    assert not any("fp64_op_fp64" in formula for formula in formulas("gh100"))
 
 
 def test_ncus_names_outside_the_catalogue(run: Run) -> None:
@@ -107,7 +142,7 @@ def test_ncus_names_outside_the_catalogue(run: Run) -> None:
     ("words", "said"),
     [
         (["dram__bytes_rd.sum"], "use dram__bytes_read.sum"),
-        (["dram__bytes_read.sum", "--chip", "gb203"], "ncu-assist metrics --chip gb202"),
+        (["dram__bytes_read.summ", "--chip", "gb203"], "metrics dram__bytes_op_read.sum --chip gb202"),
         (["durration"], "ncu-assist metrics duration"),
         (["sm_efficiency"], "try: ncu-assist metrics sm_active_share"),
         (["tensor_core_usage"], "try: ncu-assist metrics tensor"),

@@ -105,14 +105,69 @@ def test_over_launches_a_derived_value_combines_as_its_key_does() -> None:
     """5 of 10 and 30 of 20 sectors' worth: a ratio is weighted by its own denominator, however each part is known."""
     names = ("memory_l2_theoretical_sectors_global_ideal", "memory_l2_theoretical_sectors_global")
     sectors = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld"
+    none = {f"l1tex__t_{what}_pipe_lsu_mem_global_op_st.sum": 0.0 for what in ("sectors", "requests")}
+    requests = sectors.replace("sectors", "requests") + ".sum"
     first = {names[0]: 5.0, names[1]: 10.0, f"{sectors}_lookup_hit.sum": 4.0, f"{sectors}_lookup_miss.sum": 6.0}
-    second = {names[0]: 30.0, names[1]: 30.0, f"{sectors}.sum": 30.0}
+    first |= {requests: 2.0, **none}
+    second = {names[0]: 30.0, names[1]: 30.0, f"{sectors}.sum": 30.0, requests: 6.0, **none}
     found = combine_launches("small", [launch(0), launch(1)], [first, second])
     assert found.values["global_load_sectors"] == 40.0
     assert found.values["bytes_per_sector_load"] == pytest.approx(32 * 35 / 40)
     assert found.is_approximate("bytes_per_sector_load")
     assert found.is_approximate("sector_efficiency_load")
     assert not found.is_approximate("global_load_sectors")
+
+
+@pytest.mark.parametrize(
+    ("loads", "stores", "ideal", "used"),
+    [
+        ((4.0, 1.0), (32.0, 1.0), 8.0, (32.0, 4.0)),  # a transpose of 4-byte elements: the stores are scattered
+        ((32.0, 1.0), (4.0, 1.0), 8.0, (4.0, 32.0)),  # the other way round
+        ((16.0, 1.0), (4.0, 1.0), 20.0, (32.0, 32.0)),  # 16 bytes a thread are read, 4 written: both coalesced
+        ((32.0, 1.0), (32.0, 1.0), 8.0, (4.0, 4.0)),  # both scattered
+        ((64.0, 2.0), (0.0, 0.0), 16.0, (8.0, None)),  # loads alone
+    ],
+)
+def test_bytes_a_sector_of_loads_and_stores_from_both_together(
+    loads: tuple[float, float], stores: tuple[float, float], ideal: float, used: tuple[float, float | None]
+) -> None:
+    values = {"memory_l2_theoretical_sectors_global_ideal": ideal}
+    values["memory_l2_theoretical_sectors_global"] = loads[0] + stores[0]
+    for op, (sectors, requests) in (("ld", loads), ("st", stores)):
+        values[f"l1tex__t_sectors_pipe_lsu_mem_global_op_{op}.sum"] = sectors
+        values[f"l1tex__t_requests_pipe_lsu_mem_global_op_{op}.sum"] = requests
+    assert tuple(CATALOGUE[f"bytes_per_sector_{verb}"].value(values) for verb in ("load", "store")) == used
+
+
+def test_what_l1_receives_follows_from_its_share_of_a_rate_that_is_the_chips() -> None:
+    values = {"l1tex__m_xbar2l1tex_read_sectors.avg.pct_of_peak_sustained_elapsed": 50.0, "launch__sm_count": 10.0}
+    values |= {"sm__cycles_elapsed.avg": 1000.0, "device__attribute_compute_capability_major": 8.0}
+    received = CATALOGUE["l1_bytes_from_l2"]
+    assert received.value({**values, "device__attribute_compute_capability_minor": 6.0}) == 32 * 5000
+    assert received.value({**values, "device__attribute_compute_capability_minor": 0.0}) == 2 * 32 * 5000
+    assert received.value({**values, "device__attribute_compute_capability_minor": 7.0}) is None, "a chip not seen"
+
+
+def test_what_dram_read_follows_from_what_l2_was_filled_with_but_for_gddr_with_ecc() -> None:
+    values = {"lts__d_sectors_fill_device.avg.pct_of_peak_sustained_elapsed": 50.0, "lts__cycles_elapsed.sum": 1000.0}
+    values |= dict.fromkeys(("device__attribute_compute_capability_major",), 8.0)
+    read = CATALOGUE["dram_bytes_read"]
+    a40 = {**values, "device__attribute_compute_capability_minor": 6.0}
+    a100 = {**values, "device__attribute_compute_capability_minor": 0.0}
+    assert read.value({**a40, "device__attribute_ecc_enabled": 0.0}) == 32 * 500
+    assert read.value({**a40, "device__attribute_ecc_enabled": 1.0}) is None
+    assert read.value({**a100, "device__attribute_ecc_enabled": 1.0}) == 32 * 500
+    assert read.is_approximate({**a100, "device__attribute_ecc_enabled": 1.0})
+
+
+def test_stall_shares_come_from_samples_where_warp_states_were_not_counted() -> None:
+    samples = {f"smsp__pcsamp_warps_issue_stalled_{name}": 10.0 for name in ("wait", "selected", "barrier")}
+    others = {"smsp__warps_active.avg.per_cycle_active": 4.0, "smsp__issue_active.avg.per_cycle_active": 0.5}
+    table = {**samples, **others, "smsp__pcsamp_sample_count": 30.0}
+    found = combine_launches("small", [launch(0)], [table])
+    assert found.stalls == pytest.approx({"barrier": 100 / 3, "wait": 100 / 3})
+    assert found.values["warps_wait"] == pytest.approx(8 / 3)
+    assert found.is_approximate("warps_wait")
 
 
 def test_a_derived_metric_is_known_as_a_whole_where_its_parts_are_not() -> None:

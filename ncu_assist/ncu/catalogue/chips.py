@@ -27,11 +27,17 @@ def _chip(name: str, compute_capability: str, products: str, recorded: bool = Fa
 
 
 KNOWN: tuple[Chip, ...] = (
+    _chip("gp102", "6.1", "GTX 1080 Ti, Titan X, Titan Xp, P40, Quadro P6000"),
+    _chip("gp104", "6.1", "GTX 1070, GTX 1070 Ti, GTX 1080, P4, Quadro P5000, Quadro P4000"),
+    _chip("gp106", "6.1", "GTX 1060, Quadro P2000"),
+    _chip("gp107", "6.1", "GTX 1050, GTX 1050 Ti, Quadro P1000"),
     _chip("gv100", "7.0", "V100, V100S, Titan V, Quadro GV100"),
+    _chip("gv11b", "7.2", "Xavier, Jetson AGX Xavier, Jetson Xavier NX"),
     _chip("tu102", "7.5", "RTX 2080 Ti, Titan RTX, Quadro RTX 6000, Quadro RTX 8000", True),
     _chip("tu104", "7.5", "T4, RTX 2080, RTX 2080 Super, RTX 2070 Super, Quadro RTX 5000, Quadro RTX 4000"),
     _chip("tu106", "7.5", "RTX 2060, RTX 2060 Super, RTX 2070"),
     _chip("tu116", "7.5", "GTX 1660, GTX 1660 Super, GTX 1660 Ti"),
+    _chip("tu117", "7.5", "GTX 1650, GTX 1650 Ti, T400, T600, T1000"),
     _chip("ga100", "8.0", "A100, A100X, A30, A30X, A800", True),
     _chip(
         "ga102",
@@ -72,6 +78,16 @@ BESIDE = re.compile(
 def chip_of(compute_capability: str) -> Chip | None:
     """Return the recorded chip with this compute capability, as ``9.0``; None where none was recorded."""
     return next((chip for chip in CHIPS.values() if chip.compute_capability == compute_capability), None)
+
+
+def nearest_chip(chip: Chip) -> Chip:
+    """Return the recorded chip whose names are likeliest those of another: of its generation, else of the nearest."""
+    same = chip_of(chip.compute_capability)
+    return same or min(CHIPS.values(), key=lambda one: abs(_number(one) - _number(chip)))
+
+
+def _number(chip: Chip) -> float:
+    return float(chip.compute_capability)
 
 
 def named_chip(text: str) -> Chip | None:

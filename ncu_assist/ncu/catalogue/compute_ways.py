@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ncu_assist.ncu.catalogue.metric import Way
-from ncu_assist.ncu.catalogue.ways import COMPARED, DOCUMENTED, Ways, over, same
+from ncu_assist.ncu.catalogue.ways import COMPARED, DOCUMENTED, SECTION, Ways, over, same, times
 
 SHARE_OF_TIME = f"{DOCUMENTED}: a share of active cycles is that of all cycles over the active part of them"
 CYCLES = f"{COMPARED}: the cycles in which the pipe worked, which of an instruction may be two"
@@ -41,6 +41,12 @@ COMPUTE_WAYS: Ways = {
     "pipe_fma_cycles": _pipe("pipe_fma_cycles_active"),
     "pipe_alu_cycles": _pipe("pipe_alu_cycles_active"),
     "pipe_fp64_cycles": _pipe("pipe_fp64_cycles_active"),
+    **{f"{precision}_fma_per_cycle": (
+        times((f"derived__smsp__sass_thread_inst_executed_op_{letter}fma_pred_on_x2",), f"{SECTION}: it counts two",
+              factor=0.5),
+       ) for precision, letter in (("fp64", "d"), ("fp32", "f"))},
+    "pipe_tensor_hmma": _pipe("inst_executed_pipe_tensor_op_hmma"),
+    "pipe_tensor_hmma_cycles": _pipe("pipe_tensor_op_hmma_cycles_active"),
     "pipe_tensor_cycles": _pipe("pipe_tensor_cycles_active", "sm__inst_executed_pipe_tensor"),
 }
 # fmt: on

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ncu_assist.errors import UsageProblem
 from ncu_assist.ncu.catalogue.available_names import on_chip
-from ncu_assist.ncu.catalogue.chips import CHIPS, chip_of, named_chip, names
+from ncu_assist.ncu.catalogue.chips import CHIPS, Chip, named_chip, names, nearest_chip
 from ncu_assist.ncu.catalogue.derived import DERIVED_GROUPS
 from ncu_assist.ncu.catalogue.metric import Metric
 from ncu_assist.ncu.catalogue.metric_doctor import check_names, spelled, suggestion
@@ -41,21 +41,29 @@ LONG = 6  # letters that say which rule is meant
 
 @dataclass(frozen=True)
 class Found:
-    """What a search found: rows by group, rows that the chip lacks, and ncu's names outside the catalogue."""
+    """What a search found: rows by group, rows that the chip lacks, and ncu's names outside the catalogue.
+
+    ``chip`` is a recorded one. ``instead_of``: the chip that was asked for, where its own names were not recorded.
+    ``in_full``: with all ways to know a row, not its names alone.
+    """
 
     chip: str | None
     groups: dict[str, tuple[Row, ...]]
     lacking: tuple[str, ...]
     names: tuple[RecordedName, ...]
+    instead_of: Chip | None = None
+    in_full: bool = False
 
 
 def search(patterns: Sequence[str], asked: str | None) -> Found:
     """Return what matches any of ``patterns``: parts of a key, a name or a label, or with ``*`` the whole of it.
 
     Names outside the catalogue are looked through for a chip, and where the catalogue has nothing. Raises UsageProblem
-    for a pattern that nothing matches. ``asked`` is a chip or a product, as ``ad102`` or ``RTX 4090``.
+    for a pattern that nothing matches. ``asked`` is a chip or a product, as ``ad102`` or ``RTX 4090``; for one whose
+    names were not recorded the nearest answers, and is named.
     """
-    chip = _recorded_chip(asked) if asked is not None else None
+    wanted = _known_chip(asked) if asked is not None else None
+    chip = nearest_chip(wanted).name if wanted else None
     rows = {group: tuple(row for row in _rows(group) if _is_wanted(row, patterns)) for group in GROUPS}
     here = {
         group: tuple(row for row in some if not chip or spelled(row.key, on_chip(chip))) for group, some in rows.items()
@@ -66,7 +74,9 @@ def search(patterns: Sequence[str], asked: str | None) -> Found:
     unknown = [pattern for pattern in missed if not any(_matches(pattern, (one.name,)) for one in names)]
     if unknown:
         raise _not_found(unknown, chip)
-    return Found(chip, {group: some for group, some in here.items() if some}, lacking, names)
+    instead_of = wanted if wanted and wanted.name != chip else None
+    groups = {group: some for group, some in here.items() if some}
+    return Found(chip, groups, lacking, names, instead_of, bool(patterns or chip))
 
 
 def explain(name: str) -> tuple[Subject, ...]:
@@ -177,21 +187,14 @@ def _names(patterns: Sequence[str], chip: str | None) -> Iterator[RecordedName]:
             yield recorded
 
 
-def _recorded_chip(asked: str) -> str:
-    """Return the chip that is meant, never another one: raises UsageProblem where its names were not recorded."""
+def _known_chip(asked: str) -> Chip:
+    """Return the chip that is meant; raises UsageProblem, with the nearest name, for one that nobody knows."""
     chip = named_chip(asked)
-    if chip is not None and chip.recorded:
-        return chip.name
     if chip is not None:
-        like = chip_of(chip.compute_capability)
-        words = f"; {like.name} has the same compute capability, {like.compute_capability}" if like else ""
-        called = "" if chip.name == asked.lower() else f", the chip of '{asked}',"
-        raise UsageProblem(
-            f"the names of chip {chip.name}{called} were not recorded{words}", _listing("", like.name if like else None)
-        )
+        return chip
     near = next(iter(difflib.get_close_matches(asked.lower(), _alike(asked), n=1, cutoff=NEAR_CHIP)), None)
     meant = f"did you mean '{near}'?" if near else f"known: {', '.join(CHIPS)}, and what they are sold as"
-    raise UsageProblem(f"there is no chip '{asked}' whose names were recorded; {meant}", _listing("", near))
+    raise UsageProblem(f"there is no chip '{asked}'; {meant}", _listing("", near))
 
 
 def _alike(asked: str) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ncu_assist.ncu.catalogue.available_names import Available, on_chip
 from ncu_assist.ncu.catalogue.derived import ALL_DERIVED
+from ncu_assist.ncu.catalogue.metric import Way
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.mistaken_names import MISTAKEN
 from ncu_assist.ncu.catalogue.recorded_names import recorded_names
@@ -64,6 +65,12 @@ def spelled(name: str, available: Available) -> tuple[str, ...]:
     if name in CATALOGUE:
         return CATALOGUE[name].spelled(available.has)
     return (name,) if available.has(name) else ()
+
+
+def is_on(way: Way, chip: str | None) -> bool:
+    """Tell whether a way may be open on a chip: a name that no recorded list has may stand in any report."""
+    here, anywhere = on_chip(chip), on_chip(None)
+    return all(here.has(name) or not anywhere.has(name) for name in way.every_name)
 
 
 def missing_keys(available: Available) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from ncu_assist.ncu.catalogue.ways import (
     RELEASE_2019,
     SECTION,
     Ways,
+    added,
     over,
     same,
     times,
@@ -53,7 +54,20 @@ SPEED_WAYS: Ways = {
         same("sm__cycles_elapsed.avg", ONE_CLOCK),
         same("sm_cycles_elapsed", ONE_CLOCK),
     ),
-    "sm_cycles_active": (same("sm__active_cycles_avg", RELEASE_2019),),
+    "sm_cycles_active": (
+        over(("sm__cycles_active.sum",), ("sm_count",), SUM_OVER_UNITS),
+        over(("sm__elapsed_cycles_avg", "sm__inst_executed_avg_per_elapsed_cycle"),
+             ("sm__inst_executed_avg_per_active_cycle",), RELEASE_2019, approximate=True),
+    ),
+    "scheduler_cycles_active": (same("sm_cycles_active", ONE_CLOCK, approximate=True),),
+    "l1_cycles_active": (
+        over(("l1tex__cycles_active.sum",), ("sm_count",), SUM_OVER_UNITS),
+        same("sm_cycles_active", ONE_CLOCK),
+    ),
+    "dram_cycles_active": (
+        times(("dram_throughput", "dram_clock", "duration"), f"{DOCUMENTED}: the share of active cycles",
+              factor=0.01 * A_SECOND, approximate=True),
+    ),
     "dram_throughput": (
         same("gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", f"{COMPARED}; {SECTION}"),
         same("dram__throughput.avg.pct_of_peak_sustained_elapsed", f"{COMPARED}; {SECTION}", approximate=True),
@@ -67,9 +81,23 @@ SPEED_WAYS: Ways = {
 }
 
 LAUNCH_WAYS: Ways = {
-    "achieved_occupancy": (same("sm__active_warps_avg_per_active_cycle_pct", RELEASE_2019),),
+    "achieved_occupancy": (
+        over(("sm__warps_active.avg.per_cycle_active",), ("device__attribute_max_warps_per_multiprocessor",), ATTRIBUTE,
+             factor=100.0),
+        same("sm__active_warps_avg_per_active_cycle_pct", RELEASE_2019),
+    ),
     "achieved_warps": (
+        times(("sm__warps_active.avg.pct_of_peak_sustained_active", "device__attribute_max_warps_per_multiprocessor"),
+              ATTRIBUTE, factor=0.01),
         same("sm__active_warps_avg_per_active_cycle", RELEASE_2019),
     ),
+    "theoretical_warps": (
+        times(("theoretical_occupancy", "device__attribute_max_warps_per_multiprocessor"), ATTRIBUTE, factor=0.01),
+    ),
+    "shared_memory": (
+        added(("launch__shared_mem_per_block_static", "launch__shared_mem_per_block_dynamic",
+               "launch__shared_mem_per_block_driver"), SECTION),
+    ),
+    "threads": (times(("grid_size", "block_size"), HARDWARE),),
 }
 # fmt: on

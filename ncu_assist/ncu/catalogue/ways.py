@@ -12,12 +12,12 @@ from ncu_assist.ncu.catalogue.metric import Metric, Way
 Ways = dict[str, tuple[Way, ...]]  # by the key that they tell, the best way first
 
 # Where equivalences come from.
-HARDWARE = "hardware: CUDA C++ Programming Guide and the tuning guide of each architecture"
-DOCUMENTED = "Nsight Compute documentation: metrics structure and metrics decoder"
-SECTION = "section files of Nsight Compute"
-ATTRIBUTE = "device attributes, which every report holds"
-COMPARED = "both names side by side in reports that hold both"
-RELEASE_2019 = "section files of Nsight Compute 2019: the names of Pascal"
+HARDWARE = "CUDA C++ Programming Guide"
+DOCUMENTED = "ncu's documentation, Metrics Structure"
+SECTION = "ncu's section files"
+ATTRIBUTE = "attribute of the device"
+COMPARED = "compared in reports that hold both"
+RELEASE_2019 = "its name in ncu 2019 on Pascal"
 
 
 def same(name: str, source: str, *, approximate: bool = False) -> Way:

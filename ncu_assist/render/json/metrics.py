@@ -10,8 +10,8 @@ from ncu_assist.ncu.catalogue.available_names import on_chip
 from ncu_assist.ncu.catalogue.chips import CHIPS
 from ncu_assist.ncu.catalogue.derived import Derived
 from ncu_assist.ncu.catalogue.lookup import Found, NamedRollup, Subject
-from ncu_assist.ncu.catalogue.metric import Metric
-from ncu_assist.ncu.catalogue.metric_doctor import spelled
+from ncu_assist.ncu.catalogue.metric import Metric, Way
+from ncu_assist.ncu.catalogue.metric_doctor import is_on
 from ncu_assist.ncu.catalogue.name_parts import read_name
 from ncu_assist.ncu.catalogue.noise import noise_class, repeats_as
 from ncu_assist.ncu.catalogue.nvidia_rules import NvidiaRule
@@ -29,7 +29,10 @@ def metrics_json(found: Found) -> dict[str, Any]:
     """Return rows of the catalogue, keys that the chip lacks, and ncu's other names with kind, unit and chips."""
     rows = [{"group": group, **_row(row, found.chip)} for group, some in found.groups.items() for row in some]
     names = [_recorded(one) for one in found.names]
-    return answer("metrics", {"chip": found.chip, "metrics": rows, "lacking": found.lacking, "names": names})
+    facts = {"metrics": rows, "lacking": found.lacking, "names": names}
+    return answer(
+        "metrics", {"chip": found.chip, "instead_of": found.instead_of.name if found.instead_of else None, **facts}
+    )
 
 
 def explain_json(subjects: Sequence[Subject | Rule | WarningEntry]) -> dict[str, Any]:
@@ -87,13 +90,14 @@ def _row(row: Row, chip: str | None) -> dict[str, Any]:
         "weights": list(row.combine.weights),
         "over_kernels": row.combine.over_kernels,
         "noise": {"chip": NOISE_CHIP, **noise},
+        "ways": [_way(way) for way in row.ways if is_on(way, chip)],
     }
     return {**facts, **(_of_metric(row, chip) if isinstance(row, Metric) else _of_derived(row))}
 
 
 def _of_metric(metric: Metric, chip: str | None) -> dict[str, Any]:
     return {
-        "name": next(iter(spelled(metric.key, on_chip(chip))), None) if chip else metric.names[0],
+        "name": next((name for name in metric.names if on_chip(chip).has(name)), None) if chip else metric.names[0],
         "names": metric.names,
         "section": metric.section or None,
         "ncu_unit": metric.unit if metric.ncu_unit is None else metric.ncu_unit,
@@ -101,6 +105,10 @@ def _of_metric(metric: Metric, chip: str | None) -> dict[str, Any]:
         "lacking": metric.lacking,
         "given": metric.given,
     }
+
+
+def _way(way: Way) -> dict[str, Any]:
+    return {"formula": way.words, "needs": way.needs, "source": way.source, "approximate": way.approximate}
 
 
 def _of_derived(derived: Derived) -> dict[str, Any]:

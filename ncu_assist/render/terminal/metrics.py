@@ -10,15 +10,23 @@ from ncu_assist.ncu.catalogue.available_names import on_chip
 from ncu_assist.ncu.catalogue.chips import CHIPS
 from ncu_assist.ncu.catalogue.derived import Derived
 from ncu_assist.ncu.catalogue.lookup import Found, NamedRollup, Subject
-from ncu_assist.ncu.catalogue.metric import Metric
-from ncu_assist.ncu.catalogue.metric_doctor import spelled
+from ncu_assist.ncu.catalogue.metric import Metric, Way
+from ncu_assist.ncu.catalogue.metric_doctor import is_on
 from ncu_assist.ncu.catalogue.name_parts import read_name
 from ncu_assist.ncu.catalogue.nvidia_rules import NvidiaRule
 from ncu_assist.ncu.catalogue.recorded_names import RecordedName
 from ncu_assist.ncu.catalogue.rows import Row
 from ncu_assist.ncu.catalogue.spelling import ROLLUPS, USUAL, join, rollup_words
 from ncu_assist.ncu.catalogue.stalls import ISSUED, STALL_PREFIX, StallReason
-from ncu_assist.render.metric_words import better_words, chip_words, combine_words, noise_words, unit_words
+from ncu_assist.render.metric_words import (
+    better_words,
+    chip_words,
+    combine_words,
+    noise_words,
+    spelled_on,
+    unit_words,
+    way_words,
+)
 from ncu_assist.render.terminal.rule_entry import rule_text
 from ncu_assist.render.terminal.style import NARROWEST, Style, to_text
 from ncu_assist.rules import Rule
@@ -33,8 +41,8 @@ MOST_NAMES = 40  # of ncu's names outside the catalogue; JSON has all
 
 def metrics_text(found: Found, style: Style | None = None) -> str:
     """Return what a search found: rows of the catalogue by group, then ncu's other names."""
-    lines = [_plain(f"as spelled on {found.chip}", "dim"), _plain("")] if found.chip else []
-    lines += [line for group, rows in found.groups.items() for line in _group(group, rows, found.chip)]
+    lines = [*_wrapped(spelled_on(found.chip, found.instead_of), ""), _plain("")] if found.chip else []
+    lines += [line for group, rows in found.groups.items() for line in _group(group, rows, found)]
     if found.lacking:
         lines += [*_wrapped(f"not on {found.chip}: {', '.join(found.lacking)}", ""), _plain("")]
     if found.names:
@@ -42,19 +50,29 @@ def metrics_text(found: Found, style: Style | None = None) -> str:
     return to_text(lines, style)
 
 
-def _group(group: str, rows: Sequence[Row], chip: str | None) -> list[Text]:
+def _group(group: str, rows: Sequence[Row], found: Found) -> list[Text]:
     lines = [_plain(f"{group:<{KEY_WIDTH}}{'unit':<{UNIT_WIDTH}}better", "bold")]
     for row in rows:
         lines.append(_plain(f"{row.key:<{KEY_WIDTH}}{row.unit or '-':<{UNIT_WIDTH}}{row.better or '-'}"))
-        lines += [_plain(f"    {text}", "dim") for text in _spellings(row, chip)]
+        lines += [_plain(f"    {text}", "dim") for text in _spellings(row, found.chip)]
+        lines += [line for way in row.ways if found.in_full and is_on(way, found.chip) for line in _way(way)]
         lines += _wrapped(row.meaning)
     return [*lines, _plain("")]
+
+
+def _way(way: Way) -> list[Text]:
+    """Return one more way to know a metric: its formula, and where it comes from."""
+    formula = textwrap.wrap(f"else {way_words(way)}", NARROWEST - 4, subsequent_indent="    ", break_long_words=False)
+    source = textwrap.wrap(f"({way.source})", NARROWEST - 8)
+    return [_plain(f"{' ' * 4}{text}", "dim") for text in (*formula, *(f"    {text}" for text in source))]
 
 
 def _spellings(row: Row, chip: str | None) -> Sequence[str]:
     if isinstance(row, Derived):
         return textwrap.wrap(f"= {row.words}", NARROWEST - 4)
-    return spelled(row.key, on_chip(chip)) or row.names[:1]
+    if chip:
+        return [name for name in row.names if on_chip(chip).has(name)][:1]
+    return row.names[:1]
 
 
 def _names(names: Sequence[RecordedName]) -> list[Text]:
@@ -93,6 +111,7 @@ def _metric_facts(metric: Metric) -> list[tuple[str, str]]:
     shown = f"{metric.section}: {label}" if metric.section else "under no label"
     return [
         *(("name" if i == 0 else "or", name) for i, name in enumerate(metric.names)),
+        *(("else", f"{way_words(way)} ({way.source})") for way in metric.ways),
         ("in ncu", shown),
         *_common(metric),
         ("chips", chip_words(metric)),
@@ -101,7 +120,8 @@ def _metric_facts(metric: Metric) -> list[tuple[str, str]]:
 
 def _derived_facts(derived: Derived) -> list[tuple[str, str]]:
     needs = ", ".join(key for key in derived.needs if key not in derived.optional)
-    return [("formula", derived.words), ("needs", needs or ", ".join(derived.needs)), *_common(derived)]
+    ways = [("else", f"{way_words(way)} ({way.source})") for way in derived.ways]
+    return [("formula", derived.words), ("needs", needs or ", ".join(derived.needs)), *ways, *_common(derived)]
 
 
 def _common(row: Row) -> list[tuple[str, str]]:
