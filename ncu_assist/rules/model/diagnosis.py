@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.rules.base import Finding, Rule, Severity, severity
@@ -68,6 +69,13 @@ class Diagnosis:
     def remarks(self) -> tuple[Ranked, ...]:
         """The other findings that are worth next to nothing; that nothing is explained is none."""
         return tuple(one for one in self.findings[1:] if one.severity == "info" and one.finding.rule != UNEXPLAINED)
+
+    @property
+    def answer(self) -> Literal["cause", "throughput", "none"]:
+        """Return what the diagnosis comes to: a cause, how busy the busiest unit was, or nothing for want of counters."""
+        if self.first is None or self.lacks_counters:
+            return "none"
+        return "throughput" if self.first.finding.rule == UNEXPLAINED else "cause"
 
     @property
     def lacks_counters(self) -> bool:
