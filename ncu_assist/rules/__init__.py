@@ -16,6 +16,7 @@ from ncu_assist.rules import (
     local_array,
     low_bytes_in_flight,
     low_occupancy,
+    near_ceiling,
     no_tensor_core,
     pipe_bound,
     redundant_traffic,
@@ -58,6 +59,7 @@ RULES: dict[str, Rule] = {
     uncoalesced_global_store.ID: uncoalesced_global_store,
     warp_divergence.ID: warp_divergence,
     workload_imbalance.ID: workload_imbalance,
+    near_ceiling.ID: near_ceiling,  # behind all that know a cause
     unexplained.ID: unexplained,  # behind all others that save nothing
 }
 

@@ -8,11 +8,12 @@ Cost: none. Faster is only less work: a better algorithm, a smaller type, or ten
 Thresholds: 0.95 of what `ncu-assist ceilings` measured for the pipe on this GPU; without that 0.95 of 85 %, *assumed*.
 That was measured with operands that are used again; with three others a multiply-add waits for its registers, and such
 a loop reaches 85 % (diagnoses). So where warps wait most for their turn, the dispatcher or the pipe, that is enough.
-Three of four instructions must be multiply-adds in floats, or the tensor cores' best instruction of the chip (wgmma
-on 9.0): loop counters, addresses and loads of a tiled product take less than the fourth. Then issuing at that rate is
-as good as the pipe itself. A product on the tensor cores is done as well where it is as fast, by the cycle, as a
-library's was measured on such a GPU: its operands are not used again as a loop's are. Anything else that fills a pipe
-is `pipe-bound`.
+Three of four instructions must be multiply-adds in floats, or the tensor cores' best instruction of the chip (wgmma on
+9.0): loop counters, addresses and loads of a tiled product take less than the fourth. Then issuing at that rate is as
+good as the pipe itself. A product on the tensor cores is done as well where it is as fast, by the cycle, as a library's
+was measured on such a GPU: its operands are not used again as a loop's are. Anything else that fills a pipe is
+`pipe-bound`. Without counts of instructions nobody can tell that multiply-adds are the work, and of floats nothing is
+said.
 """
 
 from __future__ import annotations
@@ -36,15 +37,9 @@ from ncu_assist.rules.model.pipes import (
 )
 
 ID = "at-compute-roofline"
-NEEDS: tuple[str, ...] = (
-    "issue_slots_busy",
-    "pipe_fma",
-    "sm_active_share",
-    "sm_cycles_elapsed",
-    "instructions",
-    "fp32_fma_per_cycle",
-)
+NEEDS: tuple[str, ...] = ("sm_active_share",)
 USES: tuple[str, ...] = (
+    "issue_slots_busy", "pipe_fma", "sm_cycles_elapsed", "instructions", "fp32_fma_per_cycle",
     "tensor_ops_fp16", "tensor_ops_bf16", "pipe_tensor_cycles", "pipe_tensor_gmma", "sm_count", "sm_clock",
     "warps_selected",
 )  # fmt: skip

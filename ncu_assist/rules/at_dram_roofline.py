@@ -41,8 +41,9 @@ from ncu_assist.rules.model.traffic import wasted_dram_bytes
 from ncu_assist.rules.redundant_traffic import redundant_bytes
 
 ID = "at-dram-roofline"
-NEEDS: tuple[str, ...] = ("dram_throughput", "dram_bytes_read", "dram_bytes_write")
+NEEDS: tuple[str, ...] = ("dram_throughput",)
 USES: tuple[str, ...] = (
+    "dram_bytes_read", "dram_bytes_write",
     "global_sectors_excessive", "global_load_requests", "global_store_requests", "global_store_sectors",
     "sectors_per_request_load_ideal", "sectors_per_request_store_ideal",
 )  # fmt: skip
@@ -55,13 +56,19 @@ def find(facts: Facts) -> Finding | None:
     """Return that the kernel is done; it saves nothing."""
     limit = reach(facts)
     moved = facts.value("dram_bytes_read") + facts.value("dram_bytes_write")
-    if moved <= 0 or not is_full(facts) or _is_too_short(facts) or _wasted(facts) > WASTE * moved:
-        return None
-    if reads_tiles_again(facts):
+    is_counted = not facts.lacks("dram_bytes_read", "dram_bytes_write")
+    if (
+        (is_counted and moved <= 0)
+        or not is_full(facts)
+        or _is_too_short(facts)
+        or _wasted(facts) > WASTE * moved
+        or reads_tiles_again(facts)
+    ):
         return None
     is_known = facts.algorithmic_bytes is not None
     first = "done" if is_known and not limit.assumed else f"at DRAM's ceiling{', assumed' if limit.assumed else ''}"
-    needed = "" if is_known else f"; whether these {quantity(moved, 'byte')} are needed is not known"
+    what = f"these {quantity(moved, 'byte')}" if is_counted else "what it moves"
+    needed = "" if is_known else f"; whether {what} is needed is not known"
     return Finding(
         rule=ID,
         message=f"{first}: {_where(facts)}{needed}",

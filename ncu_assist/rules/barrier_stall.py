@@ -6,7 +6,7 @@ it is not covered where few blocks share the multiprocessor, or all of them wait
 
 What it could save: the share of warp states at barriers, as far as no other warp kept the busiest resource at work
 meanwhile. The issue slots are not counted as such a resource, because the steps between barriers go with them. Behind
-DRAM at its ceiling barriers cost nothing.
+DRAM at its ceiling barriers cost nothing; without its throughput nobody knows, and the saving is *assumed*.
 
 What to try: fewer barriers (two buffers in turn, several steps between two), `__syncwarp` and shuffles within a warp,
 even work between barriers, smaller blocks so that fewer warps wait and other blocks fill in, `cuda::barrier` with
@@ -20,8 +20,8 @@ from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.shape import LEAST_WORTH, room_beside, working_share
 
 ID = "barrier-stall"
-NEEDS: tuple[str, ...] = ("duration", "warps_barrier", "warps_selected", "dram_throughput")
-USES: tuple[str, ...] = ()
+NEEDS: tuple[str, ...] = ("duration", "warps_barrier", "warps_selected")
+USES: tuple[str, ...] = ("dram_throughput", "sm_cycles_active_max", "sm_cycles_elapsed")
 RELIEVES = ("instruction issue",)
 
 
@@ -38,5 +38,6 @@ def find(facts: Facts) -> Finding | None:
         evidence=("warps_barrier", "barriers", "block_size", "achieved_warps", "issue_slots_busy"),
         relieves=RELIEVES,
         stalls=("barrier",),
+        assumed=facts.lacks("dram_throughput"),
         advice="use fewer barriers, even out the work between them, or use smaller blocks",
     )

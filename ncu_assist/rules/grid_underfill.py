@@ -4,10 +4,11 @@ A multiprocessor works on the blocks that it is given. With fewer blocks than mu
 with fewer than fit (less than one wave), those that work have fewer warps than they could to cover their waits.
 
 What it could save: blocks spread over all multiprocessors take the time down to blocks over multiprocessors. Beyond
-that, where waiting is the problem (no resource busy for 60 % of the time that a multiprocessor had work, Nsight
-Compute's SOLBottleneck), the waits that other warps could cover shrink by the warps now over those that fit. A launch
-with a block on every multiprocessor that keeps DRAM or a pipe busy, or the link to the host, has enough: half
-a wave may do.
+that, where waiting is the problem (no resource at 80 % of what it can reach in the time that a multiprocessor had
+work), the waits that other warps could cover shrink by the warps now over those that fit. A launch with a block on
+every multiprocessor that keeps DRAM or a pipe busy, or the link to the host, has enough: half a wave may do. Without
+throughputs nobody knows whether a unit is busy, and without warp states what others could cover: then the time in which
+no scheduler issued stands in, an upper bound, *assumed*.
 
 What to try: split the work finer, so that each block does less (a part of a row, fewer elements a thread), split sums
 into parts that a second step or an atomic adds up, take batch and heads into the grid, run other kernels beside it.
@@ -20,7 +21,7 @@ from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.shape import (
     LEAST_WORTH,
     coverable_share,
-    latency_bound,
+    has_room,
     of_each_shape,
     room_beside,
     warps_a_block,
@@ -34,10 +35,11 @@ NEEDS: tuple[str, ...] = (
     "block_size",
     "sm_count",
     "waves_per_sm",
-    "theoretical_warps",
-    "dram_throughput",
 )
-USES: tuple[str, ...] = ("global_store_requests", "sectors_per_request_store_ideal", "warps_selected")
+USES: tuple[str, ...] = (
+    "theoretical_warps", "dram_throughput", "issue_slots_busy", "global_store_requests",
+    "sectors_per_request_store_ideal", "warps_selected",
+)  # fmt: skip
 
 
 def find(facts: Facts) -> Finding | None:
@@ -60,13 +62,14 @@ def _find(facts: Facts) -> Finding | None:
         message=f"{blocks:.0f} blocks fill {100 * waves:.0f} % of what the chip holds at once, {idle}",
         saved_ns=saved * facts.duration_ns,
         evidence=("grid_size", "sm_count", "waves_per_sm", "sm_idle_share", "achieved_warps"),
+        assumed=facts.lacks("theoretical_warps", "dram_throughput", "warps_selected"),
         advice="split the work into more blocks",
     )
 
 
 def _waits_saved(facts: Facts, blocks_each: float) -> float:
     """Return the part of a multiprocessor's time that a full set of warps would cover, 0 to 1."""
-    now, fit = blocks_each * warps_a_block(facts), facts.value("theoretical_warps")
-    if now >= fit or not latency_bound(facts):
+    now, fit = blocks_each * warps_a_block(facts), facts.get("theoretical_warps") or 0.0
+    if now >= fit or not has_room(facts):
         return 0.0
     return coverable_share(facts) * (1.0 - now / fit)

@@ -1,4 +1,4 @@
-"""L1 is at its limit, because the same data is loaded from it again and again.
+"""L1 is at its limit, because the same data is asked from it again and again.
 
 What the hardware does: an SM's L1 hands out 128 bytes a cycle, one wavefront. A sum of products takes a quarter of
 that time in each of the four schedulers, so a kernel that loads an operand for every sum of products waits for L1
@@ -14,32 +14,104 @@ rather than the bytes are at their limit.
 How it is told: a part of L1 or the LSU pipe is the busiest unit, at 60 % or more (below that NVIDIA's own
 speed-of-light rule calls a kernel bound by latency), global loads are most of its wavefronts, coalesced, and at least
 half of them hit. The time saved is that of the loads that hit: data that is there already could have been kept.
+
+Where L1 takes the time, at 80 % of what it can reach, it is said of all else that fills it, `detail.path` says what:
+shared memory without conflicts, or the way back to registers. A thread that multiplies 8 x 8 values loads 16 of them
+for 64 multiply-adds, which is a quarter of a wavefront each; by how much that is less is the time saved, or half, where
+the work is no product. Without counts of loads and wavefronts nobody can tell which of them it is: half, *assumed*.
 """
 
 from __future__ import annotations
 
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.bounds import assumes_start, is_worth_saying, saved_ns
+from ncu_assist.rules.model.bounds import assumes_start, busiest_unit, is_worth_saying, saved_ns
 from ncu_assist.rules.model.facts import Facts
-from ncu_assist.rules.model.resources import L1_DATA
+from ncu_assist.rules.model.pipes import WARP, operations
+from ncu_assist.rules.model.resources import L1_DATA, SHARED
 from ncu_assist.rules.model.traffic import global_share_of_l1, is_coalesced, l1_wavefronts
 
 ID = "l1-bound"
-NEEDS: tuple[str, ...] = (
-    "l1_data_pipe", "l1_hit_rate_load", "global_load_requests", "global_load_sectors",
-    "sectors_per_request_load_ideal", "shared_wavefronts", "sm_cycles_elapsed", "sm_count",
+NEEDS: tuple[str, ...] = ("l1_data_pipe",)
+OF_LOADS: tuple[str, ...] = (
+    "l1_hit_rate_load", "global_load_requests", "global_load_sectors", "sectors_per_request_load_ideal",
+    "shared_wavefronts", "sm_cycles_elapsed", "sm_count",
 )  # fmt: skip
-USES: tuple[str, ...] = ()
+USES: tuple[str, ...] = (*OF_LOADS, "shared_wavefronts_all", "shared_wavefronts_excessive", "fp32_fma_per_cycle")
 EVIDENCE = ("l1_busy", "pipe_lsu", "l1_hit_rate_load", "global_load_requests", "sectors_per_request_load")
 UNITS = (L1_DATA, "L1 input", "L1 writeback", "LSU pipe")
 ADVICE = "keep in registers what is used again: several results a thread, so that one load serves all of them"
 BUSY = 0.60
 MOST = 0.5
+WITH = {
+    SHARED: "with passes through shared memory that no conflicts explain: each operand is used too seldom",
+    "write-back": "with what goes back to registers",
+    "unknown": "whether with loads, stores or shared memory was not counted",
+}
 SECTORS_A_WAVEFRONT = 4  # 128 bytes a cycle
+# Of shared memory a multiply-add of a warp, where a thread multiplies 8 x 8 values: 16 words of 32 lanes, of which a
+# wavefront carries 32 words (CUDA Programming Guide, "Shared Memory"), for 64 multiply-adds. Lanes that want the same
+# words need fewer.
+WAVEFRONTS_A_PRODUCT = 0.25
+LEAST_PRODUCTS = 0.25  # of all instructions, else it is no product
+UNKNOWN_PART = 0.5  # of the work of a unit that is spared where nobody knows what it is
+FROM_SHARED = "keep a larger tile of results in each thread, and load 16 bytes at a time: each operand then serves more"
+ANY = "keep in registers what is used again, and load 16 bytes at a time"
 
 
 def find(facts: Facts) -> Finding | None:
     """Return what it costs to load again what a register could have kept."""
+    found = None if facts.lacks(*OF_LOADS) else _loads(facts)
+    return found or _full(facts)
+
+
+def _full(facts: Facts) -> Finding | None:
+    """Return what takes the time of L1 beside loads that hit and conflicts, which have rules of their own."""
+    busiest = busiest_unit(facts)
+    if busiest is None or busiest.name not in UNITS or not busiest.takes_the_time:
+        return None
+    found = _path(facts, busiest.name)
+    if found is None:
+        return None
+    path, part, assumed = found
+    saved = saved_ns(facts, dict.fromkeys(UNITS, part))
+    if not is_worth_saying(saved, facts):
+        return None
+    return Finding(
+        rule=ID,
+        message=f"{busiest.name} is {100 * busiest.share:.0f} % busy, {WITH[path]}",
+        saved_ns=saved,
+        evidence=(*EVIDENCE, "shared_wavefronts_all"),
+        relieves=UNITS,
+        stalls=("mio_throttle", "short_scoreboard", "lg_throttle"),
+        detail={"path": path},
+        unless_known=True,
+        assumed=assumed,
+        advice=FROM_SHARED if path == SHARED else ANY,
+    )
+
+
+def _path(facts: Facts, unit: str) -> tuple[str, float, bool] | None:
+    """Return what fills L1, the part of its work that is left with more reuse, and whether that is assumed.
+
+    None where it is a mix, for which nothing better than less work is known (`near-ceiling`).
+    """
+    every = l1_wavefronts(facts)
+    passes = facts.get("shared_wavefronts_all") or facts.get("shared_wavefronts")
+    if unit == "L1 writeback":
+        return "write-back", UNKNOWN_PART, True
+    if passes is None or not every:
+        return "unknown", UNKNOWN_PART, True
+    if passes < MOST * every:
+        return None
+    conflicts = facts.get("shared_wavefronts_excessive") or 0.0
+    products = operations(facts, "fp32_fma_per_cycle") / WARP
+    if products < LEAST_PRODUCTS * (facts.get("instructions") or float("inf")):
+        return SHARED, max(UNKNOWN_PART, conflicts / every), True
+    wanted = WAVEFRONTS_A_PRODUCT * products + conflicts
+    return SHARED, 1.0 - max(0.0, passes - wanted) / every, facts.ceilings is None
+
+
+def _loads(facts: Facts) -> Finding | None:
     busiest, loads = facts.busiest(), _share_of_loads(facts)
     hits = facts.value("l1_hit_rate_load") / 100.0
     if busiest is None or busiest[0].name not in UNITS or busiest[1] < BUSY:

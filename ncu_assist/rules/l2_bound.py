@@ -13,28 +13,39 @@ table into one; thread-block clusters that share through distributed shared memo
 How it is told: a part of L2 is the busiest unit, at 60 % or more (below that NVIDIA's own speed-of-light rule calls a
 kernel bound by latency), at least half of what it is asked for hits, and coalesced global loads and stores are most of
 it: spills, atomics and wasted sectors have names of their own. The time saved is that of the sectors that hit: each
-was there already, so somebody has had it. L1, which would serve them instead, bounds it.
+was there already, so somebody has had it. L1, which would serve them instead, bounds it. Without counts of sectors and
+hits it is said where a part of L2 takes the time, at 80 % of what it can reach, and half of the work, *assumed*.
 """
 
 from __future__ import annotations
 
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.bounds import assumes_start, is_worth_saying, saved_ns
+from ncu_assist.rules.model.bounds import assumes_start, busiest_unit, is_worth_saying, saved_ns
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.traffic import L2_UNITS, wasted_by_loads, wasted_by_stores
 
 ID = "l2-bound"
-NEEDS: tuple[str, ...] = (
-    "l2_busy", "l2_hit_rate", "l2_sectors_sm", "l1_hit_rate_load", "global_load_sectors", "dram_throughput",
-)  # fmt: skip
-USES: tuple[str, ...] = ("dram_bytes_read", "dram_bytes_write", "global_sectors_excessive")
+NEEDS: tuple[str, ...] = ("l2_busy",)
+OF_ACCESSES: tuple[str, ...] = ("l2_hit_rate", "l2_sectors_sm", "l1_hit_rate_load", "global_load_sectors")
+USES: tuple[str, ...] = (
+    *OF_ACCESSES,
+    "dram_throughput",
+    "dram_bytes_read",
+    "dram_bytes_write",
+    "global_sectors_excessive",
+)
 EVIDENCE = ("l2_busy", "l2_hit_rate", "l2_rate", "dram_throughput", "l1_hit_rate_load")
 BUSY = 0.60
 MOST = 0.5
+UNKNOWN_PART = 0.5  # of its work that is spared where nobody knows what it is
+STALLS = ("long_scoreboard", "lg_throttle")
+ADVICE = "let a block keep its part in shared memory or registers, or use bigger tiles"
 
 
 def find(facts: Facts) -> Finding | None:
     """Return what it costs to ask L2 for the same data again."""
+    if facts.lacks(*OF_ACCESSES):
+        return _full(facts)
     busiest, own, hits = facts.busiest(), _share_of_accesses(facts), facts.value("l2_hit_rate") / 100.0
     if busiest is None or busiest[0].name not in L2_UNITS or busiest[1] < BUSY or min(own, hits) < MOST:
         return None
@@ -42,8 +53,6 @@ def find(facts: Facts) -> Finding | None:
     if not is_worth_saying(saved, facts):
         return None
     message = f"L2 is {100 * busiest[1]:.0f} % busy with what it has already: {100 * hits:.0f} % of the sectors hit"
-    advice = "let a block keep its part in shared memory or registers, or use bigger tiles"
-    stalls = ("long_scoreboard", "lg_throttle")
     return Finding(
         rule=ID,
         message=message,
@@ -51,9 +60,27 @@ def find(facts: Facts) -> Finding | None:
         evidence=EVIDENCE,
         relieves=L2_UNITS,
         waste="samples",
-        stalls=stalls,
+        stalls=STALLS,
         assumed=assumes_start(facts),
-        advice=advice,
+        advice=ADVICE,
+    )
+
+
+def _full(facts: Facts) -> Finding | None:
+    """Return that L2 takes the time, where what it does was not counted."""
+    busiest = busiest_unit(facts)
+    if busiest is None or busiest.name not in L2_UNITS or not busiest.takes_the_time:
+        return None
+    return Finding(
+        rule=ID,
+        message=f"{busiest.name} is {100 * busiest.share:.0f} % busy; scattered accesses or too little reuse, which was not counted",
+        saved_ns=saved_ns(facts, dict.fromkeys(L2_UNITS, UNKNOWN_PART)),
+        evidence=EVIDENCE,
+        relieves=L2_UNITS,
+        stalls=STALLS,
+        unless_known=True,
+        assumed=True,
+        advice=ADVICE,
     )
 
 

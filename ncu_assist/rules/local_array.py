@@ -8,7 +8,8 @@ Cost: each access is a memory instruction; stores go through to L2. Arrays of ma
 What to try: unroll the loops so that every index is a constant; choose by comparisons where there are few elements;
 keep the array in shared memory, one column a thread so that lanes meet no bank conflicts; pack small counters.
 
-Thresholds: counted are local requests that are no spills.
+Thresholds: counted are local requests that are no spills. Where spills were not counted apart, it is either: this is
+said where a thread had registers to spare, `register-spill` where it had none, *assumed*.
 
 The time is the larger of two: that in which schedulers issue nothing since warps wait on memory, by local memory's part
 of all sectors; and that of local memory's part of the work of L1 or L2, where one of them is 72 % busy. Below 1 % of
@@ -29,17 +30,22 @@ USES: tuple[str, ...] = local_traffic.USES
 def find(facts: Facts) -> Finding | None:
     """Return what an array in local memory costs; None where there is none, or nobody waits for it."""
     requests = facts.value("local_load_requests") + facts.value("local_store_requests")
+    is_known = not facts.lacks("local_spilling_requests")
+    if not is_known and local_traffic.may_be_spills(facts):
+        return None
     unspilled = max(0.0, requests - facts.value("local_spilling_requests"))
     saved = local_traffic.cost_ns(facts, unspilled)
     if saved <= 0.0:
         return None
     share = 100.0 * local_traffic.local_share(facts)
+    kind = "keeps an array in local memory, indexed at run time" if is_known else f"uses {local_traffic.KIND_UNKNOWN}"
     return Finding(
         rule=ID,
-        message=f"keeps an array in local memory, indexed at run time: {share:.0f} % of all sectors, no spills",
+        message=f"{kind}; {share:.0f} % of all sectors{', no spills' if is_known else ''}",
         saved_ns=saved,
         evidence=("local_requests_unspilled", "local_load_sectors", "local_store_sectors", "local_hit_rate_load"),
         relieves=local_traffic.relieved(facts),
         stalls=local_traffic.WAITS,
+        assumed=not is_known,
         advice="unroll the loops so that every index is a constant, or keep the array in shared memory",
     )

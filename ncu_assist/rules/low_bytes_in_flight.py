@@ -9,10 +9,10 @@ Why it costs time: by Little's law the rate is the bytes under way over the late
 What to try: more bytes a thread before the first is used: vector loads of 16 bytes, several independent loads in an
 unrolled loop, cp.async or TMA into shared memory a few stages ahead. More warps help as well where the SM has room.
 
-How it is told: waits for loads are the first stall reason, nearly all that is loaded comes from DRAM, DRAM is the
-busiest unit and yet below what it can reach, loads are coalesced, and a warp brings less of its share of the bytes
-needed than the SM has of its warps: otherwise warps are what is missing, and `low-occupancy` says so. The time saved
-is the waiting, by what DRAM lacks to its ceiling; less than a tenth is not said.
+How it is told: waits for loads are the first stall reason, nearly all that L1 has not comes from DRAM, which is below
+what it can reach, no other unit is busy at 60 % or before DRAM, loads are coalesced, and a warp brings less of its
+share of the bytes needed than the SM has of its warps: otherwise warps are what is missing, and `low-occupancy` says
+so. The time saved is the waiting, by what DRAM lacks to its ceiling; less than a tenth is not said.
 
 The bytes shown are a lower bound: of a warp that waits one request is counted, however many it has under way, and none
 of a warp that works on meanwhile. By Little's law at least the rate of DRAM's reads times the shortest latency of a
@@ -31,7 +31,7 @@ from __future__ import annotations
 from ncu_assist.ceilings.chips import SCHEDULERS, SECTOR_BYTES
 from ncu_assist.quantity import quantity
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.bounds import is_worth_saying
+from ncu_assist.rules.model.bounds import BUSY, busiest_unit, is_worth_saying, loads
 from ncu_assist.rules.model.dram import fill, reach
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.shape import LANES
@@ -43,7 +43,7 @@ NEEDS: tuple[str, ...] = (
     "sectors_per_request_load", "sectors_per_request_load_ideal", "sm_active_share", "global_load_requests",
 )  # fmt: skip
 USES: tuple[str, ...] = (
-    "achieved_warps", "l2_sectors_read", "threads", "sm_count", "global_load_sectors", "warps_selected",
+    "l1_hit_rate_load", "achieved_warps", "l2_sectors_read", "threads", "sm_count", "global_load_sectors", "warps_selected",
 )  # fmt: skip
 EVIDENCE = ("bytes_in_flight", "dram_throughput", "sectors_per_request_load", "achieved_occupancy")
 OF_MOST = ("l2_sectors_read", "threads", "achieved_warps")
@@ -113,15 +113,23 @@ def _most(facts: Facts, needed: int | None) -> float | None:
 
 
 def _waits_for_dram(facts: Facts) -> bool:
-    loaded = SECTOR_BYTES * facts.value("global_load_requests") * facts.value("sectors_per_request_load")
-    busiest = facts.busiest()
+    missed = 1.0 - (facts.get("l1_hit_rate_load") or 0.0) / 100.0
+    loaded = SECTOR_BYTES * facts.value("global_load_requests") * facts.value("sectors_per_request_load") * missed
+    limits, busiest = loads(facts), busiest_unit(facts)
+    is_waiting = max(load for name, load in limits.items() if name != "DRAM") < BUSY
     return (
         next(iter(facts.combined.stalls), "") == WAIT
-        and busiest is not None
-        and busiest[0].name == "DRAM"
+        and _are_most(facts)
+        and (is_waiting or (busiest is not None and busiest.name == "DRAM"))
         and facts.value("dram_bytes_read") >= FROM_DRAM * loaded
         and is_coalesced(facts)
     )
+
+
+def _are_most(facts: Facts) -> bool:
+    """Return whether global loads are most of what warps can wait for at DRAM: no atomics, no local memory."""
+    others = ("global_atomic_requests", "local_load_requests")
+    return facts.value("global_load_requests") >= sum(facts.get(key) or 0.0 for key in others)
 
 
 def _lacks_more_than_warps(facts: Facts, needed: int, of_warp: float) -> bool:

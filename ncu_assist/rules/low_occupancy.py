@@ -16,6 +16,9 @@ the next limit is, or the blocks of the launch run out.
 
 Where the kernel pays for spilling registers already, fewer of them would spill more, and the finding says so.
 
+Without warp states the time in which no scheduler issued stands in for what others could cover, and without throughputs
+nobody knows whether waiting is the problem: then it is *assumed*.
+
 What to try, by limiter. Registers: `__launch_bounds__` with a number of blocks, smaller tiles a thread, load where
 used; beware of spills. Shared memory: smaller or fewer buffers, smaller types, a larger carve-out. Blocks: larger
 blocks. Warps: a block size that divides the places for warps. Barriers: numbers of named barriers that the compiler
@@ -49,11 +52,13 @@ LIMITS = {
     "shared": "block_limit_shared_memory",
 }
 NEEDS: tuple[str, ...] = (
-    "duration", "theoretical_warps", "max_warps", "block_size", "grid_size", "sm_count", "warps_long_scoreboard",
-    "dram_throughput", "issue_slots_busy",
-    "block_limit_registers", "block_limit_shared_memory", "block_limit_blocks", "block_limit_warps",
+    "duration", "theoretical_warps", "block_size", "block_limit_registers", "block_limit_shared_memory",
+    "block_limit_blocks", "block_limit_warps",
 )  # fmt: skip
-USES: tuple[str, ...] = ("warps_selected",)
+USES: tuple[str, ...] = (
+    "max_warps", "theoretical_occupancy", "grid_size", "sm_count", "dram_throughput", "issue_slots_busy",
+    "warps_selected", "warps_long_scoreboard",
+)  # fmt: skip
 TRY = {
     "registers": "give it __launch_bounds__ with more blocks or keep fewer values a thread",
     "shared": "use less shared memory a block",
@@ -82,14 +87,19 @@ def _find(facts: Facts) -> Finding | None:
     return Finding(
         rule=ID,
         message=f"{now:.0f} warps fit on a multiprocessor of {places(facts):.0f}, limited by {limiter}, and they wait "
-        f"for {100 * coverable_share(facts):.0f} % of their time; without that limit {then:.0f} would run"
+        f"for {_waiting(facts)} of their time; without that limit {then:.0f} would run"
         f"{SPILLING if is_spilling else ''}",
         saved_ns=saved * facts.duration_ns,
         evidence=("theoretical_warps", "achieved_warps", LIMITS[limiter], "warps_long_scoreboard", "issue_slots_busy"),
         stalls=("long_scoreboard", "short_scoreboard", "wait"),
         detail={"limiter": limiter},
+        assumed=facts.lacks("dram_throughput", "issue_slots_busy", "warps_selected"),
         advice=SPREAD if is_spilling else TRY[limiter],
     )
+
+
+def _waiting(facts: Facts) -> str:
+    return f"{'up to ' if facts.lacks('warps_selected') else ''}{100 * coverable_share(facts):.0f} %"
 
 
 def _spills(facts: Facts) -> bool:
@@ -100,7 +110,10 @@ def _spills(facts: Facts) -> bool:
 
 
 def places(facts: Facts) -> float:
-    """Return the warps that a multiprocessor of this chip can hold."""
+    """Return the warps that a multiprocessor of this chip can hold: by its occupancy where that was not said."""
+    occupancy = facts.get("theoretical_occupancy")
+    if facts.get("max_warps") is None and occupancy:
+        return facts.value("theoretical_warps") / occupancy * 100.0
     return facts.value("max_warps") * (facts.chip.schedulers if facts.chip else SCHEDULERS)
 
 
@@ -122,5 +135,6 @@ def warps_without(limiter: str, facts: Facts) -> float:
     """Return the warps that would run on a multiprocessor if this limit, and what is as tight, were gone."""
     each, allowed = warps_a_block(facts), allowed_blocks(facts)
     further = [blocks * each for blocks in allowed.values() if blocks > allowed[limiter]]
-    at_once = facts.value("grid_size") * each / max(1.0, facts.value("sm_count"))
-    return min([places(facts), at_once, *further])
+    blocks, count = facts.get("grid_size"), facts.get("sm_count")
+    at_once = [blocks * each / count] if blocks and count else []
+    return min([places(facts), *at_once, *further])

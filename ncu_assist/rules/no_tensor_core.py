@@ -8,13 +8,14 @@ Cost: the FMA pipe, the issue slots and shared memory do in many instructions wh
 What to try: a library product (cuBLAS, CUTLASS); `nvcuda::wmma` or `mma.sync` in kernels of one's own, `wgmma` on 9.0;
 tiles whose sides are multiples of 16. Sums may stay floats.
 
-Thresholds: multiply-adds are an eighth of all instructions, as where each loads and converts two operands of its own
-in a loop that takes three more, on halves, or on floats that were halves: the workload's dtype says so, as a bfloat16
+Thresholds: multiply-adds are an eighth of all instructions, as where each loads and converts two operands of its own in
+a loop that takes three more, on halves, or on floats that were halves: the workload's dtype says so, as a bfloat16
 becomes a float by a shift, which no counter tells from others, or there are conversions (one in 500: a tile of 256
 converts one value for 128 sums); an operand load for 32 of them at least, from shared memory or global memory, which no
 polynomial has; and 64 operations a byte, of DRAM and of what the workload needs, which nothing has that uses each value
 once. Products of floats are left alone: tensor cores would round them. The time after is that of a product at the rate
 a cycle that a library's reached on such a GPU, else at 70 % of the tensor cores' peak; bounds of L2 and DRAM stay.
+Without counts of operations on halves only the workload's dtype can tell that floats were halves.
 """
 
 from __future__ import annotations
@@ -37,15 +38,13 @@ from ncu_assist.rules.model.pipes import (
 ID = "no-tensor-core"
 NEEDS: tuple[str, ...] = (
     "fp32_fma_per_cycle",
-    "fp16_fma_per_cycle",
-    "fp16_add_per_cycle",
     "sm_cycles_elapsed",
     "instructions",
     "shared_load_instructions",
     "global_load_instructions",
     "dram_bytes",
 )
-USES: tuple[str, ...] = ()
+USES: tuple[str, ...] = ("fp16_fma_per_cycle", "fp16_add_per_cycle")
 OF_ALL = 1 / 8
 CONVERTED = 1 / 500
 FMA_A_LOAD = 32

@@ -13,15 +13,20 @@ What to try, by `detail.pipe`:
 multiplications out of loops. `alu`: merge logic, work on packed values, leave part of it to the FMA pipe.
 `fp64`: floats, if their precision does; look for constants without `f` and for `double` between.
 `xu`: multiply by reciprocals that were worked out once instead of dividing; a polynomial for part of the functions.
+`adu`: fewer branches, barriers and constants at an index known only at run time; several elements a thread share them.
+`uniform`: leave what is the same for all threads of a loop before it.
 `lsu`: exchange fewer values between lanes: add up in each thread first, use `__reduce_add_sync` for integers.
 `issue` (no pipe, but the issue slots): fewer instructions for the same result. Several elements a thread, that share
 addresses, angles, weights; wider accesses; packed or cheaper instructions.
 
 Thresholds: a pipe binds from 72 % of all time on: 80 %, where Nsight Compute calls it a bottleneck, of the 90 % that
-any unit reaches; XU and FP64 from 60 % on, where it says that they might become one, since they take an instruction
-for several cycles and are asked in bursts. Issue slots bind from 72 % on, too, where they are nearer to their limit
-than anything else and no pipe is above 60 %: else the pipe is why instructions queue (unfused sums and products fill
-98 % of the slots and 94 % of the FMA pipe).
+any unit reaches; XU and FP64 from 60 % of active time on, where it says that they might become one, since they take an
+instruction for several cycles and are asked in bursts. So do others where warps wait for room in just that pipe, or for
+their turn, more than for anything else. Issue slots bind where they are nearer to their limit than anything else, and
+no pipe above 60 % has the products that are the work, or is itself full: else the pipe is why instructions queue
+(unfused sums and products fill 98 % of the slots and 94 % of the FMA pipe).
+
+Without counts of instructions nobody can tell products from integers, or shuffles from loads: nothing is said of those.
 
 What the fix is worth: of products and sums the smaller half; of doubles what the ratio of the two rates leaves; of
 special functions half (a polynomial of eight steps on the FMA pipe takes as long as one function, so sharing them
@@ -35,34 +40,51 @@ from __future__ import annotations
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.bounds import loads
 from ncu_assist.rules.model.facts import Facts
-from ncu_assist.rules.model.pipes import ALU, BINDS, FMA, FP64, ISSUE, L1_PARTS, LSU, WARP, XU, busy, operations
+from ncu_assist.rules.model.pipes import (
+    ADU,
+    ALU,
+    BINDS,
+    FMA,
+    FP64,
+    ISSUE,
+    L1_PARTS,
+    LSU,
+    QUEUES,
+    UNIFORM,
+    WARP,
+    XU,
+    busy,
+    is_bound_by,
+    operations,
+    while_active,
+)
 from ncu_assist.rules.model.resources import SM_PARTS
 
 ID = "pipe-bound"
-NEEDS: tuple[str, ...] = (
-    "sm_active_share",
-    "issue_slots_busy",
-    "pipe_fma",
-    "pipe_alu",
-    "pipe_xu",
-    "pipe_lsu",
-    "sm_cycles_elapsed",
-)
+NEEDS: tuple[str, ...] = ("sm_active_share", "issue_slots_busy")
 USES: tuple[str, ...] = (
-    "fp32_add_per_cycle", "fp32_mul_per_cycle", "fp32_fma_per_cycle", "pipe_fp64_cycles", "sm_count",
+    "pipe_fma", "pipe_alu", "pipe_xu", "pipe_lsu", "pipe_adu", "pipe_uniform", "sm_cycles_elapsed", "warps_selected",
+    "global_load_instructions", "shared_load_instructions", "fp32_add_per_cycle", "fp32_mul_per_cycle", "fp32_fma_per_cycle", "pipe_fp64_cycles", "sm_count",
 )  # fmt: skip
 UNFUSED_LEAST = 0.1  # of what the FMA pipe does: a tenth is within what the pipe itself varies by (85 to 95 %)
 SHUFFLES_LEAST = 0.5  # of what the LSU does: else it is bound by memory instructions
 SLOW_BINDS = 0.6
+WORK_OF = {
+    "adu": "branches, barriers and constants at an index",
+    "uniform": "what is the same for all threads of a warp",
+}
+PRODUCTS = 0.5  # of all instructions are multiply-adds
 FUNCTIONS_SAVED = INSTRUCTIONS_SAVED = 0.5
 FP64_TO_FMA = 0.5  # where the chip is not known: the best ratio that any has
-PIPES = {"fma": FMA, "alu": ALU, "fp64": FP64, "xu": XU, "lsu": LSU}
+PIPES = {"fma": FMA, "alu": ALU, "fp64": FP64, "xu": XU, "lsu": LSU, "adu": ADU, "uniform": UNIFORM}
 ADVICE = {
     "fma": "let products and sums be one instruction, and move integer multiplications out of loops",
     "alu": "work on packed values, or leave part of the integer work to the FMA pipe",
     "fp64": "use floats where their precision does, and write constants with an f",
     "xu": "multiply by reciprocals worked out once, or use a polynomial for part of the functions",
     "lsu": "add up in each thread before lanes exchange values",
+    "adu": "spare branches, barriers and constants read at an index: let a thread do several elements",
+    "uniform": "work out before a loop what is the same for all threads",
     "issue": "spare instructions: let elements share what they have in common, and access 16 bytes at a time",
 }
 LOADS = (
@@ -73,7 +95,11 @@ LOADS = (
 
 def find(facts: Facts) -> Finding | None:
     """Return the saturated pipe that could be left most; None where none is, or it does what the work needs."""
-    found = [one for pipe in (_unfused, _integers, _fp64, _xu, _shuffles, _mixed) if (one := pipe(facts)) is not None]
+    found = [
+        one
+        for pipe in (_unfused, _integers, _fp64, _xu, _shuffles, _others, _mixed)
+        if (one := pipe(facts)) is not None
+    ]
     return max(found, key=lambda one: one.saved_ns, default=None)
 
 
@@ -92,10 +118,12 @@ def _unfused(facts: Facts) -> Finding | None:
 def _integers(facts: Facts) -> Finding | None:
     """Integers and logic on one of the two pipes that can do much of them."""
     alu, fma = busy(facts, ALU), busy(facts, FMA)
-    if max(alu, fma) < BINDS:
+    if not is_bound_by(facts, ALU if alu >= fma else FMA):
         return None
     if alu >= fma:
         return _finding(facts, "alu", (alu - fma) / 2, "integers and logic", ("pipe_fma",))
+    if facts.lacks("fp32_fma_per_cycle"):
+        return None
     floats = operations(facts, *(f"{kind}_{op}_per_cycle" for kind in ("fp32", "fp16") for op in ("add", "mul", "fma")))
     if floats > _lanes(facts, fma) / 2:
         return None
@@ -110,7 +138,7 @@ def _lanes(facts: Facts, share: float) -> float:
 
 def _fp64(facts: Facts) -> Finding | None:
     share = busy(facts, FP64)
-    if share < SLOW_BINDS:
+    if while_active(facts, FP64) < SLOW_BINDS:
         return None
     ratio = facts.chip.fp64 / facts.chip.fma if facts.chip else FP64_TO_FMA
     words = f"in floats it would take {ratio:.2f} of the time, if their precision does"
@@ -119,7 +147,7 @@ def _fp64(facts: Facts) -> Finding | None:
 
 def _xu(facts: Facts) -> Finding | None:
     share = busy(facts, XU)
-    if share < SLOW_BINDS:
+    if while_active(facts, XU) < SLOW_BINDS:
         return None
     functions = share * (facts.chip.xu if facts.chip else WARP / 2) * (facts.get("sm_count") or 0.0)
     floats = sum(facts.get(f"fp32_{op}_per_cycle") or 0.0 for op in ("add", "mul", "fma"))
@@ -131,6 +159,8 @@ def _xu(facts: Facts) -> Finding | None:
 def _shuffles(facts: Facts) -> Finding | None:
     """Shuffles, or whatever else the LSU does that is neither load, store nor atomic."""
     share, count = busy(facts, LSU), facts.get("sm_count")
+    if facts.lacks("global_load_instructions", "shared_load_instructions"):
+        return None
     done = share * facts.value("sm_cycles_elapsed") * (count or 0.0)  # an instruction a cycle
     loads = sum(facts.get(key) or 0.0 for key in LOADS)
     if share < BINDS or not count or loads > (1.0 - SHUFFLES_LEAST) * done:
@@ -142,11 +172,22 @@ def _shuffles(facts: Facts) -> Finding | None:
                     (ISSUE, *L1_PARTS))  # fmt: skip
 
 
+def _others(facts: Facts) -> Finding | None:
+    """Branches, barriers, constants at an index, or what is worked out once a warp."""
+    name, pipe = max((("adu", ADU), ("uniform", UNIFORM)), key=lambda two: busy(facts, two[1]))
+    if not is_bound_by(facts, pipe):
+        return None
+    words = WORK_OF[name]
+    return _finding(facts, name, busy(facts, pipe) * INSTRUCTIONS_SAVED, words, ("issue_slots_busy",), (ISSUE,))
+
+
 def _mixed(facts: Facts) -> Finding | None:
     """Instructions of several kinds, which fill the issue slots and no pipe."""
     share, limits = busy(facts, ISSUE), loads(facts)
     pipe = max((one.name for one in SM_PARTS if one.name != ISSUE), key=lambda name: busy(facts, name))
-    if share < BINDS or busy(facts, pipe) >= SLOW_BINDS or limits[ISSUE] < max(limits.values()):
+    if not is_bound_by(facts, ISSUE) or limits[ISSUE] < max(limits.values()):
+        return None
+    if busy(facts, pipe) >= SLOW_BINDS and not _is_shared_by_pipes(facts, pipe):
         return None
     active = facts.value("sm_active_share") / 100.0 or 1.0
     lanes = (facts.get("threads_per_instruction") or WARP) / WARP
@@ -161,6 +202,14 @@ def _mixed(facts: Facts) -> Finding | None:
         detail={"pipe": "issue"},
         advice=ADVICE["issue"],
     )
+
+
+def _is_shared_by_pipes(facts: Facts, pipe: str) -> bool:
+    """Return whether instructions queue for their turn, and not for a busy pipe or because it does needed products."""
+    first = next(iter(facts.combined.stalls), "")
+    done = operations(facts, "fp32_fma_per_cycle", "fp16_fma_per_cycle", "fp64_fma_per_cycle")
+    are_products = pipe == FMA and done >= PRODUCTS * WARP * (facts.get("instructions") or 0.0)
+    return busy(facts, pipe) < BINDS and not are_products and (not first or first in QUEUES[ISSUE])
 
 
 def _finding(

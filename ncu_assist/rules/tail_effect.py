@@ -6,7 +6,8 @@ of 1.06 waves takes as long as one of 2, and during the second nearly all multip
 What it could save: the part of the last wave that is empty, over all waves, but no more than the multiprocessors
 really rested (the mean against the one that worked longest): blocks of unequal length or many waves even it out. While
 DRAM or L2 is busy a resting multiprocessor costs nothing, so only the room that they had counts. Below 2 % of the time
-nothing is said, because no last wave is full.
+nothing is said, because no last wave is full. Without the cycles of multiprocessors or DRAM's throughput the shape of
+the launch alone tells, an upper bound, *assumed*.
 
 What to try: choose block or tile size so that the blocks are just below a whole number of waves; smaller blocks, which
 make more and finer waves; a persistent kernel of one wave whose blocks take pieces of work in turn; stream-K or split-K
@@ -21,16 +22,17 @@ from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.shape import (
     LEAST_WORTH,
-    UNEVEN_NEEDS,
+    UNEVEN_USES,
     chip_room,
+    knows_uneven,
     of_each_shape,
     uneven_by_grid,
     uneven_share,
 )
 
 ID = "tail-effect"
-NEEDS: tuple[str, ...] = UNEVEN_NEEDS
-USES: tuple[str, ...] = ()
+NEEDS: tuple[str, ...] = ("duration", "waves_per_sm")
+USES: tuple[str, ...] = UNEVEN_USES
 
 
 def find(facts: Facts) -> Finding | None:
@@ -48,8 +50,15 @@ def _find(facts: Facts) -> Finding | None:
     return Finding(
         rule=ID,
         message=f"{waves:.2f} waves of blocks take as long as {ceil(waves)}: in the last one multiprocessors rest, "
-        f"{100 * uneven_share(facts):.0f} % of the time on average",
+        f"{_rest(facts)}",
         saved_ns=saved * facts.duration_ns,
         evidence=("waves_per_sm", "last_wave_fill", "sm_imbalance", "sm_idle_share", "grid_size"),
+        assumed=not knows_uneven(facts),
         advice="try other block sizes, or one wave that shares it all",
     )
+
+
+def _rest(facts: Facts) -> str:
+    if knows_uneven(facts):
+        return f"{100 * uneven_share(facts):.0f} % of the time on average"
+    return f"up to {100 * uneven_by_grid(facts):.0f} % of the time if all blocks take as long"

@@ -11,13 +11,14 @@ multiplied; larger tiles a warp; `ldmatrix` and layouts without bank conflicts; 
 library: `mma.sync` has two thirds of the rate of `wgmma`. Loads of operands from shared memory are there
 because `mma.sync` takes them from registers: what they cost is put down to its line where the chip has `wgmma`.
 
-Thresholds: tensor cores do most of the operations. The time after is that of a product at the rate a cycle that a
-library's reached on such a GPU (`ncu-assist ceilings`), else at 70 % of the chip's peak; where that is not known, or
-most of the work is on other types than halves, that of the cycles in which they worked, over 0.9. Loads within the SM
-are relieved; other pipes stay. L2 and DRAM stay too, but where nobody said how many bytes the work needs and its tiles
-seem to come again (SMs ask L2 for twice what comes from DRAM, or DRAM brings a quarter more than they ask for), larger
-tiles spare both, *assumed*. What bank conflicts cost is left to `shared-bank-conflict`, which says what to do about it:
-two buffers with the same conflicts are hardly faster than one.
+Thresholds: tensor cores do most of the operations; where those were not counted, they are busy as long as the FMA pipe.
+The time after is that of a product at the rate a cycle that a library's reached on such a GPU (`ncu-assist ceilings`),
+else at 70 % of the chip's peak; where that is not known, or most of the work is on other types than halves, that of the
+cycles in which they worked, over 0.9. Loads within the SM are relieved; other pipes stay. L2 and DRAM stay too, but
+where nobody said how many bytes the work needs and its tiles seem to come again (SMs ask L2 for twice what comes from
+DRAM, or DRAM brings a quarter more than they ask for), larger tiles spare both, *assumed*. What bank conflicts cost is
+left to `shared-bank-conflict`, which says what to do about it: two buffers with the same conflicts are hardly faster
+than one.
 """
 
 from __future__ import annotations
@@ -32,20 +33,21 @@ from ncu_assist.rules.model.pipes import (
     L1_PARTS,
     L2_PARTS,
     LSU,
+    MOST_OF_ALL,
     TENSOR,
     TENSOR_HALVES,
     TENSOR_OTHERS,
     busy,
     is_best_instruction,
+    is_matrix_work,
     reads_tiles_again,
     tensor_ns,
     tensor_operations,
 )
 
 ID = "tensor-underfed"
-NEEDS: tuple[str, ...] = ("tensor_ops_fp16", "pipe_tensor_cycles", "sm_active_share")
-USES: tuple[str, ...] = ("l2_sectors_read", "dram_bytes_read")
-MOST_OF_ALL = 0.5  # of all operations
+NEEDS: tuple[str, ...] = ("pipe_tensor_cycles", "sm_active_share")
+USES: tuple[str, ...] = ("tensor_ops_fp16", "pipe_fma", "l2_sectors_read", "dram_bytes_read")
 KINDS = {
     "pipe_tensor_gmma": ", with gmma instructions (wgmma)",
     "pipe_tensor_hmma": ", with hmma instructions (mma.sync, wmma)",
@@ -60,8 +62,7 @@ def find(facts: Facts) -> Finding | None:
     """Return what fed tensor cores would save; None where they do little of the work, or are at their rate."""
     halves = tensor_operations(facts)
     done = halves + tensor_operations(facts, TENSOR_OTHERS)
-    others = (facts.get("fp32_flops") or 0.0) + (facts.get("fp16_flops") or 0.0)
-    if done <= 0.0 or done < MOST_OF_ALL * (done + others):
+    if not is_matrix_work(facts):
         return None
     share = busy(facts, TENSOR)
     after = tensor_ns(facts, done) if halves > MOST_OF_ALL * done else None
@@ -82,7 +83,7 @@ def find(facts: Facts) -> Finding | None:
         evidence=("pipe_tensor_cycles", *types, *pipes),
         relieves=(TENSOR, ISSUE, LSU, *L1_PARTS, *(("DRAM", *L2_PARTS) if again else ())),
         stalls=WAITS,
-        assumed=again,
+        assumed=again or not done,
         with_operands=is_older,
         detail={"pipe": "tensor"},
         advice=NEWER if is_older and share >= BINDS else FEED,

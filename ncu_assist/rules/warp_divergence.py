@@ -7,7 +7,8 @@ one lane as for 32. Blocks whose threads are no multiple of 32 leave lanes idle 
 What it could save: idle lanes times issue time. With full warps the same work is fewer instructions, by the part of the
 lanes that were idle. Issue time is the share of issue slots used, or the share of warp states that are about
 instructions and not about memory, whichever is more. What waits for memory is not sped up,
-and what memory needs remains.
+and what memory needs remains. Where the lanes at work were not counted, those that a part-filled last warp of a block
+leaves idle are known all the same.
 
 What to try: arrange the work so that the lanes of a warp do the same (sort or bin by kind, give whole warps one kind),
 compute both sides and select, let all lanes take part in sums (shuffles, `__reduce_add_sync`), blocks of whole warps.
@@ -18,11 +19,11 @@ from __future__ import annotations
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.resources import SM_PARTS
-from ncu_assist.rules.model.shape import LANES, LEAST_WORTH, room_beside
+from ncu_assist.rules.model.shape import LANES, LEAST_WORTH, room_beside, warps_a_block
 
 ID = "warp-divergence"
-NEEDS: tuple[str, ...] = ("duration", "threads_per_instruction", "issue_slots_busy")
-USES: tuple[str, ...] = ("warps_selected",)
+NEEDS: tuple[str, ...] = ("duration", "block_size")
+USES: tuple[str, ...] = ("threads_per_instruction", "issue_slots_busy", "warps_selected")
 # States of a warp that end with fewer instructions: it issues, competes for a slot or a pipe, waits for its own result.
 OF_INSTRUCTIONS = ("not_selected", "math_pipe_throttle", "dispatch_stall", "wait", "branch_resolving", "no_instruction")
 RELIEVES = tuple(dict.fromkeys(one.name for one in SM_PARTS))
@@ -30,13 +31,16 @@ RELIEVES = tuple(dict.fromkeys(one.name for one in SM_PARTS))
 
 def find(facts: Facts) -> Finding | None:
     """Return that lanes are idle; None where nearly all work, or where instructions are not what takes the time."""
-    lanes = facts.value("threads_per_instruction")
+    counted = facts.get("threads_per_instruction")
+    lanes = facts.value("block_size") / warps_a_block(facts) if counted is None else counted
     idle = max(0.0, 1.0 - lanes / LANES)
     saved = min(idle * _issue_time(facts), room_beside(facts, RELIEVES))
     if saved < LEAST_WORTH:
         return None
     divergent = facts.get("divergent_branches")
     cause = "its branches part them" if divergent else "though no branch parts them: blocks of part-filled warps?"
+    if divergent is None and counted is None:
+        cause = f"as a block has {facts.value('block_size'):.0f} threads"
     return Finding(
         rule=ID,
         message=f"{lanes:.1f} of {LANES} lanes take part in an instruction on average, {cause}",
@@ -45,6 +49,7 @@ def find(facts: Facts) -> Finding | None:
         relieves=RELIEVES,
         stalls=(),
         waste="divergence",
+        assumed=facts.lacks("issue_slots_busy"),
         advice="give the lanes of a warp the same work, or share what one lane does alone",
     )
 
@@ -54,4 +59,4 @@ def _issue_time(facts: Facts) -> float:
     stalls = facts.combined.stalls
     issuing = 100.0 - sum(stalls.values()) if stalls else 0.0  # is no stall: what they leave of 100 %
     states = (issuing + sum(facts.stall(reason) for reason in OF_INSTRUCTIONS)) / 100.0
-    return max(facts.value("issue_slots_busy") / 100.0, states)
+    return max((facts.get("issue_slots_busy") or 0.0) / 100.0, states)

@@ -9,8 +9,9 @@ shows as well. Half a block where blocks follow one another: multiprocessors end
 time: kernels of the fault gallery with equal blocks rest by up to 9.2 % on average (the sum of 512 MiB by 5.1 %, the
 inner product by 5.0 % on an H200 and 5.6 % on an H100, one wave of 21 µs by 9.2 %), because neither do blocks start in
 the same cycle nor is DRAM as near to every multiprocessor. While DRAM or L2 is busy a resting multiprocessor costs
-nothing, so only the room that they had counts. Less than 2 % of the time is not said. Uneven warps within every block
-do not show here, as each multiprocessor stays active.
+nothing, so only the room that they had counts. Less than 2 % of the time is not said. Where the cycles of the longest
+were not counted, none works longer than the kernel takes: the rest of the mean is then an upper bound, *assumed*.
+Uneven warps within every block do not show here, as each multiprocessor stays active.
 
 What to try: start the long pieces first; split them (several warps or blocks a row, merge-based partitions); sort or
 bin the work by length; deal it out in small pieces by an atomic counter instead of in one stretch a block.
@@ -22,16 +23,17 @@ from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.shape import (
     LEAST_WORTH,
-    UNEVEN_NEEDS,
+    UNEVEN_USES,
     chip_room,
+    knows_uneven,
     of_each_shape,
     uneven_by_grid,
     uneven_share,
 )
 
 ID = "workload-imbalance"
-NEEDS: tuple[str, ...] = UNEVEN_NEEDS
-USES: tuple[str, ...] = ()
+NEEDS: tuple[str, ...] = ("duration", "waves_per_sm", "sm_cycles_active", "sm_cycles_elapsed")
+USES: tuple[str, ...] = tuple(key for key in UNEVEN_USES if key not in NEEDS)
 # Of the time that the mean multiprocessor rests in kernels with equal blocks: at most 0.056 in those at their limit,
 # 0.092 in `occupancy_registers_fix` of 21 us (the fault gallery, tuned and blind part, on an H200 and an H100).
 EVEN_RESTS = 0.10
@@ -48,14 +50,16 @@ def _find(facts: Facts) -> Finding | None:
     )
     if saved < LEAST_WORTH:
         return None
-    mean = facts.value("sm_cycles_active")
-    times = facts.value("sm_cycles_active_max") / mean if mean else 0.0
+    mean, longest = facts.value("sm_cycles_active"), facts.get("sm_cycles_active_max")
+    times = (facts.value("sm_cycles_elapsed") if longest is None else longest) / mean if mean else 0.0
+    at_most = "up to " if longest is None else ""
     return Finding(
         rule=ID,
-        message=f"the multiprocessor that works longest works {times:.2f} times as long as the mean, "
+        message=f"the multiprocessor that works longest works {at_most}{times:.2f} times as long as the mean, "
         "the rest wait for it",
         saved_ns=saved * facts.duration_ns,
         evidence=("sm_cycles_active_min", "sm_cycles_active", "sm_cycles_active_max", "sm_imbalance", "waves_per_sm"),
+        assumed=not knows_uneven(facts),
         advice="split the long pieces of work, start them first, or deal work out in small pieces",
     )
 

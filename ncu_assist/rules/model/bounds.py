@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from ncu_assist.ceilings.chips import SCHEDULERS, SECTOR_BYTES
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.dram import asked_share, fill
+from ncu_assist.rules.model.dram import OF_CEILING, asked_share, fill
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.host_link import link_load
 from ncu_assist.rules.model.pipes import ISSUE
-from ncu_assist.rules.model.resources import HOST_LINK, PARTS, SM_PARTS
+from ncu_assist.rules.model.resources import BUSY_PERCENT, HOST_LINK, MEMORY, PARTS, SM, SM_PARTS
 
 # No kernel keeps a unit busy all the time: a loop of nothing but FMA its pipe 85 to 95 % (docs/sources.md,
 # Rates). It stands for what `ceilings` did not measure as a share: units of L2 (whose reads are held
@@ -28,19 +29,54 @@ PROBES = {
 FILLS_SLOTS = ("pipe", "fma")
 L2_READS = "L2 output"  # where what SMs read leaves L2
 START = "start"  # of a kernel: what relieves it of that is fused with its neighbours
+# Of what a unit can reach: from here on it is what takes the time, and is named first, with or without waste. Nsight
+# Compute calls a pipe a bottleneck at 80 % (rule HighPipeUtilization) and a unit highly used at 80 % (SOLBottleneck).
+# Streams that wait for nothing else keep DRAM at 88 % of its peak and more (the curves in ceilings/data).
+OWNED, OWNED_DRAM = 0.80, 0.88
+BUSY = BUSY_PERCENT / 100.0 / REACHABLE  # of what a unit can reach: below it on all units time goes with waiting
 LEAST_SHARE = 0.02  # of the time that anything takes: launching, the first loads, the last stores
+
+
+@dataclass(frozen=True)
+class Busiest:
+    """The unit that is nearest to its limit: how busy it was, and of what it can reach, both 0 to 1."""
+
+    name: str
+    share: float
+    load: float
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether it is busy enough that waiting alone does not explain the time."""
+        return self.load >= BUSY
+
+    @property
+    def takes_the_time(self) -> bool:
+        """Whether it is so near to its limit that it must be named first."""
+        return self.load >= (OWNED_DRAM / OF_CEILING if self.name == "DRAM" else OWNED)
+
+
+def busiest_unit(facts: Facts) -> Busiest | None:
+    """Return the unit nearest to its limit, the link to the host among them; None where none was counted."""
+    limits = loads(facts)
+    if not limits or max(limits.values()) <= 0.0:
+        return None
+    name = max(limits, key=lambda one: limits[one])
+    shares = [facts.busy(one) for one in (*PARTS, *SM_PARTS, MEMORY, SM) if one.name == name]
+    return Busiest(name, max(shares, default=limits[name]), limits[name])
 
 
 def bounded_ns(finding: Finding, facts: Facts) -> float:
     """Return the most time that a fix can save: the other resources keep the work that it does not take off them.
 
-    A fix that spares the start of a kernel leaves DRAM the time for its bytes, not that of a kernel of this size.
+    A fix that spares the start of a kernel leaves DRAM the time for its bytes, not that of a kernel of this size; any
+    other leaves the start of each launch.
     """
-    kept = loads(facts)
+    kept, starts = loads(facts), START_NS * len(facts.combined.launches)
     if START in finding.relieves:
-        kept["DRAM"] = asked_share(facts) / REACHABLE
+        kept["DRAM"], starts = asked_share(facts) / REACHABLE, 0.0
     others = [load for name, load in kept.items() if name not in finding.relieves]
-    return max(0.0, facts.duration_ns * (1.0 - max([LEAST_SHARE, *others])))
+    return max(0.0, min(facts.duration_ns * (1.0 - max([LEAST_SHARE, *others])), facts.duration_ns - starts))
 
 
 def reachable(facts: Facts, name: str) -> float:
@@ -64,7 +100,7 @@ def loads(facts: Facts) -> dict[str, float]:
     The link to the host is one of them: what has to cross it does so no faster, whatever else is changed. Of different
     kernels it is the share of their time.
     """
-    if len(facts.by_kernel) > 1:
+    if len(facts.by_kernel) > 1 and facts.duration_ns:
         parts = [(one.duration_ns / facts.duration_ns, loads(one)) for one in facts.by_kernel]
         return {name: sum(share * own[name] for share, own in parts) for name in parts[0][1]}
     found = {HOST_LINK: link_load(facts)}
@@ -72,7 +108,14 @@ def loads(facts: Facts) -> dict[str, float]:
         load = fill(facts) if one.name == "DRAM" else facts.busy(one) / reachable(facts, one.name)
         found[one.name] = max(load, found.get(one.name, 0.0))
     found[L2_READS] = max(found[L2_READS], _l2_reads(facts))
-    return found
+    return {**found, **_coarse(facts)}
+
+
+def _coarse(facts: Facts) -> dict[str, float]:
+    """Return the load of the memory and of the SM as wholes, of which no part was counted."""
+    wholes = ((MEMORY, PARTS), (SM, SM_PARTS))
+    bare = [whole for whole, parts in wholes if all(one.share(facts.combined.values) is None for one in parts)]
+    return {one.name: facts.busy(one) / REACHABLE for one in bare if one.share(facts.combined.values) is not None}
 
 
 def _l2_reads(facts: Facts) -> float:
@@ -95,10 +138,13 @@ def saved_ns(facts: Facts, left: Mapping[str, float]) -> float:
     """Return the time that is saved where units (names of diff.resources) keep only a part of their work, 0 to 1.
 
     The least of three: the time that the busiest of them spends on what goes away; what the busiest of the others
-    leaves; what the busiest of them still needs for the rest, at the rate that it can reach.
+    leaves; what the busiest of them still needs for the rest, at the rate that it can reach. Nothing where another unit
+    is busier, and busy enough that waiting does not explain the time: what is done behind it is done while it works.
     """
     time, limits = facts.duration_ns, loads(facts)
     others = max((load for name, load in limits.items() if name not in left), default=0.0)
+    if others >= BUSY and others > max((limits.get(name, 0.0) for name in left), default=0.0):
+        return 0.0
     gone = max((min(1.0, limits.get(name, 0.0)) * (1.0 - part) for name, part in left.items()), default=0.0)
     rest = max((_rest(limits.get(name, 0.0), part) for name, part in left.items()), default=0.0)
     return max(0.0, min(time * gone, time * (1.0 - others), time * (1.0 - rest) - START_NS))

@@ -8,11 +8,13 @@ from typing import Literal
 
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.rules.base import Finding, Rule, Severity, severity
-from ncu_assist.rules.model.bounds import bounded_ns
+from ncu_assist.rules.model.bounds import Busiest, bounded_ns, busiest_unit
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.places import Place
 
-UNEXPLAINED = "unexplained"  # id of the rule that says that none knows
+UNEXPLAINED, NEAR_CEILING = "unexplained", "near-ceiling"  # ids of rules that know no cause
+# Ids of rules on how work is spread in time: no fix of theirs takes work off the unit that takes the time.
+OF_THE_SPREAD = ("tail-effect", "workload-imbalance", "barrier-stall", "redundant-traffic")
 # Ids of rules on a call as a whole, by sums and shares of its time; the others are on one kernel.
 OF_A_CALL = ("launch-bound", "redundant-traffic", "at-dram-roofline")
 HOPPER = "9.0"
@@ -79,9 +81,8 @@ class Diagnosis:
 
     @property
     def lacks_counters(self) -> bool:
-        """Tell whether nothing is known because most rules could not be asked, and not because none explains it."""
-        unknown = self.first is not None and self.first.finding.rule == UNEXPLAINED
-        return unknown and 2 * len(self.unanswered) > self.asked
+        """Tell whether nothing is known because nothing was counted: no cause, and not even how busy any unit was."""
+        return self.first is not None and self.first.finding.rule == UNEXPLAINED and not self.first.finding.evidence
 
 
 def diagnose(facts: Facts, rules: Mapping[str, Rule]) -> Diagnosis:
@@ -99,8 +100,10 @@ def diagnose(facts: Facts, rules: Mapping[str, Rule]) -> Diagnosis:
             silent.append(Unanswered(rule.ID, missing))
         if answers and (ranked := _ranked(answers, facts)):
             found.append(ranked)
-    found.sort(key=_order)
-    if found and found[0].severity == "info" and not (found[0].finding.is_done or found[0].to_floor):
+    busiest = busiest_unit(facts)
+    found = _without_known(found, busiest)
+    found.sort(key=lambda one: _order(one, busiest))
+    if found and found[0].severity == "info" and not _explains(found[0]):
         found.sort(key=lambda one: one.finding.rule != UNEXPLAINED)
     diagnosis = Diagnosis(tuple(found), tuple(silent), len(rules))
     return replace(diagnosis, findings=_unasked(diagnosis)) if diagnosis.lacks_counters else diagnosis
@@ -113,10 +116,46 @@ def _unasked(diagnosis: Diagnosis) -> tuple[Ranked, ...]:
     return replace(first, finding=replace(first.finding, message=said, advice=COLLECT)), *others
 
 
-def _order(one: Ranked) -> tuple[bool, bool, bool, float, float]:
-    is_remark = one.severity == "info"
-    explains = one.finding.is_done or one.to_floor  # why it takes this long: it is at a ceiling, or at the floor
-    return is_remark, is_remark and not explains, one.finding.rule == UNEXPLAINED, -one.saved_ns, -one.finding.saved_ns
+def _without_known(found: Sequence[Ranked], busiest: Busiest | None) -> list[Ranked]:
+    """Return the findings without those that only say that a unit is busy, where another knows why or it is done.
+
+    Where two say so, the one that could win something stays; that a unit is near its ceiling is no news beside a cause.
+    """
+    is_known = any(
+        one.finding.is_done or (busiest and _names(one, busiest) and not one.finding.unless_known) for one in found
+    )
+    kept = [one for one in found if not (is_known and one.finding.unless_known)]
+    loud = any(
+        one.severity in ("medium", "high") or (one.finding.unless_known and one.severity != "info") for one in kept
+    )
+    return [one for one in kept if not (loud and one.finding.rule == NEAR_CEILING)]
+
+
+def _names(one: Ranked, busiest: Busiest) -> bool:
+    """Tell whether a finding is a cause that takes work off the busiest unit."""
+    finding = one.finding
+    is_cause = one.severity != "info" and finding.rule not in (NEAR_CEILING, *OF_THE_SPREAD)
+    return is_cause and busiest.name in finding.relieves
+
+
+def _explains(one: Ranked) -> bool:
+    """Tell whether a remark says why it takes this long: it is at a ceiling or near it, or at the floor."""
+    return one.finding.is_done or one.to_floor or one.finding.rule == NEAR_CEILING
+
+
+def _order(one: Ranked, busiest: Busiest | None) -> tuple[bool, bool, bool, float, float]:
+    """Return by what findings are ranked: causes by what they could save, but behind the unit that takes the time.
+
+    Where a unit is at its limit or close to it, what takes less than a tenth of the time elsewhere comes behind it; where
+    one is busy at all, so does what rests on the shape of the launch alone.
+    """
+    is_remark, explains = one.severity == "info", _explains(one)
+    is_owned = busiest is not None and busiest.takes_the_time
+    is_guess = one.finding.assumed and one.finding.rule in OF_THE_SPREAD and busiest is not None and busiest.is_busy
+    is_behind = (is_owned or is_guess) and busiest is not None and one.severity == "low" and not _names(one, busiest)
+    is_first = (not is_remark and not is_behind) or (is_owned and explains)
+    unknown = one.finding.rule == UNEXPLAINED
+    return not is_first, is_remark and not explains, unknown, -one.saved_ns, -one.finding.saved_ns
 
 
 def _answer(rule: Rule, facts: Facts) -> tuple[Finding | None, tuple[str, ...]]:

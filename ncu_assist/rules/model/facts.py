@@ -42,6 +42,10 @@ class Facts:
         found = self.get(key)
         return 0.0 if found is None else found
 
+    def lacks(self, *keys: str) -> bool:
+        """Tell whether the report lacks any of these metrics."""
+        return any(self.get(key) is None for key in keys)
+
     def stall(self, reason: str) -> float:
         """Return the share of a stall reason in the states of all warps, in percent."""
         return self.combined.stalls.get(reason, 0.0)

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from ncu_assist.ceilings.chips import SECTOR_BYTES, WAVEFRONT_BYTES
 from ncu_assist.rules.model.facts import Facts
-from ncu_assist.rules.model.pipes import BINDS, L1_PARTS, L2_PARTS, LSU
+from ncu_assist.rules.model.pipes import BINDS, ISSUE, L1_PARTS, L2_PARTS, LSU, while_active
 
 NEEDS: tuple[str, ...] = (
     "local_load_requests",
     "local_store_requests",
-    "local_spilling_requests",
     "local_load_sectors",
     "local_store_sectors",
     "global_load_sectors",
     "global_store_sectors",
-    "no_eligible",
 )
-USES: tuple[str, ...] = ("warps_selected",)
+USES: tuple[str, ...] = ("local_spilling_requests", "no_eligible", "warps_selected")
 WAITS = ("long_scoreboard", "lg_throttle")  # for local and global memory alike: they go through one queue
 READY = "not_selected"  # could issue, another warp did
 NOTICEABLE = 0.01  # of the time: a repeated launch of 124 µs varies by 0.8 % (docs/sources.md)
+MOST_OF_A_THREAD = 255  # registers; one of 256 is for the hardware (CUDA Programming Guide, "Compute Capabilities")
+REGISTERS_OF_A_BLOCK, UNIT = 1 << 16, 8  # at most, and by how many a thread gets them (the same table)
+KIND_UNKNOWN = "local memory, spills or an array: the report does not say which"
 MOST = 0.5  # of all sectors: then what L2 and DRAM do is done for local memory
 
 
@@ -28,6 +29,16 @@ def local_share(facts: Facts) -> float:
     local = facts.value("local_load_sectors") + facts.value("local_store_sectors")
     every = local + facts.value("global_load_sectors") + facts.value("global_store_sectors")
     return local / every if every else 0.0
+
+
+def may_be_spills(facts: Facts) -> bool:
+    """Return whether local memory whose kind was not counted is more likely of spills: a thread has all its registers.
+
+    A compiler spills when it runs out of them; with registers to spare it is an array that keeps out of them.
+    """
+    block = max(1.0, facts.get("block_size") or 1.0)
+    fit = REGISTERS_OF_A_BLOCK / block // UNIT * UNIT
+    return (facts.get("registers") or 0.0) >= min(MOST_OF_A_THREAD, fit)
 
 
 def cost_ns(facts: Facts, requests: float) -> float:
@@ -47,7 +58,7 @@ def _wait_share(facts: Facts) -> float:
     """Return the part of the time in which schedulers issue nothing because warps wait on local or global memory."""
     waiting = {reason: share for reason, share in facts.combined.stalls.items() if reason != READY}
     every = sum(waiting.values())
-    idle = facts.value("no_eligible") / 100.0
+    idle = 1.0 - while_active(facts, ISSUE) if facts.lacks("no_eligible") else facts.value("no_eligible") / 100.0
     return idle * sum(waiting.get(reason, 0.0) for reason in WAITS) / every if every else 0.0
 
 
@@ -63,12 +74,21 @@ def _l1_share(facts: Facts) -> float:
 
 def _l2_share(facts: Facts) -> float:
     """Return the part of the time in which L2 handles local memory: all stores, and the loads that L1 has not."""
-    missed = 1.0 - (facts.get("local_hit_rate_load") or 0.0) / 100.0
-    sectors = facts.value("local_load_sectors") * missed + facts.value("local_store_sectors")
     every, busy = facts.get("l2_sectors_sm"), (facts.get("l2_busy") or 0.0) / 100.0
-    return min(1.0, sectors / every) * busy if every and busy >= BINDS else 0.0
+    return min(1.0, _sectors_beyond_l1(facts) / every) * busy if every and busy >= BINDS else 0.0
 
 
 def relieved(facts: Facts) -> tuple[str, ...]:
     """Return the resources that do less without local memory."""
-    return (*L1_PARTS, LSU, *((*L2_PARTS, "DRAM") if local_share(facts) > MOST else ()))
+    return (*L1_PARTS, LSU, *((*L2_PARTS, "DRAM") if _share_beyond_l1(facts) > MOST else ()))
+
+
+def _share_beyond_l1(facts: Facts) -> float:
+    """Return local memory's part of what L1 asks L2 for, 0 to 1; of all sectors where that was not counted."""
+    every = facts.get("l2_sectors_sm")
+    return min(1.0, _sectors_beyond_l1(facts) / every) if every else local_share(facts)
+
+
+def _sectors_beyond_l1(facts: Facts) -> float:
+    missed = 1.0 - (facts.get("local_hit_rate_load") or 0.0) / 100.0
+    return facts.value("local_load_sectors") * missed + facts.value("local_store_sectors")

@@ -13,6 +13,10 @@ DONE = 0.95
 # Nsight Compute calls a pipe a bottleneck from 80 % on (its rule HighPipeUtilization); of all time, of which no pipe
 # gets more than bounds.REACHABLE, 0.9.
 BINDS = 0.72
+# Of the time in which SMs are active: from here on Nsight Compute says that a pipe "might become a bottleneck" (its rule
+# HighPipeUtilization). It is one where warps wait for just that pipe more than for anything else.
+MIGHT_BIND = 0.60
+MOST_OF_ALL = 0.5  # of all operations
 # A bf16 product of 8192^3 in a library where the GPU was not measured: 705 of 989 TFLOP/s on an H200, at the clock
 # that its power allows (docs/sources.md). Measured ones hold it by the cycle, 3,734 of 4,096 operations: 0.91.
 PRODUCT_REACHES = 0.7
@@ -26,7 +30,18 @@ TENSOR_OTHERS = ("tensor_ops_tf32", "tensor_ops_fp64", "tensor_ops_fp8", "tensor
 WGMMA = "9.0"
 MMA_IS_BEST = ("7.5", "8.0", "8.6", "8.9", "12.0")
 ISSUE, FMA, ALU, FP64, XU = "instruction issue", "FMA pipe", "ALU pipe", "FP64 pipe", "XU pipe"
-LSU, TENSOR, ADU = "LSU pipe", "tensor cores", "ADU pipe"
+LSU, TENSOR, ADU, UNIFORM = "LSU pipe", "tensor cores", "ADU pipe", "uniform pipe"
+# By pipe: the stall reasons that are about room in it, or a turn in the queue that leads there (Nsight Compute, Kernel
+# Profiling Guide, "Warp Stall Reasons"). FP64 of chips with few of its units is asked through the queue of textures.
+QUEUES: dict[str, tuple[str, ...]] = {
+    ISSUE: ("not_selected", "dispatch_stall"),
+    FMA: ("math_pipe_throttle",),
+    ALU: ("math_pipe_throttle",),
+    FP64: ("math_pipe_throttle", "tex_throttle"),
+    XU: ("mio_throttle", "math_pipe_throttle"),
+    ADU: ("mio_throttle",),
+    LSU: ("lg_throttle", "mio_throttle"),
+}
 L1_PARTS = ("L1 data pipe", "L1 input", "L1 writeback", "L1 output", "L1 fill")
 L2_PARTS = ("L2 input", "L2 tags", "L2 data", "L2 lookups", "L2 output")
 
@@ -34,6 +49,29 @@ L2_PARTS = ("L2 input", "L2 tags", "L2 data", "L2 lookups", "L2 output")
 def busy(facts: Facts, name: str) -> float:
     """Return how busy a part of the SM was from start to end, 0 to 1; where two counters tell, the larger."""
     return max(facts.busy(one) for one in SM_PARTS if one.name == name)
+
+
+def while_active(facts: Facts, name: str) -> float:
+    """Return how busy a part of the SM was while its multiprocessor had a warp, 0 to 1; from start to end if unknown."""
+    return busy(facts, name) * 100.0 / (facts.get("sm_active_share") or 100.0)
+
+
+def is_bound_by(facts: Facts, name: str) -> bool:
+    """Return whether a pipe, or the issue slots, bind: at BINDS, or from MIGHT_BIND on if warps wait for it most."""
+    first = next(iter(facts.combined.stalls), "")
+    return busy(facts, name) >= BINDS or (while_active(facts, name) >= MIGHT_BIND and first in QUEUES.get(name, ()))
+
+
+def is_matrix_work(facts: Facts) -> bool:
+    """Return whether most of the work is done by tensor cores: by operations, else by how busy they and FMA were.
+
+    A cycle of the tensor cores is worth eight of the FMA pipe at least, so where they are busy as long they do most.
+    """
+    done = tensor_operations(facts, (*TENSOR_HALVES, *TENSOR_OTHERS))
+    others = (facts.get("fp32_flops") or 0.0) + (facts.get("fp16_flops") or 0.0)
+    if any(facts.get(key) is not None for key in (*TENSOR_HALVES, *TENSOR_OTHERS)):
+        return done > 0.0 and done >= MOST_OF_ALL * (done + others)
+    return 0.0 < busy(facts, TENSOR) >= busy(facts, FMA)
 
 
 def fma_ceiling(facts: Facts) -> tuple[float, bool]:
@@ -68,13 +106,15 @@ def reads_tiles_again(facts: Facts) -> bool:
     Either SMs ask L2 for much more than comes from DRAM: data are used by several of them, and what did not fit in L2
     between two uses came again. Or DRAM brings more than SMs ask for: lines leave L2 before all of them was used. False
     where the bytes that the work needs are known: they say it better (`redundant-traffic`). Weights that stream once
-    through a product of few rows are asked for once, and come once.
+    through a product of few rows are asked for once, and come once. Where neither was counted a product whose tensor
+    cores are mostly idle is not taken for done.
     """
-    if facts.algorithmic_bytes is not None or tensor_operations(facts, (*TENSOR_HALVES, *TENSOR_OTHERS)) <= 0.0:
+    if facts.algorithmic_bytes is not None or not is_matrix_work(facts) or busy(facts, TENSOR) >= HALF_IDLE:
         return False
+    if facts.lacks("l2_sectors_read", "dram_bytes_read"):
+        return True
     asked, came = SECTOR_BYTES * facts.value("l2_sectors_read"), facts.value("dram_bytes_read")
-    again = asked >= ASKED_AGAIN * came > 0.0 or came >= CAME_UNASKED * asked > 0.0
-    return again and busy(facts, TENSOR) < HALF_IDLE
+    return asked >= ASKED_AGAIN * came > 0.0 or came >= CAME_UNASKED * asked > 0.0
 
 
 def tensor_ns(facts: Facts, operations: float) -> float | None:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.bounds import filled
+from ncu_assist.rules.model.bounds import OWNED, START_NS, filled, loads
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.host_link import link_load
-from ncu_assist.rules.model.resources import HOST_LINK, PARTS, SHARED, SM_PARTS
+from ncu_assist.rules.model.resources import HOST_LINK, MEMORY, PARTS, RESOURCES, SHARED, SM, SM_PARTS
 
 LANES = 32  # of a warp, on every GPU so far (CUDA Programming Guide)
 # Below 2 % of the run time a finding is a remark (docs/sources.md). Multiprocessors never end in the same cycle and a
@@ -22,10 +22,11 @@ LATENCY_BELOW = 0.6
 # them: queues and pipes that are full (throttles, not_selected), and waits for other warps or fences.
 COVERABLE = ("long_scoreboard", "short_scoreboard", "wait", "branch_resolving", "no_instruction", "imc_miss")
 ON_EACH_SM = ("L1", "SM", SHARED)  # groups of resources that rest while their multiprocessor has no warp
-UNEVEN_NEEDS = (  # of a rule that holds uneven_share against uneven_by_grid and chip_room
-    "duration", "waves_per_sm", "grid_size", "sm_count", "dram_throughput",
-    "sm_cycles_active", "sm_cycles_active_max", "sm_cycles_elapsed",
+# Of a rule that holds uneven_share against uneven_by_grid and chip_room.
+UNEVEN_USES = (
+    "grid_size", "sm_count", "dram_throughput", "sm_cycles_active", "sm_cycles_active_max", "sm_cycles_elapsed",
 )  # fmt: skip
+ISSUE_SLOTS = RESOURCES["instruction issue"]
 CHIP_WIDE = (*(one.name for one in PARTS if one.group in ("DRAM", "L2")), HOST_LINK)
 
 
@@ -59,14 +60,30 @@ def working_share(facts: Facts) -> float:
 
 def latency_bound(facts: Facts) -> bool:
     """Tell whether no resource is busy enough to be the limit, looked at while multiprocessors had a warp."""
-    active = (facts.get("sm_active_share") or 100.0) / 100.0
-    shares = [facts.busy(one) / (active if one.group in ON_EACH_SM else 1.0) for one in (*PARTS, *SM_PARTS)]
+    active = working_part(facts)
+    shares = [facts.busy(one) / (active if one.group in ON_EACH_SM else 1.0) for one in (*PARTS, *SM_PARTS, MEMORY, SM)]
     return max(link_load(facts), *shares) < LATENCY_BELOW
 
 
+def has_room(facts: Facts) -> bool:
+    """Tell whether no resource takes the time, looked at while multiprocessors had a warp: more blocks could win."""
+    active, inside = working_part(facts), {one.name for one in (*PARTS, *SM_PARTS, SM) if one.group in ON_EACH_SM}
+    return max(load / (active if name in inside else 1.0) for name, load in loads(facts).items()) < OWNED
+
+
 def coverable_share(facts: Facts) -> float:
-    """Return the part of warp states in which another warp could have issued, 0 to 1."""
+    """Return the part of warp states in which another warp could have issued, 0 to 1.
+
+    Where warp states were not counted, the part of the time of working SMs in which no scheduler issued: an upper bound.
+    """
+    if not facts.combined.stalls:
+        return max(0.0, 1.0 - facts.busy(ISSUE_SLOTS) / working_part(facts))
     return sum(facts.stall(reason) for reason in COVERABLE) / 100.0
+
+
+def working_part(facts: Facts) -> float:
+    """Return the part of the time in which the mean multiprocessor had a warp, 0 to 1; 1 where not counted."""
+    return (facts.get("sm_active_share") or 100.0) / 100.0
 
 
 def chip_room(facts: Facts) -> float:
@@ -84,11 +101,25 @@ def room_beside(facts: Facts, relieved: tuple[str, ...] = ()) -> float:
 
 
 def uneven_share(facts: Facts) -> float:
-    """Return the part of the time that the mean multiprocessor rests while the longest works, 0 to 1."""
+    """Return the part of the time that the mean multiprocessor rests while the longest works, 0 to 1.
+
+    Where the longest was not counted, the part that the mean rests but for the start of a kernel: at most so much, as
+    none works longer than the kernel takes. 1 where that was not counted either.
+    """
     longest, mean, elapsed = (
-        facts.value(key) for key in ("sm_cycles_active_max", "sm_cycles_active", "sm_cycles_elapsed")
+        facts.get(key) for key in ("sm_cycles_active_max", "sm_cycles_active", "sm_cycles_elapsed")
     )
-    return max(0.0, (longest - mean) / elapsed) if elapsed else 0.0
+    if mean is None or not elapsed:
+        return 1.0
+    if longest is None:
+        starting = START_NS / facts.duration_ns if facts.duration_ns else 0.0
+        return max(0.0, 1.0 - mean / elapsed - starting)
+    return max(0.0, (longest - mean) / elapsed)
+
+
+def knows_uneven(facts: Facts) -> bool:
+    """Tell whether what multiprocessors rested was counted, and what the memory that all of them share did meanwhile."""
+    return not facts.lacks("dram_throughput", "sm_cycles_active", "sm_cycles_active_max", "sm_cycles_elapsed")
 
 
 def uneven_by_grid(facts: Facts) -> float:

@@ -1,0 +1,68 @@
+"""Is nearly done: a unit is between the limits of other rules and its ceiling, and nothing better is known.
+
+Hardware: whatever unit is the busiest sets the least time of its work. Near its ceiling there is little to win that
+does not take work off this unit: more warps, fewer stalls and faster other units do not.
+
+Cost: none that a rule knows. The distance to the ceiling is what perfect overlap could still win.
+
+What to try: give this unit less to do. Of DRAM and L2 fewer bytes, of L1 more reuse in registers, of a pipe or the
+issue slots fewer instructions for the same result. Or stop here.
+
+Thresholds: from two thirds of what the unit can reach on, 60 % of its peak, below which NVIDIA's own speed-of-light
+rule calls a kernel bound by latency. It is said only where no rule with a cause names this unit, and the kernel is not
+done; nor, below 80 % of what the unit can reach, where most warps wait for something that has nothing to do with it:
+instructions, other warps, sleep. From 80 % of what the unit can reach (88 % of DRAM) it stands first: a finding that
+takes no work off it could win next to nothing. What a unit can reach is measured (`ncu-assist ceilings`), or nine
+tenths of its peak, *assumed*.
+
+Without counters of single units the busiest of the throughputs is named, memory or SM as a whole.
+"""
+
+from __future__ import annotations
+
+from ncu_assist.quantity import percent
+from ncu_assist.rules.base import Finding
+from ncu_assist.rules.model.bounds import busiest_unit
+from ncu_assist.rules.model.dram import OF_CEILING
+from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.resources import RESOURCES
+
+ID = "near-ceiling"
+NEEDS: tuple[str, ...] = ()
+USES: tuple[str, ...] = ()
+LINK_EVIDENCE = "host_bytes"
+# Stall reasons that no unit of RESOURCES is behind (Nsight Compute, Kernel Profiling Guide, "Warp Stall Reasons").
+STANDING_STILL = ("no_instruction", "branch_resolving", "barrier", "membar", "sleeping")
+MOST = 50.0  # percent of all warp states
+LESS_BYTES = "move fewer bytes, or stop here"
+LESS = {
+    "DRAM": LESS_BYTES,
+    "L2": "use again what was fetched while it is on the chip, or stop here",
+    "L1": "keep in registers what is used again, or stop here",
+    "SM": "do the same with fewer instructions, or stop here",
+}
+
+
+def find(facts: Facts) -> Finding | None:
+    """Return which unit is near its ceiling and how far from it; None where all are far, or none was counted."""
+    busiest = busiest_unit(facts)
+    if busiest is None or not busiest.is_busy or (_stands_still(facts) and not busiest.takes_the_time):
+        return None
+    resource = RESOURCES.get(busiest.name)
+    reached = min(1.0, busiest.load * (OF_CEILING if busiest.name == "DRAM" else 1.0))
+    return Finding(
+        rule=ID,
+        message=f"{busiest.name} is busy {percent(busiest.share)} of the time, {percent(reached)} of what it can reach: "
+        f"without less work for it {percent(1.0 - reached)} of the time could be won at most",
+        saved_ns=0.0,
+        evidence=(resource.busy,) if resource and resource.busy else (LINK_EVIDENCE,),
+        relieves=(busiest.name,),
+        unless_known=True,
+        detail={"unit": busiest.name},
+        assumed=facts.ceilings is None,
+        advice=LESS.get(resource.group if resource else "", LESS_BYTES),
+    )
+
+
+def _stands_still(facts: Facts) -> bool:
+    return sum(facts.stall(reason) for reason in STANDING_STILL) > MOST
