@@ -32,8 +32,8 @@ from ncu_assist.rules import RULES, Diagnosis, Facts, diagnose
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "gallery"))
 
-from nvidia_rules import Theirs, advice_of  # noqa: E402
-from table import Case  # noqa: E402
+from nvidia_rules import Theirs, advice_of
+from table import Case
 
 MANY = 250  # metrics of a launch: about what --set detailed collects
 SUFFIXES = (".ncu-rep", ".nsight-cuprof-report", ".csv", ".ncu-repz")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LOUD_PCT = 2.0  # below, the project's own findings are ``info``; the same is held against NVIDIA's global estimates
 
-DONE = ("at-dram-roofline", "at-compute-roofline")
+DONE = ("at-dram-roofline", "at-compute-roofline", "near-ceiling")
 
 # "waiting on an L1TEX operation … memory access patterns … cache hit rates … data locality … moving to shared memory"
 WAITS_ON_MEMORY = (

@@ -43,7 +43,8 @@ NEEDS: tuple[str, ...] = (
     "sectors_per_request_load", "sectors_per_request_load_ideal", "sm_active_share", "global_load_requests",
 )  # fmt: skip
 USES: tuple[str, ...] = (
-    "l1_hit_rate_load", "achieved_warps", "l2_sectors_read", "threads", "sm_count", "global_load_sectors", "warps_selected",
+    "l1_hit_rate_load", "achieved_warps",
+    "l2_sectors_read", "threads", "sm_count", "global_load_sectors", "warps_selected",
 )  # fmt: skip
 EVIDENCE = ("bytes_in_flight", "dram_throughput", "sectors_per_request_load", "achieved_occupancy")
 OF_MOST = ("l2_sectors_read", "threads", "achieved_warps")

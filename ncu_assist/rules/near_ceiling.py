@@ -52,8 +52,8 @@ def find(facts: Facts) -> Finding | None:
     reached = min(1.0, busiest.load * (OF_CEILING if busiest.name == "DRAM" else 1.0))
     return Finding(
         rule=ID,
-        message=f"{busiest.name} is busy {percent(busiest.share)} of the time, {percent(reached)} of what it can reach: "
-        f"without less work for it {percent(1.0 - reached)} of the time could be won at most",
+        message=f"{busiest.name} is busy {percent(busiest.share)} of the time, {percent(reached)} of what it can "
+        f"reach: without less work for it {percent(1.0 - reached)} of the time could be won at most",
         saved_ns=0.0,
         evidence=(resource.busy,) if resource and resource.busy else (LINK_EVIDENCE,),
         relieves=(busiest.name,),

@@ -64,7 +64,8 @@ ID = "pipe-bound"
 NEEDS: tuple[str, ...] = ("sm_active_share", "issue_slots_busy")
 USES: tuple[str, ...] = (
     "pipe_fma", "pipe_alu", "pipe_xu", "pipe_lsu", "pipe_adu", "pipe_uniform", "sm_cycles_elapsed", "warps_selected",
-    "global_load_instructions", "shared_load_instructions", "fp32_add_per_cycle", "fp32_mul_per_cycle", "fp32_fma_per_cycle", "pipe_fp64_cycles", "sm_count",
+    "global_load_instructions", "shared_load_instructions", "fp32_add_per_cycle", "fp32_mul_per_cycle",
+    "fp32_fma_per_cycle", "pipe_fp64_cycles", "sm_count",
 )  # fmt: skip
 UNFUSED_LEAST = 0.1  # of what the FMA pipe does: a tenth is within what the pipe itself varies by (85 to 95 %)
 SHUFFLES_LEAST = 0.5  # of what the LSU does: else it is bound by memory instructions

@@ -22,8 +22,8 @@ from ncu_assist.rules.model.resources import SM_PARTS
 from ncu_assist.rules.model.shape import LANES, LEAST_WORTH, room_beside, warps_a_block
 
 ID = "warp-divergence"
-NEEDS: tuple[str, ...] = ("duration", "block_size")
-USES: tuple[str, ...] = ("threads_per_instruction", "issue_slots_busy", "warps_selected")
+NEEDS: tuple[str, ...] = ("duration",)
+USES: tuple[str, ...] = ("threads_per_instruction", "block_size", "issue_slots_busy", "warps_selected")
 # States of a warp that end with fewer instructions: it issues, competes for a slot or a pipe, waits for its own result.
 OF_INSTRUCTIONS = ("not_selected", "math_pipe_throttle", "dispatch_stall", "wait", "branch_resolving", "no_instruction")
 RELIEVES = tuple(dict.fromkeys(one.name for one in SM_PARTS))
@@ -32,6 +32,8 @@ RELIEVES = tuple(dict.fromkeys(one.name for one in SM_PARTS))
 def find(facts: Facts) -> Finding | None:
     """Return that lanes are idle; None where nearly all work, or where instructions are not what takes the time."""
     counted = facts.get("threads_per_instruction")
+    if counted is None and not facts.get("block_size"):
+        return None
     lanes = facts.value("block_size") / warps_a_block(facts) if counted is None else counted
     idle = max(0.0, 1.0 - lanes / LANES)
     saved = min(idle * _issue_time(facts), room_beside(facts, RELIEVES))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from made_facts import gallery, made, told
 
+from ncu_assist.rules import RULES, diagnose
 from ncu_assist.rules import l1_bound as rule
 
 
@@ -15,12 +16,43 @@ def test_a_load_for_each_sum_keeps_l1_busy() -> None:
     assert found.estimated_speedup == pytest.approx(2.56, rel=0.28)  # measured; the logarithm within 0.25
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["pipe_lsu_shuffles", "local_stack", "tensor_straight_from_global", "healthy_float_product", "shared_stride_of_16"],
-)
-def test_l1_busy_with_something_else_is_no_lack_of_registers(name: str) -> None:
+@pytest.mark.parametrize("name", ["local_stack", "healthy_float_product"])
+def test_l1_that_is_not_at_its_limit_is_not_named(name: str) -> None:
     assert told(rule, gallery(name)).findings == ()
+
+
+@pytest.mark.parametrize("name", ["pipe_lsu_shuffles", "tensor_straight_from_global", "shared_stride_of_16"])
+def test_l1_busy_with_something_else_gives_way_to_who_knows_with_what(name: str) -> None:
+    (alone,) = told(rule, gallery(name)).findings
+    assert alone.finding.unless_known
+    assert rule.ID not in [one.finding.rule for one in diagnose(gallery(name), RULES).findings]
+
+
+PRODUCT = {  # of a chip with 10 SMs: 80 wavefronts of 100 cycles, 0.8 for each of 100 multiply-adds of a warp
+    "l1_data_pipe": 80.0, "sm_cycles_elapsed": 1000.0, "sm_count": 10.0, "shared_wavefronts_all": 8000.0,
+    "shared_wavefronts": 8000.0, "shared_wavefronts_excessive": 0.0, "instructions": 20_000.0,
+    "fp32_fma_per_cycle": 320.0, "dram_throughput": 5.0,
+}  # fmt: skip
+
+
+def test_shared_memory_without_conflicts_is_named_with_what_a_larger_tile_leaves() -> None:
+    (ranked,) = told(rule, made(**PRODUCT)).findings
+    assert ranked.finding.detail == {"path": "shared memory"}
+    left = 0.25 * 10_000 / 8000  # a quarter of a wavefront for each of 10,000 multiply-adds
+    assert ranked.saved_ns == pytest.approx(100_000 * (80 / 90) * (1 - left))
+
+
+def test_conflicts_stay_and_are_another_rule_s() -> None:
+    some = told(rule, made(**PRODUCT | {"shared_wavefronts_excessive": 4000.0})).findings
+    none = told(rule, made(**PRODUCT)).findings
+    assert some[0].saved_ns < none[0].saved_ns
+
+
+def test_without_counts_of_accesses_the_unit_is_named_all_the_same() -> None:
+    (ranked,) = told(rule, made(l1_data_pipe=85.0, dram_throughput=10.0)).findings
+    assert ranked.finding.detail == {"path": "unknown"}
+    assert ranked.finding.assumed
+    assert told(rule, made(l1_data_pipe=65.0, dram_throughput=10.0)).findings == ()
 
 
 def test_reuse_beside_dram_costs_nothing() -> None:

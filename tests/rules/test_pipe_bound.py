@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from factories import DEVICE
+from factories import DEVICE, STALL
 from made_facts import gallery, made, told
 
+from ncu_assist.frame import combine_launches
 from ncu_assist.rules import Facts, pipe_bound
 
 H200 = DEVICE
@@ -75,11 +78,12 @@ def test_the_alu_could_share_with_the_fma_pipe() -> None:
 
 
 def test_integer_multiplications_fill_the_fma_pipe() -> None:
-    found = pipe_bound.find(busy(pipe_fma=90.0))
+    found = pipe_bound.find(busy(pipe_fma=90.0, fp32_fma_per_cycle=0.0))
     assert found is not None
     assert found.detail == {"pipe": "fma"}
     floats = busy(pipe_fma=90.0, fp32_fma_per_cycle=132 * 128 * 0.9)
     assert pipe_bound.find(floats) is None
+    assert pipe_bound.find(busy(pipe_fma=90.0)) is None, "whether it multiplies integers was not counted"
 
 
 @pytest.mark.parametrize("case", ["pipe_half_busy_beside_dram", "pipe_fma_unfused_fix", "healthy_float_product"])
@@ -120,7 +124,7 @@ def test_idle_lanes_are_not_counted_twice() -> None:
         {"issue_slots_busy": 71.0},
         {"pipe_fma": 62.0, "fp32_fma_per_cycle": 132 * 128 * 0.62},  # multiply-adds are what queues
         {"l2_data_busy": 91.0},  # nearer to its limit than the issue slots
-        {"pipe_adu": 60.0},
+        {"pipe_lsu": 75.0},  # full itself
     ],
 )
 def test_issue_slots_are_not_the_limit_beside_another(changed: dict[str, float]) -> None:
@@ -129,5 +133,34 @@ def test_issue_slots_are_not_the_limit_beside_another(changed: dict[str, float])
 
 
 def test_without_pipes_it_cannot_answer() -> None:
-    (silent,) = told(pipe_bound, gallery("pipe_fma_unfused", without=("pipe_xu",))).unanswered
-    assert silent.missing == ("pipe_xu",)
+    (silent,) = told(pipe_bound, made(pipe_fma=90.0)).unanswered
+    assert silent.missing == pipe_bound.NEEDS
+
+
+def test_what_one_pipe_lacks_does_not_silence_the_others() -> None:
+    found = pipe_bound.find(gallery("pipe_fma_unfused", without=("pipe_xu", "pipe_lsu")))
+    assert found is not None
+    assert found.detail == {"pipe": "fma"}
+
+
+def test_a_busy_lsu_of_which_nobody_counted_what_it_does_is_not_said_to_shuffle() -> None:
+    counted = {"global_load_instructions": 0.0, "shared_load_instructions": 0.0}
+    assert pipe_bound.find(busy(pipe_lsu=95.0, **counted)) is not None
+    assert pipe_bound.find(busy(pipe_lsu=95.0)) is None
+
+
+def with_stalls(facts: Facts, **stalls: float) -> Facts:
+    by_name = {STALL.format(reason): share for reason, share in stalls.items()}
+    tables = [{**table, **by_name, STALL.format("selected"): 1.0} for table in facts.combined.tables]
+    return replace(facts, combined=combine_launches(None, facts.combined.launches, tables))
+
+
+@pytest.mark.parametrize(
+    ("pipe", "reason", "share"), [("adu", "mio_throttle", 65.0), ("alu", "math_pipe_throttle", 65.0)]
+)
+def test_a_pipe_that_warps_wait_for_most_binds_from_sixty_percent_on(pipe: str, reason: str, share: float) -> None:
+    quiet = busy(**{f"pipe_{pipe}": share})
+    assert pipe_bound.find(with_stalls(quiet, long_scoreboard=90.0)) is None
+    found = pipe_bound.find(with_stalls(quiet, **{reason: 90.0}))
+    assert found is not None
+    assert found.detail == {"pipe": pipe}

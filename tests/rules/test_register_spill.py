@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from made_facts import gallery, told
 
-from ncu_assist.rules import register_spill
+from ncu_assist.rules import local_array, register_spill
 
 
 def test_fires() -> None:
@@ -29,9 +29,24 @@ def test_spills_that_nobody_waits_for_cost_nothing() -> None:
     assert register_spill.find(few) is None
 
 
-@pytest.mark.parametrize(("allocated", "words"), [(128.0, "give the kernel more"), (256.0, "spread a tile over more")])
-def test_nobody_is_told_to_give_more_registers_than_there_are(allocated: float, words: str) -> None:
-    found = register_spill.find(gallery("spill_asked_occupancy", registers_allocated=allocated))
+@pytest.mark.parametrize(("registers", "words"), [(128.0, "give the kernel more"), (255.0, "spread a tile over more")])
+def test_nobody_is_told_to_give_more_registers_than_there_are(registers: float, words: str) -> None:
+    found = register_spill.find(gallery("spill_asked_occupancy", registers=registers))
     assert found is not None
     assert words in found.advice
-    assert f"{min(allocated, 255):.0f} registers a thread" in found.message
+    assert f"{registers:.0f} registers a thread" in found.message
+
+
+def test_local_memory_of_unknown_kind_is_of_spills_where_a_thread_has_all_its_registers() -> None:
+    unknown = ("local_spilling_requests",)
+    full = gallery("spill_asked_occupancy", without=unknown, registers=255.0)
+    found = register_spill.find(full)
+    assert found is not None
+    assert found.assumed
+    assert "spills or an array" in found.message
+    assert local_array.find(full) is None
+    spare = gallery("spill_asked_occupancy", without=unknown, registers=16.0)
+    assert register_spill.find(spare) is None
+    array = local_array.find(spare)
+    assert array is not None
+    assert array.assumed

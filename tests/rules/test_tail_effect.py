@@ -45,5 +45,16 @@ def test_silent_on_recorded_kernels_with_many_waves(case: str) -> None:
     assert found(tail_effect, of_case(case)) is None
 
 
+def test_without_the_longest_multiprocessor_the_shape_and_the_rest_of_the_mean_bound_it() -> None:
+    finding = found(tail_effect, without(made(TAIL), "sm_cycles_active_max"))
+    assert finding
+    assert finding.assumed
+    assert "up to 32 %" in finding.message
+    shape_alone = {"waves_per_sm": 1.1}
+    bare = found(tail_effect, made(shape_alone))
+    assert bare
+    assert bare.saved_ns == pytest.approx(0.45 * 100_000)
+
+
 def test_says_what_it_lacks() -> None:
-    assert missing(tail_effect, without(made(TAIL), "sm_cycles_active_max")) == ("sm_cycles_active_max",)
+    assert missing(tail_effect, made({})) == ("waves_per_sm",)

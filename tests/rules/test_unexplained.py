@@ -43,10 +43,17 @@ def test_behind_all_others() -> None:
 
 
 def test_without_any_counter_it_says_so() -> None:
-    finding = found(unexplained, made({}))
-    assert finding
-    assert "no resource was counted" in finding.message
-    assert "not counted" in finding.message
+    diagnosis = diagnose(made({}), RULES)
+    assert diagnosis.lacks_counters
+    assert diagnosis.answer == "none"
+    assert diagnosis.findings[0].finding.message.startswith("not enough counters")
+    assert "--section SpeedOfLight" in diagnosis.findings[0].finding.advice
+
+
+def test_throughputs_alone_are_an_answer() -> None:
+    diagnosis = diagnose(made({"dram_throughput": 31, "l2_data_busy": 44}), RULES)
+    assert not diagnosis.lacks_counters
+    assert diagnosis.answer == "throughput"
 
 
 def test_a_stall_reason_of_a_later_chip_does_not_break_it() -> None:

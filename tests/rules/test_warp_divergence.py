@@ -55,4 +55,11 @@ def test_conflicts_cost_more_than_a_short_branch() -> None:
 
 def test_says_what_it_lacks() -> None:
     facts = without(made(APART), "threads_per_instruction")
-    assert missing(warp_divergence, facts) == ("threads_per_instruction",)
+    assert missing(warp_divergence, facts)[:2] == ("threads_per_instruction", "block_size")
+
+
+def test_a_block_of_one_thread_has_idle_lanes_whatever_was_counted() -> None:
+    finding = found(warp_divergence, made({"block_size": 1, "issue_slots_busy": 50}))
+    assert finding
+    assert "1.0 of 32 lanes" in finding.message
+    assert found(warp_divergence, made({"block_size": 128, "issue_slots_busy": 50})) is None

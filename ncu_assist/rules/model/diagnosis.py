@@ -13,13 +13,15 @@ from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.places import Place
 
 UNEXPLAINED, NEAR_CEILING = "unexplained", "near-ceiling"  # ids of rules that know no cause
+LOUD = ("medium", "high")
 # Ids of rules on how work is spread in time: no fix of theirs takes work off the unit that takes the time.
 OF_THE_SPREAD = ("tail-effect", "workload-imbalance", "barrier-stall", "redundant-traffic")
 # Ids of rules on a call as a whole, by sums and shares of its time; the others are on one kernel.
 OF_A_CALL = ("launch-bound", "redundant-traffic", "at-dram-roofline")
 HOPPER = "9.0"
 ON_SOME_CHIPS = ("pipe_tensor_gmma", "tensor_ops_bf16")  # instructions that others do not have
-TOO_FEW, COLLECT = "not enough counters for a diagnosis", "collect `--set full`"
+TOO_FEW = "not enough counters for a diagnosis: the report does not say how busy any unit was"
+COLLECT = "collect `--section SpeedOfLight` at least, or all by `--set full`"
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class Diagnosis:
 
     @property
     def answer(self) -> Literal["cause", "throughput", "none"]:
-        """Return what the diagnosis comes to: a cause, how busy the busiest unit was, or nothing for want of counters."""
+        """Return what the diagnosis comes to: a cause, how busy units were, or nothing for want of counters."""
         if self.first is None or self.lacks_counters:
             return "none"
         return "throughput" if self.first.finding.rule == UNEXPLAINED else "cause"
@@ -82,7 +84,9 @@ class Diagnosis:
     @property
     def lacks_counters(self) -> bool:
         """Tell whether nothing is known because nothing was counted: no cause, and not even how busy any unit was."""
-        return self.first is not None and self.first.finding.rule == UNEXPLAINED and not self.first.finding.evidence
+        if self.first is None or self.first.finding.rule != UNEXPLAINED:
+            return False
+        return not self.first.finding.evidence and not self.first.finding.stalls
 
 
 def diagnose(facts: Facts, rules: Mapping[str, Rule]) -> Diagnosis:
@@ -112,8 +116,7 @@ def diagnose(facts: Facts, rules: Mapping[str, Rule]) -> Diagnosis:
 def _unasked(diagnosis: Diagnosis) -> tuple[Ranked, ...]:
     """Return the findings, the first of which says that there are too few counters instead of that none explains it."""
     first, *others = diagnosis.findings
-    said = f"{TOO_FEW}: {len(diagnosis.unanswered)} of {diagnosis.asked} rules could not be asked"
-    return replace(first, finding=replace(first.finding, message=said, advice=COLLECT)), *others
+    return replace(first, finding=replace(first.finding, message=TOO_FEW, advice=COLLECT)), *others
 
 
 def _without_known(found: Sequence[Ranked], busiest: Busiest | None) -> list[Ranked]:
@@ -121,13 +124,10 @@ def _without_known(found: Sequence[Ranked], busiest: Busiest | None) -> list[Ran
 
     Where two say so, the one that could win something stays; that a unit is near its ceiling is no news beside a cause.
     """
-    is_known = any(
-        one.finding.is_done or (busiest and _names(one, busiest) and not one.finding.unless_known) for one in found
-    )
-    kept = [one for one in found if not (is_known and one.finding.unless_known)]
-    loud = any(
-        one.severity in ("medium", "high") or (one.finding.unless_known and one.severity != "info") for one in kept
-    )
+    causes = [one for one in found if not one.finding.unless_known]
+    is_known = any(one.finding.is_done or (busiest and _names(one, busiest)) for one in causes)
+    kept = causes if is_known else list(found)
+    loud = any(one.severity in LOUD or (one.finding.unless_known and one.severity != "info") for one in kept)
     return [one for one in kept if not (loud and one.finding.rule == NEAR_CEILING)]
 
 
@@ -146,8 +146,8 @@ def _explains(one: Ranked) -> bool:
 def _order(one: Ranked, busiest: Busiest | None) -> tuple[bool, bool, bool, float, float]:
     """Return by what findings are ranked: causes by what they could save, but behind the unit that takes the time.
 
-    Where a unit is at its limit or close to it, what takes less than a tenth of the time elsewhere comes behind it; where
-    one is busy at all, so does what rests on the shape of the launch alone.
+    Where a unit is at its limit or close to it, what takes less than a tenth of the time elsewhere comes behind it;
+    where one is busy at all, so does what rests on the shape of the launch alone.
     """
     is_remark, explains = one.severity == "info", _explains(one)
     is_owned = busiest is not None and busiest.takes_the_time

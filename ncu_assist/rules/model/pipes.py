@@ -13,8 +13,8 @@ DONE = 0.95
 # Nsight Compute calls a pipe a bottleneck from 80 % on (its rule HighPipeUtilization); of all time, of which no pipe
 # gets more than bounds.REACHABLE, 0.9.
 BINDS = 0.72
-# Of the time in which SMs are active: from here on Nsight Compute says that a pipe "might become a bottleneck" (its rule
-# HighPipeUtilization). It is one where warps wait for just that pipe more than for anything else.
+# Of the time in which SMs are active: from here on Nsight Compute says that a pipe "might become a bottleneck" (its
+# rule HighPipeUtilization). It is one where warps wait for just that pipe more than for anything else.
 MIGHT_BIND = 0.60
 MOST_OF_ALL = 0.5  # of all operations
 # A bf16 product of 8192^3 in a library where the GPU was not measured: 705 of 989 TFLOP/s on an H200, at the clock
@@ -52,7 +52,7 @@ def busy(facts: Facts, name: str) -> float:
 
 
 def while_active(facts: Facts, name: str) -> float:
-    """Return how busy a part of the SM was while its multiprocessor had a warp, 0 to 1; from start to end if unknown."""
+    """Return how busy a part of the SM was while its multiprocessor had a warp, 0 to 1; of all time if unknown."""
     return busy(facts, name) * 100.0 / (facts.get("sm_active_share") or 100.0)
 
 

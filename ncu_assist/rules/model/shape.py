@@ -74,7 +74,8 @@ def has_room(facts: Facts) -> bool:
 def coverable_share(facts: Facts) -> float:
     """Return the part of warp states in which another warp could have issued, 0 to 1.
 
-    Where warp states were not counted, the part of the time of working SMs in which no scheduler issued: an upper bound.
+    Where warp states were not counted, the part of the time of working SMs in which schedulers did not issue: an upper
+    bound.
     """
     if not facts.combined.stalls:
         return max(0.0, 1.0 - facts.busy(ISSUE_SLOTS) / working_part(facts))
@@ -118,7 +119,7 @@ def uneven_share(facts: Facts) -> float:
 
 
 def knows_uneven(facts: Facts) -> bool:
-    """Tell whether what multiprocessors rested was counted, and what the memory that all of them share did meanwhile."""
+    """Tell whether it was counted how long multiprocessors rested, and what memory did meanwhile."""
     return not facts.lacks("dram_throughput", "sm_cycles_active", "sm_cycles_active_max", "sm_cycles_elapsed")
 
 

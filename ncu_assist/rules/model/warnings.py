@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from ncu_assist.ceilings.chips import SECTOR_BYTES
 from ncu_assist.frame import Combined
+from ncu_assist.ncu.catalogue import metric as sections
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.noise import SHORT_NS
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import quantity
@@ -20,6 +22,22 @@ RESIDENT_BELOW = 0.5
 # 3.5 % of its traffic and 5 MB; a zeroing flush leaves up to 60 MB (docs/sources.md, Noise). Between the two.
 DIRTY_SHARE = 0.1
 DIRTY_BYTES = 10 << 20
+# What `ncu --section` takes for each section (`ncu --list-sections`).
+IDENTIFIERS = {
+    sections.SPEED: "SpeedOfLight",
+    sections.COMPUTE: "ComputeWorkloadAnalysis",
+    sections.MEMORY: "MemoryWorkloadAnalysis",
+    sections.CHART: "MemoryWorkloadAnalysis_Chart",
+    sections.TABLES: "MemoryWorkloadAnalysis_Tables",
+    sections.SCHEDULER: "SchedulerStats",
+    sections.WARP_STATE: "WarpStateStats",
+    sections.INSTRUCTIONS: "InstructionStats",
+    sections.LAUNCH: "LaunchStats",
+    sections.OCCUPANCY: "Occupancy",
+    sections.DISTRIBUTION: "WorkloadDistribution",
+    sections.SOURCE: "SourceCounters",
+}
+ALL = "--set full"
 FEW = 4  # metrics that are named one by one
 # Where a launch writes more than three times the L2, little of it is still there when the next one reads it.
 OUTGROWN = 3
@@ -47,17 +65,35 @@ def warnings(facts: Facts, cache_control: str | None = None) -> tuple[Warned, ..
     return tuple(one for one in told if one)
 
 
-def metric_missing(diagnosis: Diagnosis) -> tuple[Warned, ...]:
-    """Return which questions the report has too few counters for, and the sections of ncu that have them."""
-    silent = diagnosis.unanswered
-    if not silent:
+def metric_missing(diagnosis: Diagnosis, facts: Facts) -> tuple[Warned, ...]:
+    """Return which rules the report has too few counters for, and the sections of ncu to collect.
+
+    Of sections that were collected what is missing is none that this chip and release count: nothing can be done about
+    it, and nothing is said. ``unanswered`` names it all the same.
+    """
+    gaps = {one.rule: own for one in diagnosis.unanswered if (own := _sections_of(one.missing, facts))}
+    if not gaps:
         return ()
-    keys = dict.fromkeys(key for one in silent for key in one.missing)
-    sections = dict.fromkeys(section for key in keys if (section := getattr(ROWS[key], "section", "")))
-    named = ", ".join(list(keys)[:FEW]) if len(keys) <= FEW else f"{len(keys)} metrics"
-    where = f" of the sections {', '.join(sections)}" if len(keys) > FEW and sections else ""
-    rules = ", ".join(one.rule for one in silent) if len(silent) <= FEW else f"{len(silent)} of {diagnosis.asked} rules"
-    return (Warned("metric-missing", f"the report lacks {named}{where}: collect `--set full` to ask {rules}"),)
+    lacking = dict.fromkeys(section for own in gaps.values() for section in own)
+    options = " ".join(f"--section {IDENTIFIERS.get(one, one)}" for one in lacking) if len(lacking) <= FEW else ALL
+    rules = ", ".join(gaps) if len(gaps) <= FEW else f"{len(gaps)} of {diagnosis.asked} rules"
+    named = f"the section{'s' if len(lacking) > 1 else ''} {', '.join(lacking)}"
+    return (Warned("metric-missing", f"the report lacks {named}: collect `{options}` to ask {rules}"),)
+
+
+def _sections_of(keys: Sequence[str], facts: Facts) -> list[str]:
+    """Return the sections that some metrics are of, without those that were collected."""
+    every = (part for key in keys for part in getattr(ROWS[key], "needs", (key,)))
+    parts = [part for part in dict.fromkeys(every) if facts.get(part) is None]
+    found = dict.fromkeys(CATALOGUE[part].section for part in parts if part in CATALOGUE)
+    return [section for section in found if section and not is_collected(section, facts)]
+
+
+def is_collected(section: str, facts: Facts) -> bool:
+    """Tell whether a section of ncu was collected: most of its metrics are known."""
+    keys = [key for key, metric in CATALOGUE.items() if metric.section == section]
+    known = [facts.get(key) is not None for key in keys]
+    return 2 * sum(known) > len(known)
 
 
 def impossible_values(facts: Facts, needed: Sequence[str]) -> tuple[Warned, ...]:
@@ -212,9 +248,9 @@ _TEXTS = {
         "profiled range."
     ),
     "metric-missing": (
-        "The report lacks counters that some rules need. A rule that could not be asked says nothing, which does not "
+        "The report lacks sections that some rules need. A rule that could not be asked says nothing, which does not "
         "mean that the kernel is free of its fault: `unanswered` in `--json` names each with what it lacks.\n\nWhat to "
-        "try: profile again with `--set full`, which has all sections that the rules look at."
+        "try: profile again with the sections that the warning names, or with `--set full`, which has all of them."
     ),
 }
 WARNINGS: dict[str, WarningEntry] = {name: WarningEntry(name, text) for name, text in _TEXTS.items()}

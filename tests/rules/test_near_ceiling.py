@@ -1,0 +1,67 @@
+"""near-ceiling: a busy unit has an owner, and stands before what takes no work off it."""
+
+from __future__ import annotations
+
+import pytest
+from shape_facts import found, made, of_case
+
+from ncu_assist.rules import RULES, diagnose, near_ceiling
+from ncu_assist.rules.model.bounds import busiest_unit, saved_ns
+
+CASES = ["traffic_small_halo", "healthy_float_product"]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_between_done_and_faulty_there_is_an_answer(case: str) -> None:
+    first = diagnose(of_case(case), RULES).first
+    assert first
+    assert (first.finding.rule, first.severity) == (near_ceiling.ID, "info")
+
+
+def test_names_the_unit_and_the_distance() -> None:
+    finding = found(near_ceiling, made({"l2_data_busy": 72.0, "dram_throughput": 20.0}))
+    assert finding
+    assert finding.detail == {"unit": "L2 data"}
+    assert "72 % of the time, 80 % of what it can reach" in finding.message
+    assert finding.evidence == ("l2_data_busy",)
+    assert found(near_ceiling, made({"l2_data_busy": 59.0, "dram_throughput": 20.0})) is None
+
+
+def test_throughputs_of_the_whole_do_where_no_part_was_counted() -> None:
+    finding = found(near_ceiling, made({"sm_throughput": 85.0, "memory_throughput": 40.0}))
+    assert finding
+    assert finding.detail == {"unit": "SM"}
+
+
+def test_not_where_most_warps_wait_for_something_else() -> None:
+    busy = {"pipe_fma": 66.0, "sm_cycles_active": 100.0, "sm_cycles_elapsed": 100.0}
+    assert found(near_ceiling, made(busy, not_selected=80))
+    assert found(near_ceiling, made(busy, no_instruction=80)) is None
+
+
+def test_a_remark_elsewhere_stands_behind_a_unit_that_takes_the_time() -> None:
+    tail = {"waves_per_sm": 2.8, "sm_cycles_active": 80, "sm_cycles_active_max": 90, "sm_cycles_elapsed": 100}
+    busy = diagnose(
+        made(tail | {"pipe_xu": 95.0, "dram_throughput": 5.0}), {r: RULES[r] for r in ("tail-effect", "near-ceiling")}
+    )
+    assert [one.finding.rule for one in busy.findings] == ["near-ceiling", "tail-effect"]
+    idle = diagnose(
+        made(tail | {"pipe_xu": 5.0, "dram_throughput": 5.0}), {r: RULES[r] for r in ("tail-effect", "near-ceiling")}
+    )
+    assert [one.finding.rule for one in idle.findings] == ["tail-effect"]
+
+
+def test_what_is_done_behind_a_busier_unit_saves_nothing() -> None:
+    """Conflicts on a pipe at 38 % behind one at 78 % win nothing; alone they do."""
+    parts = {"l1_data_pipe": 38.0, "sm_cycles_active": 100.0, "sm_cycles_elapsed": 100.0, "dram_throughput": 5.0}
+    behind, alone = made(parts | {"pipe_fma": 78.0}), made(parts | {"pipe_fma": 20.0})
+    assert saved_ns(behind, {"L1 data pipe": 0.5}) == 0.0
+    assert saved_ns(alone, {"L1 data pipe": 0.5}) > 0.0
+
+
+def test_the_busiest_unit_is_the_one_nearest_to_what_it_can_reach() -> None:
+    busiest = busiest_unit(made({"l2_data_busy": 60.0, "dram_throughput": 62.0}))
+    assert busiest
+    assert busiest.name == "DRAM"
+    assert not busiest.takes_the_time
+    assert busiest_unit(made({})) is None
