@@ -73,7 +73,8 @@ def _full(facts: Facts) -> Finding | None:
         return None
     return Finding(
         rule=ID,
-        message=f"{busiest.name} is {100 * busiest.share:.0f} % busy; scattered accesses or too little reuse, which was not counted",
+        message=f"{busiest.name} is {100 * busiest.share:.0f} % busy: with scattered accesses or too little reuse, "
+        "which was not counted",
         saved_ns=saved_ns(facts, dict.fromkeys(L2_UNITS, UNKNOWN_PART)),
         evidence=EVIDENCE,
         relieves=L2_UNITS,

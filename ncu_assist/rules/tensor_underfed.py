@@ -16,16 +16,16 @@ The time after is that of a product at the rate a cycle that a library's reached
 else at 70 % of the chip's peak; where that is not known, or most of the work is on other types than halves, that of the
 cycles in which they worked, over 0.9. Loads within the SM are relieved; other pipes stay. L2 and DRAM stay too, but
 where nobody said how many bytes the work needs and its tiles seem to come again (SMs ask L2 for twice what comes from
-DRAM, or DRAM brings a quarter more than they ask for), larger tiles spare both, *assumed*. What bank conflicts cost is
-left to `shared-bank-conflict`, which says what to do about it: two buffers with the same conflicts are hardly faster
-than one.
+DRAM, or DRAM brings a quarter more than they ask for), tiles twice as wide halve what both do where they take the time,
+*assumed*. What bank conflicts cost is left to `shared-bank-conflict`, which says what to do about it: two buffers with
+the same conflicts are hardly faster than one.
 """
 
 from __future__ import annotations
 
 from ncu_assist.rules import shared_bank_conflict
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.bounds import REACHABLE
+from ncu_assist.rules.model.bounds import REACHABLE, busiest_unit
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import (
     BINDS,
@@ -48,6 +48,7 @@ from ncu_assist.rules.model.pipes import (
 ID = "tensor-underfed"
 NEEDS: tuple[str, ...] = ("pipe_tensor_cycles", "sm_active_share")
 USES: tuple[str, ...] = ("tensor_ops_fp16", "pipe_fma", "l2_sectors_read", "dram_bytes_read")
+WIDER_TILES = 0.5  # of the bytes that a product reads, with tiles twice as wide
 KINDS = {
     "pipe_tensor_gmma": ", with gmma instructions (wgmma)",
     "pipe_tensor_hmma": ", with hmma instructions (mma.sync, wmma)",
@@ -68,9 +69,11 @@ def find(facts: Facts) -> Finding | None:
     after = tensor_ns(facts, done) if halves > MOST_OF_ALL * done else None
     fed = facts.duration_ns * share / REACHABLE if after is None else after
     without_conflicts = facts.duration_ns - _conflicts_ns(facts)
+    again = reads_tiles_again(facts) and _waits_for_memory(facts)
+    if again:
+        fed = max(fed, WIDER_TILES * facts.duration_ns)
     if fed >= without_conflicts:
         return None
-    again = reads_tiles_again(facts)
     active = facts.value("sm_active_share") / 100.0 or 1.0
     is_older = is_best_instruction(facts) is False
     pipes = [key for key in KINDS if facts.get(key)][:1]
@@ -88,6 +91,12 @@ def find(facts: Facts) -> Finding | None:
         detail={"pipe": "tensor"},
         advice=NEWER if is_older and share >= BINDS else FEED,
     )
+
+
+def _waits_for_memory(facts: Facts) -> bool:
+    """Return whether L2 or DRAM is what takes the time."""
+    busiest = busiest_unit(facts)
+    return busiest is not None and busiest.takes_the_time and busiest.name in (*L2_PARTS, "DRAM")
 
 
 def _conflicts_ns(facts: Facts) -> float:
