@@ -67,8 +67,8 @@ def find(facts: Facts) -> Finding | None:
         return None
     is_known = facts.algorithmic_bytes is not None
     first = "done" if is_known and not limit.assumed else f"at DRAM's ceiling{', assumed' if limit.assumed else ''}"
-    what = f"these {quantity(moved, 'byte')}" if is_counted else "what it moves"
-    needed = "" if is_known else f"; whether {what} is needed is not known"
+    what = f"these {quantity(moved, 'byte')} are" if is_counted else "what it moves is"
+    needed = "" if is_known else f"; whether {what} needed is not known"
     return Finding(
         rule=ID,
         message=f"{first}: {_where(facts)}{needed}",

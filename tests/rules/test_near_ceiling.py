@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from shape_facts import found, made, of_case
 
+from ncu_assist.ceilings import ceilings_of
 from ncu_assist.rules import RULES, diagnose, near_ceiling
 from ncu_assist.rules.model.bounds import busiest_unit, saved_ns
 
@@ -13,7 +16,9 @@ CASES = ["traffic_small_halo", "healthy_float_product"]
 
 @pytest.mark.parametrize("case", CASES)
 def test_between_done_and_faulty_there_is_an_answer(case: str) -> None:
-    first = diagnose(of_case(case), RULES).first
+    facts = of_case(case)
+    assert facts.device
+    first = diagnose(replace(facts, ceilings=ceilings_of(facts.device)), RULES).first
     assert first
     assert (first.finding.rule, first.severity) == (near_ceiling.ID, "info")
 

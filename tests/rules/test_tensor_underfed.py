@@ -124,7 +124,20 @@ def test_where_conflicts_were_not_counted_none_are_left_out(missing: str) -> Non
 @pytest.mark.parametrize(("asked", "again"), [(4.0, True), (1.0, False)])
 def test_tiles_that_come_again_relieve_dram_too_assumed(asked: float, again: bool) -> None:
     """By what SMs ask L2 for, of what comes from DRAM; nobody said which bytes are needed."""
-    counters = {"pipe_tensor_cycles": 10.0, "dram_bytes_read": 1e9, "l2_sectors_read": asked * 1e9 / 32}
+    counters = {"pipe_tensor_cycles": 10.0, "dram_throughput": 90.0, "dram_bytes_read": 1e9}
+    counters["l2_sectors_read"] = asked * 1e9 / 32
+        "pipe_tensor_cycles": 10.0,
+        "dram_throughput": 90.0,
+        "dram_bytes_read": 1e9,
+        "l2_sectors_read": asked * 1e9 / 32,
+    }
     facts = gallery("tensor_straight_from_global", **counters)
     found = [tensor_underfed.find(replace(facts, algorithmic_bytes=known)) for known in (None, 1_000_000_000)]
     assert [("DRAM" in one.relieves, one.assumed) for one in found if one] == [(again, again), (False, False)]
+
+
+def test_tiles_that_come_again_while_dram_has_room_are_not_what_it_waits_for() -> None:
+    counters = {"pipe_tensor_cycles": 10.0, "dram_throughput": 30.0, "dram_bytes_read": 1e9, "l2_sectors_read": 1.25e8}
+    found = tensor_underfed.find(gallery("tensor_straight_from_global", **counters))
+    assert found is not None
+    assert "DRAM" not in found.relieves
