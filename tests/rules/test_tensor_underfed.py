@@ -126,11 +126,6 @@ def test_tiles_that_come_again_relieve_dram_too_assumed(asked: float, again: boo
     """By what SMs ask L2 for, of what comes from DRAM; nobody said which bytes are needed."""
     counters = {"pipe_tensor_cycles": 10.0, "dram_throughput": 90.0, "dram_bytes_read": 1e9}
     counters["l2_sectors_read"] = asked * 1e9 / 32
-        "pipe_tensor_cycles": 10.0,
-        "dram_throughput": 90.0,
-        "dram_bytes_read": 1e9,
-        "l2_sectors_read": asked * 1e9 / 32,
-    }
     facts = gallery("tensor_straight_from_global", **counters)
     found = [tensor_underfed.find(replace(facts, algorithmic_bytes=known)) for known in (None, 1_000_000_000)]
     assert [("DRAM" in one.relieves, one.assumed) for one in found if one] == [(again, again), (False, False)]
