@@ -126,6 +126,26 @@ def test_contributing_names_what_is_there() -> None:
     assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
 
 
+def test_the_architecture_names_what_is_there() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    named = set(re.findall(r"`([\w/]+\.py)(?::(\w+))?`", text))
+    assert len(named) > 40
+    assert [path for path, _ in sorted(named) if not (PACKAGE / path).is_file()] == []
+    lacking = [(path, name) for path, name in sorted(named) if name not in _names_of(PACKAGE / path)]
+    assert lacking == []
+
+
+def _names_of(path: Path) -> set[str]:
+    """Return what a module defines or imports, and the empty name for the module itself."""
+    found = {""}
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.ImportFrom):
+            found |= {one.asname or one.name for one in node.names}
+    return found
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
 def test_a_module_says_what_it_is_for(path: Path) -> None:
     text = path.read_text()
