@@ -16,9 +16,8 @@ from ncu_assist.pipeline.history import Floors
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.record import Bench, Timing, WorkloadFacts
 from ncu_assist.render.html.ladder import ladder_html, ladder_page
-from ncu_assist.render.html.ladder_links import RunLinks
-from ncu_assist.render.html.run_tiles import tiles
-from ncu_assist.render.html.run_workloads import workloads_table
+from ncu_assist.render.html.links import RunLinks
+from ncu_assist.render.html.run_verdict import tiles, workloads_table
 from ncu_assist.render.json import outcome_json
 from ncu_assist.render.json.history import history_json
 from ncu_assist.render.markdown.history import history_markdown

@@ -18,9 +18,8 @@ from ncu_assist.record import WorkloadFacts
 from ncu_assist.render.floor import floor_words
 from ncu_assist.render.html.index import index_page
 from ncu_assist.render.html.ladder import ladder_html
-from ncu_assist.render.html.ladder_bandwidth import bandwidth_bars
-from ncu_assist.render.html.run_tiles import tiles
-from ncu_assist.render.html.run_workloads import workloads_table
+from ncu_assist.render.html.ladder_chart import bandwidth_bars
+from ncu_assist.render.html.run_verdict import tiles, workloads_table
 from ncu_assist.render.json import outcome_json, show_json
 from ncu_assist.render.json.history import history_json
 from ncu_assist.render.l2_words import no_rates

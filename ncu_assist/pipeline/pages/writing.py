@@ -18,12 +18,10 @@ from ncu_assist.pipeline.reading import informed
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
 from ncu_assist.render.diff_facts import Around
-from ncu_assist.render.html.damaged import damaged_html
-from ncu_assist.render.html.head import Link
 from ncu_assist.render.html.index import index_html
 from ncu_assist.render.html.ladder import ladder_html
-from ncu_assist.render.html.ladder_links import RUN_PAGE, diff_name
-from ncu_assist.render.html.links import href_to
+from ncu_assist.render.html.links import RUN_PAGE, diff_name, href_to
+from ncu_assist.render.html.page import Link, damaged_html
 from ncu_assist.render.pages_words import shown_path
 from ncu_assist.store import Damage, StoredRun
 from ncu_assist.store.writing import HINTS

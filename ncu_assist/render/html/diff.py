@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from ncu_assist.analysis.run_view import Shown
 from ncu_assist.render.diff_facts import DiffFacts
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.html.diff_changes import ChangesPart, changes_part
+from ncu_assist.render.html.diff_changes import (
+    ChangesPart,
+    LaunchesPart,
+    LinesPart,
+    changes_part,
+    launches_part,
+    lines_part,
+)
 from ncu_assist.render.html.diff_counters import CounterPart, counter_part
-from ncu_assist.render.html.diff_launches import LaunchesPart, launches_part
-from ncu_assist.render.html.diff_lines import LinesPart, lines_part
-from ncu_assist.render.html.diff_sides import SidesPart, sides_part
-from ncu_assist.render.html.diff_verdict import VerdictPart, verdict_part
-from ncu_assist.render.html.diff_why import WhyPart, why_part
-from ncu_assist.render.html.head import Head, Link, provenance
+from ncu_assist.render.html.diff_verdict import DiffVerdict, SidesPart, WhyPart, diff_verdict, sides_part, why_part
 from ncu_assist.render.html.memory_chart import MemoryChart, memory_chart
-from ncu_assist.render.html.page import page
+from ncu_assist.render.html.page import Head, Link, page, provenance
 from ncu_assist.render.html.roofline import Roofline, roofline
 from ncu_assist.render.html.source_pair import SourcePair, source_pair
 from ncu_assist.render.html.timing_chart import TimingChart, timing_chart
@@ -37,7 +39,7 @@ class DiffPage:
     """The content of a diff page; None where there is nothing of it, and ``missing`` says why counters are not."""
 
     names: tuple[str, str]
-    verdict: VerdictPart
+    verdict: DiffVerdict
     why: WhyPart
     sides: SidesPart
     counters: CounterPart | None
@@ -66,7 +68,7 @@ def diff_page(facts: DiffFacts) -> DiffPage:
     source = source_pair(facts.baseline, facts.candidate) if both else None
     return DiffPage(
         names=names(facts.diff),
-        verdict=verdict_part(facts),
+        verdict=diff_verdict(facts),
         why=why_part(facts),
         sides=sides_part(facts),
         counters=counter_part(facts) if both else None,

@@ -10,7 +10,7 @@ from ncu_assist.analysis.run_view import Shown
 from ncu_assist.quantity import digits, quantity
 from ncu_assist.render.change_words import delta_text
 from ncu_assist.render.diff_facts import DiffFacts
-from ncu_assist.render.html.bars import Bar, Bars, BarTone
+from ncu_assist.render.html.charts import Bar, Bars, BarTone
 from ncu_assist.render.html.diff_changes import is_largest, largest_of
 from ncu_assist.render.html.table import ABSENT, Cell, Column, Table
 from ncu_assist.render.html.term import Term, term_of

@@ -1,25 +1,30 @@
-"""The top of a diff page: the verdict, numbers of both sides that stand out, what it stands on."""
+"""The top of a diff page: the verdict and what it stands on, why the time changed, and both sides by their facts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
 
-from ncu_assist.analysis.diff import Diff
+from ncu_assist.analysis.diff import Diff, DiffSide
+from ncu_assist.analysis.diff.why import Factor, Factors, Why
+from ncu_assist.analysis.run_view import Shown
 from ncu_assist.analysis.yardstick import COPY, measure_of
 from ncu_assist.quantity import duration, quantity
-from ncu_assist.record import Timing
+from ncu_assist.record import Run, Timing
 from ncu_assist.render.diff_facts import DiffFacts, OnWorkload
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.history_words import against
 from ncu_assist.render.html.badge import Badge, verdict_badge, verdict_tone
-from ncu_assist.render.html.table import Cell, Column, Table, number
+from ncu_assist.render.html.page import Link
+from ncu_assist.render.html.table import ABSENT, Cell, Column, Table, number
 from ncu_assist.render.html.term import Term, term_of
 from ncu_assist.render.l2_words import copy_words
-from ncu_assist.render.words import UNCUT, between, counted, names, next_command, origins, verdict_line
+from ncu_assist.render.why_words import why_lines
+from ncu_assist.render.words import UNCUT, between, counted, factor, names, next_command, origins, verdict_line
 from ncu_assist.verdict import REASONS, clock_note
 
-FAR = " → "
+ARROW = " → "
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,7 @@ class PairTile:
 
 
 @dataclass(frozen=True)
-class VerdictPart:
+class DiffVerdict:
     """The verdict: its sentence, numbers that stand out, what it stands on, what is to be known of it."""
 
     badge: Badge
@@ -46,23 +51,23 @@ class VerdictPart:
     workloads: Table | None  # where there are several
 
 
-def verdict_part(facts: DiffFacts) -> VerdictPart:
+def diff_verdict(facts: DiffFacts) -> DiffVerdict:
     """Return the verdict and all that it stands on."""
     diff = facts.diff
     none = diff.verdict.verdict == "not-comparable"
-    return VerdictPart(
+    return DiffVerdict(
         Badge("not comparable", "unsure") if none else Badge(against(diff.verdict), verdict_tone(diff.verdict)),
         verdict_line(diff, UNCUT),
         tuple(_tiles(facts)) if facts.is_comparable else (),
-        tuple(_facts(diff)),
+        tuple(_grounds(diff)),
         tuple(_notes(diff)),
         next_command(diff),
         counted(one.verdict for one in facts.workloads),
-        _workloads(facts) if len(facts.workloads) > 1 else None,
+        _verdict_table(facts) if len(facts.workloads) > 1 else None,
     )
 
 
-def _workloads(facts: DiffFacts) -> Table:
+def _verdict_table(facts: DiffFacts) -> Table:
     """Return the verdict on each workload, that of the page among them."""
     before, after = facts.names
     columns = (
@@ -72,11 +77,11 @@ def _workloads(facts: DiffFacts) -> Table:
         Column(f"{after} is", "left", "number"),
         Column("99 % interval", "right", ""),
     )
-    rows = tuple(_on_workload(one, one.workload == facts.diff.workload) for one in facts.workloads)
+    rows = tuple(_verdict_row(one, one.workload == facts.diff.workload) for one in facts.workloads)
     return Table("verdicts-table", "The verdict on every workload", columns, rows)
 
 
-def _on_workload(one: OnWorkload, is_shown: bool) -> tuple[Cell, ...]:
+def _verdict_row(one: OnWorkload, is_shown: bool) -> tuple[Cell, ...]:
     verdict, badge = one.verdict, verdict_badge(one.verdict)
     ends = (verdict.low, verdict.high) if verdict.low and verdict.high else None
     if ends and verdict.verdict == "slower":  # as the badge says it
@@ -93,7 +98,7 @@ def _tiles(facts: DiffFacts) -> Iterator[PairTile]:
     diff = facts.diff
     before, after = diff.baseline, diff.candidate
     if before.timing and after.timing:
-        spread = f"middle half {_middle_half(before.timing)}{FAR}{_middle_half(after.timing)}"
+        spread = f"middle half {_middle_half(before.timing)}{ARROW}{_middle_half(after.timing)}"
         yield _tile(Term("Median time"), (before.timing.median_ns, after.timing.median_ns), "ns", spread)
     rows = [row for side in (facts.baseline, facts.candidate) if (row := side.row)]
     measure = measure_of(rows)
@@ -104,17 +109,17 @@ def _tiles(facts: DiffFacts) -> Iterator[PairTile]:
         kept = copy_words(rows[-1].in_l2) if measure is COPY else ""
         yield _tile(term, both, "%", f"{measure.what} is 100 %{f'; {kept}' if kept else ''}")
     if before.bottleneck and after.bottleneck:
-        busy = f"{before.bottleneck.percent:.0f} %{FAR}{after.bottleneck.percent:.0f} % at the busiest unit"
+        busy = f"{before.bottleneck.percent:.0f} %{ARROW}{after.bottleneck.percent:.0f} % at the busiest unit"
         one, other = before.bottleneck.name, after.bottleneck.name
         yield PairTile(Term("Bound by"), "" if one == other else one, other, busy)
     if before.duration_ns is not None and after.duration_ns is not None:
         counts = [f"{side.launches} launch{'es' * (side.launches != 1)}" for side in (before, after)]
-        note = counts[0] if counts[0] == counts[1] else FAR.join(counts)
+        note = counts[0] if counts[0] == counts[1] else ARROW.join(counts)
         yield _tile(term_of("duration", "Under ncu"), (before.duration_ns, after.duration_ns), "ns", note)
     moved = facts.baseline.combined.values["dram_bytes"], facts.candidate.combined.values["dram_bytes"]
     if facts.has_counters and None not in moved:
         rates = [one.combined.values["dram_bandwidth"] for one in (facts.baseline, facts.candidate)]
-        note = FAR.join(quantity(rate, "byte/s") for rate in rates if rate is not None) if None not in rates else ""
+        note = ARROW.join(quantity(rate, "byte/s") for rate in rates if rate is not None) if None not in rates else ""
         yield _tile(term_of("dram_bytes", "DRAM traffic"), moved, "byte", note)
 
 
@@ -127,7 +132,7 @@ def _middle_half(timing: Timing) -> str:
     return f"{duration(timing.q1_ns).split()[0]} to {duration(timing.q3_ns)}"
 
 
-def _facts(diff: Diff) -> list[tuple[str, str]]:
+def _grounds(diff: Diff) -> list[tuple[str, str]]:
     verdict = diff.verdict
     found = [("stands on", REASONS[verdict.reason].meaning)]
     if verdict.samples:
@@ -152,3 +157,229 @@ def _notes(diff: Diff) -> list[str]:
         for note in dict.fromkeys(told):
             said.setdefault(one_line(note), []).append(name)
     return [*notes, *(f"{' and '.join(dict.fromkeys(sides))}: {note}" for note, sides in said.items())]
+
+
+WHY_WIDTH = 400  # of a line of why: it wraps
+NEUTRAL = 0.005  # a factor nearer to 1 is no gain and no loss
+
+
+@dataclass(frozen=True)
+class CodePiece:
+    """A piece of a line: words, or code between backticks."""
+
+    text: str
+    is_code: bool = False
+
+
+@dataclass(frozen=True)
+class WhyPart:
+    """Why the time changed: the first line says what binds, then the others, then the product on each resource."""
+
+    title: str
+    first: str
+    lines: tuple[tuple[CodePiece, ...], ...]
+    products: tuple[Table, ...]
+    note: str
+
+
+def why_part(facts: DiffFacts) -> WhyPart:
+    """Return why the time changed; of runs that cannot be compared only what binds each."""
+    diff, why = facts.diff, facts.diff.why
+    if not facts.is_comparable:
+        return WhyPart("What binds each", "", tuple((CodePiece(line),) for line in _bound_lines(diff)), (), "")
+    lines = replace(diff.lines, notes=("", "")) if diff.lines else None  # notes stand beside the source
+    told = why_lines(why, lines, names(diff), WHY_WIDTH)
+    first = told.pop(0) if why is not None and told else ""
+    products = (
+        tuple(_product_table(one, why, facts.names, place) for place, one in enumerate(why.factors)) if why else ()
+    )
+    note = "The factors of a table multiply to the change of the time under ncu." if products else ""
+    if len(products) > 1:
+        note += " Each table is of the whole change: resources work at the same time."
+    return WhyPart("Why", first, tuple(map(_pieces, told)), products, note)
+
+
+def _bound_lines(diff: Diff) -> list[str]:
+    sides = zip(names(diff), (diff.baseline.bottleneck, diff.candidate.bottleneck), strict=True)
+    return [f"{name} is bound by {bound.name} ({bound.percent:.0f} %)" for name, bound in sides if bound]
+
+
+def _pieces(line: str) -> tuple[CodePiece, ...]:
+    """Return a line whose source text stands between backticks as words and code."""
+    start, first, rest = line.partition("`")
+    code, last, end = rest.rpartition("`")
+    if not first or not last:
+        return (CodePiece(line),)
+    return CodePiece(start), CodePiece(code, True), CodePiece(end)
+
+
+def _product_table(made: Factors, why: Why, sides: tuple[str, str], place: int) -> Table:
+    """Return the factors of the time on a resource, which multiply to the whole change under ncu."""
+    before, after = sides
+    columns = (
+        Column(f"on {made.resource}", order=""),
+        Column(before, "right", ""),
+        Column(after, "right", ""),
+        Column("makes it", "right", ""),
+    )
+    each = " a launch" if made.of("launches") else ""
+    rows = [_factor_row(part, each if part.kind == "work" else "") for part in made.parts]
+    whole = (Cell("together, under ncu"), Cell(""), Cell(""), _gain_cell(why.time_ratio))
+    return Table(f"product-{place}", f"The change of time as a product on {made.resource}", columns, (*rows, whole))
+
+
+def _factor_row(part: Factor, each: str) -> tuple[Cell, ...]:
+    ends = (_amount(value, part.unit) for value in (part.baseline, part.candidate))
+    return (Cell(f"{part.label}{each}"), *(Cell(text) for text in ends), _gain_cell(part.gain))
+
+
+def _amount(value: float, unit: str) -> str:
+    amount, per, _ = unit.partition("/cycle")
+    return quantity(value, "" if amount in ("1", "cycle") else amount) + (" a cycle" if per else "")
+
+
+def _gain_cell(gain: float) -> Cell:
+    if abs(gain - 1) < NEUTRAL:
+        return number("= 1.00x", gain)
+    word, tone = ("faster", "good") if gain > 1 else ("slower", "bad")
+    cell = number(f"{'▲' if gain > 1 else '▼'} {factor(max(gain, 1 / gain))} {word}", gain)
+    return Cell(cell.text, cell.key, tone=tone)
+
+
+DIFFERS = Badge("≠ differs", "plain")
+FORBIDS = Badge("≠ forbids a comparison", "bad")
+HASH_DIGITS = 12  # of a hash
+APART = ("median", "middle half", "under ncu", "bound by", "check")  # of each side, also where they are the same
+SideText = Callable[[Shown, DiffSide], str]
+
+
+@dataclass(frozen=True)
+class _SideFact:
+    """A fact of a side, ``ABSENT`` where it is not known; ``asked`` is what the diff calls it where it compares it."""
+
+    name: str
+    answer: SideText
+    asked: str = ""
+
+
+@dataclass(frozen=True)
+class SidesPart:
+    """What differs between the sides, aligned, and what is the same, once."""
+
+    apart: Table
+    alike: tuple[tuple[str, str], ...]
+
+
+def sides_part(facts: DiffFacts) -> SidesPart:
+    """Return the facts of both sides; of each that the diff compares, whether it differs and forbids to compare."""
+    diff = facts.diff
+    both = (facts.baseline, diff.baseline), (facts.candidate, diff.candidate)
+    answers = [(fact, fact.answer(*both[0]), fact.answer(*both[1])) for fact in SIDE_FACTS]
+    hard = {one.what for one in diff.differences if one.hard}
+    rows = [_side_row(*one, hard) for one in answers if one[1] != one[2] or one[0].name in APART]
+    alike = tuple((fact.name, one) for fact, one, other in answers if one == other != ABSENT and fact.name not in APART)
+    columns = (Column("", order=""), *(Column(name, order="") for name in facts.names), Column("", order=""))
+    runs = (Cell("run"), *_run_cells(facts), Cell(""))
+    shown = [runs, *(row for row in rows if any(cell.text != ABSENT for cell in row[1:3]))]
+    return SidesPart(Table("sides-table", "What both sides are", columns, tuple(shown)), alike)
+
+
+def _side_row(fact: _SideFact, before: str, after: str, hard: set[str]) -> tuple[Cell, ...]:
+    differs = fact.asked and ABSENT not in (before, after) and before != after
+    mark = Cell(badge=FORBIDS if fact.asked in hard else DIFFERS) if differs else Cell("")
+    return Cell(fact.name), Cell(before), Cell(after), mark
+
+
+def _run_cells(facts: DiffFacts) -> Iterator[Cell]:
+    for side, href in zip((facts.diff.baseline, facts.diff.candidate), facts.around.runs, strict=True):
+        name = one_line(side.reference if side.run_id else PurePath(side.reference).name)
+        yield Cell(name, link=Link(name, href) if href else None)
+
+
+def _of_timing(write: Callable[[Timing], str | None]) -> SideText:
+    return lambda _, side: (write(side.timing) if side.timing else None) or ABSENT
+
+
+def _of_run(write: Callable[[Run], object]) -> SideText:
+    return lambda shown, _: _said(write(shown.run))
+
+
+def _profiled(name: str) -> SideText:
+    return _of_run(lambda run: getattr(run.profile, name) if run.profile else None)
+
+
+def _said(value: object) -> str:
+    return ABSENT if value is None or value == "" else one_line(str(value))
+
+
+def _workload_text(shown: Shown, side: DiffSide) -> str:
+    row = next((row for row in shown.rows if row.workload.name == side.workload), None)
+    if row is None:
+        return ABSENT
+    facts = row.workload
+    sizes = ", ".join(f"{name} {value}" for name, value in sorted(facts.integers.items()))
+    moved = f", {quantity(facts.algorithmic_bytes, 'byte')} at least" if facts.algorithmic_bytes else ""
+    return one_line(f"{facts.name}: {facts.dtype}, {sizes}{moved}")
+
+
+def _check_words(shown: Shown, side: DiffSide) -> str:
+    row = next((row for row in shown.rows if row.workload.name == side.workload), None)
+    if row is None or row.check is None:
+        return ABSENT
+    return "passed" if row.check.passed else one_line(f"FAILED: {row.check.reason}")
+
+
+def _ncu_words(shown: Shown, side: DiffSide) -> str:
+    if not side.launches:
+        return "launched no kernel" if shown.run.launched_nothing else "no counters"
+    count = "1 launch" if side.launches == 1 else f"{side.launches} launches"
+    if side.compared != side.launches:
+        count = f"{count}, {side.compared} compared"
+    return f"{duration(side.duration_ns)}, {count}" if side.duration_ns is not None else count
+
+
+def _bound_words(shown: Shown, side: DiffSide) -> str:
+    return f"{side.bottleneck.name} ({side.bottleneck.percent:.0f} %)" if side.bottleneck else ABSENT
+
+
+def _gpu_words(shown: Shown, side: DiffSide) -> str:
+    device = shown.run.device
+    if device is None:
+        return ABSENT
+    count = f", {device.sm_count} SMs" if device.sm_count else ""
+    return one_line(f"{device.name}, compute capability {device.compute_capability}{count}")
+
+
+def _sample_words(timing: Timing) -> str:
+    dropped = f", {timing.dropped} late ones dropped" if timing.dropped else ""
+    clock = f", at {timing.sm_clock_mhz:.0f} MHz" if timing.sm_clock_mhz else ""
+    return f"{timing.samples}{dropped}{clock}"
+
+
+SIDE_FACTS = (
+    _SideFact("version", lambda _, side: one_line(f"{side.kernel}/{side.version}")),
+    _SideFact("median", _of_timing(lambda timing: duration(timing.median_ns))),
+    _SideFact("middle half", _of_timing(lambda timing: f"{duration(timing.q1_ns)} to {duration(timing.q3_ns)}")),
+    _SideFact("samples", _of_timing(_sample_words)),
+    _SideFact(
+        "copy", _of_timing(lambda timing: f"{duration(timing.copy_ns)} for the same bytes" if timing.copy_ns else None)
+    ),
+    _SideFact("copy engine", _of_timing(lambda timing: duration(timing.link_ns) if timing.link_ns else None)),
+    _SideFact("under ncu", _ncu_words),
+    _SideFact("bound by", _bound_words),
+    _SideFact("check", _check_words),
+    _SideFact("workload", _workload_text, "workload"),
+    _SideFact("GPU", _gpu_words, "GPU model"),
+    _SideFact("driver", _of_run(lambda run: run.device.driver if run.device else None), "driver"),
+    _SideFact("CUDA", _of_run(lambda run: run.toolchain.cuda), "CUDA"),
+    _SideFact("ncu", _of_run(lambda run: run.toolchain.ncu), "ncu"),
+    _SideFact("nvcc", _of_run(lambda run: run.toolchain.nvcc), "nvcc"),
+    _SideFact("torch", _of_run(lambda run: run.toolchain.torch), "torch"),
+    _SideFact("section set", _profiled("section_set"), "section set"),
+    _SideFact("clock control", _profiled("clock_control"), "clock control"),
+    _SideFact("cache control", _profiled("cache_control"), "cache control"),
+    _SideFact("replay mode", _profiled("replay_mode"), "replay mode"),
+    _SideFact("created", lambda _, side: _said(side.created[:19].replace("T", " "))),
+    _SideFact("source", lambda _, side: side.source),
+    _SideFact("source hash", _of_run(lambda run: (run.source_sha256 or "")[:HASH_DIGITS])),
+)

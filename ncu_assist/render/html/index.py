@@ -11,9 +11,8 @@ from ncu_assist.analysis.yardstick import COPY, share, yardstick
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.badge import source_badge, verdict_badge
-from ncu_assist.render.html.head import Head, Link, provenance
-from ncu_assist.render.html.ladder_links import RUN_PAGE, RunLinks
-from ncu_assist.render.html.page import page
+from ncu_assist.render.html.links import RUN_PAGE, RunLinks
+from ncu_assist.render.html.page import Head, Link, page, provenance
 from ncu_assist.render.html.table import ABSENT, Cell, Column, Table, number
 from ncu_assist.render.html.yardstick import share_term
 from ncu_assist.render.l2_words import copy_words

@@ -12,20 +12,29 @@ from ncu_assist.analysis.yardstick import COPY
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.history_words import ALL_WORKLOADS, MOST_SAID, UNDER_NCU, in_l2_lines, notes, to_settle
-from ncu_assist.render.html.bars import Bars
-from ncu_assist.render.html.head import Head, Link, Provenance, provenance
-from ncu_assist.render.html.ladder_bandwidth import bandwidth_bars
-from ncu_assist.render.html.ladder_chart import LadderChart, ladder_chart
-from ncu_assist.render.html.ladder_diagnoses import diagnoses_table
-from ncu_assist.render.html.ladder_drafts import drafts_table
-from ncu_assist.render.html.ladder_held import held_tables
-from ncu_assist.render.html.ladder_links import RunLinks
-from ncu_assist.render.html.ladder_sweeps import sweep_bars
-from ncu_assist.render.html.ladder_tables import damaged_table, matrix, predictions_table, runs_table, steps_table
-from ncu_assist.render.html.ladder_traffic import traffic_table, traffic_words
-from ncu_assist.render.html.ladder_tried import Tried, tried_of
-from ncu_assist.render.html.ladder_workloads import SmallChart, small_charts
-from ncu_assist.render.html.page import page
+from ncu_assist.render.html.charts import Bars
+from ncu_assist.render.html.ladder_chart import (
+    LadderChart,
+    SmallChart,
+    bandwidth_bars,
+    ladder_chart,
+    small_charts,
+    sweep_bars,
+)
+from ncu_assist.render.html.ladder_diagnoses import VersionComment, diagnoses_table, version_comments
+from ncu_assist.render.html.ladder_tables import (
+    damaged_table,
+    drafts_table,
+    floor_tables,
+    matrix,
+    predictions_table,
+    runs_table,
+    steps_table,
+    traffic_table,
+    traffic_words,
+)
+from ncu_assist.render.html.links import RunLinks
+from ncu_assist.render.html.page import Head, Link, Provenance, page, provenance
 from ncu_assist.render.html.table import Table
 from ncu_assist.render.l2_words import copy_words
 from ncu_assist.render.pages_words import number_of, unread
@@ -63,7 +72,7 @@ class LadderPage:
     traffic: Table | None
     traffic_words: str
     diagnoses: Table | None
-    tried: tuple[Tried, ...]
+    tried: tuple[VersionComment, ...]
     drafts: Table | None
     estimated: Table | None
     estimated_legend: tuple[str, ...]
@@ -114,11 +123,11 @@ def ladder_page(ladder: KernelLadder, shown: HistoryTable, links: RunLinks) -> L
         chart=ladder_chart(shown, ladder.state.baseline if ladder.state else None),
         steps=steps_table(shown, links),
         steps_legend=_legend(shown),
-        held=held_tables(shown),
+        held=floor_tables(shown),
         traffic=traffic_table(shown),
         traffic_words=traffic_words(shown),
         diagnoses=diagnoses_table(shown, ladder.tried),
-        tried=tuple(tried_of(ladder.tried, shown)),
+        tried=tuple(version_comments(ladder.tried, shown)),
         drafts=drafts_table(ladder.drafts, ladder.damaged_drafts),
         estimated=predictions_table(gone) if gone else None,
         estimated_legend=tuple(one_line(line, MOST_SAID) for line in legend(gone)) if gone else (),

@@ -1,23 +1,27 @@
-"""The ladder as a drawing: a row a version with its time on a log axis, its step, and what binds it."""
+"""The ladder as drawings: times on a log axis, all workloads as small charts, rates and sweeps as bars."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ncu_assist.analysis.history import HistoryCell, HistoryTable, VersionRow
+from ncu_assist.analysis.history import HistoryCell, HistoryTable, SweepRow, VersionRow
 from ncu_assist.analysis.records import ArchivedRun
-from ncu_assist.analysis.yardstick import measure_of
-from ncu_assist.quantity import duration
+from ncu_assist.analysis.run_view import WorkloadRow, workload_row
+from ncu_assist.analysis.yardstick import COPY, TENSOR, Yardstick, measure_of
+from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.history_words import against, bound_by, time_of
-from ncu_assist.render.html.axis import TEXT_WIDTH, Axis, log_axis
+from ncu_assist.render.history_words import SWEPT, against, bound_by, point_time, sweep_title, time_of
 from ncu_assist.render.html.badge import verdict_tone
+from ncu_assist.render.html.charts import GAP, TEXT_WIDTH, Axis, Bar, Bars, log_axis
+from ncu_assist.render.html.term import Term
+from ncu_assist.render.l2_words import l2_words
 from ncu_assist.rules.model.resources import HOST_LINK
+from ncu_assist.versions import short_name
 
 ROW, TOP, LINE = 32, 30, 18  # units of a row, of a heading above the rows, of the text of a line across them
 PLOT, PLOT_END, STEPS = 214, 640, 726  # where the axis starts and ends, and steps start, as in ladder.html.j2
-ASIDE, ROOM = 12, 82  # of a time from its dot, and what it takes with that
+ASIDE, TIME_ROOM = 12, 82  # of a time from its dot, and what it takes with that
 NEAR, FAR = 8, 40  # how far a neighbour lies beside a dot: hardly, clearly
 BASELINE = "baseline"
 LETTERS = 24  # of a name beside the drawing
@@ -35,7 +39,7 @@ BANDS = {
 
 
 @dataclass(frozen=True)
-class Mark:
+class ChartLine:
     """A line across the drawing: the floor or the baseline. ``text_y`` keeps the texts of two lines apart."""
 
     x: float
@@ -46,7 +50,7 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Row:
+class ChartRow:
     """One version: where it stands, its words, and its dot, which it lacks without a time."""
 
     y: float
@@ -72,8 +76,8 @@ class LadderChart:
     bottom: float
     axis: Axis
     label: str
-    marks: tuple[Mark, ...]
-    rows: tuple[Row, ...]
+    marks: tuple[ChartLine, ...]
+    rows: tuple[ChartRow, ...]
     path: str
     has_times: bool
     has_bands: bool
@@ -83,12 +87,14 @@ class LadderChart:
 def ladder_chart(shown: HistoryTable, baseline: ArchivedRun | None) -> LadderChart:
     """Return the drawing of the workload shown; the lines are what was timed beside it and the baseline."""
     cells = [(rung, shown.cell(rung)) for rung in shown.rungs]
-    lines = dict(_lines(cells, baseline, shown.shown))
+    lines = dict(_reference_lines(cells, baseline, shown.shown))
     times = [cell.time_ns for _, cell in cells if cell.time_ns]
     axis = log_axis([*times, *lines.values()], PLOT, PLOT_END, duration)
     top = TOP + LINE * len(lines)
-    dots = _placed([axis.at(cell.time_ns) if cell.time_ns else None for _, cell in cells])
-    rows = tuple(_row(rung, cell, top + ROW * (place + 0.5), dots[place]) for place, (rung, cell) in enumerate(cells))
+    dots = _placed_dots([axis.at(cell.time_ns) if cell.time_ns else None for _, cell in cells])
+    rows = tuple(
+        _chart_row(rung, cell, top + ROW * (place + 0.5), dots[place]) for place, (rung, cell) in enumerate(cells)
+    )
     bottom = top + ROW * max(len(rows), 1)
     on = f" on {one_line(shown.shown)}" if shown.shown else ""
     return LadderChart(
@@ -99,7 +105,7 @@ def ladder_chart(shown: HistoryTable, baseline: ArchivedRun | None) -> LadderCha
         bottom=bottom,
         axis=axis,
         label="median time, log scale" if shown.shown else "time under ncu, log scale",
-        marks=tuple(_mark(name, value, axis, place) for place, (name, value) in enumerate(lines.items())),
+        marks=tuple(_chart_line(name, value, axis, place) for place, (name, value) in enumerate(lines.items())),
         rows=rows,
         path=path_of([(row.dot, row.y) for row in rows if row.dot is not None]),
         has_times=bool(times),
@@ -118,7 +124,7 @@ def cut(text: str, letters: int = LETTERS) -> str:
     return text if len(text) <= letters else f"{text[: letters - 1]}…"
 
 
-def _lines(
+def _reference_lines(
     cells: list[tuple[VersionRow, HistoryCell]], baseline: ArchivedRun | None, workload: str | None
 ) -> Iterator[tuple[str, float]]:
     """Yield the times of the yardstick, as it was measured last, and of the baseline, each with its name."""
@@ -130,19 +136,19 @@ def _lines(
         yield f"{BASELINE} {cut(one_line(baseline.run.version))}", timing.median_ns
 
 
-def _mark(name: str, value: float, axis: Axis, place: int) -> Mark:
+def _chart_line(name: str, value: float, axis: Axis, place: int) -> ChartLine:
     kind = "base" if name.startswith(BASELINE) else "floor"
     text = f"{name} {duration(value)}"
     half, at = len(text) * TEXT_WIDTH / 2, axis.at(value)
     middle = min(max(at, PLOT + half), STEPS - half)
-    return Mark(at, text, round(middle, 2), 14.0 + LINE * place, kind)
+    return ChartLine(at, text, round(middle, 2), 14.0 + LINE * place, kind)
 
 
-def _row(rung: VersionRow, cell: HistoryCell, y: float, places: tuple[float | None, bool]) -> Row:
+def _chart_row(rung: VersionRow, cell: HistoryCell, y: float, places: tuple[float | None, bool]) -> ChartRow:
     dot, left = places
     time = time_of(rung, cell)
     beside = PLOT + 8 if dot is None else dot - ASIDE if left else dot + ASIDE
-    return Row(
+    return ChartRow(
         y=y,
         name=cut(one_line(rung.version)),
         dot=dot,
@@ -156,7 +162,7 @@ def _row(rung: VersionRow, cell: HistoryCell, y: float, places: tuple[float | No
     )
 
 
-def _placed(dots: list[float | None]) -> list[tuple[float | None, bool]]:
+def _placed_dots(dots: list[float | None]) -> list[tuple[float | None, bool]]:
     """Return each dot, and whether its time stands to its left: there where the line runs to the right both ways."""
     drawn = [dot for dot in dots if dot is not None]
     found: list[tuple[float | None, bool]] = []
@@ -167,7 +173,7 @@ def _placed(dots: list[float | None]) -> list[tuple[float | None, bool]]:
         place = sum(one is not None for one, _ in found)
         beside = [*drawn[max(place - 1, 0) : place], *drawn[place + 1 : place + 2]]
         turns = bool(beside) and all(other > dot - NEAR for other in beside) and any(o > dot + FAR for o in beside)
-        found.append((dot, turns and dot - ROOM > PLOT))
+        found.append((dot, turns and dot - TIME_ROOM > PLOT))
     return found
 
 
@@ -179,3 +185,162 @@ def tone_of(cell: HistoryCell) -> str:
 def _description(cells: list[tuple[VersionRow, HistoryCell]], lines: dict[str, float]) -> str:
     said = [f"{name}: {duration(value)}" for name, value in lines.items()]
     return "; ".join([*said, *(f"{one_line(rung.version)}: {time_of(rung, cell)}" for rung, cell in cells)])
+
+
+SMALL_WIDTH, SMALL_TOP, SMALL_BOTTOM, SMALL_LEFT, SMALL_RIGHT = 284, 12, 150, 62, 278  # as in ladder.html.j2
+MOST_CHARTS = 24  # drawings: the table below has all workloads
+SMALL_LETTERS = 12  # of a version below its dot
+
+
+@dataclass(frozen=True)
+class ChartDot:
+    """A version's time, coloured by its verdict against the version before."""
+
+    x: float
+    y: float
+    tone: str
+
+
+@dataclass(frozen=True)
+class ChartName:
+    """The name of a version below the drawing."""
+
+    x: float
+    text: str
+
+
+@dataclass(frozen=True)
+class SmallChart:
+    """One workload; ``floor`` is the height of the line of a device copy, None where none was timed."""
+
+    id: str
+    title: str
+    description: str
+    axis: Axis
+    dots: tuple[ChartDot, ...]
+    names: tuple[ChartName, ...]
+    path: str
+    floor: float | None
+
+
+def small_charts(shown: HistoryTable) -> tuple[SmallChart, ...]:
+    """Return a drawing of each workload on which anything was timed, as many as are of use."""
+    charts = (_small_chart(shown, place) for place in shown.places)
+    return tuple(one for one in charts if one is not None)[:MOST_CHARTS]
+
+
+def _small_chart(shown: HistoryTable, place: int) -> SmallChart | None:
+    cells = [(rung, rung.cells[place]) for rung in shown.rungs if rung.cells and rung.cells[place].served]
+    timed = [(number, rung, cell) for number, (rung, cell) in enumerate(cells) if cell.time_ns]
+    if not timed:
+        return None
+    beside = measure_of(cell for _, _, cell in timed).name
+    copies = [found for _, _, cell in timed if (found := cell.beside_ns)]
+    axis = log_axis([*(cell.time_ns or 0.0 for _, _, cell in timed), *copies[-1:]], SMALL_BOTTOM, SMALL_TOP, duration)
+    step = (SMALL_RIGHT - SMALL_LEFT - 24) / max(len(cells) - 1, 1)
+    dots = tuple(
+        ChartDot(round(SMALL_LEFT + 12 + step * number, 2), axis.at(cell.time_ns or 0.0), tone_of(cell))
+        for number, _, cell in timed
+    )
+    return SmallChart(
+        id=f"workload-{place}",
+        title=one_line(shown.workloads[place] or shown.kernel),
+        description="; ".join(_small_description(timed, beside, copies[-1] if copies else None)),
+        axis=axis,
+        dots=dots,
+        names=_small_names([rung for rung, _ in cells], step),
+        path=path_of([(dot.x, dot.y) for dot in dots]),
+        floor=axis.at(copies[-1]) if copies else None,
+    )
+
+
+def _small_description(
+    timed: list[tuple[int, VersionRow, HistoryCell]], beside: str, beside_ns: float | None
+) -> Iterator[str]:
+    if beside_ns is not None:
+        yield f"{beside}: {duration(beside_ns)}"
+    yield from (f"{one_line(rung.version)}: {duration(cell.time_ns or 0.0)}" for _, rung, cell in timed)
+
+
+def _small_names(rungs: list[VersionRow], step: float) -> tuple[ChartName, ...]:
+    """Return every n-th name, with the smallest n whose texts do not touch."""
+    texts = [cut(one_line(short_name(rung.version)), SMALL_LETTERS) for rung in rungs]
+    widest = max(len(text) for text in texts) * TEXT_WIDTH + GAP
+    stride = max(1, -int(-widest // step)) if len(texts) > 1 else 1
+    return tuple(
+        ChartName(round(_within(SMALL_LEFT + 12 + step * number, text), 2), text)
+        for number, text in enumerate(texts)
+        if number % stride == 0
+    )
+
+
+def _within(x: float, text: str) -> float:
+    """Return the place of a text that its half does not stick out of the drawing."""
+    half = len(text) * TEXT_WIDTH / 2
+    return min(max(x, half + 2), SMALL_WIDTH - half - 2)
+
+
+BAR_ROOM = 1.05  # to the right of what is fastest, so that the line of the copy stays in sight
+BAR_LETTERS = 40
+EFFECTIVE = "Each input read once and each output written once, over the median"
+NEEDED = "The operations of kernel.toml over the median"
+CROSSED = "What has to come from the host, over the median"
+
+
+def effective(cell: HistoryCell) -> WorkloadRow | None:
+    """Return the rates that a version's median comes to; None without a workload of its own."""
+    return workload_row(cell.stored.run, cell.facts) if cell.stored and cell.facts else None
+
+
+def bandwidth_bars(shown: HistoryTable) -> Bars | None:
+    """Return the bars of the workload shown, full width being a little more than the fastest; None without any."""
+    rows = [(rung, shown.cell(rung).share_of(shown.yardstick), effective(shown.cell(rung))) for rung in shown.rungs]
+    known = [(rung, share, row) for rung, share, row in rows if row and share]
+    if not known:
+        return None
+    full = BAR_ROOM * max(1.0, *(share for _, share, _ in known))
+    bars = tuple(_rate_bar(rung, share, _rate(row, shown.yardstick), full) for rung, share, row in known)
+    on = f" on {one_line(shown.shown)}" if shown.shown else ""
+    measure, why = shown.yardstick, l2_words(known[0][2])
+    line = f"the line is {measure.what}, 100 %"
+    if measure is TENSOR:
+        return Bars(f"Operations a second of each version{on}", bars, f"{NEEDED}; {line}")
+    if why:
+        return Bars(f"Each version against {measure.what}{on}", bars, f"{line}; no bandwidth: {why}")
+    return Bars(
+        f"Effective bandwidth of each version{on}", bars, f"{EFFECTIVE if measure is COPY else CROSSED}; {line}"
+    )
+
+
+def _rate(row: WorkloadRow, measure: Yardstick) -> str:
+    if measure is TENSOR:
+        return quantity(row.flops_per_second, "flop/s") if row.flops_per_second else ""
+    return quantity(row.bytes_per_second, "byte/s") if row.bytes_per_second else ""
+
+
+def _rate_bar(rung: VersionRow, reached: float, rate: str, full: float) -> Bar:
+    text = f"{rate} · {100 * reached:.0f} %" if rate else f"{100 * reached:.0f} %"
+    return Bar(Term(cut(one_line(rung.version), BAR_LETTERS)), reached / full, text, ceiling=1.0 / full)
+
+
+def sweep_bars(sweeps: Iterable[SweepRow]) -> tuple[Bars, ...]:
+    """Return the bars of each sweep, the shorter the faster, with the line of what was timed beside it."""
+    return tuple(_sweep_bars(sweep) for sweep in sweeps if sweep.timed)
+
+
+def _sweep_bars(sweep: SweepRow) -> Bars:
+    cells = [cell for _, cell in sweep.timed]
+    beside = [found for cell in cells if (found := cell.beside_ns)]
+    full = BAR_ROOM * max(*(cell.time_ns or 0.0 for cell in cells), *beside, 1.0)
+    line = f"; the line is {sweep.yardstick.what}" if beside else ""
+    bars = tuple(_point_bar(f"{sweep.axis} {value}", cell, full, sweep.yardstick) for value, cell in sweep.points)
+    return Bars(one_line(sweep_title(sweep)), bars, f"the shorter the faster{line}; {SWEPT}")
+
+
+def _point_bar(name: str, cell: HistoryCell, full: float, known: Yardstick) -> Bar:
+    share, beside = cell.share_of(known), cell.beside_ns
+    text = point_time(cell) + (f" · {100 * share:.0f} % {known.title}" if share else "")
+    taken = cell.time_ns / full if cell.time_ns else None
+    return Bar(
+        Term(one_line(name)), taken, text, ceiling=beside / full if beside else None, tone="bad" if cell.failed else ""
+    )

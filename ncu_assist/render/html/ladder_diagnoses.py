@@ -1,10 +1,10 @@
-"""What the rules say first of each version, beside what the comment at the top of its source expected them to say."""
+"""What the comment at the top of each version's source says, and what the rules say first beside what it expected."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from ncu_assist.analysis.history import HistoryCell as Measured
 from ncu_assist.analysis.history import HistoryTable, VersionRow
@@ -18,31 +18,78 @@ from ncu_assist.render.words import factor
 from ncu_assist.rules import RULES
 from ncu_assist.rules.base import severity
 
+MOST_LETTERS = 1_500  # letters of a comment
+_LABEL = re.compile(r"([A-Za-z]\w{0,15}(?:, [\w ]{1,20})?):(?:\s|$)")  # "Changes, to v3": not half a sentence
+_LISTED = re.compile(r"\s*([-*|+•]|\d+[.)])\s")
+
+
+@dataclass(frozen=True)
+class CommentParagraph:
+    """A paragraph, and the word with a colon that it starts with."""
+
+    label: str
+    text: str
+
+
+@dataclass(frozen=True)
+class VersionComment:
+    """What one version says of itself; ``cut`` is how many letters of it are left out."""
+
+    version: str
+    said: tuple[CommentParagraph, ...]
+    cut: int = 0
+
+
+def version_comments(comments: Mapping[str, str], shown: HistoryTable) -> Iterator[VersionComment]:
+    """Yield what each version says of itself, in the order of the versions, without those that say nothing."""
+    for rung in shown.rungs:
+        comment = comments.get(rung.version, "")
+        if comment:
+            yield VersionComment(
+                rung.version, tuple(_paragraphs(comment[:MOST_LETTERS])), max(0, len(comment) - MOST_LETTERS)
+            )
+
+
+def _paragraphs(comment: str) -> Iterator[CommentParagraph]:
+    """Yield paragraphs: an empty line, a word with a colon or a sign of a list starts one, other lines are joined."""
+    parts: list[list[str]] = [[]]
+    for line in comment.splitlines():
+        if not line.strip() or _LABEL.match(line) or _LISTED.match(line):
+            parts.append([])
+        if line.strip():
+            parts[-1].append(line.strip())
+    for part in parts:
+        if part:
+            text = " ".join(part)
+            label = _LABEL.match(text)
+            yield CommentParagraph(label[1], text[label.end() :]) if label else CommentParagraph("", text)
+
+
 QUOTED = re.compile(r"`([a-z][a-z0-9]*(?:-[a-z0-9]+)+)`")
-EXPECTED = Term("expected", "", "the rules that the comment at the top of the source names, after expected:")
-FOUND = Term("found", "", "whether a rule that was expected comes first, elsewhere, or on no profiled workload")
-ESTIMATED = Term(
+EXPECTED_TERM = Term("expected", "", "the rules that the comment at the top of the source names, after expected:")
+FOUND_TERM = Term("found", "", "whether a rule that was expected comes first, elsewhere, or on no profiled workload")
+ESTIMATED_TERM = Term(
     "estimated", "", "the speed-up that the finding was estimated to be worth, under ncu; no more than the floor allows"
 )
-COLUMNS = (
+DIAGNOSIS_COLUMNS = (
     Column("version"),
     Column("first finding"),
     Column("severity"),
-    Column("estimated", "right", "number", ESTIMATED),
+    Column("estimated", "right", "number", ESTIMATED_TERM),
     Column("on"),
-    Column("expected", "left", "text", EXPECTED),
-    Column("found", "left", "text", FOUND),
+    Column("expected", "left", "text", EXPECTED_TERM),
+    Column("found", "left", "text", FOUND_TERM),
 )
-Told = list[tuple[Measured, tuple[StoredFinding, ...]]]
+FindingsByCell = list[tuple[Measured, tuple[StoredFinding, ...]]]
 
 
 def diagnoses_table(shown: HistoryTable, comments: Mapping[str, str]) -> Table | None:
     """Return a row a version with a finding or an expectation; None where there is no finding at all."""
-    rows = [_row(rung, shown, expected(comments.get(rung.version, ""))) for rung in shown.rungs]
+    rows = [_diagnosis_row(rung, shown, expected(comments.get(rung.version, ""))) for rung in shown.rungs]
     said = tuple(row for row in rows if row is not None)
     if not any(row[1].text != ABSENT for row in said):
         return None
-    return Table("diagnoses-table", "First finding and the one expected", COLUMNS, said).without_empty()
+    return Table("diagnoses-table", "First finding and the one expected", DIAGNOSIS_COLUMNS, said).without_empty()
 
 
 def expected(comment: str) -> tuple[str, ...]:
@@ -51,8 +98,8 @@ def expected(comment: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in QUOTED.findall(said) if name in RULES))
 
 
-def _row(rung: VersionRow, shown: HistoryTable, wanted: tuple[str, ...]) -> tuple[Cell, ...] | None:
-    told: Told = list(findings_of(rung, shown))
+def _diagnosis_row(rung: VersionRow, shown: HistoryTable, wanted: tuple[str, ...]) -> tuple[Cell, ...] | None:
+    told: FindingsByCell = list(findings_of(rung, shown))
     if not told and not wanted:
         return None
     cell, found = (told[0][0], _to_floor(told[0][1][0], told[0][0])) if told else (None, None)
@@ -61,10 +108,10 @@ def _row(rung: VersionRow, shown: HistoryTable, wanted: tuple[str, ...]) -> tupl
         Cell(one_line(rung.version)),
         Cell(found.rule) if found else Cell(),
         Cell(found.severity) if found else Cell(),
-        _estimate(found),
+        _estimate_cell(found),
         Cell(one_line(cell.workload or ABSENT)) if cell and elsewhere else Cell(),
         Cell(", ".join(wanted)) if wanted else Cell(),
-        _found(told, wanted),
+        _found_cell(told, wanted),
     )
 
 
@@ -77,7 +124,7 @@ def _to_floor(found: StoredFinding, cell: Measured) -> StoredFinding:
     return replace(found, estimated_speedup=most, severity=severity(1.0 - 1.0 / most), assumed=assumed)
 
 
-def _estimate(found: StoredFinding | None) -> Cell:
+def _estimate_cell(found: StoredFinding | None) -> Cell:
     """Return what a finding is worth; nothing of a remark."""
     if found is None or found.severity == "info" or found.estimated_speedup is None:
         return Cell()
@@ -85,7 +132,7 @@ def _estimate(found: StoredFinding | None) -> Cell:
     return replace(worth, note="assumed" if found.assumed else "")
 
 
-def _found(told: Told, wanted: Iterable[str]) -> Cell:
+def _found_cell(told: FindingsByCell, wanted: Iterable[str]) -> Cell:
     """Return whether what was expected is there: first, behind another, on another workload, or not."""
     if not wanted or not told:
         return Cell()

@@ -1,21 +1,24 @@
-"""The tables of a ladder: steps, estimated against achieved, all workloads, every run, what is damaged."""
+"""The tables of a ladder: steps, floor and peers, traffic, all workloads, estimated and achieved, drafts, every run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from ncu_assist.analysis.history import HistoryCell as Measured
 from ncu_assist.analysis.history import HistoryTable, VersionRow
 from ncu_assist.analysis.predictions import FaultsGone
-from ncu_assist.analysis.records import ArchivedRun, Damage
-from ncu_assist.analysis.yardstick import COPY, Yardstick
-from ncu_assist.quantity import duration
+from ncu_assist.analysis.records import ArchivedRun, Damage, Draft
+from ncu_assist.analysis.yardstick import COPY, TENSOR, Yardstick, measure_of
+from ncu_assist.quantity import duration, quantity
+from ncu_assist.render import draft_words as words
 from ncu_assist.render.escape import one_line
+from ncu_assist.render.floor import floor_note
 from ncu_assist.render.history_words import MOST_SAID, against, bound_by, slower_on, time_of
-from ncu_assist.render.html.badge import Badge, source_badge, verdict_badge, verdict_tone
-from ncu_assist.render.html.bars import heat_level
-from ncu_assist.render.html.head import Link
-from ncu_assist.render.html.ladder_links import RunLinks
+from ncu_assist.render.html.badge import Badge, Tone, source_badge, verdict_badge, verdict_tone
+from ncu_assist.render.html.charts import heat_level
+from ncu_assist.render.html.links import RunLinks
+from ncu_assist.render.html.page import Link
 from ncu_assist.render.html.table import ABSENT, Cell, Column, Table, number
 from ncu_assist.render.html.term import Term
 from ncu_assist.render.html.yardstick import share_term
@@ -23,9 +26,9 @@ from ncu_assist.render.prediction_words import rows as prediction_rows
 from ncu_assist.render.words import factor
 from ncu_assist.versions import short_name
 
-MANY = 12  # rows, from which a filter is of use
+FILTER_FROM = 12  # rows, from which a filter is of use
 GEOMEAN = Term("geomean", "", "geometric mean of the speed-ups over its parent, on all workloads of both")
-STEPS = (
+STEP_COLUMNS = (
     Column("version"),
     Column("time", "right", "number"),
     Column("against its parent", "left", "number"),
@@ -36,7 +39,7 @@ STEPS = (
     Column("worst workload", "left", "number"),
     Column("slower on"),
 )
-RUNS = (
+RUN_COLUMNS = (
     Column("version"),
     Column("run"),
     Column("measured"),
@@ -46,44 +49,46 @@ RUNS = (
     Column("GPU"),
     Column("source"),
 )
-DAMAGED = (Column("run"), Column("what is wrong"))
+DAMAGED_COLUMNS = (Column("run"), Column("what is wrong"))
 
 
 def steps_table(shown: HistoryTable, links: RunLinks) -> Table:
     """Return a row a version: its time, the step from the one before, what binds it, the worst over all workloads."""
     measure = shown.yardstick
-    rows = tuple(_step(rung, shown.cell(rung), measure, links) for rung in shown.rungs)
-    columns = _steps(measure)
-    return Table("steps-table", "Each version against its parent", columns, rows, len(rows) >= MANY).without_empty()
+    rows = tuple(_step_row(rung, shown.cell(rung), measure, links) for rung in shown.rungs)
+    columns = _step_columns(measure)
+    return Table(
+        "steps-table", "Each version against its parent", columns, rows, len(rows) >= FILTER_FROM
+    ).without_empty()
 
 
-def _steps(measure: Yardstick) -> tuple[Column, ...]:
+def _step_columns(measure: Yardstick) -> tuple[Column, ...]:
     held = Column(measure.title, "right", "number", share_term(measure))
-    return tuple(held if column.title == COPY.title else column for column in STEPS)
+    return tuple(held if column.title == COPY.title else column for column in STEP_COLUMNS)
 
 
-def _step(rung: VersionRow, cell: Measured, measure: Yardstick, links: RunLinks) -> tuple[Cell, ...]:
+def _step_row(rung: VersionRow, cell: Measured, measure: Yardstick, links: RunLinks) -> tuple[Cell, ...]:
     version, share = one_line(rung.version), cell.share_of(measure)
     stored = cell.stored or next((one.stored for one in rung.cells if one.stored), None)
     return (
         Cell(version, link=Link(version, links.of(stored) if stored else "")),
-        _time(rung, cell),
-        _against(rung, cell, links),
-        _diff(rung, links),
+        _time_cell(rung, cell),
+        _against_cell(rung, cell, links),
+        _diff_cell(rung, links),
         number(f"{100 * share:.0f} %", share) if share is not None else Cell(),
         Cell(bound_by(cell)),
-        *_over_all(rung),
+        *_over_all_cells(rung),
     )
 
 
-def _time(rung: VersionRow, cell: Measured) -> Cell:
+def _time_cell(rung: VersionRow, cell: Measured) -> Cell:
     text = time_of(rung, cell)
     if cell.time_ns is not None:
         return number(text, cell.time_ns)
     return Cell(text, tone="bad" if cell.failed else "dim" if text != ABSENT else "")
 
 
-def _against(rung: VersionRow, cell: Measured, links: RunLinks) -> Cell:
+def _against_cell(rung: VersionRow, cell: Measured, links: RunLinks) -> Cell:
     verdict = cell.verdict
     badge = verdict_badge(verdict)
     if verdict is None or badge is None or cell.before is None:
@@ -91,22 +96,22 @@ def _against(rung: VersionRow, cell: Measured, links: RunLinks) -> Cell:
     return Cell(badge.text, repr(verdict.speedup) if verdict.speedup else "", badge=badge)
 
 
-def _diff(rung: VersionRow, links: RunLinks) -> Cell:
+def _diff_cell(rung: VersionRow, links: RunLinks) -> Cell:
     """Return the link to the page that compares a version with the one before; nothing where there is none."""
     href = links.diff(rung.before, rung.version) if rung.before else ""
     text = f"{one_line(short_name(rung.before or ''))}→{one_line(short_name(rung.version))}"
     return Cell(text, link=Link(text, href)) if href else Cell()
 
 
-def _over_all(rung: VersionRow) -> tuple[Cell, ...]:
+def _over_all_cells(rung: VersionRow) -> tuple[Cell, ...]:
     """Return geomean, worst workload and how many are slower; nothing where there is one workload to compare."""
     if len(rung.cells) < 2 or not rung.geomean:
         return Cell(), Cell(), Cell()
     slower = Cell(one_line(slower_on(rung)), tone="bad" if rung.slower else "")
-    return number(factor(rung.geomean), rung.geomean), _worst(rung), slower
+    return number(factor(rung.geomean), rung.geomean), _worst_cell(rung), slower
 
 
-def _worst(rung: VersionRow) -> Cell:
+def _worst_cell(rung: VersionRow) -> Cell:
     worst = rung.worst
     if worst is None or worst.verdict is None:
         return Cell()
@@ -122,11 +127,11 @@ def predictions_table(steps: list[FaultsGone]) -> Table:
         Column("estimated", "right", ""),
         Column("achieved", "right", ""),
     )
-    rows = tuple(_predicted(row) for step in steps for row in prediction_rows(step))
+    rows = tuple(_prediction_row(row) for step in steps for row in prediction_rows(step))
     return Table("estimated-table", "Faults gone: speed-up estimated and achieved", columns, rows)
 
 
-def _predicted(row: tuple[str, str, str, str]) -> tuple[Cell, ...]:
+def _prediction_row(row: tuple[str, str, str, str]) -> tuple[Cell, ...]:
     version, fault, estimated, achieved = (one_line(text) for text in row)
     inner = fault.startswith(("· ", "new: "))
     return (
@@ -141,16 +146,16 @@ def matrix(shown: HistoryTable) -> Table:
     """Return the time of every version on every workload, warmer the further it is from a copy of the same bytes."""
     names = [one_line(shown.workloads[place] or ABSENT) for place in shown.places]
     columns = (Column("version"), *(Column(name, "right", "number") for name in names))
-    rows = tuple((Cell(one_line(rung.version)), *_entries(rung, shown)) for rung in shown.rungs)
+    rows = tuple((Cell(one_line(rung.version)), *_matrix_cells(rung, shown)) for rung in shown.rungs)
     note = f"below each time: {shown.held_against} over it, 100 % as fast; the warmer, the further from that"
     return Table("matrix-table", "Time of every version on every workload", columns, rows, note=note)
 
 
-def _entries(rung: VersionRow, shown: HistoryTable) -> Iterator[Cell]:
-    return (_entry(rung.cells[place]) for place in shown.places) if rung.cells else iter(())
+def _matrix_cells(rung: VersionRow, shown: HistoryTable) -> Iterator[Cell]:
+    return (_matrix_cell(rung.cells[place]) for place in shown.places) if rung.cells else iter(())
 
 
-def _entry(cell: Measured) -> Cell:
+def _matrix_cell(cell: Measured) -> Cell:
     if cell.time_ns is None:
         return Cell("FAILED", tone="bad") if cell.failed else Cell()
     share = cell.share
@@ -163,11 +168,11 @@ def _entry(cell: Measured) -> Cell:
 
 def runs_table(runs: Iterable[ArchivedRun], workload: str | None, links: RunLinks) -> Table:
     """Return every run of the kernel, newest first, with the page of each that has one."""
-    rows = tuple(_run(stored, workload, links) for stored in runs)
-    return Table("runs-table", "Every run", RUNS, rows, len(rows) >= MANY, tall=True).without_empty()
+    rows = tuple(_run_row(stored, workload, links) for stored in runs)
+    return Table("runs-table", "Every run", RUN_COLUMNS, rows, len(rows) >= FILTER_FROM, tall=True).without_empty()
 
 
-def _run(stored: ArchivedRun, workload: str | None, links: RunLinks) -> tuple[Cell, ...]:
+def _run_row(stored: ArchivedRun, workload: str | None, links: RunLinks) -> tuple[Cell, ...]:
     run = stored.run
     timing = run.timing(workload) if workload else None
     return (
@@ -185,4 +190,196 @@ def _run(stored: ArchivedRun, workload: str | None, links: RunLinks) -> tuple[Ce
 def damaged_table(damaged: Iterable[Damage]) -> Table:
     """Return the runs that were left out, and why."""
     rows = tuple((Cell(one_line(one.path)), Cell(one_line(one.problem, MOST_SAID))) for one in damaged)
-    return Table("damaged-table", "Runs that cannot be read", DAMAGED, rows)
+    return Table("damaged-table", "Runs that cannot be read", DAMAGED_COLUMNS, rows)
+
+
+FLOOR = "of floor"
+FLOOR_TERM = Term(
+    FLOOR,
+    "floor_ns / median_ns",
+    "the time that what the workload has to move or compute takes at the best rates measured, over the median: "
+    "100 % is at the floor, a little more within the spread of those rates",
+)
+
+
+def floor_tables(shown: HistoryTable) -> tuple[Table, ...]:
+    """Return a table a workload, that of the workload shown first; none of those on which nothing was timed."""
+    places = sorted(shown.places, key=lambda place: shown.workloads[place] != shown.shown)
+    tables = (_floor_table(shown, place) for place in places)
+    return tuple(one for one in tables if one is not None)
+
+
+def _floor_table(shown: HistoryTable, place: int) -> Table | None:
+    timed = [(rung, rung.cells[place]) for rung in shown.rungs if rung.cells and rung.cells[place].timing]
+    peers = [(rung, cell) for rung, cell in timed if rung.is_peer]
+    if not peers and not any(cell.floor for _, cell in timed):
+        return None
+    measure = measure_of(cell for _, cell in timed)
+    columns = (
+        Column("version"),
+        Column("time", "right", "number"),
+        Column(FLOOR, "right", "number", FLOOR_TERM),
+        *([Column(measure.title, "right", "number", share_term(measure))] if measure is not TENSOR else []),
+        *(_peer_column(rung) for rung, _ in peers),
+    )
+    rows = tuple((*_floor_cells(rung, cell, measure), *_peer_cells(cell, peers)) for rung, cell in timed)
+    name = one_line(shown.workloads[place] or ABSENT)
+    return Table(f"held-{place}", name, columns, rows, note=_floor_note(timed)).without_empty()
+
+
+def _peer_column(peer: VersionRow) -> Column:
+    name, whole = one_line(short_name(peer.version)), one_line(peer.version)
+    what = f"time of {whole} over that of the version, medians of one bench: 2x is twice as fast as it"
+    return Column(f"over {name}", "right", "number", Term(f"over {name}", whole, what))
+
+
+def _floor_cells(rung: VersionRow, cell: Measured, measure: Yardstick) -> Iterator[Cell]:
+    yield Cell(one_line(rung.version))
+    yield number(duration(cell.time_ns), cell.time_ns) if cell.time_ns is not None else Cell()
+    of_floor = _share_cell(cell.share_of_floor)
+    yield replace(of_floor, note="assumed") if cell.floor and cell.floor.assumed else of_floor
+    if measure is not TENSOR:  # which is the floor itself
+        yield _share_cell(cell.share_of(measure))
+
+
+def _share_cell(share: float | None) -> Cell:
+    return number(f"{100 * share:.1f} %", share) if share is not None else Cell()
+
+
+def _peer_cells(cell: Measured, peers: Sequence[tuple[VersionRow, Measured]]) -> Iterator[Cell]:
+    for _, peer in peers:
+        ratio = cell.over(peer)
+        yield number(factor(ratio), ratio) if ratio is not None and peer is not cell else Cell()
+
+
+def _floor_note(timed: Sequence[tuple[VersionRow, Measured]]) -> str:
+    """Return what the floor is, its time and the rate that it is by; runs of several GPUs have several."""
+    floors: dict[str, list[str]] = {}
+    for rung, cell in timed:
+        if cell.floor:
+            floors.setdefault(floor_note(cell.floor), []).append(one_line(short_name(rung.version)))
+    if len(floors) == 1:
+        return f"floor: {next(iter(floors))}"
+    return "; ".join(f"floor of {', '.join(versions)}: {said}" for said, versions in floors.items())
+
+
+MOVED_TERM = Term("DRAM bytes", "dram_bytes", "read from and written to DRAM by all launches together, under ncu")
+NEEDED_TERM = Term(
+    "of needed",
+    "dram_bytes / algorithmic_bytes",
+    "over each input read once and each output written once; below 1x, some of the results are still in L2",
+)
+WORTH = (
+    "What fusion is worth at most: the bytes that a version saves over the first one that was counted, with caches as "
+    "ncu had them before each launch; and the time that it won."
+)
+BESIDE_OPERATIONS = (
+    "The bytes that every version moves. Here operations set the least time, so that fewer bytes promise no speed-up "
+    "in proportion."
+)
+FACT_COLUMNS = 4  # the first columns: version, launches, bytes, of needed
+
+
+def traffic_table(shown: HistoryTable) -> Table | None:
+    """Return a row a version with counters on the workload shown; None where no version has several launches."""
+    counted = [(rung, shown.cell(rung)) for rung in shown.rungs if _moved_bytes(shown.cell(rung))]
+    if not any(len(cell.combined.launches) > 1 for _, cell in counted if cell.combined):
+        return None
+    first, bytes_count = counted[0], shown.yardstick is not TENSOR
+    columns = _traffic_columns(first[0]) if bytes_count else _traffic_columns(first[0])[:FACT_COLUMNS]
+    rows = tuple(tuple(_traffic_cells(rung, cell, first[1]))[: len(columns)] for rung, cell in counted)
+    return Table("traffic-table", "Launches and bytes of every version", columns, rows)
+
+
+def traffic_words(shown: HistoryTable) -> str:
+    """Return what the table is about: what bytes are worth is not said where operations set the least time."""
+    return BESIDE_OPERATIONS if shown.yardstick is TENSOR else WORTH
+
+
+def _traffic_columns(first: VersionRow) -> tuple[Column, ...]:
+    name, whole = one_line(short_name(first.version)), one_line(first.version)
+    fewer = f"the speed-up over {name} that fewer bytes bring at the same rate"
+    worth = Term("worth", f"dram_bytes of {whole} / dram_bytes", fewer)
+    won = Term("won", f"median_ns of {whole} / median_ns", f"the speed-up over {name}, medians of one bench")
+    return (
+        Column("version"),
+        Column("launches", "right", "number"),
+        Column("DRAM bytes", "right", "number", MOVED_TERM),
+        Column("of needed", "right", "number", NEEDED_TERM),
+        Column("worth", "right", "number", worth),
+        Column("won", "right", "number", won),
+    )
+
+
+def _traffic_cells(rung: VersionRow, cell: Measured, first: Measured) -> Iterator[Cell]:
+    moved, needed = _moved_bytes(cell), _needed_bytes(cell)
+    launches = len(cell.combined.launches) if cell.combined else 0
+    yield Cell(one_line(rung.version))
+    yield number(str(launches), launches)
+    yield number(quantity(moved, "byte"), moved)
+    yield _ratio_cell(moved / needed if needed else None)
+    yield _ratio_cell(_moved_bytes(first) / moved if cell is not first else None)
+    yield _ratio_cell(cell.over(first) if cell is not first else None)
+
+
+def _moved_bytes(cell: Measured) -> float:
+    """Return the bytes that DRAM moved; 0 where they were not counted, or come from the host, as DRAM is idle then."""
+    if cell.combined is None or cell.facts is None or cell.facts.host_bytes is not None:
+        return 0.0
+    return cell.combined.values["dram_bytes"] or 0.0
+
+
+def _needed_bytes(cell: Measured) -> int:
+    return (cell.facts.algorithmic_bytes or 0) if cell.facts else 0
+
+
+def _ratio_cell(value: float | None) -> Cell:
+    return number(factor(value), value) if value else Cell()
+
+
+MOST_FLAWS = 3  # of one reply; `ledger` shows all
+DRAFT_TONES: dict[str, Tone] = {"kept": "good", "rejected": "bad", "unproven": "unsure", "drafted": "plain"}
+DRAFT_COLUMNS = (
+    Column("draft"),
+    Column("fate"),
+    Column("idea"),
+    Column("expected → measured", "left", "number"),
+    Column("predictions"),
+    Column("from"),
+    Column("round", "right", "number"),
+    Column("model"),
+)
+
+
+def drafts_table(drafts: Sequence[Draft], damaged: Sequence[Damage]) -> Table | None:
+    """Return a row a draft, the oldest first, then those that cannot be read; None where there are none."""
+    rows = (*map(_draft_row, drafts), *map(_damaged_row, damaged))
+    if not rows:
+        return None
+    note = "expected → measured: speed-up over the version it was made from; predictions: of counters, that came true"
+    return Table(
+        "drafts-table", "Drafts and what became of them", DRAFT_COLUMNS, rows, len(rows) >= FILTER_FROM, note=note
+    )
+
+
+def _draft_row(draft: Draft) -> tuple[Cell, ...]:
+    version = f"now {one_line(draft.version, 80)}" if draft.version else ""
+    flaws = "; ".join(one_line(flaw, words.MOST_SAID) for flaw in draft.flaws[:MOST_FLAWS])
+    measured = draft.proof.speedup if draft.proof else None
+    return (
+        Cell(draft.id, note=version),
+        Cell(draft.fate, badge=Badge(words.fate(draft), DRAFT_TONES[draft.fate]), note=words.reason(draft)),
+        Cell(words.idea(draft), note=f"wrong in the reply: {flaws}" if flaws else ""),
+        Cell(words.speedups(draft), repr(measured) if measured else ""),
+        Cell(words.predictions(draft)),
+        Cell(words.parent(draft)),
+        Cell(str(draft.round), str(draft.round)),
+        Cell(one_line(draft.model, 80) or "from a file"),
+    )
+
+
+def _damaged_row(one: Damage) -> tuple[Cell, ...]:
+    problem = one_line(one.problem, words.MOST_SAID)
+    rest = tuple(Cell() for _ in DRAFT_COLUMNS[2:])
+    name = one_line(one.path.rpartition("/")[2], 80) or ABSENT
+    return Cell(name), Cell("damaged", badge=Badge("✕ damaged", "bad"), note=problem), *rest

@@ -1,22 +1,219 @@
-"""The memory chart of a run: what moves between kernel, caches and memories, and which link is the limit."""
+"""The memory chart of a run: what moves between kernel, caches and memories, where it stands, and what is the limit."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ncu_assist.analysis.run_view import Shown
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import quantity
-from ncu_assist.render.html.drawing import Box, Shape, Words
-from ncu_assist.render.html.memory_drawing import Marked, arrows, boxes, delta
-from ncu_assist.render.html.memory_layout import WIDTH, layout
-from ncu_assist.render.html.memory_links import BOX_LIMITS, FLOWS, IN_BOXES, TITLES, Flow
-from ncu_assist.render.html.run_commands import to_profile
+from ncu_assist.render.html.charts import Box, ChartText, Shape, line
+from ncu_assist.render.html.memory_links import BOX_LIMITS, FLOWS, IN_BOXES, OPTIONAL, TITLES, Figure, Flow
+from ncu_assist.render.html.run_verdict import to_profile
 from ncu_assist.render.html.table import ABSENT, Cell, Column, Table, number
 from ncu_assist.render.html.term import Term, term_of
 from ncu_assist.rules.model.bounds import filled
 from ncu_assist.rules.model.of_run import Told
 from ncu_assist.rules.model.resources import HOST_LINK, RESOURCES
+
+WIDTH = 1180
+TOP, BELOW = 10.0, 10.0
+LANE, LANE_WITH_DELTA = 60.0, 78.0  # of one arrow with its labels
+QUIET = 42.0  # the row of a space without traffic
+GAP = 12.0
+BOX_COLUMNS: dict[str, tuple[float, float]] = {
+    "kernel": (2, 98), "space": (236, 336), "l1": (486, 626), "l2": (778, 904), "memory": (1046, 1178),
+}  # fmt: skip
+UPPER = ("global", "local", "async")  # spaces in front of L1; the others are in front of shared memory
+LOWER = ("shared", "tma", "cluster")
+LEAST_HEIGHT = 122.0  # height of a box with its figures
+
+
+@dataclass(frozen=True)
+class MemoryLayout:
+    """Boxes by part, the places of arrows by flow, and the height of it all."""
+
+    boxes: Mapping[str, Box]
+    lanes: Mapping[str, tuple[float, float, float]]  # from x, to x, y
+    quiet: tuple[str, ...]  # spaces without traffic
+    lane: float
+    height: float
+
+
+def layout(shown: Shown, baseline: Shown | None = None) -> MemoryLayout:
+    """Return the layout of what was used, by either side; other spaces are one low row, rare ones left out."""
+    lane = LANE_WITH_DELTA if baseline else LANE
+    used = {part for flow in FLOWS if _moves(flow.id, shown, baseline) for part in (flow.source, flow.target)}
+    boxes, y = dict[str, Box](), TOP
+    for group, name in ((UPPER, "l1"), (LOWER, "banks")):
+        start = y
+        for space in (one for one in group if one in used or one not in OPTIONAL):
+            height = 2 * lane if space in used else QUIET
+            boxes[space] = Box(*_across("space", y, y + height))
+            y += height + GAP
+        y = max(y, start + LEAST_HEIGHT + GAP)
+        boxes[name] = Box(*_across("l1", start, y - GAP))
+    end = y - GAP
+    boxes |= {"kernel": Box(*_across("kernel", TOP, end)), "l2": Box(*_across("l2", TOP, end))}
+    host = 2 * lane if "host" in used else QUIET
+    boxes["host"] = Box(*_across("memory", end - host, end))
+    boxes["dram"] = Box(*_across("memory", TOP, min(end - host - GAP, TOP + max(LEAST_HEIGHT, 2 * lane + 20))))
+    quiet = tuple(one for one in (*UPPER, *LOWER, "banks", "host") if one in boxes and one not in used)
+    lanes = {
+        flow.id: _lane_of(flow.id, flow.source, flow.target, boxes, lane)
+        for flow in FLOWS
+        if _is_drawn(flow.source, flow.target, boxes, quiet)
+    }
+    return MemoryLayout(boxes, lanes, quiet, lane, end + BELOW)
+
+
+def _across(column: str, top: float, bottom: float) -> tuple[float, float, float, float]:
+    left, right = BOX_COLUMNS[column]
+    return left, top, right, bottom
+
+
+def _moves(flow: str, shown: Shown, baseline: Shown | None) -> bool:
+    own = next(one for one in FLOWS if one.id == flow)
+    return own.has_traffic(shown) or (baseline is not None and own.has_traffic(baseline))
+
+
+def _is_drawn(source: str, target: str, boxes: Mapping[str, Box], quiet: tuple[str, ...]) -> bool:
+    return source in boxes and target in boxes and not {source, target} & set(quiet)
+
+
+def _lane_of(flow: str, source: str, target: str, boxes: Mapping[str, Box], lane: float) -> tuple[float, float, float]:
+    """Return where an arrow runs: in the middle of the lower of its boxes, reads above writes."""
+    one, other = boxes[source], boxes[target]
+    narrow = min((one, other), key=lambda box: box.bottom - box.top)
+    middle = (narrow.top + narrow.bottom) / 2
+    y = middle + (lane / 2 if flow.endswith("-store") else -lane / 2 if flow.endswith("-load") else 0.0)
+    y -= (lane - LANE) / 2  # a third line below the arrow
+    return (one.right, other.left, y) if one.right <= other.left else (one.left, other.right, y)
+
+
+THINNEST, WIDEST = 1.5, 16.0  # width of an arrow without and with all of its peak
+HEAD = 12.0
+SIGN = "◆"
+SAME_BYTES = ("l2_sectors_read", "l2_sectors_write")  # what the bytes of the link above all are
+SEEN = 1.0  # of the widths of two arrows: less cannot be told apart
+TEXTS = 17.0  # between lines of a box
+
+
+@dataclass(frozen=True)
+class BindingParts:
+    """What binds: the flows and the boxes that stand for it, and its name."""
+
+    flows: frozenset[str] = frozenset()
+    boxes: frozenset[str] = frozenset()
+    name: str = ""
+
+
+def arrows(
+    shown: Shown, before: Shown | None, place: MemoryLayout, marked: BindingParts
+) -> tuple[list[Shape], list[ChartText]]:
+    """Return all arrows with their labels; of the baseline the edges of its arrows, dashed."""
+    shapes, words = list[Shape](), list[ChartText]()
+    for flow in FLOWS:
+        if flow.id in place.lanes:
+            made, said = _flow_arrow(flow, shown, before, place, flow.id in marked.flows)
+            shapes += made
+            words += said
+    return shapes, words
+
+
+def boxes(shown: Shown, place: MemoryLayout, marked: BindingParts) -> tuple[list[tuple[Box, str]], list[ChartText]]:
+    """Return the boxes with their classes, and what stands in them."""
+    words, drawn = list[ChartText](), list[tuple[Box, str]]()
+    for part, box in place.boxes.items():
+        kind = "box box-limit" if part in marked.boxes else "box box-quiet" if part in place.quiet else "box"
+        drawn.append((box, kind))
+        words += _box_words(part, box, shown, marked if part in marked.boxes else None, part in place.quiet)
+    return drawn, words
+
+
+def width_of(percent: float | None) -> float:
+    """Return the width of an arrow; of one whose share of peak is not known the least."""
+    return round(THINNEST + (WIDEST - THINNEST) * min(max(percent or 0.0, 0.0), 100.0) / 100.0, 2)
+
+
+def delta(value: float | None, before: float | None) -> str:
+    """Return how far a figure moved from the baseline's, e.g. ``▼ -12.0 %``; empty where a side lacks it."""
+    if value is None or before is None:
+        return ""
+    if value == before:
+        return "="
+    sign = "▲" if value > before else "▼"
+    if before == 0:
+        return f"{sign} new"
+    share = 100 * (value - before) / before
+    if abs(share) >= 1000:
+        return f"{sign} {value / before:.0f}x"
+    return "=" if f"{abs(share):.1f}" == "0.0" else f"{sign} {share:+.1f} %"
+
+
+def _flow_arrow(
+    flow: Flow, shown: Shown, before: Shown | None, place: MemoryLayout, limit: bool
+) -> tuple[list[Shape], list[ChartText]]:
+    start, end, y = place.lanes[flow.id]
+    percent, ahead = flow.percent(shown), HEAD if end > start else -HEAD
+    wide, quiet = width_of(percent), not flow.has_traffic(shown)
+    kind = " link-limit" if limit else " link-quiet" if quiet else ""
+    tip = end - (2 if ahead > 0 else -2)
+    hint = f"{flow.what}: {', '.join(_figure_words(flow, shown))}"
+    shapes = [Shape(line(start, y, tip - ahead, y), f"link{kind}", hint, str(wide))]
+    half = max(5.0, wide / 2 + 3)
+    shapes.append(Shape(f"M{tip:g} {y:g}L{tip - ahead:g} {y - half:g}L{tip - ahead:g} {y + half:g}Z", f"head{kind}"))
+    if before is not None:
+        edge = width_of(flow.percent(before)) / 2
+    if before is not None and abs(2 * edge - wide) >= SEEN:
+        shapes += [Shape(line(start, y + side * edge, tip - ahead, y + side * edge), "link-before") for side in (-1, 1)]
+    return shapes, _labels(flow, shown, before, (start + end) / 2, y, limit)
+
+
+def _labels(flow: Flow, shown: Shown, before: Shown | None, x: float, y: float, limit: bool) -> list[ChartText]:
+    """Return the main figure above an arrow, its share of peak beside or below it, what else there is, the change."""
+    main, *others = flow.told(shown) or (None,)
+    if main is None:
+        return [ChartText("not counted", x, y - 13, "middle")]
+    first, more = main.text(main.value(shown) or 0.0), _next_figure(shown, others)
+    percent = flow.percent(shown) if flow.has_traffic(shown) else None
+    if more and percent is not None:
+        first = f"{first} · {percent:.1f} %"
+    texts = [ChartText(f"{SIGN} {first}" if limit else first, x, y - 13, "middle", "strong" if limit else "label")]
+    if second := more or (f"{percent:.1f} % of peak" if percent is not None else ""):
+        texts.append(ChartText(second, x, y + 22, "middle"))
+    moved = delta(main.value(shown), main.value(before)) if before else ""
+    return [*texts, ChartText(moved, x, y + (38 if second else 22), "middle", "label")] if moved else texts
+
+
+def _next_figure(shown: Shown, others: Sequence[Figure]) -> str:
+    """Return the next figure of a link; empty without one that says more."""
+    return next((one.text(one.value(shown) or 0.0) for one in others if one.key not in SAME_BYTES), "")
+
+
+def _figure_words(flow: Flow, shown: Shown) -> Iterable[str]:
+    """Yield the figures of a flow in words."""
+    for one in flow.figures:
+        value = one.value(shown)
+        yield f"{one.term.label} {one.text(value) if value is not None else 'not counted'}"
+
+
+def _box_words(part: str, box: Box, shown: Shown, limit: BindingParts | None, quiet: bool) -> list[ChartText]:
+    x = (box.left + box.right) / 2
+    lines = [(TITLES[part], "strong" if not quiet else "")]
+    if quiet:
+        lines.append(("no traffic", ""))
+    for key, label in IN_BOXES.get(part, ()) if not quiet else ():
+        value = shown.combined.values[key]
+        if value is not None:
+            number = quantity(value, ROWS[key].unit)
+            lines.append((f"{number} inst" if label == "inst" else f"{label} {number}".strip(), "label"))
+    if limit:
+        lines += [(f"{SIGN} limit", "strong"), (limit.name, "strong")]
+    top = (box.top + box.bottom) / 2 - TEXTS * (len(lines) - 1) / 2 + 4.5
+    return [ChartText(text, x, round(top + TEXTS * i, 2), "middle", cls) for i, (text, cls) in enumerate(lines)]
+
 
 HOST_RULE = "host-link-bound"
 OF_PEAK = Term("of peak", "", "ncu's own share of peak of the metric in this row; of host memory: of what was measured")
@@ -25,7 +222,7 @@ COLUMNS = (
     Column("of peak", "right", "number", OF_PEAK),
 )  # fmt: skip
 COMPARED = (Column("baseline", "right", "number"), Column("change", "right", "number"))
-Values = tuple[float | None, float | None, str]  # of the run, of the baseline, and their unit
+BothValues = tuple[float | None, float | None, str]  # of the run, of the baseline, and their unit
 
 
 @dataclass(frozen=True)
@@ -38,7 +235,7 @@ class MemoryChart:
     says: str = ""
     boxes: tuple[tuple[Box, str], ...] = ()
     shapes: tuple[Shape, ...] = ()
-    words: tuple[Words, ...] = ()
+    words: tuple[ChartText, ...] = ()
     figures: Table | None = None
     description: str = ""
     has_baseline: bool = False
@@ -53,10 +250,10 @@ def memory_chart(shown: Shown, baseline: Shown | None = None) -> MemoryChart:
     """Return the memory chart of what a run shows; with ``baseline`` its arrows as dashed edges, and what changed."""
     if all(flow.amount(shown) is None for flow in FLOWS):
         return MemoryChart(missing="No traffic of the memory was counted.", collect=to_profile(shown))
-    place, marked = layout(shown, baseline), _marked(shown)
+    place, marked = layout(shown, baseline), _binding_parts(shown)
     shapes, labels = arrows(shown, baseline, place, marked)
     drawn, texts = boxes(shown, place, marked)
-    says = _says(shown, marked)
+    says = _outcome(shown, marked)
     return MemoryChart(
         says=says,
         boxes=tuple(drawn),
@@ -69,14 +266,14 @@ def memory_chart(shown: Shown, baseline: Shown | None = None) -> MemoryChart:
     )
 
 
-def _marked(shown: Shown) -> Marked:
+def _binding_parts(shown: Shown) -> BindingParts:
     """Return what stands for the resource that binds; nothing where none does."""
     bound = shown.bottleneck.name if shown.bottleneck else ""
     name = HOST_LINK if shown.told and _is_of_link(shown.told) else bound
     flows = [flow for flow in FLOWS if name in flow.limits and flow.has_traffic(shown)]
     flows = sorted(flows, key=lambda one: -(one.percent(shown) or 0.0))[:1]
     parts = frozenset(part for part, names in BOX_LIMITS.items() if name in names)
-    return Marked(frozenset(flow.id for flow in flows), parts, name)
+    return BindingParts(frozenset(flow.id for flow in flows), parts, name)
 
 
 def _is_of_link(told: Told) -> bool:
@@ -88,7 +285,7 @@ def _is_of_link(told: Told) -> bool:
     return first.finding.rule == HOST_RULE or max(busy, key=lambda name: busy[name]) == HOST_LINK
 
 
-def _says(shown: Shown, marked: Marked) -> str:
+def _outcome(shown: Shown, marked: BindingParts) -> str:
     if marked.flows or marked.boxes:
         bound = shown.bottleneck
         share = f", {bound.percent:.0f} % of its peak" if bound and bound.name == marked.name else ""
@@ -106,23 +303,23 @@ def _ends(flow: Flow) -> str:
 
 
 def _figures(shown: Shown, baseline: Shown | None) -> Table:
-    rows = [row for flow in FLOWS for row in _rows(flow, shown, baseline)]
+    rows = [row for flow in FLOWS for row in _flow_rows(flow, shown, baseline)]
     for part, keys in IN_BOXES.items():
-        rows += [_of_box(part, key, shown, baseline) for key, _ in keys if _value(key, shown) is not None]
+        rows += [_box_row(part, key, shown, baseline) for key, _ in keys if _value(key, shown) is not None]
     columns = (*COLUMNS, *COMPARED) if baseline else COLUMNS
     return Table("memory-figures", "Figures of the memory chart", columns, tuple(rows), filterable=True)
 
 
-def _of_box(part: str, key: str, shown: Shown, baseline: Shown | None) -> tuple[Cell, ...]:
+def _box_row(part: str, key: str, shown: Shown, baseline: Shown | None) -> tuple[Cell, ...]:
     values = (_value(key, shown), _value(key, baseline), ROWS[key].unit)
-    return _row((TITLES[part], ""), term_of(key), values, None, baseline is not None)
+    return _figure_row((TITLES[part], ""), term_of(key), values, None, baseline is not None)
 
 
 def _value(key: str, shown: Shown | None) -> float | None:
     return shown.combined.values[key] if shown else None
 
 
-def _rows(flow: Flow, shown: Shown, baseline: Shown | None) -> list[tuple[Cell, ...]]:
+def _flow_rows(flow: Flow, shown: Shown, baseline: Shown | None) -> list[tuple[Cell, ...]]:
     rows, main = list[tuple[Cell, ...]](), flow.told(shown)[:1]
     ends = TITLES[flow.source], TITLES[flow.target]
     for one in flow.figures:
@@ -131,21 +328,23 @@ def _rows(flow: Flow, shown: Shown, baseline: Shown | None) -> list[tuple[Cell, 
             continue
         unit = "byte" if one.is_sectors else ROWS[one.key].unit
         percent = flow.percent(shown) if one in main else None
-        rows.append(_row(ends, one.term, (value, old, unit), percent, baseline is not None))
+        rows.append(_figure_row(ends, one.term, (value, old, unit), percent, baseline is not None))
     return rows
 
 
-def _row(ends: tuple[str, str], term: Term, values: Values, percent: float | None, compared: bool) -> tuple[Cell, ...]:
+def _figure_row(
+    ends: tuple[str, str], term: Term, values: BothValues, percent: float | None, compared: bool
+) -> tuple[Cell, ...]:
     value, old, unit = values
     share = number(f"{percent:.1f} %", percent) if percent is not None else Cell()
     source, target = ends
-    cells = (Cell(source), Cell(target or ABSENT), Cell(term.label, term=term), _number(value, unit), share)
+    cells = (Cell(source), Cell(target or ABSENT), Cell(term.label, term=term), _amount(value, unit), share)
     if not compared:
         return cells
     change = delta(value, old)
     moved = number(change, (value or 0.0) / old - 1 if old else 0.0) if change else Cell()
-    return (*cells, _number(old, unit), moved)
+    return (*cells, _amount(old, unit), moved)
 
 
-def _number(value: float | None, unit: str) -> Cell:
+def _amount(value: float | None, unit: str) -> Cell:
     return number(quantity(value, unit), value) if value is not None else Cell()

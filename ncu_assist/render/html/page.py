@@ -1,18 +1,120 @@
-"""The one place that fills a template: strict, escaped, the same bytes for the same models."""
+"""The one place that fills a template: strict, escaped, the same bytes for the same models; the frame of every page."""
 
 from __future__ import annotations
 
+import base64
 import functools
+import hashlib
 import itertools
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ncu_assist.render.escape import one_line
+from ncu_assist import __version__
+from ncu_assist.analysis.records import ArchivedRun
+from ncu_assist.render.escape import one_line, plain
 from ncu_assist.render.html.links import safe_href
-from ncu_assist.render.html.safety import embedded_json, hash_source, policy, visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
+
+# Everything that may have to be spelled out lies outside printable ASCII: `plain` decides about that little.
+_SUSPECT = re.compile(r"[^\n\t -~]+")
+# What could end a script element or start a comment in it, and the line ends that JavaScript has and JSON has not.
+_IN_SCRIPT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+_TRANSLATION = str.maketrans(_IN_SCRIPT)
+
+
+def visible(page: str) -> str:
+    """Return a page with every control character and direction mark in it spelled out, such as ``\\u202e``."""
+    return _SUSPECT.sub(lambda match: plain(match[0]), page)
+
+
+def embedded_json(value: object) -> Markup:
+    """Return JSON for ``<script type="application/json">``: nothing in it can end that element. Keys are sorted."""
+    from markupsafe import Markup
+
+    return Markup(json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).translate(_TRANSLATION))
+
+
+def hash_source(text: str) -> str:
+    """Return the source expression of the policy that allows exactly this inline text."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def policy(style: str, script: str) -> str:
+    """Return the Content-Security-Policy of every page: our one style, our one script, a data: icon, nothing else."""
+    return (
+        f"default-src 'none'; style-src {style}; script-src {script}; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
+    )
+
+
+DIGEST_DIGITS = 12  # of a hash: enough to tell any two runs of an archive apart
+
+
+@dataclass(frozen=True)
+class Link:
+    """A text that leads somewhere; an empty or unsafe ``href`` makes it text only."""
+
+    text: str
+    href: str = ""
+
+
+@dataclass(frozen=True)
+class PageOrigin:
+    """A stored run that the page shows; ``digest`` is that of its record, which holds the hashes of its files."""
+
+    reference: str
+    digest: str
+    created: str
+    href: str = ""
+
+    @property
+    def short(self) -> str:
+        return self.digest[:DIGEST_DIGITS]
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What a page was made of and by what; ``digest`` is over the digests of ``count`` runs, listed or not."""
+
+    origins: tuple[PageOrigin, ...]
+    count: int
+    digest: str
+    tool: str = __version__
+
+
+@dataclass(frozen=True)
+class Head:
+    """The frame of a page. ``sections`` link to ids in it (``#times``) and make up its navigation.
+
+    ``recorded`` is a sentence for the banner of what was not measured on this machine; empty for none.
+    """
+
+    title: str
+    subtitle: str
+    crumbs: tuple[Link, ...]
+    sections: tuple[Link, ...]
+    provenance: Provenance
+    recorded: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+def provenance(shown: Iterable[ArchivedRun], of: Iterable[ArchivedRun] | None = None) -> Provenance:
+    """Return the provenance of a page that shows some runs, each listed once, in the order of their references.
+
+    ``of`` are all runs that the page depends on, where those are more than can be listed.
+    """
+    named = {stored.reference: stored for stored in shown}
+    origins = tuple(PageOrigin(r, s.run.digest, s.run.created) for r, s in sorted(named.items()))
+    every = sorted({stored.run.digest for stored in (named.values() if of is None else of)})
+    return Provenance(origins, len(every), hashlib.sha256("\n".join(every).encode()).hexdigest())
+
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 
@@ -57,3 +159,24 @@ def _asset(name: str) -> str:
     if "</" in text:
         raise ValueError(f"{name} holds '</', which could end its element")
     return text
+
+
+@dataclass(frozen=True)
+class DamagedPage:
+    """Which run is damaged, and what is wrong with it."""
+
+    name: str
+    problem: str
+
+
+def damaged_html(name: str, problem: str, kernel: str, up: int) -> str:
+    """Return the page; it lies ``up`` folders below that of its kernel. The same damage gives the same bytes."""
+    above = (("All kernels", "../" * (up + 1)), (one_line(kernel), "../" * up))
+    head = Head(
+        title="Damaged",
+        subtitle="what this page showed is not what was measured any more",
+        crumbs=tuple(Link(text, f"{folder}index.html") for text, folder in above),
+        sections=(),
+        provenance=provenance(()),
+    )
+    return page("damaged.html.j2", head=head, damaged=DamagedPage(one_line(name), one_line(problem, 500)))

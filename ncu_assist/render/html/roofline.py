@@ -2,18 +2,289 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ncu_assist.analysis.run_view import Shown
 from ncu_assist.quantity import quantity
-from ncu_assist.render.html.roofline_drawing import HEIGHT, WIDTH, Drawing, drawing
-from ncu_assist.render.html.roofline_numbers import is_counted, points
-from ncu_assist.render.html.roofline_scene import ONLY_CONSTANTS, Scene, label_of, name_of, scene_of, share_of
-from ncu_assist.render.html.roofline_tables import points_table, roofs_table
-from ncu_assist.render.html.run_commands import to_profile
-from ncu_assist.render.html.table import Table
+from ncu_assist.render.html.charts import (
+    Anchor,
+    Axis,
+    Box,
+    ChartPoint,
+    ChartText,
+    Shape,
+    around,
+    arrow,
+    box_of,
+    circle,
+    line,
+    log_axis,
+    short_of,
+    spread,
+    with_room,
+)
+from ncu_assist.render.html.roofline_numbers import (
+    ONLY_CONSTANTS,
+    Roof,
+    RooflineNumbers,
+    RooflinePoint,
+    binding_of,
+    hint_of,
+    is_counted,
+    label_of,
+    name_of,
+    points,
+    rate_of,
+    roofline_numbers,
+    share_of,
+    unit_of,
+)
+from ncu_assist.render.html.run_verdict import to_profile
+from ncu_assist.render.html.table import Cell, Column, Table, number
+from ncu_assist.render.html.term import Term, term_of
 from ncu_assist.rules.model.resources import LATENCY
+
+WIDTH, HEIGHT = 1160, 480
+LEFT, RIGHT, TOP, BOTTOM = 78.0, 810.0, 34.0, 424.0
+LABEL_ROW = 18.0  # between labels
+LABELS_WIDTH = 310.0  # room that labels of bandwidths need left of their roofs
+RADIUS = 6.0
+STEPS = 100  # along a sloping roof, where no label should stand
+
+
+@dataclass(frozen=True)
+class RooflineDrawing:
+    """The drawing; shapes lie below words."""
+
+    x: Axis
+    y: Axis
+    shapes: tuple[Shape, ...]
+    words: tuple[ChartText, ...]
+
+
+def drawing(scene: RooflineNumbers) -> RooflineDrawing:
+    """Return the drawing of a scene with at least one point that has an intensity."""
+    x, y = _axes(scene)
+    roofs, names = _draw_roofs(scene, x, y)
+    marks, labels = _draw_points(scene, x, y, names)
+    return RooflineDrawing(x, y, (*roofs, *marks), (*names, *labels))
+
+
+def _axes(scene: RooflineNumbers) -> tuple[Axis, Axis]:
+    every = (*scene.points, *scene.before)
+    across = [value for one in every for value in (one.of_dram, one.of_l2) if value]
+    ridges = [flat.per_second / slope.per_second for flat in scene.flats for slope in scene.slopes]
+    low = min([*(value / 3 for value in across), *(ridge / 100 for ridge in ridges)])
+    high = max([*(value * 3 for value in across), *(ridge * 4 for ridge in ridges)])
+    if ridges:  # so far to the left that the names of the sloping roofs fit beside them
+        part = LABELS_WIDTH / (RIGHT - LEFT)
+        low = min(low, (min(ridges) / high**part) ** (1 / (1 - part)))
+    up = [one.per_second for one in every]
+    tops = [flat.per_second for flat in scene.flats] or [slope.per_second * high for slope in scene.slopes]
+    ends = min(value / 4 for value in up), max([*(value * 2 for value in up), *(top * 1.6 for top in tops)])
+    x = log_axis((low, high), LEFT, RIGHT, text=lambda value: quantity(value, ""))
+    return x, log_axis(ends, BOTTOM, TOP, text=lambda value: quantity(value, ""))
+
+
+def _draw_roofs(scene: RooflineNumbers, x: Axis, y: Axis) -> tuple[list[Shape], list[ChartText]]:
+    """Return the roofs, the binding one last, which then lies above; flats start at the steepest slope."""
+    top = max((flat.per_second for flat in scene.flats), default=y.high)
+    shapes = [_roof_shape(one, _slope(one, top, x, y), scene) for one in scene.slopes]
+    steepest = max((one.per_second for one in scene.slopes), default=None)
+    shapes += [_roof_shape(one, _flat(one, steepest, x, y), scene) for one in scene.flats]
+    shapes.sort(key=lambda shape: "roof-limit" in shape.cls)
+    places = spread([y.at(one.per_second) + 4.5 for one in scene.flats], LABEL_ROW, TOP + 6, BOTTOM)
+    names = [_roof_label(one, RIGHT + 16, place, scene) for one, place in zip(scene.flats, places, strict=True)]
+    leaders = [
+        _leader(RIGHT, y.at(one.per_second), RIGHT + 13, p - 4.5) for one, p in zip(scene.flats, places, strict=True)
+    ]
+    more, further = _slope_names(scene, top, x, y)
+    return [*leaders, *more, *shapes], [*names, *further]
+
+
+def _roof_shape(roof: Roof, d: str, scene: RooflineNumbers) -> Shape:
+    kind = "roof roof-limit" if roof == scene.binding else "roof" if roof.measured else "roof roof-assumed"
+    return Shape(d, kind, f"{name_of(roof)}: {roof.why}")
+
+
+def _roof_label(roof: Roof, x: float, y: float, scene: RooflineNumbers) -> ChartText:
+    text, is_lowest = name_of(roof), roof == scene.binding
+    anchor: Anchor = "start" if x > RIGHT else "end"
+    return ChartText(
+        f"◆ {text}, {'binds' if scene.binds else 'lowest roof'}" if is_lowest else text,
+        x,
+        y,
+        anchor,
+        "strong" if is_lowest else "",
+    )
+
+
+def _leader(x1: float, y1: float, x2: float, y2: float) -> Shape:
+    return Shape(line(x1, y1, x2, y2), "leader")
+
+
+def _slope(roof: Roof, top: float, x: Axis, y: Axis) -> str:
+    """Return the path of a bandwidth, from where it enters the chart to the highest flat roof."""
+    first = max(x.low, y.low / roof.per_second)
+    last = min(x.high, min(top, y.high) / roof.per_second)
+    return line(x.at(first), y.at(first * roof.per_second), x.at(last), y.at(last * roof.per_second))
+
+
+def _flat(roof: Roof, steepest: float | None, x: Axis, y: Axis) -> str:
+    first = max(x.low, roof.per_second / steepest) if steepest else x.low
+    return line(x.at(first), y.at(roof.per_second), RIGHT, y.at(roof.per_second))
+
+
+def _slope_names(scene: RooflineNumbers, top: float, x: Axis, y: Axis) -> tuple[list[Shape], list[ChartText]]:
+    """Return the labels of bandwidths, in rows left of the leftmost of them, where nothing else can be."""
+    if not scene.slopes:
+        return [], []
+    order = sorted(scene.slopes, key=lambda one: -one.per_second)
+    height = y.at(min(top, y.high)) + 16
+    shapes, names = [], []
+    for row, one in enumerate(order):
+        at = height + LABEL_ROW * row
+        value = y.low * (y.high / y.low) ** ((y.start - at) / (y.start - y.end))
+        left, own = (x.at(value / rate) for rate in (order[0].per_second, one.per_second))
+        names.append(_roof_label(one, round(left - 14, 2), round(at + 4.5, 2), scene))
+        shapes.append(_leader(round(left - 11, 2), at, own, at))
+    return shapes, names
+
+
+def _draw_points(
+    scene: RooflineNumbers, x: Axis, y: Axis, names: Iterable[ChartText]
+) -> tuple[list[Shape], list[ChartText]]:
+    before = [one for one in scene.before if one.of_dram]
+    ghosts = {one.precision.label: _place_of(one, x, y) for one in before}
+    shapes = [_baseline_mark(one, ghosts[one.precision.label]) for one in before]
+    for one in scene.points:
+        shapes += _point_marks(one, ghosts.get(one.precision.label), one is scene.main, x, y)
+    return shapes, _point_labels(scene, x, y, list(names), list(ghosts.values()))
+
+
+def _baseline_mark(point: RooflinePoint, place: ChartPoint) -> Shape:
+    return Shape(circle(*place, RADIUS), "point-ghost", f"baseline: {hint_of(point)}")
+
+
+def _place_of(point: RooflinePoint, x: Axis, y: Axis) -> ChartPoint:
+    return x.at(point.of_dram or 0.0), y.at(point.per_second)
+
+
+def _point_marks(point: RooflinePoint, ghost: ChartPoint | None, is_main: bool, x: Axis, y: Axis) -> list[Shape]:
+    if not point.of_dram:
+        return []
+    here, shapes = _place_of(point, x, y), list[Shape]()
+    if point.of_l2:
+        there = x.at(point.of_l2)
+        shapes.append(_leader(there, here[1], *here))
+        shapes.append(Shape(circle(there, here[1], RADIUS - 1.5), "point-l2", hint_of(point)))
+    if ghost and abs(here[0] - ghost[0]) + abs(here[1] - ghost[1]) > 2 * RADIUS + 8:
+        shapes += [
+            Shape(line(*ghost, *here), "step"),
+            Shape(arrow(*ghost, *short_of(ghost, here, RADIUS + 1)), "step-head"),
+        ]
+    kind = "point point-main" if is_main else "point"
+    return [*shapes, Shape(circle(*here, RADIUS), kind, hint_of(point))]
+
+
+def _on_roofs(scene: RooflineNumbers, x: Axis, y: Axis) -> list[Box]:
+    """Return small boxes along all roofs, which labels should not cross."""
+    boxes = [Box(LEFT, y.at(one.per_second) - 2, RIGHT, y.at(one.per_second) + 2) for one in scene.flats]
+    top = max((one.per_second for one in scene.flats), default=y.high)
+    for slope in scene.slopes:
+        for step in range(STEPS + 1):
+            value = x.low * (x.high / x.low) ** (step / STEPS)
+            if y.holds(value * slope.per_second) and value * slope.per_second <= top:
+                a, b = x.at(value), y.at(value * slope.per_second)
+                boxes.append(Box(a - 2, b - 2, a + 2, b + 2))
+    return boxes
+
+
+def _point_labels(
+    scene: RooflineNumbers, x: Axis, y: Axis, names: Sequence[ChartText], ghosts: Sequence[ChartPoint]
+) -> list[ChartText]:
+    """Return the labels of points, the main one first, each where nothing else is."""
+    places = [_place_of(one, x, y) for one in scene.points if one.of_dram]
+    places += [(x.at(one.of_l2), y.at(one.per_second)) for one in scene.points if one.of_l2]
+    taken = [Box(a - 8, b - 8, a + 8, b + 8) for a, b in (*places, *ghosts)] + [box_of(one) for one in names]
+    taken += _on_roofs(scene, x, y)
+    whole, made = Box(LEFT + 4, TOP, WIDTH, BOTTOM - 2), list[ChartText]()
+    wanted = [
+        (label_of(one), *_place_of(one, x, y), "strong")
+        for one in sorted(scene.points, key=lambda p: p is not scene.main)
+        if one.of_dram
+    ]
+    wanted += [("baseline", *place, "") for place in ghosts[:1]]
+    for text, across, up, cls in wanted:
+        words = with_room(around(text, across, up, RADIUS + 5, cls), taken, whole)
+        taken.append(box_of(words))
+        made.append(words)
+    return made
+
+
+POINT_COLUMNS = (
+    Column("precision"),
+    Column("operations", "right", "number"),
+    Column("a second", "right", "number"),
+    Column("per byte of DRAM", "right", "number"),
+    Column("per byte of L2", "right", "number", Term("per byte of L2", "", "operations a byte between L1 and L2")),
+    Column("lowest roof"),
+    Column("of what the roofs allow", "right", "number"),
+)
+ROOF_COLUMNS = (Column("roof"), Column("a second", "right", "number"), Column("where from"))
+
+NOT_DRAWN = f"not drawn: {ONLY_CONSTANTS}"
+
+
+def points_table(scene: RooflineNumbers) -> Table:
+    """Return the points of the run, the baseline's numbers below its own."""
+    dram, rows = scene.dram, []
+    before = {one.precision.label: one for one in scene.before}
+    for one in scene.points:
+        rows.append(_point_row(one, before.pop(one.precision.label, None), dram))
+    rows += [_point_row(one, None, dram, NOT_DRAWN) for one in scene.trifles]
+    rows += [_point_row(one, None, dram, "in the baseline only") for one in before.values()]
+    return Table("roofline-points", "Points of the roofline", POINT_COLUMNS, tuple(rows)).without_empty()
+
+
+def _point_row(
+    point: RooflinePoint, before: RooflinePoint | None, dram: Roof | None, note: str = ""
+) -> tuple[Cell, ...]:
+    unit = unit_of(point.precision.label)
+    drawn = note != NOT_DRAWN
+    share, binding = (share_of(point, dram), binding_of(point, dram)) if drawn else (None, None)
+    units = (unit, f"{unit}/s", "", "")
+    values = zip(_numbers(point), _numbers(before), units, strict=True)
+    return (
+        Cell(point.precision.label, term=term_of(point.precision.work, point.precision.label), note=note),
+        *(_both_values(value, old, shown) for value, old, shown in values),
+        Cell(binding.label) if binding else Cell(),
+        number(f"{100 * share:.1f} %", share) if share is not None else Cell(),
+    )
+
+
+def _numbers(point: RooflinePoint | None) -> tuple[float | None, ...]:
+    return (point.operations, point.per_second, point.of_dram, point.of_l2) if point else (None,) * 4
+
+
+def _both_values(value: float | None, old: float | None, unit: str) -> Cell:
+    note = f"baseline {quantity(old, unit)}" if old else ""
+    return number(quantity(value, unit), value, note) if value is not None else Cell(note=note)
+
+
+def roofs_table(scene: RooflineNumbers) -> Table:
+    """Return the roofs and where they come from."""
+    rows = tuple(
+        (
+            Cell(one.label, note="" if one.measured else "assumed"),
+            number(rate_of(one), one.per_second),
+            Cell(one.why),
+        )
+        for one in scene.roofs
+    )
+    return Table("roofline-roofs", "Roofs of the roofline", ROOF_COLUMNS, rows)
+
 
 X_LABEL = "Arithmetic intensity [operations per byte of DRAM traffic]"
 Y_LABEL = "Performance [operations per second]"
@@ -37,7 +308,7 @@ class Roofline:
     """
 
     says: str = ""
-    drawing: Drawing | None = None
+    drawing: RooflineDrawing | None = None
     description: str = ""
     points: Table | None = None
     roofs: Table | None = None
@@ -62,11 +333,11 @@ def roofline(shown: Shown, baseline: Shown | None = None, of: str = "") -> Roofl
     if not is_counted(shown):
         what = "The counters of a roofline (operations and duration) were not collected."
         return Roofline(missing=what, collect=to_profile(shown))
-    scene = scene_of(shown, baseline)
+    scene = roofline_numbers(shown, baseline)
     if scene is None:
         return Roofline(says=f"{NO_WORK} {CONSTANTS}" if points(shown) else NO_WORK)
     is_drawn = any(one.of_dram for one in scene.points)
-    says = _says(scene)
+    says = _outcome(scene)
     parts = [says, *(f"{label_of(one)}." for one in scene.points), *(f"Roof: {name_of(one)}." for one in scene.roofs)]
     return Roofline(
         says=says,
@@ -78,7 +349,7 @@ def roofline(shown: Shown, baseline: Shown | None = None, of: str = "") -> Roofl
     )
 
 
-def _says(scene: Scene) -> str:
+def _outcome(scene: RooflineNumbers) -> str:
     """Return the outcome, e.g. ``FP32 work reaches 23 % of what DRAM allows at 3.1 operations a byte.``"""
     main, share = scene.main, share_of(scene.main, scene.dram)
     if scene.binding is None or share is None:
@@ -86,10 +357,12 @@ def _says(scene: Scene) -> str:
     assumed = "" if scene.binding.measured else ", assumed,"
     at = f" at {quantity(main.of_dram, '')} operations a byte" if main.of_dram else ""
     roof = scene.binding.label if scene.binding == scene.dram else f"the roof of {scene.binding.label}"
-    return f"{main.precision.label} work reaches {100 * share:.0f} % of what {roof}{assumed} allows{at}.{_other(scene)}"
+    return (
+        f"{main.precision.label} work reaches {100 * share:.0f} % of what {roof}{assumed} allows{at}.{_bound_by(scene)}"
+    )
 
 
-def _other(scene: Scene) -> str:
+def _bound_by(scene: RooflineNumbers) -> str:
     """Return what binds, where it is not the lowest roof."""
     if scene.binds:
         return ""
@@ -99,7 +372,7 @@ def _other(scene: Scene) -> str:
     return "" if scene.is_near else " It is so far below that something else binds."
 
 
-def _notes(shown: Shown, scene: Scene, is_drawn: bool) -> Iterator[str]:
+def _notes(shown: Shown, scene: RooflineNumbers, is_drawn: bool) -> Iterator[str]:
     if not is_drawn:
         yield "No byte was counted at DRAM: operations have no intensity, and no point can be drawn."
     if shown.ceilings is None:

@@ -8,22 +8,24 @@ from dataclasses import dataclass
 from ncu_assist.analysis.run_view import Shown
 from ncu_assist.record import Run
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.html.finding_lines import finding_lines
-from ncu_assist.render.html.head import Head, Link, provenance
 from ncu_assist.render.html.memory_chart import MemoryChart, memory_chart
-from ncu_assist.render.html.page import page
+from ncu_assist.render.html.page import Head, Link, page, provenance
 from ncu_assist.render.html.roofline import Roofline, roofline
-from ncu_assist.render.html.run_commands import to_profile, to_time
-from ncu_assist.render.html.run_diagnosis import DiagnosisPart, diagnosis_part
-from ncu_assist.render.html.run_facts import FactGroup, fact_groups
-from ncu_assist.render.html.run_metrics import MetricsPart, metrics_part
-from ncu_assist.render.html.run_nvidia import NvidiaView, nvidia_views
-from ncu_assist.render.html.run_occupancy import OccupancyPart, occupancy_part
-from ncu_assist.render.html.run_raw import RawPart, raw_part
+from ncu_assist.render.html.run_counters import (
+    MixPart,
+    OccupancyPart,
+    SpeedPart,
+    StallPart,
+    mix_part,
+    occupancy_part,
+    speed_part,
+    stall_part,
+)
+from ncu_assist.render.html.run_diagnosis import DiagnosisPart, NvidiaView, diagnosis_part, nvidia_views
+from ncu_assist.render.html.run_facts import FactGroup, MetricsPart, RawPart, fact_groups, metrics_part, raw_part
 from ncu_assist.render.html.run_records import RunRecord
-from ncu_assist.render.html.run_speed import SpeedPart, speed_part
-from ncu_assist.render.html.run_verdict import VerdictPart, verdict_part
-from ncu_assist.render.html.run_warps import MixPart, StallPart, mix_part, stall_part
+from ncu_assist.render.html.run_verdict import RunVerdict, run_verdict, to_profile, to_time
+from ncu_assist.render.html.source_file import finding_lines
 from ncu_assist.render.html.source_view import SourceView, source_view
 from ncu_assist.render.html.timing_chart import TimingChart, timing_chart
 from ncu_assist.render.words import of_longest, origin
@@ -56,7 +58,7 @@ class RunPage:
 
     launched_nothing: bool
     has_counters: bool
-    verdict: VerdictPart
+    verdict: RunVerdict
     facts: tuple[FactGroup, ...]
     speed: SpeedPart
     diagnosis: DiagnosisPart
@@ -89,7 +91,7 @@ def run_page_model(record: RunRecord) -> RunPage:
     return RunPage(
         launched_nothing=shown.run.launched_nothing,
         has_counters=any(shown.combined.tables),
-        verdict=verdict_part(shown, dict(record.verdicts), record.diff),
+        verdict=run_verdict(shown, dict(record.verdicts), record.diff),
         facts=fact_groups(shown),
         speed=speed_part(shown.counted, record.breakdowns, of_longest(shown)),
         diagnosis=diagnosis_part(shown, lines, source),

@@ -1,4 +1,4 @@
-"""What is wrong with a kernel: the first finding with its evidence and lines, the others, what misleads."""
+"""What is wrong with a kernel: the first finding with its evidence and lines, the others, launches, NVIDIA's rules."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from ncu_assist.analysis.run_view import Shown
+from ncu_assist.analysis.run_view import LaunchRow, Shown
 from ncu_assist.ncu.catalogue.rows import ROWS
+from ncu_assist.ncu.nvidia_findings import NvidiaFinding
+from ncu_assist.quantity import duration
+from ncu_assist.record import Launch
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.evidence_words import evidence_value
 from ncu_assist.render.html.badge import Badge, Tone
-from ncu_assist.render.html.bars import heat_level
-from ncu_assist.render.html.finding_lines import FindingLines
-from ncu_assist.render.html.head import Link
-from ncu_assist.render.html.run_launches import launches_table
+from ncu_assist.render.html.charts import heat_level
+from ncu_assist.render.html.page import Link
+from ncu_assist.render.html.source_file import FindingLines
 from ncu_assist.render.html.source_view import SourceView
-from ncu_assist.render.html.table import Table
+from ncu_assist.render.html.table import Cell, Column, Table, number
 from ncu_assist.render.html.term import Term, term_of
 from ncu_assist.render.words import estimated
 from ncu_assist.rules import RULES, Finding
@@ -26,13 +28,109 @@ from ncu_assist.rules.model.diagnosis import Ranked, Unanswered
 from ncu_assist.rules.model.of_run import Told
 from ncu_assist.rules.model.places import Place
 
+MOST_LAUNCHES = 100  # rows
+SIGNATURE, ARGUMENTS = 400, 90  # letters
+MANY, TALL = 12, 20  # rows from which a filter is of use, and from which the table scrolls
+LAUNCH_COLUMNS = (
+    Column("launch"),
+    Column("#", "right", "number"),
+    Column("duration", "right", "number", term_of("duration", "duration")),
+    Column("of all", "right", "number"),
+    Column("grid", "right", ""),
+    Column("block", "right", ""),
+    Column("bound by"),
+    Column("diagnosis"),
+)
+
+
+def launches_table(shown: Shown) -> Table | None:
+    """Return the launches, the longest first, each with what the rules say of it alone; None of a single one."""
+    rows = shown.launches_shown
+    if len(rows) < 2:
+        return None
+    whole = sum(row.launch.duration_ns or 0.0 for row in rows)
+    rest = len(rows) - MOST_LAUNCHES
+    note = f"{rest} shorter launches are left out." if rest > 0 else ""
+    cells = tuple(_launch_row(row, whole) for row in rows[:MOST_LAUNCHES])
+    caption = "Launches, the longest first, each judged alone"
+    return Table("launches-table", caption, LAUNCH_COLUMNS, cells, len(cells) > MANY, note, tall=len(cells) > TALL)
+
+
+def _launch_row(row: LaunchRow, whole: float) -> tuple[Cell, ...]:
+    launch, took = row.launch, row.launch.duration_ns
+    findings = row.told.diagnosis.findings if row.told else ()
+    said = findings[0] if findings else None
+    return (
+        _kernel_cell(launch),
+        number(str(launch.index), launch.index),
+        number(duration(took), took) if took is not None else Cell(),
+        number(f"{100 * took / whole:.1f} %", took / whole) if took is not None and whole else Cell(),
+        Cell("x".join(map(str, launch.grid))),
+        Cell("x".join(map(str, launch.block))),
+        Cell(f"{row.bottleneck.name} {row.bottleneck.percent:.0f} %") if row.bottleneck else Cell(),
+        Cell(said.finding.rule, note=_gain(said)) if said else Cell(),
+    )
+
+
+def _kernel_cell(launch: Launch) -> Cell:
+    """Return the name of a kernel, its signature on hover, the start of its template arguments, which tell it apart."""
+    name, signature = one_line(launch.kernel, 80), one_line(launch.signature, SIGNATURE)
+    if signature == name:
+        return Cell(name)
+    return Cell(name, key=name, term=Term(name, signature), note=one_line(_arguments(launch), ARGUMENTS))
+
+
+def _arguments(launch: Launch) -> str:
+    _, found, rest = launch.signature[:SIGNATURE].partition(launch.kernel + "<")
+    return f"<{rest}" if found else ""
+
+
+def _gain(said: Ranked) -> str:
+    if said.severity == "info":
+        return ""
+    return f"{said.severity}, {estimated(said.estimated_speedup, said.finding.assumed)}"
+
+
+NVIDIA_MESSAGE = 3000  # letters
+
+
+@dataclass(frozen=True)
+class NvidiaView:
+    """One rule's advice; ``kind`` is local or global, ``kernel`` of which launches, where there are several."""
+
+    title: str
+    rule: str
+    estimate: str
+    kind: str
+    kernel: str
+    message: str
+
+
+def nvidia_views(shown: Shown) -> tuple[NvidiaView, ...]:
+    """Return the advice in NVIDIA's order: global estimates first, then local ones."""
+    launches = len(shown.launches_shown)
+    return tuple(_nvidia_view(one, launches) for one in shown.close.nvidia or ())
+
+
+def _nvidia_view(one: NvidiaFinding, launches: int) -> NvidiaView:
+    where = f"{one_line(one.kernel, 60)}, {one.launches} of {launches} launches" if launches > 1 else ""
+    return NvidiaView(
+        title=one_line(one.title),
+        rule=one_line(one.rule),
+        estimate=f"{one.speedup_pct:.0f} %" if one.speedup_pct is not None else "-",
+        kind=one_line(one.speedup_type or ""),
+        kernel=where,
+        message=one_line(one.message, NVIDIA_MESSAGE),
+    )
+
+
 TONE_OF: dict[str, Tone] = {"high": "bad", "medium": "unsure", "low": "same", "info": "plain"}
 MESSAGE = 1000  # letters
 CODE = re.compile(r"`([^`]+)`")
 
 
 @dataclass(frozen=True)
-class Fact:
+class CounterFact:
     """A counter that a finding rests on."""
 
     term: Term
@@ -40,7 +138,7 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class Where:
+class LineShare:
     """A source line with its share of what the finding wastes; ``at`` leads to it, None for code without lines."""
 
     at: Link | None
@@ -59,8 +157,8 @@ class FindingView:
     severity: Badge
     gain: str
     message: str
-    evidence: tuple[Fact, ...]
-    places: tuple[Where, ...]
+    evidence: tuple[CounterFact, ...]
+    places: tuple[LineShare, ...]
     about: tuple[tuple[str, ...], ...]
 
 
@@ -78,9 +176,9 @@ class DiagnosisPart:
 def diagnosis_part(shown: Shown, lines: Sequence[FindingLines], view: SourceView) -> DiagnosisPart:
     """Return what the rules say of the launches that the page is about; ``view`` is what lines of findings link to."""
     told = shown.told
-    kept = told_first(told) if told else ()
-    where = {one.rule: tuple(_where(place, view) for place in one.places) for one in lines}
-    views = [_view(one, told, where.get(one.finding.rule, ())) for one in kept] if told else []
+    kept = diagnosis_first(told) if told else ()
+    where = {one.rule: tuple(_line_share(place, view) for place in one.places) for one in lines}
+    views = [_finding_view(one, told, where.get(one.finding.rule, ())) for one in kept] if told else []
     return DiagnosisPart(
         first=views[0] if views else None,
         others=tuple(views[1:]),
@@ -90,13 +188,13 @@ def diagnosis_part(shown: Shown, lines: Sequence[FindingLines], view: SourceView
     )
 
 
-def told_first(told: Told) -> tuple[Ranked, ...]:
+def diagnosis_first(told: Told) -> tuple[Ranked, ...]:
     """Return the findings as they are shown, the diagnosis first."""
     diagnosis = told.diagnosis
     return (*(one for one in (diagnosis.first,) if one), *diagnosis.further, *diagnosis.remarks)
 
 
-def _view(ranked: Ranked, told: Told, where: tuple[Where, ...]) -> FindingView:
+def _finding_view(ranked: Ranked, told: Told, where: tuple[LineShare, ...]) -> FindingView:
     finding, remark = ranked.finding, ranked.severity == "info"
     facts = told.about(finding)
     known = [(key, value) for key in finding.evidence if (value := facts.get(key)) is not None]
@@ -107,7 +205,8 @@ def _view(ranked: Ranked, told: Told, where: tuple[Where, ...]) -> FindingView:
         gain=estimated(ranked.estimated_speedup, finding.assumed) if not remark else "",
         message=one_line(_message(finding, told), MESSAGE) + (" (assumed)" if remark and finding.assumed else ""),
         evidence=tuple(
-            Fact(term_of(key), evidence_value(value, ROWS[key].unit, facts.is_approximate(key))) for key, value in known
+            CounterFact(term_of(key), evidence_value(value, ROWS[key].unit, facts.is_approximate(key)))
+            for key, value in known
         ),
         places=where,
         about=_about(finding.rule),
@@ -128,11 +227,11 @@ def _severity(ranked: Ranked) -> Badge:
     return Badge(ranked.severity, TONE_OF[ranked.severity], hint)
 
 
-def _where(place: Place, view: SourceView) -> Where:
+def _line_share(place: Place, view: SourceView) -> LineShare:
     name = f"{one_line(PurePath(place.file).name)}:{place.line}" if place.file else ""
     at = Link(name, view.href(place.file, place.line)) if name else None
     text = one_line((place.text or "").strip(), 300)
-    return Where(at, f"{100 * place.share:.0f} %", text, heat_level(place.share), place.is_guess)
+    return LineShare(at, f"{100 * place.share:.0f} %", text, heat_level(place.share), place.is_guess)
 
 
 def _about(rule: str) -> tuple[tuple[str, ...], ...]:

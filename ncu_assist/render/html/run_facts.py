@@ -1,4 +1,4 @@
-"""What an engineer needs to know to measure a run again: GPU, clocks, programs, command, hashes."""
+"""What an engineer needs to measure a run again: GPU, clocks, programs, hashes; every metric, the logs, the files."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ from dataclasses import dataclass
 
 from ncu_assist.analysis.records import Combined
 from ncu_assist.analysis.run_view import Shown
+from ncu_assist.ncu.catalogue.derived import DERIVED
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.ncu.catalogue.possible import is_impossible
 from ncu_assist.quantity import duration, quantity
-from ncu_assist.record import Bench, HostMemory, Profile, Run
-from ncu_assist.render.escape import one_line
+from ncu_assist.record import Bench, HostMemory, Launch, Profile, Run
+from ncu_assist.render.escape import one_line, plain
 from ncu_assist.render.html.badge import Badge, source_badge
+from ncu_assist.render.html.run_records import Log, RawMetric, RawMetrics, Value
+from ncu_assist.render.html.table import Cell, Column, Table, number
 from ncu_assist.render.html.term import Term, term_of
 
 UNKNOWN = "not known"
@@ -24,7 +29,7 @@ CACHES = {"all": "flushed before every pass", "none": "as they were"}  # --cache
 
 
 @dataclass(frozen=True)
-class Fact:
+class RunFact:
     """One fact; ``is_code`` for what is typed or compared letter by letter."""
 
     term: Term
@@ -39,7 +44,7 @@ class FactGroup:
     """Facts under a heading."""
 
     title: str
-    facts: tuple[Fact, ...]
+    facts: tuple[RunFact, ...]
 
 
 def fact_groups(shown: Shown) -> tuple[FactGroup, ...]:
@@ -47,29 +52,29 @@ def fact_groups(shown: Shown) -> tuple[FactGroup, ...]:
     run = shown.run
     was_profiled = bool(run.launches) or run.launched_nothing
     groups = (
-        FactGroup("Run", _run(shown)),
-        FactGroup("GPU", _device(run)),
-        FactGroup("Memory of the host", _host(run.host_memory) if run.host_memory else ()),
-        FactGroup("Programs", _programs(run)),
-        FactGroup("Timing", _timing(shown, run.bench) if run.bench else ()),
-        FactGroup("Counters", _counters(run.profile, shown.combined, run) if was_profiled else ()),
+        FactGroup("Run", _of_run(shown)),
+        FactGroup("GPU", _of_gpu(run)),
+        FactGroup("Memory of the host", _of_host(run.host_memory) if run.host_memory else ()),
+        FactGroup("Programs", _of_programs(run)),
+        FactGroup("Timing", _of_timing(shown, run.bench) if run.bench else ()),
+        FactGroup("Counters", _of_counters(run.profile, shown.combined, run) if was_profiled else ()),
     )
     return tuple(group for group in groups if group.facts)
 
 
-def _run(shown: Shown) -> tuple[Fact, ...]:
+def _of_run(shown: Shown) -> tuple[RunFact, ...]:
     run = shown.run
     command = run.profile.command if run.profile else ""
     created = {"imported": "imported"}.get(run.source, "measured")
     return _known(
-        Fact(Term("run"), one_line(shown.reference), is_code=True),
-        Fact(Term("source"), run.source, HINTS[run.source], badge=source_badge(run.source)),
-        Fact(Term(created), one_line(run.created.replace("T", " ").replace("Z", " UTC"))),
-        Fact(Term("command"), one_line(command, COMMAND_LETTERS) or _no_command(run), is_code=bool(command)),
-        Fact(Term("source hash", "", "sha256 of the version's own files"), run.source_sha256 or "", is_code=True),
-        Fact(_hash_term(run), run.digest, is_code=True),
-        Fact(Term("bytes at capture"), "" if run.verified else "not known: the report came from elsewhere"),
-        *(Fact(Term("note"), one_line(note, 500)) for note in run.notes),
+        RunFact(Term("run"), one_line(shown.reference), is_code=True),
+        RunFact(Term("source"), run.source, HINTS[run.source], badge=source_badge(run.source)),
+        RunFact(Term(created), one_line(run.created.replace("T", " ").replace("Z", " UTC"))),
+        RunFact(Term("command"), one_line(command, COMMAND_LETTERS) or _no_command(run), is_code=bool(command)),
+        RunFact(Term("source hash", "", "sha256 of the version's own files"), run.source_sha256 or "", is_code=True),
+        RunFact(_hash_term(run), run.digest, is_code=True),
+        RunFact(Term("bytes at capture"), "" if run.verified else "not known: the report came from elsewhere"),
+        *(RunFact(Term("note"), one_line(note, 500)) for note in run.notes),
     )
 
 
@@ -85,31 +90,31 @@ def _no_command(run: Run) -> str:
     return ""
 
 
-def _device(run: Run) -> tuple[Fact, ...]:
+def _of_gpu(run: Run) -> tuple[RunFact, ...]:
     device = run.device
     if device is None:
-        return (Fact(Term("GPU"), UNKNOWN),)
+        return (RunFact(Term("GPU"), UNKNOWN),)
     return _known(
-        Fact(Term("GPU"), one_line(device.name)),
-        Fact(Term("compute capability"), one_line(device.compute_capability)),
-        Fact(Term("SMs"), str(device.sm_count or "")),
-        Fact(Term("L2"), quantity(device.l2_bytes, "byte") if device.l2_bytes else ""),
-        Fact(Term("memory"), quantity(device.memory_bytes, "byte") if device.memory_bytes else ""),
-        Fact(Term("driver"), one_line(device.driver or UNKNOWN)),
-        Fact(Term("which GPU", "", "sha256 of its UUID: tells two apart"), device.uuid_sha256[:16], is_code=True),
+        RunFact(Term("GPU"), one_line(device.name)),
+        RunFact(Term("compute capability"), one_line(device.compute_capability)),
+        RunFact(Term("SMs"), str(device.sm_count or "")),
+        RunFact(Term("L2"), quantity(device.l2_bytes, "byte") if device.l2_bytes else ""),
+        RunFact(Term("memory"), quantity(device.memory_bytes, "byte") if device.memory_bytes else ""),
+        RunFact(Term("driver"), one_line(device.driver or UNKNOWN)),
+        RunFact(Term("which GPU", "", "sha256 of its UUID: tells two apart"), device.uuid_sha256[:16], is_code=True),
     )
 
 
-def _host(memory: HostMemory) -> tuple[Fact, ...]:
+def _of_host(memory: HostMemory) -> tuple[RunFact, ...]:
     generation, lanes = memory.pcie_generation, memory.pcie_lanes
     link = f"PCIe generation {generation}, {lanes} lanes" if generation and lanes else ""
     return _known(
-        Fact(Term("inputs there"), ", ".join(one_line(name) for name in memory.inputs)),
-        Fact(Term("pinned"), "yes" if memory.pinned else "no"),
-        Fact(Term("NUMA node"), ", ".join(map(str, memory.nodes)) or UNKNOWN),
-        Fact(Term("node of the CPU that allocated"), _node(memory.cpu_node)),
-        Fact(Term("node of the GPU"), _node(memory.gpu_node)),
-        Fact(Term("link"), link or UNKNOWN, "when the measurement ended" if link else ""),
+        RunFact(Term("inputs there"), ", ".join(one_line(name) for name in memory.inputs)),
+        RunFact(Term("pinned"), "yes" if memory.pinned else "no"),
+        RunFact(Term("NUMA node"), ", ".join(map(str, memory.nodes)) or UNKNOWN),
+        RunFact(Term("node of the CPU that allocated"), _node(memory.cpu_node)),
+        RunFact(Term("node of the GPU"), _node(memory.gpu_node)),
+        RunFact(Term("link"), link or UNKNOWN, "when the measurement ended" if link else ""),
     )
 
 
@@ -117,32 +122,32 @@ def _node(node: int | None) -> str:
     return UNKNOWN if node is None else str(node)
 
 
-def _programs(run: Run) -> tuple[Fact, ...]:
+def _of_programs(run: Run) -> tuple[RunFact, ...]:
     tools = run.toolchain
     nvcc = "nvcc" if tools.nvcc and not tools.cuda else ""
     return _known(
-        Fact(Term("ncu"), one_line(tools.ncu or UNKNOWN)),
-        Fact(Term("CUDA"), one_line(tools.cuda or tools.nvcc or UNKNOWN), nvcc),
-        Fact(Term("torch"), one_line(tools.torch or "")),
-        Fact(Term("triton"), one_line(tools.triton or "")),
-        Fact(Term("python"), one_line(tools.python or "")),
-        Fact(Term("ncu-assist"), one_line(run.tool)),
+        RunFact(Term("ncu"), one_line(tools.ncu or UNKNOWN)),
+        RunFact(Term("CUDA"), one_line(tools.cuda or tools.nvcc or UNKNOWN), nvcc),
+        RunFact(Term("torch"), one_line(tools.torch or "")),
+        RunFact(Term("triton"), one_line(tools.triton or "")),
+        RunFact(Term("python"), one_line(tools.python or "")),
+        RunFact(Term("ncu-assist"), one_line(run.tool)),
     )
 
 
-def _timing(shown: Shown, bench: Bench) -> tuple[Fact, ...]:
+def _of_timing(shown: Shown, bench: Bench) -> tuple[RunFact, ...]:
     timing = shown.row.timing if shown.row else None
     timing = timing or next(iter(bench.timings), None)
     late = f"{timing.dropped} late ones dropped" if timing and timing.dropped else ""
     degrees = bench.temperature_c
     return _known(
-        Fact(Term("bench"), one_line(bench.bench_id), is_code=True),
-        Fact(Term("rounds"), f"{bench.rounds}, versions interleaved", late),
-        Fact(Term("L2 before each call"), {"read": "flushed by reading"}.get(bench.flush, one_line(bench.flush))),
-        Fact(Term("SM clock"), f"{timing.sm_clock_mhz:.0f} MHz" if timing and timing.sm_clock_mhz else ""),
-        Fact(Term("temperature"), f"{degrees[0]:.0f} °C before, {degrees[1]:.0f} °C after" if degrees else ""),
-        Fact(Term("throttled"), _throttled(bench.throttle_reasons)),
-        Fact(Term("an empty call"), duration(timing.empty_ns) if timing and timing.empty_ns else ""),
+        RunFact(Term("bench"), one_line(bench.bench_id), is_code=True),
+        RunFact(Term("rounds"), f"{bench.rounds}, versions interleaved", late),
+        RunFact(Term("L2 before each call"), {"read": "flushed by reading"}.get(bench.flush, one_line(bench.flush))),
+        RunFact(Term("SM clock"), f"{timing.sm_clock_mhz:.0f} MHz" if timing and timing.sm_clock_mhz else ""),
+        RunFact(Term("temperature"), f"{degrees[0]:.0f} °C before, {degrees[1]:.0f} °C after" if degrees else ""),
+        RunFact(Term("throttled"), _throttled(bench.throttle_reasons)),
+        RunFact(Term("an empty call"), duration(timing.empty_ns) if timing and timing.empty_ns else ""),
     )
 
 
@@ -152,19 +157,21 @@ def _throttled(reasons: tuple[str, ...] | None) -> str:
     return ", ".join(one_line(reason) for reason in reasons) or "no"
 
 
-def _counters(profile: Profile | None, combined: Combined, run: Run) -> tuple[Fact, ...]:
+def _of_counters(profile: Profile | None, combined: Combined, run: Run) -> tuple[RunFact, ...]:
     o = profile
     return _known(
-        Fact(Term("sections"), f"--set {one_line(o.section_set)}" if o else UNKNOWN, is_code=o is not None),
-        Fact(Term("clocks"), CLOCKS.get(o.clock_control, one_line(o.clock_control)) if o else UNKNOWN),
-        Fact(Term("caches"), CACHES.get(o.cache_control, one_line(o.cache_control)) if o else UNKNOWN),
-        Fact(Term("replay"), one_line(o.replay_mode) if o else UNKNOWN),
-        *(Fact(term_of(key), _value(combined, key)) for key in ("sm_clock", "dram_clock")),
-        Fact(Term("launches"), _launches(combined, run), f"{o.repeats} profiled calls" if o and o.repeats > 1 else ""),
+        RunFact(Term("sections"), f"--set {one_line(o.section_set)}" if o else UNKNOWN, is_code=o is not None),
+        RunFact(Term("clocks"), CLOCKS.get(o.clock_control, one_line(o.clock_control)) if o else UNKNOWN),
+        RunFact(Term("caches"), CACHES.get(o.cache_control, one_line(o.cache_control)) if o else UNKNOWN),
+        RunFact(Term("replay"), one_line(o.replay_mode) if o else UNKNOWN),
+        *(RunFact(term_of(key), _megahertz(combined, key)) for key in ("sm_clock", "dram_clock")),
+        RunFact(
+            Term("launches"), _launches(combined, run), f"{o.repeats} profiled calls" if o and o.repeats > 1 else ""
+        ),
     )
 
 
-def _value(combined: Combined, key: str) -> str:
+def _megahertz(combined: Combined, key: str) -> str:
     value = combined.values[key]
     return "" if value is None else f"{value / 1e6:.0f} MHz"
 
@@ -176,5 +183,123 @@ def _launches(combined: Combined, run: Run) -> str:
     return f"{own} of {combined.workload}, {every} in the run" if own < every else str(every)
 
 
-def _known(*facts: Fact) -> tuple[Fact, ...]:
+def _known(*facts: RunFact) -> tuple[RunFact, ...]:
     return tuple(fact for fact in facts if fact.text)
+
+
+BY_NAME = {name: metric for metric in CATALOGUE.values() for name in reversed(metric.names)}
+ORDER = {name: place for place, name in enumerate(BY_NAME)}
+NAME_LETTERS, UNIT_LETTERS = 200, 40
+TEXT_LETTERS, TEXT_LETTERS_OF_SEVERAL = 40, 16  # of values that are texts: beside others there is less room
+TOGETHER = (
+    "all launches: counts are added up, a ratio is weighted by what it is a ratio over; empty for what launches cannot "
+    "be combined in, as a ratio of different kernels"
+)
+IMPOSSIBLE = " (impossible)"
+NOTE = "Impossible: no hardware has such a value; it is NVIDIA's own, of counters from different passes."
+WHOLE = 1e6  # from here on no decimals
+
+
+@dataclass(frozen=True)
+class MetricRow:
+    """A metric: ncu's name or our formula, the label with its meaning, values as texts, unit."""
+
+    label: Term
+    name: str
+    values: tuple[str, ...]
+    unit: str
+
+
+@dataclass(frozen=True)
+class MetricsPart:
+    """The table; ``columns`` are the titles over the values, each with a longer text for the tooltip."""
+
+    columns: tuple[Term, ...]
+    rows: tuple[MetricRow, ...]
+    note: str
+
+
+def metrics_part(shown: Shown, raw: RawMetrics) -> MetricsPart:
+    """Return every metric, those of the catalogue first, then what we derive, then ncu's others by name."""
+    several = len(raw.launches) + raw.left_out > 1
+    columns = [Term("together", "", TOGETHER)] if several else []
+    titles = [Term(f"#{one.index}", one_line(one.kernel, 60)) for one in raw.launches] if several else [Term("value")]
+    ours = [row for row in raw.rows if row.name in BY_NAME]
+    ours.sort(key=lambda row: ORDER[row.name])
+    others = [row for row in raw.rows if row.name not in BY_NAME]
+    derived = [key for key in DERIVED if any(value is not None for value in shown.combined.of_each(key))]
+    rows = (
+        *(_metric_row(row, shown, several) for row in ours),
+        *(_derived_row(key, shown, raw.launches, several) for key in derived),
+        *(_metric_row(row, shown, several) for row in others),
+    )
+    note = f"{raw.left_out} shorter launches are left out; “together” is over all of them." if raw.left_out else ""
+    if any(value.endswith(IMPOSSIBLE) for row in rows for value in row.values):
+        note = f"{note} {NOTE}".strip()
+    return MetricsPart((*columns, *titles), rows if raw.rows else (), note)
+
+
+def _metric_row(row: RawMetric, shown: Shown, several: bool) -> MetricRow:
+    metric = BY_NAME.get(row.name)
+    label = Term(metric.label, "", metric.meaning) if metric else Term("")
+    together = (_together(row, shown),) if several else ()
+    letters = TEXT_LETTERS_OF_SEVERAL if several else TEXT_LETTERS
+    values = (_value_text(value, letters) + _remark(row.name, value) for value in row.values)
+    return MetricRow(label, row.name[:NAME_LETTERS], (*together, *values), row.unit[:UNIT_LETTERS])
+
+
+def _remark(name: str, value: Value) -> str:
+    """Return a remark on a value that no hardware can have: it is shown, and nothing is concluded from it."""
+    metric = BY_NAME.get(name)
+    return IMPOSSIBLE if metric and isinstance(value, float) and is_impossible(metric, value) else ""
+
+
+def _together(row: RawMetric, shown: Shown) -> str:
+    metric = BY_NAME.get(row.name)
+    if metric is None or metric.given:
+        return _value_text(row.together)
+    return _value_text(shown.combined.values[metric.key])
+
+
+def _derived_row(key: str, shown: Shown, launches: tuple[Launch, ...], several: bool) -> MetricRow:
+    derived = DERIVED[key]
+    each = {one.index: own for one, own in zip(shown.combined.launches, shown.combined.of_each(key), strict=True)}
+    alone = tuple(_value_text(each.get(one.index)) for one in launches) if several else ()
+    value = _value_text(shown.combined.values[key])
+    return MetricRow(Term(derived.label, "", derived.meaning), f"= {derived.words}", (value, *alone), derived.unit)
+
+
+def _value_text(value: Value, letters: int = TEXT_LETTERS) -> str:
+    """Return a value in its unit with six digits, whole numbers in full; texts are cut."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return one_line(value, letters)
+    if value == int(value) or abs(value) >= WHOLE:
+        return f"{value:,.0f}"
+    return f"{value:,.6g}"
+
+
+FILE_COLUMNS = (Column("file"), Column("size", "right", "number"), Column("sha256"))
+
+
+@dataclass(frozen=True)
+class RawPart:
+    """The section."""
+
+    command: str
+    logs: tuple[Log, ...]
+    files: Table | None
+
+
+def raw_part(run: Run, logs: tuple[Log, ...]) -> RawPart:
+    """Return the command as it was typed, what the programs wrote, the files that this page was made of."""
+    rows = tuple(
+        (Cell(one_line(name)), number(quantity(fact.size, "byte"), fact.size), Cell(fact.sha256))
+        for name, fact in sorted(run.files.items())
+    )
+    return RawPart(
+        command=one_line(run.profile.command, 4000) if run.profile else "",
+        logs=tuple(Log(one_line(one.name), plain(one.text), one.cut) for one in logs),
+        files=Table("files-table", "Files of the run", FILE_COLUMNS, rows) if rows else None,
+    )

@@ -1,29 +1,204 @@
-"""How fast a version is: the verdict against the version before, the floor, and its time on every workload."""
+"""How fast a version is: the verdict against the version before, the numbers that stand out, every workload."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
-from ncu_assist.analysis.run_view import Shown
-from ncu_assist.quantity import duration
+from ncu_assist.analysis.run_view import Shown, WorkloadRow, gigabytes_per_second
+from ncu_assist.analysis.yardstick import COPY, LINK, TENSOR, Yardstick, measure_of
+from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.floor import floor_words
 from ncu_assist.render.html.badge import Badge, verdict_badge
-from ncu_assist.render.html.head import Link
-from ncu_assist.render.html.run_commands import to_compare, to_time
-from ncu_assist.render.html.run_diagnosis import told_first
-from ncu_assist.render.html.run_tiles import Tile, tiles
-from ncu_assist.render.html.run_workloads import workloads_table
-from ncu_assist.render.html.table import Table
+from ncu_assist.render.html.page import Link
+from ncu_assist.render.html.run_diagnosis import diagnosis_first
+from ncu_assist.render.html.table import Cell, Column, Table, number
+from ncu_assist.render.html.term import Term, term_of
+from ncu_assist.render.html.yardstick import share_term
+from ncu_assist.render.l2_words import IN_L2, copy_words, l2_words, no_rates
 from ncu_assist.render.precisions import operations_words
 from ncu_assist.render.words import UNCUT, counted, estimated, failed_checks, verdict_sentence
 from ncu_assist.verdict import REASONS, Verdict, clock_note
 from ncu_assist.versions import short_name
 
 
+def to_profile(shown: Shown) -> str:
+    """Return the command that collects all counters of what was run; empty where there are none to collect."""
+    kernel, version = one_line(shown.run.kernel), one_line(shown.run.version)
+    if shown.run.launched_nothing:
+        return ""
+    if shown.run.source == "imported":
+        return "ncu --set full --import-source yes -o REPORT PROGRAM"
+    if not shown.run.workloads:
+        return f"ncu-assist profile --kernel {kernel} --version {version} --set full -- PROGRAM"
+    return f"ncu-assist profile {kernel} {version} --set full"
+
+
+def to_time(shown: Shown) -> str:
+    """Return the command that times it; empty for a program that has no kernel folder, which nothing here can time."""
+    if shown.run.source == "imported" or not shown.run.workloads:
+        return ""
+    return f"ncu-assist bench {one_line(shown.run.kernel)} {one_line(shown.run.version)}"
+
+
+def to_compare(shown: Shown, before: str) -> str:
+    """Return the command that says why the time changed; ``before`` is the version before."""
+    kernel = one_line(shown.run.kernel)
+    return f"ncu-assist diff {kernel}/{one_line(before)} {kernel}/{one_line(shown.run.version)}"
+
+
+BANDWIDTH_TILE = Term(
+    "Effective bandwidth", "bytes of kernel.toml / median", "each input read once, each output written once"
+)
+LINK_TILE = Term(
+    "From the host", "[host] bytes of kernel.toml / median", "what has to cross the host link, over the median"
+)
+FLOP_TILE = Term("Operations", "flops of kernel.toml / median", "the operations that the work needs, over the median")
+LESS = 0.995  # of what must move: above, it is printed as 1.00x
+
+
 @dataclass(frozen=True)
-class VerdictPart:
+class Tile:
+    """A number that stands out, with what it is; ``note`` is a dim line below."""
+
+    term: Term
+    text: str
+    note: str = ""
+
+
+def tiles(shown: Shown) -> tuple[Tile, ...]:
+    """Return what is known of them, measured times first, then what the counters say."""
+    return (*(_timed(shown.row) if shown.row else ()), *_counted(shown))
+
+
+def _timed(row: WorkloadRow) -> Iterator[Tile]:
+    timing, moved, of_it = row.timing, row.workload.algorithmic_bytes, row.share
+    if timing:
+        spread = f"{duration(timing.q1_ns)} to {duration(timing.q3_ns)}, {timing.samples} samples"
+        yield Tile(Term("Median time"), duration(timing.median_ns), spread)
+    crossed = row.workload.host_bytes
+    if timing and crossed:
+        rate = quantity(crossed / (timing.median_ns * 1e-9), "byte/s")
+        yield Tile(LINK_TILE, rate, f"of {quantity(crossed, 'byte')} that must cross")
+    elif row.bytes_per_second and moved:
+        yield Tile(
+            BANDWIDTH_TILE, quantity(row.bytes_per_second, "byte/s"), f"of {quantity(moved, 'byte')} that must move"
+        )
+    elif timing and row.in_l2:
+        yield Tile(BANDWIDTH_TILE, IN_L2[row.in_l2], l2_words(row))
+    if row.measure is TENSOR and row.flops_per_second:
+        needed = f"of {quantity(row.workload.flops or 0, 'flop')} that the work needs"
+        yield Tile(FLOP_TILE, quantity(row.flops_per_second, "flop/s"), needed)
+    if of_it:
+        measure = row.measure
+        kept = copy_words(row.in_l2) if measure is not TENSOR else ""
+        term = replace(share_term(measure), label=measure.title.capitalize())
+        yield Tile(term, f"{100 * of_it:.0f} %", f"{measure.what} is 100 %{f'; {kept}' if kept else ''}")
+
+
+def _counted(shown: Shown) -> Iterator[Tile]:
+    under, moved, bound = shown.combined.duration_ns, shown.combined.values["dram_bytes"], shown.counted.bottleneck
+    if bound:
+        of = "" if shown.counted is shown else " of the longest launch"
+        yield Tile(Term("Bound by"), bound.name, f"{bound.percent:.0f} % at the busiest unit{of}")
+    if under is not None:
+        count = len(shown.combined.launches)
+        yield Tile(term_of("duration", "Under ncu"), duration(under), f"{count} launch{'es' * (count > 1)}")
+    if moved is not None:
+        yield Tile(term_of("dram_bytes", "DRAM traffic"), quantity(moved, "byte"), _of_needed(shown.row, moved))
+
+
+def _of_needed(row: WorkloadRow | None, moved: float) -> str:
+    needed = row.workload.algorithmic_bytes if row else None
+    if not needed:
+        return ""
+    less = "; less, as what was written last still lies in L2 at the end" if moved < LESS * needed else ""
+    return f"{moved / needed:.2f}x of what must move{less}"
+
+
+RATE = Term("GB/s", "bytes of kernel.toml / median", "each input read once, each output written once")
+LINK_RATE = Term("GB/s", "[host] bytes of kernel.toml / median", "what has to cross the host link")
+FLOPS = Term("Tflop/s", "flops of kernel.toml / median", "the operations that the work needs")
+RATES = {COPY.title: RATE, LINK.title: LINK_RATE, TENSOR.title: FLOPS}
+ERROR = Term("worst error", "||out - ref|| / ||ref||", "largest of all outputs and seeds")
+WORKLOAD_COLUMNS = (
+    Column("workload"),
+    Column("dtype"),
+    Column("median", "right", "number"),
+    Column("q1 to q3", "right", ""),
+    Column("against"),  # the version before, by name
+    Column("GB/s", "right", "number", RATE),
+    Column(COPY.title, "right", "number", share_term(COPY)),
+    Column("check"),
+    Column("worst error", "right", "number", ERROR),
+)
+
+
+def workloads_table(shown: Shown, verdicts: Mapping[str, Verdict]) -> Table:
+    """Return the workloads in the order of the run; ``verdicts`` are those that both versions were timed on."""
+    several = len({row.workload.dtype for row in shown.rows}) > 1  # else the title of the page says it
+    measure = measure_of(shown.rows)
+    rows = tuple(_workload_row(row, verdicts.get(row.workload.name), several, measure) for row in shown.rows)
+    note = "; ".join(no_rates(shown.rows))
+    return Table(
+        "workloads-table", "Time of every workload", _workload_columns(shown, measure), rows, note=note
+    ).without_empty()
+
+
+def _workload_row(row: WorkloadRow, verdict: Verdict | None, several: bool, measure: Yardstick) -> tuple[Cell, ...]:
+    timing, check = row.timing, row.check
+    of_it = row.share_of(measure)
+    error = check.norm_error if check else None
+    return (
+        Cell(one_line(row.workload.name)),
+        Cell(one_line(row.workload.dtype)) if several else Cell(),
+        number(duration(timing.median_ns), timing.median_ns) if timing else Cell(),
+        Cell(f"{duration(timing.q1_ns)} to {duration(timing.q3_ns)}") if timing else Cell(),
+        _verdict_cell(verdict),
+        _rate_cell(row, measure),
+        number(f"{100 * of_it:.0f} %", of_it) if of_it is not None else Cell(),
+        _check_cell(row),
+        number(f"{error:.2g}", error) if error is not None else Cell(),
+    )
+
+
+def _rate_cell(row: WorkloadRow, measure: Yardstick) -> Cell:
+    if measure is TENSOR:
+        flops = row.flops_per_second
+        return number(f"{flops / 1e12:.1f}", flops) if flops is not None else Cell()
+    if row.bytes_per_second is not None:
+        return number(gigabytes_per_second(row), row.bytes_per_second)
+    return Cell(IN_L2[row.in_l2], tone="dim") if row.in_l2 and row.timing else Cell()
+
+
+def _verdict_cell(verdict: Verdict | None) -> Cell:
+    badge = verdict_badge(verdict)
+    if badge is None or verdict is None:
+        return Cell()
+    return Cell(badge.text, repr(verdict.speedup) if verdict.speedup else "", badge=badge)
+
+
+def _workload_columns(shown: Shown, measure: Yardstick) -> tuple[Column, ...]:
+    before = short_name(one_line(shown.before.version)) if shown.before else ""
+    titled = {
+        "against": Column(f"against {before}", "left", "number"),
+        COPY.title: Column(measure.title, "right", "number", share_term(measure)),
+        "GB/s": Column(RATES[measure.title].label, "right", "number", RATES[measure.title]),
+    }
+    return tuple(titled.get(column.title, column) for column in WORKLOAD_COLUMNS)
+
+
+def _check_cell(row: WorkloadRow) -> Cell:
+    if row.check is None:
+        return Cell()
+    if row.check.passed:
+        return Cell("passed", badge=Badge("✓ passed", "good"))
+    return Cell("FAILED", badge=Badge("✗ FAILED", "bad"), note=one_line(row.check.reason))
+
+
+@dataclass(frozen=True)
+class RunVerdict:
     """The first section: a badge with its sentence, the floor, tiles, failed checks, all workloads."""
 
     badge: Badge | None
@@ -39,15 +214,15 @@ class VerdictPart:
     diff: Link | None = None  # the page on what changed since the version before
 
 
-def verdict_part(shown: Shown, verdicts: Mapping[str, Verdict], diff: str = "") -> VerdictPart:
+def run_verdict(shown: Shown, verdicts: Mapping[str, Verdict], diff: str = "") -> RunVerdict:
     """Return how fast the version is, first against the version before; ``verdicts`` are those of every workload.
 
     ``diff`` is the link to the page on both, empty without one.
     """
-    return VerdictPart(
+    return RunVerdict(
         badge=verdict_badge(shown.before.verdict) if shown.before else None,
         sentence=_sentence(shown),
-        notes=_reason(shown, verdicts),
+        notes=_verdict_notes(shown, verdicts),
         floor=_floor(shown),
         operations=operations_words(shown),
         to_see_more=_command(shown),
@@ -77,7 +252,7 @@ def _sentence(shown: Shown) -> str:
 
 def _diagnosis(shown: Shown) -> str:
     """Return the first finding in a line; empty without one."""
-    findings = told_first(shown.told) if shown.told else ()
+    findings = diagnosis_first(shown.told) if shown.told else ()
     if not findings:
         return ""
     first = findings[0]
@@ -96,7 +271,7 @@ def _floor(shown: Shown) -> str:
     return f"Floor: {words}" if words else ""
 
 
-def _reason(shown: Shown, verdicts: Mapping[str, Verdict]) -> tuple[str, ...]:
+def _verdict_notes(shown: Shown, verdicts: Mapping[str, Verdict]) -> tuple[str, ...]:
     """Return on how many workloads it is what, why a verdict is in doubt, and whether the clocks were the same."""
     if shown.before is None:
         return ()

@@ -1,19 +1,128 @@
-"""One file of a source view: its lines with their heat, the cold ones left out where it is long."""
+"""One file of a source view: lines with their heat, the SASS behind each, the cold ones left out where it is long."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import PurePath
 
-from ncu_assist.ncu.source_costs import Cost, FileCode, LineCode
+from ncu_assist.analysis.run_view import Shown
+from ncu_assist.ncu.source.metrics import SAMPLES
+from ncu_assist.ncu.source_costs import Cost, FileCode, Instruction, LineCode
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.html.finding_lines import FindingLines
-from ncu_assist.render.html.sass_rows import Sass, sass_of
-from ncu_assist.render.html.source_cut import cut_line, shown, size_of
-from ncu_assist.render.html.source_heat import Heat, HeatColumn, percent, stall_at
+from ncu_assist.render.html.source_heat import (
+    Heat,
+    HeatColumn,
+    cut_line,
+    percent,
+    shown_regions,
+    size_of,
+    stall_at,
+    stall_name,
+)
+from ncu_assist.rules.model.places import Place
+
+
+@dataclass(frozen=True)
+class FindingLines:
+    """A finding by its rule, and the lines with most of what it wastes, the first line first."""
+
+    rule: str
+    places: tuple[Place, ...]
+
+
+def finding_lines(shown: Shown) -> tuple[FindingLines, ...]:
+    """Return the lines of the findings that some lines are to blame for; none where the code was not read."""
+    found = shown.told.diagnosis.findings if shown.told else ()
+    return tuple(FindingLines(one.finding.rule, one.places) for one in found if one.places)
+
+
+SASS_ROW_BYTES = 70  # of markup around an instruction, about
+SAMPLES_WIDTH, COUNT_WIDTH, OFFSET_WIDTH = 7, 6, 6
+CODE_WIDTH = 76  # letters up to the stall; a longer instruction pushes its own to the right
+LEAST_TOLD = 0.001  # of all samples: below it the stall of an instruction is chance
+SASS_TITLE = f"{'samples':>{SAMPLES_WIDTH}} {'instr.':>{COUNT_WIDTH}} {'offset':>{OFFSET_WIDTH}}  SASS"
+
+
+@dataclass(frozen=True)
+class SassRow:
+    """An instruction: its share of samples and counted executions in columns, the code, its stall, its excess."""
+
+    samples: Heat
+    code: str
+    stall: str = ""
+    excess: tuple[Heat, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Sass:
+    """Instructions as rows; ``left_out`` of them are not shown, for there are too many."""
+
+    rows: tuple[SassRow, ...]
+    count: int
+    left_out: int
+    size: int  # bytes in the page, about
+
+    @property
+    def title(self) -> str:
+        return f"{self.count} instruction{'' if self.count == 1 else 's'}"
+
+
+def sass_of(instructions: Sequence[Instruction], columns: Sequence[HeatColumn], budget: int) -> Sass:
+    """Return instructions as rows within so many bytes: all of them, else those around the hot ones."""
+    rows = _aligned_columns([_sass_row(one, columns) for one in instructions])
+    weights = [SASS_ROW_BYTES + size_of(row.code) for row in rows]
+    order = sorted(range(len(rows)), key=lambda i: (-instructions[i].cost.samples, -instructions[i].cost.instructions))
+    hot = [i for i in order if instructions[i].cost.samples] or order
+    regions = shown_regions(len(rows), hot, weights.__getitem__, budget)
+    kept: list[SassRow] = []
+    of_several = len({one.kernel for one in instructions}) > 1  # a line can be part of several kernels
+    for before, region in pairwise([range(0), *regions]):
+        kept += _sass_gap(region.start - before.stop)
+        kept += _with_kernels(rows, instructions, region) if of_several else [rows[i] for i in region]
+    kept += _sass_gap(len(rows) - regions[-1].stop) if regions else []
+    left_out = len(rows) - sum(map(len, regions))
+    size = sum(weights[i] for region in regions for i in region)
+    return Sass(tuple(kept), len(rows), left_out, size)
+
+
+def _aligned_columns(rows: Sequence[SassRow]) -> list[SassRow]:
+    """Return rows whose excess or stall begins in the same column, but for code of unusual length."""
+    width = max((len(row.code) for row in rows if len(row.code) <= CODE_WIDTH), default=0)
+    return [replace(row, code=row.code.ljust(width)) if row.stall or row.excess else row for row in rows]
+
+
+def _sass_gap(count: int) -> list[SassRow]:
+    return [SassRow(Heat(), note=f"… {count} instructions with few or no samples", code="")] if count else []
+
+
+def _with_kernels(rows: Sequence[SassRow], instructions: Sequence[Instruction], region: range) -> list[SassRow]:
+    """Return rows with the name of the kernel above where another one begins."""
+    found: list[SassRow] = []
+    for i in region:
+        if i == region.start or instructions[i].kernel != instructions[i - 1].kernel:
+            found.append(SassRow(Heat(), code="", note=f"in {one_line(instructions[i].kernel, 100)}:"))
+        found.append(rows[i])
+    return found
+
+
+def _sass_row(one: Instruction, columns: Sequence[HeatColumn]) -> SassRow:
+    samples = percent(one.cost.samples) if one.cost.samples else ""
+    heat = next((column.heat(one.cost).level for column in columns if column.key == SAMPLES), 0)
+    counted = next((column.heat(one.cost).text for column in columns if column.key == "instructions"), "")
+    code = cut_line(" ".join(one.sass.split())) if one.sass else "(no code in the report)"
+    text = f" {counted:>{COUNT_WIDTH}} {f'{one.offset:04x}':>{OFFSET_WIDTH}}  {code}"
+    stall = stall_name(one.cost.waits[0][0]) if one.cost.waits and one.cost.samples >= LEAST_TOLD else ""
+    return SassRow(Heat(f"{samples:>{SAMPLES_WIDTH}}", heat), text, stall, tuple(_excess_cells(one.cost, columns)))
+
+
+def _excess_cells(cost: Cost, columns: Sequence[HeatColumn]) -> list[Heat]:
+    cells = ((column.term.label.lower(), column.heat(cost)) for column in columns if column.key.endswith("excessive"))
+    return [Heat(f"{cell.text} {name}", cell.level) for name, cell in cells if cell.text]
+
 
 ROW_BYTES = 110  # of markup around a line without cost, about
 HOT_ROW_BYTES = 400
@@ -60,7 +169,7 @@ def source_file(
     one: FileCode, slug: str, columns: Sequence[HeatColumn], found: Sequence[FindingLines], budgets: tuple[int, int]
 ) -> SourceFile:
     """Return a file whose source and SASS take at most so many bytes each, about."""
-    work = _Work(one, slug, columns, _marks(one.name, found))
+    work = _FileRows(one, slug, columns, _marks(one.name, found))
     regions = work.regions(budgets[0])
     work.fold([line for line in work.hottest if any(line.number - 1 in region for region in regions)], budgets[1])
     rows = tuple(work.rows(regions))
@@ -102,7 +211,7 @@ def _marks(file: str, found: Sequence[FindingLines]) -> dict[int, tuple[str, ...
     return {line: tuple(dict.fromkeys(rules)) for line, rules in marks.items()}
 
 
-class _Work:
+class _FileRows:
     """The lines of one file on their way to rows. Regions count from 0, lines from 1."""
 
     def __init__(
@@ -113,7 +222,7 @@ class _Work:
         self._sass: dict[int, Sass] = {}
         self._weights: dict[int, int] = {}
         self.sass_bytes = 0
-        self.hottest = sorted((line for line in one.lines if not line.cost.is_nothing), key=_coldness)
+        self.hottest = sorted((line for line in one.lines if not line.cost.is_nothing), key=_by_cost)
 
     def regions(self, budget: int) -> list[range]:
         """Return which lines are shown: of a file without text those alone that cost something."""
@@ -121,7 +230,7 @@ class _Work:
         last = max([len(self._one.text or ()), *(line.number for line in self._one.lines)])
         if self._one.text is None:
             return [range(line, line + 1) for line in sorted(set(hot))]
-        return shown(last, hot, self.weight, budget)
+        return shown_regions(last, hot, self.weight, budget)
 
     def weight(self, place: int) -> int:
         """Return the bytes of a line, counted from 0, without its SASS."""
@@ -174,5 +283,5 @@ class _Work:
         return cut_line(self._one.text[number - 1]) if number <= len(self._one.text) else NO_TEXT
 
 
-def _coldness(line: LineCode) -> tuple[float, float, int]:
+def _by_cost(line: LineCode) -> tuple[float, float, int]:
     return -line.cost.samples, -line.cost.instructions, line.number

@@ -1,16 +1,18 @@
-"""The columns of heat in a source view: what they count, what their sum is, how hot a cell is."""
+"""The columns of a source view and how hot a cell is; which lines of a long text are shown within so many bytes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+
+from markupsafe import escape
 
 from ncu_assist.ncu.catalogue.stalls import SAMPLED_AS, STALL_REASONS
 from ncu_assist.ncu.source.metrics import COUNTERS, SAMPLES
 from ncu_assist.ncu.source_costs import Cost, Totals
 from ncu_assist.quantity import quantity
-from ncu_assist.render.escape import one_line
-from ncu_assist.render.html.bars import heat_level
+from ncu_assist.render.escape import one_line, plain
+from ncu_assist.render.html.charts import heat_level
 from ncu_assist.render.html.term import Term, term_of
 from ncu_assist.render.line_words import BARRIER, WAITS
 
@@ -18,7 +20,7 @@ from ncu_assist.render.line_words import BARRIER, WAITS
 # that is a trifle beside all accesses is none.
 HOTTEST_FROM = 0.1
 STALL_LETTERS = 24
-Of = Callable[[Cost], float]
+CostOf = Callable[[Cost], float]
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class HeatColumn:
     key: str
     term: Term
     total: str
-    of: Of
+    of: CostOf
     whole: float
     most: float
     in_percent: bool = False
@@ -62,7 +64,7 @@ def heat_columns(totals: Totals, costs: Iterable[Cost], of_launches: str) -> tup
     """
     known = list(costs)
     columns, absent = [], []
-    for key, name, of, sum_of, whole, meaning in _ROWS:
+    for key, name, of, sum_of, whole, meaning in _COLUMNS:
         total, base = getattr(totals, sum_of), getattr(totals, whole)
         if total:
             term = Term(name, COUNTERS[key], meaning.format(total=quantity(total, ""), of=of_launches))
@@ -95,7 +97,7 @@ def stall_term(reason: str) -> Term:
 
 # fmt: off
 # Key, title, of a cost, field of Totals that is the sum, field of Totals that it is part of, meaning.
-_ROWS: tuple[tuple[str, str, Of, str, str, str], ...] = (
+_COLUMNS: tuple[tuple[str, str, CostOf, str, str, str], ...] = (
     (SAMPLES, "Samples", lambda cost: cost.samples, "samples", "samples",
      "warps seen at this line, whether they waited or issued; 100 % are all samples of {of}, also those of code "
      "without a line; the samples of a launch share its time"),
@@ -109,3 +111,71 @@ _ROWS: tuple[tuple[str, str, Of, str, str, str], ...] = (
      "executed by warps, one for up to 32 threads; {total} in all of {of}, every line together"),
 )
 # fmt: on
+
+
+SHOWN_WHOLE = 400  # lines up to which a text is shown whole
+LINES_AROUND = (12, 4, 1, 0)  # lines around a hot one, the most that fit
+LEAST_GAP = 5  # lines that are left out together
+LETTERS = 600  # of a line; what is longer was made by a machine
+Weight = Callable[[int], int]
+
+
+def shown_regions(count: int, hot: Sequence[int], weight: Weight, budget: int, whole: int = SHOWN_WHOLE) -> list[range]:
+    """Return which of ``count`` lines, numbered from 0, are shown: all of a short text, else regions around hot ones.
+
+    ``hot`` is in the order of their cost, the costliest first; ``weight`` says how many bytes a line takes. Where even
+    the hot lines alone are too much, the costliest are shown that fit.
+    """
+    if count <= whole and sum(map(weight, range(count))) <= budget:
+        return [range(count)] if count else []
+    for around in LINES_AROUND:
+        regions = _regions(count, hot, around)
+        if sum(map(len, regions)) <= budget and _all_fit(regions, weight, budget):
+            return regions
+    return _regions(count, _costliest_that_fit(hot, weight, budget), 0)
+
+
+def cut_line(text: str) -> str:
+    """Return a line that is not longer than LETTERS, with a note of how much was cut."""
+    if len(text) <= LETTERS:
+        return text
+    return f"{text[:LETTERS]} … {len(text) - LETTERS:,} more letters"
+
+
+def size_of(text: str) -> int:
+    """Return how many bytes a text takes in a page, escaped and spelled out."""
+    known = text if text.isascii() and text.isprintable() else plain(text)
+    return len(str(escape(known)).encode())
+
+
+def _regions(count: int, hot: Sequence[int], around: int) -> list[range]:
+    gap = max(1, min(around, LEAST_GAP))  # a note of a shorter one takes as much room as its lines
+    found: list[range] = []
+    for line in sorted(set(hot)):
+        start, stop = line - around, line + around + 1
+        start, stop = 0 if start <= gap else start, count if stop >= count - gap else stop
+        if found and start <= found[-1].stop + gap:
+            found[-1] = range(found[-1].start, max(stop, found[-1].stop))
+        elif start < stop:
+            found.append(range(start, stop))
+    return found
+
+
+def _all_fit(regions: Sequence[range], weight: Weight, budget: int) -> bool:
+    left = budget
+    for region in regions:
+        for line in region:
+            left -= weight(line)
+            if left < 0:
+                return False
+    return True
+
+
+def _costliest_that_fit(hot: Sequence[int], weight: Weight, budget: int) -> list[int]:
+    taken, left = [], budget
+    for line in hot:
+        left -= weight(line)
+        if left < 0:
+            break
+        taken.append(line)
+    return taken

@@ -2,17 +2,237 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import PurePath
 
 from ncu_assist.analysis.diff.lines import LineCost, Place, SideLines, aligned, base_name
 from ncu_assist.analysis.run_view import Shown
-from ncu_assist.ncu.source_costs import FileCode, SourceCosts, Totals, source_costs
+from ncu_assist.ncu.source_costs import Cost, FileCode, SourceCosts, Totals, source_costs
+from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.html.pair_file import PairFile, pair_file
-from ncu_assist.render.html.pair_scale import PairScale
-from ncu_assist.render.html.source_file import slugs
+from ncu_assist.render.html.charts import heat_level
+from ncu_assist.render.html.pair_rows import SIGNS, Aligned, Kind, aligned_rows, numbered_rows
+from ncu_assist.render.html.source_file import NO_TEXT, slugs
+from ncu_assist.render.html.source_heat import HOTTEST_FROM, Heat, cut_line, shown_regions, size_of
 from ncu_assist.render.html.source_view import collect_lines
+
+# Of the longer side: a line that changed by less is not marked, for samples and durations wander (diff.line_changes).
+LEAST_CHANGE = 0.01
+EXCESS_FROM = 0.02  # of the larger sum: an excess that changed by less is not told
+MILLISECONDS_FROM = 1e7  # ns
+EXCESSES = (("sectors_excessive", "excess sectors"), ("wavefronts_excessive", "excess wavefronts"))
+
+
+@dataclass(frozen=True)
+class PairScale:
+    """What a cost comes to on each side: time, or samples in percent where a duration is not known."""
+
+    factors: tuple[float, float]
+    unit: str
+    divisor: float
+    most: float
+    excess: Mapping[str, float]
+
+    @classmethod
+    def of(cls, durations_ns: tuple[float | None, float | None], sides: tuple[SourceCosts, SourceCosts]) -> PairScale:
+        """Return the scale of both sides together."""
+        before, after = durations_ns
+        factors = (before, after) if before and after else (100.0, 100.0)
+        unit, divisor = ("µs", 1e3) if max(factors) < MILLISECONDS_FROM else ("ms", 1e6)
+        hottest = [
+            max((line.cost.samples for file in side.files for line in file.lines), default=0.0) * factor
+            for side, factor in zip(sides, factors, strict=True)
+        ]
+        excess = {name: max(getattr(side.totals, name) or 0.0 for side in sides) for name, _ in EXCESSES}
+        most = max(*hottest, HOTTEST_FROM * max(factors))
+        return cls(factors, *((unit, divisor) if before and after else ("%", 1.0)), most, excess)
+
+    def heat(self, cost: Cost | None, is_candidate: bool) -> Heat:
+        value = self.value(cost, is_candidate)
+        return Heat(self.text(value), heat_level(value, self.most)) if value else Heat()
+
+    def value(self, cost: Cost | None, is_candidate: bool) -> float:
+        return cost.samples * self.factors[is_candidate] if cost else 0.0
+
+    def text(self, value: float) -> str:
+        scaled = value / self.divisor
+        return "<0.1" if scaled < 0.05 else f"{scaled:.1f}" if scaled < 99.95 else f"{scaled:,.0f}"
+
+    def change(self, before: Cost | None, after: Cost | None) -> tuple[str, str]:
+        """Return how the time of a line changed, with its tone; nothing for what is no more than noise."""
+        delta = self.value(after, True) - self.value(before, False)
+        if abs(delta) < LEAST_CHANGE * max(self.factors):
+            return "", ""
+        sign = "▲ +" if delta > 0 else "▼ -"
+        return f"{sign}{self.text(abs(delta))}", "bad" if delta > 0 else "good"
+
+    def excess_change(self, before: Cost | None, after: Cost | None) -> str:
+        """Return how the excess of a line changed, in words: 33.0 M → 0 excess sectors."""
+        told = []
+        for name, words in EXCESSES:
+            ends = [float(getattr(cost, name)) if cost else 0.0 for cost in (before, after)]
+            if abs(ends[1] - ends[0]) > EXCESS_FROM * self.excess[name]:
+                told.append(f"{' → '.join(quantity(value, '') for value in ends)} {words}")
+        return ", ".join(told)
+
+
+ROW_BYTES = 260  # of markup around two lines, about
+FILE_LETTERS = 80
+SHOWN_WHOLE = 250  # rows up to which files are shown whole
+
+
+@dataclass(frozen=True)
+class PairCell:
+    """One side of a row; a line that moved says where it stands on the other side."""
+
+    number: int
+    text: str
+    heat: Heat
+    moved: str = ""
+
+
+@dataclass(frozen=True)
+class PairRow:
+    """Both sides, the sign of what happened to the text, how the time changed and, in words, the excess.
+
+    Without sides it is a gap; ``note`` says what is not shown.
+    """
+
+    before: PairCell | None = None
+    after: PairCell | None = None
+    kind: Kind = "same"
+    change: str = ""
+    tone: str = ""
+    note: str = ""
+    id: str = ""
+    keys: tuple[tuple[bool, str, int], ...] = ()
+
+    @property
+    def sign(self) -> str:
+        return SIGNS[self.kind]
+
+
+@dataclass(frozen=True)
+class PairFile:
+    """Two files that belong together, or one that only one side has; names are empty where there is none."""
+
+    id: str
+    before: str
+    after: str
+    rows: tuple[PairRow, ...]
+    times: tuple[str, str]
+    note: str
+    size: int
+
+
+def pair_file(
+    pair: tuple[FileCode | None, FileCode | None, Mapping[int, int]], slug: str, scale: PairScale, budget: int
+) -> PairFile:
+    """Return two files next to each other in at most so many bytes, about."""
+    before, after, partners = pair
+    work = _FilePair(before, after, slug, scale)
+    rows = work.aligned(partners)
+    hot = sorted((i for i, row in enumerate(rows) if work.is_hot(row)), key=lambda i: -work.weight_of(rows[i]))
+    size = functools.cache(lambda i: ROW_BYTES + size_of(work.texts(rows[i])))
+    regions = shown_regions(len(rows), hot, size, budget, SHOWN_WHOLE if before and after else 0)
+    names = [one_line(PurePath(file.name).name, FILE_LETTERS) if file else "" for file in (before, after)]
+    told = {i for region in regions for i in region}
+    lost = sum(i not in told for i in hot)
+    return PairFile(
+        f"pair-{slug}",
+        names[0],
+        names[1],
+        tuple(work.rows(rows, regions)),
+        work.times(),
+        f"{lost} lines that changed or cost something are left out: too long." if lost else "",
+        sum(map(size, told)),
+    )
+
+
+class _FilePair:
+    """Two files on their way to rows."""
+
+    def __init__(self, before: FileCode | None, after: FileCode | None, slug: str, scale: PairScale) -> None:
+        self._files, self._slug, self._scale = (before, after), slug, scale
+        self.costs = [{line.number: line.cost for line in file.lines} if file else {} for file in self._files]
+
+    def aligned(self, partners: Mapping[int, int]) -> list[Aligned]:
+        """Return the rows; of a file that one side does not have nothing was removed or added."""
+        before, after = self._files
+        if before and after and before.text is not None and after.text is not None:
+            return aligned_rows(before.text, after.text, partners)
+        numbers = [
+            range(1, len(file.text) + 1) if file and file.text and not other else own
+            for file, other, own in ((before, after, self.costs[0]), (after, before, self.costs[1]))
+        ]
+        return numbered_rows(*numbers)
+
+    def times(self) -> tuple[str, str]:
+        """Return the time of each file."""
+        return self._time(0), self._time(1)
+
+    def _time(self, side: int) -> str:
+        file = self._files[side]
+        value = self._scale.value(file.cost if file else None, bool(side))
+        return f"{self._scale.text(value)} {self._scale.unit}" if value else ""
+
+    def is_hot(self, row: Aligned) -> bool:
+        return row.kind != "same" or any(cost and not cost.is_nothing for cost in self._both(row))
+
+    def weight_of(self, row: Aligned) -> float:
+        """Return how much a row matters: by its time on either side and the change of it."""
+        before, after = self._values(row)
+        return before + after + abs(after - before)
+
+    def texts(self, row: Aligned) -> str:
+        return self._text(0, row.before) + self._text(1, row.after)
+
+    def rows(self, rows: list[Aligned], regions: list[range]) -> Iterator[PairRow]:
+        for previous, region in pairwise([range(0), *regions]):
+            yield from _gap(rows, previous.stop, region.start)
+            yield from (self._row(rows[i]) for i in region)
+        yield from _gap(rows, regions[-1].stop if regions else 0, len(rows))
+
+    def _row(self, row: Aligned) -> PairRow:
+        costs = self._both(row)
+        change, tone = ("", "") if row.moved else self._scale.change(*costs)  # one that moved has its cost elsewhere
+        place = f"pair-{self._slug}-{row.after}" if row.after else f"pair-before-{self._slug}-{row.before}"
+        sides = zip((False, True), self._files, (row.before, row.after), strict=True)
+        keys = tuple((is_candidate, file.name, line) for is_candidate, file, line in sides if file and line)
+        cells = self._cell(row, 0), self._cell(row, 1)
+        return PairRow(*cells, row.kind, change, tone, self._scale.excess_change(*costs), place, keys)
+
+    def _cell(self, row: Aligned, side: int) -> PairCell | None:
+        number = (row.before, row.after)[side]
+        if number is None:
+            return None
+        moved = f"{'to' if side == 0 else 'from'} line {row.moved}" if row.moved else ""
+        heat = self._scale.heat(self._both(row)[side], bool(side))
+        return PairCell(number, self._text(side, number), heat, moved)
+
+    def _both(self, row: Aligned) -> tuple[Cost | None, Cost | None]:
+        before, after = self.costs
+        return before.get(row.before or 0), after.get(row.after or 0)
+
+    def _values(self, row: Aligned) -> tuple[float, float]:
+        before, after = self._both(row)
+        return self._scale.value(before, False), self._scale.value(after, True)
+
+    def _text(self, side: int, number: int | None) -> str:
+        file = self._files[side]
+        if file is None or number is None:
+            return ""
+        return cut_line(file.text[number - 1]) if file.text and number <= len(file.text) else NO_TEXT
+
+
+def _gap(rows: list[Aligned], start: int, stop: int) -> Iterator[PairRow]:
+    if stop > start:
+        kept = "unchanged and without cost" if all(row.kind == "same" for row in rows[start:stop]) else "not shown"
+        yield PairRow(note=f"{stop - start} lines {kept}")
+
 
 FILE_BYTES = 700_000  # of all files together: half of what a source view may take, for there is no SASS
 NAME_LETTERS = 60
@@ -40,7 +260,7 @@ class SourcePair:
 
 def source_pair(baseline: Shown, candidate: Shown) -> SourcePair:
     """Return the sources of two runs whose lines were read, aligned by their texts."""
-    sides = _Side.of(baseline), _Side.of(candidate)
+    sides = _SourceSide.of(baseline), _SourceSide.of(candidate)
     names = sides[0].name, sides[1].name
     lacking = [side for side in sides if not side.costs.files]
     missing = None
@@ -50,18 +270,18 @@ def source_pair(baseline: Shown, candidate: Shown) -> SourcePair:
     if len(lacking) == len(sides):
         return SourcePair(names, missing=missing)
     scale = PairScale.of((sides[0].duration_ns, sides[1].duration_ns), (sides[0].costs, sides[1].costs))
-    pairs = _pairs(*sides)
+    pairs = _file_pairs(*sides)
     files, budget = [], FILE_BYTES
-    for one, slug in zip(pairs, slugs(_name(*one[:2]) for one in pairs), strict=True):
+    for one, slug in zip(pairs, slugs(_pair_name(*one[:2]) for one in pairs), strict=True):
         made = pair_file(one, slug, scale, budget)
         budget -= made.size
         files.append(made)
     places = {key: row.id for file in files for row in file.rows for key in row.keys}
-    return SourcePair(names, scale.unit, tuple(files), _notes(sides), missing, places)
+    return SourcePair(names, scale.unit, tuple(files), _unlined_notes(sides), missing, places)
 
 
 @dataclass(frozen=True)
-class _Side:
+class _SourceSide:
     """One run: its name, its costs, the time of its launches, None where it is not known."""
 
     name: str
@@ -72,7 +292,7 @@ class _Side:
     collect: str
 
     @classmethod
-    def of(cls, shown: Shown) -> _Side:
+    def of(cls, shown: Shown) -> _SourceSide:
         close, run = shown.close, shown.run
         name = one_line(run.version, NAME_LETTERS)
         why = (close.spots.note if close.spots else "") or close.note or "its source lines were not read"
@@ -97,11 +317,13 @@ class _Side:
         return next(file for file in self.costs.files if file.name == name)
 
 
-def _name(before: FileCode | None, after: FileCode | None) -> str:
+def _pair_name(before: FileCode | None, after: FileCode | None) -> str:
     return next((file.name for file in (after, before) if file), "")
 
 
-def _pairs(baseline: _Side, candidate: _Side) -> list[tuple[FileCode | None, FileCode | None, dict[int, int]]]:
+def _file_pairs(
+    baseline: _SourceSide, candidate: _SourceSide
+) -> list[tuple[FileCode | None, FileCode | None, dict[int, int]]]:
     """Return the files that belong together with their partners by line, then those that only one side has."""
     found: dict[tuple[str, str], dict[int, int]] = {}
     for (before, line), (after, other) in aligned(baseline.lines(), candidate.lines()).items():
@@ -120,7 +342,7 @@ def _bare(text: Sequence[str]) -> list[str]:
     return [" ".join(line.splitlines()) for line in text]
 
 
-def _notes(sides: tuple[_Side, _Side]) -> tuple[str, ...]:
+def _unlined_notes(sides: tuple[_SourceSide, _SourceSide]) -> tuple[str, ...]:
     notes = []
     for side in sides:
         share = sum(function.cost.samples for function in side.costs.functions)

@@ -1,21 +1,105 @@
-"""The source of a run with what each line cost, and the SASS of a line: the model of the macro ``source_view``."""
+"""The source of a run with what each line cost, and where a reader begins: the hottest lines, the lines of findings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import PurePath
 
 from ncu_assist.analysis.run_view import Shown
 from ncu_assist.ncu.source.metrics import SAMPLES
-from ncu_assist.ncu.source_costs import Cost, SourceCosts, Totals, source_costs
+from ncu_assist.ncu.source_costs import Cost, FileCode, LineCode, SourceCosts, Totals, source_costs
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.html.finding_lines import FindingLines, finding_lines
-from ncu_assist.render.html.sass_rows import TITLE, Sass, sass_of
-from ncu_assist.render.html.source_file import SourceFile, slugs, source_file
-from ncu_assist.render.html.source_heat import HeatColumn, heat_columns, percent, stall_term
-from ncu_assist.render.html.source_jumps import FindingJumps, finding_jumps, hot_lines
-from ncu_assist.render.html.table import Table
+from ncu_assist.render.html.page import Link
+from ncu_assist.render.html.source_file import (
+    SASS_TITLE,
+    FindingLines,
+    Sass,
+    SourceFile,
+    finding_lines,
+    sass_of,
+    slugs,
+    source_file,
+    stalls_text,
+)
+from ncu_assist.render.html.source_heat import HOTTEST_FROM, HeatColumn, heat_columns, percent, stall_term
+from ncu_assist.render.html.table import Cell, Column, Table, number
 from ncu_assist.render.html.term import Term
+
+HOTTEST = 5
+LEAST_SAMPLES = 0.01  # of all samples
+CODE_LETTERS = 300
+LINK_LETTERS = 60
+Href = Callable[[str | None, int | None], str]
+
+
+@dataclass(frozen=True)
+class LineLink:
+    """A link to a line and its share of what a finding is about."""
+
+    link: Link
+    share: str
+
+
+@dataclass(frozen=True)
+class FindingLinks:
+    """The lines of a finding, by its rule."""
+
+    rule: str
+    jumps: tuple[LineLink, ...]
+
+
+def hot_lines(costs: SourceCosts, columns: Sequence[HeatColumn], href: Href) -> Table:
+    """Return the lines with most samples, then those whose excess is no trifle, with everything they cost."""
+    heads = [Column(c.term.label, "right", "number", c.term) for c in columns]
+    rows = tuple(_hot_row(file, line, columns, href) for file, line in _hottest(costs, columns))
+    titles = (Column("line"), *heads, Column("top stalls"))
+    return Table("hot-lines", "Hottest source lines", titles, rows).without_empty()
+
+
+def finding_links(found: Sequence[FindingLines], href: Href) -> tuple[FindingLinks, ...]:
+    """Return links to the lines of findings; without those whose code has no lines."""
+    made = []
+    for one in found:
+        jumps = [
+            LineLink(_line_link(p.file, p.line, href), f"{100 * p.share:.0f} %")
+            for p in one.places
+            if p.file and p.line
+        ]
+        made += [FindingLinks(one.rule, tuple(jumps))] if jumps else []
+    return tuple(made)
+
+
+def _hottest(costs: SourceCosts, columns: Sequence[HeatColumn]) -> list[tuple[FileCode, LineCode]]:
+    lines = [(file, line) for file in costs.files for line in file.lines]
+    chosen: list[tuple[FileCode, LineCode]] = []
+    for column in columns:
+        if column.key == "instructions":
+            continue
+        least = (LEAST_SAMPLES if column.in_percent else HOTTEST_FROM) * column.whole
+        ranked = sorted(lines, key=lambda one: (-column.of(one[1].cost), one[1].number))[:HOTTEST]
+        chosen += [one for one in ranked if column.of(one[1].cost) >= least and one not in chosen]
+    return chosen
+
+
+def _hot_row(file: FileCode, line: LineCode, columns: Sequence[HeatColumn], href: Href) -> tuple[Cell, ...]:
+    text = file.text[line.number - 1] if file.text and line.number <= len(file.text) else ""
+    link = _line_link(file.name, line.number, href)
+    first = Cell(link.text, link=link, note=one_line(text, CODE_LETTERS))
+    return (first, *(_heat_cell(line.cost, column) for column in columns), Cell(stalls_text(line.cost, text) or "-"))
+
+
+def _heat_cell(cost: Cost, column: HeatColumn) -> Cell:
+    heat = column.heat(cost)
+    if not heat.text:
+        return Cell()
+    made = number(heat.text, column.of(cost))
+    return Cell(made.text, made.key, heat=heat.level)
+
+
+def _line_link(file: str, line: int, href: Href) -> Link:
+    return Link(f"{one_line(PurePath(file).name, LINK_LETTERS)}:{line}", href(file, line))
+
 
 SOURCE_BYTES = 1_100_000  # of source with heat; both together stay below the 2 MB of a page
 SASS_BYTES = 700_000
@@ -41,7 +125,7 @@ class SourceView:
     files: tuple[SourceFile, ...] = ()
     functions: tuple[SourceFunction, ...] = ()
     hottest: Table | None = None
-    findings: tuple[FindingJumps, ...] = ()
+    findings: tuple[FindingLinks, ...] = ()
     stalls: tuple[Term, ...] = ()
     notes: tuple[str, ...] = ()
     missing: tuple[str, str] | None = None
@@ -58,7 +142,7 @@ class SourceView:
 
     @property
     def sass_title(self) -> str:
-        return TITLE
+        return SASS_TITLE
 
     def href(self, file: str | None, line: int | None) -> str:
         """Return the link to a line of a file, by its name in the report; empty where the page does not show it."""
@@ -76,17 +160,17 @@ def source_view(shown: Shown, findings: Sequence[FindingLines] | None = None) ->
     costs = source_costs(close.code, close.texts)
     if costs.totals == Totals():
         return SourceView(missing=("what each line cost was not counted", collect_lines(shown)))
-    columns, absent = heat_columns(costs.totals, _all_costs(costs), _launches(shown))
-    files = _files(costs, columns, found, close.kept)
-    functions, cut = _functions(costs, columns, SASS_BYTES - sum(one.sass_bytes for one in files))
+    columns, absent = heat_columns(costs.totals, _all_costs(costs), _launch_words(shown))
+    files = _source_files(costs, columns, found, close.kept)
+    functions, cut = _source_functions(costs, columns, SASS_BYTES - sum(one.sass_bytes for one in files))
     places = {(one.path, row.number): row.id for one in files for row in one.rows if row.id}
-    notes = [*_notes(shown, costs, absent), *([cut] if cut else [])]
-    view = SourceView(columns, files, functions, stalls=_stalls(costs), notes=tuple(notes), _places=places)
+    notes = [*_source_notes(shown, costs, absent), *([cut] if cut else [])]
+    view = SourceView(columns, files, functions, stalls=_stall_terms(costs), notes=tuple(notes), _places=places)
     hottest = hot_lines(costs, columns, view.href) if files else None
-    return replace(view, hottest=hottest, findings=finding_jumps(found, view.href))
+    return replace(view, hottest=hottest, findings=finding_links(found, view.href))
 
 
-def _files(
+def _source_files(
     costs: SourceCosts, columns: Sequence[HeatColumn], found: Sequence[FindingLines], kept: frozenset[str]
 ) -> tuple[SourceFile, ...]:
     """Return the files, the hottest first, each within what those before it left of the budgets."""
@@ -98,7 +182,7 @@ def _files(
     return tuple(files)
 
 
-def _functions(
+def _source_functions(
     costs: SourceCosts, columns: Sequence[HeatColumn], budget: int
 ) -> tuple[tuple[SourceFunction, ...], str]:
     """Return the functions without lines, the hottest first, and a note where some are not shown."""
@@ -120,7 +204,7 @@ def _all_costs(costs: SourceCosts) -> Iterable[Cost]:
     return lines or [one.cost for function in costs.functions for one in function.instructions]
 
 
-def _stalls(costs: SourceCosts) -> tuple[Term, ...]:
+def _stall_terms(costs: SourceCosts) -> tuple[Term, ...]:
     """Return the stall reasons that stand at a line, by name."""
     every = [line.cost for file in costs.files for line in file.lines]
     every += [one.cost for function in costs.functions for one in function.instructions]
@@ -128,7 +212,7 @@ def _stalls(costs: SourceCosts) -> tuple[Term, ...]:
     return tuple(stall_term(reason) for reason in reasons)
 
 
-def _notes(shown: Shown, costs: SourceCosts, absent: Sequence[str]) -> list[str]:
+def _source_notes(shown: Shown, costs: SourceCosts, absent: Sequence[str]) -> list[str]:
     notes = [f"No column for {'; '.join(absent)}."] if absent else []
     spots = shown.close.spots
     unlined = sum(function.cost.samples for function in costs.functions)
@@ -141,7 +225,7 @@ def _notes(shown: Shown, costs: SourceCosts, absent: Sequence[str]) -> list[str]
     return notes
 
 
-def _launches(shown: Shown) -> str:
+def _launch_words(shown: Shown) -> str:
     spots = shown.close.spots
     if spots is None or spots.launches_read == 1:
         return "the launch"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ncu_assist.render.html.badge import Badge
-from ncu_assist.render.html.head import Link
+from ncu_assist.render.html.page import Link
 from ncu_assist.render.html.term import Term
 
 Align = Literal["left", "right"]

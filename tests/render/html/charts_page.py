@@ -12,11 +12,9 @@ from ncu_assist.analysis.samples import TimedSamples
 from ncu_assist.frame import combine_launches
 from ncu_assist.pipeline.opened_reports import BareReport, bare_reports
 from ncu_assist.pipeline.showing import gather
-from ncu_assist.render.html.head import Head, Provenance
 from ncu_assist.render.html.memory_chart import memory_chart
-from ncu_assist.render.html.page import _environment
+from ncu_assist.render.html.page import Head, Provenance, _environment, visible
 from ncu_assist.render.html.roofline import roofline
-from ncu_assist.render.html.safety import visible
 from ncu_assist.render.html.timing_chart import timing_chart
 from ncu_assist.rules.model.of_run import told_of
 from ncu_assist.rules.model.resources import bottleneck

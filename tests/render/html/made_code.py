@@ -15,9 +15,7 @@ from ncu_assist.analysis.run_view import CloseLook, Shown
 from ncu_assist.ncu.code import Code
 from ncu_assist.ncu.hot_spots import HotSpots
 from ncu_assist.pipeline.showing import gather
-from ncu_assist.render.html.head import Head, Provenance
-from ncu_assist.render.html.page import _environment
-from ncu_assist.render.html.safety import visible
+from ncu_assist.render.html.page import Head, Provenance, _environment, visible
 from ncu_assist.store import Store
 
 NAME = "/src/a.cu"

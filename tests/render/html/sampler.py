@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import itertools
 
-from ncu_assist.render.html.axis import Axis, linear_axis, log_axis
 from ncu_assist.render.html.badge import Badge
-from ncu_assist.render.html.bars import Bar, Bars
-from ncu_assist.render.html.head import Head, Link, Origin, Provenance
-from ncu_assist.render.html.page import _environment
-from ncu_assist.render.html.safety import visible
+from ncu_assist.render.html.charts import Axis, Bar, Bars, linear_axis, log_axis
+from ncu_assist.render.html.page import Head, Link, PageOrigin, Provenance, _environment, visible
 from ncu_assist.render.html.table import Cell, Column, Table, number
 from ncu_assist.render.html.term import Term, term_of
 
@@ -65,7 +62,7 @@ class Model:
 
 def sampler_html(text: str = "") -> str:
     """Return the page, this text from outside in every place that takes one."""
-    origins = (Origin("add_one/v1@20261121T074500Z-1a2b3c", "ab" * 32, "2026-11-21T07:45:00Z", text or "x.html"),)
+    origins = (PageOrigin("add_one/v1@20261121T074500Z-1a2b3c", "ab" * 32, "2026-11-21T07:45:00Z", text or "x.html"),)
     sections = tuple(Link(name, f"#{name}") for name in ("table", "bars", "chart", "code"))
     provenance = Provenance(origins, 1, "cd" * 32)
     crumbs = (Link("All kernels", "../index.html"),)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ncu_assist.quantity import duration
-from ncu_assist.render.html.axis import GAP, LINE_GAP, TEXT_WIDTH, Axis, linear_axis, log_axis
+from ncu_assist.render.html.charts import GAP, LINE_GAP, TEXT_WIDTH, Axis, linear_axis, log_axis
 
 
 def test_a_linear_axis_starts_at_zero_and_ends_round() -> None:

@@ -13,8 +13,8 @@ from ncu_assist.pipeline.showing import gather
 from ncu_assist.project import Project
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.diff_facts import Around
-from ncu_assist.render.html.diff_verdict import verdict_part
-from ncu_assist.render.html.run_tiles import tiles
+from ncu_assist.render.html.diff_verdict import diff_verdict
+from ncu_assist.render.html.run_verdict import tiles
 from ncu_assist.store import Store, StoredRun
 
 pytestmark = pytest.mark.slow
@@ -58,7 +58,7 @@ def test_the_page_of_a_diff(project: Project, chain: StoredRun) -> None:
     store = Store(project.reports)
     other = store.runs(STORY, ONE)[0]
     facts = diff_facts((chain, other), store, DiffOptions(WORKLOAD), Around())
-    found = {tile.term.label: tile for tile in verdict_part(facts).tiles}
+    found = {tile.term.label: tile for tile in diff_verdict(facts).tiles}
     assert found["Under ncu"].was == duration(summed(chain, "gpu__time_duration.sum"))
     assert found["Under ncu"].note == "10 launches → 1 launch"
     moved = summed(chain, "dram__bytes_read.sum") + summed(chain, "dram__bytes_write.sum")

@@ -21,7 +21,7 @@ from ncu_assist.pipeline.reading import informed, named
 from ncu_assist.project import find_project
 from ncu_assist.render.diff_facts import Around, DiffFacts
 from ncu_assist.render.html import diff as html
-from ncu_assist.render.html.head import Link
+from ncu_assist.render.html.page import Link
 from ncu_assist.store import Store, StoredRun
 
 pytestmark = pytest.mark.slow

@@ -22,8 +22,8 @@ from ncu_assist.pipeline.pages.index import kernel_ladder
 from ncu_assist.project import Project, find_project
 from ncu_assist.render.history_words import against
 from ncu_assist.render.html.ladder import LadderPage, ladder_html, ladder_page
-from ncu_assist.render.html.ladder_links import RunLinks
-from ncu_assist.render.html.ladder_tried import tried_of
+from ncu_assist.render.html.ladder_diagnoses import version_comments
+from ncu_assist.render.html.links import RunLinks
 from ncu_assist.sources import discover_versions, source_sha256
 from ncu_assist.store import Store
 from ncu_assist.store.drafts import DraftArchive
@@ -235,7 +235,7 @@ def test_without_drafts_nothing_is_said_of_them(recorded: Project) -> None:
 def test_a_comment_becomes_paragraphs(recorded: Project) -> None:
     ladder = kernel_ladder(recorded, "lightning_decode")
     comment = "Changes, to v1: a\nb\n\nexpected: nothing.\n- one\n- two\nA sentence goes on: and on\nin a line: more"
-    (made,) = tried_of({V7: comment}, history_table(ladder.history))
+    (made,) = version_comments({V7: comment}, history_table(ladder.history))
     assert [(one.label, one.text) for one in made.said] == [
         ("Changes, to v1", "a b"),
         ("expected", "nothing."),

@@ -13,7 +13,7 @@ from ncu_assist.ceilings.floor import TENSOR_CORES
 from ncu_assist.pipeline.pages.index import kernel_ladder
 from ncu_assist.project import find_project
 from ncu_assist.render.html.ladder_diagnoses import diagnoses_table, expected
-from ncu_assist.render.html.ladder_held import held_tables
+from ncu_assist.render.html.ladder_tables import floor_tables
 from ncu_assist.render.html.table import Cell, Table
 from ncu_assist.render.json.history import history_json
 from ncu_assist.render.words import level_words
@@ -24,7 +24,7 @@ PROJECT = find_project(Path(__file__).parents[3])
 @pytest.fixture(scope="module")
 def rope() -> tuple[HistoryTable, tuple[Table, ...]]:
     shown = history_table(kernel_ladder(PROJECT, "rope").history)
-    return shown, held_tables(shown)
+    return shown, floor_tables(shown)
 
 
 def row(table: Table, version: str) -> dict[str, Cell]:
@@ -125,7 +125,7 @@ def test_floors_of_several_gpus_are_told_apart(rope: tuple[HistoryTable, tuple[T
     shown, _ = rope
     last = shown.rungs[-1]
     slower = tuple(replace(cell, floor=replace(cell.floor, per_second=1e12)) for cell in last.cells if cell.floor)
-    (first, *_) = held_tables(replace(shown, rungs=(*shown.rungs[:-1], replace(last, cells=slower))))
+    (first, *_) = floor_tables(replace(shown, rungs=(*shown.rungs[:-1], replace(last, cells=slower))))
     assert first.note.startswith("floor of v0, v1, v2, v3, v5, v6, v7, v8, v9: 250 µs")
     assert "; floor of v10: 1.07 ms" in first.note
 

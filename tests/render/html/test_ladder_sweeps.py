@@ -13,7 +13,7 @@ from ncu_assist.analysis.archive import KernelLadder
 from ncu_assist.analysis.history import History, HistoryTable, Step, Sweep, VersionOnWorkload, history_table
 from ncu_assist.record import Timing
 from ncu_assist.render.html.ladder import ladder_html
-from ncu_assist.render.html.ladder_sweeps import sweep_bars
+from ncu_assist.render.html.ladder_chart import sweep_bars
 from ncu_assist.store import StoredRun
 
 NAMES = ("small", "b32", "b64")

@@ -9,8 +9,7 @@ import pytest
 from render.html.charts_page import ARCHIVE, GALLERY, launch, recorded, shown
 
 from ncu_assist.pipeline.showing import gather
-from ncu_assist.render.html.memory_chart import memory_chart
-from ncu_assist.render.html.memory_drawing import LEAST, MOST, delta, width_of
+from ncu_assist.render.html.memory_chart import THINNEST, WIDEST, delta, memory_chart, width_of
 from ncu_assist.render.html.memory_links import FLOWS
 
 BY_ID = {flow.id: flow for flow in FLOWS}
@@ -148,9 +147,9 @@ def test_deltas_in_words() -> None:
 
 
 def test_widths_grow_with_the_share_of_peak() -> None:
-    assert width_of(None) == width_of(0.0) == LEAST
-    assert width_of(100.0) == width_of(140.0) == MOST
-    assert LEAST < width_of(30.0) < width_of(60.0) < MOST
+    assert width_of(None) == width_of(0.0) == THINNEST
+    assert width_of(100.0) == width_of(140.0) == WIDEST
+    assert THINNEST < width_of(30.0) < width_of(60.0) < WIDEST
 
 
 def test_missing_counters_are_named_with_the_command() -> None:

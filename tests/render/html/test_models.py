@@ -10,9 +10,9 @@ from factories import make_run, metrics_frame, save_run
 from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.html.badge import source_badge, verdict_badge
-from ncu_assist.render.html.bars import Bar, heat_level, length
-from ncu_assist.render.html.diff_lines import changed_table
-from ncu_assist.render.html.head import provenance
+from ncu_assist.render.html.charts import Bar, heat_level, length
+from ncu_assist.render.html.diff_changes import changed_table
+from ncu_assist.render.html.page import provenance
 from ncu_assist.render.html.run_diagnosis import diagnosis_part
 from ncu_assist.render.html.source_pair import SourcePair
 from ncu_assist.render.html.source_view import SourceView

@@ -12,8 +12,7 @@ import pytest
 from render.html.sampler import sampler_html
 
 from ncu_assist.render.html import page
-from ncu_assist.render.html.page import TEMPLATES
-from ncu_assist.render.html.safety import embedded_json, visible
+from ncu_assist.render.html.page import TEMPLATES, embedded_json, visible
 
 STYLE, SCRIPT = (re.compile(rf"<{name}>(.*?)</{name}>", re.DOTALL) for name in ("style", "script"))
 

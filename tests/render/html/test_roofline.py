@@ -7,10 +7,9 @@ from dataclasses import replace
 import pytest
 from render.html.charts_page import GALLERY, launch, shown
 
-from ncu_assist.render.html.drawing import box_of
+from ncu_assist.render.html.charts import box_of
 from ncu_assist.render.html.roofline import roofline
-from ncu_assist.render.html.roofline_numbers import dram_roof, points
-from ncu_assist.render.html.roofline_scene import scene_of
+from ncu_assist.render.html.roofline_numbers import dram_roof, points, roofline_numbers
 
 COMPUTE = GALLERY / "gallery_compute1_full_h200.ncu-rep.zst"
 MEMORY = GALLERY / "gallery_memory1_full_h200.ncu-rep.zst"
@@ -27,12 +26,12 @@ def test_a_point_is_the_catalogues_intensity_under_the_rate_of_dram(version: str
 
 
 def test_every_precision_that_was_used_has_its_point_and_its_roof() -> None:
-    tensor = scene_of(launch(COMPUTE, "healthy_tensor_rate"))
+    tensor = roofline_numbers(launch(COMPUTE, "healthy_tensor_rate"))
     assert tensor is not None
     assert {one.precision.label for one in tensor.points} >= {"FP32", "Tensor FP16"}
     assert tensor.binding is not None
     assert (tensor.binding.label, tensor.binding.measured) == ("Tensor FP16", True)
-    double = scene_of(launch(COMPUTE, "pipe_fp64_for_floats"))
+    double = roofline_numbers(launch(COMPUTE, "pipe_fp64_for_floats"))
     assert double is not None
     assert double.main.precision.label == "FP64"
     assert double.binding is not None
@@ -40,7 +39,7 @@ def test_every_precision_that_was_used_has_its_point_and_its_roof() -> None:
 
 
 def test_the_roof_that_binds_is_the_lower_one() -> None:
-    scene = scene_of(shown("v7"))
+    scene = roofline_numbers(shown("v7"))
     assert scene is not None
     assert scene.binding == scene.dram
     assert scene.is_near
@@ -71,11 +70,11 @@ def test_a_row_that_is_not_drawn_is_held_against_no_roof() -> None:
 
 
 def test_instructions_that_only_load_constants_are_no_work_in_halves() -> None:
-    scene = scene_of(shown("v7"))
+    scene = roofline_numbers(shown("v7"))
     assert scene is not None
     assert [one.precision.label for one in scene.points] == ["FP32"]
     assert [one.precision.label for one in scene.trifles] == ["FP16"]
-    halves = scene_of(launch(COMPUTE, "matrix_pairs_of_halves"))
+    halves = roofline_numbers(launch(COMPUTE, "matrix_pairs_of_halves"))
     assert halves is not None
     assert "FP16" in {one.precision.label for one in halves.points}
 

@@ -26,9 +26,9 @@ from ncu_assist.ncu.nvidia_findings import NvidiaFinding
 from ncu_assist.pipeline.opened_reports import bare_reports
 from ncu_assist.pipeline.pages.run import run_page, run_record
 from ncu_assist.render.html.run import SECTIONS, run_html, run_page_model
-from ncu_assist.render.html.run_nvidia import nvidia_views
+from ncu_assist.render.html.run_counters import part_label
+from ncu_assist.render.html.run_diagnosis import nvidia_views
 from ncu_assist.render.html.run_records import Log, RunRecord
-from ncu_assist.render.html.run_speed import part_label
 from ncu_assist.store import Store, machine_hash
 
 pytestmark = pytest.mark.slow

@@ -15,7 +15,7 @@ from render.html.test_sampler import HOSTILE
 
 from ncu_assist.analysis.run_view import Shown
 from ncu_assist.pipeline.showing import gather
-from ncu_assist.render.html.finding_lines import FindingLines
+from ncu_assist.render.html.source_file import FindingLines
 from ncu_assist.render.html.source_view import SourceView, source_view
 from ncu_assist.rules.model.places import Place
 

@@ -9,8 +9,7 @@ from factories import samples_frame, times, timing
 from render.html.charts_page import recorded
 
 from ncu_assist.analysis.samples import TimedSamples, samples_in, timed_samples
-from ncu_assist.render.html.timing_chart import timing_chart
-from ncu_assist.render.html.timing_drawing import BOTTOM, TOP, bins
+from ncu_assist.render.html.timing_chart import BOTTOM, TOP, bins, timing_chart
 
 
 def made(median_ns: float, late: tuple[int, ...] = (), seed: int = 1, rounds: int = 100) -> TimedSamples:
@@ -58,10 +57,9 @@ def test_the_baseline_is_a_ghost_on_the_same_axis(other: float, kind: str) -> No
 
 
 def test_every_kept_sample_is_in_the_histogram() -> None:
-    from ncu_assist.render.html.timing_chart import _side
-    from ncu_assist.render.html.timing_drawing import time_axis
+    from ncu_assist.render.html.timing_chart import _series, time_axis
 
-    side = _side(made(50_000.0, late=(1,)))
+    side = _series(made(50_000.0, late=(1,)))
     assert sum(bins(side, time_axis([side]))) == 99
 
 

@@ -1,0 +1,332 @@
+"""What the counters of a run say: speed of light, stall reasons, pipes and instructions, occupancy."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ncu_assist.analysis.records import Combined
+from ncu_assist.analysis.run_view import BARS, LaunchRow, Shown, throughputs
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.ncu.catalogue.rows import ROWS
+from ncu_assist.ncu.catalogue.stalls import ISSUED, STALL_REASONS
+from ncu_assist.quantity import digits, quantity
+from ncu_assist.render.escape import one_line
+from ncu_assist.render.html.charts import Bar, Bars, BarTone
+from ncu_assist.render.html.run_diagnosis import CounterFact, diagnosis_first
+from ncu_assist.render.html.run_records import Breakdown, Opcode, Part
+from ncu_assist.render.html.table import Cell, Column, Table, number
+from ncu_assist.render.html.term import Term, term_of
+from ncu_assist.render.words import impossible_lines
+from ncu_assist.rules.low_occupancy import LIMITS, allowed_blocks
+from ncu_assist.rules.model.dram import OF_CEILING, reach
+from ncu_assist.rules.model.resources import HOST_LINK, LATENCY
+
+# The bar of the part of the GPU that binds a kernel (Bottleneck.group).
+BOUND = {
+    "SM": "sm_throughput",
+    "memory": "memory_throughput",
+    "L1": "l1_cache_throughput",
+    "shared memory": "l1_cache_throughput",
+    "L2": "l2_cache_throughput",
+    "DRAM": "dram_throughput",
+    HOST_LINK: "host_link_busy",
+}
+TOP_PARTS = 8
+TITLES = {"sm_throughput": "Compute (SM) breakdown", "memory_throughput": "Memory breakdown"}
+# The units as ncu's own breakdown tables call them.
+UNIT_NAMES = {"l1tex": "L1", "lts": "L2", "ltc": "L2", "smsp": "SM", "fbpa": "DRAM"}  # others in capitals
+ROLLUP = re.compile(r"\.(avg|sum|max|min)\.pct_of_peak_sustained_\w+$")
+BY_NAME = {name: key for key, metric in CATALOGUE.items() for name in metric.names}
+
+
+@dataclass(frozen=True)
+class ThroughputParts:
+    """The breakdown of one throughput: its busiest parts, and the others."""
+
+    title: str
+    top: Bars
+    rest: Bars | None
+
+
+@dataclass(frozen=True)
+class SpeedPart:
+    """The section: what binds the kernel in a sentence, the throughputs, their breakdown. Empty bars: not collected."""
+
+    sentence: str
+    throughputs: Bars
+    units: tuple[ThroughputParts, ...]
+
+
+def speed_part(shown: Shown, breakdowns: tuple[Breakdown, ...], alone: str = "") -> SpeedPart:
+    """Return bars in percent of peak, the one that binds marked; ``alone`` names the launch shown of several."""
+    combined = shown.combined
+    group = shown.bottleneck.group if shown.bottleneck else ""
+    ceiling = _dram_ceiling(shown)
+    bars = tuple(_throughput_bar(key, value, key == BOUND.get(group), ceiling) for key, value in throughputs(combined))
+    scale = "; ".join([*_scale(combined, ceiling), *impossible_lines(combined, BARS)])
+    return SpeedPart(
+        _bound_sentence(shown, alone),
+        Bars("Throughput of each part, in percent of its peak", bars, scale if bars else ""),
+        tuple(_throughput_parts(one, group) for one in breakdowns),
+    )
+
+
+def _bound_sentence(shown: Shown, alone: str) -> str:
+    bound, count = shown.bottleneck, len(shown.combined.launches)
+    together = f"{count} launches of one kernel together. " if count > 1 else f"Of {alone}. " if alone else ""
+    if bound is None:
+        return together
+    caches = [shown.combined.values[key] for key in ("l1_cache_throughput", "l2_cache_throughput")]
+    beyond = any(one is not None and one > bound.percent for one in caches)
+    why = "; a cache's bar above that counts parts that do not limit memory" if beyond else ""
+    if bound.name == LATENCY:
+        return f"{together}No unit is busy: bound by latency ({bound.percent:.0f} % at the busiest unit){why}."
+    return f"{together}Bound by {bound.name}, {bound.percent:.0f} % busy{why}."
+
+
+def _scale(combined: Combined, ceiling: float | None) -> list[str]:
+    """Return what is said below the bars: their scale, DRAM in bytes, and its line."""
+    rate, peak = combined.values["dram_bandwidth"], combined.values["dram_peak_bandwidth"]
+    words = ["0 to 100 % of peak"]
+    words += [f"DRAM moved {quantity(rate, 'byte/s')}"] if rate else []
+    if ceiling:
+        reached = f", {quantity(ceiling * peak, 'byte/s')}" if peak else ""
+        words.append(f"the line on it is what a plain kernel reaches on this GPU for such traffic{reached}")
+    return words
+
+
+def _throughput_bar(key: str, value: float, binds: bool, ceiling: float | None) -> Bar:
+    own = ceiling if key == "dram_throughput" else None
+    return Bar(term_of(key), value / 100, f"{value:.1f} %", ceiling=own, tone="limit" if binds else "")
+
+
+def _dram_ceiling(shown: Shown) -> float | None:
+    """Return what a plain kernel of the same mix and size reaches of DRAM's peak, 0 to 1; None where not measured."""
+    if shown.told is None or shown.told.facts.get("dram_bytes") is None:
+        return None
+    limit = reach(shown.told.facts)
+    return None if limit.assumed else min(1.0, limit.share / OF_CEILING)
+
+
+def _throughput_parts(one: Breakdown, group: str) -> ThroughputParts:
+    binds = group not in (LATENCY, HOST_LINK) and (one.key == "sm_throughput") == (group == "SM")
+    bars = tuple(_part_bar(part, binds and place == 0) for place, part in enumerate(one.parts))
+    caption = f"Parts of {ROWS[one.key].label}, in percent of their peak"
+    rest = Bars(f"{caption}: the others", bars[TOP_PARTS:]) if len(bars) > TOP_PARTS else None
+    return ThroughputParts(TITLES[one.key], Bars(caption, bars[:TOP_PARTS]), rest)
+
+
+def _part_bar(part: Part, binds: bool) -> Bar:
+    key = BY_NAME.get(part.name, "")
+    meaning = CATALOGUE[key].meaning if key else ""
+    term = Term(part_label(part.name), part.name, meaning)
+    return Bar(term, part.percent / 100, f"{part.percent:.1f} %", tone="limit" if binds else "")
+
+
+def part_label(name: str) -> str:
+    """Return a counter as ncu's breakdown calls it: ``L1: Data Pipe Lsu Wavefronts`` of l1tex__data_pipe_…"""
+    unit, _, rest = ROLLUP.sub("", name).partition("__")
+    return f"{UNIT_NAMES.get(unit, unit.upper())}: {rest.replace('_', ' ').title()}"
+
+
+LEAST_STALL = 0.1  # percent: what would print as 0.0 %
+WARP_FACTS = ("warp_cycles_per_instruction", "eligible_warps", "active_warps", "no_eligible", "issue_slots_busy")
+PIPES = (
+    "pipe_lsu", "pipe_fma", "pipe_alu", "pipe_fp16", "pipe_fp64", "pipe_xu", "pipe_tensor_cycles", "pipe_tensor_hmma",
+    "pipe_tensor_gmma", "pipe_tensor_imma", "pipe_tensor_dmma", "pipe_adu", "pipe_cbu", "pipe_uniform", "pipe_tex",
+    "pipe_tma",
+)  # fmt: skip
+MIX_FACTS = (
+    "instructions", "ipc", "fp32_flops", "fp64_flops", "fp16_flops", "tensor_flops", "branch_share", "idle_lane_share",
+)  # fmt: skip
+IN_FULL = ("grid_size", "block_size")
+UNSAID_ZEROS = ("cluster_size", "fp32_flops", "fp64_flops", "fp16_flops", "tensor_flops")
+TOP_OPCODES = 14
+
+
+@dataclass(frozen=True)
+class StallPart:
+    """Stall reasons with their shares of warp states, and the schedulers.
+
+    ``advice`` is what to try at the one that is marked, the largest that the diagnosis is about, else at the largest.
+    """
+
+    bars: Bars
+    advice: str
+    facts: tuple[CounterFact, ...]
+
+
+@dataclass(frozen=True)
+class MixPart:
+    """How busy each pipe was, and which instructions were executed how often; ``note`` says of which launches."""
+
+    pipes: Bars
+    opcodes: Bars
+    note: str
+    facts: tuple[CounterFact, ...]
+
+
+def stall_part(shown: Shown) -> StallPart:
+    """Return where warps spent their time, the largest share first."""
+    known = [(reason, share) for reason, share in shown.combined.stalls.items() if share >= LEAST_STALL]
+    first = diagnosis_first(shown.told)[:1] if shown.told else ()
+    about = first[0].finding.stalls if first and first[0].severity != "info" else ()
+    marked = next((reason for reason, _ in known if reason in about), "")
+    bars = tuple(_stall_bar(reason, share, reason == marked) for reason, share in known)
+    rest = 100 - sum(shown.combined.stalls.values())
+    scale = f"of all states that warps were in; in the others, {rest:.1f} %, they issued an instruction" if bars else ""
+    scale += "; marked: what the diagnosis is about" if any(bar.tone == "limit" for bar in bars) else ""
+    top = marked or next((reason for reason, _ in known if reason != ISSUED), "")
+    return StallPart(Bars("Warp states, in percent", bars, scale), _stall_advice(top), warp_facts(shown, WARP_FACTS))
+
+
+def _stall_bar(reason: str, share: float, is_marked: bool) -> Bar:
+    label = STALL_REASONS[reason].label.removeprefix("Stall ") if reason in STALL_REASONS else reason.replace("_", " ")
+    tone: BarTone = "good" if reason == ISSUED else "limit" if is_marked else ""
+    return Bar(term_of(reason, one_line(label)), share / 100, f"{share:.1f} %", tone=tone)
+
+
+def _stall_advice(reason: str) -> str:
+    known = STALL_REASONS.get(reason)
+    if known is None:
+        return ""
+    return f"{known.label.removeprefix('Stall ')}: the warp waits for {known.waits_for}. {known.try_this}"
+
+
+def mix_part(shown: Shown, opcodes: tuple[Opcode, ...], launches: int) -> MixPart:
+    """Return the pipes that did something, the busiest first, and the opcodes executed most."""
+    counted = shown.counted
+    known = [(key, value) for key in PIPES if (value := counted.combined.values[key])]
+    ranked = sorted(known, key=lambda one: -one[1])
+    bound = counted.bottleneck.name if counted.bottleneck else ""
+    pipes = tuple(_pipe_bar(key, value, ROWS[key].label.partition(",")[0] == bound) for key, value in ranked)
+    scale = "in percent of the pipe's peak while SMs are active; pipes that stood still are left out" if pipes else ""
+    return MixPart(
+        Bars("How busy each pipe was", pipes, scale),
+        _opcode_bars(opcodes),
+        f"counted in the {launches} longest launches" if 0 < launches < len(shown.combined.launches) else "",
+        warp_facts(counted, MIX_FACTS),
+    )
+
+
+def _pipe_bar(key: str, value: float, binds: bool) -> Bar:
+    return Bar(term_of(key), value / 100, f"{value:.1f} %", tone="limit" if binds else "")
+
+
+def _opcode_bars(opcodes: tuple[Opcode, ...]) -> Bars:
+    whole = sum(one.executed for one in opcodes)
+    if not whole:
+        return Bars("Executed instructions", ())
+    most = opcodes[0].executed / whole
+    bars = [_opcode_bar(one.name, one.executed, whole, most) for one in opcodes[:TOP_OPCODES]]
+    rest = opcodes[TOP_OPCODES:]
+    if rest:
+        bars.append(_opcode_bar(f"{len(rest)} others", sum(one.executed for one in rest), whole, most))
+    return Bars(
+        "Executed instructions by opcode", tuple(bars), "of all warp instructions; the longest bar is full width"
+    )
+
+
+def _opcode_bar(name: str, executed: float, whole: float, most: float) -> Bar:
+    share = executed / whole
+    return Bar(Term(one_line(name, 40)), min(1.0, share / most), f"{100 * share:.1f} % · {quantity(executed, '')}")
+
+
+def warp_facts(shown: Shown, keys: tuple[str, ...]) -> tuple[CounterFact, ...]:
+    """Return counters in reading size, those that are told of the launches together."""
+    values = shown.combined.values
+    known = [(key, value) for key in keys if (value := values[key]) is not None and (value or key not in UNSAID_ZEROS)]
+    return tuple(CounterFact(term_of(key), _fact_text(key, value)) for key, value in known)
+
+
+def _fact_text(key: str, value: float) -> str:
+    """Return a value in reading size; counts of the launch in full, a ratio as a percentage."""
+    if key == "branch_share":
+        return quantity(100 * value, "%")
+    return f"{value:,.0f}" if key in IN_FULL else quantity(value, ROWS[key].unit)
+
+
+LIMIT_WORDS = {"shared": "shared memory", "blocks": "places for blocks"}
+SHAPE_FACTS = (
+    "registers", "shared_memory", "grid_size", "block_size", "waves_per_sm", "last_wave_fill", "theoretical_warps",
+    "achieved_warps", "cluster_size",
+)  # fmt: skip
+OF_LAUNCH = ("theoretical_occupancy", "achieved_occupancy", "registers", "shared_memory", "waves_per_sm")
+
+
+@dataclass(frozen=True)
+class OccupancyPart:
+    """Occupancy, the blocks that each limit allows, the shape of the launch; ``sentence`` names the limiter.
+
+    Of several launches ``launches`` has what the limits are of each.
+    """
+
+    sentence: str
+    bars: Bars
+    limits: Bars
+    facts: tuple[CounterFact, ...]
+    launches: Table | None
+
+
+def occupancy_part(shown: Shown) -> OccupancyPart:
+    """Return how many warps there were, and what allows no more."""
+    keys, counted = ("theoretical_occupancy", "achieved_occupancy"), shown.counted
+    known = [(key, value) for key in keys if (value := counted.combined.values[key]) is not None]
+    bars = tuple(Bar(term_of(key), value / 100, f"{value:.1f} %") for key, value in known)
+    allowed = allowed_blocks(counted.told.facts) if counted.told and len(counted.combined.launches) == 1 else {}
+    return OccupancyPart(
+        sentence=_limiter(allowed) if allowed else "",
+        bars=Bars("Occupancy, in percent of the warps that an SM can hold", bars, "0 to 100 %" if bars else ""),
+        limits=_limit_bars(allowed),
+        facts=warp_facts(counted, SHAPE_FACTS),
+        launches=_occupancy_of_launches(shown) if len(shown.combined.launches) > 1 else None,
+    )
+
+
+def _fewest(allowed: dict[str, float]) -> tuple[str, float]:
+    """Return what allows the fewest blocks, in words, and how many those are."""
+    fewest = min(allowed.values())
+    return " and ".join(LIMIT_WORDS.get(word, word) for word, count in allowed.items() if count == fewest), fewest
+
+
+def _limiter(allowed: dict[str, float]) -> str:
+    names, fewest = _fewest(allowed)
+    return f"Limited by {names}: {digits(fewest)} block{'s' * (fewest != 1)} fit{'s' * (fewest == 1)} an SM."
+
+
+def _limit_bars(allowed: dict[str, float]) -> Bars:
+    most, fewest = max(allowed.values(), default=1.0), min(allowed.values(), default=0.0)
+    ranked = sorted(allowed.items(), key=lambda one: (one[1], one[0]))
+    bars = tuple(_limit_bar(word, count, most, count == fewest) for word, count in ranked)
+    return Bars("Blocks that fit an SM, by what each limit allows", bars)
+
+
+def _limit_bar(word: str, count: float, most: float, binds: bool) -> Bar:
+    return Bar(term_of(LIMITS[word]), count / most if most else 0.0, digits(count), tone="limit" if binds else "")
+
+
+def _occupancy_of_launches(shown: Shown) -> Table | None:
+    """Return the launches that the rules looked at one by one, the longest first."""
+    rows = tuple(_occupancy_row(row) for row in shown.launches_shown if row.told)
+    columns = (
+        Column("launch"),
+        Column("limited by"),
+        *(Column(ROWS[key].label, "right", "number", term_of(key)) for key in OF_LAUNCH),
+    )
+    caption = "Occupancy of each launch"
+    return Table("occupancy-table", caption, columns, rows).without_empty() if rows else None
+
+
+def _occupancy_row(row: LaunchRow) -> tuple[Cell, ...]:
+    facts = row.told.facts if row.told else None
+    values = [facts.get(key) if facts else None for key in OF_LAUNCH]
+    allowed = allowed_blocks(facts) if facts else {}
+    return (
+        Cell(f"#{row.launch.index} {one_line(row.launch.kernel, 60)}"),
+        Cell(_fewest(allowed)[0]) if allowed else Cell(),
+        *(
+            Cell() if value is None else number(quantity(value, ROWS[key].unit), value)
+            for key, value in zip(OF_LAUNCH, values, strict=True)
+        ),
+    )
