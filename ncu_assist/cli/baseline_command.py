@@ -49,8 +49,8 @@ def show(kernel: str | None, as_json: bool) -> int:
 
     if kernel is not None:
         return _show(standing(options.current_project(), kernel), as_json)
-    from ncu_assist.render.json.baseline import baselines_json
-    from ncu_assist.render.terminal.baseline import baselines_text
+    from ncu_assist.render.json.archive import baselines_json
+    from ncu_assist.render.terminal.archive import baselines_text
     from ncu_assist.store import Store
 
     project = options.current_project()
@@ -74,8 +74,8 @@ def clear(kernel: str, as_json: bool) -> int:
 
 
 def _show(baseline: BaselineInForce, as_json: bool) -> int:
-    from ncu_assist.render.json.baseline import baseline_json
-    from ncu_assist.render.terminal.baseline import baseline_text
+    from ncu_assist.render.json.archive import baseline_json
+    from ncu_assist.render.terminal.archive import baseline_text
 
     if as_json:
         write_json(baseline_json(baseline))

@@ -65,7 +65,7 @@ def _check(given: Mapping[str, object], show: bool, quick: bool) -> None:
 
 def _known(reference: str, as_json: bool) -> int:
     from ncu_assist.pipeline.ceilings_known import known_of
-    from ncu_assist.render.json.ceilings import known_json
+    from ncu_assist.render.json.machine import known_json
     from ncu_assist.render.terminal.ceilings_known import known_text
 
     found = known_of(options.current_project(), reference)
@@ -89,7 +89,7 @@ def _export(path: Path, gpu: str | None, force: bool) -> int:
 def _import(path: Path, force: bool, as_json: bool) -> int:
     from ncu_assist.pipeline.ceilings_exchange import take_in
     from ncu_assist.render.json import ceilings_json
-    from ncu_assist.render.terminal.ceilings import imported_text
+    from ncu_assist.render.terminal.machine import imported_text
 
     found = take_in(options.current_project(), path, force)
     if as_json:

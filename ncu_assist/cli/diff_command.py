@@ -128,7 +128,7 @@ def _write_page(
     from ncu_assist.pipeline.pages.diff import diff_page
     from ncu_assist.pipeline.pages.writing import write_page
     from ncu_assist.render.escape import plain
-    from ncu_assist.render.pages_words import shown_path
+    from ncu_assist.render.words.values import shown_path
     from ncu_assist.store import Store
 
     text = diff_page(runs, Store(project.reports), asked, redact=redact)

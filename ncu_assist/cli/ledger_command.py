@@ -25,11 +25,11 @@ def command(kernel: str | None, as_json: bool) -> int:
 
     found = ledger(options.current_project(), kernel)
     if as_json:
-        from ncu_assist.render.json.ledger import ledger_json
+        from ncu_assist.render.json.drafts import ledger_json
 
         write_json(ledger_json(found))
     else:
-        from ncu_assist.render.terminal.ledger import ledger_text
+        from ncu_assist.render.terminal.drafts import ledger_text
 
         write(ledger_text(found))
     return max((damage.exit_code for damage in found.damaged), default=0)

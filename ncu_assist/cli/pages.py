@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 def write_pages(project: Project, runs: Sequence[StoredRun]) -> None:
     """Write the pages of runs, of their kernels, and the index; nothing for no runs."""
     from ncu_assist.pipeline.pages.asked import pages_of
-    from ncu_assist.render.terminal.pages import in_short
+    from ncu_assist.render.terminal.archive import report_note
 
     with progress() as reporter:
         written = pages_of(project, runs, reporter)
         if written is not None:
-            reporter.note(in_short(written, Path.cwd()))
+            reporter.note(report_note(written, Path.cwd()))

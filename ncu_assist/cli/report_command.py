@@ -50,8 +50,8 @@ def command(
     could not be made of a damaged run.
     """
     from ncu_assist.pipeline.pages.asked import PageRequest, report
-    from ncu_assist.render.json.pages import report_json
-    from ncu_assist.render.terminal.pages import report_text
+    from ncu_assist.render.json.archive import report_json
+    from ncu_assist.render.terminal.archive import report_text
 
     request = PageRequest(wanted, kernel, every, output, force, redact)
     if output == STDOUT:

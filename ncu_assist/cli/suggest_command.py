@@ -193,8 +193,8 @@ def _show_piece(text: str) -> None:
 
 
 def _dry_run(project: Project, request: SuggestRequest, answering: ReplyOptions, as_json: bool) -> int:
-    from ncu_assist.render.json.suggest import prompt_json
-    from ncu_assist.render.terminal.suggest import prompt_note
+    from ncu_assist.render.json.drafts import prompt_json
+    from ncu_assist.render.terminal.drafts import prompt_note
     from ncu_assist.suggest.acting import prompt_of
 
     prompt = prompt_of(project, request, answering)
@@ -217,8 +217,8 @@ def _suggest(project: Project, request: SuggestRequest, answering: ReplyOptions,
 def _write_result(project: Project, found: Suggested, as_json: bool) -> int:
     """Write what came of drafts and, of those that became versions, the pages; return the exit code."""
     from ncu_assist.cli.pages import write_pages
-    from ncu_assist.render.json.suggest import suggest_json
-    from ncu_assist.render.terminal.suggest import suggest_text
+    from ncu_assist.render.json.drafts import suggest_json
+    from ncu_assist.render.terminal.drafts import suggest_text
     from ncu_assist.suggest.acting import runs_of
 
     if as_json:

@@ -10,7 +10,7 @@ from ncu_assist.analysis.run_view import Shown
 from ncu_assist.analysis.samples import TimedSamples
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.page import Link
-from ncu_assist.render.words import names
+from ncu_assist.render.words.verdicts import names
 from ncu_assist.verdict import Verdict
 
 NAME_LETTERS = 22  # in the head of a column of numbers

@@ -16,11 +16,11 @@ from ncu_assist.analysis.history import History, Step, VersionOnWorkload, histor
 from ncu_assist.analysis.predictions import FaultsGone, predictions
 from ncu_assist.errors import DamagedData
 from ncu_assist.pipeline.history import Floors, _judged
-from ncu_assist.render import prediction_words as words
 from ncu_assist.render.json.history import history_json
 from ncu_assist.render.markdown.history import history_markdown
 from ncu_assist.render.terminal import Style
 from ncu_assist.render.terminal.history import history_text
+from ncu_assist.render.words import history as words
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.findings import FINDINGS, Findings, Judged, StoredFinding, findings_json
 from ncu_assist.verdict import Verdict, not_comparable

@@ -7,7 +7,7 @@ from gated import BOTH, LARGE, LATER, NO_BASELINE_SET, NO_FOLDER, SMALL, Archive
 
 from ncu_assist.errors import UsageProblem
 from ncu_assist.record import Check
-from ncu_assist.render.gate_reasons import reason_words
+from ncu_assist.render.words.gate import reason_words
 
 
 def test_a_version_as_fast_as_its_baseline_passes(archive: Archive) -> None:

@@ -13,7 +13,7 @@ from ncu_assist.analysis.diff import diff_runs
 from ncu_assist.errors import DamagedData
 from ncu_assist.pipeline.history import history
 from ncu_assist.record import Bench
-from ncu_assist.render.gate_reasons import reason_words
+from ncu_assist.render.words.gate import reason_words
 from ncu_assist.store import metrics_parquet, samples_parquet
 
 

@@ -16,12 +16,12 @@ from ncu_assist.pipeline.pages.index import kernel_ladder
 from ncu_assist.pipeline.planning import replay
 from ncu_assist.pipeline.reading import listing
 from ncu_assist.render.html.ladder import ladder_html
+from ncu_assist.render.json.archive import list_json
 from ncu_assist.render.json.history import history_json
-from ncu_assist.render.json.ladders import outcome_json
-from ncu_assist.render.json.listing import list_json
+from ncu_assist.render.json.versions import outcome_json
+from ncu_assist.render.terminal.archive import list_text
 from ncu_assist.render.terminal.history import history_text
-from ncu_assist.render.terminal.ladders import outcome_text
-from ncu_assist.render.terminal.listing import list_text
+from ncu_assist.render.terminal.versions import outcome_text
 from ncu_assist.store import Store
 
 WHY = "package nowhere_to_be_found is not installed"

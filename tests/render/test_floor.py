@@ -11,7 +11,7 @@ from ncu_assist.analysis.run_view import WorkloadRow
 from ncu_assist.analysis.yardstick import COPY, TENSOR
 from ncu_assist.ceilings import Ceilings, Rate, Spread, floor_of
 from ncu_assist.record import Timing, WorkloadFacts
-from ncu_assist.render.floor import UNMEASURED, floor_words
+from ncu_assist.render.words.floors import UNMEASURED, floor_words
 
 TIMING = Timing("w", "b", 10, 0, 4e6, 4e6, 4e6, 4e6, None, None, None)
 MEASURED = replace(ceilings(), link=(point("host_to_device", 1, 0, MIB, 50e9),))

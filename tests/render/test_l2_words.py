@@ -15,17 +15,16 @@ from ncu_assist.analysis.ladder import KernelOutcome, VersionOutcome
 from ncu_assist.analysis.run_view import in_l2, workload_row
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.record import WorkloadFacts
-from ncu_assist.render.floor import floor_words
 from ncu_assist.render.html.index import index_page
 from ncu_assist.render.html.ladder import ladder_html
 from ncu_assist.render.html.ladder_chart import bandwidth_bars
 from ncu_assist.render.html.run_verdict import tiles, workloads_table
 from ncu_assist.render.json import outcome_json, show_json
 from ncu_assist.render.json.history import history_json
-from ncu_assist.render.l2_words import no_rates
 from ncu_assist.render.markdown.history import history_markdown
 from ncu_assist.render.terminal import Style, outcome_text, show_text
 from ncu_assist.render.terminal.history import history_text
+from ncu_assist.render.words.floors import floor_words, no_rates
 from ncu_assist.store import Store, StoredRun
 
 MB = 1_000_000

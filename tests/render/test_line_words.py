@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost
-from ncu_assist.render.why_words import why_lines
+from ncu_assist.render.words.why import why_lines
 
 EVIL = "evil\x1b[31m\u202e\nline"
 STEPS = [(3, 4), (4, 5), (5, 6), (6, 7), (7, 8), (9, 10), (2, 7), (10, 7), (7, 6), (0, 2)]

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.markdown.escape import escaped, in_html, paragraph
-from ncu_assist.render.markdown.table import folded, table
+from ncu_assist.render.markdown.text import escaped, folded, in_html, paragraph, table
 
 READER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 WITHOUT_WIDTH = "\u200b"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ncu_assist.render.redact import NOBODY, Identity, redact_command, redact_text
-from ncu_assist.render.redact.paths import file_name
-from ncu_assist.render.redact.text import redact_mangled
+from ncu_assist.render.redact.text import file_name, redact_mangled
 
 KNOWN = Identity(hosts=("gpu17.corp.example.com", "gpu17"), users=("Alice Smith", "alice"))
 

@@ -13,11 +13,11 @@ from made import EVIL, saved, wrong
 
 from ncu_assist.analysis.history import History, Step, Sweep, VersionOnWorkload, history_table
 from ncu_assist.record import WorkloadFacts
-from ncu_assist.render.history_words import against, notes, slower_on
 from ncu_assist.render.json.history import history_json
 from ncu_assist.render.markdown.history import history_markdown
 from ncu_assist.render.terminal import Style
 from ncu_assist.render.terminal.history import history_text
+from ncu_assist.render.words.history import against, notes, slower_on
 from ncu_assist.store import StoredRun
 from ncu_assist.verdict import Likely, Verdict, Word, not_comparable
 

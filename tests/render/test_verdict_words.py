@@ -9,7 +9,7 @@ import pytest
 from factories import make_run, metrics_frame, samples_frame, save_run, times
 
 from ncu_assist.analysis.diff import diff_runs
-from ncu_assist.render.words import between, fewer_cycles, settling, verdict_line
+from ncu_assist.render.words.verdicts import between, fewer_cycles, settling, verdict_line
 from ncu_assist.store import Store, StoredRun
 
 

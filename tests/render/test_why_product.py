@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ncu_assist.analysis.diff.why import BoundBy, Factor, Factors, Why
-from ncu_assist.render.why_words import why_lines
-from ncu_assist.render.words import factor as shown_factor
+from ncu_assist.render.words.verdicts import factor as shown_factor
+from ncu_assist.render.words.why import why_lines
 from ncu_assist.rules.model.resources import RESOURCES, Bottleneck
 
 EVIL = "evil\x1b[31m\u202e\nline"

@@ -25,7 +25,7 @@ from ncu_assist.pipeline.pages.readable import identities_of, redacted_run
 from ncu_assist.pipeline.showing import look_closer, with_places
 from ncu_assist.render.diff_facts import Around, DiffFacts, OnWorkload
 from ncu_assist.render.redact import Identity
-from ncu_assist.render.redact.runs import redact_close, redact_files, redact_lines
+from ncu_assist.render.redact.frames import redact_close, redact_files, redact_lines
 from ncu_assist.rules.model.of_run import told_of
 from ncu_assist.store import Store, StoredRun
 

@@ -16,7 +16,7 @@ from ncu_assist.ncu.session_texts import SessionTexts, session_texts
 from ncu_assist.pipeline.opened_reports import BareReport
 from ncu_assist.record import Launch, Run
 from ncu_assist.render.redact import Identity
-from ncu_assist.render.redact.runs import redact_run
+from ncu_assist.render.redact.frames import redact_run
 from ncu_assist.render.redact.text import redact_file
 from ncu_assist.store import Damage, Store, StoredRun, machine_hash
 from ncu_assist.store.findings import FINDINGS

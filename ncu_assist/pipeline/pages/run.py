@@ -23,7 +23,7 @@ from ncu_assist.render.html.links import diff_name, href_to
 from ncu_assist.render.html.run import run_html
 from ncu_assist.render.html.run_records import Breakdown, Log, Opcode, Part, RawMetric, RawMetrics, RunRecord, Value
 from ncu_assist.render.redact import Identity, redact_command, redact_frame
-from ncu_assist.render.redact.runs import redact_close, redact_files
+from ncu_assist.render.redact.frames import redact_close, redact_files
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.verdict import Verdict
 

@@ -22,7 +22,7 @@ from ncu_assist.render.html.index import index_html
 from ncu_assist.render.html.ladder import ladder_html
 from ncu_assist.render.html.links import RUN_PAGE, diff_name, href_to
 from ncu_assist.render.html.page import Link, damaged_html
-from ncu_assist.render.pages_words import shown_path
+from ncu_assist.render.words.values import shown_path
 from ncu_assist.store import Damage, StoredRun
 from ncu_assist.store.writing import HINTS
 

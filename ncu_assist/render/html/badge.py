@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ncu_assist.record import Source
-from ncu_assist.render.history_words import against
-from ncu_assist.render.words import cycle_words
+from ncu_assist.render.words.history import against
+from ncu_assist.render.words.verdicts import cycle_words
 from ncu_assist.verdict import Verdict
 
 Tone = Literal["good", "bad", "unsure", "same", "plain"]

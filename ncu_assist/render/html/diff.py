@@ -22,7 +22,7 @@ from ncu_assist.render.html.page import Head, Link, page, provenance
 from ncu_assist.render.html.roofline import Roofline, roofline
 from ncu_assist.render.html.source_pair import SourcePair, source_pair
 from ncu_assist.render.html.timing_chart import TimingChart, timing_chart
-from ncu_assist.render.words import names
+from ncu_assist.render.words.verdicts import names
 from ncu_assist.verdict import REASONS
 
 

@@ -12,7 +12,6 @@ from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost, ba
 from ncu_assist.ncu.catalogue.combining import MAX
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.quantity import duration, quantity
-from ncu_assist.render.change_words import PART, change_word, delta_text, values_text
 from ncu_assist.render.diff_facts import DiffFacts
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.badge import TONES, Badge
@@ -20,18 +19,22 @@ from ncu_assist.render.html.page import Link
 from ncu_assist.render.html.source_pair import SourcePair
 from ncu_assist.render.html.table import ABSENT, Cell, Column, Table
 from ncu_assist.render.html.term import Term, term_of
-from ncu_assist.render.launch_words import (
+from ncu_assist.render.words.changes import (
     PAIRED_BY,
-    Row,
+    PART,
+    PairRow,
     change_of,
+    change_word,
+    delta_text,
     label_of,
     more_of,
     only_in,
     rows_of,
     times_of,
+    values_text,
     word_of,
 )
-from ncu_assist.render.words import names, of_launches
+from ncu_assist.render.words.verdicts import names, of_launches
 
 ROLES = {
     "explains": Badge("explains", "bad", "it got worse, and so did the time: it can be why"),
@@ -260,7 +263,7 @@ def launches_part(facts: DiffFacts) -> LaunchesPart | None:
     return LaunchesPart(_pair_table(rows, facts.names) if rows else None, tuple(_pair_changes(rows, facts.names)), only)
 
 
-def _pair_table(rows: list[Row], sides: tuple[str, str]) -> Table:
+def _pair_table(rows: list[PairRow], sides: tuple[str, str]) -> Table:
     before, after = sides
     columns = (
         Column("launch"),
@@ -276,7 +279,7 @@ def _pair_table(rows: list[Row], sides: tuple[str, str]) -> Table:
     return Table("launches-table", "Paired launches", columns, made, many, note, tall=many).without_empty()
 
 
-def _pair_row(row: Row) -> tuple[Cell, ...]:
+def _pair_row(row: PairRow) -> tuple[Cell, ...]:
     before, after = times_of(row)
     word = word_of(row)
     repeats = row[0].pair.repeats
@@ -293,7 +296,7 @@ def _pair_row(row: Row) -> tuple[Cell, ...]:
     )
 
 
-def _pair_changes(rows: list[Row], sides: tuple[str, str]) -> list[PairChanges]:
+def _pair_changes(rows: list[PairRow], sides: tuple[str, str]) -> list[PairChanges]:
     """Return what changed in the pairs whose counters were compared, but for one that stands for the whole diff."""
     if len(rows) < 2:
         return []

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from ncu_assist.analysis.diff import Change
 from ncu_assist.analysis.run_view import Shown
 from ncu_assist.quantity import digits, quantity
-from ncu_assist.render.change_words import delta_text
 from ncu_assist.render.diff_facts import DiffFacts
 from ncu_assist.render.html.charts import Bar, Bars, BarTone
 from ncu_assist.render.html.diff_changes import is_largest, largest_of
 from ncu_assist.render.html.table import ABSENT, Cell, Column, Table
 from ncu_assist.render.html.term import Term, term_of
+from ncu_assist.render.words.changes import delta_text
 from ncu_assist.rules.low_occupancy import allowed_blocks
 from ncu_assist.rules.model.resources import LINK, PARTS, SM_PARTS, Resource
 

@@ -15,9 +15,9 @@ from ncu_assist.render.html.links import RUN_PAGE, RunLinks
 from ncu_assist.render.html.page import Head, Link, page, provenance
 from ncu_assist.render.html.table import ABSENT, Cell, Column, Table, number
 from ncu_assist.render.html.yardstick import share_term
-from ncu_assist.render.l2_words import copy_words
-from ncu_assist.render.pages_words import number_of, unread
-from ncu_assist.render.words import level_words
+from ncu_assist.render.words.floors import copy_words
+from ncu_assist.render.words.values import number_of, unread
+from ncu_assist.render.words.verdicts import level_words
 
 LINES_OF_SUMMARY = 160  # letters
 COLUMNS = (

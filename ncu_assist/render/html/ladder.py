@@ -11,7 +11,6 @@ from ncu_assist.analysis.predictions import predictions
 from ncu_assist.analysis.yardstick import COPY
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.history_words import ALL_WORKLOADS, MOST_SAID, UNDER_NCU, in_l2_lines, notes, to_settle
 from ncu_assist.render.html.charts import Bars
 from ncu_assist.render.html.ladder_chart import (
     LadderChart,
@@ -36,10 +35,19 @@ from ncu_assist.render.html.ladder_tables import (
 from ncu_assist.render.html.links import RunLinks
 from ncu_assist.render.html.page import Head, Link, Provenance, page, provenance
 from ncu_assist.render.html.table import Table
-from ncu_assist.render.l2_words import copy_words
-from ncu_assist.render.pages_words import number_of, unread
-from ncu_assist.render.prediction_words import HEADING, legend, with_faults_gone
-from ncu_assist.render.words import factor, level_words, origin
+from ncu_assist.render.words.floors import copy_words
+from ncu_assist.render.words.history import (
+    ALL_WORKLOADS,
+    MOST_SAID,
+    UNDER_NCU,
+    in_l2_lines,
+    notes,
+    prediction_legend,
+    to_settle,
+    with_faults_gone,
+)
+from ncu_assist.render.words.values import number_of, unread
+from ncu_assist.render.words.verdicts import factor, level_words, origin
 
 MOST_LISTED = 200  # runs in the footer; a hash covers the others
 SECTIONS = {
@@ -130,7 +138,7 @@ def ladder_page(ladder: KernelLadder, shown: HistoryTable, links: RunLinks) -> L
         tried=tuple(version_comments(ladder.tried, shown)),
         drafts=drafts_table(ladder.drafts, ladder.damaged_drafts),
         estimated=predictions_table(gone) if gone else None,
-        estimated_legend=tuple(one_line(line, MOST_SAID) for line in legend(gone)) if gone else (),
+        estimated_legend=tuple(one_line(line, MOST_SAID) for line in prediction_legend(gone)) if gone else (),
         beside=shown.held_against,
         bandwidth=bandwidth_bars(shown),
         small=small_charts(shown) if several else (),
@@ -198,6 +206,3 @@ def _legend(shown: HistoryTable) -> tuple[str, ...]:
     lines += in_l2_lines(shown)
     lines += [UNDER_NCU] if shown.shown is None else []
     return (*lines, *([ALL_WORKLOADS] if len(shown.places) > 1 else []))
-
-
-__all__ = ["HEADING", "LadderPage", "ladder_html", "ladder_page"]

@@ -28,7 +28,7 @@ from ncu_assist.render.html.run_verdict import RunVerdict, run_verdict, to_profi
 from ncu_assist.render.html.source_file import finding_lines
 from ncu_assist.render.html.source_view import SourceView, source_view
 from ncu_assist.render.html.timing_chart import TimingChart, timing_chart
-from ncu_assist.render.words import of_longest, origin
+from ncu_assist.render.words.verdicts import of_longest, origin
 
 SECTIONS = (
     ("verdict", "Verdict"),

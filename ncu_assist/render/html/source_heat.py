@@ -14,7 +14,7 @@ from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line, plain
 from ncu_assist.render.html.charts import heat_level
 from ncu_assist.render.html.term import Term, term_of
-from ncu_assist.render.line_words import BARRIER, WAITS
+from ncu_assist.render.words.why import BARRIER, WAITS
 
 # The deepest colour needs at least this part of the whole: where cost is spread evenly nothing is hot, and an excess
 # that is a trifle beside all accesses is none.

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from ncu_assist.render.json.ceilings import ceilings_json
-from ncu_assist.render.json.comparison import diff_json
-from ncu_assist.render.json.doctor import doctor_json
-from ncu_assist.render.json.ladders import outcome_json
-from ncu_assist.render.json.listing import list_json, verify_json
+from ncu_assist.render.json.archive import list_json, verify_json
+from ncu_assist.render.json.diff import diff_json
+from ncu_assist.render.json.machine import ceilings_json, doctor_json
 from ncu_assist.render.json.metrics import explain_json, metrics_json
 from ncu_assist.render.json.run import show_json
+from ncu_assist.render.json.versions import outcome_json
 
 __all__ = [
     "ceilings_json",

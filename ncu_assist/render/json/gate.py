@@ -6,9 +6,8 @@ from dataclasses import asdict
 from typing import Any
 
 from ncu_assist.analysis.gate import Gate, GateCheck, NotMeasured, Unmeasured
-from ncu_assist.render.gate_reasons import reason_words
-from ncu_assist.render.gate_words import why_unmeasured
 from ncu_assist.render.json.values import answer
+from ncu_assist.render.words.gate import reason_words, why_unmeasured
 
 
 def gate_json(gate: Gate | NotMeasured) -> dict[str, Any]:

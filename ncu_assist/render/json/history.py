@@ -8,8 +8,8 @@ from typing import Any
 from ncu_assist.analysis.history import History, HistoryCell, HistoryTable, SweepRow, VersionRow, history_table
 from ncu_assist.analysis.predictions import FaultsGone, predictions
 from ncu_assist.analysis.yardstick import share
-from ncu_assist.render.history_words import notes
 from ncu_assist.render.json.values import answer, cycles_json, run_facts
+from ncu_assist.render.words.history import notes
 
 
 def history_json(history: History) -> dict[str, Any]:

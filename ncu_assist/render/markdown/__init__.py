@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ncu_assist.render.markdown.comparison import diff_markdown
+from ncu_assist.render.markdown.diff import diff_markdown
 
 __all__ = ["diff_markdown"]

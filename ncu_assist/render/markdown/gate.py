@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 from ncu_assist.analysis.gate import Gate, GateCheck, NotMeasured
 from ncu_assist.quantity import quantity
-from ncu_assist.render.gate_complaints import Complaint, complaints
-from ncu_assist.render.gate_words import (
+from ncu_assist.render.markdown.text import escaped, folded, paragraph, table
+from ncu_assist.render.words.gate import (
     MOST_SAID,
     SHORT,
     UNMEASURED,
+    Complaint,
     caveats,
+    complaints,
     limit_words,
     moved,
     not_measured_summary,
@@ -22,8 +24,6 @@ from ncu_assist.render.gate_words import (
     why_unmeasured,
     workload_words,
 )
-from ncu_assist.render.markdown.escape import escaped, paragraph
-from ncu_assist.render.markdown.table import folded, table
 
 
 def gate_markdown(gate: Gate | NotMeasured) -> str:

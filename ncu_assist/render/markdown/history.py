@@ -5,9 +5,12 @@ from __future__ import annotations
 from ncu_assist.analysis.history import History, HistoryCell, HistoryTable, SweepRow, VersionRow, history_table
 from ncu_assist.analysis.predictions import predictions
 from ncu_assist.analysis.yardstick import Yardstick
-from ncu_assist.render.history_words import (
+from ncu_assist.render.markdown.text import escaped, folded, paragraph, table
+from ncu_assist.render.words.history import (
     ALL_WORKLOADS,
     MOST_SAID,
+    PREDICTION_COLUMNS,
+    PREDICTIONS_HEADING,
     SWEPT,
     UNDER_NCU,
     against,
@@ -15,16 +18,16 @@ from ncu_assist.render.history_words import (
     in_l2_lines,
     notes,
     point_time,
+    prediction_legend,
+    prediction_rows,
     provenance,
     slower_on,
     sweep_title,
     time_of,
     title,
+    with_faults_gone,
 )
-from ncu_assist.render.markdown.escape import escaped, paragraph
-from ncu_assist.render.markdown.table import folded, table
-from ncu_assist.render.prediction_words import COLUMNS, HEADING, legend, rows, with_faults_gone
-from ncu_assist.render.words import factor
+from ncu_assist.render.words.verdicts import factor
 
 
 def history_markdown(history: History) -> str:
@@ -50,9 +53,16 @@ def _predictions(shown: HistoryTable) -> list[str]:
     steps = with_faults_gone(predictions(shown).values())
     if not steps:
         return []
-    columns = list(zip(COLUMNS, ("left", "left", "right", "right"), strict=True))
-    body = [list(row) for step in steps for row in rows(step)]
-    return ["", paragraph(HEADING), "", *table(columns, body), "", *(f"- {paragraph(line)}" for line in legend(steps))]
+    columns = list(zip(PREDICTION_COLUMNS, ("left", "left", "right", "right"), strict=True))
+    body = [list(row) for step in steps for row in prediction_rows(step)]
+    return [
+        "",
+        paragraph(PREDICTIONS_HEADING),
+        "",
+        *table(columns, body),
+        "",
+        *(f"- {paragraph(line)}" for line in prediction_legend(steps)),
+    ]
 
 
 def _columns(shown: HistoryTable) -> list[tuple[str, str]]:

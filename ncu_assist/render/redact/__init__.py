@@ -7,7 +7,6 @@ same for the same input. Code, kernel names and NVTX ranges stay, with what iden
 from __future__ import annotations
 
 from ncu_assist.render.redact.frames import redact_frame
-from ncu_assist.render.redact.identity import NOBODY, Identity
-from ncu_assist.render.redact.text import redact_command, redact_text
+from ncu_assist.render.redact.text import NOBODY, Identity, redact_command, redact_text
 
 __all__ = ["NOBODY", "Identity", "redact_command", "redact_frame", "redact_text"]

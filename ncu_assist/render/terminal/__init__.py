@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from ncu_assist.render.terminal.ceilings import ceilings_text
-from ncu_assist.render.terminal.comparison import diff_text
-from ncu_assist.render.terminal.doctor import doctor_text
-from ncu_assist.render.terminal.ladders import outcome_text
-from ncu_assist.render.terminal.listing import list_text, verify_text
+from ncu_assist.render.terminal.archive import list_text, verify_text
+from ncu_assist.render.terminal.diff import diff_text
+from ncu_assist.render.terminal.machine import ceilings_text, doctor_text
 from ncu_assist.render.terminal.metrics import explain_text, metrics_text
 from ncu_assist.render.terminal.run import show_text
 from ncu_assist.render.terminal.style import Style
+from ncu_assist.render.terminal.versions import outcome_text
 
 __all__ = [
     "Style",

@@ -1,22 +1,29 @@
-"""What is wrong with a kernel on a terminal: the first finding with its evidence, the others in a line each."""
+"""What is wrong with a kernel on a terminal: our findings with their evidence and lines, hot lines, NVIDIA's rules."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Sequence
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from ncu_assist.ncu.catalogue.rows import ROWS
-from ncu_assist.quantity import percent
+from ncu_assist.ncu.hot_spots import HotLine, HotSpots
+from ncu_assist.ncu.nvidia_findings import NvidiaFinding
+from ncu_assist.quantity import percent, quantity
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.evidence_words import evidence_value
 from ncu_assist.render.terminal.style import NARROWEST
-from ncu_assist.render.words import estimated
+from ncu_assist.render.words.values import evidence_value
+from ncu_assist.render.words.verdicts import estimated
 from ncu_assist.rules.model.diagnosis import Ranked
 from ncu_assist.rules.model.of_run import Told
 from ncu_assist.rules.model.places import Place
 
-MOST = 4  # further findings
-MESSAGE = 300  # letters
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+MOST_FURTHER = 4  # further findings
+MESSAGE_LETTERS = 300  # letters
 PLACE_WIDTH = 30  # columns for the name of a file
 GUESS = "(guess) "  # before the text of a line: code of a library, and the report does not say who calls it
 
@@ -27,17 +34,20 @@ def diagnosis_lines(told: Told, width: int = NARROWEST) -> list[str]:
     if diagnosis.first is None:
         return []
     further = diagnosis.further
-    lines = [f"Diagnosis{_of(told)}: {_title(told)}", *_first(diagnosis.first, told, width)]
-    for one in further[:MOST]:
-        lines += [f"also {_heading(one)}: {_message(one, told)}", *(_where(place, width) for place in one.places[:1])]
-    if len(further) > MOST:
-        lines.append(f"and {len(further) - MOST} more findings above info: --json has them")
+    lines = [f"Diagnosis{_of_kernel(told)}: {_first_title(told)}", *_first_lines(diagnosis.first, told, width)]
+    for one in further[:MOST_FURTHER]:
+        lines += [
+            f"also {_heading(one)}: {_message(one, told)}",
+            *(_place_line(place, width) for place in one.places[:1]),
+        ]
+    if len(further) > MOST_FURTHER:
+        lines.append(f"and {len(further) - MOST_FURTHER} more findings above info: --json has them")
     remarks = ", ".join(_name(one) for one in diagnosis.remarks)
     lines += [f"remarks: {remarks}"] if remarks else []
     return [*lines, *(f"warning {one.id}: {one_line(one.sentence, 1000)}" for one in told.warnings)]
 
 
-def _of(told: Told) -> str:
+def _of_kernel(told: Told) -> str:
     """Return the kernel that a diagnosis is of, with its part of the time, where it is not of all launches."""
     part = told.part
     if part is None:
@@ -46,26 +56,26 @@ def _of(told: Told) -> str:
     return f" of {one_line(part.name, 60)} ({part.launches} of {part.of_launches} launches{share})"
 
 
-def _title(told: Told) -> str:
+def _first_title(told: Told) -> str:
     first = told.diagnosis.first
     if first is None or told.diagnosis.lacks_counters:
         return "none, for lack of counters"
     return _heading(first)
 
 
-def _first(first: Ranked, told: Told, width: int) -> Iterator[str]:
+def _first_lines(first: Ranked, told: Told, width: int) -> Iterator[str]:
     yield f"  {_message(first, told)}"
     yield from (f"  {text}" for text in _evidence(first, told))
-    yield from (_where(place, width) for place in first.places)
+    yield from (_place_line(place, width) for place in first.places)
     if first.finding.advice:
-        yield f"  try: {one_line(first.finding.advice, MESSAGE)}"
+        yield f"  try: {one_line(first.finding.advice, MESSAGE_LETTERS)}"
     if not told.diagnosis.lacks_counters:
         yield f"  more on it: ncu-assist explain {first.finding.rule}"
 
 
 def _message(ranked: Ranked, told: Told) -> str:
     where = told.where(ranked.finding)
-    return one_line(ranked.finding.message, MESSAGE) + (f" (in {one_line(where, 100)})" if where else "")
+    return one_line(ranked.finding.message, MESSAGE_LETTERS) + (f" (in {one_line(where, 100)})" if where else "")
 
 
 def _heading(ranked: Ranked) -> str:
@@ -79,7 +89,7 @@ def _name(ranked: Ranked) -> str:
     return ranked.finding.rule + "".join(f" ({value})" for value in ranked.finding.detail.values())
 
 
-def _where(place: Place, width: int) -> str:
+def _place_line(place: Place, width: int) -> str:
     name = f"{one_line(PurePath(place.file).name, PLACE_WIDTH)}:{place.line}  " if place.file else ""
     guess = GUESS if place.is_guess else ""
     start = f"  {name}{percent(place.share)}  {guess}"
@@ -92,3 +102,71 @@ def _evidence(ranked: Ranked, told: Told) -> list[str]:
     return [
         f"{ROWS[key].label} {evidence_value(value, ROWS[key].unit, facts.is_approximate(key))}" for key, value in known
     ]
+
+
+INDENT = "    "
+HOT_PLACE_WIDTH = 30  # columns for file:line; of a longer name the end is shown
+
+
+def hot_lines_text(spots: HotSpots, width: int) -> list[RenderableType]:
+    """Return the lines, each with its source text below it; or the note why there are none."""
+    from rich.text import Text
+
+    if not spots.lines:
+        return [Text(""), Text(f"note: {spots.note}")] if spots.note else []
+    parts: list[RenderableType] = [Text(""), Text(_lines_title(spots), style="bold")]
+    for line in spots.lines:
+        parts += [Text(_hot_line(line))]
+        parts += [Text(INDENT + one_line(line.source, width - len(INDENT)), style="dim")] if line.source else []
+    return parts
+
+
+def _lines_title(spots: HotSpots) -> str:
+    title = "Hottest source lines: share of warp samples, top stall"
+    return title + (f" ({spots.launches_read} longest launches)" if spots.launches_read < spots.launches else "")
+
+
+def _hot_line(line: HotLine) -> str:
+    parts = [f"{100 * line.share:5.1f} %  {_file_and_line(line)}"]
+    parts += [one_line(line.stall.replace("_", " "), 20)] if line.stall else []
+    parts += [
+        f"{quantity(excess, '')} excess {what}"
+        for what, excess in (("sectors", line.sectors_excessive), ("wavefronts", line.wavefronts_excessive))
+        if excess
+    ]
+    return ", ".join(parts)
+
+
+def _file_and_line(line: HotLine) -> str:
+    place = f"{one_line(PurePath(line.file).name)}:{line.line}"
+    return place if len(place) <= HOT_PLACE_WIDTH else f"…{place[1 - HOT_PLACE_WIDTH :]}"
+
+
+NVIDIA_TITLE = "NVIDIA's rules: global is time of the launch that a fix may save, local is of one unit alone"
+LEAST_PCT = 1.0  # an estimate below it is no advice
+NVIDIA_INDENT = "    "
+NVIDIA_LETTERS = 600  # letters
+
+
+def nvidia_text(findings: Sequence[NvidiaFinding], launches: int, width: int) -> list[RenderableType]:
+    """Return each rule with its estimate and message, those worth next to nothing left out; a line if none is left."""
+    from rich.text import Text
+
+    parts: list[RenderableType] = [Text(""), Text(NVIDIA_TITLE, style="bold")]
+    worth = [one for one in findings if one.speedup_pct is None or one.speedup_pct >= LEAST_PCT]
+    for finding in worth:
+        parts.append(Text(_nvidia_heading(finding, launches)))
+        told = one_line(finding.message, NVIDIA_LETTERS)
+        parts += [
+            Text(line, style="dim")
+            for line in textwrap.wrap(
+                told, width - len(NVIDIA_INDENT), initial_indent=NVIDIA_INDENT, subsequent_indent=NVIDIA_INDENT
+            )
+        ]
+    return parts if worth else [*parts, Text("none has any advice")]
+
+
+def _nvidia_heading(finding: NvidiaFinding, launches: int) -> str:
+    gain = "no estimate" if finding.speedup_pct is None else f"{finding.speedup_pct:.0f} % {finding.speedup_type or ''}"
+    where = f", {one_line(finding.kernel, 24)} ({finding.launches} of {launches} launches)" if launches > 1 else ""
+    return f"{one_line(finding.title, 60)} ({one_line(finding.rule, 40)}): {gain.strip()}{where}"

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.gate import Gate, GateCheck, GateWord, NotMeasured
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.gate_complaints import complaints
-from ncu_assist.render.gate_words import (
+from ncu_assist.render.terminal.style import Style, detected, table, to_text
+from ncu_assist.render.words.gate import (
     MOST_SAID,
     SHORT,
     UNMEASURED,
     by_workload,
     caveats,
+    complaints,
     limit_words,
     moved,
     not_measured_summary,
@@ -22,7 +23,6 @@ from ncu_assist.render.gate_words import (
     why_unmeasured,
     worst_of,
 )
-from ncu_assist.render.terminal.style import Style, detected, table, to_text
 from ncu_assist.versions import short_name
 
 if TYPE_CHECKING:

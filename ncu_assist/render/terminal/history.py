@@ -1,15 +1,20 @@
-"""The history of a kernel on a terminal: the times on one workload, then the worst case over all of them."""
+"""The history of a kernel on a terminal: times on one workload, the worst case over all, estimated against achieved."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.history import History, HistoryCell, HistoryTable, SweepRow, VersionRow, history_table
+from ncu_assist.analysis.predictions import predictions
 from ncu_assist.analysis.yardstick import Yardstick
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.history_words import (
+from ncu_assist.render.terminal.run import percent
+from ncu_assist.render.terminal.style import Align, Style, styled, table, to_text
+from ncu_assist.render.words.history import (
     ALL_WORKLOADS,
     MOST_SAID,
+    PREDICTION_COLUMNS,
+    PREDICTIONS_HEADING,
     SWEPT,
     UNDER_NCU,
     against,
@@ -17,26 +22,49 @@ from ncu_assist.render.history_words import (
     in_l2_lines,
     notes,
     point_time,
+    prediction_legend,
+    prediction_rows,
     provenance,
     slower_on,
     sweep_title,
     time_of,
     title,
     to_settle,
+    with_faults_gone,
 )
-from ncu_assist.render.terminal.predictions import prediction_parts
-from ncu_assist.render.terminal.run import percent
-from ncu_assist.render.terminal.style import Align, Style, styled, table, to_text
-from ncu_assist.render.words import factor
+from ncu_assist.render.words.verdicts import factor
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
     from rich.text import Text
 
+
+def prediction_parts(shown: HistoryTable) -> list[RenderableType]:
+    """Return the table with its legend, nothing where no fault went away. Raises DamagedData for changed findings."""
+    from rich.text import Text
+
+    steps = with_faults_gone(predictions(shown).values())
+    if not steps:
+        return []
+    made = table(
+        (PREDICTION_COLUMNS[0], "left"),
+        (PREDICTION_COLUMNS[1], "left"),
+        (PREDICTION_COLUMNS[2], "right"),
+        (PREDICTION_COLUMNS[3], "right"),
+    )
+    made.columns[0].no_wrap = max(len(one_line(step.version)) for step in steps) <= LONGEST_NAME
+    made.columns[1].no_wrap, made.columns[1].overflow = False, "fold"  # a fault is never cut, nor a figure beside it
+    for step in steps:
+        for row in prediction_rows(step):
+            made.add_row(*(Text(one_line(text)) for text in row))
+    said = [Text(one_line(line, MOST_SAID), style="dim") for line in prediction_legend(steps)]
+    return [Text(""), Text(PREDICTIONS_HEADING, style="bold"), made, Text(""), *said]
+
+
 COLORS = {"faster": "green", "slower": "bold red", "unclear": "yellow", "not-comparable": "yellow"}
 LONGEST_NAME = 24  # letters of a version that leave room for the rest of a line
-Column = tuple[str, Align]
+HeadingAlign = tuple[str, Align]
 
 
 def history_text(history: History, style: Style | None = None) -> str:
@@ -46,10 +74,10 @@ def history_text(history: History, style: Style | None = None) -> str:
     shown = history_table(history)
     parts: list[RenderableType] = [Text(one_line(title(shown)), style="bold")]
     parts += [Text(provenance(shown), style="dim")] if shown.newest else []
-    parts += [Text(""), _times(shown)]
+    parts += [Text(""), _time_table(shown)]
     parts += [Text(""), *_over_all(shown)] if len(shown.places) > 1 else []
     for sweep in shown.sweeps:
-        parts += [Text(""), Text(one_line(sweep_title(sweep)), style="bold"), _along(sweep)]
+        parts += [Text(""), Text(one_line(sweep_title(sweep)), style="bold"), _sweep_table(sweep)]
     parts += [Text(line, style="dim") for line in ("", *_legend(shown))]
     parts += prediction_parts(shown)
     told = [one_line(note, MOST_SAID) for note in notes(shown)]
@@ -59,11 +87,16 @@ def history_text(history: History, style: Style | None = None) -> str:
     return to_text(parts, style)
 
 
-def _times(shown: HistoryTable) -> Table:
+def _time_table(shown: HistoryTable) -> Table:
     """Return the table of the workload shown; columns that nobody filled are left out."""
     cells = [(rung, shown.cell(rung)) for rung in shown.rungs]
-    first: Column = ("median" if shown.shown else "under ncu", "right")
-    columns: tuple[Column, ...] = (first, ("vs parent", "left"), (shown.yardstick.title, "right"), ("bound by", "left"))
+    first: HeadingAlign = ("median" if shown.shown else "under ncu", "right")
+    columns: tuple[HeadingAlign, ...] = (
+        first,
+        ("vs parent", "left"),
+        (shown.yardstick.title, "right"),
+        ("bound by", "left"),
+    )
     measure = shown.yardstick
     rows = [(_time(*pair), _against(pair[1]), _share(pair[1], measure), styled(bound_by(pair[1]))) for pair in cells]
     kept = [i for i in range(len(columns)) if i == 0 or any(row[i].plain != "-" for row in rows)]
@@ -88,7 +121,7 @@ def _over_all(shown: HistoryTable) -> list[RenderableType]:
     return [styled(f"all {len(shown.places)} workloads, each version against its parent", "bold"), made]
 
 
-def _along(sweep: SweepRow) -> Table:
+def _sweep_table(sweep: SweepRow) -> Table:
     """Return the table of a sweep: the time of one version by the value of one integer."""
     made = table((one_line(sweep.axis), "right"), ("median", "right"), (sweep.yardstick.title, "right"))
     for value, cell in sweep.points:
@@ -98,7 +131,7 @@ def _along(sweep: SweepRow) -> Table:
     return made
 
 
-def _table(shown: HistoryTable, *columns: Column) -> Table:
+def _table(shown: HistoryTable, *columns: HeadingAlign) -> Table:
     """Return a table of versions. The last column wraps before the names do, unless those are very long."""
     made = table(("version", "left"), *columns)
     made.columns[0].no_wrap = max((len(one_line(rung.version)) for rung in shown.rungs), default=0) <= LONGEST_NAME

@@ -1,7 +1,8 @@
-"""The catalogue and single metrics, on a terminal."""
+"""The catalogue, single metrics and the documentation of a rule, on a terminal."""
 
 from __future__ import annotations
 
+import inspect
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -18,7 +19,8 @@ from ncu_assist.ncu.catalogue.recorded_names import RecordedName
 from ncu_assist.ncu.catalogue.rows import Row
 from ncu_assist.ncu.catalogue.spelling import ROLLUPS, USUAL, join, rollup_words
 from ncu_assist.ncu.catalogue.stalls import ISSUED, STALL_PREFIX, StallReason
-from ncu_assist.render.metric_words import (
+from ncu_assist.render.terminal.style import NARROWEST, Style, to_text
+from ncu_assist.render.words.metrics import (
     better_words,
     chip_words,
     combine_words,
@@ -27,13 +29,39 @@ from ncu_assist.render.metric_words import (
     unit_words,
     way_words,
 )
-from ncu_assist.render.terminal.rule_entry import rule_text
-from ncu_assist.render.terminal.style import NARROWEST, Style, to_text
 from ncu_assist.rules import Rule
 from ncu_assist.rules.model.warnings import WarningEntry
 
 if TYPE_CHECKING:
     from rich.text import Text
+
+NEEDS = "  needs     "
+USES = "  also      "  # without which it may find something, but does not say that there is nothing
+
+
+def rule_text(rule: Rule | WarningEntry) -> str:
+    """Return the id, the docstring in paragraphs, and the metrics without which the rule cannot answer, or not fully.
+
+    Of a warning its text in paragraphs.
+    """
+    if isinstance(rule, WarningEntry):
+        return "\n\n".join([f"{rule.id}: a warning about the measurement", *_paragraphs(rule.text)])
+    needs = _listed(NEEDS, rule.NEEDS or ("no metric of its own",))
+    uses = _listed(USES, rule.USES) if rule.USES else []
+    about = _paragraphs(inspect.cleandoc(rule.__doc__ or ""))
+    return "\n\n".join([f"{rule.ID}: what a diagnosis can say", *about, "\n".join([*needs, *uses])])
+
+
+def _listed(title: str, keys: tuple[str, ...]) -> list[str]:
+    indent = " " * len(title)
+    return textwrap.wrap(
+        ", ".join(keys), NARROWEST, initial_indent=title, subsequent_indent=indent, break_long_words=False
+    )
+
+
+def _paragraphs(text: str) -> list[str]:
+    return [textwrap.fill(one, NARROWEST, break_long_words=False, break_on_hyphens=False) for one in text.split("\n\n")]
+
 
 KEY_WIDTH, UNIT_WIDTH, FACT_WIDTH = 46, 16, 10
 MOST_NAMES = 40  # of ncu's names outside the catalogue; JSON has all
@@ -41,30 +69,30 @@ MOST_NAMES = 40  # of ncu's names outside the catalogue; JSON has all
 
 def metrics_text(found: Found, style: Style | None = None) -> str:
     """Return what a search found: rows of the catalogue by group, then ncu's other names."""
-    lines = [*_wrapped(spelled_on(found.chip, found.instead_of), ""), _plain("")] if found.chip else []
+    lines = [*_wrapped(spelled_on(found.chip, found.instead_of), ""), _text("")] if found.chip else []
     lines += [line for group, rows in found.groups.items() for line in _group(group, rows, found)]
     if found.lacking:
-        lines += [*_wrapped(f"not on {found.chip}: {', '.join(found.lacking)}", ""), _plain("")]
+        lines += [*_wrapped(f"not on {found.chip}: {', '.join(found.lacking)}", ""), _text("")]
     if found.names:
         lines += _names(found.names)
     return to_text(lines, style)
 
 
 def _group(group: str, rows: Sequence[Row], found: Found) -> list[Text]:
-    lines = [_plain(f"{group:<{KEY_WIDTH}}{'unit':<{UNIT_WIDTH}}better", "bold")]
+    lines = [_text(f"{group:<{KEY_WIDTH}}{'unit':<{UNIT_WIDTH}}better", "bold")]
     for row in rows:
-        lines.append(_plain(f"{row.key:<{KEY_WIDTH}}{row.unit or '-':<{UNIT_WIDTH}}{row.better or '-'}"))
-        lines += [_plain(f"    {text}", "dim") for text in _spellings(row, found.chip)]
+        lines.append(_text(f"{row.key:<{KEY_WIDTH}}{row.unit or '-':<{UNIT_WIDTH}}{row.better or '-'}"))
+        lines += [_text(f"    {text}", "dim") for text in _spellings(row, found.chip)]
         lines += [line for way in row.ways if found.in_full and is_on(way, found.chip) for line in _way(way)]
         lines += _wrapped(row.meaning)
-    return [*lines, _plain("")]
+    return [*lines, _text("")]
 
 
 def _way(way: Way) -> list[Text]:
     """Return one more way to know a metric: its formula, and where it comes from."""
     formula = textwrap.wrap(f"else {way_words(way)}", NARROWEST - 4, subsequent_indent="    ", break_long_words=False)
     source = textwrap.wrap(f"({way.source})", NARROWEST - 8)
-    return [_plain(f"{' ' * 4}{text}", "dim") for text in (*formula, *(f"    {text}" for text in source))]
+    return [_text(f"{' ' * 4}{text}", "dim") for text in (*formula, *(f"    {text}" for text in source))]
 
 
 def _spellings(row: Row, chip: str | None) -> Sequence[str]:
@@ -76,22 +104,22 @@ def _spellings(row: Row, chip: str | None) -> Sequence[str]:
 
 
 def _names(names: Sequence[RecordedName]) -> list[Text]:
-    lines = [_plain("ncu's names outside the catalogue, to be followed by a rollup", "bold")]
+    lines = [_text("ncu's names outside the catalogue, to be followed by a rollup", "bold")]
     for one in names[:MOST_NAMES]:
         usual = USUAL.get(one.kind, "")
         where = "" if one.collection == "report" or len(one.chips) == len(CHIPS) else ", ".join(sorted(one.chips))
-        lines += [_plain(join(one.name, usual))]
-        lines += [_plain(f"    {'; '.join(text for text in (one.unit, where) if text)}", "dim")] if one.unit else []
+        lines += [_text(join(one.name, usual))]
+        lines += [_text(f"    {'; '.join(text for text in (one.unit, where) if text)}", "dim")] if one.unit else []
     rest = len(names) - MOST_NAMES
-    return [*lines, *([_plain(f"and {rest} more; --json has all")] if rest > 0 else [])]
+    return [*lines, *([_text(f"and {rest} more; --json has all")] if rest > 0 else [])]
 
 
 def explain_text(subjects: Sequence[Subject | Rule | WarningEntry], style: Style | None = None) -> str:
     """Return what each subject is, one below the other."""
     lines: list[Text] = []
     for subject in subjects:
-        told = _explained(subject) if isinstance(subject, Subject) else [_plain(rule_text(subject))]
-        lines += [*([_plain("")] if lines else []), *told]
+        told = _explained(subject) if isinstance(subject, Subject) else [_text(rule_text(subject))]
+        lines += [*([_text("")] if lines else []), *told]
     return to_text(lines, style)
 
 
@@ -99,10 +127,10 @@ def _explained(subject: Subject) -> list[Text]:
     if isinstance(subject, StallReason):
         return _stall(subject)
     if isinstance(subject, NvidiaRule):
-        return _rule(subject)
+        return _nvidia_rule(subject)
     if isinstance(subject, NamedRollup):
-        return _named(subject)
-    title = [_plain(f"{subject.key}: {subject.label}", "bold"), *_wrapped(_sentence(subject.meaning), "")]
+        return _rollup(subject)
+    title = [_text(f"{subject.key}: {subject.label}", "bold"), *_wrapped(_sentence(subject.meaning), "")]
     return [*title, *_facts(_metric_facts(subject) if isinstance(subject, Metric) else _derived_facts(subject))]
 
 
@@ -134,7 +162,7 @@ def _common(row: Row) -> list[tuple[str, str]]:
 
 
 def _stall(reason: StallReason) -> list[Text]:
-    lines = [_plain(f"{reason.name}: warp stall reason", "bold")]
+    lines = [_text(f"{reason.name}: warp stall reason", "bold")]
     lines += _wrapped(f"A warp in this state waits for {reason.waits_for}.", "")
     lines += _wrapped(reason.try_this, "")
     name, sampled = reason.name, reason.sampled_as or reason.name
@@ -152,14 +180,14 @@ def _stall(reason: StallReason) -> list[Text]:
     return [*lines, *_facts(facts)]
 
 
-def _rule(rule: NvidiaRule) -> list[Text]:
-    lines = [_plain(f"{rule.name}: rule of ncu", "bold"), *_wrapped(rule.finds, "")]
+def _nvidia_rule(rule: NvidiaRule) -> list[Text]:
+    lines = [_text(f"{rule.name}: rule of ncu", "bold"), *_wrapped(rule.finds, "")]
     return [*lines, *_facts([("section", rule.section), ("look at", ", ".join(rule.look_at))])]
 
 
-def _named(subject: NamedRollup) -> list[Text]:
+def _rollup(subject: NamedRollup) -> list[Text]:
     recorded = subject.recorded
-    lines = [_plain(join(recorded.name, subject.rollup), "bold")]
+    lines = [_text(join(recorded.name, subject.rollup), "bold")]
     lines += _wrapped("Not in the catalogue; this is read from its name and from what ncu lists.", "")
     rollups = ROLLUPS[recorded.kind]
     facts = [
@@ -181,16 +209,16 @@ def _facts(facts: Sequence[tuple[str, str]]) -> list[Text]:
 
 def _fact(name: str, text: str, width: int) -> list[Text]:
     if width + 2 + len(text) > NARROWEST and " " not in text:  # a long name stands on a line of its own
-        return [_plain(f"  {name}"), _plain(f"    {text}")]
+        return [_text(f"  {name}"), _text(f"    {text}")]
     rows = textwrap.wrap(text, NARROWEST - width - 2, break_long_words=False, break_on_hyphens=False) or [""]
-    return [_plain(f"  {name if i == 0 else '':<{width}}{row}") for i, row in enumerate(rows)]
+    return [_text(f"  {name if i == 0 else '':<{width}}{row}") for i, row in enumerate(rows)]
 
 
 def _wrapped(text: str, indent: str = "    ") -> list[Text]:
-    return [_plain(f"{indent}{row}") for row in textwrap.wrap(text, NARROWEST - len(indent), break_long_words=False)]
+    return [_text(f"{indent}{row}") for row in textwrap.wrap(text, NARROWEST - len(indent), break_long_words=False)]
 
 
-def _plain(text: str, style: str = "") -> Text:
+def _text(text: str, style: str = "") -> Text:
     from rich.text import Text
 
     return Text(text, style=style)

@@ -1,30 +1,166 @@
-"""One run on a terminal: what it is, verdict, times, what binds it, diagnosis, counters, launches."""
+"""One run on a terminal: what it is, verdict, times, what binds it, diagnosis, warp states, counters, launches."""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ncu_assist.analysis.run_view import Shown, WorkloadRow, gigabytes_per_second
+from ncu_assist.analysis.run_view import BARS, LaunchRow, Shown, WorkloadRow, gigabytes_per_second, throughputs
 from ncu_assist.analysis.yardstick import TENSOR, Yardstick, measure_of
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.ncu.command_line import UNKNOWN
-from ncu_assist.quantity import duration, quantity
+from ncu_assist.quantity import digits, duration, quantity
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.floor import floor_words
-from ncu_assist.render.l2_words import IN_L2, no_rates
 from ncu_assist.render.precisions import operations_words
-from ncu_assist.render.terminal.diagnosis import diagnosis_lines
-from ncu_assist.render.terminal.hot_spots import hot_lines_text
-from ncu_assist.render.terminal.nvidia_findings import nvidia_text
-from ncu_assist.render.terminal.run_launches import launches_text
-from ncu_assist.render.terminal.speed_of_light import of_what, speed_of_light, warp_states
-from ncu_assist.render.terminal.style import Style, detected, table, to_text
-from ncu_assist.render.words import failed_checks, of_launches, of_longest, origin, verdict_sentence
+from ncu_assist.render.terminal.diagnosis import diagnosis_lines, hot_lines_text, nvidia_text
+from ncu_assist.render.terminal.style import Align, Style, detected, table, to_text
+from ncu_assist.render.words.floors import IN_L2, floor_words, no_rates
+from ncu_assist.render.words.verdicts import (
+    all_of,
+    failed_checks,
+    impossible_lines,
+    of_launches,
+    of_longest,
+    origin,
+    verdict_sentence,
+)
+from ncu_assist.rules.low_occupancy import allowed_blocks
+from ncu_assist.rules.model.resources import BUSY_PERCENT, LATENCY
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
+
+LIMIT_WORDS = {"shared": "shared memory", "blocks": "places for blocks"}  # in words
+TOP_STALLS = 5
+BAR = 24
+
+
+def speed_of_light(shown: Shown, alone: str = "") -> list[RenderableType]:
+    """Return a bar for each unit, in percent of its peak; none without such counters.
+
+    ``alone`` names the launch that is shown of several kernels, empty where it is of all launches.
+    """
+    from rich.text import Text
+
+    values = shown.combined.values
+    known = throughputs(shown.combined)
+    if not known:
+        return []
+    made = table(("unit", "left"), ("of its peak", "right"), ("", "left"), ("", "left"))
+    for key, value in known:
+        rate = values["dram_bandwidth"] if key == "dram_throughput" else None
+        made.add_row(ROWS[key].label, f"{value:.1f} %", _bar(value), quantity(rate, "byte/s") if rate else "")
+    return [
+        Text(""),
+        Text(f"Speed of light{_counted_of(shown, alone)}", style="bold"),
+        made,
+        *(Text(line) for line in impossible_lines(shown.combined, BARS)),
+        *(Text(one) for one in _binding_sentence(shown)),
+    ]
+
+
+def warp_states(shown: Shown, alone: str = "") -> list[RenderableType]:
+    """Return where warps spent their time and how many there were; nothing where that was not sampled."""
+    from rich.text import Text
+
+    occupancy = [Text(line) for line in _occupancy(shown)]
+    if not shown.combined.stalls:
+        return [Text(""), *occupancy] if occupancy else []
+    return [Text(""), Text(f"Warp states{f' of {alone}' if alone else ''}", style="bold"), _stalls(shown), *occupancy]
+
+
+def of_what(shown: Shown) -> str:
+    """Return what the counters are of, for a title: the workload, and how many launches and kernels."""
+    where = f" of {one_line(shown.combined.workload)}" if shown.combined.workload else ""
+    count = len(shown.combined.launches)
+    if shown.combined.is_of_kernels:
+        return f"{where}, {count} launches of different kernels: sums of all, the others of the longest"
+    return where + (f", {count} launches together" if count > 1 else "")
+
+
+def _counted_of(shown: Shown, alone: str) -> str:
+    return f" of {alone}" if alone else of_what(shown)
+
+
+def _binding_sentence(shown: Shown) -> Iterator[str]:
+    """Yield what binds it, in a sentence."""
+    bound = shown.bottleneck
+    if bound is None:
+        return
+    if bound.name == LATENCY:
+        yield f"bound by latency: compute and memory throughput are below {BUSY_PERCENT:.0f} %"
+        return
+    caches = [shown.combined.values[key] for key in ("l1_cache_throughput", "l2_cache_throughput")]
+    beyond = any(one is not None and one > bound.percent for one in caches)
+    why = "; a cache's bar above that counts parts that do not limit memory" if beyond else ""
+    yield f"bound by {bound.name}, at {bound.percent:.0f} % of its peak{why}"
+
+
+def _bar(percent: float) -> str:
+    return "█" * min(BAR, max(0, round(percent / 100 * BAR)))
+
+
+def _stalls(shown: Shown) -> Table:
+    made = table(("stalled for", "left"), ("share", "right"), ("", "left"))
+    for reason, share in list(shown.combined.stalls.items())[:TOP_STALLS]:
+        made.add_row(one_line(reason.replace("_", " ")), f"{share:.1f} %", _bar(share))
+    return made
+
+
+def _occupancy(shown: Shown) -> list[str]:
+    """Return the occupancy and what limits it, with the blocks that each limit allows; empty without counters."""
+    values = shown.combined.values
+    shares = [f"{v:.0f} % {word}" for word in ("achieved", "theoretical") if (v := values[f"{word}_occupancy"])]
+    allowed = allowed_blocks(shown.told.facts) if shown.told and len(shown.combined.launches) == 1 else {}
+    if not shares or not allowed:
+        return [f"Occupancy: {', '.join(shares)}"] if shares else []
+    fewest = min(allowed.values())
+    names = all_of([LIMIT_WORDS.get(word, word) for word, count in allowed.items() if count == fewest])
+    ranked = sorted(allowed.items(), key=lambda one: one[1])
+    counts = ", ".join(f"{LIMIT_WORDS.get(word, word)} {digits(count)}" for word, count in ranked)
+    return [f"Occupancy: {', '.join(shares)}, limited by {names}", f"  blocks that fit an SM: {counts}"]
+
+
+MOST_LAUNCHES = 20
+LEAST_NAME, COLUMN_GAP = 16, 2  # letters of a kernel's name at least, between two columns
+
+
+def launches_text(rows: Sequence[LaunchRow], width: int) -> list[RenderableType]:
+    """Return the launches, the longest first, each with what the rules say of it alone."""
+    from rich.text import Text
+
+    headings: tuple[tuple[str, Align], ...] = (
+        ("launch", "left"), ("duration", "right"), ("grid", "right"), ("block", "right"), ("diagnosis", "left")
+    )  # fmt: skip
+    made = table(*headings)
+    made.columns[0].no_wrap = True  # a name is cut at its end, never broken
+    others = [_launch_cells(row) for row in rows[:MOST_LAUNCHES]]
+    cells = zip([name for name, _ in headings[1:]], *others, strict=True)
+    left = width - sum(max(map(len, column)) + COLUMN_GAP for column in cells)
+    for row, rest in zip(rows, others, strict=False):
+        made.add_row(Text(one_line(row.launch.kernel, max(LEAST_NAME, left))), *rest)
+    more, idle = len(rows) - MOST_LAUNCHES, sum(not row.judged for row in rows)
+    said = f"and {more} shorter launches" + (f"; {idle} were not judged one by one" if idle else "")
+    return [made, Text(said)] if more > 0 else [made]
+
+
+def _launch_cells(row: LaunchRow) -> tuple[str, ...]:
+    launch = row.launch
+    took = duration(launch.duration_ns) if launch.duration_ns is not None else "-"
+    return took, "x".join(map(str, launch.grid)), "x".join(map(str, launch.block)), _launch_diagnosis(row)
+
+
+def _launch_diagnosis(row: LaunchRow) -> str:
+    """Return the diagnosis of a launch alone; what binds it where it was not judged."""
+    if row.launch.interrupted:
+        return "interrupted"
+    told = row.told.diagnosis if row.told else None
+    if told and told.first:
+        return "too few counters" if told.lacks_counters else told.first.finding.rule
+    return row.bottleneck.name if row.bottleneck else "-"
+
 
 KEY_METRICS = (
     "duration",
@@ -68,7 +204,7 @@ def show_text(shown: Shown, style: Style | None = None) -> str:
         parts += [Text(""), Text(f"Counters{of_what(shown)}", style="bold"), *_metrics(shown)]
     if len(shown.launches_shown) > 1:
         parts += [Text(""), *launches_text(shown.launches_shown, style.width)]
-    return to_text([*parts, *_last(shown, style.width)], style)
+    return to_text([*parts, *_more_to_see(shown, style.width)], style)
 
 
 def _verdict(shown: Shown) -> list[RenderableType]:
@@ -96,7 +232,7 @@ def _diagnosis(shown: Shown, width: int) -> list[RenderableType]:
     return [Text(""), *(Text(line, "" if place else "bold") for place, line in enumerate(told))] if told else []
 
 
-def _last(shown: Shown, width: int) -> list[RenderableType]:
+def _more_to_see(shown: Shown, width: int) -> list[RenderableType]:
     """Return what the report would add and how to see it, or why it adds nothing."""
     from rich.text import Text
 

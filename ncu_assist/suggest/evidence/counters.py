@@ -9,7 +9,7 @@ from ncu_assist.frame.combined import STALL_SHARE
 from ncu_assist.ncu.catalogue.metric import Metric
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import DURATIONS, SCALES, SHORT, digits
-from ncu_assist.render.evidence_words import COUNTED, LONGEST
+from ncu_assist.render.words.values import COUNTED, IN_FULL_BELOW
 from ncu_assist.rules.model.diagnosis import Diagnosis
 from ncu_assist.rules.model.resources import RESOURCES, Bottleneck
 from ncu_assist.suggest.evidence.records import EvidenceItem
@@ -116,7 +116,7 @@ def scale_of(value: float, unit: str) -> tuple[float, str]:
     if unit == "ns":
         return next(((scale, name) for scale, name in DURATIONS if abs(value) >= scale), (1.0, "ns"))
     shown = SHORT.get(unit, UNIT_WORDS.get(unit, unit))
-    if unit in COUNTED and value == int(value) and abs(value) < LONGEST:
+    if unit in COUNTED and value == int(value) and abs(value) < IN_FULL_BELOW:
         return 1.0, shown
     scale, prefix = next(((s, p) for s, p in SCALES if abs(value) >= s), (1.0, ""))
     return scale, f"{prefix} {shown}".strip() if unit in (*UNIT_WORDS, "") else f"{prefix}{shown}"
@@ -127,4 +127,4 @@ def as_shown(value: float, scale: float, unit: str) -> float:
     if unit == PERCENT:
         return round(value, 1)
     scaled = value / scale
-    return scaled if scaled == int(scaled) and abs(scaled) < LONGEST else float(digits(scaled))
+    return scaled if scaled == int(scaled) and abs(scaled) < IN_FULL_BELOW else float(digits(scaled))

@@ -9,7 +9,7 @@ from pathlib import PurePath
 from ncu_assist.analysis.run_view import LaunchRow, Shown
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import digits, percent
-from ncu_assist.render.words import of_longest
+from ncu_assist.render.words.verdicts import of_longest
 from ncu_assist.rules import RULES
 from ncu_assist.rules.low_occupancy import allowed_blocks
 from ncu_assist.rules.model.diagnosis import Ranked

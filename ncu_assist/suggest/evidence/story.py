@@ -16,8 +16,8 @@ from ncu_assist.pipeline.history import history_of
 from ncu_assist.pipeline.pages.readable import own_source
 from ncu_assist.project import Project
 from ncu_assist.quantity import duration
-from ncu_assist.render.why_words import why_lines
-from ncu_assist.render.words import factor
+from ncu_assist.render.words.verdicts import factor
+from ncu_assist.render.words.why import why_lines
 from ncu_assist.sources import header_comment
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.draft_records import Draft

@@ -12,7 +12,7 @@ from ncu_assist.ceilings import floor_of as least_time
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Run
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.l2_words import l2_words
+from ncu_assist.render.words.floors import l2_words
 from ncu_assist.spec import Kernel, Version, Workload
 from ncu_assist.store import StoredRun
 from ncu_assist.suggest.evidence.cleaning import Cleaner

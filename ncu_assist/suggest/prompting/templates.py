@@ -18,7 +18,7 @@ from ncu_assist.analysis.line_notes import LineNote
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.quantity import digits, percent, quantity
 from ncu_assist.render.escape import plain
-from ncu_assist.render.words import factor
+from ncu_assist.render.words.verdicts import factor
 from ncu_assist.suggest.evidence.records import (
     EvidenceItem,
     FailedDraft,

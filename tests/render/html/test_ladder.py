@@ -20,10 +20,10 @@ from ncu_assist.analysis.archive import KernelLadder
 from ncu_assist.analysis.history import history_table
 from ncu_assist.pipeline.pages.index import kernel_ladder
 from ncu_assist.project import Project, find_project
-from ncu_assist.render.history_words import against
 from ncu_assist.render.html.ladder import LadderPage, ladder_html, ladder_page
 from ncu_assist.render.html.ladder_diagnoses import version_comments
 from ncu_assist.render.html.links import RunLinks
+from ncu_assist.render.words.history import against
 from ncu_assist.sources import discover_versions, source_sha256
 from ncu_assist.store import Store
 from ncu_assist.store.drafts import DraftArchive

@@ -16,7 +16,7 @@ from ncu_assist.render.html.ladder_diagnoses import diagnoses_table, expected
 from ncu_assist.render.html.ladder_tables import floor_tables
 from ncu_assist.render.html.table import Cell, Table
 from ncu_assist.render.json.history import history_json
-from ncu_assist.render.words import level_words
+from ncu_assist.render.words.verdicts import level_words
 
 PROJECT = find_project(Path(__file__).parents[3])
 

@@ -11,9 +11,9 @@ import pytest
 from ncu_assist.analysis.history import HistoryTable, history_table
 from ncu_assist.pipeline.pages.index import kernel_ladder
 from ncu_assist.project import find_project
-from ncu_assist.render.history_words import in_l2_lines
 from ncu_assist.render.html.ladder_tables import traffic_table, traffic_words
 from ncu_assist.render.html.table import Cell
+from ncu_assist.render.words.history import in_l2_lines
 
 pytestmark = pytest.mark.slow
 

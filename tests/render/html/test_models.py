@@ -19,7 +19,7 @@ from ncu_assist.render.html.source_view import SourceView
 from ncu_assist.render.html.table import Cell, Column, Table, number
 from ncu_assist.render.html.term import Term, term_of
 from ncu_assist.render.terminal.diagnosis import diagnosis_lines
-from ncu_assist.render.why_words import why_lines
+from ncu_assist.render.words.why import why_lines
 from ncu_assist.store import Store
 from ncu_assist.verdict import Verdict
 

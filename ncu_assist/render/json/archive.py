@@ -1,0 +1,99 @@
+"""What an archive holds as JSON: kernels, baselines, damage, written pages (list, baseline, verify, report)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ncu_assist.analysis.archive import BaselineInForce, Written, WrittenPage
+from ncu_assist.analysis.ladder import NOT_MEASURED, SKIPPED, UNREADABLE, KernelListing, VersionOutcome
+from ncu_assist.analysis.records import ArchivedRun, Damage
+from ncu_assist.render.json.values import answer, run_facts
+from ncu_assist.render.words.values import shown_path
+
+
+def baseline_json(shown: BaselineInForce) -> dict[str, Any]:
+    """Return which run ``@baseline`` names; ``set`` is false where it is v0, and ``run`` null where v0 has no run."""
+    return answer("baseline", _in_force(shown))
+
+
+def baselines_json(every: Sequence[BaselineInForce]) -> dict[str, Any]:
+    """Return which run ``@baseline`` names of each kernel, as ``baseline_json`` does of one.
+
+    ``exit_code`` of a kernel is not 0 where the run that was set is gone or cannot be read; ``missing`` says why.
+    """
+    return answer("baselines", {"kernels": [{**_in_force(one), "exit_code": one.exit_code} for one in every]})
+
+
+def _in_force(shown: BaselineInForce) -> dict[str, Any]:
+    stored = shown.run
+    run = stored.run if stored else None
+    return {
+        "kernel": shown.kernel,
+        "set": shown.is_set,
+        "since": shown.since,
+        "cleared": shown.cleared,
+        "missing": shown.missing or None,
+        "version": run.version if run else None,
+        "run_id": run.run_id if run else None,
+        "run": _run_facts(stored) if stored else None,
+    }
+
+
+def _run_facts(stored: ArchivedRun) -> dict[str, Any]:
+    return run_facts(stored.run, stored.reference, stored.run.source)
+
+
+def list_json(kernels: Sequence[KernelListing], damages: Sequence[Damage] = ()) -> dict[str, Any]:
+    """Return kernels, their versions, and the run that shows each (null where there is none); what was left out."""
+    damaged = [asdict(damage) for damage in damages]
+    return answer("list", {"kernels": [_kernel(kernel) for kernel in kernels], "damaged": damaged})
+
+
+def _kernel(kernel: KernelListing) -> dict[str, Any]:
+    return {
+        "kernel": kernel.kernel,
+        "summary": kernel.summary or None,
+        "workloads": kernel.workloads,
+        "default_workload": kernel.default_workload,
+        "only_for": dict(kernel.only),
+        "misnamed": [{"file": one.path.name, "rename_to": one.name} for one in kernel.misnamed],
+        "versions": [_version(version, kernel.default_workload) for version in kernel.versions],
+    }
+
+
+def _version(version: VersionOutcome, workload: str | None) -> dict[str, Any]:
+    named = {"version": version.version}
+    if version.run is None:
+        status = UNREADABLE if version.unreadable else SKIPPED if version.skipped else NOT_MEASURED
+        return {**named, "status": status, "skipped": version.skipped or None, "run": None, "median_ns": None}
+    run = version.run.run
+    timing = run.timing(workload) if workload else None
+    return {
+        **named,
+        "status": "measured",
+        "skipped": None,
+        "run": run_facts(run, version.run.reference, run.source),
+        "median_ns": timing.median_ns if timing else None,
+    }
+
+
+def verify_json(damages: Sequence[Damage], runs: int, drafts: int = 0) -> dict[str, Any]:
+    """Return what is damaged; ``runs`` and ``drafts`` are how many are not, and can be read."""
+    return answer("verify", {"runs": runs, "drafts": drafts, "damaged": [asdict(damage) for damage in damages]})
+
+
+def report_json(written: Written, folder: Path) -> dict[str, Any]:
+    """Return the pages in the order in which they were written; paths are relative to ``folder`` where below it.
+
+    ``of`` is a reference, two references with a blank between, or a kernel; null for the index.
+    """
+    pages = [_page(one, folder) for one in written.pages]
+    asked = shown_path(written.asked.path, folder)
+    return answer("report", {"asked": asked, "pages": pages, "problems": list(written.problems)})
+
+
+def _page(one: WrittenPage, folder: Path) -> dict[str, Any]:
+    return {"kind": one.kind, "of": one.of or None, "path": shown_path(one.path, folder)}

@@ -1,0 +1,249 @@
+"""A diff on a terminal: the verdict first, then why, then which launches were paired, then the table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ncu_assist.analysis.diff import Diff, DiffSide, flags_heading
+from ncu_assist.quantity import quantity
+from ncu_assist.render.escape import one_line
+from ncu_assist.render.terminal.style import Align, Style, detected, table, to_text
+from ncu_assist.render.words.changes import (
+    PAIRED_BY,
+    PART,
+    PairRow,
+    chain,
+    change_of,
+    change_word,
+    delta_text,
+    has_scores,
+    label_of,
+    more_of,
+    only_in,
+    rows_of,
+    times_of,
+    values_text,
+    word_of,
+)
+from ncu_assist.render.words.verdicts import kernels_and_origins, names, next_command, of_launches, verdict_line
+from ncu_assist.render.words.why import why_lines
+from ncu_assist.verdict import REASONS, clock_note
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+MOST_PAIRS = 8  # with the heading and three lines below, a dozen
+ALONE_LINES = 4  # of what one side alone has, where there are few pairs
+LABEL_LESS = 55  # columns that the others take: two times, the change, the verdict, by what
+SIDE_WIDTH = 10
+STRANGERS = ("other-kernel", "no-common-launch")
+LAUNCH_COLORS: dict[str | None, str] = {"faster": "green", "slower": "red"}
+
+
+def paired_launches(diff: Diff, width: int) -> list[RenderableType]:
+    """Return the pairs, the largest change of time first; nothing where one range holds all, as a version's call does.
+
+    Of runs that cannot be compared there are none, but what each launched where that is what forbids it.
+    Pairs of the same kernels in the same shapes stand in one row. Cells are cut to ``width``, never wrapped.
+    """
+    from rich.text import Text
+
+    alone = len(diff.launches) == 1 and diff.launches[0].pair.confidence == "nvtx"
+    rest = _unpaired(diff)
+    if not rest and (alone or not diff.launches):
+        return []
+    comparable = diff.verdict.verdict != "not-comparable"
+    if not comparable and diff.verdict.reason not in STRANGERS:
+        return []
+    rows = rows_of(diff.launches) if comparable else []
+    longest = width if len(rows) > MOST_PAIRS else ALONE_LINES * width
+    more = [more_of(rows[MOST_PAIRS:])] if rows[MOST_PAIRS:] else []
+    parts: list[RenderableType] = [Text("")]
+    if rows:
+        before, after = sides(diff)
+        times: list[tuple[str, Align]] = [(before, "right"), (after, "right"), ("change", "right")]
+        made = table(("launch", "left"), *times, ("", "left"), ("by", "left"))
+        for row in rows[:MOST_PAIRS]:
+            made.add_row(*_launch_cells(row, width - LABEL_LESS))
+        parts.append(made)
+    return [*parts, *(Text(one_line(line, longest)) for line in (*more, *rest))]
+
+
+def sides(diff: Diff) -> tuple[str, str]:
+    """Return what the columns are called: the sides by name, unless they are alike in what can be shown of them."""
+    short = [one_line(side, SIDE_WIDTH) for side in names(diff)]
+    return (short[0], short[1]) if short[0] != short[1] else ("baseline", "candidate")
+
+
+def _launch_cells(row: PairRow, width: int) -> list[RenderableType]:
+    from rich.text import Text
+
+    before, after = times_of(row)
+    word = word_of(row)
+    color = LAUNCH_COLORS.get(word, "")
+    times = [Text("-" if ns is None else quantity(ns, "ns")) for ns in (before, after)]
+    return [
+        Text(label_of(row, width)),
+        *times,
+        Text(change_of(before, after), color),
+        Text((word or "") if row[0].pair.repeats else "", color),
+        Text(PAIRED_BY[row[0].pair.confidence]),
+    ]
+
+
+def _unpaired(diff: Diff) -> list[str]:
+    both = zip(sides(diff), (diff.only_baseline, diff.only_candidate), strict=True)
+    return [only_in(name, launches) for name, launches in both if launches]
+
+
+COLORS = {"faster": "bold green", "slower": "bold red", "same": "bold", "improved": "green", "regressed": "red"}
+UNSURE = "bold yellow"
+ABSENT = "-"
+SIGNIFICANT = ("improved", "regressed", "changed")
+
+
+def diff_text(diff: Diff, style: Style | None = None, explain: bool = False) -> str:
+    """Return a diff as text: verdict, origin and notes, reason, why in five lines, changes, flags, differences.
+
+    The reason stands there if in doubt, or if asked to ``explain`` it.
+    """
+    from rich.text import Text
+
+    width = (style or detected()).width
+    parts: list[RenderableType] = [
+        Text(verdict_line(diff), style=COLORS.get("same" if diff.verdict.by_clock else diff.verdict.verdict, UNSURE)),
+        Text(kernels_and_origins(diff), style="dim"),
+    ]
+    parts += [Text(line) for line in (*_notes(diff), *_reason(diff, explain), *_why(diff, width))]
+    parts += paired_launches(diff, width)
+    if diff.changes:
+        parts += [Text(""), _changes(diff)]
+        lacking = _lacking(diff)
+        parts += [Text(f"in neither report: {'; '.join(lacking)}", style="dim")] if lacking else []
+    parts += [Text(line) for line in (*_coverage_lines(diff), *_flag_lines(diff), *_differences(diff))]
+    return to_text(parts, style) + _other_metrics(diff)
+
+
+def _notes(diff: Diff) -> list[str]:
+    """Return what is odd about either side; not what two versions have in common, which `show` tells of each."""
+    lines = ["note: both sides are the same run"] if diff.is_one_run else []
+    for name, one, other in zip(names(diff), *_both_ways(diff), strict=True):
+        if diff.is_one_run and one is diff.candidate:
+            continue
+        told = [note for note in one.notes if None in (one.workload, other.workload) or note not in other.notes]
+        lines += [f"note: {name}: {one_line(note)}" for note in told]
+        lines += [f"note: {name}: with which clocks and caches it was profiled is not known"] * _is_unsettled(one)
+    return lines
+
+
+def _is_unsettled(side: DiffSide) -> bool:
+    return bool(side.launches) and not side.has_settings
+
+
+def _both_ways(diff: Diff) -> tuple[tuple[DiffSide, DiffSide], tuple[DiffSide, DiffSide]]:
+    return (diff.baseline, diff.candidate), (diff.candidate, diff.baseline)
+
+
+def _reason(diff: Diff, explain: bool) -> list[str]:
+    if diff.forced:
+        return [f"FORCED in spite of: {REASONS[diff.forced].meaning}", *_clocks(diff)]
+    doubt = diff.verdict.verdict in ("unclear", "not-comparable")
+    if not (doubt or explain):
+        return _clocks(diff)
+    reason = REASONS[diff.verdict.reason]
+    code = f" [{diff.verdict.reason}]" if explain else ""
+    lines = [f"why: {reason.meaning}{code}"] if explain or diff.verdict.verdict == "unclear" else []
+    command = next_command(diff)
+    return [*lines, *([f"try: {command}"] if command else []), *_clocks(diff)]
+
+
+def _clocks(diff: Diff) -> list[str]:
+    note = clock_note(diff.verdict)
+    return [f"note: {note}: part of the difference may be theirs"] if note else []
+
+
+def _why(diff: Diff, width: int) -> list[str]:
+    """Return why the time changed; of runs that cannot be compared what each is bound by."""
+    if _is_comparable(diff):
+        return why_lines(diff.why, diff.lines, sides(diff), width)
+    sides_bound = zip(names(diff), (diff.baseline.bottleneck, diff.candidate.bottleneck), strict=True)
+    return [f"{name} is bound by {bound.name} ({bound.percent:.0f} %)" for name, bound in sides_bound if bound]
+
+
+def _changes(diff: Diff) -> Table:
+    from rich.text import Text
+
+    heading = "change, z@n" if has_scores(diff) else "change"
+    moved: list[tuple[str, Align]] = [(heading, "right"), ("", "left")] if _is_comparable(diff) else []
+    made = table((_heading(diff), "left"), *((side, "right") for side in sides(diff)), *moved)
+    for change in (change for change in diff.changes if not change.is_raw and change.label not in _lacking(diff)):
+        style = COLORS.get(change.verdict, "dim" if change.verdict not in SIGNIFICANT else "")
+        told = [Text(delta_text(change), style), Text(change_word(change), style)] if moved else []
+        made.add_row(Text(change.label), *map(Text, values_text(change)), *told)
+    return made
+
+
+def _lacking(diff: Diff) -> list[str]:
+    """Return what neither side has, for one line instead of empty rows; what is not applicable is no lack."""
+    shown = [change for change in diff.changes if not change.is_raw]
+    return [change.label for change in shown if values_text(change) == (ABSENT, ABSENT)]
+
+
+def _other_metrics(diff: Diff) -> str:
+    """Return ncu's own metrics one a line, however long their names: they are there to be searched."""
+    lines = []
+    for change in (change for change in diff.changes if change.is_raw):
+        before, after = values_text(change)
+        lines.append(
+            f"{one_line(change.metric)}  {before} → {after}  {delta_text(change)}  {change_word(change)}".rstrip()
+        )
+    return "\n".join(["", f"ncu's other metrics, {' → '.join(names(diff))}", *lines, ""]) if lines else ""
+
+
+def _is_comparable(diff: Diff) -> bool:
+    return diff.verdict.verdict != "not-comparable"
+
+
+def _heading(diff: Diff) -> str:
+    """Return over which launches the metrics are, e.g. ``metric (25 of 27 launches → 25)``."""
+    before, after = (diff.baseline, diff.candidate)
+    if (before.compared, after.compared) == (before.launches, after.launches):
+        return f"metric ({chain(before.launches, after.launches) or 'under ncu'})"
+    return f"metric ({_of_all(before)} launches → {_of_all(after)})"
+
+
+def _of_all(side: DiffSide) -> str:
+    return str(side.launches) if side.compared == side.launches else f"{side.compared} of {side.launches}"
+
+
+def _coverage_lines(diff: Diff) -> list[str]:
+    """Return of how many launches the marked values are, and why the others have none."""
+    labels: dict[str, list[str]] = {}
+    for change in diff.changes:
+        both = zip(sides(diff), (change.baseline_coverage, change.candidate_coverage), strict=True)
+        of = {name: f"{of_launches(part)} (else {', '.join(part.reasons)})" for name, part in both if part}
+        if of:
+            alike = len(of) == 2 and len(set(of.values())) == 1
+            text = f"each of {next(iter(of.values()))}" if alike else "; ".join(f"{n} of {o}" for n, o in of.items())
+            labels.setdefault(text, []).append(change.label)
+    return [f"{PART} {text}: {'; '.join(metrics)}" for text, metrics in labels.items()]
+
+
+def _flag_lines(diff: Diff) -> list[str]:
+    """Return the flags of each role below its heading; the heading says what the end of each sentence would."""
+    lines: list[str] = []
+    for role in dict.fromkeys(flag.role for flag in diff.flags):
+        told = [flag.message.rpartition(": ")[0] for flag in diff.flags if flag.role == role]
+        lines += ["", f"{flags_heading(role, diff.verdict)}:", *(f"  {message}" for message in told)]
+    return lines
+
+
+def _differences(diff: Diff) -> list[str]:
+    if not diff.differences:
+        return []
+    lines = ["", "Besides the version these differ:"]
+    for one in diff.differences:
+        weight = " (forbids a comparison)" if one.hard else ""
+        lines.append(f"  {one.what}: {one_line(one.baseline)} against {one_line(one.candidate)}{weight}")
+    return lines

@@ -1,0 +1,91 @@
+"""The floor of a workload, what a copy takes, and what stays in L2, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ncu_assist.analysis.run_view import WorkloadRow
+from ncu_assist.analysis.yardstick import COPY, TENSOR, measure_of
+from ncu_assist.ceilings import Floor
+from ncu_assist.quantity import duration, quantity
+from ncu_assist.record import Timing
+from ncu_assist.render.escape import one_line
+from ncu_assist.render.words.verdicts import factor
+
+IN_L2 = {"all": "in L2", "written": "writes in L2"}  # in the place of a rate
+NO_RATE = "so bytes over time are no rate of DRAM"
+WHAT = {"all": "all that is moved", "written": "what is written"}
+COPY_TOO = "fits in L2, the copy's too"
+
+
+def l2_words(row: WorkloadRow | None) -> str:
+    """Return what of a workload fits in L2, in a sentence; empty for one that does not."""
+    if row is None or row.in_l2 is None or row.l2_bytes is None:
+        return ""
+    facts, size = row.workload, quantity(row.l2_bytes, "byte")
+    if row.in_l2 == "all":
+        return f"all {quantity(facts.algorithmic_bytes or 0, 'byte')} fit in L2 ({size}), {NO_RATE}"
+    return f"the {quantity(facts.written_bytes or 0, 'byte')} written fit in L2 ({size}) and may stay there, {NO_RATE}"
+
+
+def copy_words(kept: str | None) -> str:
+    """Return what a share of copy of a workload is of, where its data lies in L2; empty where DRAM moves it."""
+    return f"{WHAT[kept]} {COPY_TOO}" if kept else ""
+
+
+def no_rates(rows: Sequence[WorkloadRow]) -> list[str]:
+    """Return a line for each remark that a table has in the place of a rate; none where its rates are of operations."""
+    found: dict[str, list[WorkloadRow]] = {}
+    for row in rows:
+        if row.in_l2 is not None and measure_of(rows) is not TENSOR:
+            found.setdefault(row.in_l2, []).append(row)
+    return [
+        f"{IN_L2[kind]}: {WHAT[kind]} fits there ({quantity(some[0].l2_bytes or 0, 'byte')}), {NO_RATE}"
+        for kind, some in found.items()
+    ]
+
+
+UNMEASURED = "the rate of the host link was not measured: ncu-assist ceilings"
+
+
+def floor_words(row: WorkloadRow | None) -> str:
+    """Return the floor and how far the version is from it; empty for what was not timed, or held against nothing."""
+    if row is None or row.timing is None:
+        return ""
+    floor, timing = row.floor, row.timing
+    first = [f"{floor_note(floor)}{_from_floor(floor, timing)}"] if floor else list(_unknown(row))
+    return "; ".join([*first, *_beside(row, timing, far=floor is None)])
+
+
+def floor_note(floor: Floor) -> str:
+    """Return a floor and what it is by, e.g. ``250 µs, 1.07 GB at the 4.29 TB/s of DRAM (measured on this GPU)``."""
+    rate = f"{quantity(floor.per_second, f'{floor.unit}/s')} of {floor.bound}"
+    return f"{duration(floor.ns)}, {quantity(floor.amount, floor.unit)} at the {rate} ({one_line(floor.why)})"
+
+
+def _unknown(row: WorkloadRow) -> Iterator[str]:
+    if row.workload.host_bytes is not None:
+        yield f"not known for {quantity(row.workload.host_bytes, 'byte')} from the host; {UNMEASURED}"
+
+
+def _beside(row: WorkloadRow, timing: Timing, *, far: bool) -> Iterator[str]:
+    """Yield what was timed beside the version. A device copy says nothing of bytes that cross the link."""
+    if row.workload.host_bytes is not None:
+        if timing.link_ns:
+            taken = f"the copy engine takes {duration(timing.link_ns)} for them"
+            yield taken + (_how_far(timing.link_ns / timing.median_ns) if far else "")
+    elif timing.copy_ns and row.share_of_copy and row.measure is COPY:
+        yield f"a device copy of the same bytes takes {duration(timing.copy_ns)}{_how_far(row.share_of_copy)}"
+        if kept := l2_words(row):
+            yield kept
+
+
+def _from_floor(floor: Floor, timing: Timing) -> str:
+    """Return how far a version is from its floor; the word *assumed* where that rests on a rate that is."""
+    return _how_far(floor.ns / timing.median_ns) + (", assumed" if floor.assumed else "")
+
+
+def _how_far(share: float) -> str:
+    if share <= 0:
+        return ""
+    return f", {factor(1 / share)} away" if share < 1 else ": reached"

@@ -1,0 +1,291 @@
+"""The history of a kernel in words: times, notes, sweeps, and faults gone with what that was to win."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ncu_assist.analysis.history import HistoryCell, HistoryTable, SweepRow, VersionRow
+from ncu_assist.analysis.predictions import FaultsGone
+from ncu_assist.analysis.records import StoredFinding
+from ncu_assist.analysis.yardstick import COPY
+from ncu_assist.quantity import duration
+from ncu_assist.record import Run, Source
+from ncu_assist.render.words.floors import copy_words
+from ncu_assist.render.words.verdicts import cycle_words, factor, origin, settling
+from ncu_assist.verdict import REASONS, Cycles, Verdict
+from ncu_assist.versions import short_name
+
+PREDICTIONS_HEADING = "faults gone since the parent: speed-up estimated and achieved"
+PREDICTION_COLUMNS = ("version", "fault gone", "estimated", "achieved")
+TOGETHER = "together: the largest alone, if they waste the same time, to all savings summed"
+ACHIEVED_BY = {
+    "bench": "in one bench, paired",
+    "unpaired samples": "in two benches, not paired",
+    "launches under ncu": "over repeated launches under ncu",
+    "ncu": "of durations under ncu",
+}
+PredictionRow = tuple[str, str, str, str]
+
+
+def with_faults_gone(found: Iterable[FaultsGone]) -> list[FaultsGone]:
+    """Return the steps that tell estimate from achievement: those that lost a fault."""
+    return [one for one in found if one.gone]
+
+
+def prediction_rows(step: FaultsGone) -> Iterator[PredictionRow]:
+    """Yield the lines of a step: version, fault, estimate, achieved; of several faults first what they come to."""
+    achieved = factor(step.achieved.speedup) if step.achieved else "-"
+    if len(step.gone) == 1:
+        yield step.version, fault(step.gone[0]), estimate(step.gone[0]), achieved
+    else:
+        yield step.version, f"{len(step.gone)} together", together(step), achieved
+        yield from (("", f"· {fault(one)}", estimate(one), "") for one in step.gone)
+    if step.appeared:
+        first, *others = step.appeared
+        yield "", f"new: {fault(first)}{f' +{len(others)}' if others else ''}", estimate(first), ""
+
+
+def fault(finding: StoredFinding) -> str:
+    """Return a rule with its pipe or limiter, e.g. ``pipe-bound (xu)``."""
+    return finding.rule + "".join(f" ({value})" for value in finding.detail.values())
+
+
+def estimate(finding: StoredFinding) -> str:
+    """Return what the fault alone was to win; a tilde where that rests on an assumed ceiling."""
+    mark = "~" if finding.assumed else ""
+    return mark + factor(finding.estimated_speedup) if finding.estimated_speedup else "-"
+
+
+def together(step: FaultsGone) -> str:
+    """Return what several faults were to win, e.g. ``2.49x to 3.11x``."""
+    if step.low is None:
+        return "-"
+    low = factor(step.low)
+    return f"{low} to {factor(step.high)}" if step.high is not None else f"{low} or more"
+
+
+def prediction_legend(found: list[FaultsGone]) -> Iterator[str]:
+    """Yield what the table does not say: of what its two figures are, and what its signs mean."""
+    yield f"estimated: {_by_version({one.version: _estimate_source(one) for one in found})}"
+    by = {one.version: ACHIEVED_BY[one.achieved.by] for one in found if one.achieved}
+    if by:
+        yield f"achieved: {_by_version(by)}"
+    if any(len(one.gone) > 1 for one in found):
+        yield TOGETHER
+    if any(one.assumed for step in found for one in (*step.gone, *step.appeared)):
+        yield "~: rests on an assumed ceiling"
+    for one in found:
+        for old, new in one.renamed:
+            yield f"{short_name(one.version)}: {fault(old)} is not gone, the same resource now shows it as {fault(new)}"
+    if any(one.appeared for one in found):
+        yield "new: the largest fault that came with the version (+ more), and what it costs"
+
+
+def _estimate_source(step: FaultsGone) -> str:
+    if step.source == "stored":
+        return f"stored with the run of the parent, by ncu-assist {step.tool}, {step.date}"
+    return "computed now, as the run of the parent keeps no findings"
+
+
+def _by_version(said: dict[str, str]) -> str:
+    """Return what is said of all versions, or each thing with the versions that it is said of."""
+    groups: dict[str, list[str]] = {}
+    for version, words in said.items():
+        groups.setdefault(words, []).append(short_name(version))
+    if len(groups) == 1:
+        return next(iter(groups))
+    return "; ".join(f"{', '.join(names)} {words}" for words, names in groups.items())
+
+
+MOST_SAID = 500  # letters of one note
+SIGNS = {"faster": "▲", "slower": "▼", "same": "=", "unclear": "?", "not-comparable": "≠"}
+BY_CLOCK = {"faster": "△", "slower": "▽"}
+NOT_MEASURED = "not measured"
+NOT_SERVED = "not served"  # a workload of another dtype, or that is for other versions
+SWEPT = "each point was timed on its own, not interleaved with the others: a few tenths of a per cent say nothing"
+UNDER_NCU = "under ncu: all launches together; verdicts are over the launches of both"
+ALL_WORKLOADS = "geomean: of the speed-ups; worst: the smallest of them, below 1x is slower"
+
+
+def against(verdict: Verdict | None) -> str:
+    """Return a verdict in a few letters, e.g. ``▲ 1.78x faster``, ``▼ 1.16x slower``, ``= 1.001x same``."""
+    if verdict is None:
+        return "-"
+    sign, word = BY_CLOCK[verdict.verdict] if verdict.by_clock else SIGNS[verdict.verdict], verdict.words
+    if verdict.speedup is None or verdict.verdict == "not-comparable":
+        return f"{sign} {word}"
+    likely = verdict.likely or ""
+    ratio = 1 / verdict.speedup if "slower" in (verdict.verdict, likely) else verdict.speedup
+    return f"{sign} likely {factor(ratio)} {likely}" if likely else f"{sign} {factor(ratio)} {word}"
+
+
+def bound_by(cell: HistoryCell) -> str:
+    """Return the bottleneck and the share of peak of its busiest unit, e.g. ``DRAM 81 %``.
+
+    Of different kernels that of the longest launch, which is said: ``DRAM 81 % (#3)``.
+    """
+    if cell.bottleneck is None:
+        return "-"
+    of = f" (#{cell.bound_launch})" if cell.bound_launch is not None else ""
+    return f"{cell.bottleneck.name} {cell.bottleneck.percent:.0f} %{of}"
+
+
+def time_of(rung: VersionRow, cell: HistoryCell) -> str:
+    """Return the time of a version, or in a word why there is none."""
+    if cell.time_ns is not None:
+        return duration(cell.time_ns)
+    if cell.failed:
+        return "FAILED"
+    if not cell.served:
+        return NOT_SERVED
+    if rung.missing:
+        return "changed" if rung.missing.startswith("has changed") else rung.missing.partition(":")[0]
+    return "-" if cell.stored else NOT_MEASURED
+
+
+def slower_on(rung: VersionRow) -> str:
+    """Return on how many of the compared workloads a version is slower, e.g. ``2 of 10``."""
+    if not rung.compared:
+        return "-"
+    text = f"{len(rung.slower)} of {len(rung.compared)}" if rung.slower else "none"
+    if rung.slower and rung.slower[0] != rung.worst:  # the worst case is doubtful: name the worst known one too
+        known = rung.slower[0]
+        text += f", {factor(1 / (known.speedup or 1.0))} on {known.workload}"
+    return text
+
+
+def sweep_title(sweep: SweepRow) -> str:
+    """Return what a sweep is of, e.g. ``block of v9_block_size: float16, n = 67108864, width = 2``."""
+    return f"{sweep.axis} of {sweep.version}{f': {sweep.same}' if sweep.same else ''}"
+
+
+def in_l2_lines(shown: HistoryTable) -> list[str]:
+    """Return which workloads' data lies in L2, where shares of a copy are shown: that of the copy does too."""
+    found: dict[str, dict[str, None]] = {}
+    for cell in (cell for rung in shown.rungs for cell in rung.cells):
+        if cell.in_l2 is not None and cell.share_of(COPY):
+            found.setdefault(cell.in_l2, {})[str(cell.workload)] = None
+    return [f"of copy on {', '.join(names)}: {copy_words(kind)}" for kind, names in found.items()]
+
+
+def point_time(cell: HistoryCell) -> str:
+    """Return the time at one point of a sweep, or in a word why there is none."""
+    if cell.time_ns is not None:
+        return duration(cell.time_ns)
+    return "FAILED" if cell.failed else NOT_MEASURED
+
+
+def title(shown: HistoryTable) -> str:
+    """Return what a history is about: the kernel and the workload whose times are shown."""
+    return f"{shown.kernel} on {shown.shown}" if shown.shown else shown.kernel
+
+
+def provenance(shown: HistoryTable) -> str:
+    """Return where and when the newest run was measured; empty where there is none."""
+    return origin(shown.source, shown.newest) if shown.newest else ""
+
+
+def notes(shown: HistoryTable) -> Iterator[str]:
+    """Yield a line for everything about a version that the tables do not say; text from outside is as it is."""
+    for rung in shown.rungs:
+        yield from (f"{rung.version}: {text}" for text in _notes(rung, shown))
+    along = {cell.workload for sweep in shown.sweeps for _, cell in sweep.points}
+    yield from (f"{name} is for {' and '.join(some)} only" for name, some in shown.only.items() if name not in along)
+
+
+def to_settle(shown: HistoryTable) -> str:
+    """Return the first verdict that is unclear on the workload shown, with why and what would settle it, or empty.
+
+    Of a kernel without any run it is the command that measures it.
+    """
+    if shown.newest is None:
+        return f"try: ncu-assist profile {shown.kernel}"
+    for rung in shown.rungs:
+        verdict, before = shown.cell(rung).verdict, shown.cell(rung).before
+        if verdict is None or verdict.verdict != "unclear" or before is None:
+            continue
+        command = settling(verdict.reason, shown.kernel, (before, rung.version), shown.shown)
+        if command and shown.shown is not None:
+            return f"unclear: {REASONS[verdict.reason].meaning}\ntry: {command}"
+    return ""
+
+
+def _notes(rung: VersionRow, shown: HistoryTable) -> Iterator[str]:
+    if rung.dtypes and any(not cell.served and cell.workload not in shown.only for cell in rung.cells):
+        yield f"serves {' and '.join(rung.dtypes)} only"
+    if rung.missing:
+        if rung.missing != NOT_MEASURED:  # the table says that
+            yield rung.missing
+        return
+    for cell in rung.cells:
+        if cell.failed and cell.check:
+            yield f"check failed on {cell.workload}: {cell.check.reason}"
+    absent = [str(cell.workload) for cell in rung.cells if cell.served and cell.time_ns is None and not cell.failed]
+    if absent:
+        yield f"not measured on {', '.join(absent)}"
+    if rung.before != shown.adjacent[rung.version] and rung.before is not None:
+        yield f"compared with {rung.before}, {_why_not_previous(rung, shown)}"
+    for other, names in rung.befores.items():
+        if other != rung.before:
+            yield f"compared with {other} on {', '.join(names)}"
+    for (reason, before), workloads in rung.not_comparable.items():
+        where = f" on {', '.join(map(str, workloads))}" if len(workloads) < len(rung.cells) else ""
+        yield f"not comparable with {before}{where}: {REASONS[reason].meaning}"
+    yield from _cycles(rung)
+    yield from _clocks(rung)
+    yield from sorted(_other_places(rung, shown))
+
+
+def _cycles(rung: VersionRow) -> Iterator[str]:
+    """Yield the workloads on which SM cycles say something else than time, each with both, in one line."""
+    found = []
+    for cell in rung.cells:
+        verdict = cell.verdict
+        if verdict and verdict.cycles and verdict.speedup and _says_else(verdict, verdict.cycles):
+            where = f"{cell.workload} " if cell.workload else ""
+            found.append(f"{where}{against(verdict)}, {cycle_words(verdict)}")
+    if found:
+        yield f"time and SM cycles differ: {'; '.join(found)}"
+
+
+def _says_else(verdict: Verdict, cycles: Cycles) -> bool:
+    return verdict.by_clock or (cycles.verdict in ("faster", "slower") and cycles.verdict != verdict.verdict)
+
+
+def _clocks(rung: VersionRow) -> Iterator[str]:
+    """Yield the SM clocks of the workloads on which they were not those of the version before, in one line."""
+    judged = ((cell.workload, cell.verdict.clocks_mhz) for cell in rung.cells if cell.verdict)
+    found = {workload: clocks for workload, clocks in judged if clocks}
+    if not found:
+        return
+    where = f" on {', '.join(map(str, found))}" if None not in found else ""
+    before, now = ([clocks[side] for clocks in found.values()] for side in (0, 1))
+    yield f"SM clocks{where}: {_range_of(now)} MHz, before {_range_of(before)} MHz"
+
+
+def _range_of(values: list[float]) -> str:
+    low, high = f"{min(values):.0f}", f"{max(values):.0f}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _why_not_previous(rung: VersionRow, shown: HistoryTable) -> str:
+    """Return why a version is compared with one that is not just before it."""
+    first = shown.rungs[0]
+    if rung.before == first.version and (rung.is_peer or first.is_peer):
+        return "the first version"
+    if rung.before in rung.parents[:1]:
+        return "which it builds on"
+    parents = rung.parents or (shown.adjacent[rung.version],)
+    served = any(shown.cell(one).served for one in shown.rungs if one.version in parents)
+    return f"the nearest that it builds on {'with a time' if served else f'that serves {shown.shown}'}"
+
+
+def _other_places(rung: VersionRow, shown: HistoryTable) -> set[str]:
+    """Return where runs of a version were measured, if it was elsewhere than what stands above the table."""
+    runs = [(c.stored.run.source, c.stored.run) for c in rung.cells if c.stored]
+    above = _source_and_gpu(shown.source, shown.newest) if shown.newest else None
+    return {origin(source, run) for source, run in runs if _source_and_gpu(source, run) != above}
+
+
+def _source_and_gpu(source: Source, run: Run) -> tuple[Source, str | None]:
+    return source, run.device.name if run.device else None

@@ -1,0 +1,265 @@
+"""Sentences on a verdict, on where runs come from and on what to do next, for every format."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import PurePath
+
+from ncu_assist.analysis.diff import Diff, DiffSide
+from ncu_assist.analysis.records import Combined, Coverage
+from ncu_assist.analysis.run_view import Shown, WorkloadRow
+from ncu_assist.ncu.catalogue.rows import ROWS
+from ncu_assist.quantity import quantity
+from ncu_assist.record import Run, Source
+from ncu_assist.render.escape import one_line
+from ncu_assist.verdict import REASONS, Verdict
+from ncu_assist.versions import short_name
+
+# What settles runs of programs, which nothing here can bench: durations of many launches under ncu.
+OF_PROGRAMS = "ncu --set full -o REPORT PROGRAM, of each: with 20 launches of the kernel or more"
+FEW_LAUNCHES = ("one-sample", "too-few-samples")
+WORDS = (
+    "faster",
+    "faster at a higher clock",
+    "same",
+    "slower at a lower clock",
+    "slower",
+    "unclear",
+    "not comparable",
+)
+LINE = 80  # letters, of a terminal
+NAME = 40  # letters of a kernel in a sentence
+PAIRS = re.compile(r", \d+ pairs(?=;)")  # what a line has no room for, where cycles stand behind it
+BETWEEN = re.compile(r"(?<=99 %: )([\d.]+) to (?=[\d.]+;)")
+UNCUT = 10_000  # for a page, where a sentence wraps
+
+
+def verdict_line(diff: Diff, width: int = LINE) -> str:
+    """Return the verdict in one line, e.g. ``v7 is 3.42x faster than v3 on b64 (99 % interval 3.40 to 3.44, …)``.
+
+    Where it is wider than ``width`` it is told in fewer words.
+    """
+    baseline, candidate = names(diff)
+    where = f" on {one_line(diff.workload)}" if diff.workload else _on_pairs(diff)
+    if diff.forced:
+        where += " (forced)"
+    return _fitted(_SENTENCES[diff.verdict.verdict](candidate, baseline, where, diff.verdict), width)
+
+
+def verdict_sentence(candidate: str, baseline: str, workload: str | None, verdict: Verdict, width: int = LINE) -> str:
+    """Return the verdict on two versions in one line, as ``verdict_line`` has it."""
+    names = one_line(short_name(candidate)), one_line(short_name(baseline))
+    where = f" on {one_line(workload)}" if workload else ""
+    return _fitted(_SENTENCES[verdict.verdict](*names, where, verdict), width)
+
+
+def counted(verdicts: Iterable[Verdict]) -> str:
+    """Return on how many workloads the verdict is what, e.g. ``faster on 7, same on 1``."""
+    counts = Counter(one.words for one in verdicts)
+    return ", ".join(f"{word} on {counts[word]}" for word in WORDS if counts[word])
+
+
+def _fitted(sentence: str, width: int) -> str:
+    shorter = sentence.replace("99 % interval ", "99 %: ")
+    unpaired = PAIRS.sub("", shorter)
+    return next((one for one in (sentence, shorter, unpaired) if len(one) <= width), BETWEEN.sub(r"\1–", unpaired))
+
+
+def _on_pairs(diff: Diff) -> str:
+    some = any(side.compared < side.launches for side in (diff.baseline, diff.candidate))
+    return " on the launches of both" if some else ""
+
+
+def of_launches(coverage: Coverage | None) -> str:
+    """Return of how many launches a value is, e.g. ``2 of 4 launches``; empty where it is of all."""
+    return f"{coverage.known} of {coverage.launches} launches" if coverage else ""
+
+
+def impossible_lines(combined: Combined, keys: Sequence[str]) -> list[str]:
+    """Return a remark on each value that no hardware can have, so that it is shown and nobody takes it for evidence."""
+    values = [(ROWS[key], combined.impossible[key]) for key in keys if key in combined.impossible]
+    return [
+        f"{row.label}: the report says {quantity(value, row.unit)}, which no hardware can have: counters of different "
+        "passes"
+        for row, value in values
+    ]
+
+
+def of_longest(shown: Shown) -> str:
+    """Return what ratios are of where launches are of different kernels: the longest; empty where they are of all."""
+    if shown.counted is shown:
+        return ""
+    whole, alone = shown.combined, shown.counted.combined
+    time = alone.duration_ns
+    share = f", {100 * time / whole.duration_ns:.0f} % of the time" if time and whole.duration_ns else ""
+    launch = alone.launches[0]
+    return f"launch {launch.index} alone, {one_line(launch.kernel, NAME)}: the longest of {len(whole.launches)}{share}"
+
+
+def names(diff: Diff) -> tuple[str, str]:
+    """Return what to call the two sides: short versions, or full references where those are the same."""
+    short = _short_names(diff)
+    if diff.is_one_run or short[0] != short[1]:
+        return short
+    for name in (_file, lambda side: side.reference):
+        both = one_line(name(diff.baseline)), one_line(name(diff.candidate))
+        if both[0] != both[1]:
+            return both
+    return both
+
+
+def next_command(diff: Diff) -> str:
+    """Return the command that would settle the verdict; empty when it is settled or nothing can."""
+    sides = (diff.baseline, diff.candidate)
+    if any(side.source == "imported" or side.workload is None for side in sides):
+        return OF_PROGRAMS if diff.verdict.reason in FEW_LAUNCHES and not diff.is_one_run else ""
+    return settling(diff.verdict.reason, diff.candidate.kernel, (sides[0].version, sides[1].version), diff.workload)
+
+
+def origin(source: Source, run: Run | DiffSide) -> str:
+    """Return where and when a run was measured, e.g. ``measured on NVIDIA H200, 2026-11-21``.
+
+    Only what came with the archive was *recorded*: a run measured into it is not, wherever it is read.
+    """
+    where = f" on {one_line(run.device.name)}" if run.device else ""
+    date = one_line(run.created[:10])
+    if source == "imported":  # when it was measured, a foreign report does not say
+        archived = f"imported {date}" if run.run_id else "not archived"
+        return f"{archived}, measured{where or ' elsewhere'}, unverified"
+    return f"{'measured' if source == 'live' else 'recorded'}{where}, {date}"
+
+
+def kernels_and_origins(diff: Diff) -> str:
+    """Return of which kernel the two runs are, two where that differs, and what ``origins`` does."""
+    kernels = dict.fromkeys(one_line(side.kernel) for side in (diff.baseline, diff.candidate) if side.run_id)
+    return " · ".join(filter(None, [" and ".join(kernels), origins(diff)]))
+
+
+def origins(diff: Diff) -> str:
+    """Return where and when both sides were measured, once where that is the same."""
+    both = [origin(side.source, side) for side in (diff.baseline, diff.candidate)]
+    if both[0] == both[1]:
+        return both[0]
+    return "; ".join(f"{name}: {text}" for name, text in zip(names(diff), both, strict=True))
+
+
+def failed_checks(rows: Iterable[WorkloadRow]) -> list[str]:
+    """Return a line for each workload whose check failed: why."""
+    failed = [row for row in rows if row.check and not row.check.passed]
+    return [f"{one_line(row.workload.name)}: {one_line(row.check.reason)}" for row in failed if row.check]
+
+
+def factor(speedup: float) -> str:
+    """Return a ratio of times with the digits that matter: 3.42x, 1.008x."""
+    return f"{speedup:.{_digits(speedup)}f}x"
+
+
+def all_of(names: Sequence[str]) -> str:
+    """Return names as a sentence has them: ``registers, warps and shared memory``."""
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def estimated(speedup: float, assumed: bool) -> str:
+    """Return what a finding could win, e.g. ``estimated 1.13x, assumed`` where that rests on a rate that is assumed."""
+    return f"estimated {factor(speedup)}{', assumed' if assumed else ''}"
+
+
+def between(low: float, high: float) -> str:
+    """Return an interval of ratios, both ends with as many digits: ``1.096 to 1.101``."""
+    digits = max(_digits(low), _digits(high))
+    return f"{low:.{digits}f} to {high:.{digits}f}"
+
+
+def _digits(ratio: float) -> int:
+    return 2 if abs(ratio - 1) >= 0.1 else 3
+
+
+def settling(reason: str, kernel: str, versions: tuple[str, str], workload: str | None) -> str:
+    """Return the command that would settle a verdict with this reason on a workload; empty where none would."""
+    command = REASONS[reason].command
+    where = f" --workload {one_line(workload)}" if workload and command and "--workload" not in command else ""
+    baseline, candidate = (one_line(short_name(version)) for version in versions)
+    return command.format(kernel=one_line(kernel), baseline=baseline, candidate=candidate) + where
+
+
+def level_words(same: Sequence[str], unclear: Sequence[str]) -> str:
+    """Return which versions no verdict calls slower, e.g. ``the same as v4, v12, perhaps as v8``; empty for none."""
+    known, doubtful = (", ".join(one_line(short_name(name)) for name in names) for names in (same, unclear))
+    perhaps = f"perhaps {'' if known else 'the same '}as {doubtful}" if doubtful else ""
+    return ", ".join(filter(None, [f"the same as {known}" if known else "", perhaps]))
+
+
+def _short_names(diff: Diff) -> tuple[str, str]:
+    return one_line(short_name(diff.baseline.version)), one_line(short_name(diff.candidate.version))
+
+
+def _file(side: DiffSide) -> str:
+    """Return the name of a report's file; of a run its reference."""
+    return side.reference if side.run_id else PurePath(side.reference).name
+
+
+def _faster(candidate: str, baseline: str, where: str, verdict: Verdict) -> str:
+    ratio = factor(verdict.speedup or 1.0)
+    return f"{candidate} is {ratio} {verdict.words} than {baseline}{where} ({_interval(verdict, False)})"
+
+
+def _slower(candidate: str, baseline: str, where: str, verdict: Verdict) -> str:
+    ratio = factor(1 / (verdict.speedup or 1.0))
+    return f"{candidate} is {ratio} {verdict.words} than {baseline}{where} ({_interval(verdict, True)})"
+
+
+def _same(candidate: str, baseline: str, where: str, verdict: Verdict) -> str:
+    return f"{candidate} is as fast as {baseline}{where} ({_interval(verdict, False)})"
+
+
+def _unclear(candidate: str, baseline: str, where: str, verdict: Verdict) -> str:
+    start = f"{candidate} against {baseline}{where}: unclear"
+    if verdict.likely and verdict.speedup:
+        ratio = verdict.speedup if verdict.likely == "faster" else 1 / verdict.speedup
+        start += f", likely {factor(ratio)} {verdict.likely}"
+    basis = _interval(verdict, False)
+    return f"{start} ({basis})" if basis else start
+
+
+def _not_comparable(candidate: str, baseline: str, where: str, verdict: Verdict) -> str:
+    return f"{candidate} and {baseline} cannot be compared{where}: {REASONS[verdict.reason].meaning}"
+
+
+def _interval(verdict: Verdict, turned: bool) -> str:
+    """Return what the verdict stands on, with what it is in cycles; empty where there are no samples."""
+    return "; ".join(filter(None, [_sampled(verdict, turned), cycle_words(verdict)]))
+
+
+def cycle_words(verdict: Verdict) -> str:
+    """Return how many SM cycles the candidate takes, as ``fewer_cycles`` has it; empty where a clock is not known."""
+    return fewer_cycles(verdict.cycles.speedup) if verdict.cycles else ""
+
+
+def fewer_cycles(speedup: float) -> str:
+    """Return the cycles of a baseline over those of a candidate in words, e.g. ``8.84x fewer cycles``."""
+    ratio = factor(max(speedup, 1 / speedup))
+    if ratio == factor(1.0):
+        return "the same cycles"
+    return f"{ratio} {'fewer' if speedup > 1 else 'more'} cycles"
+
+
+def _sampled(verdict: Verdict, turned: bool) -> str:
+    if verdict.low is None or verdict.high is None:
+        if verdict.samples is None:
+            return f"{verdict.pairs} pair{'s' * (verdict.pairs != 1)}" if verdict.pairs else ""
+        before, after = verdict.samples
+        return "one sample a side" if before == after == 1 else f"not paired, {before} and {after} samples"
+    ends = (1 / verdict.high, 1 / verdict.low) if turned else (verdict.low, verdict.high)
+    return f"99 % interval {between(*ends)}, {verdict.pairs} pairs"
+
+
+_SENTENCES: dict[str, Callable[[str, str, str, Verdict], str]] = {
+    "faster": _faster,
+    "slower": _slower,
+    "same": _same,
+    "unclear": _unclear,
+    "not-comparable": _not_comparable,
+}

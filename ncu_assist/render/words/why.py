@@ -1,0 +1,272 @@
+"""Why the time changed, in at most five lines: what binds, the product, the lines that changed and those left."""
+
+from __future__ import annotations
+
+from math import prod
+from pathlib import PurePath
+
+from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost, base_name, explaining_change
+from ncu_assist.analysis.diff.why import BoundBy, Factor, Factors, Kind, Why
+from ncu_assist.quantity import digits, duration, quantity
+from ncu_assist.render.escape import one_line
+from ncu_assist.render.words.verdicts import factor
+from ncu_assist.rules.model.resources import LATENCY, SHARED
+
+PLACE_WIDTH = 30  # columns for file:line; of a longer name the end is shown
+NAME_WIDTH = 8  # a short version, v12, stands for the name of its file
+NAME_IN_NOTE = 24
+CODE_WIDTH = 12  # the least of a line's text that is worth showing
+BARRIER = "barrier"
+WAITS = ("sync", "barrier", "bar.")  # in a line's text, as CUDA, cooperative groups and PTX write it
+
+
+def line_lines(lines: LineChanges, names: tuple[str, str], count: int, width: int) -> list[str]:
+    """Return what changed most, then what is left, then notes: at most ``count`` lines of ``width`` columns."""
+    notes = _notes(lines, names, width)[:count]
+    told = explaining_change(lines)
+    shown = [_change_line(told, lines, names, width)] if told else []
+    rest = [one for one in lines.left if told is None or told.candidate is None or told.candidate.place != one.place]
+    shown += [_left_line(one, lines, names, width) for one in rest]
+    return [*shown[: count - len(notes)], *notes]
+
+
+def _change_line(change: LineChange, lines: LineChanges, names: tuple[str, str], width: int) -> str:
+    both = zip((change.baseline, change.candidate), lines.own, names, strict=True)
+    places = [_place(line, own, name) for line, own, name in both if line and (line.ns or line.excess)]
+    facts = [*_excess_changes(change), _time_change(change)]
+    return _within(f"{_word(change)} {' → '.join(dict.fromkeys(places))}", change.text, facts, width)
+
+
+def _word(change: LineChange) -> str:
+    if change.direction > 0:
+        return "new: " if change.kind == "appeared" or _came(change) else "more:"
+    return "gone:" if change.kind == "vanished" or _went(change) else "less:"
+
+
+def _came(change: LineChange) -> bool:
+    return change.is_material and (change.baseline is None or change.baseline.excess == 0)
+
+
+def _went(change: LineChange) -> bool:
+    return change.is_material and (change.candidate is None or change.candidate.excess == 0)
+
+
+def _excess_changes(change: LineChange) -> list[str]:
+    facts = []
+    for what in ("sectors", "wavefronts"):
+        before, after = (
+            (getattr(side, f"{what}_excessive") or 0.0) if side else 0.0 for side in (change.baseline, change.candidate)
+        )
+        if before != after and change.is_material:
+            ends = [quantity(amount, "") for amount in (before, after) if amount]
+            facts.append(f"{' → '.join(ends)} excess {what}")
+    return facts
+
+
+def _time_change(change: LineChange) -> str:
+    if change.baseline is None or change.candidate is None:
+        line = change.baseline or change.candidate
+        assert line is not None
+        return duration(line.ns)
+    before, after = change.baseline.ns, change.candidate.ns
+    scale = 1e3 if max(before, after) >= 1e3 else 1.0
+    return f"{digits(before / scale)} → {digits(after / scale)} {'µs' if scale > 1 else 'ns'}"
+
+
+def _left_line(line: LineCost, lines: LineChanges, names: tuple[str, str], width: int) -> str:
+    facts = [f"{duration(line.ns)} ({100 * line.share:.0f} %)"]
+    excess = [("sectors", line.sectors_excessive), ("wavefronts", line.wavefronts_excessive)]
+    facts += [f"{quantity(amount, '')} excess {what}" for what, amount in excess if amount and line.is_wasteful]
+    facts += [_stall(line.stall, line.text)] if line.stall else []
+    return _within(f"left: {_place(line, lines.own[1], names[1])}", line.text, facts, width)
+
+
+def _stall(stall: str, text: str | None) -> str:
+    """Return what warps at a line waited for.
+
+    One held by a barrier is sampled at the instruction behind it, which is often of another line than the barrier.
+    """
+    elsewhere = stall == BARRIER and text is not None and not any(word in text.lower() for word in WAITS)
+    return f"{BARRIER} before it" if elsewhere else one_line(stall.replace("_", " "), 20)
+
+
+def _place(line: LineCost, own: str | None, name: str) -> str:
+    """Return where a line is: v5.cu:41 in the version's own file, else the name of the file."""
+    is_short = line.file == own and len(name) <= NAME_WIDTH
+    file = f"{name}{PurePath(base_name(line.file)).suffix}" if is_short else base_name(line.file)
+    return _end(f"{one_line(file)}:{line.line}", PLACE_WIDTH)
+
+
+def _end(text: str, width: int) -> str:
+    """Return a text, of a longer one its end: what tells long names and paths apart."""
+    return text if len(text) <= width else f"…{text[1 - width :]}"
+
+
+def _within(start: str, text: str | None, facts: list[str], width: int) -> str:
+    """Return a line within the width: the last facts are left out before the text of the line becomes a stump."""
+    while len(facts) > 1 and width - len(f"{start}  ``  {', '.join(facts)}") < CODE_WIDTH:
+        facts = facts[:-1]
+    room = max(CODE_WIDTH, width - len(f"{start}  ``  {', '.join(facts)}"))
+    code = f"  `{one_line(text, room)}`" if text and text.strip() else ""
+    return f"{start}{code}  {', '.join(facts)}"
+
+
+def _notes(lines: LineChanges, names: tuple[str, str], width: int) -> list[str]:
+    """Return what is to be known of the lines of either side, once where it is the same."""
+    said: dict[str, list[str]] = {}
+    for name, note in zip(names, lines.notes, strict=True):
+        said.setdefault(note, []).append(_end(one_line(name), NAME_IN_NOTE))
+    return [one_line(f"lines: {' and '.join(sides)}: {note}", width) for note, sides in said.items() if note]
+
+
+MOST_LINES = 5
+WIDTH = 80
+NEUTRAL = "1.00x"  # a factor that rounds to it: no word says which way it went
+PHRASES = {SHARED: "shared-memory wavefronts"}  # what it is to be bound by a resource, where its name does not say it
+# The word for more and for less of each kind of factor; a rate or a clock without a word is higher.
+MORE_AND_LESS: dict[Kind, tuple[str, str]] = {
+    "launches": ("more ", "fewer "),
+    "work": ("more ", "fewer "),
+    "warps": ("more ", "fewer "),
+    "latency": ("longer ", "shorter "),
+    "rate": ("", "lower "),
+    "clock": ("", "lower "),
+}
+
+
+def why_lines(why: Why | None, lines: LineChanges | None, names: tuple[str, str], width: int = WIDTH) -> list[str]:
+    """Return at most five lines of at most ``width`` columns; ``names`` are what the two sides are called."""
+    told = [] if why is None else [*_bound(why, names, width), *_product(why, width), *_third_line(why, width)]
+    return told if lines is None else [*told, *line_lines(lines, names, MOST_LINES - len(told), width)]
+
+
+def _bound(why: Why, names: tuple[str, str], width: int) -> list[str]:
+    """Return what binds the sides, and how many launches there are where that changed."""
+    before, after = why.baseline, why.candidate
+    launches = _launches(*why.launches) if why.launches[0] != why.launches[1] else ""
+    if before is None or after is None:
+        known, lacking, place = (after, names[0], 0) if after else (before, names[1], 1)
+        short = one_line(lacking, 30)
+        if known and why.of_kernels[place]:
+            return [f"bound by {_limit(known, 1)}; {short} is several kernels{launches}"]
+        return [f"bound by {_limit(known)}; of {short} too little was counted"] if known else []
+    said = [f"was bound by {_limit(before, words)}, now by {_limit(after, words)}" for words in (2, 1, 0)]
+    if not why.bound_changed:
+        percents = f"{before.bottleneck.percent:.0f} %, now {after.bottleneck.percent:.0f} %"
+        said = [f"both bound by {_limit(after, words, percents)}" for words in (2, 1, 0)]
+    return [next((text for text in said if len(text + launches) <= width), said[-1]) + launches]
+
+
+def _launches(before: int, after: int) -> str:
+    return f"; {before} launch{'es' * (before != 1)} → {after}"
+
+
+def _limit(limit: BoundBy, words: int = 2, percents: str = "") -> str:
+    """Return what binds and how busy it is: of latency, that this is the busiest unit, and the top stall."""
+    name, stall = limit.bottleneck.name, one_line((limit.stall or "").replace("_", " "), 24)
+    busiest = "busiest unit " if name == LATENCY and words > 1 else ""
+    waits = f", {stall}" if stall and words else ""
+    return f"{PHRASES.get(name, name)}{waits} ({busiest}{percents or f'{limit.bottleneck.percent:.0f} %'})"
+
+
+def _product(why: Why, width: int) -> list[str]:
+    """Return the product on what binds: in a narrow line with shorter words, never with fewer factors."""
+    made = why.main
+    if made is None:
+        return []
+    shown = [part for part in made.in_short if part.kind != "clock" or not _is_neutral(part)]
+    start = f"ncu: {_times(why.time_ratio)} {_sign(shown, why)} "
+    drafts = [start + _product_of(shown, made, why, words) for words in (3, 2, 1, 0)]
+    return [next((draft for draft in drafts if len(draft) <= width), drafts[-1])]
+
+
+def _sign(shown: list[Factor], why: Why) -> str:
+    """Return = where the factors multiply to the ratio as they are shown, else ≈: each is rounded on its own."""
+    product = prod(float(_gain(part).removesuffix("x")) ** (1 if _helps(part, why) else -1) for part in shown)
+    return "=" if factor(product) == factor(max(why.time_ratio, 1 / why.time_ratio)) else "≈"
+
+
+def _times(ratio: float) -> str:
+    shown = factor(max(ratio, 1 / ratio))
+    return "the same time" if shown == "1.000x" else f"{shown} {'less' if ratio > 1 else 'more'} time"
+
+
+def _product_of(shown: list[Factor], made: Factors, why: Why, words: int) -> str:
+    """Return the factors that made the time what it is, and behind a slash those that worked against it."""
+    helping: list[str] = []
+    against: list[str] = []
+    for part in shown:
+        rates = _rates(part, made, why) if words > 2 and part.kind == "rate" else ""
+        (helping if _helps(part, why) else against).append(_term(part, words) + rates)
+    return " x ".join(helping or ["1"]) + "".join(f" / {term}" for term in against)
+
+
+def _helps(part: Factor, why: Why) -> bool:
+    """Tell whether a factor has the direction of the whole; what is neutral is told with those that have."""
+    return _is_neutral(part) or (part.gain > 1) == (why.time_ratio >= 1)
+
+
+def _term(part: Factor, words: int = 2) -> str:
+    """Return a factor and what it is of; below two ``words`` the last of its label, below one not which way it went.
+
+    Cycles are told of what they are also then: a time has cycles of its own.
+    """
+    way = "" if _is_neutral(part) or not words else MORE_AND_LESS[part.kind][part.candidate < part.baseline]
+    label = "latency" if part.kind == "latency" else part.label.removesuffix(" in flight")
+    return f"{_gain(part)} {way}{label if words > 1 or label.endswith(' cycles') else label.split()[-1]}"
+
+
+def _gain(part: Factor) -> str:
+    return NEUTRAL if _is_neutral(part) else factor(max(part.gain, 1 / part.gain))
+
+
+def _is_neutral(part: Factor) -> bool:
+    return f"{max(part.gain, 1 / part.gain):.2f}x" == NEUTRAL
+
+
+def _rates(rate: Factor, made: Factors, why: Why) -> str:
+    """Return a rate on both sides, in bytes a second where it moves bytes; else how busy, if no line above said it."""
+    clock = made.of("clock")
+    if rate.unit == "byte/s":
+        return f" ({_from_to((rate.baseline, rate.candidate), rate.unit)})"
+    if rate.unit == "byte/cycle" and clock:
+        both = rate.baseline * clock.baseline, rate.candidate * clock.candidate
+        return f" ({_from_to(both, 'byte/s')})"
+    busy = _busy(made) if why.bound_changed else ""
+    return f" ({busy})" if busy else ""
+
+
+def _third_line(why: Why, width: int) -> list[str]:
+    """Return that the bench saw another ratio, else what the latency is, or what became of what bound the baseline."""
+    if why.agrees is False and why.speedup:
+        return [f"the bench saw {_times(why.speedup)}: under ncu, clocks and caches are not the same"]
+    made = why.on(why.baseline)
+    if made is None:
+        return []
+    if made.resource == LATENCY:
+        parts = [made.of("warps"), made.of("latency")]
+        parts = parts if made is why.main else [made.in_short[0], *parts]
+        return [f"latency: {', '.join(_term(part) for part in parts if part)}"] if parts[-1] else []
+    if made is why.main:
+        return []
+    work = made.in_short[0]
+    amounts = f" ({_from_to((work.baseline, work.candidate), work.unit)})"
+    ends = [f"{amounts}, {_busy(made)}" if _busy(made) else amounts, amounts]
+    drafts = [f"{made.resource}: {_term(work, words)}{end}" for end in ends for words in (2, 1)]
+    return [next((draft for draft in drafts if len(draft) <= width), drafts[-1])]
+
+
+def _busy(made: Factors) -> str:
+    before, after = made.busy
+    return "" if before is None or after is None else f"{before:.0f} → {after:.0f} % busy"
+
+
+def _from_to(both: tuple[float, float], unit: str) -> str:
+    """Return two quantities with an arrow between, the unit once where it is the same: ``1.27 → 3.89 TB/s``.
+
+    A prefix alone is no unit and stays: ``872 → 60.6 k`` would be more, not less.
+    """
+    bare = quantity(0, "" if unit == "cycle" else unit).partition(" ")[2]
+    before, after = (quantity(each, "" if unit == "cycle" else unit) for each in both)
+    number, _, shown = before.partition(" ")
+    return f"{number if bare and after.endswith(f' {shown}') else before} → {after}"
