@@ -8,12 +8,10 @@ The page holds no file's name: chip, release, sections and counts only. Takes mi
 
 from __future__ import annotations
 
-import lzma
-import shutil
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,11 +27,12 @@ SUFFIXES = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report", ".csv")
 UNEXPLAINED = "unexplained"
 THROUGHPUTS = ("dram_throughput", "sm_throughput", "memory_throughput", "issue_slots_busy")
 OPERATIONS = ("fp32_flops", "fp64_flops", "fp16_flops", "tensor_ops_fp16")
-SETS = {  # of each set of ncu metrics that no smaller one has: warp states, pipes, throughputs
+SETS = {  # of each set of ncu metrics that no smaller one has: warp states, hit rates, throughputs
     "full": ("smsp__average_warps_issue_stalled", "smsp__average_warp_latency_issue_stalled"),
-    "detailed": ("sm__inst_executed_pipe_", "sm__pipe_"),
+    "detailed": ("l1tex__t_sector_hit_rate", "lts__t_sector_hit_rate"),
     "basic": ("sm__throughput", "sm__sol", "gpu__compute_memory_"),
 }
+READERS = 4  # at a time
 UNREAD = "not read"
 
 HEAD = """# Compatibility
@@ -49,8 +48,8 @@ against the reports where they lie beside a clone.
   DRAM and L2, or L2 and L1.
 - *ceilings*: measured on such a GPU, or the default of its kind of memory, which is *assumed* and says so.
 
-A set is the largest of ncu's of whose own sections a report has metrics: warp states are in `full` only, pipes in
-`detailed`, throughputs in `basic`. `?`: the report does not say which ncu made it.
+A set is the largest of ncu's of whose own sections a report has metrics: warp states are in `full` only, hit
+rates in `detailed`, throughputs in `basic`. `?`: the report does not say which ncu made it.
 """
 COLUMNS = (
     "chip", "cc", "ncu", "set", "files", "launches", "diagnosis", "throughput", "lines", "SASS", "roofline",
@@ -86,7 +85,13 @@ def answered(path: Path) -> Answered:
     try:
         report = read_report(path)
     except NcuAssistError as error:
-        return Answered("-", "-", "-", UNREAD, problem=error.message.replace(path.name, "the file"))
+        return Answered(
+            "-",
+            "-",
+            "-",
+            UNREAD,
+            problem=error.message.replace(path.name, "the file").replace(path.name.removesuffix(".xz"), "the file"),
+        )
     tables = by_launch(report.metrics)
     ceilings = ceilings_of(report.device) if report.device else None
     seen: Counter[str] = Counter()
@@ -181,24 +186,21 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in lines)
 
 
-def files_of(folder: Path, scratch: Path) -> Iterator[Path]:
-    """Yield the reports of a folder in order, those compressed with xz unpacked into ``scratch`` one at a time."""
-    for path in sorted(folder.rglob("*")):
-        if path.suffix == ".xz" and Path(path.stem).suffix in SUFFIXES:
-            plain = scratch / path.stem
-            with lzma.open(path) as packed, plain.open("wb") as out:
-                shutil.copyfileobj(packed, out)
-            yield plain
-            plain.unlink()
-        elif path.suffix in SUFFIXES and path.is_file():
-            yield path
+def files_of(folder: Path) -> list[Path]:
+    """Return the reports of a folder in order, compressed ones too."""
+    every = (path for path in folder.rglob("*") if path.is_file())
+    return sorted(path for path in every if (Path(path.stem) if path.suffix == ".xz" else path).suffix in SUFFIXES)
+
+
+def answers(folder: Path) -> list[Answered]:
+    """Return what is answered of every report of a folder; each is read by a process of its own, some at a time."""
+    with ThreadPoolExecutor(READERS) as pool:
+        return list(pool.map(answered, files_of(folder)))
 
 
 def main(folder: Path, target: Path) -> None:
     """Write the page of a folder."""
-    with tempfile.TemporaryDirectory() as scratch:
-        found = [answered(path) for path in files_of(folder, Path(scratch))]
-    target.write_text(page(found), encoding="utf-8")
+    target.write_text(page(answers(folder)), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 CORPUS = ROOT.parent / "shared" / "corpus"
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
-from compatibility import PAGE, Answered, answered, files_of, page  # noqa: E402
+from compatibility import PAGE, Answered, answered, answers, files_of, page  # noqa: E402
 
 beside = pytest.mark.skipif(not CORPUS.is_dir(), reason="no public report lies beside this clone: ../shared/corpus")
 
@@ -26,8 +25,7 @@ def made(**changed: Any) -> Answered:
 @pytest.fixture(scope="module")
 def every() -> list[Answered]:
     """What is answered of each file of the corpus, read once for all tests here."""
-    with tempfile.TemporaryDirectory() as scratch:
-        return [answered(path) for path in files_of(CORPUS, Path(scratch))]
+    return answers(CORPUS)
 
 
 def test_files_of_one_chip_release_and_set_are_one_row() -> None:
@@ -47,7 +45,7 @@ def test_files_of_one_chip_release_and_set_are_one_row() -> None:
 
 def test_a_file_that_is_no_report_is_a_row_with_the_reason(tmp_path: Path) -> None:
     (tmp_path / "some.ncu-rep").write_bytes(b"hello")
-    (path,) = files_of(tmp_path, tmp_path)
+    (path,) = files_of(tmp_path)
     found = answered(path)
     assert found.problem
     assert "some.ncu-rep" not in found.problem

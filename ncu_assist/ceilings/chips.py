@@ -4,12 +4,13 @@ Rates are results a cycle and multiprocessor, as in NVIDIA's table "Throughput o
 C++ Programming Guide, "Maximize Instruction Throughput"; since CUDA 13 in the Best Practices Guide). None where nothing
 was found. A warp instruction is 32 results.
 
-Not NVIDIA's page itself was at hand, but texts that copy the table. Looked up in them: fma, fp64, integer and xu of
-7.x, 8.0 and 8.6; imad of 7.x; fma, fp64 and integer of 9.0; fma and fp64 of 10.0; fma, fp64, integer and imad of 12.0
-(where additions are 128, shifts and logic 64). integer of 10.0 is from a table of XLA that names that guide among its
-sources. Measured by others: imad of 8.0 and 8.6. Not looked up, from memory: imad of 9.0, xu of 9.0, 10.0 and 12.0, all
-of 8.9. Rates of tensor cores are those of the architecture papers for 8.0 and 9.0, as XLA's table quotes them (a loop
-of wgmma on an H200 reached 0.99 of that); for 10.0 that table only has Wikipedia, so it is left out.
+Not NVIDIA's page itself was at hand, but texts that copy the table. Looked up in them: fma and fp64 of 6.1; fma, fp64,
+integer and xu of 7.x, 8.0 and 8.6; imad of 7.x; fma, fp64 and integer of 9.0; fma and fp64 of 10.0; fma, fp64, integer
+and imad of 12.0 (where additions are 128, shifts and logic 64). integer of 10.0 is from a table of XLA that names that
+guide among its sources. Measured by others: imad of 8.0 and 8.6. Not looked up, from memory: integer, xu of 6.1; imad
+of 9.0, xu of 9.0, 10.0 and 12.0, all of 8.9. Rates of tensor cores are those of the architecture papers: of 7.0 from
+memory, of 8.0 and 9.0 as XLA's table has them (a loop of wgmma on an H200 reached 0.99 of that); for 10.0 that table
+only has Wikipedia, so it is left out.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ class ChipFacts:
 CHIPS: dict[str, ChipFacts] = {
     chip.compute_capability: chip
     for chip in (
+        ChipFacts("6.1", 128, 4, 128, None, 32, 12 * KIB),
+        ChipFacts("7.0", 64, 32, 64, 64, 16, 12 * KIB, 512),
         ChipFacts("7.5", 64, 2, 64, 64, 16, 12 * KIB),
         ChipFacts("8.0", 64, 32, 64, 64, 16, 16 * KIB, 1024),
         ChipFacts("8.6", 128, 2, 64, 64, 16, 16 * KIB),

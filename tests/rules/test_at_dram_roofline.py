@@ -38,8 +38,8 @@ def test_without_ceilings_it_is_assumed_and_says_by_what() -> None:
     facts = made(1e9, dram_throughput=90.0, dram_bytes_read=27e9, dram_bytes_write=0.0)
     (found,) = told(rule, facts).findings
     assert found.finding.message == (
-        "at DRAM's ceiling, assumed: DRAM is at 90 % of its peak; no stream over memory of an unknown kind was seen: "
-        "that of other memory, 89 to 96 %, no ceiling was measured on such a GPU; "
+        "at DRAM's ceiling, assumed: DRAM is at 90 % of its peak; no ceiling was measured on such a GPU; "
+        "no stream over memory of an unknown kind was seen: that of other memory, 89 to 96 %; "
         "whether these 27 GB are needed is not known"
     )
 

@@ -121,7 +121,7 @@ def _assumed(facts: Facts) -> Reach:
     default = dram_default(facts.device.compute_capability if facts.device else "")
     share = max(OF_PEAK_SHORT, OF_CEILING * default.share(facts.combined.typical_ns or 0.0))
     measured = "no ceiling was measured on such a GPU"
-    why = f"{default.why}, {measured}" if _are_counted(facts) else "the bytes that DRAM moved were not counted"
+    why = f"{measured}; {default.why}" if _are_counted(facts) else "the bytes that DRAM moved were not counted"
     return Reach(share, True, why, _strays(_bytes_each(facts)), default)
 
 
