@@ -52,7 +52,7 @@ def refusal(status: int, headers: Mapping[str, str], body: bytes, clean: Callabl
     """Return an HTTP error as the endpoint meant it; ``clean`` takes the key out of what it says."""
     text = body.decode("utf-8", "replace")
     try:
-        said, code = told(json.loads(text))
+        said, code = error_words(json.loads(text))
     except (ValueError, RecursionError):
         said, code = page_title(text), ""
     if status < 400:
@@ -60,7 +60,7 @@ def refusal(status: int, headers: Mapping[str, str], body: bytes, clean: Callabl
     return Refused(status, clean(said)[:QUOTED_CHARACTERS], clean(code), retry_after(headers))
 
 
-def told(body: Any) -> tuple[str, str]:
+def error_words(body: Any) -> tuple[str, str]:
     """Return the words and the code of an error object, as OpenAI, FastAPI and others write it."""
     error = body.get("error", body) if isinstance(body, dict) else body
     if not isinstance(error, dict):

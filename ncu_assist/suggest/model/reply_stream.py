@@ -16,7 +16,7 @@ from ncu_assist.render.escape import one_line
 from ncu_assist.store.draft_records import ModelCost
 from ncu_assist.suggest.model.client import Clock, ModelClient, Opening, received
 from ncu_assist.suggest.model.endpoint import CHARACTERS_PER_TOKEN, ReplyForm
-from ncu_assist.suggest.model.failures import Dropped, Refused, page_title, told
+from ncu_assist.suggest.model.failures import Dropped, Refused, error_words, page_title
 from ncu_assist.suggest.model.key import Scrubber
 
 BYTES_PER_CHARACTER = 6  # of a line, at most, when JSON spells every character as \u1234
@@ -137,7 +137,7 @@ def _most(limit: int) -> int:
 
 
 def _error(found: dict[str, Any]) -> Refused:
-    said, code = told(found)
+    said, code = error_words(found)
     status = _table(found.get("error")).get("code")
     known = isinstance(status, int) and 400 <= status < 600
     return Refused(status if known and isinstance(status, int) else 500, said, code)

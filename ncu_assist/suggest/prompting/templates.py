@@ -19,6 +19,7 @@ from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.quantity import digits, percent, quantity
 from ncu_assist.render.escape import plain
 from ncu_assist.render.words.verdicts import factor
+from ncu_assist.render.words.why import BARRIER, WAITS
 from ncu_assist.suggest.evidence.records import (
     EvidenceItem,
     FailedDraft,
@@ -35,7 +36,6 @@ ATTRIBUTE = re.compile(r"has no attribute '(\w+)'")
 MISUSED = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError)
 SHORTEST = 3
 TICKS = re.compile(r"`+")
-BARRIER, WAITS = "barrier", ("sync", "barrier", "bar.")  # as in render.line_words
 FULL_WARP = 28.0  # lanes; a few idle ones are no divergence worth a word
 WASTED = 1.02  # of what an access needs: up to 2 % is left alone, as by the rules
 LEAST_SHARE = 0.01  # of all samples; less is not said
@@ -176,19 +176,19 @@ def numbered(source: SourceText) -> str:
     shown = []
     for number_, line in enumerate(source.lines, start=1):
         shown.append(f"{number_:>{width}} | {line}" if line else f"{number_:>{width}} |")
-        if number_ in margins and (words := margin_words(margins[number_], line)):
+        if number_ in margins and (words := note_words(margins[number_], line)):
             shown.append(f"{'':>{width}} ^ {words}")
     return "\n".join(shown)
 
 
-def margin_words(margin: LineNote, line: str) -> str:
+def note_words(note: LineNote, line: str) -> str:
     """Return what the profiler says of a line, e.g. ``58 % of samples (long_scoreboard 77 %); 33.0 M excess …``."""
-    return "; ".join(one for one in (_samples(margin, line), *_wastes(margin), _lanes(margin)) if one)
+    return "; ".join(one for one in (_samples(note, line), *_wastes(note), _lanes(note)) if one)
 
 
-def _samples(margin: LineNote, line: str) -> str:
-    share = f"{percent(margin.share)} of samples" if margin.share >= LEAST_SHARE else ""
-    waits = ", ".join(f"{reason} {percent(part)}{_at(reason, line)}" for reason, part in margin.stalls)
+def _samples(note: LineNote, line: str) -> str:
+    share = f"{percent(note.share)} of samples" if note.share >= LEAST_SHARE else ""
+    waits = ", ".join(f"{reason} {percent(part)}{_at(reason, line)}" for reason, part in note.stalls)
     return f"{share} ({waits})" if share and waits else share
 
 
@@ -197,19 +197,19 @@ def _at(reason: str, line: str) -> str:
     return " at the barrier before it" if reason == BARRIER and not any(word in line for word in WAITS) else ""
 
 
-def _wastes(margin: LineNote) -> list[str]:
+def _wastes(note: LineNote) -> list[str]:
     found = []
-    if margin.sectors_excessive > 0 and (margin.sectors_ratio or 0.0) > WASTED:
-        amount = quantity(margin.sectors_excessive, "")
-        found.append(f"{amount} excess sectors, {digits(margin.sectors_ratio or 0.0)}x what its bytes need")
-    if margin.wavefronts_excessive > 0 and (margin.wavefronts_ratio or 0.0) > WASTED:
-        amount, ways = quantity(margin.wavefronts_excessive, ""), digits(margin.wavefronts_ratio or 0.0)
+    if note.sectors_excessive > 0 and (note.sectors_ratio or 0.0) > WASTED:
+        amount = quantity(note.sectors_excessive, "")
+        found.append(f"{amount} excess sectors, {digits(note.sectors_ratio or 0.0)}x what its bytes need")
+    if note.wavefronts_excessive > 0 and (note.wavefronts_ratio or 0.0) > WASTED:
+        amount, ways = quantity(note.wavefronts_excessive, ""), digits(note.wavefronts_ratio or 0.0)
         found.append(f"{amount} excess wavefronts (bank conflicts), {ways}x the least")
     return found
 
 
-def _lanes(margin: LineNote) -> str:
-    return f"{digits(margin.lanes)} of 32 lanes active" if margin.lanes is not None and margin.lanes < FULL_WARP else ""
+def _lanes(note: LineNote) -> str:
+    return f"{digits(note.lanes)} of 32 lanes active" if note.lanes is not None and note.lanes < FULL_WARP else ""
 
 
 def sizes(workload: WorkloadTime) -> str:

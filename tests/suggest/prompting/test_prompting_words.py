@@ -18,7 +18,7 @@ from ncu_assist.suggest.prompting.templates import (
     change_words,
     failures_text,
     launches_text,
-    margin_words,
+    note_words,
     number,
     numbered,
     story_text,
@@ -56,7 +56,7 @@ CONFLICTS = replace(_margin(0.02, lanes=1.0), wavefronts_excessive=4.06e6, wavef
 
 
 @pytest.mark.parametrize(
-    ("margin", "line", "words"),
+    ("note", "line", "words"),
     [
         (_margin(0.58, ("wait", 0.77), ("drain", 0.2)), "x", "58 % of samples (wait 77 %, drain 20 %)"),
         (_margin(0.25, ("barrier", 0.9)), "x = 1", "25 % of samples (barrier 90 % at the barrier before it)"),
@@ -70,8 +70,8 @@ CONFLICTS = replace(_margin(0.02, lanes=1.0), wavefronts_excessive=4.06e6, wavef
         (replace(_margin(0.05), sectors_excessive=10.0, sectors_ratio=1.001), "x", "5 % of samples"),
     ],
 )
-def test_notes_on_lines(margin: LineNote, line: str, words: str) -> None:
-    assert margin_words(margin, line) == words
+def test_notes_on_lines(note: LineNote, line: str, words: str) -> None:
+    assert note_words(note, line) == words
 
 
 def test_a_source_keeps_its_lines_as_they_are() -> None:
