@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from ncu_assist.ncu.command import ProfileOptions
-from ncu_assist.pipeline.measuring import Job, measure
+from ncu_assist.pipeline.measuring import MeasureJob, measure
 from ncu_assist.pipeline.planning import MeasureRequest, plan
 from ncu_assist.pipeline.recording import record
 from ncu_assist.project import find_project
@@ -43,7 +43,7 @@ def main(kernel: str, target: Path, counted: tuple[str, ...]) -> int:
     return outcome.exit_code
 
 
-def _reported(job: Job, stored: StoredRun) -> str:
+def _reported(job: MeasureJob, stored: StoredRun) -> str:
     """Return the workload whose launches the report keeps: the default one, else the first that was profiled."""
     profiled = [launch.workload for launch in stored.run.launches]
     default = job.kernel.default_workload.name

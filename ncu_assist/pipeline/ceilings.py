@@ -222,7 +222,7 @@ class CeilingsSession:
         probes = plan.counted_streams(self._memory_bytes, self._quick, self._timed)
         metrics = plan.known_metrics(plan.DRAM_METRICS, self._before.device.compute_capability)
         report, counted, found = self._count("ncu-dram", probes, metrics, built)
-        clocks = points.Counted(report.launches)
+        clocks = points.CountedLaunches(report.launches)
         conditions = replace(
             self._before.conditions,
             toolchain=replace(self._before.conditions.toolchain, ncu=report.ncu_version),
@@ -245,7 +245,7 @@ class CeilingsSession:
 
     def _count(
         self, name: str, probes: tuple[Probe, ...], metrics: tuple[str, ...], built: BuiltKernels
-    ) -> tuple[Report, dict[str, points.Counted], list[ProbeResult]]:
+    ) -> tuple[Report, dict[str, points.CountedLaunches], list[ProbeResult]]:
         request = self._shop.request(name, "ncu", probes, built)
         report = self._shop.count(request, metrics)
         return report, points.by_probe(report.launches), self._results(request)

@@ -116,7 +116,7 @@ def _sizes(memory_bytes: int, quick: bool) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class Counted:
+class CountedLaunches:
     """The launches that ncu profiled of one probe, as rows of ``Report.launches``."""
 
     rows: pd.DataFrame
@@ -145,10 +145,10 @@ def spread(times_ns: Sequence[float]) -> Spread | None:
     return Spread(middle, low, high, len(seconds))
 
 
-def by_probe(launches: pd.DataFrame) -> dict[str, Counted]:
+def by_probe(launches: pd.DataFrame) -> dict[str, CountedLaunches]:
     """Return the launches of each probe by its id: the innermost NVTX range that they stand in."""
     ids = launches["ranges"].map(lambda ranges: ranges[-1] if len(ranges) else "")
-    return {str(name): Counted(rows) for name, rows in launches.groupby(ids)}
+    return {str(name): CountedLaunches(rows) for name, rows in launches.groupby(ids)}
 
 
 def timed_points(results: Iterable[ProbeResult], kind: str) -> tuple[Point, ...]:
@@ -157,7 +157,9 @@ def timed_points(results: Iterable[ProbeResult], kind: str) -> tuple[Point, ...]
     return tuple(point for point in found if point is not None)
 
 
-def counted_points(results: Iterable[ProbeResult], counted: Mapping[str, Counted], kind: str) -> tuple[Point, ...]:
+def counted_points(
+    results: Iterable[ProbeResult], counted: Mapping[str, CountedLaunches], kind: str
+) -> tuple[Point, ...]:
     """Return the points of one kind that ncu counted, with the bytes that reached DRAM, or L2 for points of L2."""
     found = []
     for result in results:
@@ -170,7 +172,11 @@ def counted_points(results: Iterable[ProbeResult], counted: Mapping[str, Counted
 
 
 def _point(
-    result: ProbeResult, seconds: Spread | None, source: Under, clock: float | None, counted: Counted | None = None
+    result: ProbeResult,
+    seconds: Spread | None,
+    source: Under,
+    clock: float | None,
+    counted: CountedLaunches | None = None,
 ) -> Point | None:
     if seconds is None or result.problem:
         return None
@@ -204,7 +210,9 @@ def timed_rates(results: Iterable[ProbeResult], sms: int | None) -> tuple[Rate, 
     return tuple(found)
 
 
-def counted_rates(results: Iterable[ProbeResult], counted: Mapping[str, Counted], sms: int | None) -> tuple[Rate, ...]:
+def counted_rates(
+    results: Iterable[ProbeResult], counted: Mapping[str, CountedLaunches], sms: int | None
+) -> tuple[Rate, ...]:
     """Return the rates under ncu; a cycle is one in which a multiprocessor was active.
 
     Work is known, not counted: assemblers spread half-precision pairs over two pipes, and each counts its own.
@@ -227,7 +235,7 @@ def _rate(
     seconds: Spread,
     cycles: float | None,
     clock: float | None,
-    counted: Counted | None = None,
+    counted: CountedLaunches | None = None,
 ) -> Rate:
     probe, metric = result.probe, None
     if counted:

@@ -28,7 +28,7 @@ from ncu_assist.store import Store
 
 
 @dataclass(frozen=True)
-class Job:
+class MeasureJob:
     """What to measure. ``options`` None: no counters; ``counted`` are the workloads to take them on, empty: all."""
 
     project: Project
@@ -53,7 +53,7 @@ class Job:
         return " ".join(["ncu-assist", what, self.kernel.name, *names, "--workload", workload, *section_set])
 
 
-def measure(job: Job, reporter: Reporter) -> KernelOutcome:
+def measure(job: MeasureJob, reporter: Reporter) -> KernelOutcome:
     """Measure as the job says and return the saved runs, and for each version that has none, why.
 
     A version whose packages are not installed is skipped. Raises EnvironmentProblem for what would meet every version,
@@ -84,7 +84,7 @@ def measure(job: Job, reporter: Reporter) -> KernelOutcome:
     return outcome
 
 
-def _tried(job: Job, reporter: Reporter) -> list[Version]:
+def _tried(job: MeasureJob, reporter: Reporter) -> list[Version]:
     """Return the versions whose packages are installed; raises EnvironmentProblem if there are none."""
     skipped = {version: why for version in job.versions if (why := why_skipped(version))}
     said = [f"{version.name} is skipped: {why}" for version, why in skipped.items()]
@@ -95,7 +95,7 @@ def _tried(job: Job, reporter: Reporter) -> list[Version]:
     return [version for version in job.versions if version not in skipped]
 
 
-def _build(job: Job, reporter: Reporter) -> dict[str, BuildOutcome]:
+def _build(job: MeasureJob, reporter: Reporter) -> dict[str, BuildOutcome]:
     versions = _tried(job, reporter)
     reporter.status(f"building {len(versions)} versions")
     builds = build_versions(job.kernel, versions, job.project.work)
@@ -107,7 +107,7 @@ def _build(job: Job, reporter: Reporter) -> dict[str, BuildOutcome]:
     return builds
 
 
-def _tell_built(job: Job, builds: dict[str, BuildOutcome], reporter: Reporter) -> None:
+def _tell_built(job: MeasureJob, builds: dict[str, BuildOutcome], reporter: Reporter) -> None:
     """Say what was compiled where nothing more can be done: that much is known. Python is not compiled ahead."""
     sources = {version.path for version in job.versions}
     built = [build.version for build in builds.values() if build.artifact and build.artifact not in sources]
@@ -115,7 +115,7 @@ def _tell_built(job: Job, builds: dict[str, BuildOutcome], reporter: Reporter) -
         reporter.note(f"built, but not checked: {', '.join(built)}")
 
 
-def _check_and_bench(job: Job, request: HarnessRequest, reporter: Reporter) -> client.Measured:
+def _check_and_bench(job: MeasureJob, request: HarnessRequest, reporter: Reporter) -> client.Measured:
     if not request.artifacts:
         return client.collect(request)
 
@@ -133,7 +133,9 @@ def _check_and_bench(job: Job, request: HarnessRequest, reporter: Reporter) -> c
     return measured
 
 
-def _profile(job: Job, request: HarnessRequest, measured: client.Measured, reporter: Reporter) -> ProfilingResult:
+def _profile(
+    job: MeasureJob, request: HarnessRequest, measured: client.Measured, reporter: Reporter
+) -> ProfilingResult:
     names = tuple(workload.name for workload in job.counted) or request.workloads
     wrong = tuple((v, c.workload) for v, checks in measured.checks.items() for c in checks if not c.passed)
     right = {version: _right_on(version, measured) & set(names) for version in request.versions}
@@ -144,7 +146,7 @@ def _profile(job: Job, request: HarnessRequest, measured: client.Measured, repor
     return profile_versions(asked, expected, stage, job.project.settings.max_launches, reporter)
 
 
-def _launches_before(job: Job, version: str) -> float:
+def _launches_before(job: MeasureJob, version: str) -> float:
     """Return how many launches a call of this version made when it was profiled last; 1 if it never was."""
     for stored in Store(job.project.reports).runs(job.kernel.name, version):
         if stored.run.launches:
@@ -165,7 +167,11 @@ def _right_on(version: str, measured: client.Measured) -> set[str]:
 
 
 def _save(
-    job: Job, moment: datetime, builds: dict[str, BuildOutcome], measured: client.Measured, profiled: ProfilingResult
+    job: MeasureJob,
+    moment: datetime,
+    builds: dict[str, BuildOutcome],
+    measured: client.Measured,
+    profiled: ProfilingResult,
 ) -> KernelOutcome:
     facts = measured.bench
     shared = Measurement(
@@ -202,7 +208,7 @@ def _save(
     return KernelOutcome(job.kernel.name, tuple(w.name for w in job.workloads), "live", tuple(rows))
 
 
-def _counted_on(job: Job, version: Version) -> tuple[str, ...]:
+def _counted_on(job: MeasureJob, version: Version) -> tuple[str, ...]:
     """Return a note on the workloads that counters were asked for, where that is not all that was measured."""
     if job.options is None or not job.counted:
         return ()

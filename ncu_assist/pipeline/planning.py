@@ -18,7 +18,7 @@ from ncu_assist.harness.request import REQUEST_FILE, Flush, HarnessSettings, Sta
 from ncu_assist.ncu.command import ProfileOptions, check_set, find_ncu
 from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
 from ncu_assist.pipeline.importing import fit_name
-from ncu_assist.pipeline.measuring import Job, measure, ncu_stage
+from ncu_assist.pipeline.measuring import MeasureJob, measure, ncu_stage
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
 from ncu_assist.record import Source
@@ -220,7 +220,7 @@ def plan(
     stages: tuple[Stage, ...],
     options: ProfileOptions | None = None,
     reporter: Reporter | None = None,
-) -> Job:
+) -> MeasureJob:
     """Return the job for a request, after a note of each source that was probably meant as a version and is none.
 
     Raises UsageProblem for a kernel, version or workload that does not exist, and where no workload is for a version.
@@ -246,7 +246,7 @@ def plan(
     versions, workloads = kernel.select_versions(request.versions), kernel.select_workloads(request.workload)
     _check_served(kernel, versions, workloads)
     counted = _counted(kernel, workloads, request)
-    return Job(project, kernel, versions, workloads, settings, options, EXECUTORS["local"], counted)
+    return MeasureJob(project, kernel, versions, workloads, settings, options, EXECUTORS["local"], counted)
 
 
 def _check_served(kernel: Kernel, versions: tuple[Version, ...], workloads: tuple[Workload, ...]) -> None:

@@ -15,7 +15,7 @@ from requirements import require
 
 from ncu_assist.harness.request import HarnessSettings
 from ncu_assist.ncu.command import ProfileOptions
-from ncu_assist.pipeline.measuring import Job
+from ncu_assist.pipeline.measuring import MeasureJob
 from ncu_assist.project import Project
 from ncu_assist.project import Settings as ProjectSettings
 from ncu_assist.spec_file import read_kernel
@@ -46,23 +46,23 @@ def notes() -> Notes:
 
 
 @pytest.fixture
-def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
+def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MeasureJob:
     """Two right versions on two workloads, check, bench and profile; the fake ncu is the first on PATH."""
     require("torch")
     monkeypatch.setenv("PATH", f"{install(tmp_path / 'bin').parent}:{os.environ['PATH']}")
     return make_job(tmp_path, VERSIONS)
 
 
-def make_job(root: Path, versions: dict[str, str], toml: str = WORKLOADS) -> Job:
+def make_job(root: Path, versions: dict[str, str], toml: str = WORKLOADS) -> MeasureJob:
     """Return the job of all versions on all workloads of a kernel folder that is written below ``root``."""
     kernel = read_kernel(write_kernel(root, versions, toml))
     project = Project(root, ProjectSettings(version_timeout_s=CEILING_S))
     settings = HarnessSettings(stages=("check", "bench"), trials=1, rounds=12, device="cpu")
     executor = Here(root / "locks")
-    return Job(project, kernel, kernel.versions, kernel.workloads, settings, ProfileOptions(), executor)
+    return MeasureJob(project, kernel, kernel.versions, kernel.workloads, settings, ProfileOptions(), executor)
 
 
-def with_limits(job: Job, **limits: float) -> Job:
+def with_limits(job: MeasureJob, **limits: float) -> MeasureJob:
     """Return the job with other limits in its project's settings."""
     settings = replace(job.project.settings, **limits)  # type: ignore[arg-type]
     return replace(job, project=replace(job.project, settings=settings))

@@ -207,7 +207,7 @@ def test_a_real_report_is_read_for_its_counters(shop: CeilingsStages, tmp_path: 
     called = json.loads((tmp_path / "argv").read_text().splitlines()[0])
     assert f"--metrics {','.join(ceilings_plan.DRAM_METRICS)} --import-source" in str(called).replace("', '", " ")
     assert any("ncu: launch 2 of 2" in line for line in notes.lines)
-    counted = points.Counted(report.launches)
+    counted = points.CountedLaunches(report.launches)
     assert counted.seconds is not None
     assert 1e-6 < counted.seconds.median < 1e-2
     assert counted.median(ceilings_plan.DRAM_READ) is not None

@@ -14,7 +14,7 @@ from requirements import require
 from ncu_assist.analysis.ladder import KernelOutcome
 from ncu_assist.errors import EnvironmentProblem
 from ncu_assist.ncu.log import LogFollower
-from ncu_assist.pipeline.measuring import Job, measure
+from ncu_assist.pipeline.measuring import MeasureJob, measure
 from ncu_assist.store import Store, writing
 
 pytestmark = pytest.mark.slow
@@ -27,11 +27,11 @@ def failures(outcome: KernelOutcome) -> dict[str, str]:
     return {v.version: v.failure for v in outcome.versions}
 
 
-def store(job: Job) -> Store:
+def store(job: MeasureJob) -> Store:
     return Store(job.project.reports)
 
 
-def test_every_version_gets_a_run_with_checks_times_and_counters(job: Job, notes: Notes) -> None:
+def test_every_version_gets_a_run_with_checks_times_and_counters(job: MeasureJob, notes: Notes) -> None:
     outcome = measure(job, notes)
     assert failures(outcome) == {"v0_naive": "", "v1_shared": ""}
     assert outcome.exit_code == 0
@@ -52,7 +52,7 @@ def test_every_version_gets_a_run_with_checks_times_and_counters(job: Job, notes
     assert naive.run.profile.command == "ncu-assist profile add_one --workload all --set full"
 
 
-def test_samples_of_two_versions_can_be_paired(job: Job, notes: Notes) -> None:
+def test_samples_of_two_versions_can_be_paired(job: MeasureJob, notes: Notes) -> None:
     frames = [v.run.samples() for v in measure(job, notes).versions if v.run]
     keys = [
         set(f[~f["version"].str.startswith("(")][["bench_id", "workload", "round"]].itertuples(index=False))
@@ -63,7 +63,7 @@ def test_samples_of_two_versions_can_be_paired(job: Job, notes: Notes) -> None:
 
 
 def test_the_one_ncu_process_covers_all_versions_and_shows_progress(
-    job: Job, notes: Notes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    job: MeasureJob, notes: Notes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAKE_NCU_ARGV", str(tmp_path / "argv"))
     monkeypatch.setenv("FAKE_NCU_RUN", "1")
@@ -73,7 +73,7 @@ def test_the_one_ncu_process_covers_all_versions_and_shows_progress(
 
 
 def test_the_culprit_is_named_and_the_others_are_profiled(
-    job: Job, notes: Notes, monkeypatch: pytest.MonkeyPatch
+    job: MeasureJob, notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAKE_NCU_MODE", "kernel-failed")
     monkeypatch.setenv("FAKE_NCU_FAIL_IF", "v1/request.json")
@@ -92,7 +92,7 @@ def test_the_culprit_is_named_and_the_others_are_profiled(
 
 @pytest.mark.parametrize("mode", ["crash", "truncated", "hang"])
 def test_a_profiler_that_dies_leaves_the_times(
-    job: Job, notes: Notes, monkeypatch: pytest.MonkeyPatch, mode: str
+    job: MeasureJob, notes: Notes, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     monkeypatch.setenv("FAKE_NCU_MODE", mode)
     outcome = measure(with_limits(job, profile_timeout_s=1.0 if mode == "hang" else CEILING_S), notes)
@@ -102,7 +102,7 @@ def test_a_profiler_that_dies_leaves_the_times(
 
 
 def test_without_permission_the_times_are_kept_and_the_cure_is_said(
-    job: Job, notes: Notes, monkeypatch: pytest.MonkeyPatch
+    job: MeasureJob, notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAKE_NCU_MODE", "permission")
     with pytest.raises(EnvironmentProblem, match="performance counters") as caught:
@@ -112,14 +112,16 @@ def test_without_permission_the_times_are_kept_and_the_cure_is_said(
     assert len(store(job).runs()) == 2
 
 
-def test_more_launches_than_the_limit_allows(job: Job, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_launches_than_the_limit_allows(job: MeasureJob, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(job.project.root / "door")
     monkeypatch.setenv("FAKE_NCU_HOLD", str(job.project.root / "door"))  # else it would end by itself
     outcome = measure(with_limits(job, max_launches=1), notes)
     assert all("launches" in reason for reason in failures(outcome).values())
 
 
-def test_counters_may_be_taken_on_some_workloads_only(job: Job, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counters_may_be_taken_on_some_workloads_only(
+    job: MeasureJob, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("FAKE_NCU_RUN", "1")
     outcome = measure(replace(job, counted=job.kernel.select_workloads("w0")), notes)
     assert [line for line in notes.lines if line.startswith("ncu: ") and " w1 " in line] == []
@@ -131,7 +133,7 @@ def test_counters_may_be_taken_on_some_workloads_only(job: Job, notes: Notes, mo
 
 
 def test_a_workload_that_is_for_one_version(
-    tmp_path: Path, job: Job, notes: Notes, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, job: MeasureJob, notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAKE_NCU_RUN", "1")
     outcome = measure(make_job(tmp_path, {**VERSIONS, "v2_half.py": HALF}, ONE_FOR_V1), notes)
@@ -146,7 +148,9 @@ def test_a_workload_that_is_for_one_version(
     assert any("ncu: 3 of 3 · v1 w1" in line for line in notes.lines)
 
 
-def test_counters_on_a_workload_that_no_version_serves_leave_the_times(tmp_path: Path, job: Job, notes: Notes) -> None:
+def test_counters_on_a_workload_that_no_version_serves_leave_the_times(
+    tmp_path: Path, job: MeasureJob, notes: Notes
+) -> None:
     made = make_job(tmp_path / "other", {"v0_naive.py": RIGHT, "v1_half.py": HALF}, ONE_FOR_V1)
     outcome = measure(replace(made, counted=made.kernel.select_workloads("w1")), notes)
     assert failures(outcome) == {"v0_naive": "", "v1_half": ""}
@@ -154,7 +158,7 @@ def test_counters_on_a_workload_that_no_version_serves_leave_the_times(tmp_path:
     assert outcome.versions[0].run.run.launches == ()
 
 
-def test_a_wrong_version_is_neither_timed_nor_profiled(tmp_path: Path, job: Job, notes: Notes) -> None:
+def test_a_wrong_version_is_neither_timed_nor_profiled(tmp_path: Path, job: MeasureJob, notes: Notes) -> None:
     outcome = measure(make_job(tmp_path, {**VERSIONS, "v1_shared.py": WRONG}), notes)
     assert "check w0: output 'y': 1024 of 1024 elements are wrong" in failures(outcome)["v1_shared"]
     wrong = outcome.versions[1].run
@@ -163,7 +167,7 @@ def test_a_wrong_version_is_neither_timed_nor_profiled(tmp_path: Path, job: Job,
     assert outcome.exit_code == 5
 
 
-def test_a_version_that_does_not_compile_stops_only_itself(tmp_path: Path, job: Job, notes: Notes) -> None:
+def test_a_version_that_does_not_compile_stops_only_itself(tmp_path: Path, job: MeasureJob, notes: Notes) -> None:
     require("nvcc", "ninja")
     outcome = measure(
         make_job(tmp_path, {**VERSIONS, "v2_typo.cu": 'extern "C" int add_one() { return nonsense; }'}), notes
@@ -174,7 +178,7 @@ def test_a_version_that_does_not_compile_stops_only_itself(tmp_path: Path, job: 
 
 
 def test_ctrl_c_during_profiling_keeps_checks_and_times(
-    job: Job, notes: Notes, monkeypatch: pytest.MonkeyPatch
+    job: MeasureJob, notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAKE_NCU_MODE", "hang")
     started = job.project.root / "argv"
@@ -193,7 +197,9 @@ def test_ctrl_c_during_profiling_keeps_checks_and_times(
     assert store(job).verify() == []
 
 
-def test_a_full_disk_leaves_nothing_half_written(job: Job, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_nothing_half_written(
+    job: MeasureJob, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 

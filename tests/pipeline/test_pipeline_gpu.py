@@ -19,7 +19,7 @@ from ncu_assist.harness.request import HarnessSettings
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.foreign import profile_program
 from ncu_assist.pipeline.importing import RunNames, default_names, import_report
-from ncu_assist.pipeline.measuring import Job, measure
+from ncu_assist.pipeline.measuring import MeasureJob, measure
 from ncu_assist.pipeline.reading import compare
 from ncu_assist.pipeline.recording import record
 from ncu_assist.project import Project
@@ -41,11 +41,11 @@ WAIT_UNDER_NCU = (
 PROGRAM = "import torch; x = torch.ones(1 << 20, device='cuda'); y = x + 1; z = torch.relu(y); torch.cuda.synchronize()"
 
 
-def job(root: Path, versions: dict[str, str], section_set: str = "basic") -> Job:
+def job(root: Path, versions: dict[str, str], section_set: str = "basic") -> MeasureJob:
     kernel = read_kernel(write_kernel(root, versions))
     settings = HarnessSettings(stages=("check", "bench"), trials=1, rounds=20)
     options = ProfileOptions(section_set)
-    return Job(Project(root), kernel, kernel.versions, kernel.workloads, settings, options, Local())
+    return MeasureJob(Project(root), kernel, kernel.versions, kernel.workloads, settings, options, Local())
 
 
 def test_two_versions_in_one_process(tmp_path: Path, notes: Notes) -> None:

@@ -9,20 +9,20 @@ from measured import RIGHT, WRONG, Notes, make_job
 
 from ncu_assist.analysis.diff import DiffOptions
 from ncu_assist.errors import UsageProblem
-from ncu_assist.pipeline.measuring import Job, measure
+from ncu_assist.pipeline.measuring import MeasureJob, measure
 from ncu_assist.pipeline.reading import compare, listing, named
 
 pytestmark = pytest.mark.slow
 
 
-def without_counters(job: Job) -> Job:
+def without_counters(job: MeasureJob) -> MeasureJob:
     from dataclasses import replace
 
     return replace(job, options=None)
 
 
 def test_counters_come_from_the_profiled_run_and_times_from_the_newest_common_bench(
-    job: Job, notes: Notes, monkeypatch: pytest.MonkeyPatch
+    job: MeasureJob, notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(job.project.root)
     measure(job, notes)
@@ -37,7 +37,7 @@ def test_counters_come_from_the_profiled_run_and_times_from_the_newest_common_be
     assert named.baseline.timing.bench_id != newest.run.bench.bench_id  # type: ignore[union-attr]
 
 
-def test_without_a_workload_the_default_one_is_meant(tmp_path: Path, job: Job, notes: Notes) -> None:
+def test_without_a_workload_the_default_one_is_meant(tmp_path: Path, job: MeasureJob, notes: Notes) -> None:
     toml = job.kernel.folder / "kernel.toml"
     text = toml.read_text().replace("default = true\n", "") + "default = true\n"
     toml.write_text(text)
@@ -54,7 +54,7 @@ def test_without_a_workload_the_default_one_is_meant(tmp_path: Path, job: Job, n
 
 
 def test_a_changed_source_is_not_shown_with_old_figures(
-    job: Job, notes: Notes, monkeypatch: pytest.MonkeyPatch
+    job: MeasureJob, notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(job.project.root)
     measure(without_counters(job), notes)
@@ -66,12 +66,12 @@ def test_a_changed_source_is_not_shown_with_old_figures(
         named(job.project, ("v0",), None)
 
 
-def test_a_kernel_that_is_not_there(job: Job) -> None:
+def test_a_kernel_that_is_not_there(job: MeasureJob) -> None:
     with pytest.raises(UsageProblem, match="there is no kernel 'ad_one'; did you mean 'add_one'") as caught:
         listing(job.project, "ad_one")
     assert caught.value.hint == "ncu-assist list"
 
 
-def test_versions_without_a_run_are_listed(tmp_path: Path, job: Job) -> None:
+def test_versions_without_a_run_are_listed(tmp_path: Path, job: MeasureJob) -> None:
     made = make_job(tmp_path, {"v0_naive.py": RIGHT})
     assert [v.run for v in listing(made.project, None)[0].versions] == [None, None]

@@ -15,7 +15,7 @@ from ncu_assist.harness import client
 from ncu_assist.harness.request import HarnessRequest
 from ncu_assist.ncu.failures import NothingProfiled, profiling_error
 from ncu_assist.pipeline.exporting import ExportRequest, export
-from ncu_assist.pipeline.measuring import Job, measure
+from ncu_assist.pipeline.measuring import MeasureJob, measure
 from ncu_assist.pipeline.pages.asked import PageRequest, report
 from ncu_assist.pipeline.recording import record
 from ncu_assist.pipeline.showing import gather
@@ -29,13 +29,13 @@ SILENT = "launched no kernel: nothing to count"
 
 
 @pytest.fixture
-def with_copies(tmp_path: Path, job: Job, monkeypatch: pytest.MonkeyPatch) -> Job:
+def with_copies(tmp_path: Path, job: MeasureJob, monkeypatch: pytest.MonkeyPatch) -> MeasureJob:
     """The fake ncu runs what it is given; its report knows of v0 and v1, not of the third version."""
     monkeypatch.setenv("FAKE_NCU_RUN", "1")
     return make_job(tmp_path, {**VERSIONS, "v2_copies.py": RIGHT})
 
 
-def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails_if: str) -> Job:
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails_if: str) -> MeasureJob:
     monkeypatch.setenv("FAKE_NCU_RUN", "1")
     monkeypatch.setenv("FAKE_NCU_MODE", "no-kernels")
     monkeypatch.setenv("FAKE_NCU_FAIL_IF", fails_if)
@@ -48,7 +48,7 @@ def run_of(outcome: KernelOutcome, number: int) -> StoredRun:
     return stored
 
 
-def test_it_is_checked_and_timed_and_no_failure(with_copies: Job, notes: Notes) -> None:
+def test_it_is_checked_and_timed_and_no_failure(with_copies: MeasureJob, notes: Notes) -> None:
     outcome = measure(with_copies, notes)
     assert outcome.exit_code == 0
     assert [version.failure for version in outcome.versions] == ["", "", ""]
@@ -67,7 +67,7 @@ def test_it_is_checked_and_timed_and_no_failure(with_copies: Job, notes: Notes) 
     assert f"v2_copies: {SILENT}" in notes.notes
 
 
-def test_silence_on_one_workload_is_told(with_copies: Job, notes: Notes) -> None:
+def test_silence_on_one_workload_is_told(with_copies: MeasureJob, notes: Notes) -> None:
     outcome = measure(with_copies, notes)
     assert run_of(outcome, 0).run.notes == ()
     shared = run_of(outcome, 1).run
@@ -77,7 +77,7 @@ def test_silence_on_one_workload_is_told(with_copies: Job, notes: Notes) -> None
 
 
 def test_alone_it_is_believed_where_ncu_sees_another_program(
-    tmp_path: Path, job: Job, notes: Notes, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, job: MeasureJob, notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outcome = measure(alone(tmp_path, monkeypatch, "request.json"), notes)
     assert outcome.exit_code == 0
@@ -87,7 +87,7 @@ def test_alone_it_is_believed_where_ncu_sees_another_program(
 
 
 def test_an_ncu_that_sees_nothing_of_anything_is_a_failure(
-    tmp_path: Path, job: Job, notes: Notes, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, job: MeasureJob, notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outcome = measure(alone(tmp_path, monkeypatch, ""), notes)
     assert outcome.exit_code == 5
@@ -97,7 +97,7 @@ def test_an_ncu_that_sees_nothing_of_anything_is_a_failure(
 
 
 def test_without_the_word_of_the_program_nothing_is_believed(
-    job: Job, notes: Notes, monkeypatch: pytest.MonkeyPatch
+    job: MeasureJob, notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The fake does not run what it is given: no call of a version came to its end."""
     monkeypatch.setenv("FAKE_NCU_MODE", "no-kernels")
@@ -107,7 +107,7 @@ def test_without_the_word_of_the_program_nothing_is_believed(
     assert all("no launch matched" in version.failure for version in outcome.versions)
 
 
-def test_a_version_that_is_always_late_says_so(job: Job, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_version_that_is_always_late_says_so(job: MeasureJob, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
     """It has samples and no time."""
     whole = client.collect
 
@@ -139,7 +139,7 @@ def test_only_a_whole_run_without_a_launch_is_nothing_profiled() -> None:
     assert not isinstance(profiling_error(both, 0), NothingProfiled)
 
 
-def test_it_is_shown_compared_and_recorded(with_copies: Job, notes: Notes, tmp_path: Path) -> None:
+def test_it_is_shown_compared_and_recorded(with_copies: MeasureJob, notes: Notes, tmp_path: Path) -> None:
     outcome = measure(with_copies, notes)
     naive, stored = run_of(outcome, 0), run_of(outcome, 2)
     store = Store(with_copies.project.reports)
@@ -158,7 +158,7 @@ def test_it_is_shown_compared_and_recorded(with_copies: Job, notes: Notes, tmp_p
 
 
 def test_pages_of_it_have_no_section_on_launches(
-    with_copies: Job, notes: Notes, monkeypatch: pytest.MonkeyPatch
+    with_copies: MeasureJob, notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outcome = measure(with_copies, notes)
     monkeypatch.chdir(with_copies.project.root)

@@ -11,7 +11,7 @@ from measured import RIGHT, VERSIONS, Notes, make_job
 from ncu_assist.analysis.ladder import KernelOutcome
 from ncu_assist.errors import EnvironmentProblem
 from ncu_assist.pipeline.history import history
-from ncu_assist.pipeline.measuring import Job, measure
+from ncu_assist.pipeline.measuring import MeasureJob, measure
 from ncu_assist.pipeline.pages.index import kernel_ladder
 from ncu_assist.pipeline.planning import replay
 from ncu_assist.pipeline.reading import listing
@@ -29,13 +29,13 @@ PEER = f"# Baseline of another package.\n# packages: torch, nowhere_to_be_found\
 
 
 @pytest.fixture
-def with_peer(tmp_path: Path, job: Job) -> Job:
+def with_peer(tmp_path: Path, job: MeasureJob) -> MeasureJob:
     """Two versions and one that needs what is not there; checks only."""
     made = make_job(tmp_path, {**VERSIONS, "v2_peer.py": PEER})
     return replace(made, settings=replace(made.settings, stages=("check",)), options=None)
 
 
-def test_it_is_skipped_and_the_others_are_measured(with_peer: Job, notes: Notes) -> None:
+def test_it_is_skipped_and_the_others_are_measured(with_peer: MeasureJob, notes: Notes) -> None:
     outcome = measure(with_peer, notes)
     assert [(v.version, v.run is not None, v.failure, v.skipped) for v in outcome.versions] == [
         ("v0_naive", True, "", ""),
@@ -51,12 +51,12 @@ def test_it_is_skipped_and_the_others_are_measured(with_peer: Job, notes: Notes)
     assert outcome_json(outcome, "check")["versions"][2]["skipped"] == WHY
 
 
-def test_nothing_but_skipped_versions_is_no_measurement(with_peer: Job, notes: Notes) -> None:
+def test_nothing_but_skipped_versions_is_no_measurement(with_peer: MeasureJob, notes: Notes) -> None:
     with pytest.raises(EnvironmentProblem, match=WHY):
         measure(replace(with_peer, versions=with_peer.versions[2:]), notes)
 
 
-def test_every_answer_from_the_archive_says_so(with_peer: Job, notes: Notes) -> None:
+def test_every_answer_from_the_archive_says_so(with_peer: MeasureJob, notes: Notes) -> None:
     measure(with_peer, notes)
     project = with_peer.project
     (found,) = listing(project, "add_one")
@@ -74,6 +74,6 @@ def test_every_answer_from_the_archive_says_so(with_peer: Job, notes: Notes) -> 
     assert ([v.skipped for v in recorded.versions], recorded.exit_code) == (["", "", WHY], 0)
 
 
-def _replayed(job: Job, notes: Notes) -> KernelOutcome:
+def _replayed(job: MeasureJob, notes: Notes) -> KernelOutcome:
     why = EnvironmentProblem("no GPU", "nvidia-smi")
     return replay(Store(job.project.reports), job.kernel, job.versions, job.workloads, why, notes)

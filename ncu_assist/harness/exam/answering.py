@@ -20,8 +20,7 @@ from ncu_assist.harness.bench import BenchWatch, conditions, stopwatch_of
 from ncu_assist.harness.buffers import Buffers, allocate
 from ncu_assist.harness.check import Disturbance
 from ncu_assist.harness.events import Event
-from ncu_assist.harness.exam.request import ExamAnswer, ExamQuestion, ExamRequest
-from ncu_assist.harness.exam.samples import write_samples
+from ncu_assist.harness.exam.request import ExamAnswer, ExamQuestion, ExamRequest, write_samples
 from ncu_assist.harness.exam.session import ExamSession
 from ncu_assist.harness.names import range_name
 from ncu_assist.harness.problem import Problem, Tensors

@@ -15,8 +15,18 @@ from ncu_assist.harness import client, results
 from ncu_assist.harness.client import ERRORS, STDERR_TAIL, Watch, what_happened
 from ncu_assist.harness.events import Event, parse
 from ncu_assist.harness.exam.plan import TRIPPED, ExamPlan
-from ncu_assist.harness.exam.request import ANSWERS, PATCHED, ExamAnswer, ExamRequest, Suspicion
-from ncu_assist.harness.exam.samples import SAMPLES, Row, frame_of, most_bytes, read_samples
+from ncu_assist.harness.exam.request import (
+    ANSWERS,
+    PATCHED,
+    SAMPLES,
+    ExamAnswer,
+    ExamRequest,
+    SampleRow,
+    Suspicion,
+    frame_of,
+    most_bytes,
+    read_samples,
+)
 from ncu_assist.harness.results import VersionFailure
 from ncu_assist.process import Completed
 
@@ -133,7 +143,7 @@ def _measured(plan: ExamPlan, exam_request: ExamRequest, collected: Path) -> cli
     """Return what was measured, with the samples; failures in words of a sane length."""
     found = client.collect(replace(exam_request.request, out=str(collected)))
     failures = {name: shortened(words) for name, words in found.failures.items()}
-    rows: list[Row] = []
+    rows: list[SampleRow] = []
     if (collected / SAMPLES).is_file():
         rows = read_samples(collected / SAMPLES, plan.versions, exam_request.request.settings.rounds)
     samples = frame_of(rows, plan.bench_id, plan.kernel.default_workload.name) if rows else None

@@ -1,16 +1,24 @@
-"""What the parent asks of the two sides of an exam, what these hand in, and the folders where all of it lies."""
+"""What the parent asks of the two sides of an exam, what these hand in, and the folders where all of it lies.
+
+Samples leave the sandbox as rows of JSON, which take no more memory than their file says.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from ncu_assist.harness.names import COPY, EMPTY
 from ncu_assist.harness.request import REQUEST_FILE, HarnessRequest
 from ncu_assist.record import Check, Device
+
+if TYPE_CHECKING:
+    import pandas
 
 QuestionPurpose = Literal["check", "bench", "profile"]
 ARTIFACTS = "artifacts.json"  # in the readable folder, once everything is built
@@ -18,6 +26,11 @@ QUESTIONS = "questions.json"  # in the folder of questions, written last: where 
 PUBLIC_SEED = 0  # of the first question on the default workload: what anybody would try first
 ANSWERS, PATCHED = "answers.jsonl", "patched.json"
 TASK, GRADED = "task-", "graded-"
+SAMPLES = "samples.json"
+ROW_BYTES = 256  # at most, of a row; the longest name of a version has some 60 letters
+SAMPLE_COLUMNS = ("version", "round", "position", "time_ns", "sm_clock_mhz", "late")
+SampleRow = tuple[str, int, int, float, float | None, bool]
+NARROW = {"round": "int32", "position": "int32", "sm_clock_mhz": "float64"}  # as bench.SCHEMA has them
 
 
 @dataclass(frozen=True)
@@ -193,3 +206,46 @@ class ExamFolders:
         for folder in (self.secret, self.readable, self.questions, self.writable):
             folder.mkdir(parents=True)
             folder.chmod(closed if folder == self.secret else open_to_look)
+
+
+def write_samples(columns: dict[str, list[object]], out: Path) -> None:
+    """Hand in the samples of the one bench, all at once."""
+    unfinished = out / f".{SAMPLES}"
+    unfinished.write_bytes(msgspec.json.encode(list(zip(*(columns[name] for name in SAMPLE_COLUMNS), strict=True))))
+    unfinished.replace(out / SAMPLES)
+
+
+def most_bytes(versions: Sequence[str], rounds: int) -> int:
+    """Return how large a file of samples may be."""
+    return ROW_BYTES * rounds * len({*versions, EMPTY, COPY})
+
+
+def read_samples(path: Path, versions: Sequence[str], rounds: int) -> list[SampleRow]:
+    """Return samples as this bench can have given them: each version once in each round, times that are some.
+
+    Raises ValueError, of which msgspec's errors are kinds, or RecursionError for anything else.
+    """
+    rows = msgspec.json.decode(path.read_bytes(), type=list[SampleRow])
+    timed = {*versions, EMPTY, COPY}
+    seen: dict[str, set[int]] = {}
+    for version, number, position, time_ns, clock, _ in rows:
+        if version not in timed:
+            raise ValueError("samples of other versions")
+        if not 0 <= time_ns < inf or not 0 <= (clock or 0.0) < inf or not 0 <= position < len(timed):
+            raise ValueError("times that are none")
+        seen.setdefault(version, set()).add(number)
+    if len(rows) != rounds * len(seen) or any(numbers != set(range(rounds)) for numbers in seen.values()):
+        raise ValueError("other samples than one of each round")
+    if not seen.keys() >= set(versions):
+        raise ValueError("samples of other versions")
+    return rows
+
+
+def frame_of(rows: Sequence[SampleRow], bench_id: str, workload: str) -> pandas.DataFrame:
+    """Return samples as a frame with the columns of bench.SCHEMA."""
+    import pandas
+
+    frame = pandas.DataFrame(list(rows), columns=list(SAMPLE_COLUMNS)).astype(NARROW)
+    frame.insert(0, "bench_id", bench_id)
+    frame.insert(1, "workload", workload)
+    return frame

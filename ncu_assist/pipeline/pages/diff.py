@@ -33,7 +33,7 @@ Pair = tuple[StoredRun, StoredRun]
 
 
 @dataclass(frozen=True)
-class Looked:
+class OpenedSide:
     """A side with its report opened, and what was read of that."""
 
     run: StoredRun
@@ -100,22 +100,26 @@ def _redacted(runs: Pair, identity: Identity) -> Pair:
     return before, after
 
 
-def _without_names(diff: Diff, looked: tuple[Looked, Looked], identity: Identity) -> tuple[Diff, tuple[Looked, Looked]]:
+def _without_names(
+    diff: Diff, looked: tuple[OpenedSide, OpenedSide], identity: Identity
+) -> tuple[Diff, tuple[OpenedSide, OpenedSide]]:
     """Return what was read of the reports without what identifies; a file has one name on both sides."""
     files = redact_files((one.close for one in looked), identity)
     before, after = (replace(one, close=redact_close(one.close, files, identity)) for one in looked)
     return replace(diff, lines=diff.lines and redact_lines(diff.lines, files, identity)), (before, after)
 
 
-def _read(runs: Pair, clean: Pair, options: DiffOptions, folder: Path) -> tuple[FullDiff, tuple[Looked, Looked]]:
+def _read(
+    runs: Pair, clean: Pair, options: DiffOptions, folder: Path
+) -> tuple[FullDiff, tuple[OpenedSide, OpenedSide]]:
     """Return the diff of ``clean``, and a closer look at both sides; a run against itself is looked at once."""
-    jobs: list[Callable[[Stopped], FullDiff | Looked]] = [lambda _: diff_in_full(*clean, options)]
+    jobs: list[Callable[[Stopped], FullDiff | OpenedSide]] = [lambda _: diff_in_full(*clean, options)]
     places = (0,) if runs[0].reference == runs[1].reference else (0, 1)
     read = _worth_reading(runs, options.workload)
     jobs += [partial(_looked, runs, place, options.workload, folder / str(place), read[place]) for place in places]
     full, *looked = together(jobs)
     assert isinstance(full, FullDiff)
-    found = [one for one in looked if isinstance(one, Looked)]
+    found = [one for one in looked if isinstance(one, OpenedSide)]
     return full, (found[0], found[-1])
 
 
@@ -134,7 +138,7 @@ def _worth_reading(runs: Pair, workload: str | None) -> tuple[frozenset[int] | N
     return read_on_both((runs[0].run, runs[1].run), indices, found.paired.pairs)
 
 
-def _with_lines(diff: Diff, looked: tuple[Looked, Looked]) -> Diff:
+def _with_lines(diff: Diff, looked: tuple[OpenedSide, OpenedSide]) -> Diff:
     """Return the diff with its source lines, where there is something to compare."""
     if diff.verdict.verdict == "not-comparable" or not (diff.baseline.launches and diff.candidate.launches):
         return diff
@@ -145,7 +149,7 @@ def _with_lines(diff: Diff, looked: tuple[Looked, Looked]) -> Diff:
 
 def _looked(
     runs: Pair, place: int, workload: str | None, folder: Path, read: frozenset[int] | None, stopped: Stopped
-) -> Looked:
+) -> OpenedSide:
     """Return one side with its report opened. A report that cannot be read costs its lines: the note says why."""
     stored = runs[place]
     folder.mkdir()
@@ -153,12 +157,14 @@ def _looked(
         name = compared_workloads(runs[0].run, runs[1].run, workload)[place]
         run = with_report(stored, folder, MOST_IN_REPORT, stopped)
         if run is stored and stored.keeps_report and len(stored.run.launches) > MOST_IN_REPORT:
-            return Looked(run, CloseLook(note=f"source lines of {len(stored.run.launches)} launches are not read here"))
-        return Looked(run, look_closer(run, name, rules=False, read=read) if stored.run.launches else CloseLook())
+            return OpenedSide(
+                run, CloseLook(note=f"source lines of {len(stored.run.launches)} launches are not read here")
+            )
+        return OpenedSide(run, look_closer(run, name, rules=False, read=read) if stored.run.launches else CloseLook())
     except DamagedData as problem:
-        return Looked(stored, CloseLook(note=f"the source lines cannot be read: {problem}"))
+        return OpenedSide(stored, CloseLook(note=f"the source lines cannot be read: {problem}"))
     except UsageProblem:  # which the diff meets too, and tells
-        return Looked(stored, CloseLook())
+        return OpenedSide(stored, CloseLook())
 
 
 def _titled(runs: Pair) -> Pair:
@@ -186,7 +192,7 @@ def _hashed(stored: StoredRun) -> StoredRun:
     return replace(stored, run=replace(stored.run, digest=digest))
 
 
-def _shown(store: Store, stored: StoredRun, side: DiffSide, totals: Combined, looked: Looked) -> Shown:
+def _shown(store: Store, stored: StoredRun, side: DiffSide, totals: Combined, looked: OpenedSide) -> Shown:
     """Return a side as it is shown alone, but of the compared launches only; no launch is judged by itself."""
     run = stored.run
     ceilings = ceilings_of(run.device, store.reports) if run.device else None

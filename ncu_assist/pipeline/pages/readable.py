@@ -83,7 +83,7 @@ class PageStore(Store):
 
 
 @dataclass(frozen=True)
-class Readable(PageStore):
+class ReadableStore(PageStore):
     """An archive of which one kernel is shown: ``left_out`` are its runs that cannot be read whole."""
 
     left_out: tuple[Damage, ...] = ()
@@ -98,11 +98,11 @@ class Readable(PageStore):
         return list(self.left_out)
 
 
-def readable(store: Store, kernel: str) -> Readable:
+def readable(store: Store, kernel: str) -> ReadableStore:
     """Return the archive with the runs of a kernel left out that are damaged: their files are held to their hashes."""
     known = [damage for damage in store.damaged() if damage.concerns(f"{kernel}/")]
     changed = (Damage(_path(one), problem) for one in store.runs(kernel) for problem in _problems(one))
-    return Readable(store.reports, (*known, *changed))
+    return ReadableStore(store.reports, (*known, *changed))
 
 
 def of_no_machine(stored: StoredRun) -> StoredRun:

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("torch")
 
 from ncu_assist.harness.bench import SCHEMA
-from ncu_assist.harness.exam.samples import COLUMNS, SAMPLES, frame_of, most_bytes, read_samples, write_samples
+from ncu_assist.harness.exam.request import SAMPLE_COLUMNS, SAMPLES, frame_of, most_bytes, read_samples, write_samples
 from ncu_assist.harness.names import COPY, EMPTY
 
 VERSIONS = ("v0_right", "v1_draft")
@@ -25,7 +25,7 @@ def written(rows: list[tuple[object, ...]], folder: Path) -> Path:
 
 
 def test_they_come_as_they_were_taken(tmp_path: Path) -> None:
-    columns = {name: list(values) for name, values in zip(COLUMNS, zip(*ROWS, strict=True), strict=True)}
+    columns = {name: list(values) for name, values in zip(SAMPLE_COLUMNS, zip(*ROWS, strict=True), strict=True)}
     columns["sm_clock_mhz"] = [math.nan] * len(ROWS)  # unknown, on a CPU
     write_samples({"bench_id": ["b"] * len(ROWS), "workload": ["small"] * len(ROWS), **columns}, tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == [SAMPLES]
