@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ncu_assist.analysis.run_view import Shown
-from ncu_assist.ceilings import Ceilings, chip_facts, dram_ceiling
+from ncu_assist.ceilings import Ceilings, chip_facts, dram_ceiling, dram_default
 from ncu_assist.ncu.catalogue.formulas import SECTOR_BYTES
 from ncu_assist.quantity import quantity
 from ncu_assist.render.precisions import FMA, PRECISIONS, Precision
@@ -99,7 +99,7 @@ def _assumed(shown: Shown, precision: Precision) -> Roof | None:
 
 
 def dram_roof(shown: Shown) -> Roof | None:
-    """Return what DRAM can deliver of this mix and number of bytes, as the rules take it; else ncu's peak, assumed."""
+    """Return what DRAM can deliver of this mix and number of bytes, as the rules take it; else the default, assumed."""
     facts, ceilings = shown.told.facts if shown.told else None, shown.ceilings
     if facts is not None and ceilings is not None:
         read, written = (asked / max(1, len(shown.combined.launches)) for asked in asked_bytes(facts))
@@ -110,7 +110,13 @@ def dram_roof(shown: Shown) -> Roof | None:
             short = f"; of {quantity(read + written, 'byte')} nothing was measured" if more > 1 else ""
             return Roof("DRAM", found.bytes_per_second, not found.assumed and more == 1, f"{mix}: {found.why}{short}")
     peak = dram_peak(shown)
-    return Roof("DRAM", peak.per_second, False, peak.why) if peak else None
+    return _default(shown, peak) if peak else None
+
+
+def _default(shown: Shown, peak: Roof) -> Roof:
+    """Return what the kind of memory stands for where no curve answers: the least of what streams reached."""
+    default = dram_default(shown.run.device.compute_capability if shown.run.device else "")
+    return Roof("DRAM", default.low * peak.per_second, False, f"{default.why}: the least of that")
 
 
 def _up_to_measured(ceilings: Ceilings, moved: float) -> float:

@@ -221,6 +221,8 @@ def _message(finding: Finding, told: Told) -> str:
 
 
 def _severity(ranked: Ranked) -> Badge:
+    if ranked.finding.is_done and ranked.finding.assumed:
+        return Badge("at a ceiling, assumed", "good", "one that was not measured for just this")
     if ranked.finding.is_done:
         return Badge("done", "good", "at a ceiling of this GPU")
     hint = "by the part of the run time that fixing it could save"

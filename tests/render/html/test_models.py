@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from factories import make_run, metrics_frame, save_run
 
 from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost
@@ -85,6 +86,19 @@ def test_the_evidence_of_a_finding_is_the_same_number_on_a_page_and_a_terminal(t
     text = " ".join(" ".join(diagnosis_lines(told)).split())
     assert "Grid Size 8192" in text
     assert "Threads 65536" in text
+
+
+@pytest.mark.parametrize(("assumed", "said"), [(True, "at a ceiling, assumed"), (False, "done")])
+def test_what_is_assumed_is_not_called_done(tmp_path: Path, assumed: bool, said: str) -> None:
+    stored = save_run(Store(tmp_path / "reports"), make_run(), metrics_frame({"launch__grid_size": 8192.0}))
+    shown = gather(stored)
+    assert shown.told is not None
+    first, *others = shown.told.diagnosis.findings
+    full = replace(first, finding=replace(first.finding, is_done=True, assumed=assumed))
+    told = replace(shown.told, diagnosis=replace(shown.told.diagnosis, findings=(full, *others)))
+    part = diagnosis_part(replace(shown, told=told), (), SourceView())
+    assert part.first is not None
+    assert part.first.severity.text == said
 
 
 def test_a_line_that_a_side_did_not_read_is_neither_new_nor_gone() -> None:

@@ -91,9 +91,12 @@ def test_without_ceilings_roofs_are_assumed_and_say_so() -> None:
     made, dram = roofline(one), dram_roof(one)
     assert dram is not None
     assert not dram.measured
-    assert dram.per_second == one.combined.values["dram_peak_bandwidth"]
     assert "assumed" in made.says
     assert any("ncu-assist ceilings" in note for note in made.notes)
+    peak = one.combined.values["dram_peak_bandwidth"]
+    assert peak is not None
+    assert dram.per_second == pytest.approx(0.89 * peak)
+    assert dram.why == "streams over HBM reach 89 to 95 % on V100, A100, H100: the least of that"
     assert made.drawing is not None
     assert all("assumed" in word.text for word in made.drawing.words if word.text.startswith(("◆", "FP32 6")))
 
