@@ -18,6 +18,7 @@ SAID_TWICE: dict[str, tuple[str, int | None]] = {
     f"launch__{what}_dim_{axis}": (what, i) for what in ("grid", "block") for i, axis in enumerate("xyz")
 }
 SAID_TWICE |= {"launch__context_id": ("context", None), "launch__stream_id": ("stream", None)}
+NAN = float("nan")
 Number = Callable[[str], float | None]  # a metric of one launch by name; None where it has none
 
 
@@ -38,7 +39,8 @@ def checked_sizes(
 
 def _number(names: Sequence[str], values: array[float], start: int, name: str) -> float | None:
     place = bisect_left(names, name)
-    return values[start + place] if place < len(names) and names[place] == name else None
+    value = values[start + place] if place < len(names) and names[place] == name else NAN
+    return value if value == value else None
 
 
 def _checked(index: int, one: LaunchFacts, number: Number) -> LaunchFacts:

@@ -27,6 +27,7 @@ class MetricTable:
         self.texts: dict[str, int] = {}  # each text and its number, in the order of the numbers
         self.doubles: set[str] = set()  # names that stand twice and are not known to
         self.differing: set[str] = set()  # names that stand twice, with different values
+        self.unknown: set[str] = set()  # names of metrics whose value has a type that is not known here
         self._plans: dict[tuple[int, ...], _Plan] = {}
 
     def add_names(self, strings: Iterable[str]) -> None:
@@ -44,7 +45,8 @@ class MetricTable:
         last counts, as with NVIDIA's reader.
         """
         plan = self._plan(tuple([metric.name for metric in metrics]))
-        own, texts = _values(metrics)
+        own, texts, unknown = _values(metrics)
+        self.unknown |= {self.strings[metrics[place].name] for place in unknown}
         values.extend([own[i] for i in plan.order])
         for i, j in plan.doubles:
             if (own[i] != own[j] and (own[i] == own[i] or own[j] == own[j])) or texts.get(i) != texts.get(j):
@@ -81,30 +83,36 @@ class _Plan:
     doubles: list[tuple[int, int]]  # a metric that stands again later, and where
 
 
-def _values(metrics: Iterable[Any]) -> tuple[list[float], dict[int, str]]:
-    """Return the number of each metric, NaN for texts and for what has no value, and the texts by position."""
+def _values(metrics: Iterable[Any]) -> tuple[list[float], dict[int, str], list[int]]:
+    """Return the number of each metric, NaN for texts and for what has no value; the texts by position.
+
+    And the positions of values whose type is not known here.
+    """
     numbers: list[float] = []
     texts: dict[int, str] = {}
+    unknown: list[int] = []
     for metric in metrics:
         value = metric.value
         number = value.double or value.uint64 or value.uint32 or value.float  # at most one is set, the others are 0
         if not number:
             kind = value.WhichOneof(KIND)
             if kind is None:
+                if _is_unknown(metric):
+                    unknown.append(len(numbers))
                 number = NAN
-                _check_empty(metric)
             elif kind == "text":
                 texts[len(numbers)], number = value.text, NAN
         numbers.append(number)
-    return numbers, texts
+    return numbers, texts, unknown
 
 
-def _check_empty(metric: Any) -> None:
-    """Raise DamagedData where a metric without a value has lost it: to a type not known here, or to its instances."""
+def _is_unknown(metric: Any) -> bool:
+    """Tell whether the value of a metric without one has a type not known here; raises DamagedData where it is lost."""
     if metric.value.ByteSize() or len(UnknownFieldSet(metric)):
-        raise DamagedData("a value has a type that is not known here: damaged, or of a newer Nsight Compute")
+        return True
     if metric.instances and not _is_instance(metric.instances[0]):
         raise DamagedData("the report is damaged: the value of a metric stands where another thing should")
+    return False
 
 
 def _is_instance(raw: bytes) -> bool:

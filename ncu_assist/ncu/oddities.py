@@ -7,11 +7,13 @@ from itertools import pairwise
 from operator import ne
 from typing import Any
 
+from ncu_assist.errors import DamagedData
 from ncu_assist.ncu import report_file, wire
 from ncu_assist.ncu.contents import LaunchFacts, SessionFacts
 from ncu_assist.ncu.report_file import Block, Entry
 from ncu_assist.ncu.wire import Bytes
 
+KNOWN_RELEASE = (2025, 4)  # of ncu: the newest whose reports were read here, all of them whole
 KNOWN_VERSION = 7  # of the file header, in reports of 2022.3 and 2025.3
 SHOWN, LONGEST_SHOWN = 3, 80
 LONGEST_PAIR = 300  # of two names of metrics, which have up to 120 signs
@@ -162,6 +164,20 @@ def _one_sign_off(name: str, others: Collection[str]) -> list[str]:
     dashed = name.replace(".", "_")
     near = (other for other in others if len(other) == len(name) and sum(map(ne, other, name)) == 1)
     return sorted(other for other in near if other.replace(".", "_") != dashed)
+
+
+def unknown_sentences(release: tuple[int, ...], metrics: Collection[str], results: int) -> Iterator[str]:
+    """Yield what a newer ncu wrote in a way not known here; raises DamagedData where it is no newer ncu."""
+    if not metrics and not results:
+        return
+    if release <= KNOWN_RELEASE:
+        what = "a value has a type" if metrics else "an entry is of a kind"
+        raise DamagedData(f"{what} that is not known here: damaged, or of a newer Nsight Compute")
+    ncu = f"ncu {'.'.join(map(str, release))} is newer than this program"
+    if metrics:
+        yield f"{ncu}: the values of {_listed(sorted(metrics))} have a type that is not known here, and are not shown"
+    if results:
+        yield f"{ncu}: {results} of its results are of a kind that is not known here, and are not shown"
 
 
 def double_sentences(doubles: Collection[str], differing: Collection[str]) -> Iterator[str]:

@@ -31,6 +31,7 @@ from ncu_assist.ncu.oddities import (
     interrupted_sentences,
     name_sentences,
     session_sentences,
+    unknown_sentences,
 )
 from ncu_assist.ncu.wire import Bytes
 
@@ -117,12 +118,15 @@ def _read(data: Bytes, folder: Path) -> None:
             report_file.forget(data, entry)
     if not read:
         raise DamagedData("the report holds no launch: it is cut, or nothing was profiled")
-    launches = checked_sizes(read, table.name_lists, values)
     session, recorded = session_facts(headers), recorded_units()
-    known = _known_units(recorded, session.ncu_version)
+    release = _release(session.ncu_version)
+    newer = list(unknown_sentences(release, table.unknown, sum(block.unknown for block in blocks)))
+    launches = checked_sizes(read, table.name_lists, values)
+    known = _known_units(recorded, release)
     units = _units(data, folder, launches, table, values, known)
     notes = (
         *interrupted_sentences(launches),
+        *newer,
         *file_sentences(data),
         *sorted(messages.odd),
         *session_sentences(session),
@@ -135,15 +139,16 @@ def _read(data: Bytes, folder: Path) -> None:
         values.tofile(out)
 
 
-def _known_units(known: Mapping[str, str], ncu_version: str | None) -> Mapping[str, str]:
+def _known_units(known: Mapping[str, str], release: tuple[int, ...]) -> Mapping[str, str]:
     """Return those of the recorded units that hold for a report of this release."""
-    if ncu_version is not None and SAME_UNITS[0] <= _release(ncu_version) <= SAME_UNITS[1]:
+    if SAME_UNITS[0] <= release <= SAME_UNITS[1]:
         return known
     return {name: unit for name, unit in known.items() if not name.startswith(DERIVED)}
 
 
-def _release(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".")[:2] if part.isdecimal())
+def _release(version: str | None) -> tuple[int, ...]:
+    """Return year and number of a release of ncu; nothing where the report does not say, as that of ncu 2019."""
+    return tuple(int(part) for part in (version or "").split(".")[:2] if part.isdecimal())
 
 
 def _units(
@@ -167,7 +172,8 @@ def _units(
         launch = lists.index(number)
         opinion = nvidia.opinion(report_file.select(data, {launch}), folder)
         own = values[ends[launch] - len(names) : ends[launch]]
-        if opinion.names != names or not _agree(own, opinion.values):
+        skipped = [name in table.unknown for name in names]
+        if opinion.names != names or not _agree(own, opinion.values, skipped):
             raise DamagedData(
                 f"the report is damaged, or of a newer Nsight Compute: NVIDIA's reader and its file "
                 f"disagree on launch {launch}"
@@ -176,8 +182,8 @@ def _units(
     return units
 
 
-def _agree(own: array[float], other: tuple[float, ...]) -> bool:
-    return all(a == b or (a != a and b != b) for a, b in zip(own, other, strict=True))
+def _agree(own: array[float], other: tuple[float, ...], skipped: Sequence[bool]) -> bool:
+    return all(c or a == b or (a != a and b != b) for a, b, c in zip(own, other, skipped, strict=True))
 
 
 def _read_instances_of(data: Bytes, folder: Path) -> None:

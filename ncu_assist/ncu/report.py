@@ -201,13 +201,15 @@ def read_report(
     memory_bytes: int = MEMORY_BYTES,
     stopped: Callable[[], bool] | None = None,
 ) -> Report:
-    """Return the report in a file: .ncu-rep, .ncu-repz, or what ``ncu --csv --page raw`` exports of one.
+    """Return the report in a file: .ncu-rep, .ncu-repz, .nsight-cuprof-report, or what ``ncu --csv`` printed of one.
 
-    Each may be compressed with zstd, xz or gzip. An export is lossy: ``Report.lacks`` says what it has not.
+    Each may be compressed with zstd, xz or gzip. A CSV is a raw page or one with ncu's names of metrics, as with
+    ``--metrics``; it is lossy: ``Report.lacks`` says what it has not.
     It is read in a child process, which may take ``timeout_s`` (None: by the size of the file) and ``memory_bytes``
     beside the file itself; ``stopped`` saying yes ends it. ``expected_launches`` is what ncu's log counts. Raises
-    UsageProblem when there is no such file or it is another page of a report, DamagedData when it is cut or
-    inconsistent, when NVIDIA's reader disagrees with it, or when reading crashes or needs more than its limits. Of a
+    UsageProblem when there is no such file or it is another page of a report, DamagedData when it is something else,
+    cut or inconsistent, when NVIDIA's reader disagrees with it, or when reading crashes or needs more than its limits;
+    what NVIDIA's reader finds in it is then said too. What is odd and no damage is in ``Report.notes``. Of a
     flipped bit inside a value nothing can be seen, nor of a file that ends between two launches.
     """
     path, limits = Path(path), Limits(timeout_s, memory_bytes, stopped)

@@ -22,6 +22,7 @@ VERSION = 1  # field of the file header
 # Fields of a block header.
 SOURCES, RESULTS, SESSION, STRINGS, PAYLOAD, PROCESS, RANGES, COMMAND_LISTS, GRAPHS = 1, 2, 3, 4, 5, 6, 7, 8, 9
 KINDS = (SOURCES, RESULTS, RANGES, COMMAND_LISTS, GRAPHS)  # of entries, in their order in a payload
+RESULT_KINDS = KINDS[1:]
 # Fields of a source entry; one that adds to an earlier source has its number. SOURCE_CODE holds where functions are.
 SOURCE_ID, SOURCE_CUBIN, SOURCE_CODE = 1, 4, 9
 RESULT_METRIC, RESULT_SOURCES = 13, 15  # fields of a launch; RESULT_SOURCES holds a message with the ids in field 1
@@ -30,7 +31,7 @@ OTHER_METRIC, OTHER_SOURCES = 4, {RANGES: 15, COMMAND_LISTS: 17, GRAPHS: 17}  # 
 
 @dataclass(frozen=True)
 class Entry:
-    """One message of a payload; ``kind`` is the header field that counts it, one of KINDS."""
+    """One message of a payload; ``kind`` is the header field that counts it: one of KINDS, or larger and unknown."""
 
     kind: int
     start: int
@@ -47,8 +48,13 @@ class Block:
 
     @property
     def results(self) -> tuple[Entry, ...]:
-        """Return the entries that are no sources: launches, ranges, command lists and graphs."""
-        return tuple(entry for entry in self.entries if entry.kind != SOURCES)
+        """Return the entries that are launches, ranges, command lists and graphs."""
+        return tuple(entry for entry in self.entries if entry.kind in RESULT_KINDS)
+
+    @property
+    def unknown(self) -> int:
+        """Return how many entries are of a kind that is not known here."""
+        return sum(entry.kind not in KINDS for entry in self.entries)
 
 
 @contextlib.contextmanager
@@ -124,8 +130,8 @@ def _block(data: Bytes, at: int) -> tuple[Block, int]:
     if limit > len(data):
         raise _cut(end, counts.get(PAYLOAD, 0), len(data))
     entries, at = [], end
-    for kind in KINDS:
-        for _ in range(counts.get(kind, 0)):
+    for kind in (*KINDS, *sorted(kind for kind in counts if kind > max(KINDS))):  # these are of a newer ncu
+        for _ in range(counts.get(kind, 0) if at < limit else 0):
             body, at = _sized(data, at, limit)
             entries.append(Entry(kind, body, at))
     if at != limit:
@@ -176,7 +182,8 @@ def sources_of(data: Bytes, entry: Entry) -> Iterator[int]:
 
 def _rebuilt(data: Bytes, block: Block, entries: list[Entry]) -> bytes:
     payload = b"".join(_with_size(data[e.start : e.end]) for e in entries)
-    replaced = {kind: sum(e.kind == kind for e in entries) for kind in KINDS}
+    kinds = {*KINDS, *(entry.kind for entry in block.entries)}
+    replaced = {kind: sum(e.kind == kind for e in entries) for kind in kinds}
     replaced[PAYLOAD] = len(payload)
     header = b"".join(
         wire.write_varint(f.number << 3) + wire.write_varint(replaced[f.number])

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ncu.rewriting import with_header, with_launch
+from ncu.rewriting import sized, with_header, with_launch
 
 from ncu_assist.errors import DamagedData
 from ncu_assist.frame import combine
-from ncu_assist.ncu import nvidia, report_file
+from ncu_assist.ncu import nvidia, report_file, wire
 from ncu_assist.ncu.compressed import read_plain
 from ncu_assist.ncu.messages import Messages
 from ncu_assist.ncu.report import Report, read_report
@@ -179,3 +179,54 @@ def test_the_version_of_cuda_is_known_without_a_frame(plain: bytes, read: Read) 
     report = read(plain)
     assert report.cuda_version == report.session["cuda"].iloc[0]
     assert read(plain).cuda_version is not None
+
+
+def of_release(data: bytes, release: str) -> bytes:
+    """Return the report as another release of ncu would say it is of."""
+
+    def change(header: Any) -> None:
+        for one in header.session.versions:
+            if one.program == "Nsight Compute Target":
+                one.version = release
+
+    for number in range(len(report_file.blocks(data))):
+        data = with_header(data, number, change)
+    return data
+
+
+def unknown_value(result: Any) -> None:
+    result.metrics[5].value.Clear()
+    result.metrics[5].value.MergeFromString(wire.write_varint(9 << 3 | 2) + b"\x01x")
+
+
+def test_a_value_of_a_newer_kind_is_named_where_the_ncu_is_newer(plain: bytes, read: Read) -> None:
+    odd = with_launch(plain, 0, unknown_value)
+    with pytest.raises(DamagedData, match="a value has a type that is not known here"):
+        read(odd)
+    report = read(of_release(odd, "2027.1.0.0 (build 1)"))
+    name = report.contents.names(0)
+    assert len(report.launches) == 3
+    assert any("ncu 2027.1 is newer than this program: the values of " in note for note in report.notes)
+    assert len(name) == len(read(plain).contents.names(0))
+
+
+def with_unknown_result(data: bytes) -> bytes:
+    """Return the report with one entry more in its last block with launches, which a field 10 of the header counts."""
+    number, block = [(i, one) for i, one in enumerate(report_file.blocks(data)) if one.results][-1]
+    end = block.entries[-1].end
+    longer = data[:end] + sized(b"\x08\x01") + data[end:]
+
+    def count(header: Any) -> None:
+        header.payload += len(sized(b"\x08\x01"))
+
+    return with_header(longer, number, count, more=b"\x50\x01")
+
+
+def test_a_result_of_a_newer_kind_is_counted_where_the_ncu_is_newer(plain: bytes, read: Read) -> None:
+    odd = with_unknown_result(plain)
+    with pytest.raises(DamagedData, match="an entry is of a kind that is not known here"):
+        read(odd)
+    report = read(with_unknown_result(of_release(plain, "2027.1.0.0 (build 1)")))
+    assert len(report.launches) == 3
+    assert any("1 of its results are of a kind that is not known here" in note for note in report.notes)
+    assert len(report_file.blocks(report_file.select(odd, {1}))) == len(report_file.blocks(odd))
