@@ -24,7 +24,7 @@ from ncu_assist.store.reading import EXPORT, METRICS, REPORTS
 from ncu_assist.store.references import existing_report
 
 IMPORTED = "imported"  # the kernel that reports without another name belong to
-SUFFIXES = (".zst", ".xz", ".gz", ".ncu-rep", ".ncu-repz", ".csv")
+SUFFIXES = (".zst", ".xz", ".gz", ".ncu-rep", ".ncu-repz", ".nsight-cuprof-report", ".csv")
 UNFIT = re.compile(r"[^A-Za-z0-9_.+-]")  # what may not stand in the name of a folder of the archive
 LONGEST_NAME = 100
 

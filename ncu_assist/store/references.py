@@ -27,7 +27,7 @@ from ncu_assist.store.matching import best_run, live_first, machine_hash, made_h
 from ncu_assist.store.reading import StoredRun
 from ncu_assist.versions import is_called, with_short_names
 
-FORMS, PACKED = (".ncu-rep", ".ncu-repz", ".csv"), ("", ".zst", ".xz", ".gz")
+FORMS, PACKED = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report", ".csv"), ("", ".zst", ".xz", ".gz")
 REPORT_ENDINGS = tuple(form + packed for form in FORMS for packed in PACKED)
 NAMES_SHOWN = 5
 _FILE = "a file"

@@ -153,6 +153,7 @@ def test_reports_that_cannot_be_imported(tmp_path: Path) -> None:
         ("gemm_v2.ncu-rep", "gemm_v2"),
         ("gemm_2025.3.1.ncu-rep.zst", "gemm_2025.3.1"),
         ("gemm.ncu-repz", "gemm"),
+        ("gemm.nsight-cuprof-report", "gemm"),
         ("my report (1).ncu-rep", "my_report__1_"),
         (".ncu-rep", "report"),
         ("größe.ncu-rep", "gr__e"),
