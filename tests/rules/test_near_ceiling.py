@@ -70,3 +70,11 @@ def test_the_busiest_unit_is_the_one_nearest_to_what_it_can_reach() -> None:
     assert busiest.name == "DRAM"
     assert not busiest.takes_the_time
     assert busiest_unit(made({})) is None
+
+
+def test_more_blocks_may_win_while_dram_is_below_its_own_limit() -> None:
+    """0.75 waves at 67 % of DRAM: below the 88 % of what it can reach from which its work is the time."""
+    few = {"waves_per_sm": 0.75, "grid_size": 396, "block_size": 256, "sm_count": 132, "theoretical_warps": 40}
+    first = diagnose(made(few | {"dram_throughput": 67.0, "issue_slots_busy": 10.0}), RULES).first
+    assert first
+    assert (first.finding.rule, first.finding.assumed) == ("grid-underfill", True)

@@ -106,7 +106,8 @@ def diagnose(facts: Facts, rules: Mapping[str, Rule]) -> Diagnosis:
             found.append(ranked)
     busiest = busiest_unit(facts)
     found = _without_known(found, busiest)
-    found.sort(key=lambda one: _order(one, busiest))
+    alone = busiest if len(facts.by_kernel) < 2 else None  # of several kernels no unit takes the time of all
+    found.sort(key=lambda one: _order(one, alone))
     if found and found[0].severity == "info" and not _explains(found[0]):
         found.sort(key=lambda one: one.finding.rule != UNEXPLAINED)
     diagnosis = Diagnosis(tuple(found), tuple(silent), len(rules))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.bounds import OWNED, START_NS, filled, loads
+from ncu_assist.rules.model.bounds import START_NS, filled, loads, takes_the_time
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.host_link import link_load
 from ncu_assist.rules.model.resources import HOST_LINK, MEMORY, PARTS, RESOURCES, SHARED, SM, SM_PARTS
@@ -68,7 +68,8 @@ def latency_bound(facts: Facts) -> bool:
 def has_room(facts: Facts) -> bool:
     """Tell whether no resource takes the time, looked at while multiprocessors had a warp: more blocks could win."""
     active, inside = working_part(facts), {one.name for one in (*PARTS, *SM_PARTS, SM) if one.group in ON_EACH_SM}
-    return max(load / (active if name in inside else 1.0) for name, load in loads(facts).items()) < OWNED
+    found = ((name, load / (active if name in inside else 1.0)) for name, load in loads(facts).items())
+    return not any(takes_the_time(name, load) for name, load in found)
 
 
 def coverable_share(facts: Facts) -> float:
