@@ -8,12 +8,13 @@ from pathlib import Path
 from factories import launch
 from test_yardstick import product
 
+from ncu_assist.analysis.roofline import PRECISIONS
 from ncu_assist.analysis.run_view import Shown
 from ncu_assist.frame import combine_launches
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.html.run_verdict import run_verdict
-from ncu_assist.render.precisions import PRECISIONS, operations_words
+from ncu_assist.render.precisions import operations_words
 from ncu_assist.render.terminal import show_text
 from ncu_assist.render.terminal.style import Style
 from ncu_assist.store import Store

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ncu_assist.analysis.memory_flows import BOX_LIMITS, FLOWS, OPTIONAL, Figure, Flow
 from ncu_assist.analysis.run_view import Shown
+from ncu_assist.ncu.catalogue.formulas import SECTOR_BYTES
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import quantity
 from ncu_assist.render.html.charts import Box, ChartText, Shape, line
-from ncu_assist.render.html.memory_links import BOX_LIMITS, FLOWS, IN_BOXES, OPTIONAL, TITLES, Figure, Flow
 from ncu_assist.render.html.run_verdict import to_profile
 from ncu_assist.render.html.table import ABSENT, Cell, Column, Table, number
 from ncu_assist.render.html.term import Term, term_of
@@ -17,6 +18,21 @@ from ncu_assist.rules.model.bounds import filled
 from ncu_assist.rules.model.of_run import Told
 from ncu_assist.rules.model.resources import HOST_LINK, RESOURCES
 
+BYTES_OF_SECTORS = f"{SECTOR_BYTES} bytes a sector"
+# What stands in the boxes: key and label; percentages with one place.
+IN_BOXES: dict[str, tuple[tuple[str, str], ...]] = {
+    "kernel": (("instructions", "inst"),),
+    "l1": (("l1_hit_rate", "Hit rate"), ("l1_busy", "Busiest")),
+    "banks": (("bank_conflict_ways", "Conflict ways"), ("excess_wavefront_share", "Excess")),
+    "l2": (("l2_hit_rate", "Hit rate"), ("l2_hit_rate_load", "loads"), ("l2_busy", "Busiest")),
+    "dram": (("dram_throughput", "Busy"), ("dram_bandwidth", "")),
+    "host": (),
+}
+TITLES = {
+    "kernel": "Kernel", "global": "Global", "local": "Local", "async": "cp.async", "shared": "Shared", "tma": "TMA",
+    "cluster": "Cluster", "l1": "L1/TEX cache", "banks": "Shared memory", "l2": "L2 cache", "dram": "Device memory",
+    "host": "Host memory",
+}  # fmt: skip
 WIDTH = 1180
 TOP, BELOW = 10.0, 10.0
 LANE, LANE_WITH_DELTA = 60.0, 78.0  # of one arrow with its labels
@@ -176,7 +192,7 @@ def _labels(flow: Flow, shown: Shown, before: Shown | None, x: float, y: float, 
     main, *others = flow.told(shown) or (None,)
     if main is None:
         return [ChartText("not counted", x, y - 13, "middle")]
-    first, more = main.text(main.value(shown) or 0.0), _next_figure(shown, others)
+    first, more = _figure_text(main, main.value(shown) or 0.0), _next_figure(shown, others)
     percent = flow.percent(shown) if flow.has_traffic(shown) else None
     if more and percent is not None:
         first = f"{first} · {percent:.1f} %"
@@ -189,14 +205,14 @@ def _labels(flow: Flow, shown: Shown, before: Shown | None, x: float, y: float, 
 
 def _next_figure(shown: Shown, others: Sequence[Figure]) -> str:
     """Return the next figure of a link; empty without one that says more."""
-    return next((one.text(one.value(shown) or 0.0) for one in others if one.key not in SAME_BYTES), "")
+    return next((_figure_text(one, one.value(shown) or 0.0) for one in others if one.key not in SAME_BYTES), "")
 
 
 def _figure_words(flow: Flow, shown: Shown) -> Iterable[str]:
     """Yield the figures of a flow in words."""
     for one in flow.figures:
         value = one.value(shown)
-        yield f"{one.term.label} {one.text(value) if value is not None else 'not counted'}"
+        yield f"{_figure_term(one).label} {_figure_text(one, value) if value is not None else 'not counted'}"
 
 
 def _box_words(part: str, box: Box, shown: Shown, limit: BindingParts | None, quiet: bool) -> list[ChartText]:
@@ -328,7 +344,7 @@ def _flow_rows(flow: Flow, shown: Shown, baseline: Shown | None) -> list[tuple[C
             continue
         unit = "byte" if one.is_sectors else ROWS[one.key].unit
         percent = flow.percent(shown) if one in main else None
-        rows.append(_figure_row(ends, one.term, (value, old, unit), percent, baseline is not None))
+        rows.append(_figure_row(ends, _figure_term(one), (value, old, unit), percent, baseline is not None))
     return rows
 
 
@@ -348,3 +364,16 @@ def _figure_row(
 
 def _amount(value: float | None, unit: str) -> Cell:
     return number(quantity(value, unit), value) if value is not None else Cell()
+
+
+def _figure_term(figure: Figure) -> Term:
+    """Return what a figure is called; sectors are told as the bytes that they hold."""
+    found = term_of(figure.key)
+    if not figure.is_sectors:
+        return found
+    return Term(found.label, found.name, f"{found.meaning}; {BYTES_OF_SECTORS}")
+
+
+def _figure_text(figure: Figure, value: float) -> str:
+    unit = "byte" if figure.is_sectors else "" if figure.short else ROWS[figure.key].unit
+    return f"{quantity(value, unit)} {figure.short}".rstrip()

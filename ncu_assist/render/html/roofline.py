@@ -5,6 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from ncu_assist.analysis.roofline import (
+    ONLY_CONSTANTS,
+    Roof,
+    RooflineNumbers,
+    RooflinePoint,
+    binding_of,
+    is_counted,
+    points,
+    roofline_numbers,
+    share_of,
+)
 from ncu_assist.analysis.run_view import Shown
 from ncu_assist.quantity import quantity
 from ncu_assist.render.html.charts import (
@@ -23,22 +34,6 @@ from ncu_assist.render.html.charts import (
     short_of,
     spread,
     with_room,
-)
-from ncu_assist.render.html.roofline_numbers import (
-    ONLY_CONSTANTS,
-    Roof,
-    RooflineNumbers,
-    RooflinePoint,
-    binding_of,
-    hint_of,
-    is_counted,
-    label_of,
-    name_of,
-    points,
-    rate_of,
-    roofline_numbers,
-    share_of,
-    unit_of,
 )
 from ncu_assist.render.html.run_verdict import to_profile
 from ncu_assist.render.html.table import Cell, Column, Table, number
@@ -385,3 +380,30 @@ def _notes(shown: Shown, scene: RooflineNumbers, is_drawn: bool) -> Iterator[str
         yield f"Ceilings were measured at {measured:.0f} MHz, this ran at {clock / 1e6:.0f} MHz."
     if (launches := len(shown.combined.launches)) > 1:
         yield f"Operations and bytes of all {launches} launches of one kernel, over their time under ncu."
+
+
+def unit_of(label: str) -> str:
+    """Return what a precision counts: integers of the tensor cores are no floating point."""
+    return "OP" if "INT" in label else "FLOP"
+
+
+def rate_of(roof: Roof) -> str:
+    """Return what a roof allows, e.g. ``4.33 TB/s``."""
+    is_bandwidth = roof.label.startswith(("DRAM", "L2"))
+    return quantity(roof.per_second, "B/s" if is_bandwidth else f"{unit_of(roof.label)}/s")
+
+
+def name_of(roof: Roof) -> str:
+    """Return what a roof is called; an assumed one says so."""
+    return f"{roof.label} {rate_of(roof)}{'' if roof.measured else ' assumed'}"
+
+
+def label_of(point: RooflinePoint) -> str:
+    """Return what stands at a point, e.g. ``FP32 2.78 TFLOP/s``."""
+    return f"{point.precision.label} {quantity(point.per_second, unit_of(point.precision.label) + '/s')}"
+
+
+def hint_of(point: RooflinePoint) -> str:
+    """Return a point in words."""
+    near = [(value, where) for value, where in ((point.of_dram, "DRAM"), (point.of_l2, "L2")) if value]
+    return ", ".join([label_of(point), *(f"{quantity(value, '')} per byte of {where}" for value, where in near)])

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from render.html.charts_page import ARCHIVE, GALLERY, launch, recorded, shown
 
+from ncu_assist.analysis.memory_flows import FLOWS
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.html.memory_chart import THINNEST, WIDEST, delta, memory_chart, width_of
-from ncu_assist.render.html.memory_links import FLOWS
 
 BY_ID = {flow.id: flow for flow in FLOWS}
 MEMORY = GALLERY / "gallery_memory1_full_h200.ncu-rep.zst"

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from render.html.charts_page import GALLERY, launch, shown
 
+from ncu_assist.analysis.roofline import dram_roof, points, roofline_numbers
 from ncu_assist.render.html.charts import box_of
 from ncu_assist.render.html.roofline import roofline
-from ncu_assist.render.html.roofline_numbers import dram_roof, points, roofline_numbers
 
 COMPUTE = GALLERY / "gallery_compute1_full_h200.ncu-rep.zst"
 MEMORY = GALLERY / "gallery_memory1_full_h200.ncu-rep.zst"

@@ -8,12 +8,50 @@ from ncu_assist.analysis.run_view import Shown
 from ncu_assist.ceilings import Ceilings, chip_facts, dram_ceiling, dram_default
 from ncu_assist.ncu.catalogue.formulas import SECTOR_BYTES
 from ncu_assist.quantity import quantity
-from ncu_assist.render.precisions import FMA, PRECISIONS, Precision
 from ncu_assist.rules.model.dram import asked_bytes
 from ncu_assist.rules.model.resources import BUSY_PERCENT, Bottleneck
 
 NS_PER_S = 1e9
 USUAL = "FP32"  # whose roof is drawn in any case
+
+
+LANES = 32  # results of a warp's instruction
+FMA = 2  # operations of a multiply-add
+
+
+@dataclass(frozen=True)
+class Precision:
+    """One kind of operations: the key of its count, the rates that measure its ceiling, and what those count.
+
+    ``chip_fp64``, ``chip_fma`` and ``chip_tensor`` are multiply-adds in ``ChipFacts``' rates: what is assumed where
+    nothing was measured; all 0 where the table of chips says nothing of it.
+    """
+
+    label: str
+    work: str
+    rates: tuple[str, ...]
+    operations: float  # of one unit of these rates
+    chip_fp64: float = 0.0
+    chip_fma: float = 0.0
+    chip_tensor: float = 0.0
+
+
+def _tensor(what: str, rates: tuple[str, ...], of_halves: float, of_fp64: float = 0.0) -> Precision:
+    return Precision(f"Tensor {what}", f"tensor_ops_{what.lower()}", rates, 1.0, of_fp64, 0.0, of_halves)
+
+
+# What tensor cores do of one type beside halves: NVIDIA's architecture papers of 8.0 and 9.0, dense.
+PRECISIONS: tuple[Precision, ...] = (
+    Precision("FP64", "fp64_flops", ("fp64",), FMA * LANES, chip_fp64=1.0),
+    Precision("FP32", "fp32_flops", ("fma",), FMA * LANES, chip_fma=1.0),
+    Precision("FP16", "fp16_flops", ("fp16",), 2 * FMA * LANES),  # HFMA2: pairs
+    _tensor("FP64", ("mma_fp64", "wgmma_fp64"), 0.0, of_fp64=2.0),
+    _tensor("TF32", ("mma_tf32", "wgmma_tf32"), 0.5),
+    _tensor("BF16", ("mma_bf16", "wgmma_bf16", "mma_fp16", "wgmma_fp16"), 1.0),
+    _tensor("FP16", ("mma_fp16", "wgmma_fp16", "mma_bf16", "wgmma_bf16"), 1.0),
+    _tensor("FP8", ("mma_fp8", "wgmma_fp8"), 2.0),
+    _tensor("INT8", ("mma_int8", "wgmma_int8"), 2.0),
+)
 
 
 @dataclass(frozen=True)
@@ -233,30 +271,3 @@ def binding_of(point: RooflinePoint, dram: Roof | None) -> Roof | None:
     if dram is None or not point.of_dram:
         return point.roof
     return point.roof if point.roof and point.roof.per_second < dram.per_second * point.of_dram else dram
-
-
-def unit_of(label: str) -> str:
-    """Return what a precision counts: integers of the tensor cores are no floating point."""
-    return "OP" if "INT" in label else "FLOP"
-
-
-def rate_of(roof: Roof) -> str:
-    """Return what a roof allows, e.g. ``4.33 TB/s``."""
-    is_bandwidth = roof.label.startswith(("DRAM", "L2"))
-    return quantity(roof.per_second, "B/s" if is_bandwidth else f"{unit_of(roof.label)}/s")
-
-
-def name_of(roof: Roof) -> str:
-    """Return what a roof is called; an assumed one says so."""
-    return f"{roof.label} {rate_of(roof)}{'' if roof.measured else ' assumed'}"
-
-
-def label_of(point: RooflinePoint) -> str:
-    """Return what stands at a point, e.g. ``FP32 2.78 TFLOP/s``."""
-    return f"{point.precision.label} {quantity(point.per_second, unit_of(point.precision.label) + '/s')}"
-
-
-def hint_of(point: RooflinePoint) -> str:
-    """Return a point in words."""
-    near = [(value, where) for value, where in ((point.of_dram, "DRAM"), (point.of_l2, "L2")) if value]
-    return ", ".join([label_of(point), *(f"{quantity(value, '')} per byte of {where}" for value, where in near)])

@@ -8,13 +8,10 @@ from ncu_assist.analysis.run_view import Shown
 from ncu_assist.ncu.catalogue.formulas import SECTOR_BYTES
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.rows import ROWS
-from ncu_assist.quantity import quantity
-from ncu_assist.render.html.term import Term, term_of
 from ncu_assist.rules.model.resources import HOST_LINK
 
 NS_PER_S = 1e9
 OF_PEAK = "pct_of_peak_sustained_elapsed"  # of a metric: ncu's own share of its peak
-BYTES_OF_SECTORS = f"{SECTOR_BYTES} bytes a sector"
 
 
 @dataclass(frozen=True)
@@ -28,11 +25,6 @@ class Figure:
     def is_sectors(self) -> bool:
         return bool(ROWS[self.key].unit == "sector")
 
-    @property
-    def term(self) -> Term:
-        found = term_of(self.key)
-        return Term(found.label, found.name, f"{found.meaning}; {BYTES_OF_SECTORS}") if self.is_sectors else found
-
     def value(self, shown: Shown) -> float | None:
         found = shown.combined.values[self.key]
         return found * SECTOR_BYTES if found is not None and self.is_sectors else found
@@ -43,18 +35,13 @@ class Figure:
         shares = (shown.combined.named(f"{name}.{OF_PEAK}") for name in names)
         return next((share for share in shares if share is not None), None)
 
-    def text(self, value: float) -> str:
-        unit = "byte" if self.is_sectors else "" if self.short else ROWS[self.key].unit
-        number = quantity(value, unit)
-        return f"{number} {self.short}".rstrip()
-
 
 @dataclass(frozen=True)
 class Flow:
     """An arrow: what is counted on it, the first figure that is not nothing being the main one.
 
     Its share of peak is ncu's own of that figure; only of the link to the host, whose peak ncu does not know, it is the
-    share of what was measured there, ``of_host``. ``limits`` are names of resources (`diff.resources`) it stands for.
+    share of what was measured there, ``of_host``. ``limits`` are names of resources that it stands for.
     """
 
     id: str
@@ -150,15 +137,6 @@ FLOWS: tuple[Flow, ...] = (
 )
 # fmt: on
 
-# What stands in the boxes: key and label; percentages with one place.
-IN_BOXES: dict[str, tuple[tuple[str, str], ...]] = {
-    "kernel": (("instructions", "inst"),),
-    "l1": (("l1_hit_rate", "Hit rate"), ("l1_busy", "Busiest")),
-    "banks": (("bank_conflict_ways", "Conflict ways"), ("excess_wavefront_share", "Excess")),
-    "l2": (("l2_hit_rate", "Hit rate"), ("l2_hit_rate_load", "loads"), ("l2_busy", "Busiest")),
-    "dram": (("dram_throughput", "Busy"), ("dram_bandwidth", "")),
-    "host": (),
-}
 BOX_LIMITS: dict[str, tuple[str, ...]] = {
     "l1": ("L1", "L1 data pipe", "L1 input", "L1 writeback", "L1 output", "L1 fill"),
     "banks": ("shared memory",),
@@ -166,9 +144,4 @@ BOX_LIMITS: dict[str, tuple[str, ...]] = {
     "dram": ("DRAM",),
     "host": (HOST_LINK,),
 }
-TITLES = {
-    "kernel": "Kernel", "global": "Global", "local": "Local", "async": "cp.async", "shared": "Shared", "tma": "TMA",
-    "cluster": "Cluster", "l1": "L1/TEX cache", "banks": "Shared memory", "l2": "L2 cache", "dram": "Device memory",
-    "host": "Host memory",
-}  # fmt: skip
 OPTIONAL = ("async", "tma", "cluster")  # spaces that are drawn only where they were used
