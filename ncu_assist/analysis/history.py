@@ -83,6 +83,7 @@ class History:
     only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
+Counters = dict[Path, dict[int, Values]]  # of runs, by folder and launch
 TOO_LITTLE = ("one-sample", "only-late-samples")  # what is known of time then are durations under ncu
 
 
@@ -285,21 +286,9 @@ class HistoryTable:
         return dict(zip(names, [None, *names], strict=False))
 
 
-@dataclass(frozen=True)
-class _Counters:
-    """The counters of runs, each file read once."""
-
-    _read: dict[Path, dict[int, Values]] = field(default_factory=dict)
-
-    def of(self, stored: StoredRun) -> dict[int, Values]:
-        if stored.folder not in self._read:
-            self._read[stored.folder] = stored.by_launch()
-        return self._read[stored.folder]
-
-
 def history_table(history: History) -> HistoryTable:
     """Return a history with the figures that every format shows. Raises DamagedData for counters that were changed."""
-    counters = _Counters()
+    counters: Counters = {}
     rungs = tuple(_rung(step, counters) for step in history.steps)
     newest = max(_runs(rungs), key=lambda stored: stored.run.created, default=None)
     return HistoryTable(
@@ -327,16 +316,18 @@ def _runs(rungs: tuple[VersionRow, ...]) -> Iterator[StoredRun]:
     return (cell.stored for rung in rungs for cell in rung.cells if cell.stored)
 
 
-def _rung(step: Step, counters: _Counters) -> VersionRow:
+def _rung(step: Step, counters: Counters) -> VersionRow:
     cells = tuple(_cell(one, one.before or step.before, counters) for one in step.standings)
     return VersionRow(step.version, step.before, cells, step.missing, step.dtypes, step.is_peer, step.parents)
 
 
-def _cell(standing: VersionOnWorkload, before: str | None, counters: _Counters) -> HistoryCell:
+def _cell(standing: VersionOnWorkload, before: str | None, counters: Counters) -> HistoryCell:
     stored, workload = standing.run, standing.workload
     if stored is None:
         return HistoryCell(workload, None, None, None, None, None, None, served=standing.served)
-    combined = combine_tables(stored.run, counters.of(stored), workload)
+    if stored.folder not in counters:  # each file is read once
+        counters[stored.folder] = stored.by_launch()
+    combined = combine_tables(stored.run, counters[stored.folder], workload)
     return HistoryCell(
         workload=workload,
         stored=stored,

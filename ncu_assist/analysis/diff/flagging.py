@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import isclose, log
 
 from ncu_assist.analysis.diff.records import Change, ChangeWord, Flag, Role
@@ -54,28 +54,20 @@ NOT_SAID_OF_RATES: dict[Word, tuple[ChangeWord, ...]] = {
 }
 
 
-@dataclass(frozen=True)
-class FlagWords:
-    """What is said of metrics that got worse: the heading of their list, how the sentence of each ends."""
-
-    heading: str
-    ending: str
-
-
+# What is said of metrics that got worse: the heading of their list, how the sentence of each ends.
+FlagWords = tuple[str, str]
 EXPLAINS: dict[Word, FlagWords] = {
-    "slower": FlagWords("What got worse and explains the slowdown", "explains the slowdown"),
-    "unclear": FlagWords(
+    "slower": ("What got worse and explains the slowdown", "explains the slowdown"),
+    "unclear": (
         "What got worse on the resource that binds, and would explain a slowdown",
         "would explain a slowdown, it is the resource that binds",
     ),
 }
 SIDE_EFFECT: dict[Word, FlagWords] = {
-    "slower": FlagWords(
-        "What got worse as a side effect (another resource binds)", "side effect, another resource binds"
-    ),
-    "faster": FlagWords("What got worse as a side effect", "side effect, it is faster"),
-    "same": FlagWords("What got worse as a side effect (the time stayed the same)", "side effect, it is as fast"),
-    "unclear": FlagWords(
+    "slower": ("What got worse as a side effect (another resource binds)", "side effect, another resource binds"),
+    "faster": ("What got worse as a side effect", "side effect, it is faster"),
+    "same": ("What got worse as a side effect (the time stayed the same)", "side effect, it is as fast"),
+    "unclear": (
         "What got worse as a side effect (which way the time went is not settled)",
         "side effect, another resource binds",
     ),
@@ -111,7 +103,7 @@ def flags(changes: tuple[Change, ...], verdict: Verdict) -> tuple[Flag, ...]:
 def flags_heading(role: Role, verdict: Verdict) -> str:
     """Return what the list of flags of a role is called; empty for a role that no flag has under this verdict."""
     telling = _telling(role, verdict)
-    return telling.heading if telling else ""
+    return telling[0] if telling else ""
 
 
 def _judged_as(change: Change, dram: Change | None) -> str:
@@ -170,7 +162,7 @@ def _sentence(change: Change, verdict: Verdict) -> str:
     moved = "rose" if candidate > baseline else "fell"
     numbers = f"from {quantity(baseline, change.unit)} to {quantity(candidate, change.unit)}"
     telling = _telling(change.role, verdict)
-    return f"{change.label} {moved} {numbers}" + (f": {telling.ending}" if telling else "")
+    return f"{change.label} {moved} {numbers}" + (f": {telling[1]}" if telling else "")
 
 
 WORDS: tuple[ChangeWord, ...] = (
