@@ -60,6 +60,8 @@ MOVED = {
     "render.ladder": "analysis.ladder",
     "render.predictions": "analysis.predictions",
     "render.throughputs": "analysis.run_view",
+    "render.html.memory_links": "analysis.memory_flows",
+    "render.html.roofline_numbers": "analysis.roofline",
     "render.yardstick": "analysis.yardstick",
     "suggest.asking": "suggest.acting",
     "suggest.talk": "suggest.conversation",
@@ -72,6 +74,10 @@ MOVED = {
     "verdict.robust": "verdict.unpaired",
     "verdict.ticks": "verdict.samples",
 }
+WORDS = "change draft gate history l2 launch line metric why"
+MODEL = "blame bounds diagnosis dram facts of_run places shape traffic"
+MOVED |= dict.fromkeys([f"render.{name}_words" for name in WORDS.split()], "render.words")
+MOVED |= dict.fromkeys([f"rules.{name}" for name in MODEL.split()], "rules.model")
 
 
 class MovedModules:
