@@ -26,7 +26,7 @@ from ncu_assist.render.words.values import shown_path
 from ncu_assist.store import Damage, StoredRun
 from ncu_assist.store.writing import HINTS
 
-GENERATOR = b'<meta name="generator" content="ncu-assist '  # of base.html.j2
+GENERATOR = b'<meta name="generator" content="ncu-assist '  # of page.html.j2
 HEAD = 4_000  # bytes in which it stands
 INDEX = "index.html"
 Pair = tuple[StoredRun, StoredRun]

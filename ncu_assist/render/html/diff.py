@@ -18,7 +18,7 @@ from ncu_assist.render.html.diff_changes import (
 from ncu_assist.render.html.diff_counters import CounterPart, counter_part
 from ncu_assist.render.html.diff_verdict import DiffVerdict, SidesPart, WhyPart, diff_verdict, sides_part, why_part
 from ncu_assist.render.html.memory_chart import MemoryChart, memory_chart
-from ncu_assist.render.html.page import Head, Link, page, provenance
+from ncu_assist.render.html.page import Head, Section, page, provenance
 from ncu_assist.render.html.roofline import Roofline, roofline
 from ncu_assist.render.html.source_pair import SourcePair, source_pair
 from ncu_assist.render.html.timing_chart import TimingChart, timing_chart
@@ -58,7 +58,7 @@ class DiffPage:
 def diff_html(facts: DiffFacts) -> str:
     """Return the page; the same runs give the same bytes."""
     made = diff_page(facts)
-    return page("diff.html.j2", head=_head(facts, made), diff=made)
+    return page(_head(facts, made), diff_sections(made), diff=made)
 
 
 def diff_page(facts: DiffFacts) -> DiffPage:
@@ -96,32 +96,42 @@ def _head(facts: DiffFacts, made: DiffPage) -> Head:
         title=f"{before} → {after}",
         subtitle=f"{what}{where}: {one_line(diff.candidate.version)} against {one_line(diff.baseline.version)}",
         crumbs=facts.around.crumbs,
-        sections=_sections(made),
         provenance=provenance(facts.made_of),
         recorded="on another machine; this page was made of the stored runs." if diff.source == "recorded" else "",
         warnings=(f"forced in spite of: {REASONS[diff.forced].meaning}",) if diff.forced else (),
     )
 
 
-def _sections(made: DiffPage) -> tuple[Link, ...]:
-    counters = made.counters
-    known = (
-        (True, "Verdict", "#verdict"),
-        (bool(made.why.first or made.why.lines), made.why.title, "#why"),
-        (True, "Both sides", "#sides"),
-        (made.verdict.workloads is not None, "Every workload", "#verdicts"),
-        (made.timing is not None, "Timing", "#timing"),
-        (counters is not None and counters.units is not None, "Speed of light", "#speed"),
-        (bool(made.changes.moved.rows or made.changes.rest.rows), made.changes.title, "#changes"),
-        (counters is not None and counters.stalls is not None, "Warp states", "#warps"),
-        (made.roofline is not None, "Roofline", "#roofline"),
-        (made.memory is not None, "Memory", "#memory"),
-        (made.launches is not None, "Launches", "#launches"),
-        (made.source is not None, "Source", "#source"),
-        (bool(made.changes.every), "All metrics", "#metrics"),
-        (bool(made.commands), "Commands", "#commands"),
+def diff_sections(made: DiffPage) -> tuple[Section, ...]:
+    """Return the sections that have anything to say."""
+    counters, changes = made.counters, made.changes
+    on_each = "Medians of both sides and the verdict on each workload that both were timed on."
+    has_warps = counters is not None and (counters.stalls or counters.occupancy)
+    has_changes = changes.moved.rows or changes.rest.rows
+    sections = (
+        (True, Section("verdict", "Verdict", made.verdict, "diff_verdict.html.j2")),
+        (made.why.first or made.why.lines, Section("why", made.why.title, made.why, "diff_why.html.j2")),
+        (True, Section("sides", "Both sides", made.sides, "diff_sides.html.j2")),
+        (
+            made.verdict.workloads,
+            Section("verdicts", "Every workload", made.verdict.workloads, "compare.html.j2", on_each),
+        ),
+        (made.timing, Section("timing", "Timing", made.timing, "timing_chart.html.j2")),
+        (made.missing, Section("missing", "What is not shown", made.missing, "diff_missing.html.j2")),
+        (
+            counters and counters.units,
+            Section("speed", "Speed of light", counters and counters.units, "bars_section.html.j2"),
+        ),
+        (has_changes, Section("changes", changes.title, changes, "diff_changes.html.j2")),
+        (has_warps, Section("warps", "Warp states and occupancy", counters, "diff_warps.html.j2")),
+        (made.roofline, Section("roofline", "Roofline", made.roofline, "roofline.html.j2")),
+        (made.memory, Section("memory", "Memory chart", made.memory, "memory_chart.html.j2")),
+        (made.launches, Section("launches", "Launches", made.launches, "diff_launches.html.j2")),
+        (made.source, Section("source", "Source", made.source, "diff_source.html.j2")),
+        (changes.every, Section("metrics", "All metrics", changes, "diff_metrics.html.j2")),
+        (made.commands, Section("commands", "How the counters were taken", made.commands, "diff_commands.html.j2")),
     )
-    return tuple(Link(title, href) for there, title, href in known if there)
+    return tuple(section for says, section in sections if says)
 
 
 def _timing(facts: DiffFacts) -> TimingChart | None:

@@ -12,7 +12,7 @@ from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.badge import source_badge, verdict_badge
 from ncu_assist.render.html.links import RUN_PAGE, RunLinks
-from ncu_assist.render.html.page import Head, Link, page, provenance
+from ncu_assist.render.html.page import Head, Link, Section, page, provenance
 from ncu_assist.render.html.table import ABSENT, Cell, Column, Table, number
 from ncu_assist.render.html.yardstick import share_term
 from ncu_assist.render.words.floors import copy_words
@@ -32,6 +32,11 @@ COLUMNS = (
     Column("runs", "right", "number"),
 )
 UNREAD = "Runs that cannot be read"
+WHY_UNREAD = (
+    "These are left out of everything above: a newer ncu-assist wrote them, or the record, the size of a file, or the "
+    "hash of its counters, samples, findings or source is not what it was. Reports are not read here; to check them "
+    "too: ncu-assist verify"
+)
 DAMAGED_COLUMNS = (Column("run"), Column("what is wrong"))
 MANY = 8  # kernels, from which a filter is of use
 
@@ -50,7 +55,13 @@ def index_html(state: ArchiveState, pages: Collection[str] = ()) -> str:
 
     ``pages`` are those that it may link to, relative to there.
     """
-    return page("index.html.j2", head=_head(state), index=index_page(state, pages))
+    made = index_page(state, pages)
+    sections: tuple[Section, ...] = (
+        Section("kernels", "Kernels", made.kernels, "index_kernels.html.j2", made.summary),
+    )
+    if made.damaged.rows:
+        sections += (Section("damaged", UNREAD, made.damaged, "table_section.html.j2", WHY_UNREAD),)
+    return page(_head(state), sections)
 
 
 def index_page(state: ArchiveState, pages: Collection[str] = ()) -> IndexPage:
@@ -64,14 +75,12 @@ def index_page(state: ArchiveState, pages: Collection[str] = ()) -> IndexPage:
 
 
 def _head(state: ArchiveState) -> Head:
-    sections = (Link("Kernels", "#kernels"), *((Link(UNREAD, "#damaged"),) if state.damaged else ()))
     lost = unread(state.damaged)
     warnings = (f"{lost} left out, listed below",) if lost else ()
     return Head(
         title="All kernels",
         subtitle="the archive of stored runs, and the best version of every kernel in it",
         crumbs=(),
-        sections=sections if len(sections) > 1 else (),
         provenance=provenance(state.runs),
         warnings=warnings,
     )

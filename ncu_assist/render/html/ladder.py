@@ -33,7 +33,7 @@ from ncu_assist.render.html.ladder_tables import (
     traffic_words,
 )
 from ncu_assist.render.html.links import RunLinks
-from ncu_assist.render.html.page import Head, Link, Provenance, page, provenance
+from ncu_assist.render.html.page import Head, Link, Provenance, Section, page, provenance
 from ncu_assist.render.html.table import Table
 from ncu_assist.render.words.floors import copy_words
 from ncu_assist.render.words.history import (
@@ -50,22 +50,25 @@ from ncu_assist.render.words.values import number_of, unread
 from ncu_assist.render.words.verdicts import factor, level_words, origin
 
 MOST_LISTED = 200  # runs in the footer; a hash covers the others
-SECTIONS = {
-    "times": "Times",
-    "steps": "Steps",
-    "held": "Against floor and peers",
-    "traffic": "Launches and traffic",
-    "diagnoses": "Diagnoses",
-    "tried": "What each version tried",
-    "drafts": "Drafts",
-    "estimated": "Estimated and achieved",
-    "bandwidth": "Rates",
-    "workloads": "All workloads",
-    "sweeps": "Sweeps",
-    "notes": "Notes",
-    "runs": "Runs",
-    "damaged": "Runs that cannot be read",
-}
+STEPS = "Each version against its parent, the version that it builds on."
+FLOORS = (
+    "Each version against the time that bytes or operations take at the best rates measured, and against libraries and "
+    "frameworks: the versions whose first comment starts with Baseline."
+)
+DIAGNOSES = "What the rules say first of each version, from its counters alone, and what was expected of them."
+TRIED = "From the comment at the top of its source."
+DRAFTS = (
+    "Next versions that a model wrote, and what proving them gave. A draft that was neither kept nor accepted is no "
+    "version."
+)
+ESTIMATED = (
+    "Faults of its parent that a version no longer has: the speed-up that was estimated for each, and the one that "
+    "came of it."
+)
+SWEEPS = "One version on workloads that differ in one integer only; they are for it, not for the ladder."
+RUNS = "Every run of this kernel, the newest first."
+UNREADABLE = "Runs that cannot be read"
+DAMAGED = "These are left out of everything above. To look closer: ncu-assist verify"
 
 
 @dataclass(frozen=True)
@@ -94,23 +97,6 @@ class LadderPage:
     runs: Table
     damaged: Table
 
-    def has(self, section: str) -> bool:
-        """Tell whether a section has anything to say."""
-        parts: dict[str, object] = {
-            "held": self.held,
-            "traffic": self.traffic,
-            "diagnoses": self.diagnoses,
-            "tried": self.tried,
-            "drafts": self.drafts,
-            "estimated": self.estimated,
-            "bandwidth": self.bandwidth,
-            "workloads": self.matrix,
-            "sweeps": self.sweeps,
-            "notes": self.notes,
-            "damaged": self.damaged.rows,
-        }
-        return bool(parts.get(section, True))
-
 
 def ladder_html(ladder: KernelLadder, pages: Collection[str] = ()) -> str:
     """Return the page, to lie in ``reports/<kernel>/``; ``pages`` are those that it may link to, relative to there.
@@ -119,7 +105,7 @@ def ladder_html(ladder: KernelLadder, pages: Collection[str] = ()) -> str:
     """
     shown, links = history_table(ladder.history), RunLinks(frozenset(pages))
     content = ladder_page(ladder, shown, links)
-    return page("ladder.html.j2", head=_head(ladder, shown, links, content), ladder=content)
+    return page(_head(ladder, shown, links), ladder_sections(content), ladder=content)
 
 
 def ladder_page(ladder: KernelLadder, shown: HistoryTable, links: RunLinks) -> LadderPage:
@@ -151,7 +137,52 @@ def ladder_page(ladder: KernelLadder, shown: HistoryTable, links: RunLinks) -> L
     )
 
 
-def _head(ladder: KernelLadder, shown: HistoryTable, links: RunLinks, content: LadderPage) -> Head:
+def ladder_sections(made: LadderPage) -> tuple[Section, ...]:
+    """Return the sections that have anything to say."""
+    sections = (
+        (True, Section("times", "Times", made.chart, "ladder_times.html.j2")),
+        (True, Section("steps", "Steps", made.steps, "ladder_steps.html.j2", STEPS)),
+        (made.held, Section("held", "Against floor and peers", made.held, "ladder_floors.html.j2", FLOORS)),
+        (
+            made.traffic,
+            Section("traffic", "Launches and traffic", made.traffic, "table_section.html.j2", made.traffic_words),
+        ),
+        (made.diagnoses, Section("diagnoses", "Diagnoses", made.diagnoses, "table_section.html.j2", DIAGNOSES)),
+        (made.tried, Section("tried", "What each version tried", made.tried, "ladder_comments.html.j2", TRIED)),
+        (made.drafts, Section("drafts", "Drafts", made.drafts, "table_section.html.j2", DRAFTS)),
+        (
+            made.estimated,
+            Section("estimated", "Estimated and achieved", made.estimated, "ladder_estimated.html.j2", ESTIMATED),
+        ),
+        (
+            made.bandwidth,
+            Section(
+                "bandwidth",
+                "Rates",
+                made.bandwidth,
+                "bars_section.html.j2",
+                f"{made.bandwidth.caption}." if made.bandwidth else "",
+            ),
+        ),
+        (
+            made.matrix,
+            Section(
+                "workloads",
+                "All workloads",
+                made.matrix,
+                "ladder_workloads.html.j2",
+                f"The time of every version on each workload, on a log axis; the line is {made.beside}.",
+            ),
+        ),
+        (made.sweeps, Section("sweeps", "Sweeps", made.sweeps, "ladder_sweeps.html.j2", SWEEPS)),
+        (made.notes, Section("notes", "Notes", made.notes, "ladder_notes.html.j2")),
+        (True, Section("runs", "Runs", made.runs, "table_section.html.j2", RUNS)),
+        (made.damaged.rows, Section("damaged", UNREADABLE, made.damaged, "table_section.html.j2", DAMAGED)),
+    )
+    return tuple(section for says, section in sections if says)
+
+
+def _head(ladder: KernelLadder, shown: HistoryTable, links: RunLinks) -> Head:
     newest, lost = shown.newest, unread(ladder.damaged)
     where = one_line(origin(newest.source, newest)) if newest else "not measured as it is now"
     named = f"{number_of(len(shown.rungs), 'version')}, {number_of(len(ladder.runs), 'run')}"
@@ -163,7 +194,6 @@ def _head(ladder: KernelLadder, shown: HistoryTable, links: RunLinks, content: L
         title=one_line(shown.kernel),
         subtitle=f"{summary}{named}; {where}",
         crumbs=(Link("All kernels", links.to("../index.html")),),
-        sections=tuple(Link(title, f"#{name}") for name, title in SECTIONS.items() if content.has(name)),
         provenance=_provenance(ladder, links),
         recorded="elsewhere; the runs shown came with the archive" if recorded else "",
         warnings=(*left_out, *problem),

@@ -20,7 +20,7 @@ from ncu_assist.rules.model.resources import HOST_LINK
 from ncu_assist.versions import short_name
 
 ROW, TOP, LINE = 32, 30, 18  # units of a row, of a heading above the rows, of the text of a line across them
-PLOT, PLOT_END, STEPS = 214, 640, 726  # where the axis starts and ends, and steps start, as in ladder.html.j2
+PLOT, PLOT_END, STEPS = 214, 640, 726  # where the axis starts and ends, and steps start, as in ladder_times.html.j2
 ASIDE, TIME_ROOM = 12, 82  # of a time from its dot, and what it takes with that
 NEAR, FAR = 8, 40  # how far a neighbour lies beside a dot: hardly, clearly
 BASELINE = "baseline"
@@ -187,7 +187,7 @@ def _description(cells: list[tuple[VersionRow, HistoryCell]], lines: dict[str, f
     return "; ".join([*said, *(f"{one_line(rung.version)}: {time_of(rung, cell)}" for rung, cell in cells)])
 
 
-SMALL_WIDTH, SMALL_TOP, SMALL_BOTTOM, SMALL_LEFT, SMALL_RIGHT = 284, 12, 150, 62, 278  # as in ladder.html.j2
+SMALL_WIDTH, SMALL_TOP, SMALL_BOTTOM, SMALL_LEFT, SMALL_RIGHT = 284, 12, 150, 62, 278  # as in ladder_times.html.j2
 MOST_CHARTS = 24  # drawings: the table below has all workloads
 SMALL_LETTERS = 12  # of a version below its dot
 

@@ -90,8 +90,22 @@ class Provenance:
 
 
 @dataclass(frozen=True)
+class Section:
+    """A section of a page: anchor and title, which the navigation has too, what it shows, and the template for that.
+
+    In the template it is called ``section``. ``intro`` is a sentence below the title.
+    """
+
+    id: str
+    title: str
+    model: object
+    template: str
+    intro: str = ""
+
+
+@dataclass(frozen=True)
 class Head:
-    """The frame of a page. ``sections`` link to ids in it (``#times``) and make up its navigation.
+    """The frame of a page.
 
     ``recorded`` is a sentence for the banner of what was not measured on this machine; empty for none.
     """
@@ -99,7 +113,6 @@ class Head:
     title: str
     subtitle: str
     crumbs: tuple[Link, ...]
-    sections: tuple[Link, ...]
     provenance: Provenance
     recorded: str = ""
     warnings: tuple[str, ...] = ()
@@ -119,14 +132,15 @@ def provenance(shown: Iterable[ArchivedRun], of: Iterable[ArchivedRun] | None = 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 
 
-def page(template: str, **models: object) -> str:
-    """Return the page that a template makes of its models, which are frozen dataclasses, strings and numbers.
+def page(head: Head, sections: Iterable[Section], **models: object) -> str:
+    """Return the page with these sections; their templates know ``models`` too: frozen dataclasses, strings, numbers.
 
     A name that the template uses and nobody gave is an error. Characters that cannot be seen, such as direction
     overrides, are spelled out in the whole page, wherever they came from.
     """
     ids = itertools.count(1)
-    text = _environment().get_template(template).render(**models, next_id=lambda: f"i{next(ids)}")
+    template = _environment().get_template("page.html.j2")
+    text = template.render(head=head, sections=tuple(sections), **models, next_id=lambda: f"i{next(ids)}")
     return visible(text)
 
 
@@ -176,7 +190,7 @@ def damaged_html(name: str, problem: str, kernel: str, up: int) -> str:
         title="Damaged",
         subtitle="what this page showed is not what was measured any more",
         crumbs=tuple(Link(text, f"{folder}index.html") for text, folder in above),
-        sections=(),
         provenance=provenance(()),
     )
-    return page("damaged.html.j2", head=head, damaged=DamagedPage(one_line(name), one_line(problem, 500)))
+    damaged = DamagedPage(one_line(name), one_line(problem, 500))
+    return page(head, (Section("damaged", "Damaged", damaged, "damaged.html.j2"),))

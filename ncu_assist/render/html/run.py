@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ncu_assist.analysis.run_view import Shown
 from ncu_assist.record import Run
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.memory_chart import MemoryChart, memory_chart
-from ncu_assist.render.html.page import Head, Link, page, provenance
+from ncu_assist.render.html.page import Head, Link, Section, page, provenance
 from ncu_assist.render.html.roofline import Roofline, roofline
 from ncu_assist.render.html.run_counters import (
     MixPart,
@@ -30,21 +29,9 @@ from ncu_assist.render.html.source_view import SourceView, source_view
 from ncu_assist.render.html.timing_chart import TimingChart, timing_chart
 from ncu_assist.render.words.verdicts import of_longest, origin
 
-SECTIONS = (
-    ("verdict", "Verdict"),
-    ("facts", "Facts"),
-    ("speed", "Speed of light"),
-    ("diagnosis", "Diagnosis"),
-    ("roofline", "Roofline"),
-    ("memory", "Memory"),
-    ("stalls", "Stalls"),
-    ("occupancy", "Occupancy"),
-    ("mix", "Instructions"),
-    ("timing", "Timing"),
-    ("source", "Source"),
-    ("nvidia", "NVIDIA's rules"),
-    ("metrics", "All metrics"),
-    ("raw", "Command and logs"),
+NVIDIA = (
+    "Nsight Compute's advice with its own estimates, beside our diagnosis. A global estimate is of the launch, a local "
+    "one of the part that the rule looks at; they overlap and do not add up."
 )
 OF_LAUNCHES = {"speed", "roofline", "memory", "stalls", "occupancy", "mix", "source", "nvidia", "metrics"}
 
@@ -80,7 +67,30 @@ class RunPage:
 
 def run_html(record: RunRecord) -> str:
     """Return the page of a run, which lies in the run's folder; the same record gives the same bytes."""
-    return page("run.html.j2", head=_head(record), run=run_page_model(record))
+    run = run_page_model(record)
+    return page(_head(record), run_sections(run), run=run)
+
+
+def run_sections(run: RunPage) -> tuple[Section, ...]:
+    """Return the sections in the order in which they are asked for: how fast, measured how, how near to the peak, what
+    is wrong, then where. Of a version that launches no kernel those on launches are left out."""
+    sections = (
+        Section("verdict", "Verdict", run.verdict, "run_verdict.html.j2"),
+        Section("facts", "Facts to reproduce it", run.facts, "run_facts.html.j2"),
+        Section("speed", "Speed of light", run.speed, "run_speed.html.j2", run.speed.sentence),
+        Section("diagnosis", "Diagnosis", run.diagnosis, "run_diagnosis.html.j2"),
+        Section("roofline", "Roofline", run.roofline, "roofline.html.j2"),
+        Section("memory", "Memory chart", run.memory, "memory_chart.html.j2"),
+        Section("stalls", "Warp stall reasons", run.stalls, "run_stalls.html.j2", run.of_longest),
+        Section("occupancy", "Occupancy", run.occupancy, "run_occupancy.html.j2", run.of_longest),
+        Section("mix", "Instructions and pipes", run.mix, "run_mix.html.j2", run.of_longest),
+        Section("timing", "Timing", run.timing, "timing_chart.html.j2"),
+        Section("source", "Source", run.source, "source_view.html.j2"),
+        Section("nvidia", "NVIDIA's rules", run.nvidia, "run_nvidia.html.j2", NVIDIA),
+        Section("metrics", "All metrics", run.metrics, "run_metrics.html.j2"),
+        Section("raw", "Command and logs", run.raw, "run_raw.html.j2"),
+    )
+    return tuple(one for one in sections if not (run.launched_nothing and one.id in OF_LAUNCHES))
 
 
 def run_page_model(record: RunRecord) -> RunPage:
@@ -120,17 +130,10 @@ def _head(record: RunRecord) -> Head:
         title=one_line(run.version if run.run_id else shown.reference),
         subtitle=subtitle,
         crumbs=_crumbs(run, record.linked) if run.run_id else (Link("a report that is in no archive"),),
-        sections=tuple(_sections(run)),
         provenance=provenance((record.stored, *record.read)),
         recorded=_recorded(shown),
         warnings=_warnings(shown),
     )
-
-
-def _sections(run: Run) -> Iterator[Link]:
-    for place, title in SECTIONS:
-        if not (run.launched_nothing and place in OF_LAUNCHES):
-            yield Link(title, f"#{place}")
 
 
 def _recorded(shown: Shown) -> str:

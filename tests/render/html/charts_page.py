@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from ncu_assist.frame import combine_launches
 from ncu_assist.pipeline.opened_reports import BareReport, bare_reports
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.html.memory_chart import memory_chart
-from ncu_assist.render.html.page import Head, Provenance, _environment, visible
+from ncu_assist.render.html.page import Head, Provenance, Section, page
 from ncu_assist.render.html.roofline import roofline
 from ncu_assist.render.html.timing_chart import timing_chart
 from ncu_assist.rules.model.of_run import told_of
@@ -23,18 +22,6 @@ from ncu_assist.store import Store, StoredRun
 ROOT = Path(__file__).parents[3]
 ARCHIVE = Store(ROOT / "reports")
 GALLERY = ROOT / "tests" / "gallery" / "reports"
-PAGE = """
-{% extends "base.html.j2" %}
-{% from "section.html.j2" import section %}
-{% from "roofline.html.j2" import roofline with context %}
-{% from "memory_chart.html.j2" import memory_chart with context %}
-{% from "timing_chart.html.j2" import timing_chart with context %}
-{% block content %}
-{% call section("roofline", "Roofline") %}{{ roofline(model.roofline) }}{% endcall %}
-{% call section("memory", "Memory") %}{{ memory_chart(model.memory) }}{% endcall %}
-{% call section("timing", "Timing") %}{{ timing_chart(model.timing) }}{% endcall %}
-{% endblock %}
-"""
 
 
 def recorded(version: str) -> StoredRun:
@@ -66,12 +53,9 @@ def charts_html(
     one: Shown, before: Shown | None = None, samples: TimedSamples | None = None, old: TimedSamples | None = None
 ) -> str:
     """Return a page with the three charts."""
-    model = {
-        "roofline": roofline(one, before),
-        "memory": memory_chart(one, before),
-        "timing": timing_chart(samples, old),
-    }
-    head = Head("Charts", "", (), (), Provenance((), 0, "0" * 64))
-    ids = itertools.count(1)
-    template = _environment().from_string(PAGE)
-    return visible(template.render(head=head, model=model, next_id=lambda: f"i{next(ids)}"))
+    sections = (
+        Section("roofline", "Roofline", roofline(one, before), "roofline.html.j2"),
+        Section("memory", "Memory", memory_chart(one, before), "memory_chart.html.j2"),
+        Section("timing", "Timing", timing_chart(samples, old), "timing_chart.html.j2"),
+    )
+    return page(Head("Charts", "", (), Provenance((), 0, "0" * 64)), sections)

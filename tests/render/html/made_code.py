@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -15,7 +15,7 @@ from ncu_assist.analysis.run_view import CloseLook, Shown
 from ncu_assist.ncu.code import Code
 from ncu_assist.ncu.hot_spots import HotSpots
 from ncu_assist.pipeline.showing import gather
-from ncu_assist.render.html.page import Head, Provenance, _environment, visible
+from ncu_assist.render.html.page import Head, Provenance, Section, page
 from ncu_assist.store import Store
 
 NAME = "/src/a.cu"
@@ -89,19 +89,8 @@ def shown(root: Path, look: CloseLook, version: str = "v1_made", **changes: Any)
     return replace(gather(stored, None, Store(root / "reports")), close=look)
 
 
-PAGE = """
-{% extends "base.html.j2" %}
-{% from "section.html.j2" import section %}
-{% from "source_view.html.j2" import source_view, source_pair with context %}
-{% block content %}
-{% call section("source", "Source") %}{{ source_pair(model) if is_pair else source_view(model) }}{% endcall %}
-{% endblock %}
-"""
-
-
 def html(model: object, is_pair: bool = False) -> str:
     """Return a page with nothing on it but the view."""
-    ids = itertools.count(1)
-    head = Head("Source", "of a test", (), (), Provenance((), 0, "cd" * 32))
-    template = _environment().from_string(PAGE)
-    return visible(template.render(head=head, model=model, is_pair=is_pair, next_id=lambda: f"i{next(ids)}"))
+    template = "diff_source.html.j2" if is_pair else "source_view.html.j2"
+    head = Head("Source", "of a test", (), Provenance((), 0, "cd" * 32))
+    return page(head, (Section("source", "Source", model, template),), diff=SimpleNamespace(lines=None))

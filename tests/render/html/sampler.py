@@ -6,7 +6,7 @@ import itertools
 
 from ncu_assist.render.html.badge import Badge
 from ncu_assist.render.html.charts import Axis, Bar, Bars, linear_axis, log_axis
-from ncu_assist.render.html.page import Head, Link, PageOrigin, Provenance, _environment, visible
+from ncu_assist.render.html.page import Head, Link, PageOrigin, Provenance, Section, _environment, visible
 from ncu_assist.render.html.table import Cell, Column, Table, number
 from ncu_assist.render.html.term import Term, term_of
 
@@ -63,10 +63,10 @@ class Model:
 def sampler_html(text: str = "") -> str:
     """Return the page, this text from outside in every place that takes one."""
     origins = (PageOrigin("add_one/v1@20261121T074500Z-1a2b3c", "ab" * 32, "2026-11-21T07:45:00Z", text or "x.html"),)
-    sections = tuple(Link(name, f"#{name}") for name in ("table", "bars", "chart", "code"))
+    sections = tuple(Section(name, name, None, "") for name in ("table", "bars", "chart", "code"))
     provenance = Provenance(origins, 1, "cd" * 32)
     crumbs = (Link("All kernels", "../index.html"),)
-    head = Head(text or "Sampler", text, crumbs, sections, provenance, text or "on an H200", (text or "odd",))
+    head = Head(text or "Sampler", text, crumbs, provenance, text or "on an H200", (text or "odd",))
     ids = itertools.count(1)
     template = _environment().from_string(SAMPLER)
-    return visible(template.render(head=head, model=Model(text), next_id=lambda: f"i{next(ids)}"))
+    return visible(template.render(head=head, sections=sections, model=Model(text), next_id=lambda: f"i{next(ids)}"))

@@ -11,10 +11,12 @@ import jinja2
 import pytest
 from render.html.sampler import sampler_html
 
-from ncu_assist.render.html import page
-from ncu_assist.render.html.page import TEMPLATES, embedded_json, visible
+from ncu_assist.render.html.page import TEMPLATES, Head, Provenance, Section, embedded_json, page, visible
 
 STYLE, SCRIPT = (re.compile(rf"<{name}>(.*?)</{name}>", re.DOTALL) for name in ("style", "script"))
+
+
+HEAD = Head("T", "", (), Provenance((), 0, ""))
 
 
 def hash_of(text: str) -> str:
@@ -23,7 +25,7 @@ def hash_of(text: str) -> str:
 
 def test_a_name_that_nobody_gave_is_an_error() -> None:
     with pytest.raises(jinja2.UndefinedError):
-        page("index.html.j2")
+        page(HEAD, (Section("kernels", "Kernels", None, "index_kernels.html.j2"),))
 
 
 def test_the_same_models_give_the_same_bytes() -> None:

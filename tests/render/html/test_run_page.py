@@ -25,7 +25,7 @@ from ncu_assist.analysis.run_view import CloseLook
 from ncu_assist.ncu.nvidia_findings import NvidiaFinding
 from ncu_assist.pipeline.opened_reports import bare_reports
 from ncu_assist.pipeline.pages.run import run_page, run_record
-from ncu_assist.render.html.run import SECTIONS, run_html, run_page_model
+from ncu_assist.render.html.run import run_html, run_page_model, run_sections
 from ncu_assist.render.html.run_counters import part_label
 from ncu_assist.render.html.run_diagnosis import nvidia_views
 from ncu_assist.render.html.run_records import Log, RunRecord
@@ -79,7 +79,7 @@ def test_the_page_of_a_recorded_run_passes_every_check(browser: Browser, page_of
 
 def test_sections_stand_in_the_order_of_the_issue(v6: RunRecord) -> None:
     text = run_html(v6)
-    places = [text.index(f'<section class="card" id="{place}"') for place, _ in SECTIONS]
+    places = [text.index(f'<section class="card" id="{one.id}"') for one in run_sections(run_page_model(v6))]
     assert places == sorted(places)
 
 
