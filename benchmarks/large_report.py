@@ -18,7 +18,7 @@ def main(source: str, launches: str, out: str) -> None:
     data = compressed.read_plain(Path(source))
     blocks = report_file.blocks(data)
     repeatable = [block for block in blocks if block.results and not _names(data, block)]
-    missing = int(launches) - report_file.count_results(data)
+    missing = int(launches) - sum(1 for _ in report_file.results(data))
     with Path(out).open("wb") as file:
         file.write(data)
         for block in cycle(repeatable):

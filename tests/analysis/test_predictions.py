@@ -129,7 +129,7 @@ def test_a_fault_that_another_rule_finds_on_the_same_resource_is_not_gone(tmp_pa
     one = told(history_of(before, run_of(tmp_path, "v1_swapped", strided, rules=(*RULES, strided.rule))))
     assert (one.gone, one.appeared, one.renamed) == ((TAIL,), (), ((STORE, strided),))
     said = "v1: uncoalesced-global-store is not gone, the same resource now shows it as uncoalesced-global-load"
-    assert said in list(words.legend([one]))
+    assert said in list(words.prediction_legend([one]))
     little = finding("uncoalesced-global-load", 1e4, "low")  # a sixth of what it was: most of it is gone
     rest = told(history_of(before, run_of(tmp_path, "v2_better", little, rules=(*RULES, strided.rule))))
     assert (rest.gone, rest.appeared, rest.renamed) == ((STORE, TAIL), (little,), ())
@@ -169,7 +169,7 @@ def test_another_pipe_is_another_fault_and_another_limiter_is_not(tmp_path: Path
     double, single = (finding("pipe-bound", 5e4, detail={"pipe": pipe}) for pipe in ("fp64", "fma"))
     one = told(history_of(run_of(tmp_path, "v0_torch", double), run_of(tmp_path, "v1_fused", single)))
     assert (one.gone, one.appeared) == ((double,), (single,))
-    assert [row[1] for row in words.rows(one)] == ["pipe-bound (fp64)", "new: pipe-bound (fma)"]
+    assert [row[1] for row in words.prediction_rows(one)] == ["pipe-bound (fp64)", "new: pipe-bound (fma)"]
     two = (finding("tail-effect", 5e4, detail={"limiter": name}) for name in ("registers", "shared"))
     assert gone(history_of(*(run_of(tmp_path, f"v{7 + i}_x", one) for i, one in enumerate(two)))) == []
 
@@ -178,26 +178,26 @@ def test_several_faults_at_once(tmp_path: Path) -> None:
     history = history_of(run_of(tmp_path, "v0_torch", STORE, TAIL), run_of(tmp_path, "v1_fused"))
     one = told(history)
     assert (one.low, one.high) == (pytest.approx(2.5), pytest.approx(5.0))  # 40 µs are left, or 20
-    assert list(words.rows(one)) == [
+    assert list(words.prediction_rows(one)) == [
         ("v1_fused", "2 together", "2.50x to 5.00x", "2.50x"),
         ("", "· uncoalesced-global-store", "2.50x", ""),
         ("", "· tail-effect", "1.25x", ""),
     ]
-    assert words.TOGETHER in words.legend([one])
+    assert words.TOGETHER in words.prediction_legend([one])
 
 
 def test_savings_of_more_time_than_there_is_have_no_sum(tmp_path: Path) -> None:
     more = replace(TAIL, saved_ns=4e4)
     history = history_of(run_of(tmp_path, "v0_torch", STORE, more), run_of(tmp_path, "v1_fused"))
-    assert (told(history).high, next(words.rows(told(history)))[2]) == (None, "2.50x or more")
+    assert (told(history).high, next(words.prediction_rows(told(history)))[2]) == (None, "2.50x or more")
     unknown = StoredFinding("tail-effect", "high", None, None)
-    assert next(words.rows(replace(told(history), gone=(unknown, unknown))))[2] == "-"
+    assert next(words.prediction_rows(replace(told(history), gone=(unknown, unknown))))[2] == "-"
 
 
 def test_new_faults_beside_what_they_cost_and_what_is_assumed(tmp_path: Path) -> None:
     new = (replace(TAIL, assumed=True), finding("pipe-bound", 1e4, "low", detail={"pipe": "xu"}))
     history = history_of(run_of(tmp_path, "v0_torch", STORE), run_of(tmp_path, "v1_fused", *new))
-    assert list(words.rows(told(history)))[1] == ("", "new: tail-effect +1", "~1.25x", "")
+    assert list(words.prediction_rows(told(history)))[1] == ("", "new: tail-effect +1", "~1.25x", "")
     text = history_text(history, Style())
     assert "\n~: rests on an assumed ceiling\nnew: " in text
 
@@ -236,7 +236,7 @@ def test_what_is_said_of_some_versions_only() -> None:
         return FaultsGone(version, "v0", source, tool, "2026-11-21", 1e5, (STORE,), (), None)
 
     several = [of("v1_a", "stored", "0.1"), of("v2_b", "computed now", "0.2"), of("v3_c", "stored", "0.1")]
-    (line,) = words.legend(several)
+    (line,) = words.prediction_legend(several)
     assert line.startswith("estimated: v1, v3 stored with the run of the parent, by ncu-assist 0.1, 2026-11-21; v2")
 
 
