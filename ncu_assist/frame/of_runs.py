@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ncu_assist.frame.columns import Columns, Values
 from ncu_assist.frame.combined import Combined
-from ncu_assist.ncu.catalogue.metrics import STALL
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE, STALL
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.record import Launch, Run
 
@@ -23,7 +23,10 @@ def is_used(name: str) -> bool:
     return name in _NAMES or STALL.fullmatch(name) is not None
 
 
-_NAMES = frozenset().union(*(row.every_name for row in ROWS.values()))
+# The keys that a way needs are rows too, so that the names of all rows and those that ways need by name are all.
+_NAMES = frozenset(name for row in CATALOGUE.values() for name in row.names) | frozenset(
+    part for row in ROWS.values() for way in row.ways for part in way.parts if isinstance(part, str)
+)
 
 
 def catalogue_sha256() -> str:

@@ -57,7 +57,7 @@ WARP_WAYS: Ways = {
     **{f"warps_{reason.name}": _sampled(reason) for reason in STALL_REASONS.values() if not reason.lacking},
     "issue_slots_busy": (
         over(("sm__inst_issued" + OF_ACTIVE, "sm_cycles_active"), ("sm_cycles_elapsed",), SHARE_OF_TIME),
-        same("sm__issue_active" + OF_ELAPSED, ONE_ISSUE, approximate=True),
+        same("sm__issue_active" + OF_ELAPSED, ONE_ISSUE),
         same("sm__inst_executed" + OF_ELAPSED, f"{ONE_ISSUE}; what is issued again is not in it", approximate=True),
     ),
     "issued_per_cycle": (

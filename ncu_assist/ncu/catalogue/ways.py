@@ -78,12 +78,10 @@ def linked(rows: Mapping[str, Metric], ways: Mapping[str, tuple[Way, ...]]) -> d
         if key in asked:
             raise ValueError(f"ways that need each other: {' -> '.join((*asked, key))}")
         if key not in made:
-            below = (*asked, key)
-            own = tuple(
-                with_parts(way, {need: link(need, below) for need in way.needs if need in rows})
-                for way in ways.get(key, ())
-            )
-            made[key] = replace(rows[key], ways=own)
+            below, own = (*asked, key), ways.get(key, ())
+            parts = [{need: link(need, below) for need in way.needs if need in rows} for way in own]
+            linked_ways = tuple(with_parts(way, known) for way, known in zip(own, parts, strict=True))
+            made[key] = replace(rows[key], ways=linked_ways) if own else rows[key]
         return made[key]
 
     return {key: link(key, ()) for key in rows}
