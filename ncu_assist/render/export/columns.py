@@ -22,7 +22,7 @@ CELLS = 200_000  # in one piece: 20 MB of Python's objects
 
 
 @dataclass(frozen=True)
-class Column:
+class ExportColumn:
     """One column; ``values`` gives Python's own values: int, float, bool, str, a list of str, None where absent."""
 
     name: str
@@ -39,9 +39,9 @@ class Column:
         return [None if _is_absent(value) else convert(value) for value in part.astype(object).tolist()]
 
 
-def columns(frame: pd.DataFrame) -> list[Column]:
+def columns(frame: pd.DataFrame) -> list[ExportColumn]:
     """Return the columns of a frame in order."""
-    return [Column(str(name), _kind(str(name), frame[name]), frame[name]) for name in frame.columns]
+    return [ExportColumn(str(name), _kind(str(name), frame[name]), frame[name]) for name in frame.columns]
 
 
 def pieces(count: int, width: int, cells: int = CELLS) -> Iterator[tuple[int, int]]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ncu_assist.render.escape import plain
 from ncu_assist.render.export.base import Export
-from ncu_assist.render.export.columns import Column, columns, pieces
+from ncu_assist.render.export.columns import ExportColumn, columns, pieces
 
 BINARY = False
 FORMULA = ("=", "+", "-", "@", "\t")  # what makes spreadsheets take a text for a formula (OWASP, CSV Injection)
@@ -30,7 +30,7 @@ def chunks(export: Export) -> Iterator[bytes]:
         yield "".join(",".join(row) + "\n" for row in zip(*cells, strict=True)).encode()
 
 
-def _cells(column: Column, start: int, end: int, known: dict[str, str]) -> list[str]:
+def _cells(column: ExportColumn, start: int, end: int, known: dict[str, str]) -> list[str]:
     """Return a column's cells; ``known`` spares escaping the same text again."""
     values = column.values(start, end)
     if column.kind == "text":
@@ -38,7 +38,7 @@ def _cells(column: Column, start: int, end: int, known: dict[str, str]) -> list[
     return ["" if value is None else _number_or_list(column, value) for value in values]
 
 
-def _number_or_list(column: Column, value: Any) -> str:
+def _number_or_list(column: ExportColumn, value: Any) -> str:
     if column.kind == "list":
         return _cell(json.dumps(value, ensure_ascii=False))
     return str(value).lower() if column.kind == "bool" else str(value)

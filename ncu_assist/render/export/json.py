@@ -9,7 +9,7 @@ from operator import add
 from typing import Any
 
 from ncu_assist.render.export.base import Export
-from ncu_assist.render.export.columns import Column, columns, pieces
+from ncu_assist.render.export.columns import ExportColumn, columns, pieces
 
 BINARY = False
 
@@ -30,7 +30,7 @@ def chunks(export: Export) -> Iterator[bytes]:
     yield b"\n ]\n}\n"
 
 
-def _cells(column: Column, start: int, end: int, known: dict[str, str]) -> list[str]:
+def _cells(column: ExportColumn, start: int, end: int, known: dict[str, str]) -> list[str]:
     """Return a column's values as JSON; ``known`` spares escaping the same text again."""
     values = column.values(start, end)
     if column.kind == "float":

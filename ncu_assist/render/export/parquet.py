@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ncu_assist.render.export.base import Export
-from ncu_assist.render.export.columns import Column, columns, pieces
+from ncu_assist.render.export.columns import ExportColumn, columns, pieces
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,7 +45,7 @@ def chunks(export: Export) -> Iterator[bytes]:
     yield sink.getvalue()
 
 
-def _type(column: Column) -> pa.DataType:
+def _type(column: ExportColumn) -> pa.DataType:
     import pyarrow as pa
 
     types: dict[str, Any] = {
@@ -60,7 +60,7 @@ def _type(column: Column) -> pa.DataType:
     return types[column.kind]
 
 
-def _array(column: Column, start: int, end: int) -> pa.Array:
+def _array(column: ExportColumn, start: int, end: int) -> pa.Array:
     import pyarrow as pa
 
     values = column.values(start, end)

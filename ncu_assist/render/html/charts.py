@@ -9,7 +9,7 @@ from math import ceil, floor, hypot, isfinite, log10
 from typing import Literal
 
 from ncu_assist.quantity import digits
-from ncu_assist.render.html.term import Term
+from ncu_assist.render.html.terms import Term
 
 TEXT_WIDTH = 7.6  # of one letter of a tick in the drawing's units, at the 13 of style.css, rounded up
 GAP = 10.0  # between the texts of two ticks

@@ -18,7 +18,7 @@ from ncu_assist.render.html.diff_changes import (
 from ncu_assist.render.html.diff_counters import CounterPart, counter_part
 from ncu_assist.render.html.diff_verdict import DiffVerdict, SidesPart, WhyPart, diff_verdict, sides_part, why_part
 from ncu_assist.render.html.memory_chart import MemoryChart, memory_chart
-from ncu_assist.render.html.page import Head, Section, page, provenance
+from ncu_assist.render.html.page import Head, PageSection, page, provenance
 from ncu_assist.render.html.roofline import Roofline, roofline
 from ncu_assist.render.html.source_pair import SourcePair, source_pair
 from ncu_assist.render.html.timing_chart import TimingChart, timing_chart
@@ -102,34 +102,34 @@ def _head(facts: DiffFacts, made: DiffPage) -> Head:
     )
 
 
-def diff_sections(made: DiffPage) -> tuple[Section, ...]:
+def diff_sections(made: DiffPage) -> tuple[PageSection, ...]:
     """Return the sections that have anything to say."""
     counters, changes = made.counters, made.changes
     on_each = "Medians of both sides and the verdict on each workload that both were timed on."
     has_warps = counters is not None and (counters.stalls or counters.occupancy)
     has_changes = changes.moved.rows or changes.rest.rows
     sections = (
-        (True, Section("verdict", "Verdict", made.verdict, "diff_verdict.html.j2")),
-        (made.why.first or made.why.lines, Section("why", made.why.title, made.why, "diff_why.html.j2")),
-        (True, Section("sides", "Both sides", made.sides, "diff_sides.html.j2")),
+        (True, PageSection("verdict", "Verdict", made.verdict, "diff_verdict.html.j2")),
+        (made.why.first or made.why.lines, PageSection("why", made.why.title, made.why, "diff_why.html.j2")),
+        (True, PageSection("sides", "Both sides", made.sides, "diff_sides.html.j2")),
         (
             made.verdict.workloads,
-            Section("verdicts", "Every workload", made.verdict.workloads, "compare.html.j2", on_each),
+            PageSection("verdicts", "Every workload", made.verdict.workloads, "compare.html.j2", on_each),
         ),
-        (made.timing, Section("timing", "Timing", made.timing, "timing_chart.html.j2")),
-        (made.missing, Section("missing", "What is not shown", made.missing, "diff_missing.html.j2")),
+        (made.timing, PageSection("timing", "Timing", made.timing, "timing_chart.html.j2")),
+        (made.missing, PageSection("missing", "What is not shown", made.missing, "diff_missing.html.j2")),
         (
             counters and counters.units,
-            Section("speed", "Speed of light", counters and counters.units, "bars_section.html.j2"),
+            PageSection("speed", "Speed of light", counters and counters.units, "bars_section.html.j2"),
         ),
-        (has_changes, Section("changes", changes.title, changes, "diff_changes.html.j2")),
-        (has_warps, Section("warps", "Warp states and occupancy", counters, "diff_warps.html.j2")),
-        (made.roofline, Section("roofline", "Roofline", made.roofline, "roofline.html.j2")),
-        (made.memory, Section("memory", "Memory chart", made.memory, "memory_chart.html.j2")),
-        (made.launches, Section("launches", "Launches", made.launches, "diff_launches.html.j2")),
-        (made.source, Section("source", "Source", made.source, "diff_source.html.j2")),
-        (changes.every, Section("metrics", "All metrics", changes, "diff_metrics.html.j2")),
-        (made.commands, Section("commands", "How the counters were taken", made.commands, "diff_commands.html.j2")),
+        (has_changes, PageSection("changes", changes.title, changes, "diff_changes.html.j2")),
+        (has_warps, PageSection("warps", "Warp states and occupancy", counters, "diff_warps.html.j2")),
+        (made.roofline, PageSection("roofline", "Roofline", made.roofline, "roofline.html.j2")),
+        (made.memory, PageSection("memory", "Memory chart", made.memory, "memory_chart.html.j2")),
+        (made.launches, PageSection("launches", "Launches", made.launches, "diff_launches.html.j2")),
+        (made.source, PageSection("source", "Source", made.source, "diff_source.html.j2")),
+        (changes.every, PageSection("metrics", "All metrics", changes, "diff_metrics.html.j2")),
+        (made.commands, PageSection("commands", "How the counters were taken", made.commands, "diff_commands.html.j2")),
     )
     return tuple(section for says, section in sections if says)
 

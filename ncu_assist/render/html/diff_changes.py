@@ -14,11 +14,10 @@ from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.diff_facts import DiffFacts
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.html.badge import TONES, Badge
 from ncu_assist.render.html.page import Link
 from ncu_assist.render.html.source_pair import SourcePair
 from ncu_assist.render.html.table import ABSENT, Cell, Column, Table
-from ncu_assist.render.html.term import Term, term_of
+from ncu_assist.render.html.terms import TONES, Badge, Term, term_of
 from ncu_assist.render.words.changes import (
     PAIRED_BY,
     PART,

@@ -12,7 +12,7 @@ from ncu_assist.render.diff_facts import DiffFacts
 from ncu_assist.render.html.charts import Bar, Bars, BarTone
 from ncu_assist.render.html.diff_changes import is_largest, largest_of
 from ncu_assist.render.html.table import ABSENT, Cell, Column, Table
-from ncu_assist.render.html.term import Term, term_of
+from ncu_assist.render.html.terms import Term, term_of
 from ncu_assist.render.words.changes import delta_text
 from ncu_assist.rules.low_occupancy import allowed_blocks
 from ncu_assist.rules.model.resources import LINK, PARTS, SM_PARTS, Resource

@@ -14,10 +14,9 @@ from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Run, Timing
 from ncu_assist.render.diff_facts import DiffFacts, OnWorkload
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.html.badge import Badge, verdict_badge, verdict_tone
 from ncu_assist.render.html.page import Link
 from ncu_assist.render.html.table import ABSENT, Cell, Column, Table, number
-from ncu_assist.render.html.term import Term, term_of
+from ncu_assist.render.html.terms import Badge, Term, term_of, verdict_badge, verdict_tone
 from ncu_assist.render.words.floors import copy_words
 from ncu_assist.render.words.history import against
 from ncu_assist.render.words.verdicts import UNCUT, between, counted, factor, names, next_command, origins, verdict_line

@@ -10,11 +10,10 @@ from ncu_assist.analysis.run_view import in_l2
 from ncu_assist.analysis.yardstick import COPY, share, yardstick
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.html.badge import source_badge, verdict_badge
 from ncu_assist.render.html.links import RUN_PAGE, RunLinks
-from ncu_assist.render.html.page import Head, Link, Section, page, provenance
+from ncu_assist.render.html.page import Head, Link, PageSection, page, provenance
 from ncu_assist.render.html.table import ABSENT, Cell, Column, Table, number
-from ncu_assist.render.html.yardstick import share_term
+from ncu_assist.render.html.terms import share_term, source_badge, verdict_badge
 from ncu_assist.render.words.floors import copy_words
 from ncu_assist.render.words.values import number_of, unread
 from ncu_assist.render.words.verdicts import level_words
@@ -56,11 +55,11 @@ def index_html(state: ArchiveState, pages: Collection[str] = ()) -> str:
     ``pages`` are those that it may link to, relative to there.
     """
     made = index_page(state, pages)
-    sections: tuple[Section, ...] = (
-        Section("kernels", "Kernels", made.kernels, "index_kernels.html.j2", made.summary),
+    sections: tuple[PageSection, ...] = (
+        PageSection("kernels", "Kernels", made.kernels, "index_kernels.html.j2", made.summary),
     )
     if made.damaged.rows:
-        sections += (Section("damaged", UNREAD, made.damaged, "table_section.html.j2", WHY_UNREAD),)
+        sections += (PageSection("damaged", UNREAD, made.damaged, "table_section.html.j2", WHY_UNREAD),)
     return page(_head(state), sections)
 
 

@@ -33,7 +33,7 @@ from ncu_assist.render.html.ladder_tables import (
     traffic_words,
 )
 from ncu_assist.render.html.links import RunLinks
-from ncu_assist.render.html.page import Head, Link, Provenance, Section, page, provenance
+from ncu_assist.render.html.page import Head, Link, PageSection, Provenance, page, provenance
 from ncu_assist.render.html.table import Table
 from ncu_assist.render.words.floors import copy_words
 from ncu_assist.render.words.history import (
@@ -137,26 +137,26 @@ def ladder_page(ladder: KernelLadder, shown: HistoryTable, links: RunLinks) -> L
     )
 
 
-def ladder_sections(made: LadderPage) -> tuple[Section, ...]:
+def ladder_sections(made: LadderPage) -> tuple[PageSection, ...]:
     """Return the sections that have anything to say."""
     sections = (
-        (True, Section("times", "Times", made.chart, "ladder_times.html.j2")),
-        (True, Section("steps", "Steps", made.steps, "ladder_steps.html.j2", STEPS)),
-        (made.held, Section("held", "Against floor and peers", made.held, "ladder_floors.html.j2", FLOORS)),
+        (True, PageSection("times", "Times", made.chart, "ladder_times.html.j2")),
+        (True, PageSection("steps", "Steps", made.steps, "ladder_steps.html.j2", STEPS)),
+        (made.held, PageSection("held", "Against floor and peers", made.held, "ladder_floors.html.j2", FLOORS)),
         (
             made.traffic,
-            Section("traffic", "Launches and traffic", made.traffic, "table_section.html.j2", made.traffic_words),
+            PageSection("traffic", "Launches and traffic", made.traffic, "table_section.html.j2", made.traffic_words),
         ),
-        (made.diagnoses, Section("diagnoses", "Diagnoses", made.diagnoses, "table_section.html.j2", DIAGNOSES)),
-        (made.tried, Section("tried", "What each version tried", made.tried, "ladder_comments.html.j2", TRIED)),
-        (made.drafts, Section("drafts", "Drafts", made.drafts, "table_section.html.j2", DRAFTS)),
+        (made.diagnoses, PageSection("diagnoses", "Diagnoses", made.diagnoses, "table_section.html.j2", DIAGNOSES)),
+        (made.tried, PageSection("tried", "What each version tried", made.tried, "ladder_comments.html.j2", TRIED)),
+        (made.drafts, PageSection("drafts", "Drafts", made.drafts, "table_section.html.j2", DRAFTS)),
         (
             made.estimated,
-            Section("estimated", "Estimated and achieved", made.estimated, "ladder_estimated.html.j2", ESTIMATED),
+            PageSection("estimated", "Estimated and achieved", made.estimated, "ladder_estimated.html.j2", ESTIMATED),
         ),
         (
             made.bandwidth,
-            Section(
+            PageSection(
                 "bandwidth",
                 "Rates",
                 made.bandwidth,
@@ -166,7 +166,7 @@ def ladder_sections(made: LadderPage) -> tuple[Section, ...]:
         ),
         (
             made.matrix,
-            Section(
+            PageSection(
                 "workloads",
                 "All workloads",
                 made.matrix,
@@ -174,10 +174,10 @@ def ladder_sections(made: LadderPage) -> tuple[Section, ...]:
                 f"The time of every version on each workload, on a log axis; the line is {made.beside}.",
             ),
         ),
-        (made.sweeps, Section("sweeps", "Sweeps", made.sweeps, "ladder_sweeps.html.j2", SWEEPS)),
-        (made.notes, Section("notes", "Notes", made.notes, "ladder_notes.html.j2")),
-        (True, Section("runs", "Runs", made.runs, "table_section.html.j2", RUNS)),
-        (made.damaged.rows, Section("damaged", UNREADABLE, made.damaged, "table_section.html.j2", DAMAGED)),
+        (made.sweeps, PageSection("sweeps", "Sweeps", made.sweeps, "ladder_sweeps.html.j2", SWEEPS)),
+        (made.notes, PageSection("notes", "Notes", made.notes, "ladder_notes.html.j2")),
+        (True, PageSection("runs", "Runs", made.runs, "table_section.html.j2", RUNS)),
+        (made.damaged.rows, PageSection("damaged", UNREADABLE, made.damaged, "table_section.html.j2", DAMAGED)),
     )
     return tuple(section for says, section in sections if says)
 

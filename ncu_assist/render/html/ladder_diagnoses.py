@@ -11,9 +11,8 @@ from ncu_assist.analysis.history import HistoryTable, VersionRow
 from ncu_assist.analysis.predictions import findings_of
 from ncu_assist.analysis.records import StoredFinding
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.html.badge import Badge
 from ncu_assist.render.html.table import ABSENT, Cell, Column, Table, number
-from ncu_assist.render.html.term import Term
+from ncu_assist.render.html.terms import Badge, Term
 from ncu_assist.render.words.verdicts import factor
 from ncu_assist.rules import RULES
 from ncu_assist.rules.base import severity

@@ -12,13 +12,11 @@ from ncu_assist.analysis.records import ArchivedRun, Damage, Draft
 from ncu_assist.analysis.yardstick import COPY, TENSOR, Yardstick, measure_of
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.html.badge import Badge, Tone, source_badge, verdict_badge, verdict_tone
 from ncu_assist.render.html.charts import heat_level
 from ncu_assist.render.html.links import RunLinks
 from ncu_assist.render.html.page import Link
 from ncu_assist.render.html.table import ABSENT, Cell, Column, Table, number
-from ncu_assist.render.html.term import Term
-from ncu_assist.render.html.yardstick import share_term
+from ncu_assist.render.html.terms import Badge, Term, Tone, share_term, source_badge, verdict_badge, verdict_tone
 from ncu_assist.render.words import drafts as words
 from ncu_assist.render.words.floors import floor_note
 from ncu_assist.render.words.history import MOST_SAID, against, bound_by, prediction_rows, slower_on, time_of

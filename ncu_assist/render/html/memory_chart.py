@@ -13,7 +13,7 @@ from ncu_assist.quantity import quantity
 from ncu_assist.render.html.charts import Box, ChartText, Shape, line
 from ncu_assist.render.html.run_verdict import to_profile
 from ncu_assist.render.html.table import ABSENT, Cell, Column, Table, number
-from ncu_assist.render.html.term import Term, term_of
+from ncu_assist.render.html.terms import Term, term_of
 from ncu_assist.rules.model.bounds import filled
 from ncu_assist.rules.model.of_run import Told
 from ncu_assist.rules.model.resources import HOST_LINK, RESOURCES

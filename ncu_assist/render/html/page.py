@@ -90,7 +90,7 @@ class Provenance:
 
 
 @dataclass(frozen=True)
-class Section:
+class PageSection:
     """A section of a page: anchor and title, which the navigation has too, what it shows, and the template for that.
 
     In the template it is called ``section``. ``intro`` is a sentence below the title.
@@ -132,7 +132,7 @@ def provenance(shown: Iterable[ArchivedRun], of: Iterable[ArchivedRun] | None = 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 
 
-def page(head: Head, sections: Iterable[Section], **models: object) -> str:
+def page(head: Head, sections: Iterable[PageSection], **models: object) -> str:
     """Return the page with these sections; their templates know ``models`` too: frozen dataclasses, strings, numbers.
 
     A name that the template uses and nobody gave is an error. Characters that cannot be seen, such as direction
@@ -193,4 +193,4 @@ def damaged_html(name: str, problem: str, kernel: str, up: int) -> str:
         provenance=provenance(()),
     )
     damaged = DamagedPage(one_line(name), one_line(problem, 500))
-    return page(head, (Section("damaged", "Damaged", damaged, "damaged.html.j2"),))
+    return page(head, (PageSection("damaged", "Damaged", damaged, "damaged.html.j2"),))

@@ -37,7 +37,7 @@ from ncu_assist.render.html.charts import (
 )
 from ncu_assist.render.html.run_verdict import to_profile
 from ncu_assist.render.html.table import Cell, Column, Table, number
-from ncu_assist.render.html.term import Term, term_of
+from ncu_assist.render.html.terms import Term, term_of
 from ncu_assist.rules.model.resources import LATENCY
 
 WIDTH, HEIGHT = 1160, 480

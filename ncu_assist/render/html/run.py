@@ -8,7 +8,7 @@ from ncu_assist.analysis.run_view import Shown
 from ncu_assist.record import Run
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.memory_chart import MemoryChart, memory_chart
-from ncu_assist.render.html.page import Head, Link, Section, page, provenance
+from ncu_assist.render.html.page import Head, Link, PageSection, page, provenance
 from ncu_assist.render.html.roofline import Roofline, roofline
 from ncu_assist.render.html.run_counters import (
     MixPart,
@@ -71,24 +71,24 @@ def run_html(record: RunRecord) -> str:
     return page(_head(record), run_sections(run), run=run)
 
 
-def run_sections(run: RunPage) -> tuple[Section, ...]:
+def run_sections(run: RunPage) -> tuple[PageSection, ...]:
     """Return the sections in the order in which they are asked for: how fast, measured how, how near to the peak, what
     is wrong, then where. Of a version that launches no kernel those on launches are left out."""
     sections = (
-        Section("verdict", "Verdict", run.verdict, "run_verdict.html.j2"),
-        Section("facts", "Facts to reproduce it", run.facts, "run_facts.html.j2"),
-        Section("speed", "Speed of light", run.speed, "run_speed.html.j2", run.speed.sentence),
-        Section("diagnosis", "Diagnosis", run.diagnosis, "run_diagnosis.html.j2"),
-        Section("roofline", "Roofline", run.roofline, "roofline.html.j2"),
-        Section("memory", "Memory chart", run.memory, "memory_chart.html.j2"),
-        Section("stalls", "Warp stall reasons", run.stalls, "run_stalls.html.j2", run.of_longest),
-        Section("occupancy", "Occupancy", run.occupancy, "run_occupancy.html.j2", run.of_longest),
-        Section("mix", "Instructions and pipes", run.mix, "run_mix.html.j2", run.of_longest),
-        Section("timing", "Timing", run.timing, "timing_chart.html.j2"),
-        Section("source", "Source", run.source, "source_view.html.j2"),
-        Section("nvidia", "NVIDIA's rules", run.nvidia, "run_nvidia.html.j2", NVIDIA),
-        Section("metrics", "All metrics", run.metrics, "run_metrics.html.j2"),
-        Section("raw", "Command and logs", run.raw, "run_raw.html.j2"),
+        PageSection("verdict", "Verdict", run.verdict, "run_verdict.html.j2"),
+        PageSection("facts", "Facts to reproduce it", run.facts, "run_facts.html.j2"),
+        PageSection("speed", "Speed of light", run.speed, "run_speed.html.j2", run.speed.sentence),
+        PageSection("diagnosis", "Diagnosis", run.diagnosis, "run_diagnosis.html.j2"),
+        PageSection("roofline", "Roofline", run.roofline, "roofline.html.j2"),
+        PageSection("memory", "Memory chart", run.memory, "memory_chart.html.j2"),
+        PageSection("stalls", "Warp stall reasons", run.stalls, "run_stalls.html.j2", run.of_longest),
+        PageSection("occupancy", "Occupancy", run.occupancy, "run_occupancy.html.j2", run.of_longest),
+        PageSection("mix", "Instructions and pipes", run.mix, "run_mix.html.j2", run.of_longest),
+        PageSection("timing", "Timing", run.timing, "timing_chart.html.j2"),
+        PageSection("source", "Source", run.source, "source_view.html.j2"),
+        PageSection("nvidia", "NVIDIA's rules", run.nvidia, "run_nvidia.html.j2", NVIDIA),
+        PageSection("metrics", "All metrics", run.metrics, "run_metrics.html.j2"),
+        PageSection("raw", "Command and logs", run.raw, "run_raw.html.j2"),
     )
     return tuple(one for one in sections if not (run.launched_nothing and one.id in OF_LAUNCHES))
 

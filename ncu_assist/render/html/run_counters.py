@@ -16,7 +16,7 @@ from ncu_assist.render.html.charts import Bar, Bars, BarTone
 from ncu_assist.render.html.run_diagnosis import CounterFact, diagnosis_first
 from ncu_assist.render.html.run_records import Breakdown, Opcode, Part
 from ncu_assist.render.html.table import Cell, Column, Table, number
-from ncu_assist.render.html.term import Term, term_of
+from ncu_assist.render.html.terms import Term, term_of
 from ncu_assist.render.words.verdicts import impossible_lines
 from ncu_assist.rules.low_occupancy import LIMITS, allowed_blocks
 from ncu_assist.rules.model.dram import OF_CEILING, reach

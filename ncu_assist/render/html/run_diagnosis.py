@@ -14,13 +14,12 @@ from ncu_assist.ncu.nvidia_findings import NvidiaFinding
 from ncu_assist.quantity import duration
 from ncu_assist.record import Launch
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.html.badge import Badge, Tone
 from ncu_assist.render.html.charts import heat_level
 from ncu_assist.render.html.page import Link
 from ncu_assist.render.html.source_file import FindingLines
 from ncu_assist.render.html.source_view import SourceView
 from ncu_assist.render.html.table import Cell, Column, Table, number
-from ncu_assist.render.html.term import Term, term_of
+from ncu_assist.render.html.terms import Badge, Term, Tone, term_of
 from ncu_assist.render.words.values import evidence_value
 from ncu_assist.render.words.verdicts import estimated
 from ncu_assist.rules import RULES, Finding

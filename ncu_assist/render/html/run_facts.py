@@ -12,10 +12,9 @@ from ncu_assist.ncu.catalogue.possible import is_impossible
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Bench, HostMemory, Launch, Profile, Run
 from ncu_assist.render.escape import one_line, plain
-from ncu_assist.render.html.badge import Badge, source_badge
 from ncu_assist.render.html.run_records import Log, RawMetric, RawMetrics, Value
 from ncu_assist.render.html.table import Cell, Column, Table, number
-from ncu_assist.render.html.term import Term, term_of
+from ncu_assist.render.html.terms import Badge, Term, source_badge, term_of
 
 UNKNOWN = "not known"
 COMMAND_LETTERS = 2000

@@ -9,12 +9,10 @@ from ncu_assist.analysis.run_view import Shown, WorkloadRow, gigabytes_per_secon
 from ncu_assist.analysis.yardstick import COPY, LINK, TENSOR, Yardstick, measure_of
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.html.badge import Badge, verdict_badge
 from ncu_assist.render.html.page import Link
 from ncu_assist.render.html.run_diagnosis import diagnosis_first
 from ncu_assist.render.html.table import Cell, Column, Table, number
-from ncu_assist.render.html.term import Term, term_of
-from ncu_assist.render.html.yardstick import share_term
+from ncu_assist.render.html.terms import Badge, Term, share_term, term_of, verdict_badge
 from ncu_assist.render.precisions import operations_words
 from ncu_assist.render.words.floors import IN_L2, copy_words, floor_words, l2_words, no_rates
 from ncu_assist.render.words.verdicts import UNCUT, counted, estimated, failed_checks, verdict_sentence

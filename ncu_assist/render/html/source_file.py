@@ -150,7 +150,7 @@ class SourceRow:
 
 
 @dataclass(frozen=True)
-class SourceFile:
+class SourceFileView:
     """A file; ``path`` is its name in the report, ``is_kept``: the text is that of the run's source folder."""
 
     id: str
@@ -167,13 +167,13 @@ class SourceFile:
 
 def source_file(
     one: FileCode, slug: str, columns: Sequence[HeatColumn], found: Sequence[FindingLines], budgets: tuple[int, int]
-) -> SourceFile:
+) -> SourceFileView:
     """Return a file whose source and SASS take at most so many bytes each, about."""
     work = _FileRows(one, slug, columns, _marks(one.name, found))
     regions = work.regions(budgets[0])
     work.fold([line for line in work.hottest if any(line.number - 1 in region for region in regions)], budgets[1])
     rows = tuple(work.rows(regions))
-    return SourceFile(
+    return SourceFileView(
         id=f"file-{slug}",
         name=one_line(PurePath(one.name).name, NAME_LETTERS),
         path=one.name,

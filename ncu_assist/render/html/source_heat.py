@@ -13,7 +13,7 @@ from ncu_assist.ncu.source_costs import Cost, Totals
 from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line, plain
 from ncu_assist.render.html.charts import heat_level
-from ncu_assist.render.html.term import Term, term_of
+from ncu_assist.render.html.terms import Term, term_of
 from ncu_assist.render.words.why import BARRIER, WAITS
 
 # The deepest colour needs at least this part of the whole: where cost is spread evenly nothing is hot, and an excess

@@ -15,7 +15,7 @@ from ncu_assist.render.html.source_file import (
     SASS_TITLE,
     FindingLines,
     Sass,
-    SourceFile,
+    SourceFileView,
     finding_lines,
     sass_of,
     slugs,
@@ -24,7 +24,7 @@ from ncu_assist.render.html.source_file import (
 )
 from ncu_assist.render.html.source_heat import HOTTEST_FROM, HeatColumn, heat_columns, percent, stall_term
 from ncu_assist.render.html.table import Cell, Column, Table, number
-from ncu_assist.render.html.term import Term
+from ncu_assist.render.html.terms import Term
 
 HOTTEST = 5
 LEAST_SAMPLES = 0.01  # of all samples
@@ -122,7 +122,7 @@ class SourceView:
     """Everything that the macro ``source_view`` writes; with ``missing``, what is not there and what collects it."""
 
     columns: tuple[HeatColumn, ...] = ()
-    files: tuple[SourceFile, ...] = ()
+    files: tuple[SourceFileView, ...] = ()
     functions: tuple[SourceFunction, ...] = ()
     hottest: Table | None = None
     findings: tuple[FindingLinks, ...] = ()
@@ -172,7 +172,7 @@ def source_view(shown: Shown, findings: Sequence[FindingLines] | None = None) ->
 
 def _source_files(
     costs: SourceCosts, columns: Sequence[HeatColumn], found: Sequence[FindingLines], kept: frozenset[str]
-) -> tuple[SourceFile, ...]:
+) -> tuple[SourceFileView, ...]:
     """Return the files, the hottest first, each within what those before it left of the budgets."""
     source, sass, files = SOURCE_BYTES, SASS_BYTES, []
     for one, slug in zip(costs.files, slugs(file.name for file in costs.files), strict=True):

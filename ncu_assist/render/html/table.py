@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ncu_assist.render.html.badge import Badge
 from ncu_assist.render.html.page import Link
-from ncu_assist.render.html.term import Term
+from ncu_assist.render.html.terms import Badge, Term
 
 Align = Literal["left", "right"]
 Order = Literal["", "number", "text"]

@@ -12,7 +12,7 @@ from ncu_assist.frame import combine_launches
 from ncu_assist.pipeline.opened_reports import BareReport, bare_reports
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.html.memory_chart import memory_chart
-from ncu_assist.render.html.page import Head, Provenance, Section, page
+from ncu_assist.render.html.page import Head, PageSection, Provenance, page
 from ncu_assist.render.html.roofline import roofline
 from ncu_assist.render.html.timing_chart import timing_chart
 from ncu_assist.rules.model.of_run import told_of
@@ -54,8 +54,8 @@ def charts_html(
 ) -> str:
     """Return a page with the three charts."""
     sections = (
-        Section("roofline", "Roofline", roofline(one, before), "roofline.html.j2"),
-        Section("memory", "Memory", memory_chart(one, before), "memory_chart.html.j2"),
-        Section("timing", "Timing", timing_chart(samples, old), "timing_chart.html.j2"),
+        PageSection("roofline", "Roofline", roofline(one, before), "roofline.html.j2"),
+        PageSection("memory", "Memory", memory_chart(one, before), "memory_chart.html.j2"),
+        PageSection("timing", "Timing", timing_chart(samples, old), "timing_chart.html.j2"),
     )
     return page(Head("Charts", "", (), Provenance((), 0, "0" * 64)), sections)

@@ -15,7 +15,7 @@ from ncu_assist.analysis.run_view import CloseLook, Shown
 from ncu_assist.ncu.code import Code
 from ncu_assist.ncu.hot_spots import HotSpots
 from ncu_assist.pipeline.showing import gather
-from ncu_assist.render.html.page import Head, Provenance, Section, page
+from ncu_assist.render.html.page import Head, PageSection, Provenance, page
 from ncu_assist.store import Store
 
 NAME = "/src/a.cu"
@@ -93,4 +93,4 @@ def html(model: object, is_pair: bool = False) -> str:
     """Return a page with nothing on it but the view."""
     template = "diff_source.html.j2" if is_pair else "source_view.html.j2"
     head = Head("Source", "of a test", (), Provenance((), 0, "cd" * 32))
-    return page(head, (Section("source", "Source", model, template),), diff=SimpleNamespace(lines=None))
+    return page(head, (PageSection("source", "Source", model, template),), diff=SimpleNamespace(lines=None))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import itertools
 
-from ncu_assist.render.html.badge import Badge
 from ncu_assist.render.html.charts import Axis, Bar, Bars, linear_axis, log_axis
-from ncu_assist.render.html.page import Head, Link, PageOrigin, Provenance, Section, _environment, visible
+from ncu_assist.render.html.page import Head, Link, PageOrigin, PageSection, Provenance, _environment, visible
 from ncu_assist.render.html.table import Cell, Column, Table, number
-from ncu_assist.render.html.term import Term, term_of
+from ncu_assist.render.html.terms import Badge, Term, term_of
 
 SAMPLER = """
 {% extends "base.html.j2" %}
@@ -63,7 +62,7 @@ class Model:
 def sampler_html(text: str = "") -> str:
     """Return the page, this text from outside in every place that takes one."""
     origins = (PageOrigin("add_one/v1@20261121T074500Z-1a2b3c", "ab" * 32, "2026-11-21T07:45:00Z", text or "x.html"),)
-    sections = tuple(Section(name, name, None, "") for name in ("table", "bars", "chart", "code"))
+    sections = tuple(PageSection(name, name, None, "") for name in ("table", "bars", "chart", "code"))
     provenance = Provenance(origins, 1, "cd" * 32)
     crumbs = (Link("All kernels", "../index.html"),)
     head = Head(text or "Sampler", text, crumbs, provenance, text or "on an H200", (text or "odd",))

@@ -10,7 +10,6 @@ from factories import make_run, metrics_frame, save_run
 
 from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost
 from ncu_assist.pipeline.showing import gather
-from ncu_assist.render.html.badge import source_badge, verdict_badge
 from ncu_assist.render.html.charts import Bar, heat_level, length
 from ncu_assist.render.html.diff_changes import changed_table
 from ncu_assist.render.html.page import provenance
@@ -18,7 +17,7 @@ from ncu_assist.render.html.run_diagnosis import diagnosis_part
 from ncu_assist.render.html.source_pair import SourcePair
 from ncu_assist.render.html.source_view import SourceView
 from ncu_assist.render.html.table import Cell, Column, Table, number
-from ncu_assist.render.html.term import Term, term_of
+from ncu_assist.render.html.terms import Term, source_badge, term_of, verdict_badge
 from ncu_assist.render.terminal.diagnosis import diagnosis_lines
 from ncu_assist.render.words.why import why_lines
 from ncu_assist.store import Store

@@ -11,7 +11,7 @@ import jinja2
 import pytest
 from render.html.sampler import sampler_html
 
-from ncu_assist.render.html.page import TEMPLATES, Head, Provenance, Section, embedded_json, page, visible
+from ncu_assist.render.html.page import TEMPLATES, Head, PageSection, Provenance, embedded_json, page, visible
 
 STYLE, SCRIPT = (re.compile(rf"<{name}>(.*?)</{name}>", re.DOTALL) for name in ("style", "script"))
 
@@ -25,7 +25,7 @@ def hash_of(text: str) -> str:
 
 def test_a_name_that_nobody_gave_is_an_error() -> None:
     with pytest.raises(jinja2.UndefinedError):
-        page(HEAD, (Section("kernels", "Kernels", None, "index_kernels.html.j2"),))
+        page(HEAD, (PageSection("kernels", "Kernels", None, "index_kernels.html.j2"),))
 
 
 def test_the_same_models_give_the_same_bytes() -> None:

@@ -1,14 +1,42 @@
-"""Verdicts as badges: a sign, a word, a tone; the tone alone never says anything."""
+"""Names of metrics with what they mean, from the catalogue; verdicts and sources of runs as badges."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
+from ncu_assist.analysis.yardstick import Yardstick
+from ncu_assist.ncu.catalogue.derived import ALL_DERIVED, Derived
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.ncu.catalogue.stalls import STALL_REASONS
 from ncu_assist.record import Source
 from ncu_assist.render.words.history import against
 from ncu_assist.render.words.verdicts import cycle_words
 from ncu_assist.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class Term:
+    """A word with an explanation: ``name`` is ncu's full name or our formula, either may be empty."""
+
+    label: str
+    name: str = ""
+    meaning: str = ""
+
+
+def term_of(key: str, label: str = "") -> Term:
+    """Return what the catalogue says of a key or a stall reason; a word that it does not know explains nothing."""
+    if key in CATALOGUE:
+        row = CATALOGUE[key]
+        return Term(label or row.label, "" if row.given else row.names[0], row.meaning)
+    if key in ALL_DERIVED:
+        derived: Derived = ALL_DERIVED[key]
+        return Term(label or derived.label, f"{key} = {derived.words}", derived.meaning)
+    if key in STALL_REASONS:
+        reason = STALL_REASONS[key]
+        return Term(label or reason.label, f"stall {key}", f"the warp waits for {reason.waits_for}")
+    return Term(label or key)
+
 
 Tone = Literal["good", "bad", "unsure", "same", "plain"]
 TONES: dict[str, Tone] = {
@@ -49,3 +77,8 @@ def source_badge(source: Source) -> Badge:
         "imported": "from a foreign report, unverified",
     }
     return Badge(source, "unsure" if source == "imported" else "plain", hints[source])
+
+
+def share_term(of: Yardstick) -> Term:
+    """Return what heads a column of shares."""
+    return Term(of.title, of.formula, f"{of.meaning}: 100 % as fast")
