@@ -118,7 +118,7 @@ def test_the_story_is_told_up_to_the_parent(v6: Evidence) -> None:
     assert [one.version.partition("_")[0] for one in v6.story] == ["v0", "v1", "v2", "v3", "v4", "v5", "v6"]
     assert v6.story[5].idea.startswith("row stride D + 1")
     assert v6.story[5].outcome == "610 µs, 1.049x faster than v4"
-    assert "gone: shared-bank-conflict" in v6.story[5].moved
+    assert "gone: barrier-stall" in v6.story[5].moved  # conflicts were behind a busier L2, so no finding of their own
     assert "fewer L1 wavefronts" in v6.story[6].moved
 
 
