@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from math import exp, log
 from pathlib import Path
-from statistics import geometric_mean
 
 from ncu_assist.analysis.run_view import InL2, in_l2
 from ncu_assist.analysis.yardstick import Yardstick, measure_of, share, yardstick_ns
@@ -205,7 +205,8 @@ class VersionRow:
     @property
     def geomean(self) -> float | None:
         """The geometric mean of the speed-ups; it may hide a slower workload, so never show it without ``worst``."""
-        return geometric_mean(map(_speedup, self.compared)) if self.compared else None
+        logs = [log(_speedup(cell)) for cell in self.compared]  # statistics.geometric_mean rounds another last digit
+        return exp(sum(logs) / len(logs)) if logs else None
 
     @property
     def not_comparable(self) -> dict[tuple[str, str | None], list[str | None]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from statistics import geometric_mean
+from math import exp, log
 
 from ncu_assist.store import Damage
 from ncu_assist.store.draft_records import Draft, ModelCost, Score
@@ -125,8 +125,8 @@ def _tally(name: str, drafts: Sequence[Draft]) -> Tally:
         flawed=sum(bool(draft.flaws) for draft in drafts),
         cost=ModelCost.of_all(draft.cost for draft in drafts),
         compared=len(pairs),
-        expected=geometric_mean([expected for expected, _ in pairs]) if pairs else None,
-        measured=geometric_mean([measured for _, measured in pairs]) if pairs else None,
+        expected=_geomean([expected for expected, _ in pairs]),
+        measured=_geomean([measured for _, measured in pairs]),
     )
 
 
@@ -159,3 +159,8 @@ def _reasons(drafts: Sequence[Draft]) -> tuple[FateReason, ...]:
     counted = Counter((draft.fate, draft.reason.partition(":")[0]) for draft in drafts if draft.fate != "kept")
     ordered = sorted(counted.items(), key=lambda entry: (-entry[1], entry[0]))
     return tuple(FateReason(fate, text, count) for (fate, text), count in ordered)
+
+
+def _geomean(values: Sequence[float]) -> float | None:
+    """Return the geometric mean; statistics.geometric_mean would change the last digit of answers."""
+    return exp(sum(map(log, values)) / len(values)) if values else None
