@@ -208,8 +208,10 @@ def _facts(facts: Sequence[tuple[str, str]]) -> list[Text]:
 
 
 def _fact(name: str, text: str, width: int) -> list[Text]:
-    if width + 2 + len(text) > NARROWEST and " " not in text:  # a long name stands on a line of its own
-        return [_text(f"  {name}"), _text(f"    {text}")]
+    longest = max(map(len, text.split()), default=0)
+    if width + 2 + longest > NARROWEST:  # a long name begins a line of its own, as far to the right as it fits
+        indent = " " * max(2, min(4, NARROWEST - longest))
+        return [_text(f"  {name}"), *_wrapped(text, indent)]
     rows = textwrap.wrap(text, NARROWEST - width - 2, break_long_words=False, break_on_hyphens=False) or [""]
     return [_text(f"  {name if i == 0 else '':<{width}}{row}") for i, row in enumerate(rows)]
 
