@@ -41,7 +41,7 @@ def own_lines(code: Code) -> pd.DataFrame:
     if all(is_guess) or not any(is_guess):
         found = sass.assign(file=files, is_guess=False)
         return found if all(is_guess) else _with_lines(found, lines)
-    texts, names = sass["sass"].astype(str).tolist(), [str(file) for file in files]
+    texts, names = [str(text) for text in sass["sass"]], [str(file) for file in files]
     known: dict[Hashable, list[Line | None]] = {}  # launches of one kernel have the same code
     for rows in _bodies(sass):
         body = tuple(texts[row] for row in rows), tuple(lines[row] for row in rows), tuple(names[row] for row in rows)

@@ -116,8 +116,8 @@ def _again(sass: pd.DataFrame) -> Floats:
     for rows in _functions(sass):
         own = sass.iloc[rows]
         lines = zip(own["file"].astype(str), own["line"].fillna(0).astype(int), strict=True)
-        texts, sectors = own["sass"].astype(str), np.nan_to_num(own["sectors"].to_numpy(float))
-        again = read_again(texts.tolist(), list(lines), sectors.tolist())
+        texts, sectors = [str(text) for text in own["sass"]], np.nan_to_num(own["sectors"].to_numpy(float))
+        again = read_again(texts, list(lines), sectors.tolist())
         found[rows[again]] = sectors[again]
     return found
 
