@@ -41,6 +41,8 @@ def test_only_what_matters_is_told(reports: dict[str, Report]) -> None:
 @pytest.mark.slow
 def test_every_grid_is_in_blocks(reports: dict[str, Report]) -> None:
     for report in reports.values():
+        if all(one.interrupted for one in report.records):
+            continue
         sizes = report.launches["launch__grid_size"].tolist()
         for one, size in zip(report.records, sizes, strict=True):
             assert one.interrupted or one.grid[0] * one.grid[1] * one.grid[2] == size
