@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import PurePath
@@ -39,6 +39,7 @@ def finding_lines(shown: Shown) -> tuple[FindingLines, ...]:
     return tuple(FindingLines(one.finding.rule, one.places) for one in found if one.places)
 
 
+INSTRUCTIONS = "instructions"  # the column of how often one was executed
 SASS_ROW_BYTES = 70  # of markup around an instruction, about
 SAMPLES_WIDTH, COUNT_WIDTH, OFFSET_WIDTH = 7, 6, 6
 CODE_WIDTH = 76  # letters up to the stall; a longer instruction pushes its own to the right
@@ -73,7 +74,8 @@ class Sass:
 
 def sass_of(instructions: Sequence[Instruction], columns: Sequence[HeatColumn], budget: int) -> Sass:
     """Return instructions as rows within so many bytes: all of them, else those around the hot ones."""
-    rows = _aligned_columns([_sass_row(one, columns) for one in instructions])
+    known = {column.key: column for column in columns}
+    rows = _aligned_columns([_sass_row(one, known) for one in instructions])
     weights = [SASS_ROW_BYTES + size_of(row.code) for row in rows]
     order = sorted(range(len(rows)), key=lambda i: (-instructions[i].cost.samples, -instructions[i].cost.instructions))
     hot = [i for i in order if instructions[i].cost.samples] or order
@@ -109,18 +111,19 @@ def _with_kernels(rows: Sequence[SassRow], instructions: Sequence[Instruction], 
     return found
 
 
-def _sass_row(one: Instruction, columns: Sequence[HeatColumn]) -> SassRow:
+def _sass_row(one: Instruction, columns: Mapping[str, HeatColumn]) -> SassRow:
     samples = percent(one.cost.samples) if one.cost.samples else ""
-    heat = next((column.heat(one.cost).level for column in columns if column.key == SAMPLES), 0)
-    counted = next((column.heat(one.cost).text for column in columns if column.key == "instructions"), "")
+    heat = columns[SAMPLES].heat(one.cost).level if samples and SAMPLES in columns else 0
+    counted = columns[INSTRUCTIONS].heat(one.cost).text if INSTRUCTIONS in columns else ""
     code = cut_line(" ".join(one.sass.split())) if one.sass else "(no code in the report)"
     text = f" {counted:>{COUNT_WIDTH}} {f'{one.offset:04x}':>{OFFSET_WIDTH}}  {code}"
     stall = stall_name(one.cost.waits[0][0]) if one.cost.waits and one.cost.samples >= LEAST_TOLD else ""
     return SassRow(Heat(f"{samples:>{SAMPLES_WIDTH}}", heat), text, stall, tuple(_excess_cells(one.cost, columns)))
 
 
-def _excess_cells(cost: Cost, columns: Sequence[HeatColumn]) -> list[Heat]:
-    cells = ((column.term.label.lower(), column.heat(cost)) for column in columns if column.key.endswith("excessive"))
+def _excess_cells(cost: Cost, columns: Mapping[str, HeatColumn]) -> list[Heat]:
+    excess = (column for key, column in columns.items() if key.endswith("excessive"))
+    cells = ((column.term.label.lower(), column.heat(cost)) for column in excess)
     return [Heat(f"{cell.text} {name}", cell.level) for name, cell in cells if cell.text]
 
 
