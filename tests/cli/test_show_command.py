@@ -104,7 +104,7 @@ def test_throughputs_alone_are_an_answer_that_says_what_to_collect(run: Run) -> 
     assert "(2 of 3 launches, 82 % of the time): l2-bound, high, estimated 1.78x, assumed L2 input is 79 % busy" in text
     assert "warning metric-missing: the report lacks the sections" in text
     assert "Warp State Statistics" in text
-    assert "collect `--set full`" in text
+    assert "collect `--section WarpStateStats " in text
     found = run("show", str(report), "--json").json["diagnosis"]
     assert found["lacks_counters"] is False
     assert "metric-missing" in [one["id"] for one in found["warnings"]]

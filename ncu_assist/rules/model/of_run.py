@@ -79,8 +79,8 @@ def told_of(run: Run, combined: Combined, ceilings: Ceilings | None = None, whol
         )
     diagnosis = diagnose(facts, RULES)
     caches = run.profile.cache_control if run.profile else None
-    needed = dict.fromkeys(key for rule in RULES.values() for key in rule.NEEDS)
-    warned = (*warnings(facts, caches), *impossible_values(facts, tuple(needed)), *metric_missing(diagnosis, facts))
+    asked = dict.fromkeys(key for rule in RULES.values() for key in (*rule.NEEDS, *rule.USES))
+    warned = (*warnings(facts, caches), *impossible_values(facts, tuple(asked)), *metric_missing(diagnosis, facts))
     return Told(facts, diagnosis, warned)
 
 

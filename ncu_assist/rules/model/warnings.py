@@ -96,10 +96,10 @@ def is_collected(section: str, facts: Facts) -> bool:
     return 2 * sum(known) > len(known)
 
 
-def impossible_values(facts: Facts, needed: Sequence[str]) -> tuple[Warned, ...]:
-    """Return what of the metrics that rules need no hardware can have: they are not asked on it."""
+def impossible_values(facts: Facts, asked: Sequence[str]) -> tuple[Warned, ...]:
+    """Return what of the metrics that rules ask for no hardware can have: no rule rests on it."""
     found = {
-        key: one.combined.impossible[key] for one in facts.by_kernel for key in needed if key in one.combined.impossible
+        key: one.combined.impossible[key] for one in facts.by_kernel for key in asked if key in one.combined.impossible
     }
     if not found:
         return ()
