@@ -30,14 +30,22 @@ COMMAND_LINE = re.compile(r"^ncu-assist .*")
 QUOTED_COMMAND = re.compile(r"`(ncu-assist [^`]+)`")
 OF_NCU = re.compile(r"(?<![\w-])ncu(?![\w-])|\bof ncu\b")
 # What follows the tool's name in prose, and is no command of it.
-PROSE = frozenset({"as", "blanked", "has", "that", "uses"})
+PROSE = frozenset({"as", "blanked", "has", "that", "uses", "wrote"})
 # Of `ncu --help`, release 2025.3: the options that the texts of the package name.
 NCU_OPTIONS = frozenset(
     f"--{name}"
     for name in (
         *("cache-control", "check-exit-code", "clock-control", "config-file", "csv", "import", "import-source"),
         *("kernel-name", "kill", "launch-count", "list-sets", "log-file", "metrics", "nvtx", "nvtx-include", "page"),
-        *("print-kernel-base", "print-metric-instances", "print-units", "query-metrics", "replay-mode", "section"),
+        *(
+            "print-kernel-base",
+            "print-metric-instances",
+            "print-metric-name",
+            "print-units",
+            "query-metrics",
+            "replay-mode",
+            "section",
+        ),
         *("section-folder", "set", "target-processes", "version"),
     )
 )
@@ -45,6 +53,7 @@ NCU_OPTIONS = frozenset(
 OTHER_PROGRAMS = (
     *("executors/sandbox/", "backends/nvcc.py", "pipeline/ceilings.py"),
     *("ncu/command.py", "ncu/command_line.py", "ncu/second_opinion.py"),
+    *("rules/model/diagnosis.py", "rules/model/warnings.py"),  # which sections ncu is to collect
 )
 OF_THEIRS = frozenset({"--cap-add", "--pause"})  # of docker run and of dcgmi profile
 ONE_KERNEL = ("bench", "check", "history", "ledger", "list", "profile")  # which take no kernel/version

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NAMES_SHOWN = 3
+OPINION_BYTES = 200_000_000  # NVIDIA's reader takes about 5 s for 111 MB: nobody waits longer to be refused
 MIN_TIMEOUT_S, BYTES_PER_S = 120.0, 20e6  # a slow core reads 80 MB/s of a report
 CSV_HEAD = 1 << 16  # bytes that tell a CSV export, and what else a file is
 SAID = {error.exit_code: error for error in (DamagedData, UsageProblem)}  # errors that a child tells of in words
@@ -248,7 +249,9 @@ def _read(what: str, path: Path, plain: Path, folder: Path, limits: Limits) -> C
 
 
 def _nvidias_words(path: Path, plain: Path, folder: Path, limits: Limits) -> str:
-    """Return what NVIDIA's reader says of a file that was refused; nothing of one that is no report of ncu."""
+    """Return what NVIDIA's reader says of a file that was refused; nothing of one that is large or no report of ncu."""
+    if plain.stat().st_size > OPINION_BYTES:
+        return ""
     with plain.open("rb") as file:
         if file.read(len(report_file.MAGIC)) != report_file.MAGIC:
             return ""
