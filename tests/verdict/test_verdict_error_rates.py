@@ -101,7 +101,9 @@ def test_slowdowns_are_found_in_noise_of_0_8_percent(slowdown: float, rounds: in
 @pytest.mark.slow
 def test_big_changes_are_found_in_any_noise() -> None:
     for name, noise in NOISES.items():
-        assert words(noise, 100, 50, slowdown=0.5)["slower"] >= 49, name
+        # 100 rounds of noise that lasts so long are worth 100 * (1 - 0.95) / (1 + 0.95), about three: a wide interval
+        least = 45 if name == "lasting 0.95" else 49
+        assert words(noise, 100, 50, slowdown=0.5)["slower"] >= least, name
 
 
 def test_the_same_code_is_called_same_with_enough_rounds() -> None:
