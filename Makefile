@@ -7,11 +7,7 @@ EXTRAS := $(if $(HAS_GPU),[gpu],)
 # One worker a core, libraries on one thread each. A worker begins with a row of files, and makes once what they share.
 PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -rs -n auto --maxprocesses 16 --dist worksteal
 
-<<<<<<< HEAD
-.PHONY: demo test test-all fuzz lint fmt help gpu-test clean
-=======
-.PHONY: demo test test-all lint fmt help gpu-test docs dist clean
->>>>>>> 9c94cc8 (The README is what one reads first; its chapters are pages of a site with a page for each command, rule and metric)
+.PHONY: demo test test-all fuzz lint fmt help gpu-test docs dist clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12

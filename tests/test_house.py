@@ -119,6 +119,13 @@ def test_readme_and_changelog_are_of_this_version() -> None:
     assert f"## {__version__}" in (ROOT / "CHANGELOG.md").read_text()
 
 
+def test_no_merge_was_left_half_done() -> None:
+    texts = [path for path in ROOT.glob("*") if path.is_file()]
+    texts += [*FILES, *(ROOT / "docs").rglob("*.md"), *(ROOT / "tests").rglob("*.py"), *(ROOT / ".ci").iterdir()]
+    marks = re.compile(rb"^(<{7} |={7}$|>{7} )", re.MULTILINE)
+    assert [path.name for path in texts if marks.search(path.read_bytes())] == []
+
+
 def test_contributing_names_what_is_there() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text()
     named = set(re.findall(r"`((?:ncu_assist|tests|kernels|prompts|benchmarks)/[\w./]+)`", text))
