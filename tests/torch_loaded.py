@@ -85,9 +85,13 @@ def torch_loaded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     if request.node.get_closest_marker("gpu"):
         return
 
+    first = threading.Lock()  # both sides are started at once, by a thread each; pytest makes a fixture for one
+
     def popen(argv: list[str], **how: Any) -> Any:
         if argv[:3] == [sys.executable, "-m", MODULE]:
-            return request.getfixturevalue("nursery").start(argv, how["cwd"], how["env"])
+            with first:
+                ours = request.getfixturevalue("nursery")
+            return ours.start(argv, how["cwd"], how["env"])
         return subprocess.Popen(argv, **how)
 
     known = {name: getattr(subprocess, name) for name in ("DEVNULL", "PIPE", "TimeoutExpired")}
