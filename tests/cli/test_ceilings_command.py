@@ -75,7 +75,7 @@ def test_a_damaged_file_ends_with_its_own_exit_code(run: Run, project: Path) -> 
 
 
 def test_what_is_exported_is_imported_elsewhere_and_answers_for_that_model(run: Run, project: Path) -> None:
-    save(project / "reports", replace(possible(), notes=("left in /home/somebody/work/x.log",)))
+    save(project / "reports", replace(possible(), notes=("left in /home/somebody/x.log",)))
     assert run("ceilings", "--export", "sent.json").code == 0
     text = (project / "sent.json").read_text()
     assert "somebody" not in text
