@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ncu_assist.errors import DamagedData, NcuAssistError
 from ncu_assist.ncu import nvidia, report_file
-from ncu_assist.ncu.catalogue.metric_units import recorded_units
+from ncu_assist.ncu.catalogue.recorded_names import recorded_units
 from ncu_assist.ncu.contents import CSV, DOCUMENT, INSTANCES, NVIDIAS, SCALARS, VALUES, Document, LaunchFacts
 from ncu_assist.ncu.instances import InstanceTable
 from ncu_assist.ncu.launch_sizes import checked_sizes

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Literal
 from ncu_assist.ceilings import Point, Rate, Spread
 from ncu_assist.ceilings.records import Under
 from ncu_assist.harness.ceilings.plan import DEFAULT_WAY, MIXES, Probe, ProbeResult
-from ncu_assist.ncu.catalogue.available_names import on_chip
 from ncu_assist.ncu.catalogue.chips import chip_of
+from ncu_assist.ncu.catalogue.recorded_names import on_chip
 
 if TYPE_CHECKING:
     import pandas as pd

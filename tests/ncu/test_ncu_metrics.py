@@ -9,13 +9,12 @@ import pandas as pd
 import pytest
 from recorded_values import launches, values_of
 
-from ncu_assist.ncu.catalogue.available_names import on_chip
 from ncu_assist.ncu.catalogue.chips import CHIPS, chip_of
 from ncu_assist.ncu.catalogue.combining import SUM
 from ncu_assist.ncu.catalogue.derived import DERIVED_GROUPS
 from ncu_assist.ncu.catalogue.metric_doctor import missing_keys
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE, GROUPS, STALL, stall_reasons
-from ncu_assist.ncu.catalogue.recorded_names import UNLISTED, recorded_names
+from ncu_assist.ncu.catalogue.recorded_names import UNLISTED, on_chip, recorded_names
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.ncu.catalogue.spelling import split
 from ncu_assist.ncu.catalogue.stalls import SAMPLED, SAMPLED_AS, STALL_REASONS

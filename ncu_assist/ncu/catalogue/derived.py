@@ -11,11 +11,20 @@ from dataclasses import dataclass, field, replace
 
 from ncu_assist.ncu.catalogue import formulas
 from ncu_assist.ncu.catalogue.combining import FORMULA, FORMULA_OF_DEVICE, SUM, Combining
-from ncu_assist.ncu.catalogue.derived_ways import DERIVED_WAYS
-from ncu_assist.ncu.catalogue.metric import EXACT, HIGHER, LOWER, NOISY, Better, Way
+from ncu_assist.ncu.catalogue.metric import (
+    DOCUMENTED,
+    EXACT,
+    HIGHER,
+    LOWER,
+    NOISY,
+    Better,
+    Way,
+    rate_times_time,
+    same,
+    with_parts,
+)
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.stalls import ISSUED, STALL_METRICS, STALL_REASONS
-from ncu_assist.ncu.catalogue.ways import with_parts
 
 Values = Mapping[str, float]
 
@@ -135,7 +144,8 @@ TENSOR = tuple(f"tensor_ops_{what}" for what in ("fp16", "bf16", "tf32", "fp64",
 # fmt: off
 _TRAFFIC = (
     Derived("dram_bytes", "DRAM bytes", "byte", LOWER, NOISY, SUM, "bytes read from and written to DRAM",
-            DRAM, formulas.total, "dram_bytes_read + dram_bytes_write"),
+            DRAM, formulas.total, "dram_bytes_read + dram_bytes_write",
+            ways=(rate_times_time("dram_bandwidth"),)),
     Derived("dram_read_share", "DRAM reads", "%", None, NOISY, FORMULA,
             "reads of all DRAM bytes: the mix that a ceiling is looked up for",
             DRAM, formulas.share, "dram_bytes_read / dram_bytes"),
@@ -144,7 +154,8 @@ _TRAFFIC = (
             ("dram_peak_bytes_per_cycle", "dram_clock"), formulas.product, "dram_peak_bytes_per_cycle * dram_clock"),
     Derived("dram_rate", "DRAM bytes over time", "byte/s", HIGHER, NOISY, FORMULA,
             "DRAM bytes of all launches over their time: the throughput of a chain, long launches weigh more",
-            ("duration", *DRAM), formulas.rate, "dram_bytes / duration"),
+            ("duration", *DRAM), formulas.rate, "dram_bytes / duration",
+            ways=(same("dram_bandwidth", DOCUMENTED),)),
     Derived("dram_of_ceiling", "DRAM, of the measured ceiling", "%", HIGHER, NOISY, FORMULA,
             "DRAM bandwidth against what a plain kernel reached here; absent where no ceiling was measured",
             ("dram_bandwidth", "dram_ceiling"), formulas.percent, "dram_bandwidth / dram_ceiling"),
@@ -262,16 +273,15 @@ _ARITHMETIC = (
 _STALLS = tuple(_stall_row(name) for name in STALL_REASONS if name != ISSUED)
 
 
-def _with_ways(row: Derived) -> Derived:
-    ways = tuple(with_parts(way, CATALOGUE) for way in DERIVED_WAYS.get(row.key, ()))
-    return replace(row, ways=ways) if ways else row
+def _linked(row: Derived) -> Derived:
+    return replace(row, ways=tuple(with_parts(way, CATALOGUE) for way in row.ways)) if row.ways else row
 
 
 DERIVED_GROUPS: dict[str, tuple[Derived, ...]] = {  # in the groups of the catalogue
-    "Memory": tuple(map(_with_ways, _TRAFFIC)),
-    "Accesses": tuple(map(_with_ways, _ACCESSES)),
-    "Arithmetic": tuple(map(_with_ways, _ARITHMETIC)),
-    "Warps": tuple(map(_with_ways, _USE)),
+    "Memory": tuple(map(_linked, _TRAFFIC)),
+    "Accesses": tuple(map(_linked, _ACCESSES)),
+    "Arithmetic": tuple(map(_linked, _ARITHMETIC)),
+    "Warps": tuple(map(_linked, _USE)),
     "Warp states": _STALLS,
 }
 

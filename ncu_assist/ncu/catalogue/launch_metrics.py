@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from ncu_assist.ncu.catalogue.combining import BY_SM_ACTIVE, MAX, NOT_AT_ALL, SUM
 from ncu_assist.ncu.catalogue.metric import (
+    ATTRIBUTE,
     BEFORE_HOPPER,
     EXACT,
+    HARDWARE,
     LAUNCH,
     NOISY,
     NOWHERE,
     OCCUPANCY,
+    RELEASE_2019,
+    SECTION,
     Metric,
+    added,
+    over,
+    same,
+    times,
 )
+
+MAX_WARPS = "device__attribute_max_warps_per_multiprocessor"
 
 # fmt: off
 LAUNCH_METRICS: tuple[Metric, ...] = (
@@ -20,7 +30,9 @@ LAUNCH_METRICS: tuple[Metric, ...] = (
     Metric("registers_allocated", ("launch__registers_per_thread_allocated",), NOWHERE, "Registers allocated",
            "register/thread", None, EXACT, MAX, "registers a thread takes, rounded up to what hardware hands out"),
     Metric("shared_memory", ("launch__shared_mem_per_block",), OCCUPANCY, "Shared Memory Per Block", "byte/block",
-           None, EXACT, MAX, "static, dynamic and the driver's own"),
+           None, EXACT, MAX, "static, dynamic and the driver's own",
+           ways=(added(("launch__shared_mem_per_block_static", "launch__shared_mem_per_block_dynamic",
+                        "launch__shared_mem_per_block_driver"), SECTION),)),
     Metric("shared_memory_static", ("launch__shared_mem_per_block_static",), LAUNCH, "Static Shared Memory Per Block",
            "byte/block", None, EXACT, MAX, "shared memory whose size the compiler knew"),
     Metric("shared_memory_dynamic", ("launch__shared_mem_per_block_dynamic",), LAUNCH,
@@ -35,7 +47,8 @@ LAUNCH_METRICS: tuple[Metric, ...] = (
     Metric("block_size", ("launch__block_size",), LAUNCH, "Block Size", "", None, EXACT, NOT_AT_ALL,
            "threads of a block"),
     Metric("threads", ("launch__thread_count",), LAUNCH, "Threads", "thread", None, EXACT, SUM,
-           "threads of the launch"),
+           "threads of the launch",
+           ways=(times(("grid_size", "block_size"), HARDWARE),)),
     Metric("waves_per_sm", ("launch__waves_per_multiprocessor",), LAUNCH, "Waves Per SM", "", None, EXACT, NOT_AT_ALL,
            "blocks of the launch over the blocks that fit on the GPU at once"),
     Metric("stack_size", ("launch__stack_size",), LAUNCH, "Stack Size", "", None, EXACT, MAX,
@@ -47,12 +60,19 @@ LAUNCH_METRICS: tuple[Metric, ...] = (
            "warps that registers, shared memory and block size allow, in percent of what an SM holds"),
     Metric("theoretical_warps", ("sm__maximum_warps_avg_per_active_cycle",), OCCUPANCY,
            "Theoretical Active Warps per SM", "warp", None, EXACT, NOT_AT_ALL,
-           "warps an SM that registers, shared memory and block size allow"),
+           "warps an SM that registers, shared memory and block size allow",
+           ways=(times(("theoretical_occupancy", MAX_WARPS), ATTRIBUTE, factor=0.01),)),
     Metric("achieved_occupancy", ("sm__warps_active.avg.pct_of_peak_sustained_active",), OCCUPANCY,
            "Achieved Occupancy", "%", None, NOISY, BY_SM_ACTIVE,
-           "warps that were active, in percent of what an SM holds"),
+           "warps that were active, in percent of what an SM holds",
+           ways=(over(("sm__warps_active.avg.per_cycle_active",), (MAX_WARPS,), ATTRIBUTE,
+                      factor=100.0),
+                 same("sm__active_warps_avg_per_active_cycle_pct", RELEASE_2019))),
     Metric("achieved_warps", ("sm__warps_active.avg.per_cycle_active",), OCCUPANCY, "Achieved Active Warps Per SM",
-           "warp", None, NOISY, BY_SM_ACTIVE, "warps an SM that were active"),
+           "warp", None, NOISY, BY_SM_ACTIVE, "warps an SM that were active",
+           ways=(times(("sm__warps_active.avg.pct_of_peak_sustained_active", MAX_WARPS),
+                       ATTRIBUTE, factor=0.01),
+                 same("sm__active_warps_avg_per_active_cycle", RELEASE_2019))),
     Metric("block_limit_registers", ("launch__occupancy_limit_registers",), OCCUPANCY, "Block Limit Registers",
            "block", None, EXACT, NOT_AT_ALL, "blocks that an SM could hold if only registers limited them"),
     Metric("block_limit_shared_memory", ("launch__occupancy_limit_shared_mem",), OCCUPANCY, "Block Limit Shared Mem",

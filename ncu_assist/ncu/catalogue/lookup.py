@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ncu_assist.errors import UsageProblem
-from ncu_assist.ncu.catalogue.available_names import on_chip
 from ncu_assist.ncu.catalogue.chips import CHIPS, Chip, named_chip, names, nearest_chip
 from ncu_assist.ncu.catalogue.derived import DERIVED_GROUPS
 from ncu_assist.ncu.catalogue.metric import Metric
@@ -18,7 +17,7 @@ from ncu_assist.ncu.catalogue.metric_doctor import check_names, spelled, suggest
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE, GROUPS, STALL
 from ncu_assist.ncu.catalogue.mistaken_names import MISTAKEN
 from ncu_assist.ncu.catalogue.nvidia_rules import NVIDIA_RULES, NvidiaRule
-from ncu_assist.ncu.catalogue.recorded_names import RecordedName, recorded_names
+from ncu_assist.ncu.catalogue.recorded_names import RecordedName, on_chip, recorded_names
 from ncu_assist.ncu.catalogue.rows import ROWS, Row
 from ncu_assist.ncu.catalogue.spelling import nearest, split
 from ncu_assist.ncu.catalogue.stalls import SAMPLED, SAMPLED_AS, STALL_REASONS, StallReason

@@ -1,13 +1,15 @@
-"""What the catalogue says of one metric."""
+"""What the catalogue says of one metric, and by which further ways it is known."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Final, Literal
 
 from ncu_assist.ncu.catalogue.combining import Combining
+from ncu_assist.ncu.catalogue.formulas import NOT_APPLICABLE, total
 
 Better = Literal["higher", "lower"]
 
@@ -43,7 +45,7 @@ class Way:
     """A way to know a metric of a launch that has none of its names: from others of the same launch.
 
     ``needs`` are ncu's names and keys of the catalogue, in the order of the arguments of ``formula``; ``parts`` the
-    same with the row of each key, which ``ways.linked`` puts there. ``words``: the formula, for people. ``source``:
+    same with the row of each key, which ``linked`` puts there. ``words``: the formula, for people. ``source``:
     where the equivalence comes from. ``approximate``: not the same number, but near; ``benchmarks/ladder_agreement.py``
     compares them.
     """
@@ -148,3 +150,95 @@ class Metric:
 
 def _finite(found: float | None) -> float | None:
     return found if found is not None and math.isfinite(found) else None
+
+
+# Where equivalences come from.
+HARDWARE = "CUDA C++ Programming Guide"
+DOCUMENTED = "ncu's documentation, Metrics Structure"
+SECTION = "ncu's section files"
+ATTRIBUTE = "attribute of the device"
+COMPARED = "compared in reports that hold both"
+RELEASE_2019 = "its name in ncu 2019 on Pascal"
+RATE_TIMES_TIME = f"{DOCUMENTED}: .per_second times the time"
+A_SECOND = 1e-9  # a rate is a second, a duration in ns
+OF_ACTIVE, OF_ELAPSED = ".avg.pct_of_peak_sustained_active", ".avg.pct_of_peak_sustained_elapsed"
+CAPABILITY = ("device__attribute_compute_capability_major", "device__attribute_compute_capability_minor")
+
+
+def same(name: str, source: str, *, approximate: bool = False) -> Way:
+    """Return that another metric is the same number, or nearly."""
+    return Way((name,), _itself, name, source, approximate)
+
+
+def times(needs: Sequence[str], source: str, *, factor: float = 1.0, approximate: bool = False) -> Way:
+    """Return the product of metrics and a factor."""
+
+    def formula(*parts: float) -> float:
+        return factor * prod(parts)
+
+    return Way(tuple(needs), formula, _words(needs, (), factor), source, approximate)
+
+
+def rate_times_time(rate: str, *, approximate: bool = False) -> Way:
+    """Return a rate of a second times the duration in ns."""
+    return times((rate, "duration"), RATE_TIMES_TIME, factor=A_SECOND, approximate=approximate)
+
+
+def over(
+    above: Sequence[str], below: Sequence[str], source: str, *, factor: float = 1.0, approximate: bool = False
+) -> Way:
+    """Return a product of metrics and a factor over another product."""
+
+    def formula(*parts: float) -> float:
+        whole = prod(parts[len(above) :])
+        return factor * prod(parts[: len(above)]) / whole if whole > 0 else NOT_APPLICABLE
+
+    return Way((*above, *below), formula, _words(above, below, factor), source, approximate)
+
+
+def added(needs: Sequence[str], source: str, *, approximate: bool = False) -> Way:
+    """Return the sum of metrics."""
+    return Way(tuple(needs), total, " + ".join(needs), source, approximate)
+
+
+def less(whole: str, part: str, source: str, *, approximate: bool = False) -> Way:
+    """Return what is left of a metric without another, at least 0."""
+    return Way((whole, part), _left, f"{whole} - {part}", source, approximate)
+
+
+def linked(rows: Mapping[str, Metric]) -> dict[str, Metric]:
+    """Return the rows with, in their ways, the rows of the keys that these need.
+
+    Raises ValueError for ways that need each other.
+    """
+    made: dict[str, Metric] = {}
+
+    def link(key: str, asked: tuple[str, ...]) -> Metric:
+        if key in asked:
+            raise ValueError(f"ways that need each other: {' -> '.join((*asked, key))}")
+        if key not in made:
+            needs = {need for way in rows[key].ways for need in way.needs if need in rows}
+            parts = {need: link(need, (*asked, key)) for need in sorted(needs)}
+            made[key] = replace(rows[key], ways=tuple(with_parts(way, parts) for way in rows[key].ways))
+        return made[key]
+
+    return {key: link(key, ()) for key in rows}
+
+
+def with_parts(way: Way, rows: Mapping[str, Metric]) -> Way:
+    """Return a way with the rows of the keys that it needs."""
+    return replace(way, parts=tuple(rows.get(need, need) for need in way.needs))
+
+
+def _itself(value: float) -> float:
+    return value
+
+
+def _left(whole: float, part: float) -> float:
+    return max(0.0, whole - part)
+
+
+def _words(above: Sequence[str], below: Sequence[str], factor: float) -> str:
+    start = [] if factor == 1.0 else [f"{factor:g}"]
+    words = " * ".join([*start, *above])
+    return f"{words} / {' / '.join(below)}" if below else words

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ncu_assist.ncu.catalogue.available_names import Available, on_chip
 from ncu_assist.ncu.catalogue.derived import ALL_DERIVED
 from ncu_assist.ncu.catalogue.metric import Way
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.mistaken_names import MISTAKEN
-from ncu_assist.ncu.catalogue.recorded_names import recorded_names
+from ncu_assist.ncu.catalogue.recorded_names import Available, on_chip, recorded_names
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.ncu.catalogue.spelling import ROLLUPS, USUAL, join, nearest, split
 

@@ -7,19 +7,13 @@ spellings against the lists of every recorded chip.
 from __future__ import annotations
 
 from ncu_assist.ncu.catalogue.access_metrics import ACCESS_METRICS
-from ncu_assist.ncu.catalogue.access_ways import ACCESS_WAYS
 from ncu_assist.ncu.catalogue.compute_metrics import COMPUTE_METRICS
-from ncu_assist.ncu.catalogue.compute_ways import COMPUTE_WAYS
 from ncu_assist.ncu.catalogue.launch_metrics import LAUNCH_METRICS
 from ncu_assist.ncu.catalogue.memory_metrics import MEMORY_METRICS
-from ncu_assist.ncu.catalogue.memory_ways import MEMORY_WAYS
-from ncu_assist.ncu.catalogue.metric import Metric
+from ncu_assist.ncu.catalogue.metric import Metric, linked
 from ncu_assist.ncu.catalogue.speed_metrics import SPEED_METRICS
-from ncu_assist.ncu.catalogue.speed_ways import LAUNCH_WAYS, SPEED_WAYS
 from ncu_assist.ncu.catalogue.stalls import STALL, STALL_METRICS, stall_reasons
 from ncu_assist.ncu.catalogue.warp_metrics import WARP_METRICS
-from ncu_assist.ncu.catalogue.warp_ways import WARP_WAYS
-from ncu_assist.ncu.catalogue.ways import linked, merged
 
 _GROUPS: dict[str, tuple[Metric, ...]] = {  # in the order in which they are listed
     "Speed": SPEED_METRICS,
@@ -31,10 +25,7 @@ _GROUPS: dict[str, tuple[Metric, ...]] = {  # in the order in which they are lis
     "Launch and occupancy": LAUNCH_METRICS,
 }
 
-CATALOGUE: dict[str, Metric] = linked(
-    {metric.key: metric for group in _GROUPS.values() for metric in group},
-    merged(SPEED_WAYS, MEMORY_WAYS, ACCESS_WAYS, COMPUTE_WAYS, WARP_WAYS, LAUNCH_WAYS),
-)
+CATALOGUE: dict[str, Metric] = linked({metric.key: metric for group in _GROUPS.values() for metric in group})
 GROUPS: dict[str, tuple[Metric, ...]] = {
     group: tuple(CATALOGUE[metric.key] for metric in some) for group, some in _GROUPS.items()
 }

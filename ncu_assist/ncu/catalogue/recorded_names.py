@@ -1,16 +1,24 @@
-"""The names of metrics that ncu knows on each recorded chip: what `ncu --query-metrics` answered, without its texts."""
+"""The names of metrics that ncu knows on each recorded chip, and their units.
+
+The names are what `ncu --query-metrics` answered, without its texts. A report does not hold units: NVIDIA's reader
+knows them from tables of the chip, and loading those takes longer than reading a report. So those that it gave are kept
+here, and it is asked for the others.
+"""
 
 from __future__ import annotations
 
 import functools
+import json
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ncu_assist.ncu.catalogue.spelling import ROLLUPS, split
+
 DATA = Path(__file__).parent / "data"
 VERSION = "2025.3.1"  # the ncu that was asked
-UNLISTED = (
-    "report"  # the collection of names that no query lists but a full report holds: on every chip, as far as known
-)
+UNLISTED = "report"  # collection of the names that no query lists but a full report holds: on any chip, as far as known
+UNITS_FILE = DATA / "metric_units.json"  # unit -> names; benchmarks/metric_units.py writes it
 
 
 @dataclass(frozen=True)
@@ -45,3 +53,39 @@ def recorded_names() -> dict[str, RecordedName]:
             on |= names[name].chips
         names[name] = RecordedName(name, "" if collection in ("launch", "source") else kind, unit, collection, on)
     return names
+
+
+@dataclass(frozen=True)
+class Available:
+    """Base names with the rollups that each has; an empty rollup where the name stands alone. ``where``: of what."""
+
+    where: str
+    rollups: Mapping[str, Collection[str]]
+
+    def has(self, name: str) -> bool:
+        base, rollup = split(name)
+        return rollup in self.rollups.get(base, ())
+
+
+def in_report(names: Iterable[str], where: str = "this report") -> Available:
+    """Return what a report holds, from the names of its metrics."""
+    rollups: dict[str, set[str]] = {}
+    for base, rollup in map(split, names):
+        rollups.setdefault(base, set()).add(rollup)
+    return Available(where, rollups)
+
+
+@functools.cache
+def on_chip(chip: str | None) -> Available:
+    """Return what ncu can collect on a recorded chip; on any of them when ``chip`` is None."""
+    rollups: dict[str, tuple[str, ...]] = {}
+    for recorded in recorded_names().values():
+        if recorded.is_on(chip):
+            base, rollup = split(recorded.name)
+            rollups[base] = (*rollups.get(base, ()), *(ROLLUPS[recorded.kind] or (rollup,)))
+    return Available(chip or "any recorded chip", rollups)
+
+
+def recorded_units() -> dict[str, str]:
+    """Return the unit of each metric that is known by name."""
+    return {name: unit for unit, names in json.loads(UNITS_FILE.read_bytes()).items() for name in names}

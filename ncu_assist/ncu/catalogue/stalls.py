@@ -8,11 +8,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ncu_assist.ncu.catalogue.combining import BY_ISSUED
-from ncu_assist.ncu.catalogue.metric import ALL_BUT_HOPPER, BLACKWELL, LOWER, NOISY, WARP_STATE, Better, Metric
+from ncu_assist.ncu.catalogue.metric import (
+    ALL_BUT_HOPPER,
+    BLACKWELL,
+    LOWER,
+    NOISY,
+    RELEASE_2019,
+    WARP_STATE,
+    Better,
+    Metric,
+    Way,
+    over,
+    same,
+)
 
 STALL_PREFIX = "smsp__average_warps_issue_stalled_"
 STALL = re.compile(STALL_PREFIX + r"(\w+)_per_issue_active\.ratio")  # Hopper has 'gmma', others not
 SAMPLED = re.compile(r"smsp__pcsamp_warps_issue_stalled_(\w+?)(?:_not_issued)?")
+SAMPLED_SHARE = "samples of the program counter: a share of them is a share of warp states, as far as they are many"
 ISSUED = "selected"  # the state of a warp that issues: no stall
 
 
@@ -87,11 +100,28 @@ STALL_REASONS: dict[str, StallReason] = {reason.name: reason for reason in _REAS
 SAMPLED_AS: dict[str, str] = {reason.sampled_as: reason.name for reason in _REASONS if reason.sampled_as}
 
 
+def _ways(reason: StallReason) -> tuple[Way, ...]:
+    """Return how to know the warps in a state from samples, and under the names of 2019."""
+    if reason.lacking:
+        return ()
+    name = reason.sampled_as or reason.name
+    counted = f"smsp__pcsamp_warps_issue_stalled_{name}"
+    return (
+        same(f"smsp__warp_cycles_per_issue_stall_{name}", RELEASE_2019),
+        over(
+            (counted, "active_warps"),
+            ("smsp__pcsamp_sample_count", "issued_per_cycle"),
+            SAMPLED_SHARE,
+            approximate=True,
+        ),
+    )
+
+
 def _metric(reason: StallReason) -> Metric:
     name = f"{STALL_PREFIX}{reason.name}_per_issue_active.ratio"
     meaning = f"warps in this state, a cycle in which one issues; waits for {reason.waits_for}"
     row = (f"warps_{reason.name}", (name,), WARP_STATE, reason.label, "warp", None, NOISY, BY_ISSUED, meaning)
-    return Metric(*row, lacking=reason.lacking, ncu_unit="inst")
+    return Metric(*row, lacking=reason.lacking, ncu_unit="inst", ways=_ways(reason))
 
 
 STALL_METRICS: tuple[Metric, ...] = tuple(_metric(reason) for reason in _REASONS)

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import isnan
 
-from ncu_assist.ncu.catalogue.possible import is_impossible
-from ncu_assist.ncu.catalogue.rows import ROWS
+from ncu_assist.ncu.catalogue.rows import ROWS, is_impossible
 
 Values = Mapping[str, float | None]  # by key of the catalogue
 
