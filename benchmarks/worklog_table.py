@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ncu_assist.analysis.history import Sweep
 from ncu_assist.analysis.yardstick import COPY, LINK, TENSOR, share, yardstick, yardstick_ns
 from ncu_assist.ceilings import Floor
-from ncu_assist.pipeline.history import Floors, sweeps_of
+from ncu_assist.pipeline.history import Floors, SweptWorkloads, sweeps_of
 from ncu_assist.project import find_project
 from ncu_assist.record import Run
 from ncu_assist.spec import Kernel
@@ -76,11 +75,12 @@ def table(kernel: Kernel, timed: list[Timed]) -> str:
     return "\n".join([note, "", *lines, *swept]) + "\n"
 
 
-def _sweep(sweep: Sweep, timed: list[Timed]) -> list[str]:
-    swept = next(one for one in timed if one.run.version == sweep.version)
-    head = " | ".join(str(value) for value, _ in sweep.points)
-    cells = " | ".join(swept.cell(name) for _, name in sweep.points)
-    return [f"| {sweep.axis} | {head} |", "|---|" + "--:|" * len(sweep.points), f"| {sweep.version} | {cells} |"]
+def _sweep(sweep: SweptWorkloads, timed: list[Timed]) -> list[str]:
+    version, axis, points = sweep
+    swept = next(one for one in timed if one.run.version == version)
+    head = " | ".join(str(value) for value, _ in points)
+    cells = " | ".join(swept.cell(name) for _, name in points)
+    return [f"| {axis} | {head} |", "|---|" + "--:|" * len(points), f"| {version} | {cells} |"]
 
 
 def _microseconds(ns: float) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import exp, log
 from pathlib import Path
 
-from ncu_assist.analysis.run_view import InL2, in_l2
-from ncu_assist.analysis.yardstick import Yardstick, measure_of, share, yardstick_ns
+from ncu_assist.analysis.run_view import WorkloadRow, workload_row
+from ncu_assist.analysis.yardstick import AgainstYardstick, Yardstick, measure_of
 from ncu_assist.ceilings import Floor
 from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.frame.columns import Values
@@ -18,95 +19,60 @@ from ncu_assist.store import StoredRun
 from ncu_assist.store.findings import Judged
 from ncu_assist.verdict import Verdict
 
+TOO_LITTLE = ("one-sample", "only-late-samples")  # what is known of time then are durations under ncu
+
 
 @dataclass(frozen=True)
-class VersionOnWorkload:
+class CounterReader:
+    """The counters of runs by launch: those of a run are read once, when they are first asked for."""
+
+    _read: dict[Path, dict[int, Values]] = field(default_factory=dict, repr=False)
+
+    def of(self, stored: StoredRun) -> dict[int, Values]:
+        """Return the counters of each launch. Raises DamagedData for metrics that were changed."""
+        if stored.folder not in self._read:
+            self._read[stored.folder] = stored.by_launch()
+        return self._read[stored.folder]
+
+
+@dataclass(frozen=True)
+class HistoryCell(AgainstYardstick):
     """One version on one workload: the run that has its time, and the verdict by time against the version before.
 
-    ``workload`` is None for a program that knows of none. ``run`` is None where the version was not measured on it,
+    ``workload`` is None for a program that knows of none. ``stored`` is None where the version was not measured on it,
     ``verdict`` where one of the two versions has no time. ``predicted`` is the run of the version before whose findings
     were stored last before this version was first measured, None where there is none. ``judged`` is what the rules say
     now of a run that keeps no findings, on the workload whose times are shown. ``before`` is the version compared with
-    on it, None for that of the step: not every version serves every workload. ``served`` is whether this one does.
-    ``floor`` is the least time that the workload can take on the GPU of ``run``, None where no rate of it is known.
+    on it, where it was measured: not every version serves every workload. ``served`` is whether this one does.
+    ``floor`` is the least time that the workload can take on the GPU of the run, None where no rate of it is known.
     """
 
     workload: str | None
-    run: StoredRun | None
-    verdict: Verdict | None
+    stored: StoredRun | None = None
+    verdict: Verdict | None = None
     predicted: StoredRun | None = None
     judged: Judged | None = field(default=None, repr=False)
     before: str | None = None
     served: bool = True
     floor: Floor | None = None
+    counters: CounterReader = field(default_factory=CounterReader, repr=False, compare=False)
 
+    @cached_property
+    def combined(self) -> Combined | None:
+        """The counters of its launches together. Raises DamagedData for metrics that were changed."""
+        stored = self.stored
+        return combine_tables(stored.run, self.counters.of(stored), self.workload) if stored else None
 
-@dataclass(frozen=True)
-class Step:
-    """One version of a history, ``before`` being the one that it is compared with: the nearest that it builds on.
+    @property
+    def duration_ns(self) -> float | None:
+        """The time under ncu, over all launches."""
+        return self.combined.duration_ns if self.combined else None
 
-    That is on the workload shown, or, for a version that does not serve it, on the first that it does.
-    ``missing`` says why nothing of it is shown; it is empty for a version that was measured as its source is now.
-    ``dtypes`` are those that it serves, empty for all. ``is_peer``: it is a library's or a framework's own.
-    """
-
-    version: str
-    before: str | None
-    standings: tuple[VersionOnWorkload, ...]  # one a workload of the history
-    missing: str = ""
-    dtypes: tuple[str, ...] = ()
-    is_peer: bool = False
-    parents: tuple[str, ...] = ()  # what it builds on, measured or not
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """One version on workloads that differ in one integer only, ``axis``: each value with its workload, in order."""
-
-    version: str
-    axis: str
-    points: tuple[tuple[int, str], ...]
-
-
-@dataclass(frozen=True)
-class History:
-    """The versions of a kernel, oldest first, each against its parent, on all workloads that were measured.
-
-    ``only`` has the workloads that are for some versions only, with those.
-    """
-
-    kernel: str
-    workloads: tuple[str | None, ...]
-    shown: str | None  # the workload whose times are shown: the default one, where it was timed
-    steps: tuple[Step, ...]
-    sweeps: tuple[Sweep, ...] = ()
-    only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-
-Counters = dict[Path, dict[int, Values]]  # of runs, by folder and launch
-TOO_LITTLE = ("one-sample", "only-late-samples")  # what is known of time then are durations under ncu
-
-
-@dataclass(frozen=True)
-class HistoryCell:
-    """One version on one workload. ``duration_ns`` is under ncu, over all launches; ``before`` is compared with.
-
-    ``share`` is the time of what it is held against (yardstick.py) over the median: 1 is as fast.
-    """
-
-    workload: str | None
-    stored: StoredRun | None
-    check: Check | None
-    timing: Timing | None
-    duration_ns: float | None
-    bottleneck: Bottleneck | None
-    verdict: Verdict | None
-    combined: Combined | None = field(default=None, repr=False)
-    judged: Judged | None = field(default=None, repr=False)  # now, of a run that keeps no findings
-    predicted: StoredRun | None = None  # the run of the version before that holds what was predicted of this one
-    before: str | None = None
-    served: bool = True  # whether the workload is for this version
-    floor: Floor | None = None  # the least time that the workload can take on the GPU of the run
+    @property
+    def bottleneck(self) -> Bottleneck | None:
+        """What binds it; where launches are of different kernels, what binds the longest."""
+        combined = self.combined
+        return bottleneck((combined.longest if combined.is_of_kernels else combined).values) if combined else None
 
     @property
     def bound_launch(self) -> int | None:
@@ -120,23 +86,18 @@ class HistoryCell:
         return self.stored.run.workload(self.workload) if self.stored and self.workload else None
 
     @property
-    def share(self) -> float | None:
-        """None where the version is held against nothing."""
-        return share(self.timing, self.floor)
+    def check(self) -> Check | None:
+        checks = self.stored.run.checks if self.stored else ()
+        return next((check for check in checks if check.workload == self.workload), None)
 
     @property
-    def measure(self) -> Yardstick:
-        """What the version is held against."""
-        return measure_of([self])
-
-    def share_of(self, measure: Yardstick) -> float | None:
-        """None where it is held against something else: floors are of a workload and of a GPU."""
-        return self.share if self.measure is measure else None
+    def timing(self) -> Timing | None:
+        return self.stored.run.timing(self.workload) if self.stored and self.workload else None
 
     @property
-    def beside_ns(self) -> float | None:
-        """The time of what the version is held against."""
-        return yardstick_ns(self.timing, self.floor)
+    def row(self) -> WorkloadRow | None:
+        """The rates that its median comes to; None without a workload of its own."""
+        return workload_row(self.stored.run, self.facts) if self.stored and self.facts else None
 
     @property
     def share_of_floor(self) -> float | None:
@@ -149,11 +110,6 @@ class HistoryCell:
         if own is None or other is None or own.bench_id != other.bench_id:
             return None
         return other.median_ns / own.median_ns
-
-    @property
-    def in_l2(self) -> InL2 | None:
-        """What of the workload's data fits in L2, as what a copy moves then does; None where DRAM has to move it."""
-        return in_l2(self.facts, self.stored.run) if self.stored else None
 
     @property
     def time_ns(self) -> float | None:
@@ -176,14 +132,20 @@ class HistoryCell:
 
 @dataclass(frozen=True)
 class VersionRow:
-    """One version with its cells, one a workload, and what they come to."""
+    """One version with its cells, one a workload of the history, and what they come to.
+
+    ``before`` is the version that it is compared with, the nearest that it builds on: on the workload shown, or, for a
+    version that does not serve it, on the first that it does. ``missing`` says why nothing of it is shown; it is empty
+    for a version that was measured as its source is now. ``dtypes`` are those that it serves, empty for all.
+    ``is_peer``: it is a library's or a framework's own. ``parents`` are what it builds on, measured or not.
+    """
 
     version: str
     before: str | None
     cells: tuple[HistoryCell, ...]
-    missing: str
+    missing: str = ""
     dtypes: tuple[str, ...] = ()
-    is_peer: bool = False  # a library's or a framework's own
+    is_peer: bool = False
     parents: tuple[str, ...] = ()
 
     @property
@@ -228,122 +190,84 @@ class VersionRow:
 
 
 @dataclass(frozen=True)
-class SweepRow:
-    """A version along an axis: the integer's name, what is the same at all points, each value with its cell."""
+class Sweep:
+    """A version on workloads that differ in one integer only, ``axis``: each value with its cell, in order."""
 
     version: str
     axis: str
-    same: str
     points: tuple[tuple[int, HistoryCell], ...]
+
+    @property
+    def same(self) -> str:
+        """What is the same at all points: the dtype and the other integers."""
+        facts = next((cell.facts for _, cell in self.points if cell.facts), None)
+        if facts is None:
+            return ""
+        others = (f"{name} = {value}" for name, value in facts.integers.items() if name != self.axis)
+        return ", ".join([facts.dtype, *others])
 
     @property
     def yardstick(self) -> Yardstick:
         """What the version was timed beside."""
         return measure_of(cell for _, cell in self.points)
 
-    @property
-    def timed(self) -> tuple[tuple[int, HistoryCell], ...]:
-        return tuple((value, cell) for value, cell in self.points if cell.time_ns)
-
 
 @dataclass(frozen=True)
-class HistoryTable:
-    """A history ready to be shown; ``newest`` is the run whose GPU and date stand above it."""
+class History:
+    """The versions of a kernel, oldest first, each against its parent, on all workloads that were measured.
+
+    ``shown`` is the workload whose times are shown: the default one, where it was timed. ``only`` has the workloads
+    that are for some versions only, with those.
+    """
 
     kernel: str
     workloads: tuple[str | None, ...]
     shown: str | None
-    source: Source
-    newest: Run | None
-    rungs: tuple[VersionRow, ...]
-    sweeps: tuple[SweepRow, ...] = ()
+    rows: tuple[VersionRow, ...]
+    sweeps: tuple[Sweep, ...] = ()
     only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
-    def cell(self, rung: VersionRow) -> HistoryCell:
+    @cached_property
+    def newest(self) -> Run | None:
+        """The run whose GPU and date stand above the history."""
+        runs = (cell.stored.run for row in self.rows for cell in row.cells if cell.stored)
+        return max(runs, key=lambda run: run.created, default=None)
+
+    @property
+    def source(self) -> Source:
+        return self.newest.source if self.newest else "live"
+
+    def cell(self, row: VersionRow) -> HistoryCell:
         """Return the cell of the workload whose times are shown."""
-        return rung.cells[self.workloads.index(self.shown)]
+        return row.cells[self.workloads.index(self.shown)]
 
     @property
     def places(self) -> tuple[int, ...]:
-        """The workloads that versions are held against each other on: those that are no mere point of a sweep."""
+        """The workloads that versions are compared on: those that are no mere point of a sweep."""
         swept = {cell.workload for sweep in self.sweeps for _, cell in sweep.points} & set(self.only)
         return tuple(place for place, name in enumerate(self.workloads) if name not in swept)
 
     @property
     def yardstick(self) -> Yardstick:
-        """What the versions are held against on the workload shown."""
-        return measure_of(self.cell(rung) for rung in self.rungs if rung.cells)
+        """What the versions are compared with on the workload shown."""
+        return measure_of(self.cell(row) for row in self.rows if row.cells)
 
     @property
-    def held_against(self) -> str:
-        """What the versions are held against on any workload, in words."""
-        held = {cell.measure.what for rung in self.rungs for cell in rung.cells if cell.share is not None}
-        return " or ".join(sorted(held)) or self.yardstick.what
+    def yardsticks(self) -> str:
+        """What the versions are compared with on any workload, in words."""
+        known = {cell.measure.what for row in self.rows for cell in row.cells if cell.share is not None}
+        return " or ".join(sorted(known)) or self.yardstick.what
+
+    def read_counters(self) -> History:
+        """Return the history with the counters of all cells read. Raises DamagedData for metrics that were changed."""
+        _ = [cell.combined for row in self.rows for cell in row.cells]
+        return self
 
     @property
     def adjacent(self) -> dict[str, str | None]:
         """Each version with the one just before it, whether or not that was measured."""
-        names = [rung.version for rung in self.rungs]
+        names = [row.version for row in self.rows]
         return dict(zip(names, [None, *names], strict=False))
-
-
-def history_table(history: History) -> HistoryTable:
-    """Return a history with the figures that every format shows. Raises DamagedData for counters that were changed."""
-    counters: Counters = {}
-    rungs = tuple(_rung(step, counters) for step in history.steps)
-    newest = max(_runs(rungs), key=lambda stored: stored.run.created, default=None)
-    return HistoryTable(
-        kernel=history.kernel,
-        workloads=history.workloads,
-        shown=history.shown,
-        source=newest.run.source if newest else "live",
-        newest=newest.run if newest else None,
-        rungs=rungs,
-        sweeps=tuple(_swept(sweep, history.workloads, rungs) for sweep in history.sweeps),
-        only=history.only,
-    )
-
-
-def _swept(sweep: Sweep, workloads: tuple[str | None, ...], rungs: tuple[VersionRow, ...]) -> SweepRow:
-    rung = next(one for one in rungs if one.version == sweep.version)
-    points = tuple((value, rung.cells[workloads.index(name)]) for value, name in sweep.points)
-    facts = next((cell.facts for _, cell in points if cell.facts), None)
-    integers = {name: value for name, value in facts.integers.items() if name != sweep.axis} if facts else {}
-    same = [facts.dtype, *(f"{name} = {value}" for name, value in integers.items())] if facts else []
-    return SweepRow(sweep.version, sweep.axis, ", ".join(same), points)
-
-
-def _runs(rungs: tuple[VersionRow, ...]) -> Iterator[StoredRun]:
-    return (cell.stored for rung in rungs for cell in rung.cells if cell.stored)
-
-
-def _rung(step: Step, counters: Counters) -> VersionRow:
-    cells = tuple(_cell(one, one.before or step.before, counters) for one in step.standings)
-    return VersionRow(step.version, step.before, cells, step.missing, step.dtypes, step.is_peer, step.parents)
-
-
-def _cell(standing: VersionOnWorkload, before: str | None, counters: Counters) -> HistoryCell:
-    stored, workload = standing.run, standing.workload
-    if stored is None:
-        return HistoryCell(workload, None, None, None, None, None, None, served=standing.served)
-    if stored.folder not in counters:  # each file is read once
-        counters[stored.folder] = stored.by_launch()
-    combined = combine_tables(stored.run, counters[stored.folder], workload)
-    return HistoryCell(
-        workload=workload,
-        stored=stored,
-        check=next((check for check in stored.run.checks if check.workload == workload), None),
-        timing=stored.run.timing(workload) if workload else None,
-        duration_ns=combined.duration_ns,
-        bottleneck=bottleneck((combined.longest if combined.is_of_kernels else combined).values),
-        verdict=standing.verdict,
-        combined=combined,
-        judged=standing.judged,
-        predicted=standing.predicted,
-        before=before,
-        served=standing.served,
-        floor=standing.floor,
-    )
 
 
 def _speedup(cell: HistoryCell) -> float:

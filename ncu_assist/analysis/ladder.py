@@ -127,7 +127,7 @@ class Ladder:
     workloads: tuple[str, ...]
     source: Source
     shown: Run | None
-    rungs: tuple[LadderRow, ...]
+    rows: tuple[LadderRow, ...]
 
 
 def ladder(outcome: KernelOutcome) -> Ladder:
@@ -139,11 +139,11 @@ def ladder(outcome: KernelOutcome) -> Ladder:
         workloads=outcome.workloads,
         source=outcome.source,
         shown=max(runs, key=lambda run: run.created, default=None),
-        rungs=tuple(_rung(version, outcome.workloads, baseline) for version in outcome.versions),
+        rows=tuple(_row(version, outcome.workloads, baseline) for version in outcome.versions),
     )
 
 
-def _rung(version: VersionOutcome, workloads: tuple[str, ...], baseline: Run | None) -> LadderRow:
+def _row(version: VersionOutcome, workloads: tuple[str, ...], baseline: Run | None) -> LadderRow:
     stored = version.run
     nothing = set(version.unserved) == set(workloads)
     if stored is None:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from ncu_assist import __version__
 from ncu_assist.analysis.diff.comparability import differences
-from ncu_assist.analysis.history import HistoryCell, HistoryTable, VersionRow
+from ncu_assist.analysis.history import History, HistoryCell, VersionRow
 from ncu_assist.rules import ON_ONE_RESOURCE, RULES
 from ncu_assist.store import StoredRun
 from ncu_assist.store.findings import Judged, StoredFinding
@@ -94,25 +94,25 @@ class _Opinion:
         return rule in self.rules and rule not in self.judged.unanswered
 
 
-def predictions(shown: HistoryTable) -> dict[str, FaultsGone]:
+def predictions(history: History) -> dict[str, FaultsGone]:
     """Return by version what became of the faults of the version before it, on the workload shown.
 
     A version is left out where nothing was judged of one of the two or they cannot be compared. Raises DamagedData for
     findings that were changed.
     """
-    rungs = {rung.version: rung for rung in shown.rungs}
-    opinions = {name: _opinion(shown.cell(rung)) for name, rung in rungs.items()}
-    found = (_prediction(rung, rungs.get(rung.before or ""), shown, opinions) for rung in shown.rungs)
+    rows = {row.version: row for row in history.rows}
+    opinions = {name: _opinion(history.cell(row)) for name, row in rows.items()}
+    found = (_prediction(row, rows.get(row.before or ""), history, opinions) for row in history.rows)
     return {one.version: one for one in found if one is not None}
 
 
-def findings_of(rung: VersionRow, shown: HistoryTable) -> Iterator[tuple[HistoryCell, tuple[StoredFinding, ...]]]:
+def findings_of(row: VersionRow, history: History) -> Iterator[tuple[HistoryCell, tuple[StoredFinding, ...]]]:
     """Yield what the rules say of a version on each workload that was profiled, what could win most first.
 
     The workload shown comes first, then those with the most bytes to move. Raises DamagedData for findings that were
     changed.
     """
-    for cell in sorted(rung.cells, key=lambda one: (one.workload != shown.shown, -_bytes(one))):
+    for cell in sorted(row.cells, key=lambda one: (one.workload != history.shown, -_bytes(one))):
         opinion = _opinion(cell)
         if opinion is not None and opinion.judged.findings:
             yield cell, opinion.judged.findings
@@ -123,18 +123,18 @@ def _bytes(cell: HistoryCell) -> int:
 
 
 def _prediction(
-    rung: VersionRow, before: VersionRow | None, shown: HistoryTable, opinions: dict[str, _Opinion | None]
+    row: VersionRow, before: VersionRow | None, history: History, opinions: dict[str, _Opinion | None]
 ) -> FaultsGone | None:
-    cell, now = shown.cell(rung), opinions[rung.version]
-    then = _stored(cell.predicted, cell.workload) if cell.predicted else opinions.get(rung.before or "")
-    if before is None or then is None or now is None or _forbidden(shown.cell(before), cell):
+    cell, now = history.cell(row), opinions[row.version]
+    then = _stored(cell.predicted, cell.workload) if cell.predicted else opinions.get(row.before or "")
+    if before is None or then is None or now is None or _forbidden(history.cell(before), cell):
         return None
     lost, came = _only_in(then, now), _only_in(now, then)
-    other = _another_program(before, rung, shown)
+    other = _another_program(before, row, history)
     renamed = () if other else tuple((fault, name) for fault in lost for name in came if _is_renamed(fault, name))
     old, new = [one for one, _ in renamed], [one for _, one in renamed]
     return FaultsGone(
-        version=rung.version,
+        version=row.version,
         before=before.version,
         source=then.source,
         tool=then.tool,
@@ -142,7 +142,7 @@ def _prediction(
         duration_ns=then.judged.duration_ns,
         gone=() if other else tuple(one for one in lost if one not in old),
         appeared=tuple(one for one in came if one not in new),
-        achieved=_achieved(shown.cell(before), cell),
+        achieved=_achieved(history.cell(before), cell),
         renamed=renamed,
         another_program=other,
     )
@@ -154,7 +154,7 @@ def _is_renamed(fault: StoredFinding, name: StoredFinding) -> bool:
     return alike and (name.saved_ns or 0.0) > LITTLE * (fault.saved_ns or 0.0)
 
 
-def _another_program(before: VersionRow, after: VersionRow, shown: HistoryTable) -> str:
+def _another_program(before: VersionRow, after: VersionRow, history: History) -> str:
     """Return why a version is no change of the one before it, but another program; empty where it may be one.
 
     A library's kernel, one in another language, or another chain of launches has nothing in common with it but the
@@ -162,7 +162,7 @@ def _another_program(before: VersionRow, after: VersionRow, shown: HistoryTable)
     """
     if before.is_peer or after.is_peer:
         return f"{(before if before.is_peer else after).version} is a library's or a framework's own"
-    cells = shown.cell(before), shown.cell(after)
+    cells = history.cell(before), history.cell(after)
     languages = [_language(cell) for cell in cells]
     if all(languages) and languages[0] != languages[1]:
         return f"it is written in another language ({languages[0]}, then {languages[1]})"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
-from ncu_assist.analysis.yardstick import Yardstick, measure_of, share
+from ncu_assist.analysis.yardstick import AgainstYardstick
 from ncu_assist.ceilings import Ceilings, Floor, floor_of
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.frame import Combined
@@ -37,7 +37,7 @@ InL2 = Literal["all", "written"]
 
 
 @dataclass(frozen=True)
-class WorkloadRow:
+class WorkloadRow(AgainstYardstick):
     """One workload of a run: its check, its times, and what they come to; None where something was not stored.
 
     ``share_of_copy`` is the time of a device copy of the same bytes over the time of the version: 1 is as fast. Where
@@ -56,20 +56,6 @@ class WorkloadRow:
     in_l2: InL2 | None = None
     l2_bytes: int | None = None
     floor: Floor | None = None
-
-    @property
-    def share(self) -> float | None:
-        """Of what it is held against, whichever that is (yardstick.py)."""
-        return share(self.timing, self.floor)
-
-    @property
-    def measure(self) -> Yardstick:
-        """What it is held against."""
-        return measure_of([self])
-
-    def share_of(self, measure: Yardstick) -> float | None:
-        """None where it is held against something else: one workload of a kernel may be bound by bytes, another not."""
-        return self.share if self.measure is measure else None
 
 
 def gigabytes_per_second(row: WorkloadRow | None) -> str:

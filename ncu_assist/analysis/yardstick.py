@@ -1,4 +1,4 @@
-"""What versions are held against: a device copy of the same bytes; the copy engine where those lie on the host; the
+"""What versions are compared with: a device copy of the same bytes; the copy engine where those lie on the host; the
 tensor cores' own rate where operations, not bytes, set the least time."""
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ TENSOR = Yardstick("of tensor", "the tensor cores' own loop with as many operati
 
 
 def yardstick(timings: Iterable[Timing | None], floors: Iterable[Floor | None] = ()) -> Yardstick:
-    """Return what versions of one kernel are held against; a device copy where that is nothing."""
+    """Return what versions of one kernel are compared with; a device copy where that is nothing."""
     if any(_is_of_operations(floor) for floor in floors):
         return TENSOR
     return LINK if any(timing and timing.link_ns and not timing.copy_ns for timing in timings) else COPY
@@ -57,14 +57,14 @@ class TimedWorkload(Protocol):
     def floor(self) -> Floor | None: ...
 
 
-def measure_of(held: Iterable[TimedWorkload]) -> Yardstick:
-    """Return what versions of one kernel, or workloads of one version, are held against."""
-    known = list(held)
+def measure_of(timed: Iterable[TimedWorkload]) -> Yardstick:
+    """Return what versions of one kernel, or workloads of one version, are compared with."""
+    known = list(timed)
     return yardstick((one.timing for one in known), (one.floor for one in known))
 
 
 def yardstick_ns(timing: Timing | None, floor: Floor | None = None) -> float | None:
-    """Return the time of what a version is held against; None where that is nothing."""
+    """Return the time of what a version is compared with; None where that is nothing."""
     if floor is not None and _is_of_operations(floor):
         return floor.ns
     return (timing.copy_ns or timing.link_ns) if timing else None
@@ -74,6 +74,29 @@ def share(timing: Timing | None, floor: Floor | None = None) -> float | None:
     """Return the time of the yardstick over that of a version: 1 is as fast; None where one of them is missing."""
     beside = yardstick_ns(timing, floor)
     return beside / timing.median_ns if timing and beside and timing.median_ns > 0 else None
+
+
+class AgainstYardstick:
+    """What is compared with a yardstick: a version on a workload, in a history or in a run."""
+
+    @property
+    def measure(self: TimedWorkload) -> Yardstick:
+        """What it is compared with."""
+        return measure_of([self])
+
+    @property
+    def yardstick_ns(self: TimedWorkload) -> float | None:
+        """The time of what it is compared with."""
+        return yardstick_ns(self.timing, self.floor)
+
+    @property
+    def share(self: TimedWorkload) -> float | None:
+        """The time of the yardstick over its own, whichever that is: 1 is as fast; None where one is missing."""
+        return share(self.timing, self.floor)
+
+    def share_of(self: TimedWorkload, measure: Yardstick) -> float | None:
+        """None where it is compared with something else: floors are of a workload and of a GPU."""
+        return share(self.timing, self.floor) if measure_of([self]) is measure else None
 
 
 def _is_of_operations(floor: Floor | None) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from ncu_assist.analysis.diff.comparing import verdict_by_time
 from ncu_assist.analysis.diff.timing import SampleReader, common_bench, is_timed
-from ncu_assist.analysis.history import History, Step, Sweep, VersionOnWorkload
+from ncu_assist.analysis.history import CounterReader, History, HistoryCell, Sweep, VersionRow
 from ncu_assist.ceilings import Ceilings, Floor, ceilings_of, floor_of
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.pipeline.derived import judged_now
@@ -51,8 +51,11 @@ class Floors:
         return floor_of(facts, self._known[device])
 
 
-def sweeps_of(kernel: Kernel, measured: Collection[str | None]) -> tuple[Sweep, ...]:
-    """Return the sweeps that kernel.toml sets up, of the workloads that were measured.
+SweptWorkloads = tuple[str, str, tuple[tuple[int, str], ...]]  # version, integer, its values each with a workload
+
+
+def sweeps_of(kernel: Kernel, measured: Collection[str | None]) -> tuple[SweptWorkloads, ...]:
+    """Return the sweeps that kernel.toml sets up, of the workloads that were measured: versions, integers, points.
 
     Where a workload is for some versions only, its neighbours are those of its dtype that differ from it in one integer
     alone; one that is for all versions may be a point too, as the value that the ladder is measured with.
@@ -62,13 +65,13 @@ def sweeps_of(kernel: Kernel, measured: Collection[str | None]) -> tuple[Sweep, 
     return tuple(dict.fromkeys(found))
 
 
-def _of_version(version: Version, known: list[Workload]) -> Iterator[Sweep]:
+def _of_version(version: Version, known: list[Workload]) -> Iterator[SweptWorkloads]:
     served = [workload for workload in known if version.serves(workload)]
     for own in (workload for workload in served if workload.versions):
         for axis in own.integers:
             points = {one.integers[axis]: one.name for one in served if _differs_in(axis, own, one)}
             if len(points) >= LEAST:
-                yield Sweep(version.name, axis, tuple(sorted(points.items())))
+                yield version.name, axis, tuple(sorted(points.items()))
 
 
 def _differs_in(axis: str, one: Workload, other: Workload) -> bool:
@@ -132,7 +135,7 @@ def history(project: Project, kernel: str | None = None, workload: str | None = 
     kernel or workload that does not exist, DamagedData for a run whose files were changed.
     """
     store, context = Store(project.reports), Context(project, Path.cwd())
-    return history_of(project, store, choose_kernel(store, context, kernel, None), workload)
+    return history_of(project, store, choose_kernel(store, context, kernel, None), workload).read_counters()
 
 
 def history_of(project: Project, store: Store, name: str, workload: str | None = None) -> History:
@@ -142,11 +145,15 @@ def history_of(project: Project, store: Store, name: str, workload: str | None =
     chosen = measured if workload in (None, ALL) else (_named(name, workload, plan, measured),)
     shown = _shown(plan, chosen)
     floors = Floors(store.reports)
-    steps = tuple(_judged(step, shown, floors) for step in _steps(plan, chosen, shown))
+    rows = {row.version: _judged(row, shown, floors) for row in _rows(plan, chosen, shown)}
     if plan.kernel is None:
-        return History(name, chosen, shown, steps)
+        return History(name, chosen, shown, tuple(rows.values()))
     only = {one.name: one.versions for one in plan.kernel.workloads if one.versions and one.name in chosen}
-    return History(name, chosen, shown, steps, sweeps_of(plan.kernel, chosen), only)
+    sweeps = tuple(
+        Sweep(version, axis, tuple((value, rows[version].cells[chosen.index(at)]) for value, at in points))
+        for version, axis, points in sweeps_of(plan.kernel, chosen)
+    )
+    return History(name, chosen, shown, tuple(rows.values()), sweeps, only)
 
 
 def _of_folder(project: Project, store: Store, name: str) -> _Plan:
@@ -217,16 +224,18 @@ def _shown(plan: _Plan, workloads: tuple[str | None, ...]) -> str | None:
     return plan.default if plan.default in timed else timed[0]
 
 
-def _steps(plan: _Plan, workloads: tuple[str | None, ...], shown: str | None) -> Iterator[Step]:
+def _rows(plan: _Plan, workloads: tuple[str | None, ...], shown: str | None) -> Iterator[VersionRow]:
     """Yield the versions, each against the nearest that it builds on with a time on the same workload."""
-    samples, versions = SampleReader(), {known.version: known for known in plan.versions}
+    samples, counters = SampleReader(), CounterReader()
+    versions = {known.version: known for known in plan.versions}
     for known in plan.versions:
         older = [versions[name] for name in plan.lineage.ancestors(known.version)]
         nearest = {workload: _timed(older, workload) for workload in workloads}
-        standings = tuple(_standing(nearest[workload], known, workload, samples) for workload in workloads)
-        before = _before(standings, nearest, shown) if known.runs else None
+        cells = [replace(_cell(nearest[name], known, name, samples), counters=counters) for name in workloads]
+        before = _before(cells, nearest, shown) if known.runs else None
+        cells = [replace(one, before=one.before or before) if one.stored else one for one in cells]
         parents = plan.lineage.parents(known.version)
-        yield Step(known.version, before, standings, known.missing, known.dtypes, known.is_peer, parents)
+        yield VersionRow(known.version, before, tuple(cells), known.missing, known.dtypes, known.is_peer, parents)
 
 
 def _timed(versions: Sequence[_Known], workload: str | None) -> _Known | None:
@@ -235,18 +244,16 @@ def _timed(versions: Sequence[_Known], workload: str | None) -> _Known | None:
     return next((known for known, stored in runs if stored and is_timed(stored.run, workload)), None)
 
 
-def _before(
-    standings: Sequence[VersionOnWorkload], nearest: Mapping[str | None, _Known | None], shown: str | None
-) -> str | None:
-    """Return the version that a step is compared with: on the workload shown, else on the first that it serves."""
-    served = sorted((one for one in standings if one.served), key=lambda one: one.workload != shown)
+def _before(cells: Sequence[HistoryCell], nearest: Mapping[str | None, _Known | None], shown: str | None) -> str | None:
+    """Return what a version is compared with: on the workload shown, else on the first that it serves."""
+    served = sorted((one for one in cells if one.served), key=lambda one: one.workload != shown)
     return next((other.version for one in served if (other := nearest[one.workload])), None)
 
 
-def _standing(before: _Known | None, known: _Known, workload: str | None, samples: SampleReader) -> VersionOnWorkload:
+def _cell(before: _Known | None, known: _Known, workload: str | None, samples: SampleReader) -> HistoryCell:
     run, other = _run_on(known, workload), _run_on(before, workload) if before else None
     sides = [side for side in (other, run) if side and is_timed(side.run, workload)]
-    alone = VersionOnWorkload(workload, run, None, served=workload not in known.unserved)
+    alone = HistoryCell(workload, run, served=workload not in known.unserved)
     if before is None or other is None or run is None:
         return alone
     compared = replace(alone, predicted=_predicted(before.runs, known.runs, other, workload), before=before.version)
@@ -256,14 +263,16 @@ def _standing(before: _Known | None, known: _Known, workload: str | None, sample
     return replace(compared, verdict=verdict_by_time(*pair, workload, samples))
 
 
-def _judged(step: Step, shown: str | None, floors: Floors) -> Step:
-    """Return a step with its floors, and what the rules say now of the run shown, where it keeps no findings of it."""
-    standings = (replace(one, floor=floors.of(one.run, one.workload)) if one.run else one for one in step.standings)
-    return replace(step, standings=tuple(_judged_one(one, shown, floors.reports) for one in standings))
+def _judged(row: VersionRow, shown: str | None, floors: Floors) -> VersionRow:
+    """Return a version with its floors, and what the rules say now of the run shown where it keeps no findings."""
+    cells = (replace(one, floor=floors.of(one.stored, one.workload)) if one.stored else one for one in row.cells)
+    return replace(row, cells=tuple(_judged_cell(one, shown, floors.reports) for one in cells))
 
 
-def _judged_one(one: VersionOnWorkload, shown: str | None, reports: Path) -> VersionOnWorkload:
-    return replace(one, judged=judged_now(one.run, shown, reports)) if one.run and one.workload == shown else one
+def _judged_cell(one: HistoryCell, shown: str | None, reports: Path) -> HistoryCell:
+    if one.stored is None or one.workload != shown:
+        return one
+    return replace(one, judged=judged_now(one.stored, shown, reports))
 
 
 def _predicted(

@@ -12,7 +12,7 @@ import pytest
 from factories import DEVICE, launch, make_run, metrics_frame, samples_frame, save_run, times
 from made import EVIL
 
-from ncu_assist.analysis.history import History, Step, VersionOnWorkload, history_table
+from ncu_assist.analysis.history import History, HistoryCell, VersionRow
 from ncu_assist.analysis.predictions import FaultsGone, predictions
 from ncu_assist.errors import DamagedData
 from ncu_assist.pipeline.history import Floors, _judged
@@ -52,27 +52,27 @@ def run_of(
 
 
 def history_of(before: StoredRun, after: StoredRun, verdict: Verdict | None = FASTER, **changes: Any) -> History:
-    last = VersionOnWorkload("small", after, verdict, **changes)
+    last = HistoryCell("small", after, verdict, **changes)
     steps = (
-        Step(before.run.version, None, (VersionOnWorkload("small", before, None),)),
-        Step(after.run.version, before.run.version, (last,)),
+        VersionRow(before.run.version, None, (HistoryCell("small", before, None),)),
+        VersionRow(after.run.version, before.run.version, (last,)),
     )
     return History("add_one", ("small",), "small", steps)
 
 
 def judged(history: History) -> History:
     """Return a history with what the rules say now, as the pipeline gives it."""
-    return replace(history, steps=tuple(_judged(step, "small", Floors(_store(step).reports)) for step in history.steps))
+    return replace(history, rows=tuple(_judged(step, "small", Floors(_store(step).reports)) for step in history.rows))
 
 
-def _store(step: Step) -> Store:
-    run = step.standings[0].run
+def _store(step: VersionRow) -> Store:
+    run = step.cells[0].stored
     assert run is not None
     return Store(run.folder.parent.parent.parent)
 
 
 def told(history: History) -> FaultsGone:
-    (one,) = predictions(history_table(judged(history))).values()
+    (one,) = predictions(judged(history)).values()
     return one
 
 
@@ -149,8 +149,8 @@ def test_no_fault_is_gone_with_a_change_of_everything(tmp_path: Path, change: di
     before = run_of(tmp_path, "v0_before", STORE, launches=chain, **files)
     after = run_of(tmp_path, "v1_after", **{"source/v1_after.cu": b"y"})
     history = history_of(before, after)
-    first, *others = history.steps
-    history = replace(history, steps=(replace(first, is_peer=change.get("peer", False)), *others))
+    first, *others = history.rows
+    history = replace(history, rows=(replace(first, is_peer=change.get("peer", False)), *others))
     one = told(history)
     assert (one.gone, one.another_program) == ((), reason)
     assert "fault gone" not in history_text(history, Style())
@@ -227,7 +227,7 @@ def test_what_cannot_be_compared_is_held_against_nothing(tmp_path: Path) -> None
         history_of(before, run_of(tmp_path, "v2_other"), not_comparable("other-workload")),
         history_of(before, elsewhere, None),
     ):
-        assert predictions(history_table(history)) == {}
+        assert predictions(history) == {}
         assert history_json(history)["rows"][1]["prediction"] is None
 
 

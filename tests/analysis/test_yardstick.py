@@ -9,7 +9,7 @@ import pytest
 from factories import BENCH_ID, DEVICE, make_run, samples_frame, times, timing
 
 from ncu_assist.analysis.archive import KernelLadder
-from ncu_assist.analysis.history import History, Step, VersionOnWorkload, history_table
+from ncu_assist.analysis.history import History, HistoryCell, VersionRow
 from ncu_assist.analysis.ladder import KernelOutcome, VersionOutcome
 from ncu_assist.analysis.yardstick import COPY, LINK, TENSOR, share, yardstick, yardstick_ns
 from ncu_assist.pipeline.history import Floors
@@ -52,7 +52,7 @@ def product(tmp_path: Path, version: str, median_ns: float) -> StoredRun:
 @pytest.fixture
 def history(tmp_path: Path) -> History:
     runs = [run_of(tmp_path, "v0_mapped", 4e6), run_of(tmp_path, "v1_bulk", 3.4e6)]
-    steps = tuple(Step(one.run.version, None, (VersionOnWorkload("small", one, None),)) for one in runs)
+    steps = tuple(VersionRow(one.run.version, None, (HistoryCell("small", one, None),)) for one in runs)
     return History("add_one", ("small",), "small", steps)
 
 
@@ -72,7 +72,7 @@ def test_without_one_there_is_no_share() -> None:
 
 
 def test_every_table_says_of_link_and_rates_of_what_crosses(history: History) -> None:
-    stored = [standing.run for step in history.steps for standing in step.standings if standing.run]
+    stored = [cell.stored for row in history.rows for cell in row.cells if cell.stored]
     outcome = KernelOutcome(
         "add_one", ("small",), "live", tuple(VersionOutcome(one.run.version, one) for one in stored)
     )
@@ -93,13 +93,13 @@ def test_every_table_says_of_link_and_rates_of_what_crosses(history: History) ->
 
 
 def test_every_page_does(history: History) -> None:
-    stored = history.steps[1].standings[0].run
+    stored = history.rows[1].cells[0].stored
     assert stored is not None
     shown = gather(stored)
     assert [tile.term.label for tile in tiles(shown)][:3] == ["Median time", "From the host", "Of link"]
     titles = [column.title for column in workloads_table(shown, {}).columns]
     assert titles[titles.index("GB/s") + 1] == "of link"
-    ladder, climbed = KernelLadder(history, None, {}, (stored,), ()), history_table(history)
+    ladder, climbed = KernelLadder(history, None, {}, (stored,), ()), history
     page = ladder_page(ladder, climbed, RunLinks(frozenset()))
     assert "of link" in [column.title for column in page.steps.columns]
     assert page.beside == LINK.what
@@ -113,8 +113,8 @@ def test_operations_are_held_against_the_tensor_cores_everywhere(tmp_path: Path)
     """A copy of the operands would take a fifteenth of the time: that says nothing of a product."""
     stored = [product(tmp_path, "v0_library", 1.5e6), product(tmp_path, "v1_ours", 2.5e6)]
     floors = Floors(tmp_path)
-    standings = [VersionOnWorkload("small", one, None, floor=floors.of(one, "small")) for one in stored]
-    steps = tuple(Step(one.run.version, None, (at,)) for one, at in zip(stored, standings, strict=True))
+    standings = [HistoryCell("small", one, None, floor=floors.of(one, "small")) for one in stored]
+    steps = tuple(VersionRow(one.run.version, None, (at,)) for one, at in zip(stored, standings, strict=True))
     history = History("add_one", ("small",), "small", steps)
     outcome = KernelOutcome(
         "add_one", ("small",), "live", tuple(VersionOutcome(one.run.version, one) for one in stored)
@@ -128,9 +128,7 @@ def test_operations_are_held_against_the_tensor_cores_everywhere(tmp_path: Path)
     assert [tile.term.label for tile in tiles(shown)][2:4] == ["Operations", "Of tensor"]
     titles = [column.title for column in workloads_table(shown, {}).columns]
     assert titles[titles.index("Tflop/s") + 1] == "of tensor"
-    page = ladder_page(
-        KernelLadder(history, None, {}, tuple(stored), ()), history_table(history), RunLinks(frozenset())
-    )
+    page = ladder_page(KernelLadder(history, None, {}, tuple(stored), ()), history, RunLinks(frozenset()))
     assert page.beside == TENSOR.what
     assert page.bandwidth is not None
     assert page.bandwidth.caption.startswith("Operations a second")

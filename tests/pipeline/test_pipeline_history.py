@@ -12,7 +12,7 @@ import pytest
 from factories import DEVICE, WORKLOAD, launch, make_run, metrics_frame, samples_frame, save_run, times
 from kernel_folder import PYTHON_VERSION, write_kernel
 
-from ncu_assist.analysis.history import History, Step, Sweep, VersionOnWorkload
+from ncu_assist.analysis.history import History, HistoryCell, VersionRow
 from ncu_assist.errors import UsageProblem
 from ncu_assist.pipeline.history import history
 from ncu_assist.pipeline.pages.index import neighbours
@@ -70,8 +70,8 @@ class Archive:
     def history(self, workload: str | None = None, kernel: str | None = "add_one") -> History:
         return history(self.project, kernel, workload)
 
-    def steps(self, workload: str | None = None) -> dict[str, Step]:
-        return {step.version: step for step in self.history(workload).steps}
+    def steps(self, workload: str | None = None) -> dict[str, VersionRow]:
+        return {step.version: step for step in self.history(workload).rows}
 
 
 @pytest.fixture
@@ -80,18 +80,18 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Archive:
     return Archive(tmp_path)
 
 
-def shown(step: Step, workload: str = "small") -> Path | None:
+def shown(step: VersionRow, workload: str = "small") -> Path | None:
     """Return the folder of the run that shows a version on a workload."""
-    run = on(step, workload).run
+    run = on(step, workload).stored
     return run.folder if run else None
 
 
-def on(step: Step, workload: str | None = "small") -> VersionOnWorkload:
-    return next(one for one in step.standings if one.workload == workload)
+def on(step: VersionRow, workload: str | None = "small") -> HistoryCell:
+    return next(one for one in step.cells if one.workload == workload)
 
 
-def words(step: Step) -> list[str | None]:
-    return [one.verdict.verdict if one.verdict else None for one in step.standings]
+def words(step: VersionRow) -> list[str | None]:
+    return [one.verdict.verdict if one.verdict else None for one in step.cells]
 
 
 def test_each_version_against_the_one_before_on_all_workloads(archive: Archive) -> None:
@@ -101,7 +101,7 @@ def test_each_version_against_the_one_before_on_all_workloads(archive: Archive) 
     assert (found.kernel, found.workloads, found.shown) == ("add_one", ("small", "odd"), "small")
     steps = archive.steps()
     assert list(steps) == list(VERSIONS)
-    assert [step.before for step in found.steps] == [None, "v0_torch", "v1_fused", None]
+    assert [step.before for step in found.rows] == [None, "v0_torch", "v1_fused", None]
     assert words(steps["v0_torch"]) == [None, None]
     assert words(steps["v1_fused"]) == ["faster", "slower"]
     assert words(steps["v2_wide"]) == ["faster", "faster"]
@@ -127,12 +127,12 @@ def test_each_version_against_the_last_one_before_it_that_serves_the_same_worklo
     steps = archive.steps()
     assert [steps[v].before for v in VERSIONS] == [None, "v0_torch", "v0_torch", "v1_fused"]
     assert [steps[v].dtypes for v in VERSIONS] == [(), ("float32",), ("float16",), ()]
-    assert [[one.served for one in steps[v].standings] for v in VERSIONS] == [
+    assert [[one.served for one in steps[v].cells] for v in VERSIONS] == [
         [True, True], [True, False], [False, True], [True, True]
     ]  # fmt: skip
     last = steps["v10_last"]
-    assert [one.before for one in last.standings] == ["v1_fused", "v2_wide"]
-    speedups = [one.verdict.speedup for one in last.standings if one.verdict]
+    assert [one.before for one in last.cells] == ["v1_fused", "v2_wide"]
+    speedups = [one.verdict.speedup for one in last.cells if one.verdict]
     assert speedups == [pytest.approx(2, rel=0.02), pytest.approx(2, rel=0.02)]
     assert on(steps["v2_wide"], "odd").verdict.speedup == pytest.approx(4, rel=0.02)  # type: ignore[union-attr]
 
@@ -155,8 +155,11 @@ def test_workloads_that_differ_in_one_integer_are_a_sweep(archive: Archive) -> N
     archive.save("v1_fused", own, "bench", workloads=(WORKLOAD, ODD, *facts))
     found = archive.history()
     assert found.only == {"n10": ("v1",), "n2000": ("v1",)}
-    assert found.sweeps == (Sweep("v1_fused", "n", ((10, "n10"), (1000, "odd"), (1024, "small"), (2000, "n2000"))),)
-    assert [one.served for one in found.steps[0].standings] == [True, True, False, False]
+    (sweep,) = found.sweeps
+    assert (sweep.version, sweep.axis) == ("v1_fused", "n")
+    points = [(value, cell.workload) for value, cell in sweep.points]
+    assert points == [(10, "n10"), (1000, "odd"), (1024, "small"), (2000, "n2000")]
+    assert [one.served for one in found.rows[0].cells] == [True, True, False, False]
     assert archive.history("n10").sweeps == ()  # one point is no axis
     archive.save("v2_wide", {"small": 2e5})
     assert archive.steps()["v2_wide"].missing == ""
@@ -185,7 +188,7 @@ def test_versions_that_cannot_be_compared_with_are_passed_over(archive: Archive)
     changed = archive.folder / "v2_wide.py"
     changed.write_text(changed.read_text() + "more = 1\n")
     steps = archive.steps()
-    assert on(steps["v1_fused"]).run is not None  # it shows its failed check
+    assert on(steps["v1_fused"]).stored is not None  # it shows its failed check
     assert steps["v2_wide"].missing.startswith("has changed since it was measured; the old run is add_one/v2_wide@")
     assert steps["v10_last"].before == "v0_torch"
     assert on(steps["v10_last"]).verdict.speedup == pytest.approx(4, rel=0.02)  # type: ignore[union-attr]
@@ -225,7 +228,7 @@ def test_times_come_from_the_newest_bench_of_both_that_has_the_workload(archive:
     archive.save("v0_torch", {"small": 3e5}, "new", profile=None, launches=())
     archive.save("v1_fused", {"small": 1e5}, "new", profile=None, launches=())
     step = archive.steps()["v1_fused"]
-    speedups = [one.verdict.speedup for one in step.standings if one.verdict]
+    speedups = [one.verdict.speedup for one in step.cells if one.verdict]
     assert speedups == [pytest.approx(3, rel=0.02), pytest.approx(2, rel=0.02)]
 
 
@@ -240,9 +243,9 @@ def test_a_kernel_without_a_folder_has_its_versions_in_the_order_of_their_first_
         archive.save(version, {}, kernel="train", workloads=(), checks=(), launches=(launch(workload=None),))
     found = archive.history(kernel="train")
     assert (found.workloads, found.shown) == ((None,), None)
-    assert [(step.version, step.before) for step in found.steps] == [("zebra", None), ("ape", "zebra")]
-    assert on(found.steps[0], None).run.run.run_id.startswith("20261121T074503Z")  # type: ignore[union-attr]
-    assert on(found.steps[1], None).verdict.reason == "one-sample"  # type: ignore[union-attr]
+    assert [(step.version, step.before) for step in found.rows] == [("zebra", None), ("ape", "zebra")]
+    assert on(found.rows[0], None).stored.run.run_id.startswith("20261121T074503Z")  # type: ignore[union-attr]
+    assert on(found.rows[1], None).verdict.reason == "one-sample"  # type: ignore[union-attr]
     with pytest.raises(UsageProblem, match="the runs of train know of no workloads, and so not of 'x'"):
         history(archive.project, "train", "x")
 
@@ -252,12 +255,12 @@ def test_without_a_folder_only_the_newest_source_of_a_version_counts(archive: Ar
     newer = archive.save("v0_old", {"small": 2e5}, kernel="gone", source_sha256="bb")
     found = archive.history(kernel="gone")
     assert found.workloads == ("small",)
-    assert shown(found.steps[0]) == newer.folder
+    assert shown(found.rows[0]) == newer.folder
 
 
 def test_nothing_was_measured(archive: Archive) -> None:
     found = archive.history()
-    assert {step.missing for step in found.steps} == {"not measured"}
+    assert {step.missing for step in found.rows} == {"not measured"}
     assert found.workloads == ("small",)
     with pytest.raises(UsageProblem, match="nothing has been measured yet"):
         archive.history(kernel=None)

@@ -10,7 +10,7 @@ from factories import DEVICE, WORKLOAD, make_run
 from made import saved
 
 from ncu_assist.analysis.archive import ArchiveState, KernelLadder, KernelState
-from ncu_assist.analysis.history import History, Step, VersionOnWorkload, history_table
+from ncu_assist.analysis.history import History, HistoryCell, VersionRow
 from ncu_assist.analysis.ladder import KernelOutcome, VersionOutcome
 from ncu_assist.analysis.run_view import in_l2, workload_row
 from ncu_assist.pipeline.showing import gather
@@ -118,13 +118,13 @@ def test_the_floor_says_it(tmp_path: Path) -> None:
 def test_the_ladder_and_the_history_say_it(tmp_path: Path) -> None:
     stored = small(tmp_path)
     history = History(
-        "add_one", ("small",), "small", (Step("v1_small", None, (VersionOnWorkload("small", stored, None),)),)
+        "add_one", ("small",), "small", (VersionRow("v1_small", None, (HistoryCell("small", stored, None),)),)
     )
     line = "of copy on small: all that is moved fits in L2, the copy's too"
     assert line in history_text(history, Style())
     assert line in history_markdown(history)
     assert history_json(history)["rows"][0]["cells"][0]["in_l2"] == "all"
-    bars = bandwidth_bars(history_table(history))
+    bars = bandwidth_bars(history)
     assert bars is not None
     assert "B/s" not in bars.bars[0].text
     assert bars.caption == "Each version against a device copy of the same bytes on small"

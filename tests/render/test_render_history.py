@@ -11,7 +11,7 @@ import pytest
 from factories import DEVICE, WORKLOAD, launch
 from made import EVIL, saved, wrong
 
-from ncu_assist.analysis.history import History, Step, Sweep, VersionOnWorkload, history_table
+from ncu_assist.analysis.history import History, HistoryCell, Sweep, VersionRow
 from ncu_assist.record import WorkloadFacts
 from ncu_assist.render.json.history import history_json
 from ncu_assist.render.markdown.history import history_markdown
@@ -41,14 +41,15 @@ def run_of(root: Path, version: str, median_ns: float | None = 1e5, **changes: A
     return saved(root, version, median_ns, **{"workloads": workloads, **changes})
 
 
-def step(stored: StoredRun | None, before: str | None, *verdicts: Verdict | None, **changes: Any) -> Step:
-    standings = tuple(VersionOnWorkload(name, stored, one) for name, one in zip(NAMES, verdicts, strict=False))
+def step(stored: StoredRun | None, before: str | None, *verdicts: Verdict | None, **changes: Any) -> VersionRow:
+    compared = before if stored else None
+    cells = tuple(HistoryCell(name, stored, one, before=compared) for name, one in zip(NAMES, verdicts, strict=False))
     version = stored.run.version if stored else changes.pop("version")
-    return Step(version, before, standings, **changes)
+    return VersionRow(version, before, cells, **changes)
 
 
-def history_of(*steps: Step) -> History:
-    return History("add_one", NAMES[: len(steps[0].standings)], "small", steps)
+def history_of(*steps: VersionRow) -> History:
+    return History("add_one", NAMES[: len(steps[0].cells)], "small", steps)
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ def row(text: str, version: str, table: int = 0) -> list[str]:
 
 
 def test_a_geometric_mean_hides_no_regression(ladder: History) -> None:
-    shown = {rung.version: rung for rung in history_table(ladder).rungs}
+    shown = {row.version: row for row in ladder.rows}
     v1 = shown["v1_fused"]
     assert v1.geomean == pytest.approx(2.0)  # of 2, 0.5 and 8
     assert v1.worst is not None
@@ -94,9 +95,9 @@ def test_a_doubtful_worst_case_does_not_hide_a_known_one(ladder: History) -> Non
 def test_of_several_slower_workloads_the_worst_is_named(tmp_path: Path) -> None:
     v0, v1 = run_of(tmp_path, "v0_torch"), run_of(tmp_path, "v1_fused")
     found = step(v1, "v0_torch", verdict(0.9), verdict(0.8), verdict(0.7, "unclear"))
-    rung = history_table(history_of(step(v0, None, None, None, None), found)).rungs[1]
-    assert [cell.workload for cell in rung.slower] == ["odd", "small"]
-    assert slower_on(rung) == "2 of 3, 1.25x on odd"
+    row = history_of(step(v0, None, None, None, None), found).rows[1]
+    assert [cell.workload for cell in row.slower] == ["odd", "small"]
+    assert slower_on(row) == "2 of 3, 1.25x on odd"
 
 
 def test_the_first_table(ladder: History) -> None:
@@ -145,7 +146,7 @@ def test_what_a_table_cannot_say(tmp_path: Path) -> None:
         step(older, "v0_torch", not_comparable("other-device")),
     )
     shown = history_of(*steps)
-    told = list(notes(history_table(shown)))
+    told = list(notes(shown))
     assert told == [
         "v1_wrong: check failed on small: element 7 is nan",
         "v2_moved: compared with v0_torch, the nearest that it builds on with a time",
@@ -153,7 +154,7 @@ def test_what_a_table_cannot_say(tmp_path: Path) -> None:
         "v2_moved: recorded on NVIDIA H100, 2026-11-01",
     ]
     assert row(history_text(shown, Style()), "v1_wrong")[0] == "FAILED"
-    assert history_table(shown).rungs[2].geomean is None
+    assert shown.rows[2].geomean is None
 
 
 def test_clocks_that_differ_are_named(tmp_path: Path) -> None:
@@ -170,11 +171,11 @@ def test_one_sample_a_side_is_in_no_average(tmp_path: Path) -> None:
     launches = (launch(workload=None),)
     runs = [saved(tmp_path, v, None, workloads=(), checks=(), launches=launches, source="imported") for v in ("a", "b")]
     steps = (
-        Step("a", None, (VersionOnWorkload(None, runs[0], None),)),
-        Step("b", "a", (VersionOnWorkload(None, runs[1], likely(1.78, "faster")),)),
+        VersionRow("a", None, (HistoryCell(None, runs[0], None),)),
+        VersionRow("b", "a", (HistoryCell(None, runs[1], likely(1.78, "faster")),)),
     )
     shown = History("train", (None,), None, steps)
-    assert history_table(shown).rungs[1].geomean is None
+    assert shown.rows[1].geomean is None
     text = history_text(shown, Style())
     assert text.startswith("train\nimported 2026-11-21, measured on NVIDIA H200, unverified\n")
     assert row(text, "b")[:6] == ["100", "µs", "?", "likely", "1.78x", "faster"]
@@ -236,46 +237,46 @@ def two_ladders(tmp_path: Path) -> History:
     v2, v12 = run_of(tmp_path, "v2_half"), run_of(tmp_path, LONG)
     not_it = {"served": False}
     steps = (
-        Step(
+        VersionRow(
             "v0_torch",
             None,
             (
-                VersionOnWorkload("small", v0, None),
-                VersionOnWorkload("odd", v0, None),
-                VersionOnWorkload(NAMES[2], None, None),
+                HistoryCell("small", v0, None),
+                HistoryCell("odd", v0, None),
+                HistoryCell(NAMES[2], None, None),
             ),
         ),
-        Step(
+        VersionRow(
             "v1_float",
             "v0_torch",
             (
-                VersionOnWorkload("small", v1, verdict(2.0)),
-                VersionOnWorkload("odd", None, None, **not_it),
-                VersionOnWorkload(NAMES[2], None, None),
+                HistoryCell("small", v1, verdict(2.0)),
+                HistoryCell("odd", None, None, **not_it),
+                HistoryCell(NAMES[2], None, None),
             ),
             dtypes=("float32",),
         ),
-        Step(
+        VersionRow(
             "v2_half",
             "v0_torch",
             (
-                VersionOnWorkload("small", None, None, **not_it),
-                VersionOnWorkload("odd", v2, verdict(3.0)),
-                VersionOnWorkload(NAMES[2], v2, None),
+                HistoryCell("small", None, None, **not_it),
+                HistoryCell("odd", v2, verdict(3.0)),
+                HistoryCell(NAMES[2], v2, None),
             ),
             dtypes=("float16",),
         ),
-        Step(
+        VersionRow(
             LONG,
             "v1_float",
             (
-                VersionOnWorkload("small", v12, verdict(1.5)),
-                VersionOnWorkload("odd", v12, verdict(0.5), before="v2_half"),
-                VersionOnWorkload(NAMES[2], None, None, **not_it),
+                HistoryCell("small", v12, verdict(1.5), before="v1_float"),
+                HistoryCell("odd", v12, verdict(0.5), before="v2_half"),
+                HistoryCell(NAMES[2], None, None, **not_it),
             ),
         ),
     )
-    sweep = Sweep("v2_half", "n", ((10, "odd"), (20, NAMES[2])))
+    sweep = Sweep("v2_half", "n", ((10, steps[2].cells[1]), (20, steps[2].cells[2])))
     return History("add_one", NAMES, "small", steps, (sweep,), {NAMES[2]: ("v2",)})
 
 
@@ -290,7 +291,7 @@ def test_a_version_of_another_dtype_is_not_missing(two_ladders: History) -> None
 
 
 def test_what_each_workload_is_compared_with(two_ladders: History) -> None:
-    told = list(notes(history_table(two_ladders)))
+    told = list(notes(two_ladders))
     assert f"{LONG}: compared with v2_half on odd" in told
     assert f"{LONG}: compared with v1_float, the nearest that it builds on that serves small" in told
     row_of_last = history_json(two_ladders)["rows"][3]
@@ -315,5 +316,5 @@ def test_a_sweep_has_a_table_of_its_own(two_ladders: History) -> None:
 
 
 def test_a_workload_for_some_versions_that_is_no_sweep_is_said(two_ladders: History) -> None:
-    told = list(notes(history_table(replace(two_ladders, sweeps=()))))
+    told = list(notes(replace(two_ladders, sweeps=())))
     assert f"{NAMES[2]} is for v2 only" in told

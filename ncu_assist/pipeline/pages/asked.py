@@ -165,7 +165,7 @@ def _kernel(pages: Pages, kernel: str, request: PageRequest) -> Written:
         pages.ladder_alone(ladder, request.output)
         return pages.written(pages.done[0])
     pages.plan(ladder)
-    shown = {one.run.reference: one.run for step in ladder.history.steps for one in step.standings if one.run}
+    shown = {one.stored.reference: one.stored for row in ladder.history.rows for one in row.cells if one.stored}
     for stored in shown.values():
         pages.tried(partial(pages.run, stored))
     pages.ladder(ladder)

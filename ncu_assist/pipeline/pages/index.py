@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from ncu_assist.analysis.archive import ArchiveState, KernelLadder, KernelState
 from ncu_assist.analysis.diff.comparing import verdict_by_time
 from ncu_assist.analysis.diff.timing import SampleReader, common_bench, is_timed
-from ncu_assist.analysis.history import History, Step
+from ncu_assist.analysis.history import History, VersionRow
 from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.pipeline.history import Floors, history_of
 from ncu_assist.pipeline.pages.readable import PageStore, own_source, readable
@@ -69,23 +69,23 @@ class Neighbours:
 def neighbours(history: History) -> Iterator[Neighbours]:
     """Yield each version's run after that of the version that it is compared with: on the workload shown, else on the
     first that both have a run on."""
-    steps = {step.version: step for step in history.steps}
+    rows = {row.version: row for row in history.rows}
     places = sorted(range(len(history.workloads)), key=lambda place: history.workloads[place] != history.shown)
-    for step in history.steps:
-        other = steps.get(step.before or "")
-        runs = ((place, _run(other, place), _run(step, place)) for place in places) if other else ()
+    for row in history.rows:
+        other = rows.get(row.before or "")
+        runs = ((place, _run(other, place), _run(row, place)) for place in places) if other else ()
         found = next(((place, before, run) for place, before, run in runs if before and run), None)
         if found is not None:
             yield Neighbours(found[1:], history.workloads[found[0]])
 
 
-def _run(step: Step, place: int) -> StoredRun | None:
-    return step.standings[place].run if step.standings else None
+def _run(row: VersionRow, place: int) -> StoredRun | None:
+    return row.cells[place].stored if row.cells else None
 
 
 def _shown(history: History) -> dict[str, StoredRun]:
     """Return a run of each version that has one: those of a history are all of one source."""
-    found = {step.version: next((one.run for one in step.standings if one.run), None) for step in history.steps}
+    found = {row.version: next((one.stored for one in row.cells if one.stored), None) for row in history.rows}
     return {version: stored for version, stored in found.items() if stored is not None}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from ncu_assist.analysis.archive import KernelLadder
-from ncu_assist.analysis.history import HistoryCell, HistoryTable, history_table
+from ncu_assist.analysis.history import History, HistoryCell
 from ncu_assist.analysis.predictions import predictions
 from ncu_assist.analysis.yardstick import COPY
 from ncu_assist.quantity import duration
@@ -103,36 +103,36 @@ def ladder_html(ladder: KernelLadder, pages: Collection[str] = ()) -> str:
 
     Raises DamagedData for counters that were changed.
     """
-    shown, links = history_table(ladder.history), RunLinks(frozenset(pages))
-    content = ladder_page(ladder, shown, links)
-    return page(_head(ladder, shown, links), ladder_sections(content), ladder=content)
+    history, links = ladder.history, RunLinks(frozenset(pages))
+    content = ladder_page(ladder, history, links)
+    return page(_head(ladder, history, links), ladder_sections(content), ladder=content)
 
 
-def ladder_page(ladder: KernelLadder, shown: HistoryTable, links: RunLinks) -> LadderPage:
+def ladder_page(ladder: KernelLadder, history: History, links: RunLinks) -> LadderPage:
     """Return what the page says."""
-    gone = with_faults_gone(predictions(shown).values())
-    several = len(shown.places) > 1
+    gone = with_faults_gone(predictions(history).values())
+    several = len(history.places) > 1
     return LadderPage(
-        verdict=_verdict(ladder, shown),
-        chart=ladder_chart(shown, ladder.state.baseline if ladder.state else None),
-        steps=steps_table(shown, links),
-        steps_legend=_legend(shown),
-        held=floor_tables(shown),
-        traffic=traffic_table(shown),
-        traffic_words=traffic_words(shown),
-        diagnoses=diagnoses_table(shown, ladder.tried),
-        tried=tuple(version_comments(ladder.tried, shown)),
+        verdict=_verdict(ladder, history),
+        chart=ladder_chart(history, ladder.state.baseline if ladder.state else None),
+        steps=steps_table(history, links),
+        steps_legend=_legend(history),
+        held=floor_tables(history),
+        traffic=traffic_table(history),
+        traffic_words=traffic_words(history),
+        diagnoses=diagnoses_table(history, ladder.tried),
+        tried=tuple(version_comments(ladder.tried, history)),
         drafts=drafts_table(ladder.drafts, ladder.damaged_drafts),
         estimated=predictions_table(gone) if gone else None,
         estimated_legend=tuple(one_line(line, MOST_SAID) for line in prediction_legend(gone)) if gone else (),
-        beside=shown.held_against,
-        bandwidth=bandwidth_bars(shown),
-        small=small_charts(shown) if several else (),
-        matrix=matrix(shown) if several else None,
-        sweeps=sweep_bars(shown.sweeps),
-        notes=tuple(one_line(note, MOST_SAID) for note in notes(shown)),
-        settle=tuple(one_line(line, MOST_SAID) for line in to_settle(shown).splitlines()),
-        runs=runs_table(ladder.runs, shown.shown, links),
+        beside=history.yardsticks,
+        bandwidth=bandwidth_bars(history),
+        small=small_charts(history) if several else (),
+        matrix=matrix(history) if several else None,
+        sweeps=sweep_bars(history.sweeps),
+        notes=tuple(one_line(note, MOST_SAID) for note in notes(history)),
+        settle=tuple(one_line(line, MOST_SAID) for line in to_settle(history).splitlines()),
+        runs=runs_table(ladder.runs, history.shown, links),
         damaged=damaged_table(ladder.damaged),
     )
 
@@ -182,16 +182,16 @@ def ladder_sections(made: LadderPage) -> tuple[PageSection, ...]:
     return tuple(section for says, section in sections if says)
 
 
-def _head(ladder: KernelLadder, shown: HistoryTable, links: RunLinks) -> Head:
-    newest, lost = shown.newest, unread(ladder.damaged)
+def _head(ladder: KernelLadder, history: History, links: RunLinks) -> Head:
+    newest, lost = history.newest, unread(ladder.damaged)
     where = one_line(origin(newest.source, newest)) if newest else "not measured as it is now"
-    named = f"{number_of(len(shown.rungs), 'version')}, {number_of(len(ladder.runs), 'run')}"
+    named = f"{number_of(len(history.rows), 'version')}, {number_of(len(ladder.runs), 'run')}"
     summary = f"{one_line(ladder.state.summary)}; " if ladder.state and ladder.state.summary else ""
     left_out = (f"{lost} left out, listed below",) if lost else ()
     problem = (one_line(ladder.state.problem, MOST_SAID),) if ladder.state and ladder.state.problem else ()
     recorded = newest is not None and newest.source == "recorded"
     return Head(
-        title=one_line(shown.kernel),
+        title=one_line(history.kernel),
         subtitle=f"{summary}{named}; {where}",
         crumbs=(Link("All kernels", links.to("../index.html")),),
         provenance=_provenance(ladder, links),
@@ -206,7 +206,7 @@ def _provenance(ladder: KernelLadder, links: RunLinks) -> Provenance:
     return replace(listed, origins=tuple(replace(one, href=pages[one.reference]) for one in listed.origins))
 
 
-def _verdict(ladder: KernelLadder, shown: HistoryTable) -> str:
+def _verdict(ladder: KernelLadder, history: History) -> str:
     """Return the best version in one line: its time, how it stands to the baseline and to what it is held against."""
     state = ladder.state
     if state is None or state.best is None:
@@ -218,21 +218,21 @@ def _verdict(ladder: KernelLadder, shown: HistoryTable) -> str:
     against = state.verdict
     if against and against.verdict == "faster" and against.speedup and state.baseline:
         said += [f"{factor(against.speedup)} {against.words} than {one_line(state.baseline.run.version)}"]
-    best = _cell_of(shown, state.best.run.version, state.workload)
+    best = _cell_of(history, state.best.run.version, state.workload)
     if best is not None and best.share is not None:
         said += [f"at {100 * best.share:.0f} % of {best.measure.what}"]
-        said += [copy_words(best.in_l2)] if best.in_l2 and best.measure is COPY else []
+        said += [copy_words(best.row.in_l2)] if best.row and best.row.in_l2 and best.measure is COPY else []
     return " ".join(said[:2]) + "".join(f", {one}" for one in said[2:])
 
 
-def _cell_of(shown: HistoryTable, version: str, workload: str | None) -> HistoryCell | None:
+def _cell_of(history: History, version: str, workload: str | None) -> HistoryCell | None:
     """Return a version on a workload that need not be the one shown: without a folder nothing says which is."""
-    cells = next((rung.cells for rung in shown.rungs if rung.version == version), ())
+    cells = next((row.cells for row in history.rows if row.version == version), ())
     return next((cell for cell in cells if cell.workload == workload), None)
 
 
-def _legend(shown: HistoryTable) -> tuple[str, ...]:
-    lines = [shown.yardstick.legend] if any(shown.cell(rung).share for rung in shown.rungs) else []
-    lines += in_l2_lines(shown)
-    lines += [UNDER_NCU] if shown.shown is None else []
-    return (*lines, *([ALL_WORKLOADS] if len(shown.places) > 1 else []))
+def _legend(history: History) -> tuple[str, ...]:
+    lines = [history.yardstick.legend] if any(history.cell(row).share for row in history.rows) else []
+    lines += in_l2_lines(history)
+    lines += [UNDER_NCU] if history.shown is None else []
+    return (*lines, *([ALL_WORKLOADS] if len(history.places) > 1 else []))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ncu_assist.analysis.history import HistoryCell, HistoryTable, SweepRow, VersionRow
+from ncu_assist.analysis.history import History, HistoryCell, Sweep, VersionRow
 from ncu_assist.analysis.records import ArchivedRun
-from ncu_assist.analysis.run_view import WorkloadRow, workload_row
+from ncu_assist.analysis.run_view import WorkloadRow
 from ncu_assist.analysis.yardstick import COPY, TENSOR, Yardstick, measure_of
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
@@ -83,19 +83,19 @@ class LadderChart:
     has_steps: bool
 
 
-def ladder_chart(shown: HistoryTable, baseline: ArchivedRun | None) -> LadderChart:
+def ladder_chart(history: History, baseline: ArchivedRun | None) -> LadderChart:
     """Return the drawing of the workload shown; the lines are what was timed beside it and the baseline."""
-    cells = [(rung, shown.cell(rung)) for rung in shown.rungs]
-    lines = dict(_reference_lines(cells, baseline, shown.shown))
+    cells = [(row, history.cell(row)) for row in history.rows]
+    lines = dict(_reference_lines(cells, baseline, history.shown))
     times = [cell.time_ns for _, cell in cells if cell.time_ns]
     axis = log_axis([*times, *lines.values()], PLOT, PLOT_END, duration)
     top = TOP + LINE * len(lines)
     dots = _placed_dots([axis.at(cell.time_ns) if cell.time_ns else None for _, cell in cells])
     rows = tuple(
-        _chart_row(rung, cell, top + ROW * (place + 0.5), dots[place]) for place, (rung, cell) in enumerate(cells)
+        _chart_row(row, cell, top + ROW * (place + 0.5), dots[place]) for place, (row, cell) in enumerate(cells)
     )
     bottom = top + ROW * max(len(rows), 1)
-    on = f" on {one_line(shown.shown)}" if shown.shown else ""
+    on = f" on {one_line(history.shown)}" if history.shown else ""
     return LadderChart(
         title=f"Time of each version{on}, its step, and what binds it",
         description=_description(cells, lines),
@@ -103,7 +103,7 @@ def ladder_chart(shown: HistoryTable, baseline: ArchivedRun | None) -> LadderCha
         top=top,
         bottom=bottom,
         axis=axis,
-        label="median time, log scale" if shown.shown else "time under ncu, log scale",
+        label="median time, log scale" if history.shown else "time under ncu, log scale",
         marks=tuple(_chart_line(name, value, axis, place) for place, (name, value) in enumerate(lines.items())),
         rows=rows,
         path=path_of([(row.dot, row.y) for row in rows if row.dot is not None]),
@@ -127,7 +127,7 @@ def _reference_lines(
     cells: list[tuple[VersionRow, HistoryCell]], baseline: ArchivedRun | None, workload: str | None
 ) -> Iterator[tuple[str, float]]:
     """Yield the times of the yardstick, as it was measured last, and of the baseline, each with its name."""
-    beside = [found for _, cell in cells if (found := cell.beside_ns)]
+    beside = [found for _, cell in cells if (found := cell.yardstick_ns)]
     if beside:
         yield measure_of(cell for _, cell in cells).name, beside[-1]
     timing = baseline.run.timing(workload) if baseline and workload else None
@@ -143,13 +143,13 @@ def _chart_line(name: str, value: float, axis: Axis, place: int) -> ChartLine:
     return ChartLine(at, text, round(middle, 2), 14.0 + LINE * place, kind)
 
 
-def _chart_row(rung: VersionRow, cell: HistoryCell, y: float, places: tuple[float | None, bool]) -> ChartRow:
+def _chart_row(row: VersionRow, cell: HistoryCell, y: float, places: tuple[float | None, bool]) -> ChartRow:
     dot, left = places
-    time = time_of(rung, cell)
+    time = time_of(row, cell)
     beside = PLOT + 8 if dot is None else dot - ASIDE if left else dot + ASIDE
     return ChartRow(
         y=y,
-        name=cut(one_line(rung.version)),
+        name=cut(one_line(row.version)),
         dot=dot,
         time=f"✕ {time}" if dot is None and cell.failed else time,
         time_x=round(beside, 2),
@@ -183,7 +183,7 @@ def tone_of(cell: HistoryCell) -> str:
 
 def _description(cells: list[tuple[VersionRow, HistoryCell]], lines: dict[str, float]) -> str:
     said = [f"{name}: {duration(value)}" for name, value in lines.items()]
-    return "; ".join([*said, *(f"{one_line(rung.version)}: {time_of(rung, cell)}" for rung, cell in cells)])
+    return "; ".join([*said, *(f"{one_line(row.version)}: {time_of(row, cell)}" for row, cell in cells)])
 
 
 SMALL_WIDTH, SMALL_TOP, SMALL_BOTTOM, SMALL_LEFT, SMALL_RIGHT = 284, 12, 150, 62, 278  # as in ladder_times.html.j2
@@ -222,19 +222,19 @@ class SmallChart:
     floor: float | None
 
 
-def small_charts(shown: HistoryTable) -> tuple[SmallChart, ...]:
+def small_charts(history: History) -> tuple[SmallChart, ...]:
     """Return a drawing of each workload on which anything was timed, as many as are of use."""
-    charts = (_small_chart(shown, place) for place in shown.places)
+    charts = (_small_chart(history, place) for place in history.places)
     return tuple(one for one in charts if one is not None)[:MOST_CHARTS]
 
 
-def _small_chart(shown: HistoryTable, place: int) -> SmallChart | None:
-    cells = [(rung, rung.cells[place]) for rung in shown.rungs if rung.cells and rung.cells[place].served]
-    timed = [(number, rung, cell) for number, (rung, cell) in enumerate(cells) if cell.time_ns]
+def _small_chart(history: History, place: int) -> SmallChart | None:
+    cells = [(row, row.cells[place]) for row in history.rows if row.cells and row.cells[place].served]
+    timed = [(number, row, cell) for number, (row, cell) in enumerate(cells) if cell.time_ns]
     if not timed:
         return None
     beside = measure_of(cell for _, _, cell in timed).name
-    copies = [found for _, _, cell in timed if (found := cell.beside_ns)]
+    copies = [found for _, _, cell in timed if (found := cell.yardstick_ns)]
     axis = log_axis([*(cell.time_ns or 0.0 for _, _, cell in timed), *copies[-1:]], SMALL_BOTTOM, SMALL_TOP, duration)
     step = (SMALL_RIGHT - SMALL_LEFT - 24) / max(len(cells) - 1, 1)
     dots = tuple(
@@ -243,11 +243,11 @@ def _small_chart(shown: HistoryTable, place: int) -> SmallChart | None:
     )
     return SmallChart(
         id=f"workload-{place}",
-        title=one_line(shown.workloads[place] or shown.kernel),
+        title=one_line(history.workloads[place] or history.kernel),
         description="; ".join(_small_description(timed, beside, copies[-1] if copies else None)),
         axis=axis,
         dots=dots,
-        names=_small_names([rung for rung, _ in cells], step),
+        names=_small_names([row for row, _ in cells], step),
         path=path_of([(dot.x, dot.y) for dot in dots]),
         floor=axis.at(copies[-1]) if copies else None,
     )
@@ -258,12 +258,12 @@ def _small_description(
 ) -> Iterator[str]:
     if beside_ns is not None:
         yield f"{beside}: {duration(beside_ns)}"
-    yield from (f"{one_line(rung.version)}: {duration(cell.time_ns or 0.0)}" for _, rung, cell in timed)
+    yield from (f"{one_line(row.version)}: {duration(cell.time_ns or 0.0)}" for _, row, cell in timed)
 
 
-def _small_names(rungs: list[VersionRow], step: float) -> tuple[ChartName, ...]:
+def _small_names(rows: list[VersionRow], step: float) -> tuple[ChartName, ...]:
     """Return every n-th name, with the smallest n whose texts do not touch."""
-    texts = [cut(one_line(short_name(rung.version)), SMALL_LETTERS) for rung in rungs]
+    texts = [cut(one_line(short_name(row.version)), SMALL_LETTERS) for row in rows]
     widest = max(len(text) for text in texts) * TEXT_WIDTH + GAP
     stride = max(1, -int(-widest // step)) if len(texts) > 1 else 1
     return tuple(
@@ -286,21 +286,16 @@ NEEDED = "The operations of kernel.toml over the median"
 CROSSED = "What has to come from the host, over the median"
 
 
-def effective(cell: HistoryCell) -> WorkloadRow | None:
-    """Return the rates that a version's median comes to; None without a workload of its own."""
-    return workload_row(cell.stored.run, cell.facts) if cell.stored and cell.facts else None
-
-
-def bandwidth_bars(shown: HistoryTable) -> Bars | None:
+def bandwidth_bars(history: History) -> Bars | None:
     """Return the bars of the workload shown, full width being a little more than the fastest; None without any."""
-    rows = [(rung, shown.cell(rung).share_of(shown.yardstick), effective(shown.cell(rung))) for rung in shown.rungs]
-    known = [(rung, share, row) for rung, share, row in rows if row and share]
+    rows = [(row, history.cell(row).share_of(history.yardstick), history.cell(row).row) for row in history.rows]
+    known = [(row, share, rates) for row, share, rates in rows if rates and share]
     if not known:
         return None
     full = BAR_ROOM * max(1.0, *(share for _, share, _ in known))
-    bars = tuple(_rate_bar(rung, share, _rate(row, shown.yardstick), full) for rung, share, row in known)
-    on = f" on {one_line(shown.shown)}" if shown.shown else ""
-    measure, why = shown.yardstick, l2_words(known[0][2])
+    bars = tuple(_rate_bar(row, share, _rate(rates, history.yardstick), full) for row, share, rates in known)
+    on = f" on {one_line(history.shown)}" if history.shown else ""
+    measure, why = history.yardstick, l2_words(known[0][2])
     line = f"the line is {measure.what}, 100 %"
     if measure is TENSOR:
         return Bars(f"Operations a second of each version{on}", bars, f"{NEEDED}; {line}")
@@ -317,19 +312,19 @@ def _rate(row: WorkloadRow, measure: Yardstick) -> str:
     return quantity(row.bytes_per_second, "byte/s") if row.bytes_per_second else ""
 
 
-def _rate_bar(rung: VersionRow, reached: float, rate: str, full: float) -> Bar:
+def _rate_bar(row: VersionRow, reached: float, rate: str, full: float) -> Bar:
     text = f"{rate} · {100 * reached:.0f} %" if rate else f"{100 * reached:.0f} %"
-    return Bar(Term(cut(one_line(rung.version), BAR_LETTERS)), reached / full, text, ceiling=1.0 / full)
+    return Bar(Term(cut(one_line(row.version), BAR_LETTERS)), reached / full, text, ceiling=1.0 / full)
 
 
-def sweep_bars(sweeps: Iterable[SweepRow]) -> tuple[Bars, ...]:
+def sweep_bars(sweeps: Iterable[Sweep]) -> tuple[Bars, ...]:
     """Return the bars of each sweep, the shorter the faster, with the line of what was timed beside it."""
-    return tuple(_sweep_bars(sweep) for sweep in sweeps if sweep.timed)
+    return tuple(_sweep_bars(sweep) for sweep in sweeps if any(cell.time_ns for _, cell in sweep.points))
 
 
-def _sweep_bars(sweep: SweepRow) -> Bars:
-    cells = [cell for _, cell in sweep.timed]
-    beside = [found for cell in cells if (found := cell.beside_ns)]
+def _sweep_bars(sweep: Sweep) -> Bars:
+    cells = [cell for _, cell in sweep.points if cell.time_ns]
+    beside = [found for cell in cells if (found := cell.yardstick_ns)]
     full = BAR_ROOM * max(*(cell.time_ns or 0.0 for cell in cells), *beside, 1.0)
     line = f"; the line is {sweep.yardstick.what}" if beside else ""
     bars = tuple(_point_bar(f"{sweep.axis} {value}", cell, full, sweep.yardstick) for value, cell in sweep.points)
@@ -337,7 +332,7 @@ def _sweep_bars(sweep: SweepRow) -> Bars:
 
 
 def _point_bar(name: str, cell: HistoryCell, full: float, known: Yardstick) -> Bar:
-    share, beside = cell.share_of(known), cell.beside_ns
+    share, beside = cell.share_of(known), cell.yardstick_ns
     text = point_time(cell) + (f" · {100 * share:.0f} % {known.title}" if share else "")
     taken = cell.time_ns / full if cell.time_ns else None
     return Bar(

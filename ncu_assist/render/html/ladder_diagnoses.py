@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from ncu_assist.analysis.history import History, VersionRow
 from ncu_assist.analysis.history import HistoryCell as Measured
-from ncu_assist.analysis.history import HistoryTable, VersionRow
 from ncu_assist.analysis.predictions import findings_of
 from ncu_assist.analysis.records import StoredFinding
 from ncu_assist.render.escape import one_line
@@ -39,13 +39,13 @@ class VersionComment:
     cut: int = 0
 
 
-def version_comments(comments: Mapping[str, str], shown: HistoryTable) -> Iterator[VersionComment]:
+def version_comments(comments: Mapping[str, str], history: History) -> Iterator[VersionComment]:
     """Yield what each version says of itself, in the order of the versions, without those that say nothing."""
-    for rung in shown.rungs:
-        comment = comments.get(rung.version, "")
+    for row in history.rows:
+        comment = comments.get(row.version, "")
         if comment:
             yield VersionComment(
-                rung.version, tuple(_paragraphs(comment[:MOST_LETTERS])), max(0, len(comment) - MOST_LETTERS)
+                row.version, tuple(_paragraphs(comment[:MOST_LETTERS])), max(0, len(comment) - MOST_LETTERS)
             )
 
 
@@ -82,9 +82,9 @@ DIAGNOSIS_COLUMNS = (
 FindingsByCell = list[tuple[Measured, tuple[StoredFinding, ...]]]
 
 
-def diagnoses_table(shown: HistoryTable, comments: Mapping[str, str]) -> Table | None:
+def diagnoses_table(history: History, comments: Mapping[str, str]) -> Table | None:
     """Return a row a version with a finding or an expectation; None where there is no finding at all."""
-    rows = [_diagnosis_row(rung, shown, expected(comments.get(rung.version, ""))) for rung in shown.rungs]
+    rows = [_diagnosis_row(row, history, expected(comments.get(row.version, ""))) for row in history.rows]
     said = tuple(row for row in rows if row is not None)
     if not any(row[1].text != ABSENT for row in said):
         return None
@@ -97,14 +97,14 @@ def expected(comment: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in QUOTED.findall(said) if name in RULES))
 
 
-def _diagnosis_row(rung: VersionRow, shown: HistoryTable, wanted: tuple[str, ...]) -> tuple[Cell, ...] | None:
-    told: FindingsByCell = list(findings_of(rung, shown))
+def _diagnosis_row(row: VersionRow, history: History, wanted: tuple[str, ...]) -> tuple[Cell, ...] | None:
+    told: FindingsByCell = list(findings_of(row, history))
     if not told and not wanted:
         return None
     cell, found = (told[0][0], _to_floor(told[0][1][0], told[0][0])) if told else (None, None)
-    elsewhere = cell is not None and cell.workload != shown.shown
+    elsewhere = cell is not None and cell.workload != history.shown
     return (
-        Cell(one_line(rung.version)),
+        Cell(one_line(row.version)),
         Cell(found.rule) if found else Cell(),
         Cell(found.severity) if found else Cell(),
         _estimate_cell(found),

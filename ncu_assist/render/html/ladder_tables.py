@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from ncu_assist.analysis.history import History, VersionRow
 from ncu_assist.analysis.history import HistoryCell as Measured
-from ncu_assist.analysis.history import HistoryTable, VersionRow
 from ncu_assist.analysis.predictions import FaultsGone
 from ncu_assist.analysis.records import ArchivedRun, Damage, Draft
 from ncu_assist.analysis.yardstick import COPY, TENSOR, Yardstick, measure_of
@@ -49,10 +49,10 @@ RUN_COLUMNS = (
 DAMAGED_COLUMNS = (Column("run"), Column("what is wrong"))
 
 
-def steps_table(shown: HistoryTable, links: RunLinks) -> Table:
+def steps_table(history: History, links: RunLinks) -> Table:
     """Return a row a version: its time, the step from the one before, what binds it, the worst over all workloads."""
-    measure = shown.yardstick
-    rows = tuple(_step_row(rung, shown.cell(rung), measure, links) for rung in shown.rungs)
+    measure = history.yardstick
+    rows = tuple(_step_row(row, history.cell(row), measure, links) for row in history.rows)
     columns = _step_columns(measure)
     return Table(
         "steps-table", "Each version against its parent", columns, rows, len(rows) >= FILTER_FROM
@@ -64,28 +64,28 @@ def _step_columns(measure: Yardstick) -> tuple[Column, ...]:
     return tuple(held if column.title == COPY.title else column for column in STEP_COLUMNS)
 
 
-def _step_row(rung: VersionRow, cell: Measured, measure: Yardstick, links: RunLinks) -> tuple[Cell, ...]:
-    version, share = one_line(rung.version), cell.share_of(measure)
-    stored = cell.stored or next((one.stored for one in rung.cells if one.stored), None)
+def _step_row(row: VersionRow, cell: Measured, measure: Yardstick, links: RunLinks) -> tuple[Cell, ...]:
+    version, share = one_line(row.version), cell.share_of(measure)
+    stored = cell.stored or next((one.stored for one in row.cells if one.stored), None)
     return (
         Cell(version, link=Link(version, links.of(stored) if stored else "")),
-        _time_cell(rung, cell),
-        _against_cell(rung, cell, links),
-        _diff_cell(rung, links),
+        _time_cell(row, cell),
+        _against_cell(row, cell, links),
+        _diff_cell(row, links),
         number(f"{100 * share:.0f} %", share) if share is not None else Cell(),
         Cell(bound_by(cell)),
-        *_over_all_cells(rung),
+        *_over_all_cells(row),
     )
 
 
-def _time_cell(rung: VersionRow, cell: Measured) -> Cell:
-    text = time_of(rung, cell)
+def _time_cell(row: VersionRow, cell: Measured) -> Cell:
+    text = time_of(row, cell)
     if cell.time_ns is not None:
         return number(text, cell.time_ns)
     return Cell(text, tone="bad" if cell.failed else "dim" if text != ABSENT else "")
 
 
-def _against_cell(rung: VersionRow, cell: Measured, links: RunLinks) -> Cell:
+def _against_cell(row: VersionRow, cell: Measured, links: RunLinks) -> Cell:
     verdict = cell.verdict
     badge = verdict_badge(verdict)
     if verdict is None or badge is None or cell.before is None:
@@ -93,23 +93,23 @@ def _against_cell(rung: VersionRow, cell: Measured, links: RunLinks) -> Cell:
     return Cell(badge.text, repr(verdict.speedup) if verdict.speedup else "", badge=badge)
 
 
-def _diff_cell(rung: VersionRow, links: RunLinks) -> Cell:
+def _diff_cell(row: VersionRow, links: RunLinks) -> Cell:
     """Return the link to the page that compares a version with the one before; nothing where there is none."""
-    href = links.diff(rung.before, rung.version) if rung.before else ""
-    text = f"{one_line(short_name(rung.before or ''))}→{one_line(short_name(rung.version))}"
+    href = links.diff(row.before, row.version) if row.before else ""
+    text = f"{one_line(short_name(row.before or ''))}→{one_line(short_name(row.version))}"
     return Cell(text, link=Link(text, href)) if href else Cell()
 
 
-def _over_all_cells(rung: VersionRow) -> tuple[Cell, ...]:
+def _over_all_cells(row: VersionRow) -> tuple[Cell, ...]:
     """Return geomean, worst workload and how many are slower; nothing where there is one workload to compare."""
-    if len(rung.cells) < 2 or not rung.geomean:
+    if len(row.cells) < 2 or not row.geomean:
         return Cell(), Cell(), Cell()
-    slower = Cell(one_line(slower_on(rung)), tone="bad" if rung.slower else "")
-    return number(factor(rung.geomean), rung.geomean), _worst_cell(rung), slower
+    slower = Cell(one_line(slower_on(row)), tone="bad" if row.slower else "")
+    return number(factor(row.geomean), row.geomean), _worst_cell(row), slower
 
 
-def _worst_cell(rung: VersionRow) -> Cell:
-    worst = rung.worst
+def _worst_cell(row: VersionRow) -> Cell:
+    worst = row.worst
     if worst is None or worst.verdict is None:
         return Cell()
     badge = Badge(against(worst.verdict), verdict_tone(worst.verdict))
@@ -139,17 +139,17 @@ def _prediction_row(row: tuple[str, str, str, str]) -> tuple[Cell, ...]:
     )
 
 
-def matrix(shown: HistoryTable) -> Table:
+def matrix(history: History) -> Table:
     """Return the time of every version on every workload, warmer the further it is from a copy of the same bytes."""
-    names = [one_line(shown.workloads[place] or ABSENT) for place in shown.places]
+    names = [one_line(history.workloads[place] or ABSENT) for place in history.places]
     columns = (Column("version"), *(Column(name, "right", "number") for name in names))
-    rows = tuple((Cell(one_line(rung.version)), *_matrix_cells(rung, shown)) for rung in shown.rungs)
-    note = f"below each time: {shown.held_against} over it, 100 % as fast; the warmer, the further from that"
+    rows = tuple((Cell(one_line(row.version)), *_matrix_cells(row, history)) for row in history.rows)
+    note = f"below each time: {history.yardsticks} over it, 100 % as fast; the warmer, the further from that"
     return Table("matrix-table", "Time of every version on every workload", columns, rows, note=note)
 
 
-def _matrix_cells(rung: VersionRow, shown: HistoryTable) -> Iterator[Cell]:
-    return (_matrix_cell(rung.cells[place]) for place in shown.places) if rung.cells else iter(())
+def _matrix_cells(row: VersionRow, history: History) -> Iterator[Cell]:
+    return (_matrix_cell(row.cells[place]) for place in history.places) if row.cells else iter(())
 
 
 def _matrix_cell(cell: Measured) -> Cell:
@@ -199,16 +199,16 @@ FLOOR_TERM = Term(
 )
 
 
-def floor_tables(shown: HistoryTable) -> tuple[Table, ...]:
+def floor_tables(history: History) -> tuple[Table, ...]:
     """Return a table a workload, that of the workload shown first; none of those on which nothing was timed."""
-    places = sorted(shown.places, key=lambda place: shown.workloads[place] != shown.shown)
-    tables = (_floor_table(shown, place) for place in places)
+    places = sorted(history.places, key=lambda place: history.workloads[place] != history.shown)
+    tables = (_floor_table(history, place) for place in places)
     return tuple(one for one in tables if one is not None)
 
 
-def _floor_table(shown: HistoryTable, place: int) -> Table | None:
-    timed = [(rung, rung.cells[place]) for rung in shown.rungs if rung.cells and rung.cells[place].timing]
-    peers = [(rung, cell) for rung, cell in timed if rung.is_peer]
+def _floor_table(history: History, place: int) -> Table | None:
+    timed = [(row, row.cells[place]) for row in history.rows if row.cells and row.cells[place].timing]
+    peers = [(row, cell) for row, cell in timed if row.is_peer]
     if not peers and not any(cell.floor for _, cell in timed):
         return None
     measure = measure_of(cell for _, cell in timed)
@@ -217,10 +217,10 @@ def _floor_table(shown: HistoryTable, place: int) -> Table | None:
         Column("time", "right", "number"),
         Column(FLOOR, "right", "number", FLOOR_TERM),
         *([Column(measure.title, "right", "number", share_term(measure))] if measure is not TENSOR else []),
-        *(_peer_column(rung) for rung, _ in peers),
+        *(_peer_column(row) for row, _ in peers),
     )
-    rows = tuple((*_floor_cells(rung, cell, measure), *_peer_cells(cell, peers)) for rung, cell in timed)
-    name = one_line(shown.workloads[place] or ABSENT)
+    rows = tuple((*_floor_cells(row, cell, measure), *_peer_cells(cell, peers)) for row, cell in timed)
+    name = one_line(history.workloads[place] or ABSENT)
     return Table(f"held-{place}", name, columns, rows, note=_floor_note(timed)).without_empty()
 
 
@@ -230,8 +230,8 @@ def _peer_column(peer: VersionRow) -> Column:
     return Column(f"over {name}", "right", "number", Term(f"over {name}", whole, what))
 
 
-def _floor_cells(rung: VersionRow, cell: Measured, measure: Yardstick) -> Iterator[Cell]:
-    yield Cell(one_line(rung.version))
+def _floor_cells(row: VersionRow, cell: Measured, measure: Yardstick) -> Iterator[Cell]:
+    yield Cell(one_line(row.version))
     yield number(duration(cell.time_ns), cell.time_ns) if cell.time_ns is not None else Cell()
     of_floor = _share_cell(cell.share_of_floor)
     yield replace(of_floor, note="assumed") if cell.floor and cell.floor.assumed else of_floor
@@ -252,9 +252,9 @@ def _peer_cells(cell: Measured, peers: Sequence[tuple[VersionRow, Measured]]) ->
 def _floor_note(timed: Sequence[tuple[VersionRow, Measured]]) -> str:
     """Return what the floor is, its time and the rate that it is by; runs of several GPUs have several."""
     floors: dict[str, list[str]] = {}
-    for rung, cell in timed:
+    for row, cell in timed:
         if cell.floor:
-            floors.setdefault(floor_note(cell.floor), []).append(one_line(short_name(rung.version)))
+            floors.setdefault(floor_note(cell.floor), []).append(one_line(short_name(row.version)))
     if len(floors) == 1:
         return f"floor: {next(iter(floors))}"
     return "; ".join(f"floor of {', '.join(versions)}: {said}" for said, versions in floors.items())
@@ -277,20 +277,20 @@ BESIDE_OPERATIONS = (
 FACT_COLUMNS = 4  # the first columns: version, launches, bytes, of needed
 
 
-def traffic_table(shown: HistoryTable) -> Table | None:
+def traffic_table(history: History) -> Table | None:
     """Return a row a version with counters on the workload shown; None where no version has several launches."""
-    counted = [(rung, shown.cell(rung)) for rung in shown.rungs if _moved_bytes(shown.cell(rung))]
+    counted = [(row, history.cell(row)) for row in history.rows if _moved_bytes(history.cell(row))]
     if not any(len(cell.combined.launches) > 1 for _, cell in counted if cell.combined):
         return None
-    first, bytes_count = counted[0], shown.yardstick is not TENSOR
+    first, bytes_count = counted[0], history.yardstick is not TENSOR
     columns = _traffic_columns(first[0]) if bytes_count else _traffic_columns(first[0])[:FACT_COLUMNS]
-    rows = tuple(tuple(_traffic_cells(rung, cell, first[1]))[: len(columns)] for rung, cell in counted)
+    rows = tuple(tuple(_traffic_cells(row, cell, first[1]))[: len(columns)] for row, cell in counted)
     return Table("traffic-table", "Launches and bytes of every version", columns, rows)
 
 
-def traffic_words(shown: HistoryTable) -> str:
+def traffic_words(history: History) -> str:
     """Return what the table is about: what bytes are worth is not said where operations set the least time."""
-    return BESIDE_OPERATIONS if shown.yardstick is TENSOR else WORTH
+    return BESIDE_OPERATIONS if history.yardstick is TENSOR else WORTH
 
 
 def _traffic_columns(first: VersionRow) -> tuple[Column, ...]:
@@ -308,10 +308,10 @@ def _traffic_columns(first: VersionRow) -> tuple[Column, ...]:
     )
 
 
-def _traffic_cells(rung: VersionRow, cell: Measured, first: Measured) -> Iterator[Cell]:
+def _traffic_cells(row: VersionRow, cell: Measured, first: Measured) -> Iterator[Cell]:
     moved, needed = _moved_bytes(cell), _needed_bytes(cell)
     launches = len(cell.combined.launches) if cell.combined else 0
-    yield Cell(one_line(rung.version))
+    yield Cell(one_line(row.version))
     yield number(str(launches), launches)
     yield number(quantity(moved, "byte"), moved)
     yield _ratio_cell(moved / needed if needed else None)

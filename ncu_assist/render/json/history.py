@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from ncu_assist.analysis.history import History, HistoryCell, HistoryTable, SweepRow, VersionRow, history_table
+from ncu_assist.analysis.history import History, HistoryCell, Sweep, VersionRow
 from ncu_assist.analysis.predictions import FaultsGone, predictions
 from ncu_assist.analysis.yardstick import share
 from ncu_assist.render.json.values import answer, cycles_json, run_facts
@@ -25,41 +25,40 @@ def history_json(history: History) -> dict[str, Any]:
     estimated to win, beside the speed-up ``achieved``; null where that cannot be told. Times in nanoseconds;
     ``ncu_duration_ns`` is of all launches together. Raises DamagedData for counters or findings that were changed.
     """
-    shown = history_table(history)
-    told = predictions(shown)
+    told = predictions(history)
     return answer(
         "history",
         {
-            "kernel": shown.kernel,
-            "source": shown.source if shown.newest else None,
-            "workloads": [name for name in shown.workloads if name is not None],
-            "shown_workload": shown.shown,
-            "rows": [_row(rung, shown) | {"prediction": _prediction(told.get(rung.version))} for rung in shown.rungs],
-            "sweeps": [_sweep(sweep) for sweep in shown.sweeps],
-            "notes": list(notes(shown)),
+            "kernel": history.kernel,
+            "source": history.source if history.newest else None,
+            "workloads": [name for name in history.workloads if name is not None],
+            "shown_workload": history.shown,
+            "rows": [_row(row, history) | {"prediction": _prediction(told.get(row.version))} for row in history.rows],
+            "sweeps": [_sweep(sweep) for sweep in history.sweeps],
+            "notes": list(notes(history)),
         },
     )
 
 
-def _row(rung: VersionRow, shown: HistoryTable) -> dict[str, Any]:
-    stored, worst = shown.cell(rung).stored, rung.worst
+def _row(row: VersionRow, history: History) -> dict[str, Any]:
+    stored, worst = history.cell(row).stored, row.worst
     run = run_facts(stored.run, stored.reference, stored.run.source) if stored else None
     return {
-        "version": rung.version,
-        "before": rung.before,
-        "parents": rung.parents,
-        "missing": rung.missing or None,
-        "is_peer": rung.is_peer,
+        "version": row.version,
+        "before": row.before,
+        "parents": row.parents,
+        "missing": row.missing or None,
+        "is_peer": row.is_peer,
         "run": run,
-        "cells": [_cell(cell) for cell in rung.cells],
-        "compared": len(rung.compared),
-        "geomean": rung.geomean,
+        "cells": [_cell(cell) for cell in row.cells],
+        "compared": len(row.compared),
+        "geomean": row.geomean,
         "worst": {"workload": worst.workload, "speedup": worst.speedup, "verdict": _word(worst)} if worst else None,
-        "slower": [{"workload": cell.workload, "speedup": cell.speedup} for cell in rung.slower],
+        "slower": [{"workload": cell.workload, "speedup": cell.speedup} for cell in row.slower],
     }
 
 
-def _sweep(sweep: SweepRow) -> dict[str, Any]:
+def _sweep(sweep: Sweep) -> dict[str, Any]:
     """Return a version by the value of one integer; its points were not interleaved with each other."""
     return {
         "version": sweep.version,
@@ -85,7 +84,7 @@ def _cell(cell: HistoryCell) -> dict[str, Any]:
         "floor_bound": cell.floor.bound if cell.floor else None,
         "floor_assumed": cell.floor.assumed if cell.floor else None,
         "share_of_floor": cell.share_of_floor,
-        "in_l2": cell.in_l2,
+        "in_l2": cell.row.in_l2 if cell.row else None,
         "ncu_duration_ns": cell.duration_ns,
         "verdict": _word(cell),
         "likely": verdict.likely if verdict else None,

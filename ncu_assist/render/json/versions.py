@@ -19,7 +19,7 @@ def outcome_json(outcome: KernelOutcome, command: str) -> dict[str, Any]:
             "kernel": shown.kernel,
             "source": shown.source,
             "workloads": shown.workloads,
-            "versions": [_version(rung) for rung in shown.rungs],
+            "versions": [_version(row) for row in shown.rows],
             "verdicts": [_verdict(diff) for diff in outcome.diffs],
             "exit_code": outcome.exit_code,
         },
@@ -37,14 +37,14 @@ def _verdict(diff: Diff) -> dict[str, Any]:
     }
 
 
-def _version(rung: LadderRow) -> dict[str, Any]:
-    facts: dict[str, Any] = {"version": rung.version, "status": rung.status, "failure": rung.failure or None}
-    facts |= {"not_served": rung.unserved, "not_measured": rung.unmeasured, "skipped": rung.skipped or None}
-    if rung.stored is None or rung.source is None:
+def _version(row: LadderRow) -> dict[str, Any]:
+    facts: dict[str, Any] = {"version": row.version, "status": row.status, "failure": row.failure or None}
+    facts |= {"not_served": row.unserved, "not_measured": row.unmeasured, "skipped": row.skipped or None}
+    if row.stored is None or row.source is None:
         return {**facts, "workloads": []}
-    named = run_facts(rung.stored.run, rung.stored.reference, rung.source)
-    facts["notes"] = rung.stored.run.notes
-    return {**named, **facts, "workloads": [_cell(cell) for cell in rung.cells if cell.row]}
+    named = run_facts(row.stored.run, row.stored.reference, row.source)
+    facts["notes"] = row.stored.run.notes
+    return {**named, **facts, "workloads": [_cell(cell) for cell in row.cells if cell.row]}
 
 
 def _cell(cell: LadderCell) -> dict[str, Any]:

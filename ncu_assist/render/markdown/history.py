@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncu_assist.analysis.history import History, HistoryCell, HistoryTable, SweepRow, VersionRow, history_table
+from ncu_assist.analysis.history import History, HistoryCell, Sweep, VersionRow
 from ncu_assist.analysis.predictions import predictions
 from ncu_assist.analysis.yardstick import Yardstick
 from ncu_assist.render.markdown.text import escaped, folded, paragraph, table
@@ -32,25 +32,24 @@ from ncu_assist.render.words.verdicts import factor
 
 def history_markdown(history: History) -> str:
     """Return a history as Markdown that fits a comment. Raises DamagedData for counters that were changed."""
-    shown = history_table(history)
-    lines = [f"### {escaped(title(shown))}", "", *([paragraph(provenance(shown)), ""] if shown.newest else [])]
-    lines += table(_columns(shown), (_row(rung, shown) for rung in shown.rungs))
-    lines += ["", paragraph(shown.yardstick.legend if shown.shown is not None else UNDER_NCU)]
-    lines += [line for said in in_l2_lines(shown) for line in ("", paragraph(said, MOST_SAID))]
-    if len(shown.places) > 1:
-        heading = f"Each version against its parent, on all {len(shown.places)} workloads"
-        lines += ["", paragraph(ALL_WORKLOADS), "", *folded(heading, _all_workloads(shown))]
-    for sweep in shown.sweeps:
+    lines = [f"### {escaped(title(history))}", "", *([paragraph(provenance(history)), ""] if history.newest else [])]
+    lines += table(_columns(history), (_row(row, history) for row in history.rows))
+    lines += ["", paragraph(history.yardstick.legend if history.shown is not None else UNDER_NCU)]
+    lines += [line for said in in_l2_lines(history) for line in ("", paragraph(said, MOST_SAID))]
+    if len(history.places) > 1:
+        heading = f"Each version against its parent, on all {len(history.places)} workloads"
+        lines += ["", paragraph(ALL_WORKLOADS), "", *folded(heading, _all_workloads(history))]
+    for sweep in history.sweeps:
         lines += ["", paragraph(sweep_title(sweep)), "", *_along(sweep)]
-    lines += ["", paragraph(SWEPT)] if shown.sweeps else []
-    lines += _predictions(shown)
-    told = [f"- {paragraph(note, MOST_SAID)}" for note in notes(shown)]
+    lines += ["", paragraph(SWEPT)] if history.sweeps else []
+    lines += _predictions(history)
+    told = [f"- {paragraph(note, MOST_SAID)}" for note in notes(history)]
     return "\n".join([*lines, *(["", *told] if told else [])]) + "\n"
 
 
-def _predictions(shown: HistoryTable) -> list[str]:
+def _predictions(history: History) -> list[str]:
     """Return what was promised of the faults that went away beside what was achieved; empty where none did."""
-    steps = with_faults_gone(predictions(shown).values())
+    steps = with_faults_gone(predictions(history).values())
     if not steps:
         return []
     columns = list(zip(PREDICTION_COLUMNS, ("left", "left", "right", "right"), strict=True))
@@ -65,32 +64,32 @@ def _predictions(shown: HistoryTable) -> list[str]:
     ]
 
 
-def _columns(shown: HistoryTable) -> list[tuple[str, str]]:
-    columns = [("version", "left"), ("median" if shown.shown is not None else "under ncu", "right")]
-    columns += [("against its parent", "left"), (shown.yardstick.title, "right"), ("bound by", "left")]
+def _columns(history: History) -> list[tuple[str, str]]:
+    columns = [("version", "left"), ("median" if history.shown is not None else "under ncu", "right")]
+    columns += [("against its parent", "left"), (history.yardstick.title, "right"), ("bound by", "left")]
     overall = [("geomean", "right"), ("worst", "left"), ("slower on", "left")]
-    return columns + (overall if len(shown.places) > 1 else [])
+    return columns + (overall if len(history.places) > 1 else [])
 
 
-def _row(rung: VersionRow, shown: HistoryTable) -> list[str]:
-    cell, worst = shown.cell(rung), rung.worst
-    share = cell.share_of(shown.yardstick)
-    row = [rung.version, time_of(rung, cell), against(cell.verdict), f"{100 * share:.0f} %" if share else "-"]
-    row += [bound_by(cell)]
-    if len(shown.places) < 2:
-        return row
+def _row(row: VersionRow, history: History) -> list[str]:
+    cell, worst = history.cell(row), row.worst
+    share = cell.share_of(history.yardstick)
+    texts = [row.version, time_of(row, cell), against(cell.verdict), f"{100 * share:.0f} %" if share else "-"]
+    texts += [bound_by(cell)]
+    if len(history.places) < 2:
+        return texts
     where = f"{against(worst.verdict)} on {worst.workload}" if worst else "-"
-    return [*row, factor(rung.geomean) if rung.geomean else "-", where, slower_on(rung)]
+    return [*texts, factor(row.geomean) if row.geomean else "-", where, slower_on(row)]
 
 
-def _all_workloads(shown: HistoryTable) -> list[str]:
+def _all_workloads(history: History) -> list[str]:
     """Return a table with a row a workload and a column a version."""
-    columns = [("workload", "left"), *((rung.version, "left") for rung in shown.rungs)]
-    rows = ([rung.cells[place] for rung in shown.rungs] for place in shown.places)
-    return table(columns, ([str(cells[0].workload), *map(_time_and_verdict, shown.rungs, cells)] for cells in rows))
+    columns = [("workload", "left"), *((row.version, "left") for row in history.rows)]
+    rows = ([row.cells[place] for row in history.rows] for place in history.places)
+    return table(columns, ([str(cells[0].workload), *map(_time_and_verdict, history.rows, cells)] for cells in rows))
 
 
-def _along(sweep: SweepRow) -> list[str]:
+def _along(sweep: Sweep) -> list[str]:
     """Return the time of one version by the value of one integer."""
     columns = [(sweep.axis, "right"), ("median", "right"), (sweep.yardstick.title, "right")]
     return table(
@@ -103,6 +102,6 @@ def _share(cell: HistoryCell, measure: Yardstick) -> str:
     return f"{100 * share:.0f} %" if share else "-"
 
 
-def _time_and_verdict(rung: VersionRow, cell: HistoryCell) -> str:
+def _time_and_verdict(row: VersionRow, cell: HistoryCell) -> str:
     verdict = against(cell.verdict)
-    return time_of(rung, cell) if verdict == "-" else f"{time_of(rung, cell)}, {verdict}"
+    return time_of(row, cell) if verdict == "-" else f"{time_of(row, cell)}, {verdict}"

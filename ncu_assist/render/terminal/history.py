@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ncu_assist.analysis.history import History, HistoryCell, HistoryTable, SweepRow, VersionRow, history_table
+from ncu_assist.analysis.history import History, HistoryCell, Sweep, VersionRow
 from ncu_assist.analysis.predictions import predictions
 from ncu_assist.analysis.yardstick import Yardstick
 from ncu_assist.render.escape import one_line
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-def prediction_parts(shown: HistoryTable) -> list[RenderableType]:
+def prediction_parts(history: History) -> list[RenderableType]:
     """Return the table with its legend, nothing where no fault went away. Raises DamagedData for changed findings."""
     from rich.text import Text
 
-    steps = with_faults_gone(predictions(shown).values())
+    steps = with_faults_gone(predictions(history).values())
     if not steps:
         return []
     made = table(
@@ -71,57 +71,56 @@ def history_text(history: History, style: Style | None = None) -> str:
     """Return a history as text. Raises DamagedData for counters that were changed."""
     from rich.text import Text
 
-    shown = history_table(history)
-    parts: list[RenderableType] = [Text(one_line(title(shown)), style="bold")]
-    parts += [Text(provenance(shown), style="dim")] if shown.newest else []
-    parts += [Text(""), _time_table(shown)]
-    parts += [Text(""), *_over_all(shown)] if len(shown.places) > 1 else []
-    for sweep in shown.sweeps:
+    parts: list[RenderableType] = [Text(one_line(title(history)), style="bold")]
+    parts += [Text(provenance(history), style="dim")] if history.newest else []
+    parts += [Text(""), _time_table(history)]
+    parts += [Text(""), *_over_all(history)] if len(history.places) > 1 else []
+    for sweep in history.sweeps:
         parts += [Text(""), Text(one_line(sweep_title(sweep)), style="bold"), _sweep_table(sweep)]
-    parts += [Text(line, style="dim") for line in ("", *_legend(shown))]
-    parts += prediction_parts(shown)
-    told = [one_line(note, MOST_SAID) for note in notes(shown)]
+    parts += [Text(line, style="dim") for line in ("", *_legend(history))]
+    parts += prediction_parts(history)
+    told = [one_line(note, MOST_SAID) for note in notes(history)]
     parts += [Text(line) for line in ("", *told)] if told else []
-    settle = to_settle(shown)
+    settle = to_settle(history)
     parts += [Text(one_line(line, MOST_SAID)) for line in ("", *settle.splitlines())] if settle else []
     return to_text(parts, style)
 
 
-def _time_table(shown: HistoryTable) -> Table:
+def _time_table(history: History) -> Table:
     """Return the table of the workload shown; columns that nobody filled are left out."""
-    cells = [(rung, shown.cell(rung)) for rung in shown.rungs]
-    first: HeadingAlign = ("median" if shown.shown else "under ncu", "right")
+    cells = [(row, history.cell(row)) for row in history.rows]
+    first: HeadingAlign = ("median" if history.shown else "under ncu", "right")
     columns: tuple[HeadingAlign, ...] = (
         first,
         ("vs parent", "left"),
-        (shown.yardstick.title, "right"),
+        (history.yardstick.title, "right"),
         ("bound by", "left"),
     )
-    measure = shown.yardstick
+    measure = history.yardstick
     rows = [(_time(*pair), _against(pair[1]), _share(pair[1], measure), styled(bound_by(pair[1]))) for pair in cells]
     kept = [i for i in range(len(columns)) if i == 0 or any(row[i].plain != "-" for row in rows)]
-    made = _table(shown, *(columns[i] for i in kept))
-    for (rung, _), row in zip(cells, rows, strict=True):
-        made.add_row(styled(one_line(rung.version)), *(row[i] for i in kept))
+    made = _table(history, *(columns[i] for i in kept))
+    for (row, _), texts in zip(cells, rows, strict=True):
+        made.add_row(styled(one_line(row.version)), *(texts[i] for i in kept))
     return made
 
 
-def _over_all(shown: HistoryTable) -> list[RenderableType]:
-    made = _table(shown, ("geomean", "right"), ("worst", "left"), ("on", "left"), ("slower on", "left"))
+def _over_all(history: History) -> list[RenderableType]:
+    made = _table(history, ("geomean", "right"), ("worst", "left"), ("on", "left"), ("slower on", "left"))
     made.columns[3].no_wrap, made.columns[3].overflow = False, "fold"  # names of workloads may be long, too
-    for rung in shown.rungs:
-        worst = rung.worst
+    for row in history.rows:
+        worst = row.worst
         made.add_row(
-            styled(one_line(rung.version)),
-            styled(factor(rung.geomean) if rung.geomean else "-", "bold red" if rung.slower else ""),
+            styled(one_line(row.version)),
+            styled(factor(row.geomean) if row.geomean else "-", "bold red" if row.slower else ""),
             _against(worst) if worst else styled("-"),
             styled(one_line(worst.workload or "") if worst else ""),
-            styled(one_line(slower_on(rung)), "bold red" if rung.slower else ""),
+            styled(one_line(slower_on(row)), "bold red" if row.slower else ""),
         )
-    return [styled(f"all {len(shown.places)} workloads, each version against its parent", "bold"), made]
+    return [styled(f"all {len(history.places)} workloads, each version against its parent", "bold"), made]
 
 
-def _sweep_table(sweep: SweepRow) -> Table:
+def _sweep_table(sweep: Sweep) -> Table:
     """Return the table of a sweep: the time of one version by the value of one integer."""
     made = table((one_line(sweep.axis), "right"), ("median", "right"), (sweep.yardstick.title, "right"))
     for value, cell in sweep.points:
@@ -131,24 +130,24 @@ def _sweep_table(sweep: SweepRow) -> Table:
     return made
 
 
-def _table(shown: HistoryTable, *columns: HeadingAlign) -> Table:
+def _table(history: History, *columns: HeadingAlign) -> Table:
     """Return a table of versions. The last column wraps before the names do, unless those are very long."""
     made = table(("version", "left"), *columns)
-    made.columns[0].no_wrap = max((len(one_line(rung.version)) for rung in shown.rungs), default=0) <= LONGEST_NAME
+    made.columns[0].no_wrap = max((len(one_line(row.version)) for row in history.rows), default=0) <= LONGEST_NAME
     made.columns[-1].no_wrap, made.columns[-1].overflow = False, "fold"
     return made
 
 
-def _legend(shown: HistoryTable) -> list[str]:
-    lines = [shown.yardstick.legend] if any(shown.cell(rung).share for rung in shown.rungs) else []
-    lines += [one_line(line, MOST_SAID) for line in in_l2_lines(shown)]
-    lines += [UNDER_NCU] if shown.shown is None else []
-    lines += [SWEPT] if shown.sweeps else []
-    return [*lines, *([ALL_WORKLOADS] if len(shown.places) > 1 else [])]
+def _legend(history: History) -> list[str]:
+    lines = [history.yardstick.legend] if any(history.cell(row).share for row in history.rows) else []
+    lines += [one_line(line, MOST_SAID) for line in in_l2_lines(history)]
+    lines += [UNDER_NCU] if history.shown is None else []
+    lines += [SWEPT] if history.sweeps else []
+    return [*lines, *([ALL_WORKLOADS] if len(history.places) > 1 else [])]
 
 
-def _time(rung: VersionRow, cell: HistoryCell) -> Text:
-    return styled(time_of(rung, cell), "bold red" if cell.failed else "")
+def _time(row: VersionRow, cell: HistoryCell) -> Text:
+    return styled(time_of(row, cell), "bold red" if cell.failed else "")
 
 
 def _against(cell: HistoryCell) -> Text:

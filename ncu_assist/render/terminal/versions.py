@@ -32,54 +32,52 @@ def outcome_text(outcome: KernelOutcome, style: Style | None = None) -> str:
         parts.append(Text(origin(shown.source, shown.shown), style="dim"))
     parts += [Text(verdict_line(diff), style="bold") for diff in outcome.diffs]
     for index, workload in enumerate(shown.workloads):
-        served = tuple(rung for rung in shown.rungs if rung.serves(workload))
+        served = tuple(row for row in shown.rows if row.serves(workload))
         parts += [Text(""), Text(one_line(workload), style="bold"), _table(served, index)]
-        remarks = (*_not_served(shown.rungs, len(served), workload), _no_rate(served, index))
+        remarks = (*_not_served(shown.rows, len(served), workload), _no_rate(served, index))
         parts += [Text(line, style="dim") for line in remarks if line]
     parts += [Text(line, style="red") for line in _troubles(shown)]
-    skipped = [
-        f"{one_line(rung.version)}: {one_line(f'{SKIPPED}: {rung.skipped}')}" for rung in shown.rungs if rung.skipped
-    ]
+    skipped = [f"{one_line(row.version)}: {one_line(f'{SKIPPED}: {row.skipped}')}" for row in shown.rows if row.skipped]
     parts += [Text(line, style="dim") for line in ("", *skipped)] if skipped else []
     return to_text(parts, style)
 
 
-def _table(rungs: tuple[LadderRow, ...], index: int) -> Table:
-    rows = [_cells(rung, index) for rung in rungs]
+def _table(versions: tuple[LadderRow, ...], index: int) -> Table:
+    rows = [_cells(row, index) for row in versions]
     kept = [i for i in range(len(HEADINGS)) if any(row[i] != "-" for row in rows)]
     headings: list[tuple[str, Align]] = [(HEADINGS[i], "left" if HEADINGS[i] == "check" else "right") for i in kept]
     made = table(("version", "left"), *headings)
-    for rung, row in zip(rungs, rows, strict=True):
-        made.add_row(one_line(rung.version), *(row[i] for i in kept))
+    for row, cells in zip(versions, rows, strict=True):
+        made.add_row(one_line(row.version), *(cells[i] for i in kept))
     return made
 
 
-def _not_served(rungs: tuple[LadderRow, ...], served: int, workload: str) -> list[str]:
+def _not_served(rows: tuple[LadderRow, ...], served: int, workload: str) -> list[str]:
     """Return for whom a workload is, or is not, whichever is said in fewer names; nothing where it is for all."""
-    others = len(rungs) - served
+    others = len(rows) - served
     if not others:
         return []
-    named = [one_line(rung.version) for rung in rungs if rung.serves(workload) == (served < others)]
+    named = [one_line(row.version) for row in rows if row.serves(workload) == (served < others)]
     return [f"for {', '.join(named)} only" if served < others else f"not for {', '.join(named)}"]
 
 
-def _no_rate(rungs: tuple[LadderRow, ...], index: int) -> str:
+def _no_rate(rows: tuple[LadderRow, ...], index: int) -> str:
     """Return why a workload has no bandwidth; empty where it has one."""
-    rows = (rung.cells[index].row for rung in rungs if rung.cells)
-    return next((f"no GB/s: {words}" for row in rows if row and row.timing and (words := l2_words(row))), "")
+    timed = (row.cells[index].row for row in rows if row.cells)
+    return next((f"no GB/s: {words}" for one in timed if one and one.timing and (words := l2_words(one))), "")
 
 
-def _cells(rung: LadderRow, index: int) -> tuple[str, ...]:
-    if not rung.cells:
-        return (rung.status, *("-" for _ in HEADINGS[1:]))
-    cell = rung.cells[index]
-    row = cell.row
+def _cells(row: LadderRow, index: int) -> tuple[str, ...]:
+    if not row.cells:
+        return (row.status, *("-" for _ in HEADINGS[1:]))
+    cell = row.cells[index]
+    timed = cell.row
     return (
-        NOT_MEASURED if cell.workload in rung.unmeasured else _median(cell),
+        NOT_MEASURED if cell.workload in row.unmeasured else _median(cell),
         factor(cell.speedup) if cell.speedup is not None else "-",
-        gigabytes_per_second(row) if row and row.in_l2 is None else "-",
-        *(percent(row.share_of(measure)) if row else "-" for measure in MEASURES),
-        check_word(row),
+        gigabytes_per_second(timed) if timed and timed.in_l2 is None else "-",
+        *(percent(timed.share_of(measure)) if timed else "-" for measure in MEASURES),
+        check_word(timed),
         f"{cell.dram_percent:.0f} %" if cell.dram_percent is not None else "-",
     )
 
@@ -91,14 +89,12 @@ def _median(cell: LadderCell) -> str:
 
 def _troubles(shown: Ladder) -> list[str]:
     lines = []
-    for rung in shown.rungs:
-        name = one_line(rung.version)
-        lines += (
-            [f"{name}: {one_line(f'failed: {rung.failure}', 2000)}"] if rung.failure else _failed_checks(name, rung)
-        )
+    for row in shown.rows:
+        name = one_line(row.version)
+        lines += [f"{name}: {one_line(f'failed: {row.failure}', 2000)}"] if row.failure else _failed_checks(name, row)
     return ["", *lines] if lines else []
 
 
-def _failed_checks(name: str, rung: LadderRow) -> list[str]:
-    checks = [cell.row.check for cell in rung.cells if cell.row and cell.row.check]
+def _failed_checks(name: str, row: LadderRow) -> list[str]:
+    checks = [cell.row.check for cell in row.cells if cell.row and cell.row.check]
     return [f"{name} on {one_line(c.workload)}: {one_line(c.reason, 2000)}" for c in checks if not c.passed]

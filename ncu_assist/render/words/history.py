@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ncu_assist.analysis.history import HistoryCell, HistoryTable, SweepRow, VersionRow
+from ncu_assist.analysis.history import History, HistoryCell, Sweep, VersionRow
 from ncu_assist.analysis.predictions import FaultsGone
 from ncu_assist.analysis.records import StoredFinding
 from ncu_assist.analysis.yardstick import COPY
@@ -130,7 +130,7 @@ def bound_by(cell: HistoryCell) -> str:
     return f"{cell.bottleneck.name} {cell.bottleneck.percent:.0f} %{of}"
 
 
-def time_of(rung: VersionRow, cell: HistoryCell) -> str:
+def time_of(row: VersionRow, cell: HistoryCell) -> str:
     """Return the time of a version, or in a word why there is none."""
     if cell.time_ns is not None:
         return duration(cell.time_ns)
@@ -138,33 +138,33 @@ def time_of(rung: VersionRow, cell: HistoryCell) -> str:
         return "FAILED"
     if not cell.served:
         return NOT_SERVED
-    if rung.missing:
-        return "changed" if rung.missing.startswith("has changed") else rung.missing.partition(":")[0]
+    if row.missing:
+        return "changed" if row.missing.startswith("has changed") else row.missing.partition(":")[0]
     return "-" if cell.stored else NOT_MEASURED
 
 
-def slower_on(rung: VersionRow) -> str:
+def slower_on(row: VersionRow) -> str:
     """Return on how many of the compared workloads a version is slower, e.g. ``2 of 10``."""
-    if not rung.compared:
+    if not row.compared:
         return "-"
-    text = f"{len(rung.slower)} of {len(rung.compared)}" if rung.slower else "none"
-    if rung.slower and rung.slower[0] != rung.worst:  # the worst case is doubtful: name the worst known one too
-        known = rung.slower[0]
+    text = f"{len(row.slower)} of {len(row.compared)}" if row.slower else "none"
+    if row.slower and row.slower[0] != row.worst:  # the worst case is doubtful: name the worst known one too
+        known = row.slower[0]
         text += f", {factor(1 / (known.speedup or 1.0))} on {known.workload}"
     return text
 
 
-def sweep_title(sweep: SweepRow) -> str:
+def sweep_title(sweep: Sweep) -> str:
     """Return what a sweep is of, e.g. ``block of v9_block_size: float16, n = 67108864, width = 2``."""
     return f"{sweep.axis} of {sweep.version}{f': {sweep.same}' if sweep.same else ''}"
 
 
-def in_l2_lines(shown: HistoryTable) -> list[str]:
+def in_l2_lines(history: History) -> list[str]:
     """Return which workloads' data lies in L2, where shares of a copy are shown: that of the copy does too."""
     found: dict[str, dict[str, None]] = {}
-    for cell in (cell for rung in shown.rungs for cell in rung.cells):
-        if cell.in_l2 is not None and cell.share_of(COPY):
-            found.setdefault(cell.in_l2, {})[str(cell.workload)] = None
+    for cell in (cell for row in history.rows for cell in row.cells):
+        if cell.row and cell.row.in_l2 and cell.share_of(COPY):
+            found.setdefault(cell.row.in_l2, {})[str(cell.workload)] = None
     return [f"of copy on {', '.join(names)}: {copy_words(kind)}" for kind, names in found.items()]
 
 
@@ -175,71 +175,71 @@ def point_time(cell: HistoryCell) -> str:
     return "FAILED" if cell.failed else NOT_MEASURED
 
 
-def title(shown: HistoryTable) -> str:
+def title(history: History) -> str:
     """Return what a history is about: the kernel and the workload whose times are shown."""
-    return f"{shown.kernel} on {shown.shown}" if shown.shown else shown.kernel
+    return f"{history.kernel} on {history.shown}" if history.shown else history.kernel
 
 
-def provenance(shown: HistoryTable) -> str:
+def provenance(history: History) -> str:
     """Return where and when the newest run was measured; empty where there is none."""
-    return origin(shown.source, shown.newest) if shown.newest else ""
+    return origin(history.source, history.newest) if history.newest else ""
 
 
-def notes(shown: HistoryTable) -> Iterator[str]:
+def notes(history: History) -> Iterator[str]:
     """Yield a line for everything about a version that the tables do not say; text from outside is as it is."""
-    for rung in shown.rungs:
-        yield from (f"{rung.version}: {text}" for text in _notes(rung, shown))
-    along = {cell.workload for sweep in shown.sweeps for _, cell in sweep.points}
-    yield from (f"{name} is for {' and '.join(some)} only" for name, some in shown.only.items() if name not in along)
+    for row in history.rows:
+        yield from (f"{row.version}: {text}" for text in _notes(row, history))
+    along = {cell.workload for sweep in history.sweeps for _, cell in sweep.points}
+    yield from (f"{name} is for {' and '.join(some)} only" for name, some in history.only.items() if name not in along)
 
 
-def to_settle(shown: HistoryTable) -> str:
+def to_settle(history: History) -> str:
     """Return the first verdict that is unclear on the workload shown, with why and what would settle it, or empty.
 
     Of a kernel without any run it is the command that measures it.
     """
-    if shown.newest is None:
-        return f"try: ncu-assist profile {shown.kernel}"
-    for rung in shown.rungs:
-        verdict, before = shown.cell(rung).verdict, shown.cell(rung).before
+    if history.newest is None:
+        return f"try: ncu-assist profile {history.kernel}"
+    for row in history.rows:
+        verdict, before = history.cell(row).verdict, history.cell(row).before
         if verdict is None or verdict.verdict != "unclear" or before is None:
             continue
-        command = settling(verdict.reason, shown.kernel, (before, rung.version), shown.shown)
-        if command and shown.shown is not None:
+        command = settling(verdict.reason, history.kernel, (before, row.version), history.shown)
+        if command and history.shown is not None:
             return f"unclear: {REASONS[verdict.reason].meaning}\ntry: {command}"
     return ""
 
 
-def _notes(rung: VersionRow, shown: HistoryTable) -> Iterator[str]:
-    if rung.dtypes and any(not cell.served and cell.workload not in shown.only for cell in rung.cells):
-        yield f"serves {' and '.join(rung.dtypes)} only"
-    if rung.missing:
-        if rung.missing != NOT_MEASURED:  # the table says that
-            yield rung.missing
+def _notes(row: VersionRow, history: History) -> Iterator[str]:
+    if row.dtypes and any(not cell.served and cell.workload not in history.only for cell in row.cells):
+        yield f"serves {' and '.join(row.dtypes)} only"
+    if row.missing:
+        if row.missing != NOT_MEASURED:  # the table says that
+            yield row.missing
         return
-    for cell in rung.cells:
+    for cell in row.cells:
         if cell.failed and cell.check:
             yield f"check failed on {cell.workload}: {cell.check.reason}"
-    absent = [str(cell.workload) for cell in rung.cells if cell.served and cell.time_ns is None and not cell.failed]
+    absent = [str(cell.workload) for cell in row.cells if cell.served and cell.time_ns is None and not cell.failed]
     if absent:
         yield f"not measured on {', '.join(absent)}"
-    if rung.before != shown.adjacent[rung.version] and rung.before is not None:
-        yield f"compared with {rung.before}, {_why_not_previous(rung, shown)}"
-    for other, names in rung.befores.items():
-        if other != rung.before:
+    if row.before != history.adjacent[row.version] and row.before is not None:
+        yield f"compared with {row.before}, {_why_not_previous(row, history)}"
+    for other, names in row.befores.items():
+        if other != row.before:
             yield f"compared with {other} on {', '.join(names)}"
-    for (reason, before), workloads in rung.not_comparable.items():
-        where = f" on {', '.join(map(str, workloads))}" if len(workloads) < len(rung.cells) else ""
+    for (reason, before), workloads in row.not_comparable.items():
+        where = f" on {', '.join(map(str, workloads))}" if len(workloads) < len(row.cells) else ""
         yield f"not comparable with {before}{where}: {REASONS[reason].meaning}"
-    yield from _cycles(rung)
-    yield from _clocks(rung)
-    yield from sorted(_other_places(rung, shown))
+    yield from _cycles(row)
+    yield from _clocks(row)
+    yield from sorted(_other_places(row, history))
 
 
-def _cycles(rung: VersionRow) -> Iterator[str]:
+def _cycles(row: VersionRow) -> Iterator[str]:
     """Yield the workloads on which SM cycles say something else than time, each with both, in one line."""
     found = []
-    for cell in rung.cells:
+    for cell in row.cells:
         verdict = cell.verdict
         if verdict and verdict.cycles and verdict.speedup and _says_else(verdict, verdict.cycles):
             where = f"{cell.workload} " if cell.workload else ""
@@ -252,9 +252,9 @@ def _says_else(verdict: Verdict, cycles: Cycles) -> bool:
     return verdict.by_clock or (cycles.verdict in ("faster", "slower") and cycles.verdict != verdict.verdict)
 
 
-def _clocks(rung: VersionRow) -> Iterator[str]:
+def _clocks(row: VersionRow) -> Iterator[str]:
     """Yield the SM clocks of the workloads on which they were not those of the version before, in one line."""
-    judged = ((cell.workload, cell.verdict.clocks_mhz) for cell in rung.cells if cell.verdict)
+    judged = ((cell.workload, cell.verdict.clocks_mhz) for cell in row.cells if cell.verdict)
     found = {workload: clocks for workload, clocks in judged if clocks}
     if not found:
         return
@@ -268,22 +268,22 @@ def _range_of(values: list[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _why_not_previous(rung: VersionRow, shown: HistoryTable) -> str:
+def _why_not_previous(row: VersionRow, history: History) -> str:
     """Return why a version is compared with one that is not just before it."""
-    first = shown.rungs[0]
-    if rung.before == first.version and (rung.is_peer or first.is_peer):
+    first = history.rows[0]
+    if row.before == first.version and (row.is_peer or first.is_peer):
         return "the first version"
-    if rung.before in rung.parents[:1]:
+    if row.before in row.parents[:1]:
         return "which it builds on"
-    parents = rung.parents or (shown.adjacent[rung.version],)
-    served = any(shown.cell(one).served for one in shown.rungs if one.version in parents)
-    return f"the nearest that it builds on {'with a time' if served else f'that serves {shown.shown}'}"
+    parents = row.parents or (history.adjacent[row.version],)
+    served = any(history.cell(one).served for one in history.rows if one.version in parents)
+    return f"the nearest that it builds on {'with a time' if served else f'that serves {history.shown}'}"
 
 
-def _other_places(rung: VersionRow, shown: HistoryTable) -> set[str]:
+def _other_places(row: VersionRow, history: History) -> set[str]:
     """Return where runs of a version were measured, if it was elsewhere than what stands above the table."""
-    runs = [(c.stored.run.source, c.stored.run) for c in rung.cells if c.stored]
-    above = _source_and_gpu(shown.source, shown.newest) if shown.newest else None
+    runs = [(c.stored.run.source, c.stored.run) for c in row.cells if c.stored]
+    above = _source_and_gpu(history.source, history.newest) if history.newest else None
     return {origin(source, run) for source, run in runs if _source_and_gpu(source, run) != above}
 
 

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from ncu_assist.analysis.diff import DiffOptions, diff_runs
 from ncu_assist.analysis.diff.comparing import verdict_by_time
 from ncu_assist.analysis.diff.timing import SampleReader, common_bench, is_timed
-from ncu_assist.analysis.history import Step, history_table
+from ncu_assist.analysis.history import VersionRow
 from ncu_assist.analysis.predictions import FaultsGone, predictions
 from ncu_assist.errors import UsageProblem
 from ncu_assist.pipeline.history import history_of
@@ -40,13 +40,13 @@ def story_of(
     """Return the versions before the parent and itself, by number; then later ones that were no faster than it."""
     own = version_order(parent.run.version)
     history = history_of(project, store, parent.run.kernel, workload)
-    steps, faults = history.steps, predictions(history_table(history))
-    runs = {step.version: step.standings[0].run for step in steps if step.standings}
-    early = (step for step in steps if version_order(step.version) <= own)
-    chapters = [_chapter(step, runs, workload, faults.get(step.version), clean) for step in early]
-    later = (step for step in steps if version_order(step.version) > own)
-    told = (_later(store, parent, step, workload, clean) for step in later)
-    return (*(one for one in chapters if one), *(one for one in told if one))
+    faults = predictions(history)
+    runs = {row.version: row.cells[0].stored for row in history.rows if row.cells}
+    early = (row for row in history.rows if version_order(row.version) <= own)
+    chapters = [_chapter(row, runs, workload, faults.get(row.version), clean) for row in early]
+    later = (row for row in history.rows if version_order(row.version) > own)
+    slower = (_later(store, parent, row, workload, clean) for row in later)
+    return (*(one for one in chapters if one), *(one for one in slower if one))
 
 
 def failed_of(drafts: Sequence[Draft], kernel: str, clean: Cleaner) -> tuple[FailedDraft, ...]:
@@ -65,26 +65,26 @@ def failed_of(drafts: Sequence[Draft], kernel: str, clean: Cleaner) -> tuple[Fai
 
 
 def _chapter(
-    step: Step, runs: dict[str, StoredRun | None], workload: str, faults: FaultsGone | None, clean: Cleaner
+    row: VersionRow, runs: dict[str, StoredRun | None], workload: str, faults: FaultsGone | None, clean: Cleaner
 ) -> VersionStory | None:
-    stored = runs.get(step.version)
-    if stored is None or not step.standings:
+    stored = runs.get(row.version)
+    if stored is None or not row.cells:
         return None
-    before = runs.get(step.before or "")
-    verdict = step.standings[0].verdict
+    before = runs.get(row.before or "")
+    verdict = row.cells[0].verdict
     moved = (_moved(before, stored, workload) if before else "", *_faults(faults))
     return VersionStory(
-        version=step.version,
+        version=row.version,
         idea=_idea(stored, clean),
-        outcome=_outcome(stored, workload, verdict, step.before),
+        outcome=_outcome(stored, workload, verdict, row.before),
         moved=clean.line("; ".join(one for one in moved if one), MOVED),
         median_ns=_median(stored, workload),
     )
 
 
-def _later(store: Store, parent: StoredRun, step: Step, workload: str, clean: Cleaner) -> VersionStory | None:
+def _later(store: Store, parent: StoredRun, row: VersionRow, workload: str, clean: Cleaner) -> VersionStory | None:
     """Return a version after the parent, held against it; None where it is faster, in SM cycles too, or has no time."""
-    stored = step.standings[0].run if step.standings else None
+    stored = row.cells[0].stored if row.cells else None
     if stored is None or not (is_timed(stored.run, workload) and is_timed(parent.run, workload)):
         return None
     pair = common_bench(same_source(store, parent), same_source(store, stored), workload) or (parent, stored)
@@ -92,7 +92,7 @@ def _later(store: Store, parent: StoredRun, step: Step, workload: str, clean: Cl
     if "faster" in (verdict.words, verdict.likely or ""):
         return None
     outcome = _outcome(stored, workload, verdict, parent.run.version)
-    return VersionStory(step.version, _idea(stored, clean), outcome, "", _median(stored, workload), later=True)
+    return VersionStory(row.version, _idea(stored, clean), outcome, "", _median(stored, workload), later=True)
 
 
 def _idea(stored: StoredRun, clean: Cleaner) -> str:

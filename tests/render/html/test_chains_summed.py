@@ -6,7 +6,6 @@ import pytest
 from recorded_family import STORY, copy_family
 
 from ncu_assist.analysis.diff import DiffOptions
-from ncu_assist.analysis.history import history_table
 from ncu_assist.pipeline.history import history
 from ncu_assist.pipeline.pages.diff import diff_facts
 from ncu_assist.pipeline.showing import gather
@@ -66,8 +65,8 @@ def test_the_page_of_a_diff(project: Project, chain: StoredRun) -> None:
 
 
 def test_the_ladder(project: Project, chain: StoredRun) -> None:
-    shown = history_table(history(project, STORY, WORKLOAD))
-    cell = shown.cell(shown.rungs[0])
+    shown = history(project, STORY, WORKLOAD)
+    cell = shown.cell(shown.rows[0])
     assert cell.duration_ns == pytest.approx(summed(chain, "gpu__time_duration.sum"))
     assert cell.time_ns == chain.run.timing(WORKLOAD).median_ns  # type: ignore[union-attr]  # of the whole call
     assert cell.combined is not None

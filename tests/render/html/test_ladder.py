@@ -17,7 +17,6 @@ from recorded_family import copy_family
 
 from ncu_assist import record
 from ncu_assist.analysis.archive import KernelLadder
-from ncu_assist.analysis.history import history_table
 from ncu_assist.pipeline.pages.index import kernel_ladder
 from ncu_assist.project import Project, find_project
 from ncu_assist.render.html.ladder import LadderPage, ladder_html, ladder_page
@@ -81,7 +80,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 def content(project: Project, kernel: str, pages: frozenset[str] = frozenset()) -> LadderPage:
     ladder = kernel_ladder(project, kernel)
-    return ladder_page(ladder, history_table(ladder.history), RunLinks(pages))
+    return ladder_page(ladder, ladder.history, RunLinks(pages))
 
 
 def written(project: Project, kernel: str, folder: Path) -> Path:
@@ -235,7 +234,7 @@ def test_without_drafts_nothing_is_said_of_them(recorded: Project) -> None:
 def test_a_comment_becomes_paragraphs(recorded: Project) -> None:
     ladder = kernel_ladder(recorded, "lightning_decode")
     comment = "Changes, to v1: a\nb\n\nexpected: nothing.\n- one\n- two\nA sentence goes on: and on\nin a line: more"
-    (made,) = version_comments({V7: comment}, history_table(ladder.history))
+    (made,) = version_comments({V7: comment}, ladder.history)
     assert [(one.label, one.text) for one in made.said] == [
         ("Changes, to v1", "a b"),
         ("expected", "nothing."),

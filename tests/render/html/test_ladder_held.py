@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ncu_assist.analysis.history import HistoryTable, history_table
+from ncu_assist.analysis.history import History
 from ncu_assist.analysis.yardstick import COPY, TENSOR
 from ncu_assist.ceilings.floor import TENSOR_CORES
 from ncu_assist.pipeline.pages.index import kernel_ladder
@@ -22,8 +22,8 @@ PROJECT = find_project(Path(__file__).parents[3])
 
 
 @pytest.fixture(scope="module")
-def rope() -> tuple[HistoryTable, tuple[Table, ...]]:
-    shown = history_table(kernel_ladder(PROJECT, "rope").history)
+def rope() -> tuple[History, tuple[Table, ...]]:
+    shown = kernel_ladder(PROJECT, "rope").history
     return shown, floor_tables(shown)
 
 
@@ -33,16 +33,16 @@ def row(table: Table, version: str) -> dict[str, Cell]:
 
 
 @pytest.mark.slow
-def test_every_workload_has_a_table_the_one_shown_first(rope: tuple[HistoryTable, tuple[Table, ...]]) -> None:
+def test_every_workload_has_a_table_the_one_shown_first(rope: tuple[History, tuple[Table, ...]]) -> None:
     shown, tables = rope
     assert [one.caption for one in tables] == list(shown.workloads)
     assert tables[0].caption == shown.shown
     assert all(one.note.startswith("floor: ") for one in tables)
 
 
-def test_ratios_are_of_medians_of_one_bench(rope: tuple[HistoryTable, tuple[Table, ...]]) -> None:
+def test_ratios_are_of_medians_of_one_bench(rope: tuple[History, tuple[Table, ...]]) -> None:
     shown, (first, *_) = rope
-    cells = {rung.version: shown.cell(rung) for rung in shown.rungs}
+    cells = {row.version: shown.cell(row) for row in shown.rows}
     ours, compiled = cells["v10_two_factors"], cells["v2_torch_compile"]
     assert ours.timing is not None
     assert compiled.timing is not None
@@ -54,19 +54,23 @@ def test_ratios_are_of_medians_of_one_bench(rope: tuple[HistoryTable, tuple[Tabl
     assert row(first, "v2")["over v2"] == Cell()  # of itself it says nothing
 
 
-def test_a_peer_has_a_column_where_it_was_timed(rope: tuple[HistoryTable, tuple[Table, ...]]) -> None:
+def test_a_peer_has_a_column_where_it_was_timed(rope: tuple[History, tuple[Table, ...]]) -> None:
     _, tables = rope
     named = {one.caption: [c.title for c in one.columns if c.title.startswith("over ")] for one in tables}
     assert named["s8k_f32"] == ["over v0", "over v2", "over v3"]
     assert named["s8k_bf16"] == ["over v0", "over v2", "over v3", "over v4"]  # FlashInfer serves half types alone
 
 
-def test_times_of_two_benches_have_no_ratio(rope: tuple[HistoryTable, tuple[Table, ...]]) -> None:
+def test_times_of_two_benches_have_no_ratio(rope: tuple[History, tuple[Table, ...]]) -> None:
     shown, _ = rope
-    early, late = shown.cell(shown.rungs[0]), shown.cell(shown.rungs[-1])
-    assert early.timing is not None
+    early, late = shown.cell(shown.rows[0]), shown.cell(shown.rows[-1])
     assert late.over(early)
-    assert late.over(replace(early, timing=replace(early.timing, bench_id="another"))) is None
+    assert early.stored is not None
+    run = early.stored.run
+    assert run.bench is not None
+    timings = tuple(replace(timing, bench_id="another") for timing in run.bench.timings)
+    other = replace(early.stored, run=replace(run, bench=replace(run.bench, timings=timings)))
+    assert late.over(replace(early, stored=other)) is None
 
 
 @pytest.mark.slow
@@ -85,7 +89,7 @@ def test_history_as_json_says_the_same() -> None:
 @pytest.mark.slow
 def test_the_first_finding_stands_beside_the_expected_one() -> None:
     ladder = kernel_ladder(PROJECT, "elementwise_add")
-    table = diagnoses_table(history_table(ladder.history), ladder.tried)
+    table = diagnoses_table(ladder.history, ladder.tried)
     assert table is not None
     scalar = row(table, "v3")
     assert (scalar["first finding"].text, scalar["found"].text) == ("low-bytes-in-flight", "first")
@@ -102,48 +106,48 @@ def test_what_a_comment_expects_is_the_rules_it_names_before_what_was_measured()
 @pytest.mark.slow
 def test_what_was_expected_may_stand_behind_another_or_on_another_workload() -> None:
     ladder = kernel_ladder(PROJECT, "elementwise_add")
-    table = diagnoses_table(history_table(ladder.history), ladder.tried)
+    table = diagnoses_table(ladder.history, ladder.tried)
     assert table is not None
     behind = row(table, "v7")["found"]
     assert (behind.text, behind.note) == ("also", "uncoalesced-global-load")
     ladder = kernel_ladder(PROJECT, "rope")
-    table = diagnoses_table(history_table(ladder.history), ladder.tried)
+    table = diagnoses_table(ladder.history, ladder.tried)
     assert table is not None
     assert row(table, "v2")["found"].note == "l2-bound on s8k_bf16"
 
 
 def test_an_estimate_is_no_more_than_the_floor_allows() -> None:
     ladder = kernel_ladder(PROJECT, "fast_h2d")
-    table = diagnoses_table(history_table(ladder.history), ladder.tried)
+    table = diagnoses_table(ladder.history, ladder.tried)
     assert table is not None
     assert (row(table, "v6")["first finding"].text, row(table, "v6")["severity"].text) == ("host-link-bound", "medium")
     assert (row(table, "v6")["estimated"].text, row(table, "v6")["estimated"].note) == ("1.13x", "assumed")
     assert row(table, "v2")["estimated"].text == "4.17x"  # uncoalesced
 
 
-def test_floors_of_several_gpus_are_told_apart(rope: tuple[HistoryTable, tuple[Table, ...]]) -> None:
+def test_floors_of_several_gpus_are_told_apart(rope: tuple[History, tuple[Table, ...]]) -> None:
     shown, _ = rope
-    last = shown.rungs[-1]
+    last = shown.rows[-1]
     slower = tuple(replace(cell, floor=replace(cell.floor, per_second=1e12)) for cell in last.cells if cell.floor)
-    (first, *_) = floor_tables(replace(shown, rungs=(*shown.rungs[:-1], replace(last, cells=slower))))
+    (first, *_) = floor_tables(replace(shown, rows=(*shown.rows[:-1], replace(last, cells=slower))))
     assert first.note.startswith("floor of v0, v1, v2, v3, v5, v6, v7, v8, v9: 250 µs")
     assert "; floor of v10: 1.07 ms" in first.note
 
 
-def test_a_share_stands_below_its_own_measure_only(rope: tuple[HistoryTable, tuple[Table, ...]]) -> None:
+def test_a_share_stands_below_its_own_measure_only(rope: tuple[History, tuple[Table, ...]]) -> None:
     """Floors of one workload may differ by GPU: a share of a copy is no share of the tensor cores."""
     shown, _ = rope
-    first, *others = shown.rungs
+    first, *others = shown.rows
     busy = tuple(replace(cell, floor=replace(cell.floor, bound=TENSOR_CORES)) for cell in first.cells if cell.floor)
-    mixed = replace(shown, rungs=(replace(first, cells=busy), *others))
+    mixed = replace(shown, rows=(replace(first, cells=busy), *others))
     assert mixed.yardstick is TENSOR
     assert mixed.cell(others[-1]).share_of(mixed.yardstick) is None
-    assert mixed.held_against == f"{COPY.what} or {TENSOR.what}"
+    assert mixed.yardsticks == f"{COPY.what} or {TENSOR.what}"
 
 
 def test_a_finding_that_nobody_expected_is_marked() -> None:
     ladder = kernel_ladder(PROJECT, "rope")
-    shown = history_table(ladder.history)
+    shown = ladder.history
     table = diagnoses_table(shown, {"v10_two_factors": "expected: `tail-effect`"})
     assert table is not None
     assert row(table, "v10")["found"].text == "not found"

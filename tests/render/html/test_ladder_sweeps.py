@@ -10,7 +10,7 @@ from factories import WORKLOAD
 from made import saved
 
 from ncu_assist.analysis.archive import KernelLadder
-from ncu_assist.analysis.history import History, HistoryTable, Step, Sweep, VersionOnWorkload, history_table
+from ncu_assist.analysis.history import History, HistoryCell, Sweep, VersionRow
 from ncu_assist.record import Timing
 from ncu_assist.render.html.ladder import ladder_html
 from ncu_assist.render.html.ladder_chart import sweep_bars
@@ -38,17 +38,18 @@ def _timing(timing: Timing, workload: str, median_ns: float) -> Timing:
 @pytest.fixture
 def shown(tmp_path: Path) -> History:
     v0, v1 = saved(tmp_path, "v0_torch", 2e5), swept(tmp_path)
-    others = [VersionOnWorkload(name, None, None, served=False) for name in NAMES[1:]]
+    others = [HistoryCell(name, None, None, served=False) for name in NAMES[1:]]
     steps = (
-        Step("v0_torch", None, (VersionOnWorkload("small", v0, None), *others)),
-        Step("v1_block", "v0_torch", tuple(VersionOnWorkload(name, v1, None) for name in NAMES)),
+        VersionRow("v0_torch", None, (HistoryCell("small", v0, None), *others)),
+        VersionRow("v1_block", "v0_torch", tuple(HistoryCell(name, v1, None) for name in NAMES)),
     )
-    sweep = Sweep("v1_block", "block", ((32, "b32"), (64, "b64"), (256, "small")))
+    small, b32, b64 = steps[1].cells
+    sweep = Sweep("v1_block", "block", ((32, b32), (64, b64), (256, small)))
     return History("add_one", NAMES, "small", steps, (sweep,), {"b32": ("v1",), "b64": ("v1",)})
 
 
 def test_bars_by_value(shown: History) -> None:
-    (bars,) = sweep_bars(history_table(shown).sweeps)
+    (bars,) = sweep_bars(shown.sweeps)
     assert bars.caption == "block of v1_block: float32, n = 1024"
     assert [(bar.label.label, bar.text) for bar in bars.bars] == [
         ("block 32", "160 µs · 50 % of copy"),
@@ -75,5 +76,5 @@ def test_a_page_without_sweeps_has_no_such_section(shown: History) -> None:
 
 
 def test_what_is_measured_with_all_versions_stays_a_workload(shown: History) -> None:
-    made: HistoryTable = history_table(shown)
+    made: History = shown
     assert [made.workloads[place] for place in made.places] == ["small"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ncu_assist.analysis.history import HistoryTable, history_table
+from ncu_assist.analysis.history import History
 from ncu_assist.pipeline.pages.index import kernel_ladder
 from ncu_assist.project import find_project
 from ncu_assist.render.html.ladder_tables import traffic_table, traffic_words
@@ -20,8 +20,8 @@ pytestmark = pytest.mark.slow
 PROJECT = find_project(Path(__file__).parents[3])
 
 
-def ladder(kernel: str) -> HistoryTable:
-    return history_table(kernel_ladder(PROJECT, kernel).history)
+def ladder(kernel: str) -> History:
+    return kernel_ladder(PROJECT, kernel).history
 
 
 def test_a_chain_beside_one_launch() -> None:
@@ -29,11 +29,11 @@ def test_a_chain_beside_one_launch() -> None:
     table = traffic_table(shown)
     assert table is not None
     rows = {row[0].text: row[1:] for row in table.rows}
-    chain, fused = shown.cell(shown.rungs[0]), shown.cell(shown.rungs[-1])
+    chain, fused = shown.cell(shown.rows[0]), shown.cell(shown.rows[-1])
     assert chain.combined is not None
     assert fused.combined is not None
     bytes_of = [cell.combined.values["dram_bytes"] or 0.0 for cell in (chain, fused) if cell.combined]
-    launches, moved, needed, worth, won = rows[shown.rungs[-1].version]
+    launches, moved, needed, worth, won = rows[shown.rows[-1].version]
     assert (rows["v0_torch_eager"][0].text, launches.text) == ("2", "1")
     assert rows["v0_torch_eager"][3:] == (Cell(), Cell())
     assert float(moved.key) == bytes_of[1]
@@ -48,12 +48,16 @@ def test_single_launches_and_the_link_have_no_such_table() -> None:
     assert traffic_table(ladder("elementwise_add")) is None
     assert traffic_table(ladder("fast_h2d")) is None
     shown = ladder("add_relu")
-    bare = replace(shown, rungs=tuple(replace(one, cells=_uncounted(one.cells)) for one in shown.rungs))
+    bare = replace(shown, rows=tuple(replace(one, cells=_uncounted(one.cells)) for one in shown.rows))
     assert traffic_table(bare) is None
 
 
 def _uncounted(cells: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(replace(cell, combined=None) for cell in cells)
+    """Return cells of runs that were timed, and not profiled."""
+    return tuple(
+        replace(cell, stored=replace(cell.stored, run=replace(cell.stored.run, launches=()))) if cell.stored else cell
+        for cell in cells
+    )
 
 
 def test_where_operations_set_the_least_time_bytes_are_not_said_to_be_worth_anything() -> None:
