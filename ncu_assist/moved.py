@@ -75,8 +75,8 @@ MOVED = {
     "render.html.memory_links": "analysis.memory_flows",
     "render.html.roofline_numbers": "analysis.roofline",
     "render.yardstick": "analysis.yardstick",
-    "suggest.asking": "suggest.acting",
-    "suggest.talk": "suggest.conversation",
+    "suggest.asking": "suggest.session",
+    "suggest.talk": "suggest.drafting",
     "suggest.wish": "suggest.request",
     "verdict.clocks": "verdict.samples",
     "verdict.correlation": "verdict.interval",
@@ -85,6 +85,15 @@ MOVED = {
     "verdict.reasons": "verdict.records",
     "verdict.robust": "verdict.unpaired",
     "verdict.ticks": "verdict.samples",
+    "suggest.conversation": "suggest.drafting",
+    "suggest.reply.citing": "suggest.reply.form",
+    "suggest.evidence.cleaning": "suggest.evidence.task",
+    "suggest.evidence.findings": "suggest.evidence.counters",
+    "suggest.evidence.story": "suggest.evidence.gathering",
+    "suggest.model.key": "suggest.model.endpoint",
+    "suggest.proof.stages": "suggest.proof.prover",
+    "suggest.acting": "suggest.session",
+    "suggest.rounds": "suggest.session",
 }
 WORDS = "change draft gate history l2 launch line metric why"
 MODEL = "blame bounds diagnosis dram facts of_run places shape traffic"

@@ -16,8 +16,8 @@ from ncu_assist.render.escape import plain
 if TYPE_CHECKING:
     from ncu_assist.analysis.archive import Suggested
     from ncu_assist.project import Project
-    from ncu_assist.suggest.acting import ReplyOptions
     from ncu_assist.suggest.request import SuggestRequest
+    from ncu_assist.suggest.session import ReplyOptions
 
 BEST = "@best"
 
@@ -101,9 +101,9 @@ def command(
     Exit code 3 when every draft was rejected, 4 when none was kept and one stays unproven, 8 when no reply came.
     """
     from ncu_assist.spec_file import kernel_names
-    from ncu_assist.suggest.acting import ReplyOptions
     from ncu_assist.suggest.prompting.building import MAX_TOKENS
     from ncu_assist.suggest.request import Budget, ProofOptions, SuggestRequest
+    from ncu_assist.suggest.session import ReplyOptions
 
     if dry_run and reply is not None:
         raise UsageProblem("--dry-run prints the prompt, and --reply answers one: one of the two", "--reply FILE alone")
@@ -142,8 +142,8 @@ def prove(
     ID is the id of a draft or its beginning; `ncu-assist ledger` lists them. Exit code 3 when it was rejected, 4 when
     it stays unproven.
     """
-    from ncu_assist.suggest.acting import prove_draft
     from ncu_assist.suggest.request import ProofOptions, SuggestRequest
+    from ncu_assist.suggest.session import prove_draft
 
     project = options.current_project()
     proving = ProofOptions(not no_sandbox)
@@ -163,7 +163,7 @@ def accept(id: str, kernel: str | None, as_json: bool) -> int:
     ID is the id of a draft or its beginning; `ncu-assist ledger` lists them. From now on it runs with all your rights:
     read it first.
     """
-    from ncu_assist.suggest.acting import accept_draft
+    from ncu_assist.suggest.session import accept_draft
 
     project = options.current_project()
     with progress() as reporter:
@@ -195,7 +195,7 @@ def _show_piece(text: str) -> None:
 def _dry_run(project: Project, request: SuggestRequest, answering: ReplyOptions, as_json: bool) -> int:
     from ncu_assist.render.json.drafts import prompt_json
     from ncu_assist.render.terminal.drafts import prompt_note
-    from ncu_assist.suggest.acting import prompt_of
+    from ncu_assist.suggest.session import prompt_of
 
     prompt = prompt_of(project, request, answering)
     if as_json:
@@ -207,7 +207,7 @@ def _dry_run(project: Project, request: SuggestRequest, answering: ReplyOptions,
 
 
 def _suggest(project: Project, request: SuggestRequest, answering: ReplyOptions, as_json: bool) -> int:
-    from ncu_assist.suggest.acting import suggest
+    from ncu_assist.suggest.session import suggest
 
     with progress() as reporter:
         found = suggest(project, request, answering, reporter)
@@ -219,7 +219,7 @@ def _write_result(project: Project, found: Suggested, as_json: bool) -> int:
     from ncu_assist.cli.pages import write_pages
     from ncu_assist.render.json.drafts import suggest_json
     from ncu_assist.render.terminal.drafts import suggest_text
-    from ncu_assist.suggest.acting import runs_of
+    from ncu_assist.suggest.session import runs_of
 
     if as_json:
         write_json(suggest_json(found))

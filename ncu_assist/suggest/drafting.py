@@ -1,24 +1,140 @@
-"""From a reply to a draft in the archive: read, applied to the parent's source, held against the evidence."""
+"""From a reply to a draft in the archive: who answers, what was said, and the reply applied to the parent's source."""
 
 from __future__ import annotations
 
+import codecs
 import hashlib
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO, Protocol
 
-from ncu_assist.errors import ModelProblem
+from ncu_assist.errors import ModelProblem, UsageProblem
 from ncu_assist.spec import Kernel
 from ncu_assist.store import StoredRun
 from ncu_assist.store.draft_records import Claim, Draft, ModelCost
 from ncu_assist.store.drafts import PROMPT, REFUSAL, DraftArchive, StoredDraft, new_draft_id, reply_name, source_name
-from ncu_assist.suggest.conversation import Conversation
-from ncu_assist.suggest.model import ReplyForm
-from ncu_assist.suggest.prompting.building import Prompt
+from ncu_assist.suggest.model import Message, Messages, ModelAnswer, ReplyForm
+from ncu_assist.suggest.prompting.archive import Prompt
 from ncu_assist.suggest.reply.applying import apply
-from ncu_assist.suggest.reply.citing import flaws
-from ncu_assist.suggest.reply.form import UnusableReply
+from ncu_assist.suggest.reply.form import UnusableReply, flaws
 from ncu_assist.suggest.reply.reading import read_reply
+
+LARGEST_BYTES = 1_000_000  # a kernel's file is tens of thousands
+STDIN = "-"
+SAVE_AGAIN = "save the reply as plain text in UTF-8"
+MARKS = (  # the longer ones first: UTF-32's begins with UTF-16's
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+
+class ReplySource(Protocol):
+    """Who answers: a model, or a reply that was saved from one."""
+
+    @property
+    def name(self) -> str:
+        """The model, empty where it is not known."""
+        ...
+
+    @property
+    def can_be_answered(self) -> bool:
+        """Whether it can be answered."""
+        ...
+
+    def answer(self, messages: Messages) -> ModelAnswer:
+        """Return the answer; raises ModelProblem where there is none."""
+        ...
+
+
+@dataclass(frozen=True)
+class SavedReply:
+    """A reply from a file. There is nobody to answer."""
+
+    text: str
+    name: str = ""
+    can_be_answered: bool = False
+
+    def answer(self, messages: Messages) -> ModelAnswer:
+        return ModelAnswer(self.text, ModelCost(), "fences")
+
+
+@dataclass(frozen=True)
+class LanguageModel:
+    """A model at an endpoint; ``ask`` is bound to it."""
+
+    name: str
+    ask: Callable[[Messages], ModelAnswer] = field(repr=False)
+    can_be_answered: bool = True
+
+    def answer(self, messages: Messages) -> ModelAnswer:
+        return self.ask(messages)
+
+
+@dataclass
+class Conversation:
+    """What was said so far; one draft begins it, and its repairs go on with it."""
+
+    author: ReplySource
+    messages: list[Message] = field(default_factory=list)
+
+    def say(self, text: str | Callable[[ReplyForm], str]) -> ModelAnswer:
+        """Say something and return the answer; the wording may depend on the form that is asked for.
+
+        Raises ModelProblem where there is no answer.
+        """
+        answer = self.author.answer(lambda form: [*self.messages, _said(text, form)])
+        self.messages += [_said(text, answer.form), Message("assistant", answer.text)]
+        return answer
+
+
+def _said(text: str | Callable[[ReplyForm], str], form: ReplyForm) -> Message:
+    return Message("user", text if isinstance(text, str) else text(form))
+
+
+def saved_reply(path: Path | str, stdin: BinaryIO | None = None) -> str:
+    """Return the text of the reply in the file ``path``, or of standard input for ``-``.
+
+    Raises UsageProblem for a file that cannot be read, is empty, too large, or no text.
+    """
+    name = "standard input" if str(path) == STDIN else str(path)
+    content = _content(path, stdin)
+    if len(content) > LARGEST_BYTES:
+        raise UsageProblem(f"{name} is larger than {LARGEST_BYTES:,} bytes: no reply is that long", SAVE_AGAIN)
+    text = _decoded(content, name)
+    if not text.strip():
+        raise UsageProblem(f"{name} is empty: there is no reply in it", SAVE_AGAIN)
+    return text
+
+
+def _content(path: Path | str, stdin: BinaryIO | None) -> bytes:
+    if str(path) == STDIN:
+        return (stdin or sys.stdin.buffer).read(LARGEST_BYTES + 1)
+    try:
+        with Path(path).open("rb") as stream:
+            return stream.read(LARGEST_BYTES + 1)
+    except OSError as error:
+        raise UsageProblem(
+            f"the reply {path} cannot be read: {error.strerror}", "--reply with a file that exists"
+        ) from None
+
+
+def _decoded(content: bytes, name: str) -> str:
+    encoding = next((encoding for mark, encoding in MARKS if content.startswith(mark)), "utf-8")
+    try:
+        text = content.decode(encoding)
+    except UnicodeDecodeError as error:
+        words = f"{name} is not text in {encoding}: byte {error.start} cannot be read"
+        raise UsageProblem(words, SAVE_AGAIN) from None
+    if "\0" in text:
+        raise UsageProblem(f"{name} is not text: it holds zero bytes", SAVE_AGAIN)
+    return text
+
 
 Words = str | Callable[[ReplyForm], str]
 CORRECTIONS = 1  # how often a reply that cannot be used is sent back with what is wrong with it
@@ -45,11 +161,11 @@ class DraftTask:
 
 
 @dataclass(frozen=True)
-class RoundPosition:
-    """Where in a suggestion a draft stands, both counted from 1."""
+class ProvedDraft:
+    """A draft with its fate. ``repair`` is what its author may be told, the compiler's words; empty for nothing."""
 
-    round: int = 1
-    candidate: int = 1
+    stored: StoredDraft
+    repair: str = ""
 
 
 @dataclass
@@ -65,16 +181,18 @@ class _Written:
 
 
 def draft(
-    archive: DraftArchive, task: DraftTask, conversation: Conversation, words: Words, position: RoundPosition
+    archive: DraftArchive, task: DraftTask, conversation: Conversation, words: Words, round: int, candidate: int
 ) -> StoredDraft:
     """Say ``words``, make a draft of the reply and archive it: ``drafted``, or ``rejected`` where it cannot be used.
+
+    ``round`` and ``candidate`` are its place in the suggestion, both from 1.
 
     An edit that does not apply, or a reply of another form, is sent back once with what is wrong; the first reply is
     kept where that comes to nothing. Raises ModelProblem where there is no reply at all, EnvironmentProblem where the
     archive cannot be written.
     """
     written = _write(task, conversation, words)
-    record = _record(task, conversation, written, position)
+    record = _record(task, conversation, written, round, candidate)
     files = {PROMPT: task.prompt.text.encode()}
     files |= {reply_name(i): text.encode("utf-8", "replace") for i, text in enumerate(written.replies, 1)}
     if written.refusal:
@@ -115,7 +233,7 @@ def _problem(task: DraftTask, written: _Written) -> UnusableReply | None:
     return None
 
 
-def _record(task: DraftTask, conversation: Conversation, written: _Written, position: RoundPosition) -> Draft:
+def _record(task: DraftTask, conversation: Conversation, written: _Written, round: int, candidate: int) -> Draft:
     now, evidence = datetime.now(UTC), task.prompt.evidence
     return Draft(
         id=new_draft_id("".join(written.replies), now),
@@ -124,8 +242,8 @@ def _record(task: DraftTask, conversation: Conversation, written: _Written, posi
         created=now.strftime("%Y-%m-%dT%H:%M:%SZ"),
         model=conversation.author.name,
         origin="model" if conversation.author.can_be_answered else "file",
-        round=position.round,
-        candidate=position.candidate,
+        round=round,
+        candidate=candidate,
         diagnosis=evidence.diagnosis_id,
         claim=written.claim,
         suffix=task.suffix,

@@ -13,7 +13,7 @@ from factories import samples_frame, times
 from gated import SMALL, Archive
 
 from ncu_assist.render.html.terms import verdict_badge
-from ncu_assist.suggest.evidence.story import _against
+from ncu_assist.suggest.evidence.gathering import _against
 from ncu_assist.verdict import compare
 
 CLOCKED = "faster at a higher clock"

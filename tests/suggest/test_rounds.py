@@ -15,11 +15,10 @@ from ncu_assist.errors import ModelProblem
 from ncu_assist.project import Project
 from ncu_assist.store.draft_records import ModelCost, Proof
 from ncu_assist.store.drafts import DraftArchive, StoredDraft
-from ncu_assist.suggest.conversation import LanguageModel, SavedReply
-from ncu_assist.suggest.drafting import DraftTask
+from ncu_assist.suggest.drafting import DraftTask, LanguageModel, SavedReply
 from ncu_assist.suggest.model import Message, ModelAnswer
 from ncu_assist.suggest.request import Budget, SuggestRequest
-from ncu_assist.suggest.rounds import ProvedDraft, SuggestSession
+from ncu_assist.suggest.session import ProvedDraft, SuggestSession
 
 SOURCE = "import torch\n\n\ndef add_one(x, y):\n    torch.add(x, {}, out=y)\n"
 

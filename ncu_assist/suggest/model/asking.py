@@ -17,9 +17,12 @@ from ncu_assist.store.draft_records import ModelCost
 from ncu_assist.suggest.model.client import MORE_TIME, Clock, ModelClient, connected, received
 from ncu_assist.suggest.model.endpoint import (
     Endpoint,
+    Key,
     Messages,
     ModelAnswer,
     ReplyForm,
+    Scrubber,
+    find_key,
     is_local,
     is_open,
     resolve,
@@ -37,7 +40,6 @@ from ncu_assist.suggest.model.failures import (
     refusal_problem,
     retry_words,
 )
-from ncu_assist.suggest.model.key import Key, Scrubber, find_key
 from ncu_assist.suggest.model.reply_stream import (
     ReplyInProgress,
     Show,

@@ -14,9 +14,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ncu_assist.errors import ModelProblem
-from ncu_assist.suggest.model.endpoint import ModelLimits, is_local
+from ncu_assist.suggest.model.endpoint import Key, ModelLimits, Scrubber, is_local
 from ncu_assist.suggest.model.failures import Dropped, Refused, Unreachable, refusal
-from ncu_assist.suggest.model.key import Key, Scrubber
 
 if TYPE_CHECKING:
     from openai import OpenAI

@@ -15,9 +15,8 @@ from ncu_assist.errors import ModelProblem
 from ncu_assist.render.escape import one_line
 from ncu_assist.store.draft_records import ModelCost
 from ncu_assist.suggest.model.client import Clock, ModelClient, Opening, received
-from ncu_assist.suggest.model.endpoint import CHARACTERS_PER_TOKEN, ReplyForm
+from ncu_assist.suggest.model.endpoint import CHARACTERS_PER_TOKEN, ReplyForm, Scrubber
 from ncu_assist.suggest.model.failures import Dropped, Refused, error_words, page_title
-from ncu_assist.suggest.model.key import Scrubber
 
 BYTES_PER_CHARACTER = 6  # of a line, at most, when JSON spells every character as \u1234
 LINE_OVERHEAD_BYTES = 65_536  # of an event beside its text

@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,11 +25,14 @@ ASK_AGAIN = "ncu-assist suggest {kernel} --dry-run"
 
 
 @dataclass(frozen=True)
-class KeptPrompt:
-    """A prompt as it was written: when, what it had no room for, and all that it said."""
+class Prompt:
+    """A question. ``tokens`` are characters over four, ``dropped`` is what did not fit, ``evidence`` what is shown.
+
+    A reply may cite the items of ``evidence`` and no others. ``id`` stands in the text, for a reply to repeat.
+    """
 
     id: str
-    created: str  # ISO 8601, UTC
+    created: str  # when it was kept: ISO 8601, UTC; empty before
     text: str = field(repr=False)
     tokens: int
     dropped: tuple[str, ...]
@@ -38,7 +41,7 @@ class KeptPrompt:
     schema: str = SCHEMA
 
 
-READERS: schema.Readers[KeptPrompt] = {1: msgspec.json.Decoder(KeptPrompt).decode}
+READERS: schema.Readers[Prompt] = {1: msgspec.json.Decoder(Prompt).decode}
 
 
 def id_of(evidence: Evidence) -> str:
@@ -57,19 +60,23 @@ class PromptArchive:
 
     reports: Path
 
-    def keep(self, prompt: KeptPrompt) -> None:
-        """Write a prompt; the same one is written anew, as the last. Raises EnvironmentProblem where that fails."""
+    def keep(self, prompt: Prompt) -> None:
+        """Write a prompt for replies that come later; the same one is written anew, as the last.
+
+        Raises EnvironmentProblem where that fails.
+        """
+        created = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")  # several may be written in a second
         path = self._folder(prompt.evidence.kernel) / f"{prompt.id}.json"
         temporary = path.with_name(f".{path.name}-{os.getpid()}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_bytes(msgspec.json.encode(prompt) + b"\n")
+            temporary.write_bytes(msgspec.json.encode(replace(prompt, created=created)) + b"\n")
             temporary.replace(path)
         except OSError as error:
             temporary.unlink(missing_ok=True)
             raise environment_problem(error, "prompt") from error
 
-    def find(self, id: str, kernel: str | None = None) -> KeptPrompt:
+    def find(self, id: str, kernel: str | None = None) -> Prompt:
         """Return the prompt with this id. Raises UsageProblem where none is kept, DamagedData for one that changed."""
         if ID.fullmatch(id):
             for path in sorted(self.reports.glob(f"{kernel or '*'}/{DRAFTS}/{id}.json")):
@@ -77,12 +84,12 @@ class PromptArchive:
         message = f"no prompt {id} is kept here: it was written elsewhere, or its file was removed"
         raise UsageProblem(message, ASK_AGAIN.format(kernel=kernel or "KERNEL"))
 
-    def last(self, kernel: str, version: str | None = None) -> KeptPrompt | None:
+    def last(self, kernel: str, version: str | None = None) -> Prompt | None:
         """Return the prompt of a kernel that was written last, of a version where one is named; None without any."""
         found = (one for one in self._all(kernel) if version in (None, one.evidence.version))
         return max(found, key=lambda one: (one.created, one.id), default=None)
 
-    def _all(self, kernel: str) -> Iterator[KeptPrompt]:
+    def _all(self, kernel: str) -> Iterator[Prompt]:
         for path in sorted(self._folder(kernel).glob("prompt-*.json")) if is_folder_name(kernel) else ():
             try:
                 yield _read(path)
@@ -93,12 +100,7 @@ class PromptArchive:
         return self.reports / kernel / DRAFTS
 
 
-def now() -> str:
-    """Return when a prompt is written; with microseconds, as several may be written in a second."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-def _read(path: Path) -> KeptPrompt:
+def _read(path: Path) -> Prompt:
     try:
         data = path.read_bytes()
     except OSError as error:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.suggest.evidence.records import Evidence, FindingFacts
 from ncu_assist.suggest.model.endpoint import CHARACTERS_PER_TOKEN
-from ncu_assist.suggest.prompting.archive import id_of
+from ncu_assist.suggest.prompting.archive import Prompt, id_of
 
 FORMS = ("json_schema", "json_object", "fences")  # as suggest.model.REPLY_FORMS
 MAX_TOKENS = 8_000
@@ -21,21 +21,6 @@ NAMES = dict.fromkeys(FORMS, "This is {id}.") | {
 }
 LAST_FAILED = 3  # drafts
 RECENT = 2  # versions of the story
-
-
-@dataclass(frozen=True)
-class Prompt:
-    """A question. ``tokens`` are characters over four, ``dropped`` is what did not fit, ``evidence`` what is shown.
-
-    A reply may cite the items of ``evidence`` and no others. ``id`` stands in the text, for a reply to repeat.
-    """
-
-    text: str = field(repr=False)
-    tokens: int
-    dropped: tuple[str, ...]
-    evidence: Evidence = field(repr=False)
-    sha256: str
-    id: str
 
 
 def build_prompt(
@@ -78,7 +63,7 @@ class _Builder:
         id = id_of(evidence)
         text = render(self._templates, {**values_of(evidence), "form": self._form, "dropped": dropped})
         text = f"{text.rstrip()}\n\n{NAMES[self._form].format(id=id)}\n"
-        return Prompt(text, tokens_of(text), dropped, evidence, hashlib.sha256(text.encode()).hexdigest(), id)
+        return Prompt(id, "", text, tokens_of(text), dropped, evidence, hashlib.sha256(text.encode()).hexdigest())
 
 
 def values_of(evidence: Evidence) -> dict[str, Any]:

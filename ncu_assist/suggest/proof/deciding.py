@@ -12,7 +12,7 @@ from ncu_assist.store.draft_records import Claim, FateWord, MetricPrediction, Sc
 from ncu_assist.suggest.evidence.counters import name_of
 from ncu_assist.suggest.evidence.records import EvidenceItem
 from ncu_assist.suggest.proof.cheats import Cheat
-from ncu_assist.suggest.reply.citing import item_of
+from ncu_assist.suggest.reply.form import item_of
 from ncu_assist.verdict import REASONS, Verdict
 
 # Both sides stray, each as far as any repeat that was recorded (diff/noise.py, WITHIN): up to twice that is no change.

@@ -87,64 +87,34 @@ def _executor(project: Project, folders: ExamFolders, options: ProofOptions, wri
     return sandbox_for(project.root, (writable,), (folders.readable,))
 
 
-@dataclass(frozen=True)
-class TrialKernel:
-    """The kernel of a proof in a folder of its own; ``draft`` is named as it would be among the kernel's versions."""
-
-    kernel: Kernel
-    parent: Version
-    draft: Version
-
-
-def make_trial(task: DraftTask, stored: StoredDraft, root: Path) -> TrialKernel:
-    """Write ``root``/kernels/<kernel> and return it: kernel.toml and reference as they are, the parent as it was.
-
-    Raises DamagedData for a draft or a run whose files were changed, OSError where the disk refuses.
-    """
-    folder = root / "kernels" / task.kernel.name
-    folder.mkdir(parents=True)
-    for name in (FILE, task.kernel.reference.name):
-        shutil.copyfile(task.kernel.folder / name, folder / name)
-    for name, text in task.parent.source_texts().items():
-        if name not in (FILE, task.kernel.reference.name):
-            (folder / name).write_text(text, encoding="utf-8", newline="")
-    name = draft_name(task, stored)
-    (folder / f"{name}{stored.draft.suffix}").write_bytes(stored.read(source_name(stored.draft.suffix)))
-    kernel = read_kernel(folder)
-    return TrialKernel(kernel, kernel.version(task.parent.run.version), kernel.version(name))
-
-
-def draft_name(task: DraftTask, stored: StoredDraft) -> str:
-    """Return what the draft would be called as the next version."""
-    number = max(version.number for version in task.kernel.versions) + 1
-    assert stored.draft.claim is not None
-    return f"v{number}_{stored.draft.claim.slug}"
-
-
-@dataclass(frozen=True)
-class ProofSetup:
-    """One proof in its workspace."""
-
-    workspace: ProofWorkspace
-    task: DraftTask
-    stored: StoredDraft
-    trial: TrialKernel
-    plan: ExamPlan
-
-    @property
-    def workload(self) -> str:
-        """The workload that is timed and profiled."""
-        return self.trial.kernel.default_workload.name
-
-
-def set_up(workspace: ProofWorkspace, task: DraftTask, stored: StoredDraft) -> ProofSetup:
+def set_up(workspace: ProofWorkspace, task: DraftTask, stored: StoredDraft) -> tuple[Kernel, ExamPlan]:
     """Write the kernel of a proof into its workspace and plan the exam: from now on its questions are set.
 
     Raises UsageProblem for a draft that fits no version's name, DamagedData for files that were changed.
     """
-    trial = make_trial(task, stored, workspace.work / "trial")
+    kernel, versions = make_trial(task, stored, workspace.work / "trial")
     known, options = workspace.project.settings, workspace.options
     settings = HarnessSettings((), known.check_trials, rounds=options.rounds or known.rounds, device=options.device)
-    plan = new_exam_plan(trial.kernel, (trial.parent, trial.draft), settings, workspace.project.work, workspace.folders)
+    plan = new_exam_plan(kernel, versions, settings, workspace.project.work, workspace.folders)
     workspace.exam.plan = plan
-    return ProofSetup(workspace, task, stored, trial, plan)
+    return kernel, plan
+
+
+def make_trial(task: DraftTask, stored: StoredDraft, root: Path) -> tuple[Kernel, tuple[Version, Version]]:
+    """Write ``root``/kernels/<kernel> and return it with parent and draft, which is named as the next version would be.
+
+    kernel.toml and reference are as they are, the parent as it was. Raises DamagedData for a draft or a run whose files
+    were changed, OSError where the disk refuses.
+    """
+    assert stored.draft.claim is not None
+    name = f"v{max(version.number for version in task.kernel.versions) + 1}_{stored.draft.claim.slug}"
+    folder = root / "kernels" / task.kernel.name
+    folder.mkdir(parents=True)
+    for file in (FILE, task.kernel.reference.name):
+        shutil.copyfile(task.kernel.folder / file, folder / file)
+    for file, text in task.parent.source_texts().items():
+        if file not in (FILE, task.kernel.reference.name):
+            (folder / file).write_text(text, encoding="utf-8", newline="")
+    (folder / f"{name}{stored.draft.suffix}").write_bytes(stored.read(source_name(stored.draft.suffix)))
+    kernel = read_kernel(folder)
+    return kernel, (kernel.version(task.parent.run.version), kernel.version(name))

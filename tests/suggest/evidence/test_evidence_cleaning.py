@@ -11,9 +11,8 @@ from suggest.recorded import made_project
 
 from ncu_assist.render.redact import Identity
 from ncu_assist.store.draft_records import Claim, Draft
-from ncu_assist.suggest.evidence.cleaning import Cleaner
-from ncu_assist.suggest.evidence.gathering import evidence
-from ncu_assist.suggest.evidence.story import failed_of
+from ncu_assist.suggest.evidence.gathering import evidence, failed_of
+from ncu_assist.suggest.evidence.task import Cleaner
 
 SECRETS = ("/home/alice/kernels", "alice", "gpu-node-17", "10.1.2.3", "carol@example.org")
 SOURCE = f"""# Changes: tuned on gpu-node-17 by alice, see /home/alice/kernels/notes and carol@example.org at 10.1.2.3

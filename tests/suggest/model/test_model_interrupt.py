@@ -16,7 +16,7 @@ from suggest.protocol_server import Talk, delta, endless, protocol_server
 
 from ncu_assist.suggest.model import ask
 from ncu_assist.suggest.model.client import ModelClient
-from ncu_assist.suggest.model.key import Scrubber
+from ncu_assist.suggest.model.endpoint import Scrubber
 
 PIECE = b"data: " + json.dumps(delta(content="x")).encode() + b"\n\n"
 

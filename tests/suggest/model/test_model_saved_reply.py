@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ncu_assist.errors import UsageProblem
-from ncu_assist.suggest.conversation import LARGEST_BYTES, saved_reply
+from ncu_assist.suggest.drafting import LARGEST_BYTES, saved_reply
 
 TEXT = "Größe: ```cuda\r\n__global__ void k() {}\r\n```"
 

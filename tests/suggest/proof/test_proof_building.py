@@ -18,7 +18,7 @@ from ncu_assist.harness.exam.plan import ExamPlan, new_exam_plan
 from ncu_assist.harness.request import HarnessSettings
 from ncu_assist.process import Completed
 from ncu_assist.spec_file import read_kernel
-from ncu_assist.suggest.proof.stages import build
+from ncu_assist.suggest.proof.prover import build
 
 
 @dataclass

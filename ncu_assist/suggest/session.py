@@ -1,0 +1,329 @@
+"""What the command line asks of suggestions: a prompt, drafts in rounds, the proof of a draft, or to accept one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from ncu_assist.analysis.archive import Suggested
+from ncu_assist.errors import ModelProblem, UsageProblem
+from ncu_assist.pipeline.reading import named
+from ncu_assist.pipeline.reporter import Reporter
+from ncu_assist.project import Project
+from ncu_assist.spec_file import load_kernel
+from ncu_assist.store import Store, StoredRun
+from ncu_assist.store.drafts import DraftArchive, StoredDraft
+from ncu_assist.suggest.accepting import make_version
+from ncu_assist.suggest.drafting import (
+    Conversation,
+    DraftTask,
+    LanguageModel,
+    ProvedDraft,
+    ReplySource,
+    SavedReply,
+    Words,
+    draft,
+    saved_reply,
+)
+from ncu_assist.suggest.evidence.gathering import BEST, evidence
+from ncu_assist.suggest.model import Endpoint, Messages, ModelAnswer, ReplyForm, ask, expected_form
+from ncu_assist.suggest.prompting.archive import Prompt, PromptArchive, ids_in
+from ncu_assist.suggest.prompting.building import build_prompt
+from ncu_assist.suggest.proof.prover import SandboxProver
+from ncu_assist.suggest.reply.form import REPLY_SCHEMA
+from ncu_assist.suggest.request import Budget, SuggestRequest
+from ncu_assist.versions import short_name
+
+
+@dataclass(frozen=True)
+class ReplyOptions:
+    """Who is to answer: a model at an endpoint, or the reply in a file; nobody for a ``dry`` run.
+
+    ``on_text`` gets the reply as it comes, text from outside.
+    """
+
+    model: str
+    base_url: str | None
+    key_file: Path | None
+    reply: str | None
+    dry: bool
+    on_text: Callable[[str], None]
+    prompt: str | None = None  # the id of the one that ``reply`` answers, where the reply does not say
+
+    @property
+    def endpoint(self) -> Endpoint:
+        return Endpoint(self.model, self.base_url, self.key_file)
+
+    @property
+    def form(self) -> ReplyForm:
+        """The form to ask for: what the endpoint takes, and of a person at a chat window what is easy to copy."""
+        return "fences" if self.reply is not None or self.dry or not self.model else expected_form(self.endpoint)
+
+    def author(self, reporter: Reporter) -> ReplySource:
+        """Return who answers. Raises UsageProblem for a file without a reply."""
+        if self.reply is not None:
+            return SavedReply(saved_reply(self.reply), self.model)
+
+        def answer(messages: Messages) -> ModelAnswer:
+            return ask(self.endpoint, messages, self.on_text, REPLY_SCHEMA, reporter.note)
+
+        return LanguageModel(self.model, answer)
+
+
+def prompt_of(project: Project, request: SuggestRequest, answering: ReplyOptions) -> Prompt:
+    """Return the prompt that would be sent; nothing is, but it is kept for a reply to it.
+
+    Raises as ``evidence`` and ``build_prompt`` do.
+    """
+    prompt = draft_task(project, request, answering.form).prompt
+    PromptArchive(project.reports).keep(prompt)
+    return prompt
+
+
+def suggest(project: Project, request: SuggestRequest, answering: ReplyOptions, reporter: Reporter) -> Suggested:
+    """Make the drafts that are asked for, and prove them if wished. Raises as ``SuggestSession.run`` does."""
+    prover = SandboxProver(project, request.proving, reporter) if request.proving else None
+    if prover is not None:
+        prover.check()  # before a model is paid for a draft that cannot be proved here
+    author, first = answering.author(reporter), None
+    if isinstance(author, SavedReply):
+        first = _answered(project, request, author.text, answering.prompt, reporter)
+    return SuggestSession(project, request, author, reporter, prover, answering.form, first).run()
+
+
+def _answered(
+    project: Project, request: SuggestRequest, reply: str, prompt_id: str | None, reporter: Reporter
+) -> DraftTask:
+    """Return what a saved reply answers: the prompt with this id, else the one that it names, else the last that fits.
+
+    Raises UsageProblem for a prompt that is not kept, for several, and for one of another version than was asked for.
+    """
+    archive, ids = PromptArchive(project.reports), (prompt_id,) if prompt_id else ids_in(reply)
+    if len(ids) > 1:
+        raise UsageProblem(f"the reply names {len(ids)} prompts: {', '.join(ids)}", f"--prompt {ids[0]}")
+    if ids:
+        prompt = archive.find(ids[0])
+        _check_parent(project, request, prompt)
+        return task_of_prompt(project, prompt, request.libraries)
+    (parent,) = named(project, [request.reference], request.kernel)
+    last = archive.last(parent.run.kernel, None if request.reference == BEST else parent.run.version)
+    if last is None:
+        reporter.note("the reply names no prompt, and none is kept: it is held against what a prompt would say now")
+        return draft_task(project, request, "fences")
+    which = f"{last.id} of {short_name(last.evidence.version)}, {last.created[:10]}"
+    reporter.note(f"the reply names no prompt; the last one is assumed: {which}")
+    return task_of_prompt(project, last, request.libraries)
+
+
+def _check_parent(project: Project, request: SuggestRequest, prompt: Prompt) -> None:
+    """Raise UsageProblem where a reply is to a prompt of another version or kernel than the one asked for."""
+    said = prompt.evidence
+    own = f"ncu-assist suggest {said.kernel}/{short_name(said.version)} --reply FILE"
+    if request.kernel is not None and request.kernel != said.kernel:
+        raise UsageProblem(f"{prompt.id} is of {said.kernel}, not of {request.kernel}", own)
+    if request.reference == BEST:
+        return
+    (parent,) = named(project, [request.reference], request.kernel)
+    if (parent.run.kernel, parent.run.version) != (said.kernel, said.version):
+        raise UsageProblem(f"{prompt.id} is of {said.kernel}/{said.version}, not of {request.reference}", own)
+
+
+def prove_draft(project: Project, request: SuggestRequest, id: str, reporter: Reporter) -> Suggested:
+    """Prove a draft of the archive, as ``suggest`` does of a new one; raises UsageProblem for one that was proved."""
+    stored = DraftArchive(project.reports).find(request.kernel, id)
+    if stored.draft.fate != "drafted" or request.proving is None:
+        known = f"ncu-assist ledger {stored.draft.kernel}"
+        raise UsageProblem(f"{stored.reference} is {stored.draft.fate} already", known)
+    prover = SandboxProver(project, request.proving, reporter)
+    prover.check()
+    prover.open()
+    try:
+        asked = _task_of(project, request, stored)
+        proved = prover.prove(asked, stored).stored
+    finally:
+        prover.close()
+    if proved.draft.fate != "kept":
+        return Suggested((proved,))
+    kept_draft, path = prover.keep(asked, proved)
+    return Suggested((kept_draft,), (path,))
+
+
+def _task_of(project: Project, request: SuggestRequest, stored: StoredDraft) -> DraftTask:
+    """Return what a draft answers: its prompt where that is kept, else what one would say now of its parent."""
+    if stored.draft.prompt:
+        try:
+            return task_of_prompt(project, PromptArchive(project.reports).find(stored.draft.prompt), request.libraries)
+        except UsageProblem:
+            pass  # its prompt was written elsewhere
+    return draft_task(project, replace(request, reference=stored.draft.parent), "fences")
+
+
+def accept_draft(project: Project, kernel: str | None, id: str, reporter: Reporter) -> Suggested:
+    """Make a draft the next version of its kernel, whatever its fate; raises as ``accept`` does."""
+    stored = DraftArchive(project.reports).find(kernel, id)
+    if stored.draft.fate != "kept":
+        reporter.note(f"{stored.reference} is {stored.draft.fate}, and accepted because you say so")
+    accepted, path = make_version(project, load_kernel(project, stored.draft.kernel).folder, stored)
+    return Suggested((accepted,), (path,))
+
+
+def runs_of(project: Project, found: Suggested) -> list[StoredRun]:
+    """Return the archived runs of the drafts that became versions."""
+    wanted = {one.draft.proof.run for one in found.drafts if one.draft.proof and one.draft.proof.run}
+    return [run for run in Store(project.reports).runs() if run.reference in wanted] if wanted else []
+
+
+REPAIRS = 2  # how often a compiler's words go back to the model
+
+
+class Prover(Protocol):
+    """Who proves drafts, and makes one that was kept the next version."""
+
+    def open(self) -> None:
+        """Start what the next proof needs before there is a draft."""
+        ...
+
+    def close(self) -> None:
+        """End what was started and not used."""
+        ...
+
+    def prove(self, task: DraftTask, stored: StoredDraft) -> ProvedDraft:
+        """Return a draft with what measuring it gave."""
+        ...
+
+    def keep(self, task: DraftTask, stored: StoredDraft) -> tuple[StoredDraft, Path]:
+        """Write a proved draft as the next version, archive its run, and return it with the file."""
+        ...
+
+
+def draft_task(project: Project, request: SuggestRequest, form: ReplyForm) -> DraftTask:
+    """Return what the next draft is to improve, and the prompt that says so; raises as ``evidence`` does."""
+    (parent,) = named(project, [request.reference], request.kernel)
+    drafts = [one.draft for one in DraftArchive(project.reports).drafts(parent.run.kernel)]
+    found = evidence(project, parent.reference, request.workload, drafts, kernel=request.kernel)
+    found = replace(found, task=replace(found.task, libraries_allowed=request.libraries))
+    make = partial(build_prompt, found, project.prompts, request.prompt_tokens)
+    return DraftTask(parent, load_kernel(project, parent.run.kernel), make(form), lambda form: make(form).text)
+
+
+def task_of_prompt(project: Project, kept: Prompt, libraries: bool = False) -> DraftTask:
+    """Return what a prompt that was kept asked for, by its evidence and the run that it was made of.
+
+    ``libraries`` may do the work by now, too. Raises as ``named`` does where that run is gone.
+    """
+    (parent,) = named(project, [kept.evidence.reference], None)
+    task = kept.evidence.task
+    asked = replace(kept.evidence, task=replace(task, libraries_allowed=task.libraries_allowed or libraries))
+    prompt = replace(kept, evidence=asked)
+    return DraftTask(parent, load_kernel(project, kept.evidence.kernel), prompt, lambda _: kept.text)
+
+
+@dataclass
+class SuggestSession:
+    """A suggestion under way. ``prover`` None: drafts are archived, nothing of them is run.
+
+    ``first`` is what a saved reply answers, None for what is to be asked now.
+    """
+
+    project: Project
+    request: SuggestRequest
+    author: ReplySource
+    reporter: Reporter
+    prover: Prover | None = None
+    form: ReplyForm = "fences"
+    first: DraftTask | None = None
+    drafts: list[StoredDraft] = field(default_factory=list)
+    files: list[Path] = field(default_factory=list)
+    started: float = field(default_factory=time.monotonic)
+
+    def run(self) -> Suggested:
+        """Make and prove the drafts that were asked for, as far as the budget goes, and return them.
+
+        Raises what ``evidence`` raises, ModelProblem where not one reply came, and what a proof raises of the machine.
+        """
+        try:
+            return self._rounds()
+        finally:
+            if self.prover is not None:
+                self.prover.close()
+
+    def _rounds(self) -> Suggested:
+        request, ended = self.request, ""
+        if self.prover is not None and not self.author.can_be_answered:
+            self.prover.open()  # a reply on disk is a draft in a second; a model takes its time
+        first = asked = self.first or draft_task(self.project, request, self.form)
+        for number in range(1, request.rounds + 1):
+            ended, best = self._round(asked, number)
+            if ended or best is None:
+                break
+            request = replace(request, reference=f"{best.draft.kernel}/{best.draft.version}")
+            asked = draft_task(self.project, request, self.form) if number < request.rounds else asked
+        return Suggested(tuple(self.drafts), tuple(self.files), ended, first.prompt.dropped)
+
+    def _round(self, task: DraftTask, number: int) -> tuple[str, StoredDraft | None]:
+        """Make the candidates of a round; return why it ended early, and the draft that the next one goes on from."""
+        proved, ended = [], ""
+        for candidate in range(1, self.request.candidates + 1):
+            ended = _spent(self.request.budget, self.drafts, time.monotonic() - self.started)
+            if ended:
+                break
+            try:
+                proved.append(self._candidate(task, number, candidate))
+            except ModelProblem as error:
+                if not self.drafts:
+                    raise
+                ended = error.message
+                break
+        return ended, self._keep(task, proved)
+
+    def _candidate(self, task: DraftTask, number: int, candidate: int) -> StoredDraft:
+        """Return a draft with its fate, after repairs where it did not build; each repair is a draft of its own."""
+        conversation = Conversation(self.author)
+        words: Words = task.worded
+        for repairs in range(REPAIRS + 1):
+            self.reporter.status(f"draft {candidate} of round {number}: waiting for the reply")
+            stored = draft(DraftArchive(self.project.reports), task, conversation, words, number, candidate)
+            if self.author.can_be_answered:
+                PromptArchive(self.project.reports).keep(task.prompt)
+            self.drafts.append(stored)
+            if self.prover is None or stored.draft.fate != "drafted":
+                return stored
+            proved = self.prover.prove(task, stored)
+            self.drafts[-1] = proved.stored
+            words = proved.repair
+            if not words or not self.author.can_be_answered or repairs == REPAIRS:
+                break
+            self.reporter.note("the draft does not build; its author gets the compiler's words")
+        return self.drafts[-1]
+
+    def _keep(self, task: DraftTask, proved: Sequence[StoredDraft]) -> StoredDraft | None:
+        """Make the fastest draft of a round that may be kept the next version; the others stay drafts."""
+        good = [one for one in proved if one.draft.fate == "kept"]
+        if not good or self.prover is None:
+            return None
+        best = max(good, key=lambda one: (one.draft.proof.speedup if one.draft.proof else None) or 0.0)
+        kept, path = self.prover.keep(task, best)
+        self.files.append(path)
+        self.drafts = [kept if one is best else self._passed_over(one, kept, good) for one in self.drafts]
+        return kept
+
+    def _passed_over(self, one: StoredDraft, kept: StoredDraft, good: Sequence[StoredDraft]) -> StoredDraft:
+        if one not in good:
+            return one
+        reason = f"right and faster than its parent, but draft {kept.draft.id} of the same round is faster"
+        archive = DraftArchive(self.project.reports)
+        return archive.update(one, replace(one.draft, fate="rejected", reason=reason))
+
+
+def _spent(budget: Budget, drafts: Sequence[StoredDraft], seconds: float) -> str:
+    """Return why no further draft may be asked for; empty while the budget lasts."""
+    tokens = sum(one.draft.cost.prompt_tokens + one.draft.cost.reply_tokens for one in drafts)
+    if budget.tokens is not None and tokens >= budget.tokens:
+        return f"the budget of {budget.tokens:,} tokens is used up ({tokens:,})"
+    if budget.seconds is not None and seconds >= budget.seconds:
+        return f"the budget of {budget.seconds:g} s is used up ({seconds:.0f} s)"
+    return ""
