@@ -1,8 +1,9 @@
 """Hold the diagnoses against the fault gallery: which finding stands first, beside the one that must.
 
-    python benchmarks/gallery_scores.py [--half tuned|held-out|blind] [--case NAME] [--nvidia] [--reports FOLDER]
+    python benchmarks/gallery_scores.py [--half HALF | --part chip] [--case NAME] [--nvidia] [--reports FOLDER]
 
-Reads tests/gallery/reports, of an H200, or the reports of another GPU. ``--case`` prints everything of one case. The
+Reads tests/gallery/reports, of an H200, or the reports of another GPU. ``--part chip`` is of the kernels bound on the
+chip, which are counted apart: chip-tuned and chip-held-out. ``--case`` prints everything of one case. The
 held-out half is for counting only.
 ``--nvidia`` puts what Nsight Compute's own rules say of the same reports beside it: nvidia_rules.py says how they are
 ranked and read as ids.
@@ -28,9 +29,11 @@ REPORTS = GALLERY / "reports"
 sys.path.insert(0, str(GALLERY))
 
 from nvidia_rules import Theirs, advice_of, says_high  # noqa: E402
-from table import Case, cases  # noqa: E402
+from table import Case, Part, cases  # noqa: E402
 
 HALVES = ("tuned", "held-out", "blind")
+CHIP_HALVES = ("chip-tuned", "chip-held-out")
+PARTS: tuple[Part, ...] = ("main", "blind")
 
 
 @dataclass(frozen=True)
@@ -112,9 +115,9 @@ def _ceilings(report: Report) -> Ceilings | None:
     return ceilings_of(report.device) if report.device else None
 
 
-def judged(half: str | None = None, folder: Path = REPORTS) -> Iterator[Judged]:
-    """Yield every profiled case of a half, or of all, with its diagnosis."""
-    for case in (*cases(), *cases("blind")):
+def judged(half: str | None = None, folder: Path = REPORTS, parts: Sequence[Part] = PARTS) -> Iterator[Judged]:
+    """Yield every profiled case of a half, or of all of some parts, with its diagnosis."""
+    for case in (case for part in parts for case in cases(part)):
         found = combined_of(case, folder) if case.profile and half in (None, case.half) else None
         if found:
             facts = Facts(found[0], found[1].device, _ceilings(found[1]), case.bytes, case.flops)
@@ -124,11 +127,13 @@ def judged(half: str | None = None, folder: Path = REPORTS) -> Iterator[Judged]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--half", choices=HALVES)
+    parser.add_argument("--part", choices=("main", "blind", "chip"))
     parser.add_argument("--case")
     parser.add_argument("--nvidia", action="store_true")
     parser.add_argument("--reports", type=Path, default=REPORTS)
     asked = parser.parse_args()
-    found = [one for one in judged(asked.half, asked.reports) if asked.case in (None, one.case.name)]
+    parts = (asked.part,) if asked.part else PARTS
+    found = [one for one in judged(asked.half, asked.reports, parts) if asked.case in (None, one.case.name)]
     for one in found:
         mark = "wolf" if one.cries_wolf else "ok" if one.first_is_right else "among" if one.is_among_three else "WRONG"
         told = ", ".join(
@@ -156,7 +161,7 @@ def say_theirs(one: Theirs) -> None:
 
 
 def say_scores(found: Sequence[Judged]) -> None:
-    for half in HALVES:
+    for half in (*HALVES, *CHIP_HALVES):
         own = [one for one in found if one.case.half == half]
         if own:
             say(f"\n{half:34}{'of':>5}{'ours':>7}{'NVIDIA':>8}")

@@ -1,6 +1,6 @@
 """Hold estimated speed-ups against achieved ones, over the pairs of the gallery: a fault, and the same work without it.
 
-    python benchmarks/gallery_speedups.py [--reports FOLDER] [--out benchmarks/results/gallery_h200.json]
+    python benchmarks/gallery_speedups.py [--part chip] [--reports FOLDER] [--out benchmarks/results/gallery_h200.json]
 
 Achieved: the fault's time over the fix's, both with CUDA events in one process (times*.json in tests/gallery/reports).
 Estimated: of the finding that the case must have, else of the first one; NVIDIA's: its largest global estimate, and
@@ -19,10 +19,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 
-from gallery_scores import HALVES, REPORTS, Judged, judged, say, score_rows, theirs
+from gallery_scores import CHIP_HALVES, HALVES, PARTS, REPORTS, Judged, judged, say, score_rows, theirs
 from table import pairs
 
-TIMES = ("times.json", "times_blind.json")
+TIMES = ("times.json", "times_blind.json", "times_chip.json")
 TARGET = 0.25  # of the median absolute error
 COLUMNS = ("estimated", "nvidia_largest", "nvidia_fitting")
 
@@ -59,7 +59,7 @@ def speedups(found: Sequence[Judged], folder: Path = REPORTS) -> tuple[tuple[Pai
     rows = {row["name"]: row for name in TIMES for row in _times(folder / name)}
     known = {one.case.name: one for one in found}
     used, out = [], []
-    for fault, fix in (*pairs(), *pairs("blind")):
+    for fault, fix in [pair for part in sorted({one.case.part for one in found}) for pair in pairs(part)]:
         reason = _why_not(fault, fix, known, rows)
         if reason:
             out.append(LeftOut(fault, fix, reason))
@@ -80,7 +80,7 @@ def median_error(some: Sequence[Pair], column: str) -> float:
 
 def by_half(some: Sequence[Pair]) -> dict[str, tuple[Pair, ...]]:
     """Return the pairs of each half (that of the fault) that has any, and all together."""
-    halves = {half: tuple(one for one in some if one.half == half) for half in HALVES}
+    halves = {half: tuple(one for one in some if one.half == half) for half in (*HALVES, *CHIP_HALVES)}
     return {**{half: own for half, own in halves.items() if own}, "together": tuple(some)}
 
 
@@ -115,9 +115,10 @@ def _pair(one: Judged, fix: str, achieved: float) -> Pair:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--part", choices=("main", "blind", "chip"))
     parser.add_argument("--reports", type=Path, default=REPORTS)
     asked = parser.parse_args()
-    found = tuple(judged(folder=asked.reports))
+    found = tuple(judged(folder=asked.reports, parts=(asked.part,) if asked.part else PARTS))
     used, out = speedups(found, asked.reports)
     _say_pairs(used, out)
     errors = _errors(used) if used else {}

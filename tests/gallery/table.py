@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Literal
 
 FOLDER = Path(__file__).parent
-TABLE = FOLDER / "gallery.toml"
+TABLES = (FOLDER / "gallery.toml", FOLDER / "chip.toml")
 MARKER = "// FAULT"
 KERNEL = re.compile(r'^extern "C" __global__ void (?:__\w+__\([^)]*\) )*(\w+)\(', re.MULTILINE)
 INLINED = re.compile(r"^__device__ .*?(\w+)\(", re.MULTILINE)
 
 Kind = Literal["fault", "near-miss", "healthy", "compound", "fix"]
-Half = Literal["tuned", "held-out", "blind"]
-Part = Literal["main", "blind"]
+Half = Literal["tuned", "held-out", "blind", "chip-tuned", "chip-held-out"]
+Part = Literal["main", "blind", "chip"]
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,11 @@ class Case:
 
     @property
     def half(self) -> Half:
-        return "blind" if self.part == "blind" else half(self.name)
+        if self.part == "blind":
+            return "blind"
+        if self.part == "chip":
+            return "chip-held-out" if half(self.name) == "held-out" else "chip-tuned"
+        return half(self.name)
 
     @property
     def id(self) -> str | None:
@@ -50,14 +54,14 @@ class Case:
 
 
 def half(name: str) -> Half:
-    """Return the half of a case of the main part: the lowest bit of the sha256 of its name, 0 for tuned."""
+    """Return the half that the name falls into: the lowest bit of its sha256, 0 for tuned."""
     return "held-out" if hashlib.sha256(name.encode()).digest()[-1] & 1 else "tuned"
 
 
 def cases(part: Part = "main") -> tuple[Case, ...]:
     """Return all cases of a part in the order of the table."""
-    rows = tomllib.loads(TABLE.read_text())
-    return tuple(case for case in (_case(name, row) for name, row in rows.items()) if case.part == part)
+    rows = [row for table in TABLES for row in tomllib.loads(table.read_text()).items()]
+    return tuple(case for case in (_case(name, row) for name, row in rows) if case.part == part)
 
 
 def pairs(part: Part = "main") -> tuple[tuple[str, str], ...]:
