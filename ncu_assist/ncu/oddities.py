@@ -151,20 +151,26 @@ def name_sentences(new: Collection[str], names: Collection[str]) -> Iterator[str
     from ncu_assist.ncu.catalogue.spelling import split
 
     listed = on_chip(None)
-    known = {*recorded_units(), *listed.rollups}
+    by_length: dict[int, list[str]] = {}
+    for known in {*recorded_units(), *listed.rollups}:
+        by_length.setdefault(len(known), []).append(known)
     found = []
     for name in sorted(new):
         base, _ = split(name)
-        near = () if listed.has(name.rpartition(":")[2]) else (*_one_sign_off(name, known), *_one_sign_off(base, known))
+        near = (
+            ()
+            if listed.has(name.rpartition(":")[2])
+            else [near for one in (name, base) for near in _one_sign_off(one, by_length.get(len(one), ()))]
+        )
         found += [f"{name} (of {one}?)" for one in near[:1] if one + name[len(one) :] not in names]
     if found:
         yield f"the name of a metric is none of ncu's and may be damaged: {_listed(found, LONGEST_PAIR)}"
 
 
 def _one_sign_off(name: str, others: Collection[str]) -> list[str]:
-    """Return the names that differ from this one in one sign only, if it is no more than ncu 2019's _ for a point."""
+    """Return which of the others, all as long, differ in one sign only, if it is more than ncu 2019's _ for a point."""
     dashed = name.replace(".", "_")
-    near = (other for other in others if len(other) == len(name) and sum(map(ne, other, name)) == 1)
+    near = (other for other in others if sum(map(ne, other, name)) == 1)
     return sorted(other for other in near if other.replace(".", "_") != dashed)
 
 

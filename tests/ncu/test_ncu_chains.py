@@ -74,15 +74,15 @@ def test_a_cubin_that_is_damaged_leaves_the_rest() -> None:
     assert chain
     own = SourceFile(chain[0][0], None)
     function = Function(function.start, function.base, function.sass, (0, 0), (chain[0][1], 1))
-    assert Chains(data).of(function, (own,), cubins).chains == (chain, None)
-    assert Chains(data).of(function, (file,), cubins).chains == (None, None), "ncu names another file"
+    assert Chains(data).of([function], (own,), cubins)[0].chains == (chain, None)
+    assert Chains(data).of([function], (file,), cubins)[0].chains == (None, None), "ncu names another file"
     at = data.index(b"\x7fELF")
     for damaged in (data[:at] + b"\x7fELG" + data[at + 4 :], data[: at + 0x28] + b"\xff" * 8 + data[at + 0x30 :]):
-        assert Chains(damaged).of(function, (own,), cubins) == function
+        assert Chains(damaged).of([function], (own,), cubins) == [function]
 
 
 def test_an_address_of_no_function_has_no_chain() -> None:
     data = read_plain(REPORT)
     function, file, cubins = first_function(data)
     below = Function(16, 16, function.sass, function.files, function.lines)
-    assert Chains(data).of(below, (file,), cubins).chains == (None, None)
+    assert Chains(data).of([below], (file,), cubins) == [below]

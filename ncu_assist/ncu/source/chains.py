@@ -12,7 +12,7 @@ from ncu_assist.errors import DamagedData
 from ncu_assist.ncu import report_file, wire
 from ncu_assist.ncu.cubin.inlining import Chain, Inlining, read_inlining
 from ncu_assist.ncu.report_file import SOURCE_CODE, SOURCE_CUBIN, Entry
-from ncu_assist.ncu.source.contents import INSTRUCTION_BYTES, NO_FILE, Function, LaunchSource, SourceFile
+from ncu_assist.ncu.source.contents import NO_FILE, Function, LaunchSource, SourceFile
 from ncu_assist.ncu.wire import Bytes
 
 FUNCTION, FUNCTION_NAME, FUNCTION_ADDRESS = 1, 1, 2  # fields of SOURCE_CODE and of what it holds for each function
@@ -48,20 +48,36 @@ class Chains:
         """
         made: dict[int, Function] = {}
         for one, own in zip(found, cubins, strict=True):
-            for function in one.functions:
-                if id(function) not in made:
-                    made[id(function)] = self.of(function, one.files, own)
+            new = [function for function in one.functions if id(function) not in made]
+            made |= zip(map(id, new), self.of(new, one.files, own), strict=True)
         return [replace(one, functions=tuple(made[id(function)] for function in one.functions)) for one in found]
 
-    def of(self, function: Function, files: Sequence[SourceFile], cubins: Sequence[int]) -> Function:
-        """Return a function that a launch ran with the chain of each instruction, where it is known."""
+    def of(self, functions: Sequence[Function], files: Sequence[SourceFile], cubins: Sequence[int]) -> list[Function]:
+        """Return functions that a launch ran with the chain of each instruction, where it is known."""
         try:
             places = sorted(self._loaded(set(cubins)))
-            found = [self._chain(places, at) for at in _addresses(function)]
         except DamagedData:  # of a cubin in a report that is whole: what the rest of it says still holds
-            return function
+            return list(functions)
         names = {normpath(file.name): file.name for file in files}
-        spelled = {chain: _spelled(chain, names) for chain in set(found)}
+        spelled: dict[Chain | None, Chain | None] = {}
+        return [self._with_chains(function, files, places, names, spelled) for function in functions]
+
+    def _with_chains(
+        self,
+        function: Function,
+        files: Sequence[SourceFile],
+        places: Sequence[_Place],
+        names: Mapping[str, str],
+        spelled: dict[Chain | None, Chain | None],
+    ) -> Function:
+        try:
+            found = [self._chain(places, at) for at in function.each_address()]
+        except DamagedData:
+            return function
+        if not any(found):
+            return function
+        for chain in set(found) - spelled.keys():
+            spelled[chain] = _spelled(chain, names)
         numbers = zip(found, function.files, function.lines, strict=True)
         chains = tuple(_agreed(spelled[chain], files, file, line) for chain, file, line in numbers)
         return replace(function, chains=chains)
@@ -94,10 +110,6 @@ class Chains:
             body = next((self._data[f.body : f.end] for f in fields if f.number == SOURCE_CUBIN), b"")
             self._known[cubin] = read_inlining(body) if body else None
         return self._known[cubin]
-
-
-def _addresses(function: Function) -> range:
-    return range(function.start, function.start + len(function.sass) * INSTRUCTION_BYTES, INSTRUCTION_BYTES)
 
 
 def _spelled(chain: Chain | None, names: Mapping[str, str]) -> Chain | None:

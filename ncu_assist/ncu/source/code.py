@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ncu_assist.ncu.source.contents import INSTRUCTION_BYTES, NO_FILE, NO_LINE, Function, LaunchSource, SourceFile
+from ncu_assist.ncu.source.contents import NO_LINE, LaunchSource
 from ncu_assist.ncu.source.metrics import ACCESS, ACCESS_BITS, ACCESSES, SPACE, SPACES, spelled
 
 if TYPE_CHECKING:
@@ -25,18 +24,25 @@ def code_columns(launches: Sequence[LaunchSource]) -> dict[str, Any]:
     import numpy as np
     import pandas as pd
 
-    known = _rows(launches)
-    rows = [known[id(function), id(one.files)] for one in launches for function in one.functions]
     sizes = [one.values.shape[1] for one in launches]
+    functions = [function for one in launches for function in one.functions]
+    address = _joined((np.array(each.each_address(), dtype=np.uint64) for each in functions), np.uint64)
+    base = np.repeat(
+        np.array([each.base for each in functions], dtype=np.uint64), [len(each.sass) for each in functions]
+    )
+    sass = [text for each in functions for text in each.sass]
+    opcode = {text: _opcode(text) for text in set(sass)}
+    files = {id(one.files): [*(file.name for file in one.files), None] for one in launches}  # NO_FILE is the last
+    names = [(function, files[id(one.files)]) for one in launches for function in one.functions]
     return {
         "launch": np.repeat(np.array([one.launch for one in launches], dtype=np.int32), sizes),
         "kernel": pd.Categorical(np.repeat(np.array([one.kernel for one in launches], dtype=object), sizes)),
-        "offset": _joined((each.offset for each in rows), np.int64),
-        "address": _joined((each.address for each in rows), np.uint64),
-        "sass": pd.Series(_joined((each.sass for each in rows), object), dtype=object),
-        "opcode": pd.Categorical(_joined((each.opcode for each in rows), object)),
-        "file": pd.Categorical(_joined((each.file for each in rows), object)),
-        "line": _whole(_joined((each.line for each in rows), np.int32), absent=NO_LINE),
+        "offset": (address - base).astype(np.int64),
+        "address": address,
+        "sass": pd.Series([text or None for text in sass], dtype=object),
+        "opcode": pd.Categorical(_objects(opcode[text] for text in sass)),
+        "file": pd.Categorical(_objects(own[number] for each, own in names for number in each.files)),
+        "line": _whole(_joined((np.array(each.lines, dtype=np.int32) for each in functions), np.int32), absent=NO_LINE),
     }
 
 
@@ -77,43 +83,6 @@ def kind_columns(launches: Sequence[LaunchSource]) -> dict[str, Any]:
 
     size = _whole(np.nan_to_num(counter(launches, ACCESS_BITS)).astype(np.int32), absent=0)
     return dict(zip(KIND_COLUMNS, (words(SPACE, SPACES), words(ACCESS, ACCESSES), size), strict=True))
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """The rows of a function; launches share them."""
-
-    offset: Array
-    address: Array
-    sass: Array
-    opcode: Array
-    file: Array
-    line: Array
-
-
-def _rows(launches: Sequence[LaunchSource]) -> dict[tuple[int, int], _Rows]:
-    """Return the rows of each function once, by its identity: child processes number files each for themselves."""
-    found: dict[tuple[int, int], _Rows] = {}
-    for one in launches:
-        for function in one.functions:
-            key = id(function), id(one.files)
-            if key not in found:
-                found[key] = _rows_of(function, one.files)
-    return found
-
-
-def _rows_of(function: Function, files: Sequence[SourceFile]) -> _Rows:
-    import numpy as np
-
-    address = np.arange(len(function.sass), dtype=np.uint64) * np.uint64(INSTRUCTION_BYTES) + np.uint64(function.start)
-    return _Rows(
-        offset=(address - np.uint64(function.base)).astype(np.int64),
-        address=address,
-        sass=_objects(text or None for text in function.sass),
-        opcode=_objects(_opcode(text) for text in function.sass),
-        file=_objects(None if number == NO_FILE else files[number].name for number in function.files),
-        line=np.array(function.lines, dtype=np.int32),
-    )
 
 
 def _opcode(sass: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,10 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class Function:
-    """A stretch of code without a gap: one instruction every INSTRUCTION_BYTES from address ``start`` on."""
+    """A stretch of code without a gap: one instruction every INSTRUCTION_BYTES from address ``start`` on.
+
+    Where the report holds no code, the ``addresses`` at which a launch counted something.
+    """
 
     start: int
     base: int  # where offsets count from: ``start``, but the kernel where the report holds no code at this address
@@ -43,6 +47,11 @@ class Function:
     # Of each instruction its file and line, then those of the calls that it was inlined through, outwards; None where
     # the report does not say. Empty for no instruction: the child knows nothing of it.
     chains: tuple[tuple[tuple[str, int], ...] | None, ...] = ()
+    addresses: tuple[int, ...] = ()
+
+    def each_address(self) -> Sequence[int]:
+        """Return the address of each instruction."""
+        return self.addresses or range(self.start, self.start + len(self.sass) * INSTRUCTION_BYTES, INSTRUCTION_BYTES)
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,8 @@ def packed(launches: Sequence[LaunchSource], report_sha256: str) -> bytes | None
 
     if not any(one.values.shape[1] for one in launches) or not all(np.isfinite(one.values).all() for one in launches):
         return None
+    if any(each.addresses for one in launches for each in one.functions):
+        return None
     data = msgspec.json.encode(_Packing().code(launches, report_sha256))
     return compressed.compress(data) if len(data) <= MOST_BYTES else None
 

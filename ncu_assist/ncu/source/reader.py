@@ -11,9 +11,8 @@ from __future__ import annotations
 import sys
 from array import array
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import partial
-from itertools import count
+from itertools import count, groupby
 from pathlib import Path
 from typing import IO, Any
 
@@ -100,28 +99,32 @@ class _Reading:
         entries = _entries(action)
 
         def add(start: int) -> None:
-            functions.append(self._function(action, cubins, start, entries))
+            functions.append(self._remembered((cubins, start), partial(self._read, action, start)))
             size = len(self._functions[functions[-1]].sass)
             place.update(zip(range(start, start + size * INSTRUCTION_BYTES, INSTRUCTION_BYTES), count(len(place))))
 
         for start in entries:
             add(start)
+        bare: list[int] = []  # addresses of which the report holds no code
         for address in sorted(counted):
             if address not in place:
-                add(_start(action, address))
+                if _sass(action, address):
+                    add(_start(action, address))
+                else:
+                    bare.append(address)
+        for base, own in groupby(bare, lambda address: max((e for e in entries if e <= address), default=bare[0])):
+            addresses = tuple(own)
+            functions.append(self._remembered((cubins, *addresses), partial(self._bare, action, addresses, base)))
+            place.update(zip(addresses, count(len(place))))
         return functions, place
 
     def _counted(self, action: Any, cubins: int, counted: Iterable[int]) -> tuple[list[int], dict[int, int]]:
-        """Return the addresses that something was counted at, each stretch without a gap as a function without SASS."""
-        addresses, contents = sorted(counted), dict(action.source_files())
-        functions = []
-        for start, size in stretches(addresses):
-            read = partial(self._lines, action, contents, start, size)
-            functions.append(self._remembered((cubins, start, size), read))
-        return functions, {address: row for row, address in enumerate(addresses)}
-
-    def _function(self, action: Any, cubins: int, start: int, entries: Sequence[int]) -> int:
-        return self._remembered((cubins, start), partial(self._read, action, start, entries))
+        """Return the addresses that something was counted at as one function without SASS, and rows by address."""
+        addresses = tuple(sorted(counted))
+        if not addresses:
+            return [], {}
+        number = self._remembered((cubins, *addresses), partial(self._bare, action, addresses, addresses[0]))
+        return [number], {address: row for row, address in enumerate(addresses)}
 
     def _remembered(self, key: tuple[int, ...], read: Callable[[], Function]) -> int:
         if key not in self._known:
@@ -129,38 +132,31 @@ class _Reading:
             self._functions.append(read())
         return self._known[key]
 
-    def _read(self, action: Any, start: int, entries: Sequence[int]) -> Function:
+    def _read(self, action: Any, start: int) -> Function:
         """Return the code from an address on until there is none; at least one row, for the counters of ``start``."""
         sass, address = [], start
         while (text := _sass(action, address)) or address == start:
             sass.append(text)
             address += INSTRUCTION_BYTES
-        base = start if sass[0] else max((entry for entry in entries if entry <= start), default=start)
-        function = self._lines(action, dict(action.source_files()), start, len(sass))
-        return replace(function, base=base, sass=tuple(sass))
+        files, lines = self._lines(action, range(start, address, INSTRUCTION_BYTES))
+        return Function(start, start, tuple(sass), files, lines)
 
-    def _lines(self, action: Any, contents: dict[str, str], start: int, size: int) -> Function:
-        """Return of which file and line each of ``size`` instructions is, without their text."""
-        infos = [action.source_info(start + i * INSTRUCTION_BYTES) for i in range(size)]
+    def _bare(self, action: Any, addresses: tuple[int, ...], base: int) -> Function:
+        """Return addresses as a function without code."""
+        files, lines = self._lines(action, addresses)
+        return Function(addresses[0], base, ("",) * len(addresses), files, lines, addresses=addresses)
+
+    def _lines(self, action: Any, addresses: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return of which file, by its number, and of which line the instruction at each address is."""
+        contents = dict(action.source_files())
+        infos = [action.source_info(address) for address in addresses]
         names = [info.file_name() if info else "" for info in infos]
         files = tuple(self._file(name, contents.get(name) or None) if name else NO_FILE for name in names)
         lines = tuple(_line(info) if name else NO_LINE for name, info in zip(names, infos, strict=True))
-        return Function(start, start, ("",) * size, files, lines)
+        return files, lines
 
     def _file(self, name: str, content: str | None) -> int:
         return self._files.setdefault(SourceFile(name, content), len(self._files))
-
-
-def stretches(addresses: Sequence[int]) -> list[tuple[int, int]]:
-    """Return sorted addresses as stretches without a gap: where each starts, and of how many instructions it is."""
-    found: list[tuple[int, int]] = []
-    for address in addresses:
-        start, size = found[-1] if found else (address, 0)
-        if size and address == start + size * INSTRUCTION_BYTES:
-            found[-1] = start, size + 1
-        else:
-            found.append((address, 1))
-    return found
 
 
 def _entries(action: Any) -> list[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
 from pathlib import PurePath
 
@@ -75,20 +76,28 @@ class Sass:
 def sass_of(instructions: Sequence[Instruction], columns: Sequence[HeatColumn], budget: int) -> Sass:
     """Return instructions as rows within so many bytes: all of them, else those around the hot ones."""
     known = {column.key: column for column in columns}
-    rows = _aligned_columns([_sass_row(one, known) for one in instructions])
-    weights = [SASS_ROW_BYTES + size_of(row.code) for row in rows]
-    order = sorted(range(len(rows)), key=lambda i: (-instructions[i].cost.samples, -instructions[i].cost.instructions))
+
+    @cache
+    def row(i: int) -> SassRow:
+        return _sass_row(instructions[i], known)
+
+    def weight(i: int) -> int:
+        return SASS_ROW_BYTES + max(size_of(row(i).code), CODE_WIDTH if row(i).stall or row(i).excess else 0)
+
+    order = sorted(
+        range(len(instructions)), key=lambda i: (-instructions[i].cost.samples, -instructions[i].cost.instructions)
+    )
     hot = [i for i in order if instructions[i].cost.samples] or order
-    regions = shown_regions(len(rows), hot, weights.__getitem__, budget)
+    regions = shown_regions(len(instructions), hot, weight, budget)
+    chosen = [i for region in regions for i in region]
+    rows = dict(zip(chosen, _aligned_columns([row(i) for i in chosen]), strict=True))
     kept: list[SassRow] = []
     of_several = len({one.kernel for one in instructions}) > 1  # a line can be part of several kernels
     for before, region in pairwise([range(0), *regions]):
         kept += _sass_gap(region.start - before.stop)
         kept += _with_kernels(rows, instructions, region) if of_several else [rows[i] for i in region]
-    kept += _sass_gap(len(rows) - regions[-1].stop) if regions else []
-    left_out = len(rows) - sum(map(len, regions))
-    size = sum(weights[i] for region in regions for i in region)
-    return Sass(tuple(kept), len(rows), left_out, size)
+    kept += _sass_gap(len(instructions) - regions[-1].stop) if regions else []
+    return Sass(tuple(kept), len(instructions), len(instructions) - len(chosen), sum(map(weight, chosen)))
 
 
 def _aligned_columns(rows: Sequence[SassRow]) -> list[SassRow]:
@@ -101,7 +110,7 @@ def _sass_gap(count: int) -> list[SassRow]:
     return [SassRow(Heat(), note=f"… {count} instructions with few or no samples", code="")] if count else []
 
 
-def _with_kernels(rows: Sequence[SassRow], instructions: Sequence[Instruction], region: range) -> list[SassRow]:
+def _with_kernels(rows: Mapping[int, SassRow], instructions: Sequence[Instruction], region: range) -> list[SassRow]:
     """Return rows with the name of the kernel above where another one begins."""
     found: list[SassRow] = []
     for i in region:
