@@ -33,7 +33,8 @@ def command(
     from ncu_assist.store import Store
 
     project = options.current_project()
-    (stored,) = named(project, (reference,), kernel, meanwhile=("pandas",) if lines else ())
+    meanwhile: tuple[str, ...] = ("pandas",) if lines else ()
+    (stored,) = named(project, (reference,), kernel, meanwhile, ahead="sass" if lines else None)
     note_damages(beside(project, reference, stored))
     if stored.run.run_id:
         note_misnamed(project, stored.run.kernel)

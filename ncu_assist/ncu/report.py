@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
+import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -20,7 +22,16 @@ from ncu_assist.ncu.contents import Contents, Document
 from ncu_assist.ncu.csv_page import export as csv_export
 from ncu_assist.ncu.file_kind import file_kind
 from ncu_assist.ncu.instances import instances_frame
-from ncu_assist.ncu.source.reading import SourceLines, SourceTables, read_lines, read_source
+from ncu_assist.ncu.source.contents import LaunchSource
+from ncu_assist.ncu.source.reading import (
+    SourceLines,
+    SourceTables,
+    lines_of,
+    read_ahead,
+    read_lines,
+    read_source,
+    tables_of,
+)
 from ncu_assist.record import Device, Launch
 
 if TYPE_CHECKING:
@@ -30,6 +41,7 @@ NAMES_SHOWN = 3
 OPINION_BYTES = 200_000_000  # NVIDIA's reader takes about 5 s for 111 MB: nobody waits longer to be refused
 MIN_TIMEOUT_S, BYTES_PER_S = 120.0, 20e6  # a slow core reads 80 MB/s of a report
 CSV_HEAD = 1 << 16  # bytes that tell a CSV export, and what else a file is
+Ahead = Literal["lines", "sass"]
 SAID = {error.exit_code: error for error in (DamagedData, UsageProblem)}  # errors that a child tells of in words
 
 
@@ -57,6 +69,9 @@ class Report:
     contents: Contents = field(repr=False)
     limits: Limits = field(repr=False)
     changed_ns: int = field(repr=False)  # when the file was last written to, as it was read
+    ahead: Mapping[Ahead, Sequence[LaunchSource]] = field(
+        default_factory=dict, repr=False
+    )  # code that was read already
     lacks: tuple[str, ...] = ()  # what the form of the file cannot hold, in words: empty unless it is a CSV export
 
     @property
@@ -133,6 +148,8 @@ class Report:
 
     def source(self, launches: Collection[int] | None = None) -> SourceTables:
         """Return ``lines`` and ``sass`` of some launches: of many, all take 30 ms each. None is all."""
+        if known := self._read_ahead(launches, "sass"):
+            return tables_of(known)
         with self._opened("source code") as (plain, _):
             return read_source(
                 plain,
@@ -144,6 +161,8 @@ class Report:
 
     def source_lines(self, launches: Collection[int]) -> SourceLines:
         """Return ``lines`` of some launches and the imported files; raises as ``instances``, ends as ``limits`` say."""
+        if known := self._read_ahead(launches, "sass", "lines"):
+            return lines_of(known)
         with self._opened("source code") as (plain, _):
             return read_lines(
                 plain,
@@ -153,6 +172,11 @@ class Report:
                 memory_bytes=self.limits.memory_bytes,
                 stopped=self.limits.stopped,
             )
+
+    def _read_ahead(self, launches: Collection[int] | None, *kinds: Ahead) -> list[LaunchSource]:
+        """Return the code of these launches, None for all, where it was read together with the report."""
+        found = next((self.ahead[kind] for kind in kinds if kind in self.ahead), ())
+        return [one for one in found if launches is None or one.launch in launches]
 
     @cached_property
     def _source(self) -> SourceTables:
@@ -201,6 +225,7 @@ def read_report(
     timeout_s: float | None = None,
     memory_bytes: int = MEMORY_BYTES,
     stopped: Callable[[], bool] | None = None,
+    ahead: Ahead | None = None,
 ) -> Report:
     """Return the report in a file: .ncu-rep, .ncu-repz, .nsight-cuprof-report, or what ``ncu --csv`` printed of one.
 
@@ -210,16 +235,22 @@ def read_report(
     beside the file itself; ``stopped`` saying yes ends it. ``expected_launches`` is what ncu's log counts. Raises
     UsageProblem when there is no such file or it is another page of a report, DamagedData when it is something else,
     cut or inconsistent, when NVIDIA's reader disagrees with it, or when reading crashes or needs more than its limits;
-    what NVIDIA's reader finds in it is then said too. What is odd and no damage is in ``Report.notes``. Of a
-    flipped bit inside a value nothing can be seen, nor of a file that ends between two launches.
+    what NVIDIA's reader finds in it is then said too. With ``ahead`` a second child reads the code at the same time, of
+    a report of a few launches: ``source`` and ``source_lines`` need not wait for it then. What is odd and no damage is
+    in ``Report.notes``. Of a flipped bit inside a value nothing can be seen, nor of a file that ends between two
+    launches.
     """
     path, limits = Path(path), Limits(timeout_s, memory_bytes, stopped)
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
         plain = compressed.plain_file(path, Path(folder))
         changed_ns, lacks = path.stat().st_mtime_ns, csv_export.LACKS if _is_csv(plain, path.name) else ()
-        found = _read(contents.CSV if lacks else contents.SCALARS, path, plain, Path(folder), limits)
+        code: Mapping[Ahead, Sequence[LaunchSource]] = {}
+        if lacks or ahead is None:
+            found = _read(contents.CSV if lacks else contents.SCALARS, path, plain, Path(folder), limits)
+        else:
+            found, code = _read_both(path, plain, Path(folder), limits, ahead)
     _check_counts(path, found, expected_launches)
-    return Report(path, found, limits, changed_ns, lacks)
+    return Report(path, found, limits, changed_ns, code, lacks)
 
 
 def _is_csv(plain: Path, name: str) -> bool:
@@ -246,6 +277,34 @@ def _read(what: str, path: Path, plain: Path, folder: Path, limits: Limits) -> C
     return Contents(
         document.launches, document.name_lists, document.texts, document.units, document.session, values, document.notes
     )
+
+
+def _read_both(
+    path: Path, plain: Path, folder: Path, limits: Limits, ahead: Ahead
+) -> tuple[Contents, Mapping[Ahead, Sequence[LaunchSource]]]:
+    """Return what a report holds, and the code of its launches where that could be read at the same time."""
+    over = threading.Event()
+
+    def stopped() -> bool:
+        return over.is_set() or bool(limits.stopped and limits.stopped())
+
+    with ThreadPoolExecutor(1) as beside:
+        code = beside.submit(
+            read_ahead,
+            plain,
+            name=path.name,
+            with_sass=ahead == "sass",
+            timeout_s=limits.seconds(plain),
+            memory_bytes=limits.memory_bytes,
+            stopped=stopped,
+        )
+        try:
+            found = _read(contents.SCALARS, path, plain, folder, limits)
+        except BaseException:
+            over.set()
+            raise
+        known = code.result()
+    return found, {ahead: known} if known else {}
 
 
 def _nvidias_words(path: Path, plain: Path, folder: Path, limits: Limits) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 from ncu_assist.frame import is_used
 from ncu_assist.frame.columns import Columns, Values
 from ncu_assist.ncu.contents import Contents
-from ncu_assist.ncu.report import Report, read_report
+from ncu_assist.ncu.report import Ahead, Report, read_report
 from ncu_assist.pipeline.derived import with_code
 from ncu_assist.pipeline.importing import IMPORTED, RunNames, foreign_run, report_notes, stem
 from ncu_assist.store import StoredRun
@@ -74,21 +74,26 @@ class BareReport(StoredRun):
 
 
 def bare_reports(
-    titles: Sequence[str], paths: Sequence[Path], kernel: str | None, meanwhile: Sequence[str] = ()
+    titles: Sequence[str],
+    paths: Sequence[Path],
+    kernel: str | None,
+    meanwhile: Sequence[str] = (),
+    ahead: Ahead | None = None,
 ) -> list[BareReport]:
     """Return report files as runs, read at the same time; ``titles`` are their paths as the user typed them.
 
-    ``meanwhile`` are modules that are needed later: they are imported while the children read. Raises as
-    ``read_report`` does, for the first that cannot be read; the other reader is then ended, as by Ctrl-C.
+    ``meanwhile`` are modules that are needed later: they are imported while the children read. ``ahead`` reads code
+    with each report. Raises as ``read_report`` does, for the first that cannot be read; the other is then ended, as by
+    Ctrl-C.
     """
-    jobs: list[Callable[[Stopped], Report | None]] = [partial(_read, path) for path in paths]
+    jobs: list[Callable[[Stopped], Report | None]] = [partial(_read, path, ahead) for path in paths]
     jobs.append(partial(_import, meanwhile))
     reports = [one for one in together(jobs) if one is not None]
     return [_bare(title, report, kernel) for title, report in zip(titles, reports, strict=True)]
 
 
-def _read(path: Path, stopped: Stopped) -> Report:
-    return read_report(path, stopped=stopped)
+def _read(path: Path, ahead: Ahead | None, stopped: Stopped) -> Report:
+    return read_report(path, stopped=stopped, ahead=ahead)
 
 
 def _import(names: Sequence[str], stopped: Stopped) -> Report | None:

@@ -14,6 +14,7 @@ from ncu_assist.analysis.diff.timing import common_bench
 from ncu_assist.analysis.ladder import KernelListing, VersionOutcome
 from ncu_assist.errors import UsageProblem
 from ncu_assist.frame import Combined, combine_tables
+from ncu_assist.ncu.report import Ahead
 from ncu_assist.pipeline.line_costs import read_line_changes
 from ncu_assist.pipeline.opened_reports import bare_reports
 from ncu_assist.project import Project
@@ -33,25 +34,34 @@ MOST_RUNS = 12  # the newest; reading one takes 20 ms
 
 
 def named(
-    project: Project, references: Sequence[str], kernel: str | None, meanwhile: Sequence[str] = ()
+    project: Project,
+    references: Sequence[str],
+    kernel: str | None,
+    meanwhile: Sequence[str] = (),
+    ahead: Ahead | None = None,
 ) -> list[StoredRun]:
     """Return the runs that references name; bare reports are read, at the same time, and stored nowhere.
 
-    ``meanwhile`` are modules that are needed later, and can be imported while reports are read.
+    ``meanwhile`` are modules that are needed later, and can be imported while reports are read. ``ahead`` is code that
+    is asked of them afterwards.
 
     Raises UsageProblem for a reference that names nothing, DamagedData for what cannot be read whole.
     """
     context, store = Context(project, Path.cwd(), kernel), Store(project.reports)
-    return opened(references, resolve_all(references, store, context), kernel, meanwhile)
+    return opened(references, resolve_all(references, store, context), kernel, meanwhile, ahead)
 
 
 def opened(
-    references: Sequence[str], found: Sequence[StoredRun | Path], kernel: str | None, meanwhile: Sequence[str] = ()
+    references: Sequence[str],
+    found: Sequence[StoredRun | Path],
+    kernel: str | None,
+    meanwhile: Sequence[str] = (),
+    ahead: Ahead | None = None,
 ) -> list[StoredRun]:
     """Return what references were resolved to as runs, the reports among them read; raises as ``named`` does."""
     paths = [one for one in found if isinstance(one, Path)]
     titles = [text for text, one in zip(references, found, strict=True) if isinstance(one, Path)]
-    bare = iter(bare_reports(titles, paths, kernel, meanwhile) if paths else ())
+    bare = iter(bare_reports(titles, paths, kernel, meanwhile, ahead) if paths else ())
     return [next(bare) if isinstance(one, Path) else one for one in found]
 
 
@@ -73,7 +83,7 @@ def two_named(
 ) -> tuple[Pair, DiffOptions]:
     """Return the runs that two references name, and the options with what the archive knows of their times."""
     _check_two(project, references, kernel)
-    baseline, candidate = named(project, references, kernel, meanwhile=("pandas",))
+    baseline, candidate = named(project, references, kernel, meanwhile=("pandas",), ahead="lines")
     free = not any("@" in text.lstrip("@") for text in references)
     return (baseline, candidate), informed(Store(project.reports), (baseline, candidate), options, free)
 

@@ -12,7 +12,8 @@ from ncu.test_ncu_source_reader import FakeAction
 
 from ncu_assist.ncu.compressed import read_plain
 from ncu_assist.ncu.report import read_report
-from ncu_assist.ncu.source.reader import _Reading, stretches
+from ncu_assist.ncu.source import reading
+from ncu_assist.ncu.source.reader import _Reading
 from ncu_assist.ncu.source.reading import read_lines, read_source
 
 pytestmark = pytest.mark.slow
@@ -48,16 +49,27 @@ def test_imported_files_come_whole() -> None:
 def test_no_instruction_is_disassembled() -> None:
     action = FakeAction({"inst_executed": {0x1000: 8.0, 0x1010: 7.0, 0x2010: 1.0}})
     out = io.BytesIO()
-    reading = _Reading(out, with_sass=False)
-    reading.launch(action, 0)
+    work = _Reading(out, with_sass=False)
+    work.launch(action, 0)
     assert action.asked == []
-    assert [(one.start, len(one.sass)) for one in reading.document().functions] == [(0x1000, 2), (0x2010, 1)]
+    (counted,) = work.document().functions
+    assert (counted.addresses, counted.sass) == ((0x1000, 0x1010, 0x2010), ("", "", ""))
     assert array("d", out.getvalue()).tolist() == [8.0, 7.0, 1.0]
 
 
-@pytest.mark.parametrize(
-    ("addresses", "found"),
-    [([], []), ([16], [(16, 1)]), ([0, 16, 32], [(0, 3)]), ([0, 16, 48, 64, 128], [(0, 2), (48, 2), (128, 1)])],
-)
-def test_stretches_have_no_gaps(addresses: list[int], found: list[tuple[int, int]]) -> None:
-    assert stretches(addresses) == found
+def test_code_that_is_read_with_the_report_is_that_read_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = DATA / "transpose_full_h200_2025.3.1.ncu-rep.zst"
+    later, lined, coded = read_report(path), read_report(path, ahead="lines"), read_report(path, ahead="sass")
+    tables, lines = later.source([1]), later.source_lines([1])
+    monkeypatch.setattr(reading, "run_child", None)  # nothing is read again
+    pd.testing.assert_frame_equal(coded.source([1]).sass, tables.sass)
+    pd.testing.assert_frame_equal(coded.source([1]).lines, tables.lines)
+    pd.testing.assert_frame_equal(lined.source_lines([1]).lines, lines.lines)
+    assert dict(coded.source_lines([1]).texts) == dict(lines.texts)
+    with pytest.raises(TypeError):
+        lined.source([1])
+
+
+def test_code_of_many_launches_is_not_read_before_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "MOST_AHEAD", 1)
+    assert read_report(DATA / "transpose_full_h200_2025.3.1.ncu-rep.zst", ahead="sass").ahead == {}

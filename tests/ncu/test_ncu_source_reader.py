@@ -107,6 +107,14 @@ def test_a_counter_where_no_code_is_keeps_its_place(address: int) -> None:
     assert values == [0, 0, 0, 5]
 
 
+def test_addresses_without_code_are_one_function() -> None:
+    document, values = read(FakeAction({"inst_executed": {0x1048: 1.0, 0x1008: 2.0, 0x2010: 3.0, 0x3000: 4.0}}))
+    _, called, bare = document.functions
+    assert (called.start, bare.base, bare.sass) == (0x2000, 0x1000, ("", "", ""))
+    assert bare.each_address() == (0x1008, 0x1048, 0x3000)
+    assert values == [0, 0, 0, 0, 3, 2, 1, 4]
+
+
 def test_a_launch_without_a_name_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FakeAction, "name", lambda self: None)  # what the reader says of a launch that does not parse
     with pytest.raises(SystemExit, match="a launch is empty"):

@@ -10,12 +10,13 @@ import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ncu_assist.errors import UsageProblem
+from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.ncu import report_file
 from ncu_assist.ncu.child import MEMORY_BYTES, Reading, run_child
 from ncu_assist.ncu.report_file import Entry
@@ -28,6 +29,7 @@ from ncu_assist.ncu.wire import Bytes
 if TYPE_CHECKING:
     import pandas as pd
 
+MOST_AHEAD = 8  # launches of a report whose code is read before it is known which of them take long
 BATCH_BYTES = 48 << 20  # of launches in one child process, which then takes about 0.6 GB
 
 
@@ -84,6 +86,28 @@ def read_code(
     return _found(_Work(path, name or path.name, timeout_s, memory_bytes, deadline), launches)
 
 
+def read_ahead(
+    path: Path, *, name: str, with_sass: bool, timeout_s: float, memory_bytes: int, stopped: Callable[[], bool]
+) -> list[LaunchSource] | None:
+    """Return the code of all launches of a report, None where there are many, or where it cannot be read.
+
+    Whoever asks for it later is told why: by ``read_source`` and ``read_lines``. ``with_sass`` as these two have it.
+    """
+    deadline = time.monotonic() + timeout_s
+    with report_file.mapped(path) as data:
+        if sum(1 for _ in islice(report_file.results(data), MOST_AHEAD + 1)) > MOST_AHEAD:
+            return None
+    try:
+        return _found(_Work(path, name, timeout_s, memory_bytes, deadline, stopped, with_sass), None)
+    except (DamagedData, UsageProblem):
+        return None
+
+
+def lines_of(found: Sequence[LaunchSource]) -> SourceLines:
+    """Return the lines of launches whose code was read."""
+    return SourceLines(lines_frame(sass_frame(found), found), _texts(found))
+
+
 def tables_of(found: Sequence[LaunchSource]) -> SourceTables:
     """Return the tables of launches whose code was read."""
     sass = sass_frame(found)
@@ -106,7 +130,7 @@ def read_lines(
     """
     deadline = time.monotonic() + timeout_s
     found = _found(_Work(path, name, timeout_s, memory_bytes, deadline, stopped, with_sass=False), launches)
-    return SourceLines(lines_frame(sass_frame(found), found), _texts(found))
+    return lines_of(found)
 
 
 def _texts(found: Sequence[LaunchSource]) -> dict[str, str]:

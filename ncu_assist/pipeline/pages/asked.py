@@ -106,7 +106,7 @@ def _kernels(pages: Pages) -> tuple[str, ...]:
 def _named(pages: Pages, request: PageRequest) -> StoredRun:
     """Return the run that is wanted; raises UsageProblem with the nearest kernel where that is what was meant."""
     try:
-        return named(pages.project, (request.wanted or "@last",), request.kernel, meanwhile=OF_PAGES)[0]
+        return named(pages.project, (request.wanted or "@last",), request.kernel, meanwhile=OF_PAGES, ahead="sass")[0]
     except UsageProblem as error:
         word = request.wanted or ""
         near = difflib.get_close_matches(word, _kernels(pages), n=1, cutoff=NEAR)

@@ -81,6 +81,7 @@ def sass_of(instructions: Sequence[Instruction], columns: Sequence[HeatColumn], 
     def row(i: int) -> SassRow:
         return _sass_row(instructions[i], known)
 
+    @cache
     def weight(i: int) -> int:
         return SASS_ROW_BYTES + max(size_of(row(i).code), CODE_WIDTH if row(i).stall or row(i).excess else 0)
 
