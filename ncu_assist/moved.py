@@ -94,6 +94,10 @@ MOVED = {
     "suggest.proof.stages": "suggest.proof.prover",
     "suggest.acting": "suggest.session",
     "suggest.rounds": "suggest.session",
+    "pipeline.ceilings_exchange": "pipeline.known_ceilings",
+    "pipeline.ceilings_known": "pipeline.known_ceilings",
+    "pipeline.foreign": "pipeline.importing",
+    "pipeline.pages.asked": "pipeline.pages.writing",
 }
 WORDS = "change draft gate history l2 launch line metric why"
 MODEL = "blame bounds diagnosis dram facts of_run places shape traffic"

@@ -64,7 +64,7 @@ def _check(given: Mapping[str, object], show: bool, quick: bool) -> None:
 
 
 def _known(reference: str, as_json: bool) -> int:
-    from ncu_assist.pipeline.ceilings_known import known_of
+    from ncu_assist.pipeline.known_ceilings import known_of
     from ncu_assist.render.json.machine import known_json
     from ncu_assist.render.terminal.ceilings_known import known_text
 
@@ -78,7 +78,7 @@ def _known(reference: str, as_json: bool) -> int:
 
 def _export(path: Path, gpu: str | None, force: bool) -> int:
     from ncu_assist.ceilings import encode
-    from ncu_assist.pipeline.ceilings_exchange import to_send
+    from ncu_assist.pipeline.known_ceilings import to_send
 
     target = None if path == Path("-") else path
     check_output(target, force, binary=False)
@@ -87,7 +87,7 @@ def _export(path: Path, gpu: str | None, force: bool) -> int:
 
 
 def _import(path: Path, force: bool, as_json: bool) -> int:
-    from ncu_assist.pipeline.ceilings_exchange import take_in
+    from ncu_assist.pipeline.known_ceilings import take_in
     from ncu_assist.render.json import ceilings_json
     from ncu_assist.render.terminal.machine import imported_text
 
@@ -102,7 +102,8 @@ def _import(path: Path, force: bool, as_json: bool) -> int:
 def _measure(show: bool, quick: bool, as_json: bool) -> int:
     """Measure, or show what is known: where that was asked for, and where there is no GPU."""
     from ncu_assist.executors import EXECUTORS
-    from ncu_assist.pipeline.ceilings import known, measure_ceilings, why_no_gpu
+    from ncu_assist.pipeline.ceilings import measure_ceilings
+    from ncu_assist.pipeline.known_ceilings import known, why_no_gpu
     from ncu_assist.render.json import ceilings_json
     from ncu_assist.render.terminal import ceilings_text
 

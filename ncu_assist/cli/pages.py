@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def write_pages(project: Project, runs: Sequence[StoredRun]) -> None:
     """Write the pages of runs, of their kernels, and the index; nothing for no runs."""
-    from ncu_assist.pipeline.pages.asked import pages_of
+    from ncu_assist.pipeline.pages.writing import pages_of
     from ncu_assist.render.terminal.archive import report_note
 
     with progress() as reporter:

@@ -122,7 +122,7 @@ def _kernel(request: MeasureRequest, ncu: ProfileOptions, is_dry: bool, as_json:
 
 
 def _program(words: tuple[str, ...], names: RunNames, ncu: ProfileOptions, is_dry: bool, as_json: bool) -> int:
-    from ncu_assist.pipeline.foreign import dry_run, profile_program
+    from ncu_assist.pipeline.importing import dry_run, profile_program
     from ncu_assist.pipeline.showing import gather
     from ncu_assist.render.json import show_json
     from ncu_assist.render.terminal import show_text

@@ -13,7 +13,7 @@ from ncu_assist.cli.output import check_output, write_bytes
 from ncu_assist.errors import UsageProblem
 
 if TYPE_CHECKING:
-    from ncu_assist.pipeline.pages.asked import PageRequest
+    from ncu_assist.pipeline.pages.writing import PageRequest
 
 STDOUT = Path("-")
 
@@ -49,7 +49,7 @@ def command(
     paths (a file's own name stays) and the environment, as `export` does; source code stays. Exit code 7 when a page
     could not be made of a damaged run.
     """
-    from ncu_assist.pipeline.pages.asked import PageRequest, report
+    from ncu_assist.pipeline.pages.writing import PageRequest, report
     from ncu_assist.render.json.archive import report_json
     from ncu_assist.render.terminal.archive import report_text
 
@@ -72,7 +72,7 @@ def command(
 
 
 def _to_stdout(request: PageRequest) -> int:
-    from ncu_assist.pipeline.pages.asked import page_text
+    from ncu_assist.pipeline.pages.writing import page_text
 
     check_output(None, False, binary=True)
     with progress() as reporter:

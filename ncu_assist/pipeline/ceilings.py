@@ -15,17 +15,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ncu_assist import __version__
 from ncu_assist.backends.cuda import Source, compile_sources
 from ncu_assist.backends.nvcc import find_arch, find_nvcc
-from ncu_assist.ceilings import Ceilings, Conditions, Stage, ceilings_of, path_of, save, shipped, stored
+from ncu_assist.ceilings import Ceilings, Conditions, Stage, path_of, save
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError, StageFailed
 from ncu_assist.executors.base import Executor
 from ncu_assist.harness import client
 from ncu_assist.harness.ceilings import plan as harness_plan
-from ncu_assist.harness.ceilings.plan import CeilingsRequest, Probe, ProbeResult, results
+from ncu_assist.harness.ceilings.plan import SEPARATOR, CeilingsRequest, Mode, Probe, ProbeResult, results
 from ncu_assist.harness.events import Event, parse
 from ncu_assist.harness.request import DEVICE_SOURCE, write_request
 from ncu_assist.harness.results import MeasurementFacts, read_facts
@@ -33,15 +32,11 @@ from ncu_assist.ncu.command import ProfileOptions, profile_argv
 from ncu_assist.ncu.log import ProfiledLaunch
 from ncu_assist.ncu.report import Report
 from ncu_assist.pipeline import ceilings_plan as plan
-from ncu_assist.pipeline import ceilings_plan as points
 from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
+from ncu_assist.pipeline.known_ceilings import KnownCeilings
 from ncu_assist.pipeline.measuring import ncu_stage
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
-from ncu_assist.record import Device
-
-if TYPE_CHECKING:
-    from ncu_assist.ncu.report import Report
 
 CHILD = "ncu_assist.harness.ceilings"
 SOURCES = Path(harness_plan.__file__).parent
@@ -90,17 +85,13 @@ class CeilingsStages:
         broken = [f"{name}.cu does not compile:\n{o.log.strip()}" for name, o in outcomes.items() if not o.artifact]
         return BuiltKernels(libraries, find_nvcc().version, "\n".join(broken))
 
-    def request(
-        self, name: str, mode: harness_plan.Mode, probes: tuple[harness_plan.Probe, ...], built: BuiltKernels
-    ) -> harness_plan.CeilingsRequest:
+    def request(self, name: str, mode: Mode, probes: tuple[Probe, ...], built: BuiltKernels) -> CeilingsRequest:
         """Return a request of this name, written into a folder of its own."""
-        made = harness_plan.CeilingsRequest(
-            mode, probes, built.libraries, built.nvcc, str((self.folder / name).resolve())
-        )
+        made = CeilingsRequest(mode, probes, built.libraries, built.nvcc, str((self.folder / name).resolve()))
         write_request(made)
         return made
 
-    def time(self, request: harness_plan.CeilingsRequest) -> None:
+    def time(self, request: CeilingsRequest) -> None:
         """Run a request by events. Raises what the child says, and StageFailed where it crashed or hung."""
         watch = client.Watch(self._show, SILENCE_S)
         done = self.executor.run(
@@ -117,47 +108,42 @@ class CeilingsStages:
             at = f" at {watch.current.version}" if watch.current else ""
             raise StageFailed(f"the measuring process{at} {words}".rstrip(), "ncu-assist doctor")
 
-    def count(self, request: harness_plan.CeilingsRequest, metrics: tuple[str, ...]) -> Report:
+    def count(self, request: CeilingsRequest, metrics: tuple[str, ...]) -> Report:
         """Run a request under ncu with the flags of `profile`, these metrics instead of its set; return the report."""
         stage = ncu_stage(self.project, Path(request.out), self.executor, ProfileOptions(metrics=metrics))
         stage = replace(stage, limits=replace(stage.limits, silence_s=SILENCE_S))
         path = os.path.relpath(request.path, self.project.root)
         total = sum(probe.samples for probe in request.probes)
-        return stage.run([sys.executable, "-m", CHILD, path], self._problems(), self._launches(total)).report
 
-    def _show(self, event: Event) -> None:
-        if event.event == "begin":
-            self.reporter.status(f"events: {event.index} of {event.total} · {in_words(event.version)}")
-
-    def _problems(self) -> Callable[[str], None]:
         def line(text: str) -> None:
             event = parse(text)
             if event is not None and event.event == "problem":
                 self.reporter.note(event.text)
 
-        return line
-
-    def _launches(self, total: int) -> Callable[[ProfiledLaunch], bool]:
         def launch(one: ProfiledLaunch) -> bool:
             self.reporter.status(f"ncu: launch {one.index + 1} of {total} · {one.name}")
             return False
 
-        return launch
+        return stage.run([sys.executable, "-m", CHILD, path], line, launch).report
+
+    def _show(self, event: Event) -> None:
+        if event.event == "begin":
+            self.reporter.status(f"events: {event.index} of {event.total} · {in_words(event.version)}")
 
 
 def in_words(probe_id: str) -> str:
     """Return which probe an id is of, for people."""
-    kind, name, size = probe_id.split(harness_plan.SEPARATOR)
+    kind, name, size = probe_id.split(SEPARATOR)
     return f"{kind} {name}" + (f" {int(size) >> 20} MiB" if int(size) else "")
 
 
 class CeilingsSession:
     """The stages in their order, and what they have brought so far; ``ceilings`` is None until something was."""
 
-    def __init__(self, shop: CeilingsStages, quick: bool, memory_bytes: int) -> None:
+    def __init__(self, stages: CeilingsStages, quick: bool, memory_bytes: int) -> None:
         self.ceilings: Ceilings | None = None
         self.first_error: NcuAssistError | None = None
-        self._shop, self._quick = shop, quick
+        self._at, self._quick = stages, quick
         self._memory_bytes = memory_bytes
         self._stages: tuple[Stage, ...] = ()
         self._notes: tuple[str, ...] = ()
@@ -165,7 +151,7 @@ class CeilingsSession:
         self._created = datetime.now(UTC).isoformat(timespec="seconds")
 
     def run(self) -> None:
-        built = self._shop.build()
+        built = self._at.build()
         if built.problem:
             self._note(built.problem)
         self._stage("events", lambda: self._time(built))
@@ -181,7 +167,7 @@ class CeilingsSession:
             problem = ""
         except NcuAssistError as error:
             problem, self.first_error = error.message, self.first_error or error
-            self._shop.reporter.note(f"{name}: {error.message}" + (f"; try: {error.hint}" if error.hint else ""))
+            self._at.reporter.note(f"{name}: {error.message}" + (f"; try: {error.hint}" if error.hint else ""))
         finally:
             self._stages = (*self._stages, Stage(name, time.monotonic() - started, problem))
             self._store()
@@ -190,13 +176,13 @@ class CeilingsSession:
         if self.ceilings is None:
             return
         self.ceilings = replace(self.ceilings, stages=self._stages, notes=self._notes)
-        save(self._shop.project.reports, self.ceilings)
+        save(self._at.project.reports, self.ceilings)
 
     def _time(self, built: BuiltKernels) -> None:
         probes = plan.event_probes(self._memory_bytes, self._quick)
-        request = self._shop.request("events", "events", probes, built)
+        request = self._at.request("events", "events", probes, built)
         try:
-            self._shop.time(request)
+            self._at.time(request)
         finally:
             self._take_times(request)
 
@@ -212,43 +198,43 @@ class CeilingsSession:
             created=self._created,
             tool=__version__,
             conditions=_conditions(facts, self._timed.get(Probe("empty", "empty", 0).id)),
-            dram=points.timed_points(found, "dram"),
-            l2=points.timed_points(found, "l2"),
-            link=points.timed_points(found, "link"),
-            rates=points.timed_rates(found, facts.device.sm_count),
+            dram=plan.timed_points(found, "dram"),
+            l2=plan.timed_points(found, "l2"),
+            link=plan.timed_points(found, "link"),
+            rates=plan.timed_rates(found, facts.device.sm_count),
         )
 
     def _count_streams(self, built: BuiltKernels) -> None:
         probes = plan.counted_streams(self._memory_bytes, self._quick, self._timed)
         metrics = plan.known_metrics(plan.DRAM_METRICS, self._before.device.compute_capability)
         report, counted, found = self._count("ncu-dram", probes, metrics, built)
-        clocks = points.CountedLaunches(report.launches)
+        clocks = plan.CountedLaunches(report.launches)
         conditions = replace(
             self._before.conditions,
             toolchain=replace(self._before.conditions.toolchain, ncu=report.ncu_version),
             ncu_flags=_flags(metrics),
             clock_control=ProfileOptions().clock_control,
             cache_control=ProfileOptions().cache_control,
-            sm_clock_mhz=_mhz(clocks.median(plan.SM_CLOCK)),
-            memory_clock_mhz=_mhz(clocks.median(plan.MEMORY_CLOCK)),
+            sm_clock_mhz=plan.mhz(clocks.median(plan.SM_CLOCK)),
+            memory_clock_mhz=plan.mhz(clocks.median(plan.MEMORY_CLOCK)),
         )
-        curve = points.counted_points(found, counted, "dram")
+        curve = plan.counted_points(found, counted, "dram")
         self.ceilings = replace(self._before, conditions=conditions, dram=(*curve, *self._before.dram))
 
     def _count_pipes(self, built: BuiltKernels) -> None:
         probes = plan.counted_pipes(self._quick)
         metrics = plan.pipe_metrics(self._before.device.compute_capability)
         _, counted, found = self._count("ncu-pipes", probes, metrics, built)
-        rates = points.counted_rates(found, counted, self._before.device.sm_count)
-        hits = points.counted_points(found, counted, "l2")
+        rates = plan.counted_rates(found, counted, self._before.device.sm_count)
+        hits = plan.counted_points(found, counted, "l2")
         self.ceilings = replace(self._before, rates=(*rates, *self._before.rates), l2=(*hits, *self._before.l2))
 
     def _count(
         self, name: str, probes: tuple[Probe, ...], metrics: tuple[str, ...], built: BuiltKernels
-    ) -> tuple[Report, dict[str, points.CountedLaunches], list[ProbeResult]]:
-        request = self._shop.request(name, "ncu", probes, built)
-        report = self._shop.count(request, metrics)
-        return report, points.by_probe(report.launches), self._results(request)
+    ) -> tuple[Report, dict[str, plan.CountedLaunches], list[ProbeResult]]:
+        request = self._at.request(name, "ncu", probes, built)
+        report = self._at.count(request, metrics)
+        return report, plan.by_probe(report.launches), self._results(request)
 
     def _results(self, request: CeilingsRequest) -> list[ProbeResult]:
         found = list(results(Path(request.out)))
@@ -259,7 +245,7 @@ class CeilingsSession:
 
     def _note(self, words: str) -> None:
         if words not in self._notes:
-            self._shop.reporter.note(words)
+            self._at.reporter.note(words)
             self._notes = (*self._notes, words)
 
     @property
@@ -269,7 +255,7 @@ class CeilingsSession:
 
 
 def _conditions(facts: MeasurementFacts, empty: ProbeResult | None) -> Conditions:
-    seconds = points.spread(empty.time_ns) if empty else None
+    seconds = plan.spread(empty.time_ns) if empty else None
     return Conditions(
         facts.toolchain,
         flush="read",
@@ -285,45 +271,6 @@ def _flags(metrics: tuple[str, ...]) -> tuple[str, ...]:
     argv = profile_argv(Path("ncu"), ProfileOptions(metrics=metrics), Path("x"), Path("x"), ())[1:-1]
     skipped = {i + step for i, word in enumerate(argv) if word in PATH_FLAGS for step in (0, 1)}
     return tuple(word for i, word in enumerate(argv) if i not in skipped)
-
-
-def _mhz(hertz: float | None) -> float | None:
-    return hertz / 1e6 if hertz else None
-
-
-@dataclass(frozen=True)
-class KnownCeilings:
-    """Ceilings to show; ``path`` is where they lie in the archive, None for those that came with the tool."""
-
-    ceilings: Ceilings
-    path: Path | None
-
-
-def why_no_gpu() -> EnvironmentProblem | None:
-    """Return what keeps this machine from measuring, None if it can try."""
-    try:
-        chosen_gpu(query_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES"))
-    except EnvironmentProblem as problem:
-        return problem
-    return None
-
-
-def known(project: Project) -> tuple[KnownCeilings, ...]:
-    """Return the ceilings of the GPU here; without one, all that are stored in the archive or came with the tool.
-
-    Raises DamagedData for a file that cannot be read.
-    """
-    try:
-        gpu = chosen_gpu(query_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES"))
-    except EnvironmentProblem:
-        here = [KnownCeilings(one, path_of(project.reports, one.device)) for one in stored(project.reports)]
-        return (*here, *(KnownCeilings(one, None) for one in shipped()))
-    digest = hashlib.sha256(gpu.uuid.encode()).hexdigest()
-    found = ceilings_of(Device(gpu.name, digest, "", None, None, None, None), project.reports)
-    if found is None:
-        return ()
-    path = path_of(project.reports, found.device)
-    return (KnownCeilings(found, path if path.is_file() else None),)
 
 
 def measure_ceilings(project: Project, executor: Executor, quick: bool, reporter: Reporter) -> KnownCeilings:

@@ -166,7 +166,7 @@ def counted_points(
         launches = counted.get(result.probe.id)
         if result.probe.kind != kind or launches is None:
             continue
-        point = _point(result, launches.seconds, "ncu", _mhz(launches.median(SM_CLOCK)), launches)
+        point = _point(result, launches.seconds, "ncu", mhz(launches.median(SM_CLOCK)), launches)
         found += [point] if point else []
     return tuple(found)
 
@@ -224,7 +224,7 @@ def counted_rates(
             continue
         active = launches.median(CYCLES)
         cycles = active * sms if active and sms else None
-        clock = _mhz(launches.median(SM_CLOCK))
+        clock = mhz(launches.median(SM_CLOCK))
         found.append(_rate(result, "ncu", launches.seconds, cycles, clock, launches))
     return tuple(found)
 
@@ -259,5 +259,6 @@ def _clock(result: ProbeResult) -> float | None:
     return median(known) if known else None
 
 
-def _mhz(hertz: float | None) -> float | None:
+def mhz(hertz: float | None) -> float | None:
+    """Return a clock in MHz, None where it is not known."""
     return hertz / HZ_PER_MHZ if hertz else None

@@ -1,22 +1,34 @@
-"""Runs that belong to no kernel folder: their names and record, and reports from anywhere as runs of the archive."""
+"""Runs that belong to no kernel folder: reports from anywhere as runs of the archive, and any command profiled."""
 
 from __future__ import annotations
 
 import re
+import secrets
+import shutil
+import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from ncu_assist import __version__
-from ncu_assist.errors import DamagedData, UsageProblem
+from ncu_assist.errors import DamagedData, StageFailed, UsageProblem
+from ncu_assist.executors import EXECUTORS
 from ncu_assist.ncu import compressed
+from ncu_assist.ncu.command import ProfileOptions, check_set, find_ncu
 from ncu_assist.ncu.command_line import options_in
+from ncu_assist.ncu.log import ProfiledLaunch
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.ncu.second_opinion import second_opinion
+from ncu_assist.pipeline.archiving import capture_files, profile_facts
 from ncu_assist.pipeline.derived import save_judged
+from ncu_assist.pipeline.ncu_stage import Capture, NcuLimits, NcuStage
+from ncu_assist.pipeline.profiling import VersionCapture, toolchain_of
+from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
-from ncu_assist.record import ROUNDED, Profile, Run, Source, Toolchain
+from ncu_assist.record import ROUNDED, Profile, Run, Source
 from ncu_assist.render.escape import readable
 from ncu_assist.store import Store, StoredRun, machine_hash, metrics_parquet, new_run_id
 from ncu_assist.store.naming import is_folder_name
@@ -83,11 +95,6 @@ def foreign_run(names: RunNames, report: Report, source: Source) -> Run:
     )
 
 
-def toolchain_of(report: Report) -> Toolchain:
-    """Return the versions that a report says."""
-    return Toolchain(ncu=report.ncu_version, cuda=report.cuda_version)
-
-
 def _profile(report: Report) -> Profile | None:
     """Return how the counters of a report were taken, as far as its command line says."""
     o = options_in(report.contents.session.command)
@@ -121,3 +128,69 @@ def import_report(project: Project, path: Path, names: RunNames) -> StoredRun:
 def report_notes(report: Report) -> tuple[str, ...]:
     """Return what a run made of a report has to say about it."""
     return (*report.notes, *((ROUNDED,) if report.lossy else ()))
+
+
+def profile_program(
+    project: Project, names: RunNames, command: Sequence[str], options: ProfileOptions, reporter: Reporter
+) -> StoredRun:
+    """Profile a command, started in the current folder, and save what it launched as one run.
+
+    Raises UsageProblem for names or a section set that cannot be, as NcuStage.run does, and StageFailed when no launch
+    was profiled. What was finished before a failure, a time limit or Ctrl-C is saved all the same.
+    """
+    check_names(names)
+    check_set(find_ncu(), options.section_set)
+    stage = _stage(project, secrets.token_hex(6), options)
+
+    def show(launch: ProfiledLaunch) -> bool:
+        reporter.status(f"ncu: launch {launch.index + 1} · {launch.name} {launch.percent} %")
+        return False
+
+    save = partial(_save, project, names, command, options)
+    try:
+        capture = stage.run(list(command), lambda _: None, show)
+    except (StageFailed, KeyboardInterrupt) as error:
+        rest = stage.rest()
+        if rest is not None and rest.report.records:
+            kept = save(rest, (f"incomplete: {str(error) or 'interrupted'}",))
+            reporter.note(f"kept what was finished: {len(kept.run.launches)} launches, {kept.reference}")
+        raise
+    found = len(capture.report.records)
+    if not found:
+        raise StageFailed("the program launched no kernel that the filter lets through", "drop or widen --filter")
+    if found == options.max_launches:
+        reporter.note(f"stopped after {found} launches; --max-launches N profiles more")
+    stored = save(capture, ())
+    shutil.rmtree(stage.work, ignore_errors=True)
+    return stored
+
+
+def _save(
+    project: Project,
+    names: RunNames,
+    command: Sequence[str],
+    options: ProfileOptions,
+    capture: Capture,
+    notes: tuple[str, ...],
+) -> StoredRun:
+    report = capture.report
+    profile = profile_facts(options, len(report.records), readable(" ".join(command)))
+    toolchain = replace(toolchain_of(report), python=sys.version.split()[0])
+    found = foreign_run(names, report, "live")
+    run = replace(found, toolchain=toolchain, profile=profile, notes=(*notes, *report.notes))
+    shared = VersionCapture(
+        report.records, report.metrics, capture.data, capture.log, report.device, toolchain_of(report)
+    )
+    return save_judged(Store(project.reports), run, capture_files(shared))
+
+
+def dry_run(project: Project, command: Sequence[str], options: ProfileOptions) -> str:
+    """Return what profile_program would run, as text for a shell."""
+    return _stage(project, "RUN", options).in_words(command)
+
+
+def _stage(project: Project, run: str, options: ProfileOptions) -> NcuStage:
+    """Return the stage for a program: in the user's folder, silent as long as it likes, for it may load data first."""
+    total_s = project.settings.profile_timeout_s
+    folder = project.work / "profile" / run
+    return NcuStage(Path.cwd(), folder, EXECUTORS["local"], options, NcuLimits(total_s, total_s))

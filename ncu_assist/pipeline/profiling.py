@@ -23,7 +23,6 @@ from ncu_assist.ncu import report_file
 from ncu_assist.ncu.failures import NothingProfiled
 from ncu_assist.ncu.log import ProfiledLaunch
 from ncu_assist.ncu.report import Report
-from ncu_assist.pipeline.importing import toolchain_of
 from ncu_assist.pipeline.ncu_stage import Capture, NcuStage
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.record import Device, Launch, Toolchain
@@ -153,6 +152,11 @@ class VersionCapture:
     device: Device | None
     toolchain: Toolchain  # as the report says
     silent: tuple[str, ...] = ()
+
+
+def toolchain_of(report: Report) -> Toolchain:
+    """Return the versions that a report says."""
+    return Toolchain(ncu=report.ncu_version, cuda=report.cuda_version)
 
 
 @dataclass(frozen=True)

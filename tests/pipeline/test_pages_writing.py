@@ -19,8 +19,7 @@ from requirements import require
 
 from ncu_assist.errors import EnvironmentProblem, UsageProblem
 from ncu_assist.pipeline.pages import writing
-from ncu_assist.pipeline.pages.asked import PageRequest, pages_of, report
-from ncu_assist.pipeline.pages.writing import is_our_page, write_page
+from ncu_assist.pipeline.pages.writing import PageRequest, is_our_page, pages_of, report, write_page
 from ncu_assist.project import Project, find_project
 from ncu_assist.sources import discover_versions, source_sha256
 from ncu_assist.store import Store
@@ -37,7 +36,7 @@ import hashlib, sys
 from pathlib import Path
 from ncu_assist.store.matching import machine_hash
 machine_hash.__defaults__ = (Path(sys.argv[2]),)
-from ncu_assist.pipeline.pages.asked import PageRequest, report
+from ncu_assist.pipeline.pages.writing import PageRequest, report
 from ncu_assist.project import find_project
 class Quiet:
     def note(self, text): pass

@@ -16,7 +16,7 @@ from ncu_assist.harness.request import HarnessRequest
 from ncu_assist.ncu.failures import NothingProfiled, profiling_error
 from ncu_assist.pipeline.exporting import ExportRequest, export
 from ncu_assist.pipeline.measuring import MeasureJob, measure
-from ncu_assist.pipeline.pages.asked import PageRequest, report
+from ncu_assist.pipeline.pages.writing import PageRequest, report
 from ncu_assist.pipeline.recording import record
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.json import outcome_json, show_json

@@ -1,24 +1,65 @@
-"""Ceilings that are sent to somebody else, and those that come from somewhere else."""
+"""What is known of GPUs without measuring: of this one, of that of a run; ceilings that are sent, or from elsewhere."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ncu_assist.ceilings import Ceilings, decode, path_of, save, shipped, stored
+from ncu_assist.ceilings import Ceilings, ceilings_of, decode, path_of, save, shipped, stored
 from ncu_assist.ceilings.checking import problems
+from ncu_assist.ceilings.known import KnownGpu, known_rates
 from ncu_assist.ceilings.storage import product
-from ncu_assist.errors import DamagedData, UsageProblem
+from ncu_assist.errors import DamagedData, EnvironmentProblem, UsageProblem
 from ncu_assist.ncu.compressed import is_compressed
 from ncu_assist.ncu.report_file import MAGIC
-from ncu_assist.pipeline.ceilings import known
+from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
+from ncu_assist.pipeline.reading import named
 from ncu_assist.project import Project
+from ncu_assist.record import Device
 from ncu_assist.render.redact import redact_text
+from ncu_assist.store import StoredRun
 
 EXPORT = "ncu-assist ceilings --export FILE, where they were measured"
 MOST_BYTES = 16 << 20  # ten thousand points; those that come with the tool take 53 kB
 SHOWN = 3  # of what cannot be
+
+
+@dataclass(frozen=True)
+class KnownCeilings:
+    """Ceilings to show; ``path`` is where they lie in the archive, None for those that came with the tool."""
+
+    ceilings: Ceilings
+    path: Path | None
+
+
+def why_no_gpu() -> EnvironmentProblem | None:
+    """Return what keeps this machine from measuring, None if it can try."""
+    try:
+        chosen_gpu(query_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES"))
+    except EnvironmentProblem as problem:
+        return problem
+    return None
+
+
+def known(project: Project) -> tuple[KnownCeilings, ...]:
+    """Return the ceilings of the GPU here; without one, all that are stored in the archive or came with the tool.
+
+    Raises DamagedData for a file that cannot be read.
+    """
+    try:
+        gpu = chosen_gpu(query_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES"))
+    except EnvironmentProblem:
+        here = [KnownCeilings(one, path_of(project.reports, one.device)) for one in stored(project.reports)]
+        return (*here, *(KnownCeilings(one, None) for one in shipped()))
+    digest = hashlib.sha256(gpu.uuid.encode()).hexdigest()
+    found = ceilings_of(Device(gpu.name, digest, "", None, None, None, None), project.reports)
+    if found is None:
+        return ()
+    path = path_of(project.reports, found.device)
+    return (KnownCeilings(found, path if path.is_file() else None),)
 
 
 @dataclass(frozen=True)
@@ -105,3 +146,27 @@ def _refuse_others(name: str, data: bytes) -> None:
     if not said.startswith("ncu-assist.ceilings/"):
         what = f"of the schema '{said}'" if said else "without a schema"
         raise UsageProblem(f"{name} is JSON {what}, not ceilings", EXPORT)
+
+
+BUS_WIDTH = "device__attribute_global_memory_bus_width"  # bits
+MEMORY_CLOCKS = ("device__attribute_max_mem_frequency_khz", "device__attribute_memory_clock_rate")  # kHz, both
+EDGES, BITS = 2, 8  # DRAM moves data at both edges of its clock
+
+
+def known_of(project: Project, reference: str) -> KnownGpu:
+    """Return what is known of the GPU that a run or a report is of; raises as ``named`` does, and without a GPU."""
+    (stored,) = named(project, (reference,), None)
+    device = stored.run.device
+    if device is None:
+        raise UsageProblem(f"{stored.reference} does not say on which GPU it was measured", "name another run")
+    ceilings = ceilings_of(device, project.reports)
+    return KnownGpu(stored.reference, device, ceilings, known_rates(device, ceilings, dram_peak(stored)))
+
+
+def dram_peak(stored: StoredRun) -> float | None:
+    """Return DRAM's peak in bytes a second from the device attributes of a run; None where one is not there."""
+    values = stored.metrics()
+    found = {name: values.loc[values["metric"] == name, "value"].dropna() for name in (BUS_WIDTH, *MEMORY_CLOCKS)}
+    width, *clocks = [float(column.iloc[0]) if len(column) else 0.0 for column in found.values()]
+    clock = next((one for one in clocks if one), 0.0)
+    return width / BITS * clock * 1e3 * EDGES or None
