@@ -98,6 +98,7 @@ MOVED = {
     "pipeline.ceilings_known": "pipeline.known_ceilings",
     "pipeline.foreign": "pipeline.importing",
     "pipeline.pages.asked": "pipeline.pages.writing",
+    "rules.model.own_lines": "rules.model.places",
 }
 WORDS = "change draft gate history l2 launch line metric why"
 MODEL = "blame bounds diagnosis dram facts of_run places shape traffic"

@@ -11,8 +11,7 @@ from gallery.table import marked_lines
 
 from ncu_assist import read_report
 from ncu_assist.ncu.code import Code, read_code
-from ncu_assist.rules.model.own_lines import own_lines
-from ncu_assist.rules.model.places import places
+from ncu_assist.rules.model.places import own_lines, places
 
 pytestmark = pytest.mark.slow
 

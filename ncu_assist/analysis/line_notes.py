@@ -9,7 +9,7 @@ from ncu_assist.analysis.diff.lines import base_name
 from ncu_assist.ncu.code import Code
 from ncu_assist.ncu.line_sums import ISSUED
 from ncu_assist.ncu.source.metrics import NOT_ISSUED, SAMPLES, STALL_COLUMN
-from ncu_assist.rules.model.own_lines import own_lines
+from ncu_assist.rules.model.places import own_lines
 
 if TYPE_CHECKING:
     import pandas as pd

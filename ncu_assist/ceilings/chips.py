@@ -20,6 +20,7 @@ from dataclasses import dataclass
 SECTOR_BYTES = 32  # what L1, L2 and DRAM move at least (Nsight Compute, Kernel Profiling Guide, "Memory Tables")
 WAVEFRONT_BYTES = 128  # a cycle and multiprocessor from shared memory: 32 banks of 4 bytes (CUDA Programming Guide)
 SCHEDULERS = 4  # a multiprocessor, each issues an instruction a cycle (CUDA Programming Guide, "Compute Capabilities")
+LANES = 32  # of a warp, on every GPU so far (CUDA Programming Guide)
 KIB = 1024
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ncu_assist.ceilings.chips import SCHEDULERS, bytes_in_flight, chip_facts
+from ncu_assist.ceilings.chips import LANES, SCHEDULERS, bytes_in_flight, chip_facts
 from ncu_assist.ceilings.defaults import dram_default
 from ncu_assist.ceilings.interpolation import dram_ceiling
 from ncu_assist.ceilings.link import link_ceiling
@@ -18,7 +18,6 @@ ATTRIBUTES = "memory clock x bus width x 2, from the report's device attributes"
 CCCL = "NVIDIA's tuning constant in CCCL"
 LARGE = 4 << 30  # bytes, of which a copy reads half: long enough for its start not to count
 NOBODY = "nobody measured such a GPU: ncu-assist ceilings"
-LANES = 32
 PER_CYCLE = "inst/cycle/SM"
 MIXES = {"read only": (LARGE, 0), "copy": (LARGE // 2, LARGE // 2), "written only": (0, LARGE)}
 

@@ -18,6 +18,7 @@ said.
 
 from __future__ import annotations
 
+from ncu_assist.ceilings.chips import LANES
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import (
@@ -26,7 +27,6 @@ from ncu_assist.rules.model.pipes import (
     ISSUE,
     LOOP_REACHES,
     TENSOR,
-    WARP,
     busy,
     fma_ceiling,
     has_library_rate,
@@ -87,7 +87,7 @@ def _tensor_reached(facts: Facts) -> tuple[float, bool]:
 
 def _fma(facts: Facts) -> Finding | None:
     done = operations(facts, "fp32_fma_per_cycle")
-    every = WARP * facts.value("instructions")
+    every = LANES * facts.value("instructions")
     active = facts.value("sm_active_share") / 100.0
     if not every or done < NEEDED * every or active < DONE:
         return None

@@ -30,9 +30,11 @@ from ncu_assist.rules.model.dram import (
     OF_CEILING,
     OF_PEAK_SHORT,
     STRAYS_SMALL,
+    are_counted,
     asked_share,
     counted_share,
     is_full,
+    moved_bytes,
     reach,
 )
 from ncu_assist.rules.model.facts import Facts
@@ -55,13 +57,12 @@ WASTE = 0.05  # of the bytes: as far as the limit is from the ceiling
 def find(facts: Facts) -> Finding | None:
     """Return that the kernel is done; it saves nothing."""
     limit = reach(facts)
-    moved = facts.value("dram_bytes_read") + facts.value("dram_bytes_write")
-    is_counted = not facts.lacks("dram_bytes_read", "dram_bytes_write")
+    moved, is_counted = moved_bytes(facts), are_counted(facts)
     if (
         (is_counted and moved <= 0)
         or not is_full(facts)
         or _is_too_short(facts)
-        or _wasted(facts) > WASTE * moved
+        or wasted_dram_bytes(facts) + redundant_bytes(facts) > WASTE * moved
         or reads_tiles_again(facts)
     ):
         return None
@@ -96,7 +97,3 @@ def _is_too_short(facts: Facts) -> bool:
 def _is_held(facts: Facts) -> bool:
     """Return whether what L2 still holds is seen in whole percents."""
     return percent(asked_share(facts)) != percent(counted_share(facts))
-
-
-def _wasted(facts: Facts) -> float:
-    return wasted_dram_bytes(facts) + redundant_bytes(facts)

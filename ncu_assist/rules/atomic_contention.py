@@ -22,7 +22,7 @@ each atomic (between half and twice as many count). DRAM at its rate for so many
 from __future__ import annotations
 
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.bounds import filled
+from ncu_assist.rules.model.bounds import NOTICEABLE, filled
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import ISSUE, L1_PARTS, L2_PARTS, LSU
 
@@ -40,7 +40,6 @@ USES: tuple[str, ...] = (
 ADVICE = "add up first in registers, over a warp and over the block, then do one atomic"
 NORMAL_WAIT_NS = 1500.0
 CYCLES_EACH = 2.5  # of L2, for atomics on one address
-NOTICEABLE = 0.01  # of the time: a repeated launch of 124 µs varies by 0.8 % (docs/sources.md)
 GLOBAL_WAITS = ("long_scoreboard", "lg_throttle", "drain", "membar")
 SHARED_WAITS = ("short_scoreboard", "mio_throttle")
 

@@ -15,9 +15,9 @@ arrive and wait apart, a producer warp that runs ahead.
 
 from __future__ import annotations
 
-from ncu_assist.rules.base import Finding
+from ncu_assist.rules.base import LEAST_WORTH, Finding
 from ncu_assist.rules.model.facts import Facts
-from ncu_assist.rules.model.shape import LEAST_WORTH, room_beside, working_share
+from ncu_assist.rules.model.shape import room_beside, working_share
 
 ID = "barrier-stall"
 NEEDS: tuple[str, ...] = ("duration", "warps_barrier", "warps_selected")

@@ -16,10 +16,9 @@ into parts that a second step or an atomic adds up, take batch and heads into th
 
 from __future__ import annotations
 
-from ncu_assist.rules.base import Finding
+from ncu_assist.rules.base import LEAST_WORTH, Finding
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.shape import (
-    LEAST_WORTH,
     coverable_share,
     has_room,
     of_each_shape,

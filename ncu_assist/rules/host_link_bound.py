@@ -30,7 +30,7 @@ from ncu_assist.ceilings.chips import SECTOR_BYTES
 from ncu_assist.quantity import quantity
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.blame import WRITES
-from ncu_assist.rules.model.bounds import START_NS, filled, is_worth_saying
+from ncu_assist.rules.model.bounds import START_NS, filled, worth_saying
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.host_link import Crossed, are_requests_the_limit, crossed, link_ns, link_rate
 from ncu_assist.rules.model.resources import HOST_LINK
@@ -40,7 +40,6 @@ ID = "host-link-bound"
 NEEDS: tuple[str, ...] = ("host_sectors_read", "host_sectors_write")
 USES: tuple[str, ...] = ("global_load_requests", "sectors_per_request_load_ideal")
 EVIDENCE = ("host_bytes", "host_sectors_read", "host_sectors_write", "pcie_read_bandwidth", "pcie_write_bandwidth")
-WAITS, STORES = ("long_scoreboard", "lg_throttle"), WRITES
 ADVICE = "copy the data to the GPU first, beside other work, and keep there what is used again"
 WIDER = "ask for whole lines of 128 bytes, or copy the data to the GPU first, beside other work"
 
@@ -49,10 +48,11 @@ def find(facts: Facts) -> Finding | None:
     """Return what traffic with the host costs that no order of the addresses spares."""
     what, time = must_cross(facts), facts.duration_ns
     others = max((share for name, share in filled(facts).items() if name != HOST_LINK), default=0.0)
-    saved = min(link_ns(facts, what), max(0.0, time - max(time * others, min(time, START_NS))))
-    if not is_worth_saying(saved, facts):
+    left = max(time * others, min(time, START_NS))
+    saved = worth_saying(min(link_ns(facts, what), max(0.0, time - left)), facts)
+    if not saved:
         return None
-    writes, assumed = what.written > what.read, link_rate(facts)[1]
+    writes = what.written > what.read
     return Finding(
         rule=ID,
         message=_message(facts, what),
@@ -60,10 +60,10 @@ def find(facts: Facts) -> Finding | None:
         evidence=EVIDENCE,
         relieves=(HOST_LINK,),
         waste="sectors" if writes else "samples",
-        stalls=WAITS,
-        assumed=assumed,
+        stalls=("long_scoreboard", "lg_throttle"),
+        assumed=link_rate(facts)[1],
         advice=WIDER if are_requests_the_limit(facts, what) else ADVICE,
-        about=STORES if writes else frozenset(),
+        about=WRITES if writes else frozenset(),
     )
 
 

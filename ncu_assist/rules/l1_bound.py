@@ -23,10 +23,11 @@ the work is no product. Without counts of loads and wavefronts nobody can tell w
 
 from __future__ import annotations
 
+from ncu_assist.ceilings.chips import LANES
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.bounds import assumes_start, busiest_unit, is_worth_saying, saved_ns
+from ncu_assist.rules.model.bounds import UNKNOWN_PART, assumes_start, bound_at, filled_by, saved_ns, worth_saying
 from ncu_assist.rules.model.facts import Facts
-from ncu_assist.rules.model.pipes import WARP, operations
+from ncu_assist.rules.model.pipes import operations
 from ncu_assist.rules.model.resources import L1_DATA, SHARED
 from ncu_assist.rules.model.traffic import global_share_of_l1, is_coalesced, l1_wavefronts
 
@@ -40,7 +41,6 @@ USES: tuple[str, ...] = (*OF_LOADS, "shared_wavefronts_all", "shared_wavefronts_
 EVIDENCE = ("l1_busy", "pipe_lsu", "l1_hit_rate_load", "global_load_requests", "sectors_per_request_load")
 UNITS = (L1_DATA, "L1 input", "L1 writeback", "LSU pipe")
 ADVICE = "keep in registers what is used again: several results a thread, so that one load serves all of them"
-BUSY = 0.60
 MOST = 0.5
 WITH = {
     SHARED: "with passes through shared memory that no conflicts explain: each operand is used too seldom",
@@ -53,7 +53,6 @@ SECTORS_A_WAVEFRONT = 4  # 128 bytes a cycle
 # words need fewer.
 WAVEFRONTS_A_PRODUCT = 0.25
 LEAST_PRODUCTS = 0.25  # of all instructions, else it is no product
-UNKNOWN_PART = 0.5  # of the work of a unit that is spared where nobody knows what it is
 FROM_SHARED = "keep a larger tile of results in each thread, and load 16 bytes at a time: each operand then serves more"
 ANY = "keep in registers what is used again, and load 16 bytes at a time"
 
@@ -66,15 +65,13 @@ def find(facts: Facts) -> Finding | None:
 
 def _full(facts: Facts) -> Finding | None:
     """Return what takes the time of L1 beside loads that hit and conflicts, which have rules of their own."""
-    busiest = busiest_unit(facts)
-    if busiest is None or busiest.name not in UNITS or not busiest.takes_the_time:
-        return None
-    found = _path(facts, busiest.name)
-    if found is None:
+    busiest = filled_by(UNITS, facts)
+    found = _path(facts, busiest.name) if busiest else None
+    if busiest is None or found is None:
         return None
     path, part, assumed = found
-    saved = saved_ns(facts, dict.fromkeys(UNITS, part))
-    if not is_worth_saying(saved, facts):
+    saved = worth_saying(saved_ns(facts, dict.fromkeys(UNITS, part)), facts)
+    if not saved:
         return None
     return Finding(
         rule=ID,
@@ -104,7 +101,7 @@ def _path(facts: Facts, unit: str) -> tuple[str, float, bool] | None:
     if passes < MOST * every:
         return None
     conflicts = facts.get("shared_wavefronts_excessive") or 0.0
-    products = operations(facts, "fp32_fma_per_cycle") / WARP
+    products = operations(facts, "fp32_fma_per_cycle") / LANES
     if products < LEAST_PRODUCTS * (facts.get("instructions") or float("inf")):
         return SHARED, max(UNKNOWN_PART, conflicts / every), True
     wanted = WAVEFRONTS_A_PRODUCT * products + conflicts
@@ -112,27 +109,20 @@ def _path(facts: Facts, unit: str) -> tuple[str, float, bool] | None:
 
 
 def _loads(facts: Facts) -> Finding | None:
-    busiest, loads = facts.busiest(), _share_of_loads(facts)
-    hits = facts.value("l1_hit_rate_load") / 100.0
-    if busiest is None or busiest[0].name not in UNITS or busiest[1] < BUSY:
+    share, loads, hits = bound_at(UNITS, facts), _share_of_loads(facts), facts.value("l1_hit_rate_load") / 100.0
+    if share is None or min(loads, hits) < MOST or not is_coalesced(facts):
         return None
-    if loads < MOST or hits < MOST or not is_coalesced(facts):
+    saved = worth_saying(saved_ns(facts, dict.fromkeys(UNITS, 1.0 - loads * hits)), facts)
+    if not saved:
         return None
-    saved = saved_ns(facts, dict.fromkeys(UNITS, 1.0 - loads * hits))
-    if not is_worth_saying(saved, facts):
-        return None
-    message = f"L1 is {100 * busiest[1]:.0f} % busy, mostly with loads of what it has already: {100 * hits:.0f} % hit"
-    stalls = ("lg_throttle", "long_scoreboard", "mio_throttle")
-    detail = {"pipe": "lsu"}
     return Finding(
         rule=ID,
-        message=message,
+        message=f"L1 is {100 * share:.0f} % busy, mostly with loads of what it has already: {100 * hits:.0f} % hit",
         saved_ns=saved,
         evidence=EVIDENCE,
         relieves=UNITS,
-        waste="samples",
-        stalls=stalls,
-        detail=detail,
+        stalls=("lg_throttle", "long_scoreboard", "mio_throttle"),
+        detail={"pipe": "lsu"},
         assumed=assumes_start(facts),
         advice=ADVICE,
     )

@@ -20,9 +20,10 @@ hits it is said where a part of L2 takes the time, at 80 % of what it can reach,
 from __future__ import annotations
 
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.bounds import assumes_start, busiest_unit, is_worth_saying, saved_ns
+from ncu_assist.rules.model.bounds import UNKNOWN_PART, assumes_start, bound_at, filled_by, saved_ns, worth_saying
 from ncu_assist.rules.model.facts import Facts
-from ncu_assist.rules.model.traffic import L2_UNITS, wasted_by_loads, wasted_by_stores
+from ncu_assist.rules.model.pipes import L2_PARTS
+from ncu_assist.rules.model.traffic import wasted_by_loads, wasted_by_stores
 
 ID = "l2-bound"
 NEEDS: tuple[str, ...] = ("l2_busy",)
@@ -35,9 +36,7 @@ USES: tuple[str, ...] = (
     "global_sectors_excessive",
 )
 EVIDENCE = ("l2_busy", "l2_hit_rate", "l2_rate", "dram_throughput", "l1_hit_rate_load")
-BUSY = 0.60
 MOST = 0.5
-UNKNOWN_PART = 0.5  # of its work that is spared where nobody knows what it is
 STALLS = ("long_scoreboard", "lg_throttle")
 ADVICE = "let a block keep its part in shared memory or registers, or use bigger tiles"
 
@@ -46,20 +45,18 @@ def find(facts: Facts) -> Finding | None:
     """Return what it costs to ask L2 for the same data again."""
     if facts.lacks(*OF_ACCESSES):
         return _full(facts)
-    busiest, own, hits = facts.busiest(), _share_of_accesses(facts), facts.value("l2_hit_rate") / 100.0
-    if busiest is None or busiest[0].name not in L2_UNITS or busiest[1] < BUSY or min(own, hits) < MOST:
+    share, own, hits = bound_at(L2_PARTS, facts), _share_of_accesses(facts), facts.value("l2_hit_rate") / 100.0
+    if share is None or min(own, hits) < MOST:
         return None
-    saved = saved_ns(facts, dict.fromkeys(L2_UNITS, 1.0 - own * hits))
-    if not is_worth_saying(saved, facts):
+    saved = worth_saying(saved_ns(facts, dict.fromkeys(L2_PARTS, 1.0 - own * hits)), facts)
+    if not saved:
         return None
-    message = f"L2 is {100 * busiest[1]:.0f} % busy with what it has already: {100 * hits:.0f} % of the sectors hit"
     return Finding(
         rule=ID,
-        message=message,
+        message=f"L2 is {100 * share:.0f} % busy with what it has already: {100 * hits:.0f} % of the sectors hit",
         saved_ns=saved,
         evidence=EVIDENCE,
-        relieves=L2_UNITS,
-        waste="samples",
+        relieves=L2_PARTS,
         stalls=STALLS,
         assumed=assumes_start(facts),
         advice=ADVICE,
@@ -68,16 +65,16 @@ def find(facts: Facts) -> Finding | None:
 
 def _full(facts: Facts) -> Finding | None:
     """Return that L2 takes the time, where what it does was not counted."""
-    busiest = busiest_unit(facts)
-    if busiest is None or busiest.name not in L2_UNITS or not busiest.takes_the_time:
+    busiest = filled_by(L2_PARTS, facts)
+    if busiest is None:
         return None
     return Finding(
         rule=ID,
         message=f"{busiest.name} is {100 * busiest.share:.0f} % busy: with scattered accesses or too little reuse, "
         "which was not counted",
-        saved_ns=saved_ns(facts, dict.fromkeys(L2_UNITS, UNKNOWN_PART)),
+        saved_ns=saved_ns(facts, dict.fromkeys(L2_PARTS, UNKNOWN_PART)),
         evidence=EVIDENCE,
-        relieves=L2_UNITS,
+        relieves=L2_PARTS,
         stalls=STALLS,
         unless_known=True,
         assumed=True,

@@ -28,13 +28,12 @@ allows the rate that DRAM has.
 
 from __future__ import annotations
 
-from ncu_assist.ceilings.chips import SCHEDULERS, SECTOR_BYTES
+from ncu_assist.ceilings.chips import LANES, SCHEDULERS, SECTOR_BYTES
 from ncu_assist.quantity import quantity
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.bounds import BUSY, busiest_unit, is_worth_saying, loads
+from ncu_assist.rules.model.bounds import BUSY, busiest_unit, loads, worth_saying
 from ncu_assist.rules.model.dram import fill, reach
 from ncu_assist.rules.model.facts import Facts
-from ncu_assist.rules.model.shape import LANES
 from ncu_assist.rules.model.traffic import is_coalesced
 
 ID = "low-bytes-in-flight"
@@ -66,8 +65,8 @@ def find(facts: Facts) -> Finding | None:
         return None
     lacking = 1.0 - fill(facts)
     waiting = facts.stall(WAIT) / 100.0 * facts.value("sm_active_share") / 100.0
-    saved = facts.duration_ns * lacking * waiting
-    if lacking < CLOSE or not is_worth_saying(saved, facts):
+    saved = worth_saying(facts.duration_ns * lacking * waiting, facts)
+    if lacking < CLOSE or not saved:
         return None
     words = f"at {'least' if is_counted else 'most'} {quantity(under_way, 'byte')}"
     wanted = f", where DRAM needs {quantity(needed, 'byte')}" if needed else ""

@@ -28,11 +28,10 @@ knows; one known only at run time reserves all sixteen.
 from __future__ import annotations
 
 from ncu_assist.ceilings.chips import SCHEDULERS
-from ncu_assist.rules.base import Finding
+from ncu_assist.rules.base import LEAST_WORTH, Finding
 from ncu_assist.rules.model import local_traffic
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.shape import (
-    LEAST_WORTH,
     coverable_share,
     latency_bound,
     of_each_shape,
@@ -104,7 +103,7 @@ def _waiting(facts: Facts) -> str:
 
 def _spills(facts: Facts) -> bool:
     """Return whether spilled registers cost time; no where that was not counted."""
-    if any(facts.get(key) is None for key in local_traffic.NEEDS):
+    if facts.lacks(*local_traffic.NEEDS):
         return False
     return local_traffic.cost_ns(facts, facts.value("local_spilling_requests")) > 0.0
 

@@ -20,6 +20,7 @@ Without counts of operations on halves only the workload's dtype can tell that f
 
 from __future__ import annotations
 
+from ncu_assist.ceilings.chips import LANES
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import (
@@ -29,7 +30,6 @@ from ncu_assist.rules.model.pipes import (
     L1_PARTS,
     LSU,
     TENSOR,
-    WARP,
     operations,
     tensor_ns,
     tensor_operations,
@@ -85,7 +85,7 @@ def _were_halves(facts: Facts, done: float) -> bool:
 
 def _is_product(facts: Facts, done: float, flops: float) -> bool:
     """Return whether multiply-adds are much of the work, on operands that are loaded often and used often."""
-    loads = WARP * (facts.value("shared_load_instructions") + facts.value("global_load_instructions"))
-    many = done >= OF_ALL * WARP * facts.value("instructions") > 0
+    loads = LANES * (facts.value("shared_load_instructions") + facts.value("global_load_instructions"))
+    many = done >= OF_ALL * LANES * facts.value("instructions") > 0
     needed = max(facts.value("dram_bytes"), facts.algorithmic_bytes or 0)  # what lies in L2 has few bytes of DRAM
     return many and loads * FMA_A_LOAD >= done and flops >= FLOPS_A_BYTE * needed

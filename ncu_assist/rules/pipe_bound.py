@@ -37,6 +37,7 @@ their lanes that work (idle ones are `warp-divergence`), and no more than leaves
 
 from __future__ import annotations
 
+from ncu_assist.ceilings.chips import LANES
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.bounds import loads
 from ncu_assist.rules.model.facts import Facts
@@ -51,7 +52,6 @@ from ncu_assist.rules.model.pipes import (
     LSU,
     QUEUES,
     UNIFORM,
-    WARP,
     XU,
     busy,
     is_bound_by,
@@ -150,7 +150,7 @@ def _xu(facts: Facts) -> Finding | None:
     share = busy(facts, XU)
     if while_active(facts, XU) < SLOW_BINDS:
         return None
-    functions = share * (facts.chip.xu if facts.chip else WARP / 2) * (facts.get("sm_count") or 0.0)
+    functions = share * (facts.chip.xu if facts.chip else LANES / 2) * (facts.get("sm_count") or 0.0)
     floats = sum(facts.get(f"fp32_{op}_per_cycle") or 0.0 for op in ("add", "mul", "fma"))
     divides = floats < functions / 3  # a division in integers: to float, the reciprocal, and back
     words = "conversions and reciprocals of integer division" if divides else "special functions"
@@ -191,7 +191,7 @@ def _mixed(facts: Facts) -> Finding | None:
     if busy(facts, pipe) >= SLOW_BINDS and not _is_shared_by_pipes(facts, pipe):
         return None
     active = facts.value("sm_active_share") / 100.0 or 1.0
-    lanes = (facts.get("threads_per_instruction") or WARP) / WARP
+    lanes = (facts.get("threads_per_instruction") or LANES) / LANES
     return Finding(
         rule=ID,
         message=f"instructions fill {100 * share / active:.0f} % of the issue slots while SMs are active, and no pipe: "
@@ -209,7 +209,7 @@ def _is_shared_by_pipes(facts: Facts, pipe: str) -> bool:
     """Return whether instructions queue for their turn, and not for a busy pipe or because it does needed products."""
     first = next(iter(facts.combined.stalls), "")
     done = operations(facts, "fp32_fma_per_cycle", "fp16_fma_per_cycle", "fp64_fma_per_cycle")
-    are_products = pipe == FMA and done >= PRODUCTS * WARP * (facts.get("instructions") or 0.0)
+    are_products = pipe == FMA and done >= PRODUCTS * LANES * (facts.get("instructions") or 0.0)
     return busy(facts, pipe) < BINDS and not are_products and (not first or first in QUEUES[ISSUE])
 
 

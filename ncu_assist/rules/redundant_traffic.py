@@ -24,7 +24,8 @@ from __future__ import annotations
 from ncu_assist.ceilings.chips import SECTOR_BYTES
 from ncu_assist.quantity import quantity
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.bounds import assumes_start, is_worth_saying, saved_ns
+from ncu_assist.rules.model.bounds import assumes_start, saved_ns, worth_saying
+from ncu_assist.rules.model.dram import moved_bytes
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.traffic import Wasted, left_without, wasted_dram_bytes
 
@@ -32,23 +33,20 @@ ID = "redundant-traffic"
 NEEDS: tuple[str, ...] = ("dram_bytes_read", "dram_bytes_write", "dram_throughput")
 USES: tuple[str, ...] = ("global_sectors_excessive",)
 EVIDENCE = ("dram_bytes", "dram_bytes_read", "dram_bytes_write", "dram_throughput")
-WAITS = ("long_scoreboard",)
 MARGIN = 0.05  # of the bytes needed; what at-dram-roofline leaves to its ceiling as well
 TIMES_L2 = 3.0  # below it what one launch leaves for the next may be in L2 still: as buffers are rotated for a cold L2
 
 
 def find(facts: Facts) -> Finding | None:
     """Return what bytes cost that the work does not need; None where ``bytes`` is not known."""
-    needed = facts.algorithmic_bytes
-    surplus = redundant_bytes(facts)
+    needed, surplus = facts.algorithmic_bytes, redundant_bytes(facts)
     if needed is None or surplus <= 0:
         return None
-    moved = facts.value("dram_bytes_read") + facts.value("dram_bytes_write")
     left = left_by_unit(surplus, facts)
-    saved = saved_ns(facts, left)
-    if not is_worth_saying(saved, facts):
+    saved = worth_saying(saved_ns(facts, left), facts)
+    if not saved:
         return None
-    message = f"DRAM moves {quantity(moved, 'byte')} where the work needs {quantity(needed, 'byte')}"
+    message = f"DRAM moves {quantity(moved_bytes(facts), 'byte')} where the work needs {quantity(needed, 'byte')}"
     bound = _may_have_stayed_in_l2(facts, surplus)
     if bound:
         message += "; an upper bound, as the caches are flushed between the launches"
@@ -59,7 +57,7 @@ def find(facts: Facts) -> Finding | None:
         evidence=EVIDENCE,
         relieves=tuple(left),
         waste="read_again",
-        stalls=WAITS,
+        stalls=("long_scoreboard",),
         assumed=bound or assumes_start(facts),
         advice="fuse launches, or finish all work on a tile while it is on the chip",
     )
@@ -69,16 +67,14 @@ def redundant_bytes(facts: Facts) -> float:
     """Return the DRAM bytes beyond the need that no other fault explains; 0 within the margin or if not known."""
     if facts.algorithmic_bytes is None:
         return 0.0
-    moved = facts.value("dram_bytes_read") + facts.value("dram_bytes_write")
     local = SECTOR_BYTES * (facts.value("local_load_sectors") + facts.value("local_store_sectors"))
-    surplus = moved - facts.algorithmic_bytes - wasted_dram_bytes(facts) - local
+    surplus = moved_bytes(facts) - facts.algorithmic_bytes - wasted_dram_bytes(facts) - local
     return surplus if surplus > MARGIN * facts.algorithmic_bytes else 0.0
 
 
 def left_by_unit(surplus: float, facts: Facts) -> dict[str, float]:
     """Return what part of their work is left without so many bytes to units that they passed on the way to DRAM."""
-    read, sectors = facts.value("dram_bytes_read"), surplus / SECTOR_BYTES
-    part = read / (read + facts.value("dram_bytes_write"))
+    sectors, part = surplus / SECTOR_BYTES, facts.value("dram_bytes_read") / moved_bytes(facts)
     left = left_without(Wasted(0.0, sectors, sectors), facts)
     filled = facts.value("l2_sectors_read")  # what L1 gets: of the surplus what was read
     return {**left, "L1 fill": 1.0 - min(1.0, part * sectors / filled)} if filled else left

@@ -18,7 +18,7 @@ are not counted here, padding does not help against them.
 from __future__ import annotations
 
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.bounds import assumes_start, is_worth_saying, saved_ns
+from ncu_assist.rules.model.bounds import assumes_start, saved_ns, worth_saying
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.resources import L1_DATA
 from ncu_assist.rules.model.traffic import l1_wavefronts
@@ -39,22 +39,19 @@ def find(facts: Facts) -> Finding | None:
     excessive, every = _excessive(facts), l1_wavefronts(facts)
     if every <= 0 or excessive <= IGNORED * facts.value("shared_wavefronts"):
         return None
-    saved = saved_ns(facts, {L1_DATA: 1.0 - min(1.0, excessive / every)})
-    if not is_worth_saying(saved, facts):
+    saved = worth_saying(saved_ns(facts, {L1_DATA: 1.0 - min(1.0, excessive / every)}), facts)
+    if not saved:
         return None
     share = 100.0 * excessive / facts.value("shared_wavefronts")
-    message = f"{share:.0f} % of the passes through shared memory are there because of bank conflicts"
-    stalls = ("mio_throttle", "short_scoreboard")
-    assumed = assumes_start(facts)
     return Finding(
         rule=ID,
-        message=message,
+        message=f"{share:.0f} % of the passes through shared memory are there because of bank conflicts",
         saved_ns=saved,
         evidence=EVIDENCE,
         relieves=(L1_DATA,),
         waste="wavefronts_excessive",
-        stalls=stalls,
-        assumed=assumed,
+        stalls=("mio_throttle", "short_scoreboard"),
+        assumed=assumes_start(facts),
         advice=ADVICE,
     )
 

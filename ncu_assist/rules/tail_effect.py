@@ -18,10 +18,9 @@ from __future__ import annotations
 
 from math import ceil
 
-from ncu_assist.rules.base import Finding
+from ncu_assist.rules.base import LEAST_WORTH, Finding
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.shape import (
-    LEAST_WORTH,
     UNEVEN_USES,
     chip_room,
     knows_uneven,

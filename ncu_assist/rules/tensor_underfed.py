@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from ncu_assist.rules import shared_bank_conflict
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.bounds import REACHABLE, busiest_unit
+from ncu_assist.rules.model.bounds import REACHABLE, filled_by
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import (
     BINDS,
@@ -69,7 +69,7 @@ def find(facts: Facts) -> Finding | None:
     after = tensor_ns(facts, done) if halves > MOST_OF_ALL * done else None
     fed = facts.duration_ns * share / REACHABLE if after is None else after
     without_conflicts = facts.duration_ns - _conflicts_ns(facts)
-    again = reads_tiles_again(facts) and _waits_for_memory(facts)
+    again = reads_tiles_again(facts) and filled_by((*L2_PARTS, "DRAM"), facts) is not None
     if again:
         fed = max(fed, WIDER_TILES * facts.duration_ns)
     if fed >= without_conflicts:
@@ -93,15 +93,9 @@ def find(facts: Facts) -> Finding | None:
     )
 
 
-def _waits_for_memory(facts: Facts) -> bool:
-    """Return whether L2 or DRAM is what takes the time."""
-    busiest = busiest_unit(facts)
-    return busiest is not None and busiest.takes_the_time and busiest.name in (*L2_PARTS, "DRAM")
-
-
 def _conflicts_ns(facts: Facts) -> float:
     """Return what bank conflicts cost; 0 where that was not counted."""
-    if any(facts.get(key) is None for key in shared_bank_conflict.NEEDS):
+    if facts.lacks(*shared_bank_conflict.NEEDS):
         return 0.0
     conflicts = shared_bank_conflict.find(facts)
     return conflicts.saved_ns if conflicts else 0.0

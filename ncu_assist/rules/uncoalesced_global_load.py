@@ -24,10 +24,8 @@ global`).
 from __future__ import annotations
 
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.bounds import assumes_start, is_worth_saying, saved_ns
 from ncu_assist.rules.model.facts import Facts
-from ncu_assist.rules.model.resources import HOST_LINK
-from ncu_assist.rules.model.traffic import left_without, wasted_by_loads
+from ncu_assist.rules.model.traffic import uncoalesced, wasted_by_loads
 
 ID = "uncoalesced-global-load"
 EVIDENCE = (
@@ -42,28 +40,11 @@ NEEDS: tuple[str, ...] = (
     "l2_sectors_sm", "dram_throughput", "dram_bytes_read", "dram_bytes_write",
 )  # fmt: skip
 USES: tuple[str, ...] = ("l1_data_pipe", "sm_count", "sm_cycles_elapsed")
+ADVICE = "let neighbouring lanes read neighbouring addresses, or fetch a tile side by side into shared memory"
 
 
 def find(facts: Facts) -> Finding | None:
     """Return what wasted sectors of loads cost."""
-    left = left_without(wasted_by_loads(facts), facts)
-    saved = saved_ns(facts, left)
-    if not left or not is_worth_saying(saved, facts):
-        return None
-    touched, ideal = facts.value("sectors_per_request_load"), facts.value("sectors_per_request_load_ideal")
-    message = f"a global load touches {touched:.1f} sectors where its bytes need {ideal:.1f}"
-    stalls = ("long_scoreboard", "lg_throttle")
-    advice = "let neighbouring lanes read neighbouring addresses, or fetch a tile side by side into shared memory"
-    evidence = (*EVIDENCE, "host_bytes") if HOST_LINK in left else EVIDENCE
-    assumed = assumes_start(facts)
-    return Finding(
-        rule=ID,
-        message=message,
-        saved_ns=saved,
-        evidence=evidence,
-        relieves=tuple(left),
-        waste="sectors_excessive",
-        stalls=stalls,
-        assumed=assumed,
-        advice=advice,
-    )
+    wasted = wasted_by_loads(facts)
+    evidence = (*EVIDENCE, "host_bytes") if wasted.link > 0 else EVIDENCE
+    return uncoalesced(ID, "load", wasted, facts, evidence, ("long_scoreboard", "lg_throttle"), ADVICE)

@@ -20,9 +20,8 @@ touch no more sectors than their bytes need (`Excessive L2 sectors, global`).
 from __future__ import annotations
 
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.bounds import assumes_start, is_worth_saying, saved_ns
 from ncu_assist.rules.model.facts import Facts
-from ncu_assist.rules.model.traffic import left_without, wasted_by_stores
+from ncu_assist.rules.model.traffic import uncoalesced, wasted_by_stores
 
 ID = "uncoalesced-global-store"
 EVIDENCE = (
@@ -37,27 +36,11 @@ NEEDS: tuple[str, ...] = (
     "dram_throughput", "dram_bytes_read", "dram_bytes_write",
 )  # fmt: skip
 USES: tuple[str, ...] = ("l1_data_pipe", "sm_count", "sm_cycles_elapsed")
+ADVICE = "let neighbouring lanes write neighbouring addresses, or collect a tile in shared memory first"
 
 
 def find(facts: Facts) -> Finding | None:
     """Return what wasted sectors of stores cost."""
-    left = left_without(wasted_by_stores(facts), facts)
-    saved = saved_ns(facts, left)
-    if not left or not is_worth_saying(saved, facts):
-        return None
-    touched, ideal = facts.value("sectors_per_request_store"), facts.value("sectors_per_request_store_ideal")
-    message = f"a global store touches {touched:.1f} sectors where its bytes need {ideal:.1f}"
-    stalls = ("lg_throttle", "long_scoreboard")
-    advice = "let neighbouring lanes write neighbouring addresses, or collect a tile in shared memory first"
-    assumed = assumes_start(facts)
-    return Finding(
-        rule=ID,
-        message=message,
-        saved_ns=saved,
-        evidence=EVIDENCE,
-        relieves=tuple(left),
-        waste="sectors_excessive",
-        stalls=stalls,
-        assumed=assumed,
-        advice=advice,
+    return uncoalesced(
+        ID, "store", wasted_by_stores(facts), facts, EVIDENCE, ("lg_throttle", "long_scoreboard"), ADVICE
     )

@@ -16,10 +16,11 @@ compute both sides and select, let all lanes take part in sums (shuffles, `__red
 
 from __future__ import annotations
 
-from ncu_assist.rules.base import Finding
+from ncu_assist.ceilings.chips import LANES
+from ncu_assist.rules.base import LEAST_WORTH, Finding
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.resources import SM_PARTS
-from ncu_assist.rules.model.shape import LANES, LEAST_WORTH, room_beside, warps_a_block
+from ncu_assist.rules.model.shape import room_beside, warps_a_block
 
 ID = "warp-divergence"
 NEEDS: tuple[str, ...] = ("duration",)

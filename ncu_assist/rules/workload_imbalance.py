@@ -19,10 +19,9 @@ bin the work by length; deal it out in small pieces by an atomic counter instead
 
 from __future__ import annotations
 
-from ncu_assist.rules.base import Finding
+from ncu_assist.rules.base import LEAST_WORTH, Finding
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.shape import (
-    LEAST_WORTH,
     UNEVEN_USES,
     chip_room,
     knows_uneven,

@@ -10,7 +10,7 @@ from patience import grows_linearly
 
 from ncu_assist import read_report
 from ncu_assist.ncu.code import Code, read_code
-from ncu_assist.rules.model.own_lines import LIBRARY, own_lines
+from ncu_assist.rules.model.places import LIBRARY, own_lines
 
 DATA = Path(__file__).parents[1] / "data"
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ncu_assist.ceilings.chips import SCHEDULERS, SECTOR_BYTES
-from ncu_assist.rules.base import Finding
+from ncu_assist.rules.base import LEAST_WORTH, Finding
 from ncu_assist.rules.model.dram import OF_CEILING, asked_share, fill
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.host_link import link_load
@@ -34,6 +34,7 @@ START = "start"  # of a kernel: what relieves it of that is fused with its neigh
 # Streams that wait for nothing else keep DRAM at 88 % of its peak and more (the curves in ceilings/data).
 OWNED, OWNED_DRAM = 0.80, 0.88
 BUSY = BUSY_PERCENT / 100.0 / REACHABLE  # of what a unit can reach: below it on all units time goes with waiting
+UNKNOWN_PART = 0.5  # of the work of a unit that is spared where nobody knows what it is
 LEAST_SHARE = 0.02  # of the time that anything takes: launching, the first loads, the last stores
 
 
@@ -135,7 +136,7 @@ def _l2_reads(facts: Facts) -> float:
 # What a kernel takes besides moving its bytes: streams of 32 and 64 MiB take 9.1 to 9.7 and 16.1 to 17.0 us on an H200,
 # so 1.9 to 3.0 us besides their bytes; 0.7 to 3.1 us on an H100 (the first two sizes of each mix in ceilings/data).
 START_NS = 2_500.0
-SHARE = 0.02  # of the time, below which a finding is a remark (docs/sources.md): a start that is less changes no advice
+NOTICEABLE = 0.01  # of the time: a repeated launch of 124 µs varies by 0.8 % (docs/sources.md)
 NOISE = 0.008  # of the time: what repeats of one launch of 124 µs stray by (docs/sources.md, Noise)
 
 
@@ -157,8 +158,11 @@ def saved_ns(facts: Facts, left: Mapping[str, float]) -> float:
 
 
 def assumes_start(facts: Facts) -> bool:
-    """Return whether a saving rests on START_NS of other GPUs: nobody measured such a one, and the launch is short."""
-    return facts.ceilings is None and facts.duration_ns * SHARE < START_NS * len(facts.combined.launches)
+    """Return whether a saving rests on START_NS of other GPUs: nobody measured such a one, and the launch is short.
+
+    A start that is less than what makes a finding a remark changes no advice.
+    """
+    return facts.ceilings is None and facts.duration_ns * LEAST_WORTH < START_NS * len(facts.combined.launches)
 
 
 def filled(facts: Facts) -> dict[str, float]:
@@ -175,6 +179,22 @@ def _rest(load: float, part: float) -> float:
     return load * part / (1.0 + max(0.0, load - 1.0) * part)
 
 
-def is_worth_saying(saved: float, facts: Facts) -> bool:
-    """Return whether a saving is more than what repeats of the same launch stray by."""
-    return saved > NOISE * facts.duration_ns
+def worth_saying(saved: float, facts: Facts) -> float:
+    """Return a time that is saved; 0 where it is no more than what repeats of the same launch stray by."""
+    return saved if saved > NOISE * facts.duration_ns else 0.0
+
+
+def bound_at(units: tuple[str, ...], facts: Facts) -> float | None:
+    """Return how busy the busiest resource was, 0 to 1, where it is one of these and waiting does not explain the time.
+
+    None below 60 %, where NVIDIA's speed-of-light rule calls a kernel bound by latency, and where another is busier.
+    """
+    busiest = facts.busiest()
+    is_one = busiest is not None and busiest[0].name in units and busiest[1] >= BUSY_PERCENT / 100.0
+    return busiest[1] if busiest is not None and is_one else None
+
+
+def filled_by(units: tuple[str, ...], facts: Facts) -> Busiest | None:
+    """Return the unit that takes the time where it is one of these; None where none does, or another."""
+    busiest = busiest_unit(facts)
+    return busiest if busiest and busiest.name in units and busiest.takes_the_time else None

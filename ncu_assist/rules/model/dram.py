@@ -58,8 +58,8 @@ def counted_share(facts: Facts) -> float:
 
 def asked_share(facts: Facts) -> float:
     """Return the share of DRAM's peak that those bytes come to, 0 to 1; the share counted where not both were."""
-    busy, counted = counted_share(facts), _counted(facts)
-    if not counted or not _are_counted(facts):
+    busy, counted = counted_share(facts), moved_bytes(facts)
+    if not counted or not are_counted(facts):
         return busy
     return busy * sum(asked_bytes(facts)) / counted
 
@@ -74,11 +74,12 @@ def is_full(facts: Facts) -> bool:
     return fill(facts) >= 1.0 - reach(facts).strays
 
 
-def _counted(facts: Facts) -> float:
+def moved_bytes(facts: Facts) -> float:
+    """Return the bytes that DRAM read and wrote while launches ran."""
     return facts.value("dram_bytes_read") + facts.value("dram_bytes_write")
 
 
-def _are_counted(facts: Facts) -> bool:
+def are_counted(facts: Facts) -> bool:
     """Return whether both kinds of bytes were counted: of one alone neither mix nor size can be told."""
     return facts.get("dram_bytes_read") is not None and facts.get("dram_bytes_write") is not None
 
@@ -107,7 +108,7 @@ def _still_in_l2(facts: Facts) -> float:
 
 def _measured(facts: Facts) -> Reach | None:
     peak = facts.get("dram_peak_bandwidth")
-    if facts.ceilings is None or not peak or not _are_counted(facts):
+    if facts.ceilings is None or not peak or not are_counted(facts):
         return None
     read, written = (asked / max(1, len(facts.combined.launches)) for asked in asked_bytes(facts))
     ceiling = dram_ceiling(facts.ceilings, read, written)
@@ -121,7 +122,7 @@ def _assumed(facts: Facts) -> Reach:
     default = dram_default(facts.device.compute_capability if facts.device else "")
     share = max(OF_PEAK_SHORT, OF_CEILING * default.share(facts.combined.typical_ns or 0.0))
     measured = "no ceiling was measured on such a GPU"
-    why = f"{measured}; {default.why}" if _are_counted(facts) else "the bytes that DRAM moved were not counted"
+    why = f"{measured}; {default.why}" if are_counted(facts) else "the bytes that DRAM moved were not counted"
     return Reach(share, True, why, _strays(_bytes_each(facts)), default)
 
 

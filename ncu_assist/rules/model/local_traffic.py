@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ncu_assist.ceilings.chips import SECTOR_BYTES, WAVEFRONT_BYTES
+from ncu_assist.rules.model.bounds import NOTICEABLE
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import BINDS, ISSUE, L1_PARTS, L2_PARTS, LSU, while_active
 
@@ -17,7 +18,6 @@ NEEDS: tuple[str, ...] = (
 USES: tuple[str, ...] = ("local_spilling_requests", "no_eligible", "warps_selected")
 WAITS = ("long_scoreboard", "lg_throttle")  # for local and global memory alike: they go through one queue
 READY = "not_selected"  # could issue, another warp did
-NOTICEABLE = 0.01  # of the time: a repeated launch of 124 µs varies by 0.8 % (docs/sources.md)
 MOST_OF_A_THREAD = 255  # registers; one of 256 is for the hardware (CUDA Programming Guide, "Compute Capabilities")
 REGISTERS_OF_A_BLOCK, UNIT = 1 << 16, 8  # at most, and by how many a thread gets them (the same table)
 KIND_UNKNOWN = "local memory, spills or an array: the report does not say which"

@@ -16,8 +16,7 @@ from ncu_assist.rules import RULES
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.diagnosis import UNEXPLAINED, Diagnosis, Ranked, diagnose
 from ncu_assist.rules.model.facts import Facts
-from ncu_assist.rules.model.own_lines import own_lines
-from ncu_assist.rules.model.places import places
+from ncu_assist.rules.model.places import own_lines, places
 from ncu_assist.rules.model.warnings import Warned, impossible_values, metric_missing, warnings
 from ncu_assist.store.findings import Findings, Judged, StoredFinding
 

@@ -23,7 +23,6 @@ PRODUCT_REACHES = 0.7
 HALF_IDLE = 0.5  # of the time: a product that is fed has its tensor cores busy for most of it
 ASKED_AGAIN = 2.0  # what SMs read from L2 over what came from DRAM: each byte is used twice on average
 CAME_UNASKED = 1.25  # the other way round: a stream of whole lines brings what is asked for
-WARP = 32
 TENSOR_HALVES = ("tensor_ops_fp16", "tensor_ops_bf16")
 TENSOR_OTHERS = ("tensor_ops_tf32", "tensor_ops_fp64", "tensor_ops_fp8", "tensor_ops_int8")
 # What multiplies matrices best: mma.sync, but wgmma on 9.0. What 10.0 has (tcgen05) no counter of ours tells.

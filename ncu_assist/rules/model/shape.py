@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from ncu_assist.ceilings.chips import LANES
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.bounds import START_NS, filled, loads, takes_the_time
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.host_link import link_load
 from ncu_assist.rules.model.resources import HOST_LINK, MEMORY, PARTS, RESOURCES, SHARED, SM, SM_PARTS
 
-LANES = 32  # of a warp, on every GPU so far (CUDA Programming Guide)
-# Below 2 % of the run time a finding is a remark (docs/sources.md). Multiprocessors never end in the same cycle and a
-# last wave is never full, so remarks on them would stand beside every kernel.
-LEAST_WORTH = 0.02
 # "Below 60 % of both compute throughput and memory bandwidth typically indicates latency issues": Nsight Compute's rule
 # SOLBottleneck.
 LATENCY_BELOW = 0.6

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from ncu_assist.ceilings.chips import SECTOR_BYTES
+from ncu_assist.rules.base import Finding
+from ncu_assist.rules.model.bounds import assumes_start, saved_ns, worth_saying
+from ncu_assist.rules.model.dram import moved_bytes
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.host_link import LINE_SECTORS, Crossed, crossed, link_ns
+from ncu_assist.rules.model.pipes import L2_PARTS
 from ncu_assist.rules.model.resources import HOST_LINK, L1_DATA
 
-L2_UNITS = ("L2 input", "L2 tags", "L2 data", "L2 lookups", "L2 output")
 # HBM3 hands out 64 bytes: what is read as single sectors comes with a neighbour. `fft_bit_reversal` of the fault
 # gallery asks L2 for 16.8 million scattered sectors, and DRAM reads 33.6 million, on an H200 as on an H100.
 DRAM_SECTORS = 2
@@ -88,13 +92,41 @@ def wasted_dram_bytes(facts: Facts) -> float:
 def left_without(wasted: Wasted, facts: Facts) -> dict[str, float]:
     """Return for the units that the waste went through the part of their work that is left without it."""
     at_l2 = _share(wasted.l2, facts.value("l2_sectors_sm"))
-    shares = dict.fromkeys((*L2_UNITS, "L1 output"), at_l2)
+    shares = dict.fromkeys((*L2_PARTS, "L1 output"), at_l2)
     shares[L1_DATA] = _share(wasted.l1, l1_sectors(facts)) * global_share_of_l1(facts)
     shares["L1 fill"] = _share(wasted.l2, facts.value("l2_sectors_read"))
-    moved = facts.value("dram_bytes_read") + facts.value("dram_bytes_write")
-    shares["DRAM"] = _share(SECTOR_BYTES * wasted.dram, moved)
+    shares["DRAM"] = _share(SECTOR_BYTES * wasted.dram, moved_bytes(facts))
     shares[HOST_LINK] = wasted.link
     return {name: 1.0 - share for name, share in shares.items() if share > 0}
+
+
+def uncoalesced(
+    rule: str,
+    verb: Literal["load", "store"],
+    wasted: Wasted,
+    facts: Facts,
+    evidence: tuple[str, ...],
+    stalls: tuple[str, ...],
+    advice: str,
+) -> Finding | None:
+    """Return what wasted sectors of global loads or stores cost; None where that is too little to be said."""
+    left = left_without(wasted, facts)
+    saved = worth_saying(saved_ns(facts, left), facts)
+    if not left or not saved:
+        return None
+    touched = facts.value(f"sectors_per_request_{verb}")
+    ideal = facts.value(f"sectors_per_request_{verb}_ideal")
+    return Finding(
+        rule=rule,
+        message=f"a global {verb} touches {touched:.1f} sectors where its bytes need {ideal:.1f}",
+        saved_ns=saved,
+        evidence=evidence,
+        relieves=tuple(left),
+        waste="sectors_excessive",
+        stalls=stalls,
+        assumed=assumes_start(facts),
+        advice=advice,
+    )
 
 
 def l1_sectors(facts: Facts) -> float:

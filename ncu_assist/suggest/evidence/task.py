@@ -11,6 +11,7 @@ from ncu_assist.analysis.line_notes import line_notes
 from ncu_assist.analysis.run_view import CloseLook, workload_row
 from ncu_assist.ceilings import Ceilings, bytes_in_flight, chip_facts
 from ncu_assist.ceilings import floor_of as least_time
+from ncu_assist.ceilings.chips import LANES
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Run
 from ncu_assist.render.escape import one_line, plain
@@ -72,7 +73,6 @@ def _longest(name: str) -> tuple[int, str]:
 TORCH_HEADER = "torch/extension.h"
 ATTRIBUTE = "device__attribute_"
 KIB = 1024
-LANES = 32
 OF_AN_FMA = 2  # operations: a product and a sum
 TENSOR = (("wgmma_bf16", "bf16 by wgmma"), ("mma_bf16", "bf16 by mma.sync"))
 NO_CODE = "the run keeps no report, so nothing is known of single lines"
