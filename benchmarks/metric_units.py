@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ncu_assist.ncu import compressed, nvidia, report_file
+from ncu_assist.ncu import compressed, reader, report_file
 from ncu_assist.ncu.catalogue.recorded_names import UNITS_FILE, recorded_units
 
 
@@ -22,8 +22,8 @@ def main(paths: list[str]) -> None:
     for path in paths:
         data = compressed.read_plain(Path(path))
         with tempfile.TemporaryDirectory() as folder:
-            found = nvidia.opinion(report_file.select(data, {0}), Path(folder))
-        for name, unit in zip(found.names, found.units, strict=True):
+            found = reader.nvidias_metrics(report_file.select(data, {0}), Path(folder))
+        for name, (unit, _) in found.items():
             if units.setdefault(name, unit) != unit:
                 sys.exit(f"{name} has the unit {units[name]}, in {path} it is {unit}")
     by_unit = {unit: sorted(n for n, u in units.items() if u == unit) for unit in sorted(set(units.values()))}

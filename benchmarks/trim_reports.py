@@ -15,7 +15,7 @@ from in_place import write_files
 
 from ncu_assist.analysis.run_view import shown_workload
 from ncu_assist.ncu import compressed
-from ncu_assist.ncu.trimming import trimmed
+from ncu_assist.ncu.blanking import trimmed
 from ncu_assist.pipeline.derived import code_files
 from ncu_assist.pipeline.recording import REPORT
 from ncu_assist.project import find_project

@@ -13,7 +13,7 @@ from ncu_assist.ceilings import Ceilings, Floor, floor_of
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.frame import Combined
 from ncu_assist.ncu.code import Code
-from ncu_assist.ncu.hot_spots import HotSpots
+from ncu_assist.ncu.line_sums import HotSpots
 from ncu_assist.ncu.nvidia_findings import NvidiaFinding
 from ncu_assist.record import Check, Launch, Run, Source, Timing, WorkloadFacts
 from ncu_assist.rules.model.of_run import Told

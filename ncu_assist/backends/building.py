@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -28,17 +28,6 @@ class BuildRequest:
 
 
 @dataclass(frozen=True)
-class BuiltVersion:
-    """The outcome of one version, as ``BuildOutcome`` says it; ``artifact`` None where it does not compile."""
-
-    version: str
-    artifact: str | None
-    log: str
-    seconds: float
-    problem: str = ""
-
-
-@dataclass(frozen=True)
 class BuildProblem:
     """Why nothing could be built: an error of the environment."""
 
@@ -56,19 +45,13 @@ def command(request: BuildRequest) -> list[str]:
 
 def encode(outcomes: Mapping[str, BuildOutcome]) -> bytes:
     """Return outcomes as ``decode`` reads them."""
-    rows = [
-        BuiltVersion(name, None if one.artifact is None else str(one.artifact), one.log, one.seconds, one.problem)
-        for name, one in outcomes.items()
-    ]
-    return msgspec.json.encode(rows)
+    return msgspec.json.encode(outcomes, enc_hook=str)
 
 
 def decode(data: bytes) -> dict[str, BuildOutcome]:
-    """Return what ``encode`` wrote, by version; raises msgspec.DecodeError for anything else."""
-    rows = msgspec.json.decode(data, type=list[BuiltVersion])
-    return {
-        row.version: BuildOutcome(
-            row.version, None if row.artifact is None else Path(row.artifact), row.log, False, row.seconds, row.problem
-        )
-        for row in rows
-    }
+    """Return what ``encode`` wrote, by version: built anew, as far as the parent knows.
+
+    Raises msgspec.DecodeError for anything else.
+    """
+    found = msgspec.json.decode(data, type=dict[str, BuildOutcome], dec_hook=lambda _, path: Path(path))
+    return {name: replace(outcome, version=name, reused=False) for name, outcome in found.items()}

@@ -1,18 +1,22 @@
-"""What in a report names a machine or a person, and the same report with all of it replaced by filler.
+"""A report to be shipped: without what names a machine or a person, and without machine code that was not launched.
 
-Filler has the length of what it replaces, so that every size in the file still holds and NVIDIA's reader returns the
-same values. Kernel names, NVTX ranges, file names without their folder and imported source text stay.
+Filler has the length of what it replaces, so that every size and offset in the file still holds and NVIDIA's reader
+returns the same values. Kernel names, NVTX ranges, file names without their folder and imported source text stay.
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
-from ncu_assist.errors import UsageProblem
+from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.ncu import report_file, wire
+from ncu_assist.ncu.cubin.elf import Elf
+from ncu_assist.ncu.wire import Bytes
 
 Kind = Literal["host", "system", "address", "process", "command line", "launch settings", "path"]
 
@@ -152,3 +156,80 @@ def _without(data: bytes, secret: bytes) -> bytes:
     if len(secret) < MIN_SECRET:
         raise UsageProblem(f"'{secret.decode()}' is too short to be removed from a report: {MIN_SECRET} bytes at least")
     return data.replace(secret, FILLER.encode() * len(secret))
+
+
+@dataclass(frozen=True)
+class SessionTexts:
+    """Names of hosts, and commands: the command line of ncu, the program with its arguments and environment."""
+
+    hosts: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+
+
+def session_texts(plain: Path) -> SessionTexts:
+    """Return what an uncompressed report says; nothing for another kind of file. Takes milliseconds at any size."""
+    try:
+        with report_file.mapped(plain) as data:
+            found = list(_texts(data))
+    except DamagedData:
+        return SessionTexts()
+    hosts = dict.fromkeys(text for kind, text in found if kind == "host")
+    commands = dict.fromkeys(text for kind, text in found if kind in ("command line", "launch settings"))
+    return SessionTexts(tuple(hosts), tuple(commands))
+
+
+def _texts(data: Bytes) -> Iterator[tuple[str, str]]:
+    for block in report_file.blocks(data):
+        for field in wire.fields(data, block.header_start, block.header_end):
+            if field.number == report_file.SESSION and field.wire == wire.BYTES:
+                for path, _, text in wire.texts(data, field.body, field.end):
+                    yield ("launch settings" if path[0] == LAUNCH_SETTINGS else SESSION_KINDS.get(path, "")), text
+
+
+MANGLED = 5  # field of a launch: its kernel's name in the cubin
+CODE, PARAMETERS = ".text.", ".nv.constant0."  # sections of a kernel; a function that kernels call has no parameters
+
+
+def trimmed(data: bytes) -> bytes:
+    """Return the report with zeros for the code of kernels without a launch; raises DamagedData for one that is none.
+
+    Whatever names no kernel, as a range or a graph, keeps all code of its cubins.
+    """
+    launched = _launched(data)
+    out = bytearray(data)
+    for block in report_file.blocks(data):
+        for entry in block.entries:
+            number = report_file.cubin_id(data, entry) if entry.kind == report_file.SOURCES else None
+            if number in launched:
+                for start, end in _unused(data, entry, launched[number]):
+                    out[start:end] = bytes(end - start)
+    return bytes(out)
+
+
+def _launched(data: bytes) -> dict[int | None, set[str]]:
+    """Return the kernels that were launched of each cubin, but of those alone that only launches refer to."""
+    kernels: dict[int | None, set[str]] = defaultdict(set)
+    others: set[int] = set()
+    for entry in report_file.results(data):
+        names = [data[f.body : f.end].decode("utf-8", "replace") for f in _fields(data, entry, MANGLED)]
+        for number in report_file.sources_of(data, entry):
+            if entry.kind == report_file.RESULTS and names:
+                kernels[number].update(names)
+            else:
+                others.add(number)
+    return {number: names for number, names in kernels.items() if number not in others}
+
+
+def _unused(data: bytes, entry: report_file.Entry, launched: Collection[str]) -> Iterator[tuple[int, int]]:
+    """Yield where in the report the code of the other kernels of a cubin lies."""
+    for field in _fields(data, entry, report_file.SOURCE_CUBIN):
+        elf = Elf.of(data[field.body : field.end])
+        names = {section.name for section in elf.sections}
+        for section in elf.sections:
+            kernel = section.name.removeprefix(CODE)
+            if section.name.startswith(CODE) and PARAMETERS + kernel in names and kernel not in launched:
+                yield field.body + section.start, field.body + section.start + section.size
+
+
+def _fields(data: bytes, entry: report_file.Entry, number: int) -> Iterator[wire.Field]:
+    return (f for f in wire.fields(data, entry.start, entry.end) if f.number == number and f.wire == wire.BYTES)

@@ -1,14 +1,15 @@
-"""The instructions of some launches of a report, with what each cost and the text of its source line."""
+"""The instructions of some launches of a report: what each and its source line cost, by launch and all together."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ncu_assist.ncu.line_sums import sample_weights
+from ncu_assist.ncu.line_sums import ISSUED, sample_weights
 from ncu_assist.ncu.report import Report
-from ncu_assist.ncu.source.metrics import SAMPLES, STALL_COLUMN
+from ncu_assist.ncu.source.metrics import NOT_ISSUED, SAMPLES, STALL_COLUMN
 from ncu_assist.ncu.source.reading import SourceTables
 
 if TYPE_CHECKING:
@@ -60,3 +61,180 @@ def _texts(tables: SourceTables) -> dict[tuple[str, int], str]:
     files = {file: tables.texts[file].split("\n") for file in {file for file, _ in callers} if file in tables.texts}
     inside = ((file, line) for file, line in callers if 0 < line <= len(files.get(file, ())))
     return texts | {(file, line): files[file][line - 1].removesuffix("\r") for file, line in inside}
+
+
+WAITS = 3  # stall reasons of a line
+LEAST_WAIT = 0.1  # of the samples of a line: a reason below it says nothing about it
+COUNTERS = ("instructions", "sectors", "sectors_excessive", "wavefronts", "wavefronts_excessive")
+PLACE = ["kernel", "base", "offset", "sass", "file", "line"]  # what makes an instruction the same in several launches
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What code cost. ``samples`` is its share of all samples, 1 for all; ``waits`` are its stall reasons, as sampled.
+
+    The share of each reason is of the samples of this code, the largest first. Counters are 0 where nothing was
+    counted; ``Totals`` tell whether anything was.
+    """
+
+    samples: float = 0.0
+    instructions: float = 0.0
+    sectors_excessive: float = 0.0
+    wavefronts_excessive: float = 0.0
+    waits: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def is_nothing(self) -> bool:
+        return not (self.samples or self.instructions or self.sectors_excessive or self.wavefronts_excessive)
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Of all code, None where it was not counted. ``samples`` are weighted: those of a launch share its duration.
+
+    ``sectors`` (L2, global memory) and ``wavefronts`` (L1, shared memory) are those that the excess is part of.
+    """
+
+    samples: float | None = None
+    instructions: float | None = None
+    sectors: float | None = None
+    sectors_excessive: float | None = None
+    wavefronts: float | None = None
+    wavefronts_excessive: float | None = None
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One instruction; ``sass`` is empty where the report holds no code, ``offset`` counts bytes in its function."""
+
+    kernel: str
+    offset: int
+    sass: str
+    cost: Cost
+
+
+@dataclass(frozen=True)
+class LineCode:
+    """A line and the instructions that were made of it, in the order of their addresses."""
+
+    number: int
+    cost: Cost
+    instructions: tuple[Instruction, ...]
+
+
+@dataclass(frozen=True)
+class FileCode:
+    """A file: its lines that instructions were made of, and its text by lines, None where nobody kept it."""
+
+    name: str
+    cost: Cost
+    lines: tuple[LineCode, ...]
+    text: tuple[str, ...] | None
+
+
+@dataclass(frozen=True)
+class FunctionCode:
+    """The instructions of a function that have no source line."""
+
+    kernel: str
+    cost: Cost
+    instructions: tuple[Instruction, ...]
+
+
+@dataclass(frozen=True)
+class SourceCosts:
+    """Files and functions without lines, each with the most samples first."""
+
+    totals: Totals
+    files: tuple[FileCode, ...]
+    functions: tuple[FunctionCode, ...]
+
+
+def source_costs(code: Code, texts: Mapping[str, str]) -> SourceCosts:
+    """Return what lines and instructions cost in all launches of ``code``; ``texts`` are files whole, by name."""
+    frame, stalls = _together(code.sass)
+    totals = _totals(frame)
+    work = _Work(frame, stalls, totals.samples or 0.0)
+    lined = frame["line"] > 0
+    files = [_file(work, str(name), rows, texts) for name, rows in frame[lined].groupby("file", sort=True)]
+    keys = ["kernel", "base"]
+    functions = [work.function(rows) for _, rows in frame[~lined].groupby(keys, sort=False)]
+    return SourceCosts(
+        totals,
+        tuple(sorted(files, key=lambda one: (-one.cost.samples, -one.cost.instructions, one.name))),
+        tuple(sorted(functions, key=lambda one: (-one.cost.samples, -one.cost.instructions))),
+    )
+
+
+def split_lines(text: str) -> tuple[str, ...]:
+    """Return the lines of a source as a compiler counts them: a form feed or a line separator ends none."""
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    return tuple(lines if lines[-1] else lines[:-1])
+
+
+def _together(sass: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Return a row for each instruction of all launches, in their order, and the columns of stall reasons."""
+    stalls = [c for c in map(str, sass) if c.startswith(STALL_COLUMN) and not c.endswith(NOT_ISSUED) and c != ISSUED]
+    made = {
+        "kernel": sass["kernel"].astype(object),
+        "base": sass["address"] - sass["offset"].astype("uint64"),
+        "sass": sass["sass"].fillna(""),
+        "file": sass["file"].astype(object).fillna(""),
+        "line": sass["line"].fillna(0).astype("int64"),
+    }
+    columns = [*PLACE, SAMPLES, *COUNTERS, *stalls]
+    frame = sass.assign(**made)[columns]
+    if sass["launch"].nunique() > 1:
+        frame = frame.groupby(PLACE, sort=False).sum(min_count=1).reset_index()
+    return frame.reset_index(drop=True), stalls
+
+
+def _totals(frame: pd.DataFrame) -> Totals:
+    sums = frame[[SAMPLES, *COUNTERS]].sum(min_count=1)
+    known = {name: float(value) for name, value in sums.items() if not math.isnan(value)}
+    samples = known.pop(SAMPLES, 0.0)
+    return Totals(samples=samples or None, **{str(name): value for name, value in known.items()})
+
+
+class _Work:
+    """The rows of all instructions, from which costs are made."""
+
+    def __init__(self, frame: pd.DataFrame, stalls: Sequence[str], samples: float) -> None:
+        self._stalls = [name.removeprefix(STALL_COLUMN) for name in stalls]
+        self._samples = samples
+        numbers = frame[[SAMPLES, "instructions", "sectors_excessive", "wavefronts_excessive", *stalls]].fillna(0.0)
+        self._numbers = numbers.to_numpy(float)
+        facts = zip(frame["kernel"], frame["offset"], frame["sass"], strict=True)
+        self._facts = [(str(kernel), int(offset), str(sass)) for kernel, offset, sass in facts]
+
+    def cost(self, rows: Sequence[int]) -> Cost:
+        """Return what instructions cost together, by their rows."""
+        return self._cost(self._numbers[list(rows)].sum(axis=0).tolist())
+
+    def instructions(self, rows: Sequence[int]) -> tuple[Instruction, ...]:
+        numbers = self._numbers[list(rows)].tolist()
+        return tuple(Instruction(*self._facts[row], self._cost(n)) for row, n in zip(rows, numbers, strict=True))
+
+    def function(self, rows: pd.DataFrame) -> FunctionCode:
+        own = list(rows.index)
+        return FunctionCode(self._facts[own[0]][0], self.cost(own), self.instructions(own))
+
+    def _cost(self, numbers: Sequence[float]) -> Cost:
+        own, instructions, sectors, wavefronts, *waits = numbers
+        share = own / self._samples if self._samples else 0.0
+        return Cost(share, instructions, sectors, wavefronts, tuple(self._waits(own, waits)) if own else ())
+
+    def _waits(self, own: float, waits: Sequence[float]) -> Iterator[tuple[str, float]]:
+        ranked = sorted(zip(waits, self._stalls, strict=True), key=lambda one: (-one[0], one[1]))
+        yield from ((name, count / own) for count, name in ranked[:WAITS] if count >= LEAST_WAIT * own)
+
+
+def _file(work: _Work, name: str, rows: pd.DataFrame, texts: Mapping[str, str]) -> FileCode:
+    lines = [_line(work, number, own) for number, own in rows.groupby("line", sort=True)]
+    text = split_lines(texts[name]) if name in texts else None
+    return FileCode(name, work.cost(list(rows.index)), tuple(lines), text)
+
+
+def _line(work: _Work, number: Any, rows: pd.DataFrame) -> LineCode:
+    own = list(rows.index)
+    return LineCode(int(number), work.cost(own), work.instructions(own))

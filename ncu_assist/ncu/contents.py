@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ncu_assist.launch_names import NOT_KERNELS
@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 # What a child process can be asked to read; NVIDIAS is how many launches NVIDIA's reader finds.
 SCALARS, INSTANCES, CSV, NVIDIAS = "scalars", "instances", "csv", "nvidias"
 DOCUMENT, VALUES = "contents.json", "values"  # the files it writes: a Document, a list of texts or a count, and doubles
+
+# Columns of instances as the child writes them: the type code of their array. Texts stand as numbers in a list.
+INSTANCE_COLUMNS = {"launch": "i", "metric": "i", "instance": "i", "id": "Q", "id_text": "i", "value": "d", "text": "i"}
+NO_TEXT = -1
+NO_ID = 2**64 - 1
 
 
 @dataclass(frozen=True)
@@ -102,19 +107,13 @@ class Document:
 
 
 @dataclass(frozen=True)
-class Contents:
+class Contents(Document):
     """All launches of a report. ``values`` holds one double a name, launch after launch; NaN for texts and absences.
 
     Values are in base units (ns, byte, hz, %), ``units`` has that of each metric by name.
     """
 
-    launches: tuple[LaunchFacts, ...]
-    name_lists: tuple[tuple[str, ...], ...]
-    texts: tuple[str, ...]
-    units: dict[str, str]
-    session: SessionFacts
-    values: np.ndarray[Any, Any]
-    notes: tuple[str, ...] = ()  # what is odd about the report, in words, and yet no damage
+    values: np.ndarray[Any, Any] = field(kw_only=True)
 
     def names(self, launch: int) -> tuple[str, ...]:
         """Return the names of a launch's metrics, sorted: the order of its values."""

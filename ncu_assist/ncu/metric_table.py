@@ -1,15 +1,17 @@
-"""The metrics of all launches of a report: names that are shared, values in the order of the names, and doubles."""
+"""The metrics of all launches of a report: names that are shared, values in their order, doubles; and instances."""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from ncu_assist.errors import DamagedData
+from ncu_assist.ncu.contents import INSTANCE_COLUMNS, NO_ID, NO_TEXT
 from ncu_assist.ncu.report_schema import KIND
 
 NAN = float("nan")
@@ -119,3 +121,53 @@ def _is_instance(raw: bytes) -> bool:
     """Tell whether this may be an instance: an identifier or none, then a value, in the fields 1 and 2."""
     behind_id = 2 + raw[1] if raw[:1] == b"\n" and len(raw) > 1 else 0
     return behind_id > MAX_SHORT or raw[behind_id : behind_id + 1] == b"\x12"
+
+
+class InstanceTable:
+    """The instances of all launches as columns; texts are numbers in ``texts``."""
+
+    def __init__(self) -> None:
+        self.columns: dict[str, array[Any]] = {name: array(code) for name, code in INSTANCE_COLUMNS.items()}
+        self.texts: dict[str, int] = {}
+
+    def add(self, launch: int, metrics: Any, strings: list[str]) -> None:
+        """Append the instances of one launch, in the order of the file; a metric that stands twice counts once."""
+        done = set()
+        for metric in metrics:
+            if metric.name not in done:
+                self._add_metric(launch, self._number(strings[metric.name]), metric.instances)
+            done.add(metric.name)
+
+    def _add_metric(self, launch: int, metric: int, instances: Any) -> None:
+        ids = [self._scalar(one.id) for one in instances]
+        values = [self._scalar(one.value) for one in instances]
+        new = {
+            "launch": [launch] * len(ids),
+            "metric": [metric] * len(ids),
+            "instance": range(len(ids)),
+            "id": [NO_ID if number != number else int(number) for number, _ in ids],
+            "id_text": [text for _, text in ids],
+            "value": [number for number, _ in values],
+            "text": [text for _, text in values],
+        }
+        for name, column in self.columns.items():
+            column.extend(new[name])
+
+    def _scalar(self, value: Any) -> tuple[float, int]:
+        """Return the number of a value, NaN where it has none, and the number of its text."""
+        number = value.uint64 or value.uint32 or value.double or value.float
+        if number:
+            return number, NO_TEXT
+        kind = value.WhichOneof(KIND)
+        if kind == "text":
+            return NAN, self._number(value.text)
+        return (NAN if kind is None else 0), NO_TEXT
+
+    def _number(self, text: str) -> int:
+        return self.texts.setdefault(text, len(self.texts))
+
+    def write(self, folder: Path) -> None:
+        """Write each column into a file of its name."""
+        for name, column in self.columns.items():
+            with (folder / name).open("wb") as out:
+                column.tofile(out)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import sys
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,23 +17,12 @@ from itertools import accumulate
 from pathlib import Path
 
 from ncu_assist.errors import DamagedData, NcuAssistError
-from ncu_assist.ncu import nvidia, report_file
+from ncu_assist.ncu import oddities, report_file
 from ncu_assist.ncu.catalogue.recorded_names import recorded_units
+from ncu_assist.ncu.child import limit_memory
 from ncu_assist.ncu.contents import CSV, DOCUMENT, INSTANCES, NVIDIAS, SCALARS, VALUES, Document, LaunchFacts
-from ncu_assist.ncu.instances import InstanceTable
-from ncu_assist.ncu.launch_sizes import checked_sizes
-from ncu_assist.ncu.memory_limit import limit_memory
-from ncu_assist.ncu.messages import NOT_UTF8, Messages, launch_facts, session_facts
-from ncu_assist.ncu.metric_table import MetricTable
-from ncu_assist.ncu.oddities import (
-    Oddities,
-    double_sentences,
-    file_sentences,
-    interrupted_sentences,
-    name_sentences,
-    session_sentences,
-    unknown_sentences,
-)
+from ncu_assist.ncu.messages import NOT_UTF8, Messages, checked_sizes, launch_facts, session_facts
+from ncu_assist.ncu.metric_table import InstanceTable, MetricTable
 from ncu_assist.ncu.wire import Bytes
 
 # Metrics that the section files of a release define, with their units: ncu 2022.3 gives one of them another than
@@ -77,15 +67,14 @@ def _read_csv(path: Path, name: str, folder: Path) -> None:
     from ncu_assist.ncu.csv_page.export import read_csv  # which takes numpy: the others start without
 
     found = read_csv(path.read_bytes(), name)
-    document = Document(found.launches, found.name_lists, found.texts, found.units, found.session, found.notes)
-    _write(folder, document)
+    _write(folder, {name: value for name, value in vars(found).items() if name != "values"})
     found.values.tofile(folder / VALUES)
 
 
 def _count_nvidias(path: Path, name: str, folder: Path) -> None:
     link = folder / "refused.ncu-rep"
     link.symlink_to(path.absolute())  # NVIDIA's reader takes no name that is not UTF-8, nor another locale's
-    _write(folder, nvidia.count_launches(link))
+    _write(folder, count_launches(link))
 
 
 _READERS = {SCALARS: _read_scalars, INSTANCES: _read_instances, CSV: _read_csv, NVIDIAS: _count_nvidias}
@@ -101,7 +90,7 @@ def _whose(name: str) -> Iterator[None]:
 
 
 def _read(data: Bytes, folder: Path) -> None:
-    messages, table, values, oddities = Messages(), MetricTable(), array("d"), Oddities(data)
+    messages, table, values, launches_seen = Messages(), MetricTable(), array("d"), oddities.Oddities(data)
     blocks = report_file.blocks(data)
     headers = [messages.header(data, block) for block in blocks]
     for header in headers:  # all of them first: names can stand behind the launch that uses them
@@ -109,30 +98,30 @@ def _read(data: Bytes, folder: Path) -> None:
     read: list[LaunchFacts] = []
     process = None
     for block, header in zip(blocks, headers, strict=True):
-        oddities.add_block(block)
+        launches_seen.add_block(block)
         process = header.process.id if header.HasField("process") else process
         for entry in block.results:
             result = messages.result(data, entry)
             read.append(launch_facts(messages, entry.kind, result, process, table.add(result.metrics, values)))
-            oddities.add_launch(entry, result, process)
+            launches_seen.add_launch(entry, result, process)
             report_file.forget(data, entry)
     if not read:
         raise DamagedData("the report holds no launch: it is cut, or nothing was profiled")
     session, recorded = session_facts(headers), recorded_units()
     release = _release(session.ncu_version)
-    newer = list(unknown_sentences(release, table.unknown, sum(block.unknown for block in blocks)))
+    newer = list(oddities.unknown_sentences(release, table.unknown, sum(block.unknown for block in blocks)))
     launches = checked_sizes(read, table.name_lists, values)
     known = _known_units(recorded, release)
     units = _units(data, folder, launches, table, values, known)
     notes = (
-        *interrupted_sentences(launches),
+        *oddities.interrupted_sentences(launches),
         *newer,
-        *file_sentences(data),
+        *oddities.file_sentences(data),
         *sorted(messages.odd),
-        *session_sentences(session),
-        *oddities.sentences(),
-        *name_sentences(units.keys() - recorded.keys(), units.keys()),
-        *double_sentences(table.doubles, table.differing),
+        *oddities.session_sentences(session),
+        *launches_seen.sentences(),
+        *oddities.name_sentences(units.keys() - recorded.keys(), units.keys()),
+        *oddities.double_sentences(table.doubles, table.differing),
     )
     _write(folder, Document(launches, tuple(table.name_lists), tuple(table.texts), units, session, notes))
     with (folder / VALUES).open("wb") as out:
@@ -170,20 +159,49 @@ def _units(
         if units.keys() >= set(names):
             continue
         launch = lists.index(number)
-        opinion = nvidia.opinion(report_file.select(data, {launch}), folder)
+        found = nvidias_metrics(report_file.select(data, {launch}), folder)
         own = values[ends[launch] - len(names) : ends[launch]]
         skipped = [name in table.unknown for name in names]
-        if opinion.names != names or not _agree(own, opinion.values, skipped):
+        if tuple(found) != names or not _agree(own, [value for _, value in found.values()], skipped):
             raise DamagedData(
                 f"the report is damaged, or of a newer Nsight Compute: NVIDIA's reader and its file "
                 f"disagree on launch {launch}"
             )
-        units.update(zip(names, opinion.units, strict=True))
+        units |= {name: unit for name, (unit, _) in found.items()}
     return units
 
 
-def _agree(own: array[float], other: tuple[float, ...], skipped: Sequence[bool]) -> bool:
+def _agree(own: array[float], other: Sequence[float], skipped: Sequence[bool]) -> bool:
     return all(c or a == b or (a != a and b != b) for a, b, c in zip(own, other, skipped, strict=True))
+
+
+def count_launches(path: Path) -> int:
+    """Return how many launches NVIDIA's reader finds in a report; it may abort the process on a damaged one."""
+    import ncu_report
+
+    return sum(part.num_actions() for part in ncu_report.load_report(str(path)))
+
+
+def nvidias_metrics(report: bytes, folder: Path) -> dict[str, tuple[str, float]]:
+    """Return unit and value of each metric, by name and sorted, as NVIDIA's reader has them of a report of one launch.
+
+    The report is written to ``folder`` for it. A value is NaN for a text and for what has no value.
+    """
+    import ncu_report
+
+    path = folder / "one_launch.ncu-rep"
+    path.write_bytes(report)
+    actions = [action for part in ncu_report.load_report(str(path)) for action in part]
+    path.unlink()
+    if len(actions) != 1:
+        return {}
+    kind = ncu_report.IMetric
+    found = {}
+    for name in sorted(actions[0].metric_names()):
+        metric = actions[0].metric_by_name(name)
+        is_number = kind.has_value(metric) and kind.kind(metric) != kind.ValueKind_STRING
+        found[name] = (kind.unit(metric), kind.as_double(metric) if is_number else math.nan)
+    return found
 
 
 def _read_instances_of(data: Bytes, folder: Path) -> None:

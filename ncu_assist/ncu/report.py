@@ -19,9 +19,9 @@ from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.ncu import compressed, contents, report_file, tables
 from ncu_assist.ncu.child import MEMORY_BYTES, Reading, run_child
 from ncu_assist.ncu.contents import Contents, Document
-from ncu_assist.ncu.csv_page import export as csv_export
+from ncu_assist.ncu.csv_page.export import LACKS
+from ncu_assist.ncu.csv_page.text import is_csv
 from ncu_assist.ncu.file_kind import file_kind
-from ncu_assist.ncu.instances import instances_frame
 from ncu_assist.ncu.source.contents import LaunchSource
 from ncu_assist.ncu.source.reading import (
     SourceLines,
@@ -130,7 +130,7 @@ class Report:
         with self._opened("instances") as (plain, out):
             _child(contents.INSTANCES, self.path, plain, out, self.limits)
             texts = msgspec.json.decode((out / contents.DOCUMENT).read_bytes(), type=tuple[str, ...])
-            return instances_frame(out, texts)
+            return tables.instances_frame(out, texts)
 
     @property
     def lines(self) -> pd.DataFrame:
@@ -243,7 +243,7 @@ def read_report(
     path, limits = Path(path), Limits(timeout_s, memory_bytes, stopped)
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
         plain = compressed.plain_file(path, Path(folder))
-        changed_ns, lacks = path.stat().st_mtime_ns, csv_export.LACKS if _is_csv(plain, path.name) else ()
+        changed_ns, lacks = path.stat().st_mtime_ns, LACKS if _is_csv(plain, path.name) else ()
         code: Mapping[Ahead, Sequence[LaunchSource]] = {}
         if lacks or ahead is None:
             found = _read(contents.CSV if lacks else contents.SCALARS, path, plain, Path(folder), limits)
@@ -262,7 +262,7 @@ def _is_csv(plain: Path, name: str) -> bool:
     kind = file_kind(head, plain, name)
     if kind is not None:
         raise DamagedData(f"{name}: this is {kind.what}", kind.hint)
-    return csv_export.is_csv(head)
+    return is_csv(head)
 
 
 def _read(what: str, path: Path, plain: Path, folder: Path, limits: Limits) -> Contents:
@@ -274,9 +274,7 @@ def _read(what: str, path: Path, plain: Path, folder: Path, limits: Limits) -> C
         raise DamagedData(f"{error.message}{_nvidias_words(path, plain, folder, limits)}", error.hint) from error
     document = msgspec.json.decode((folder / contents.DOCUMENT).read_bytes(), type=Document)
     values = np.fromfile(folder / contents.VALUES, dtype=np.float64)
-    return Contents(
-        document.launches, document.name_lists, document.texts, document.units, document.session, values, document.notes
-    )
+    return Contents(**vars(document), values=values)
 
 
 def _read_both(

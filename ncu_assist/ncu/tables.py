@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from operator import attrgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ncu_assist.ncu.contents import Contents, LaunchFacts
+from ncu_assist.ncu.contents import INSTANCE_COLUMNS, NO_ID, Contents, LaunchFacts
 from ncu_assist.record import Device, Launch
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ ATTRIBUTE = "device__attribute_"
 DEVICE_ID = "launch__device_id"
 RULE_COLUMNS = ["rule", "section", "title", "message", "kind", "speedup_type", "speedup_pct", "focus_metrics"]
 KHZ = 1000.0
+NUMPY = {"i": "int32", "Q": "uint64", "d": "float64"}  # of the type codes of arrays
 
 
 class Launches:
@@ -184,6 +186,8 @@ def session_frame(contents: Contents) -> pd.DataFrame:
 
 
 def _session_row(contents: Contents, values: Launches, launch: int) -> dict[str, Any]:
+    import pandas as pd
+
     device, session = device_record(contents, launch), contents.session
     assert device is not None
     return {
@@ -203,12 +207,30 @@ def _session_row(contents: Contents, values: Launches, launch: int) -> dict[str,
         "sections": session.sections,
         "command": session.command,
         "host": session.host,
-        "created": None if session.created is None else pd_time(session.created),
+        "created": None if session.created is None else pd.Timestamp(session.created, unit="s", tz="UTC"),
     }
 
 
-def pd_time(seconds: int) -> Any:
-    """Return a moment, UTC, from seconds since 1970."""
+def instances_frame(folder: Path, texts: tuple[str, ...]) -> pd.DataFrame:
+    """Return what a child wrote into ``folder``; see ``Report.instances``."""
+    import numpy as np
     import pandas as pd
 
-    return pd.Timestamp(seconds, unit="s", tz="UTC")
+    columns = {name: np.fromfile(folder / name, dtype=NUMPY[code]) for name, code in INSTANCE_COLUMNS.items()}
+    words = np.array([*texts, None], dtype=object)  # the last is what NO_TEXT, -1, points at
+    used = sorted(set(columns["metric"].tolist()), key=lambda number: texts[number])
+    place = np.zeros(len(words), dtype=np.int32)
+    place[used] = np.arange(len(used), dtype=np.int32)
+    names: pd.Index[str] = pd.Index([texts[number] for number in used], dtype=str)
+    ids = pd.Series(columns["id"], dtype="UInt64").mask(columns["id"] == NO_ID)
+    return pd.DataFrame(
+        {
+            "launch": columns["launch"],
+            "metric": pd.Categorical.from_codes(place[columns["metric"]], categories=names),
+            "instance": columns["instance"],
+            "id": ids,
+            "id_text": pd.Series(words[columns["id_text"]], dtype=object),
+            "value": columns["value"],
+            "text": pd.Series(words[columns["text"]], dtype=object),
+        }
+    )

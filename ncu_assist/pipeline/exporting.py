@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ncu_assist.errors import UsageProblem
+from ncu_assist.ncu.blanking import SessionTexts
 from ncu_assist.ncu.report import Report, read_report
-from ncu_assist.ncu.session_texts import SessionTexts
 from ncu_assist.pipeline.pages.readable import identity_of, said_of
 from ncu_assist.pipeline.showing import launch_numbers
 from ncu_assist.project import Project

@@ -17,8 +17,7 @@ from ncu_assist import __version__
 from ncu_assist.errors import DamagedData, StageFailed, UsageProblem
 from ncu_assist.executors import EXECUTORS
 from ncu_assist.ncu import compressed
-from ncu_assist.ncu.command import ProfileOptions, check_set, find_ncu
-from ncu_assist.ncu.command_line import options_in
+from ncu_assist.ncu.command import ProfileOptions, check_set, find_ncu, options_in
 from ncu_assist.ncu.log import ProfiledLaunch
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.ncu.second_opinion import second_opinion

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ncu_assist.errors import DamagedData
 from ncu_assist.ncu import blanking, compressed, report_file
-from ncu_assist.ncu.trimming import trimmed
+from ncu_assist.ncu.blanking import trimmed
 from ncu_assist.pipeline.derived import code_files
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.drafts import RUNS, DraftArchive, StoredDraft, runs_below

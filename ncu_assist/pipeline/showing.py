@@ -20,7 +20,7 @@ from ncu_assist.frame import Combined, combine_launches, combine_tables
 from ncu_assist.frame.columns import Values
 from ncu_assist.ncu.code import code_of
 from ncu_assist.ncu.compressed import plain_file
-from ncu_assist.ncu.hot_spots import HotSpots, hot_spots
+from ncu_assist.ncu.line_sums import HotSpots, hot_spots
 from ncu_assist.ncu.nvidia_findings import nvidia_findings
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.ncu.source.reading import SourceTables

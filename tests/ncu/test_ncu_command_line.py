@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ncu_assist.ncu.command import ProfileOptions, profile_argv
-from ncu_assist.ncu.command_line import options_in
+from ncu_assist.ncu.command import ProfileOptions, options_in, profile_argv
 
 
 @pytest.mark.parametrize("options", [ProfileOptions(), ProfileOptions("basic", "base", "none", "application")])

@@ -11,7 +11,7 @@ from ncu.rewriting import sized, with_header, with_launch
 
 from ncu_assist.errors import DamagedData
 from ncu_assist.frame import combine
-from ncu_assist.ncu import nvidia, report_file, wire
+from ncu_assist.ncu import reader, report_file, wire
 from ncu_assist.ncu.compressed import read_plain
 from ncu_assist.ncu.messages import Messages
 from ncu_assist.ncu.report import Report, read_report
@@ -144,7 +144,7 @@ def test_names_may_stand_behind_the_launches_that_use_them(plain: bytes, read: R
     report, known = read(late), read(plain)
     assert report.metrics.equals(known.metrics)
     assert report.instances.equals(known.instances)
-    assert nvidia.count_launches(report.path) == 3
+    assert reader.count_launches(report.path) == 3
 
 
 def test_what_is_refused_says_what_nvidias_reader_finds(plain: bytes, read: Read) -> None:

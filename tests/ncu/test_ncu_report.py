@@ -5,14 +5,13 @@ from __future__ import annotations
 import gzip
 import lzma
 import resource
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from ncu.conftest import Broken
 
 from ncu_assist.errors import DamagedData, UsageProblem
-from ncu_assist.ncu import nvidia, reader, report_file, wire
+from ncu_assist.ncu import reader, report_file, wire
 from ncu_assist.ncu.compressed import compress, read_plain
 from ncu_assist.ncu.report import Report, read_report
 
@@ -171,14 +170,13 @@ def test_a_field_that_changed_its_number_is_damaged(full: bytes, tmp_path: Path)
 def test_nvidias_reader_has_to_agree(
     basic_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plain, true_opinion = tmp_path / "r.ncu-rep", nvidia.opinion
+    plain, true_opinion = tmp_path / "r.ncu-rep", reader.nvidias_metrics
     plain.write_bytes(read_plain(basic_path))
 
-    def other(report: bytes, folder: Path) -> nvidia.Opinion:
-        said = true_opinion(report, folder)
-        return replace(said, values=tuple(value + 1 for value in said.values))
+    def other(report: bytes, folder: Path) -> dict[str, tuple[str, float]]:
+        return {name: (unit, value + 1) for name, (unit, value) in true_opinion(report, folder).items()}
 
-    monkeypatch.setattr(nvidia, "opinion", other)
+    monkeypatch.setattr(reader, "nvidias_metrics", other)
     monkeypatch.setattr(reader, "recorded_units", dict)  # it is asked where a name is new
     monkeypatch.setattr(resource, "setrlimit", lambda *_: None)
     assert reader.main(["scalars", str(plain), "r", str(tmp_path), "0"]) == DamagedData.exit_code

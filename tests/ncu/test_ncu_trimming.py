@@ -9,9 +9,9 @@ from ncu.nvidia_reader import everything
 
 from ncu_assist.errors import DamagedData
 from ncu_assist.ncu import compressed, report_file, wire
+from ncu_assist.ncu.blanking import trimmed
 from ncu_assist.ncu.compressed import read_plain
 from ncu_assist.ncu.cubin.elf import Elf
-from ncu_assist.ncu.trimming import trimmed
 
 pytestmark = pytest.mark.slow
 

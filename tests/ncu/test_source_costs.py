@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from render.html.made_code import NAME, ROWS, TEXT, Row, code
 
-from ncu_assist.ncu.source_costs import source_costs, split_lines
+from ncu_assist.ncu.code import source_costs, split_lines
 
 
 def test_shares_are_of_all_samples_also_those_without_a_line() -> None:

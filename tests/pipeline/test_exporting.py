@@ -17,9 +17,9 @@ from factories import launch, make_run, metrics_frame, save_run
 from ncu.test_ncu_blanking import revealing
 
 from ncu_assist.errors import DamagedData, UsageProblem
+from ncu_assist.ncu.blanking import SessionTexts
 from ncu_assist.ncu.compressed import compress, read_plain
 from ncu_assist.ncu.report import Report, read_report
-from ncu_assist.ncu.session_texts import SessionTexts
 from ncu_assist.pipeline import exporting
 from ncu_assist.pipeline.exporting import OF_THE_REPORT, TABLES, ExportRequest, export
 from ncu_assist.pipeline.pages import readable

@@ -9,14 +9,31 @@ export; neither can a digit that was changed, nor an empty text from an absent v
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ncu_assist.errors import DamagedData
+from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.ncu.contents import Contents, LaunchFacts, SessionFacts
 from ncu_assist.ncu.csv_page.launches import launch_of
-from ncu_assist.ncu.csv_page.metric_rows import read_metric_rows
-from ncu_assist.ncu.csv_page.rows import Layout, cells, layout
-from ncu_assist.ncu.csv_page.text import AGAIN, MetricTable, decode, find_table, is_table
+from ncu_assist.ncu.csv_page.text import (
+    AFTER_NAMES,
+    AGAIN,
+    BEFORE_NAMES,
+    BLOCK,
+    EXPORT,
+    GRID,
+    NAMES,
+    REQUIRED,
+    SEPARATOR,
+    CsvPage,
+    Layout,
+    cells,
+    decode,
+    dimensions,
+    find_table,
+    layout,
+)
 from ncu_assist.ncu.csv_page.values import Values
 
 if TYPE_CHECKING:
@@ -34,15 +51,6 @@ LACKS = (
 )
 
 
-def is_csv(head: bytes) -> bool:
-    """Tell whether a file that starts with these bytes is for ``read_csv``: to be read, or refused in its own words.
-
-    True for text that looks like a table, in UTF-8 or UTF-16, and for lines of ncu that stand before one. 64 KiB are
-    enough unless the profiled program printed more than that before its table.
-    """
-    return is_table(head)
-
-
 def read_csv(data: bytes, name: str) -> Contents:
     """Return what a page holds; ``name`` is the file's, for messages.
 
@@ -51,57 +59,159 @@ def read_csv(data: bytes, name: str) -> Contents:
     locale that makes its numbers ambiguous, UsageProblem for labels without names, the source page and any other text.
     """
     table = find_table(decode(data), name)
-    if isinstance(table, MetricTable):
+    if not table.units:
         return read_metric_rows(table, name)
     where = layout(table, name)
     values = Values(name, where.metrics, table.units[where.first_metric :])
-    rows = _Rows(where, name)
+    order = sorted(range(len(where.metrics)), key=where.metrics.__getitem__)  # the columns, by name
+    place = {column: at for at, column in enumerate(order)}
+    launches: dict[str, LaunchFacts] = {}  # by the ID in the file
+    texts: dict[str, int] = {}  # each text and its number, in the order of the numbers
+    host: str | None = None
     for row in table.rows:
         parts = cells(row, where, name)
-        rows.add(parts, values.add(parts[where.first_metric :]))
-    rows.check()
+        said = values.add(parts[where.first_metric :])
+        facts = {fact: parts[at] for fact, at in where.facts.items()}
+        host = host or facts.get("Host Name") or None
+        numbers = {place[at]: texts.setdefault(text, len(texts)) for at, text in said.items()}
+        launches[facts["ID"]] = launch_of(facts, 0, dict(sorted(numbers.items())), name)
+    if len(launches) < len(table.rows):
+        raise DamagedData(f"{name} is damaged: several rows have the same ID", AGAIN)
     return Contents(
-        launches=tuple(rows.launches),
+        launches=tuple(launches.values()),
         name_lists=(tuple(sorted(where.metrics)),),
-        texts=tuple(rows.texts),
+        texts=tuple(texts),
         units=values.units,
-        session=SessionFacts(versions={}, host=rows.host),
-        values=_in_order(values, len(rows.launches)),
+        session=SessionFacts(versions={}, host=host),
+        values=_in_order(values, order, len(launches)),
     )
 
 
-class _Rows:
-    """The launches read so far, and the texts they share."""
-
-    def __init__(self, where: Layout, name: str) -> None:
-        self.launches: list[LaunchFacts] = []
-        self.texts: dict[str, int] = {}  # each text and its number, in the order of the numbers
-        self.host: str | None = None
-        self._ids: set[str] = set()
-        self._where, self._name = where, name
-        self._place = {column: place for place, column in enumerate(_order(where.metrics))}
-
-    def add(self, parts: list[str], texts: dict[int, str]) -> None:
-        """Add one launch from its cells and the texts among its metrics, by column."""
-        facts = {fact: parts[place] for fact, place in self._where.facts.items()}
-        self._ids.add(facts["ID"])
-        self.host = self.host or facts.get("Host Name") or None
-        numbers = {self._place[at]: self.texts.setdefault(text, len(self.texts)) for at, text in texts.items()}
-        self.launches.append(launch_of(facts, 0, dict(sorted(numbers.items())), self._name))
-
-    def check(self) -> None:
-        """Raise DamagedData when a launch stands in the file twice."""
-        if len(self._ids) < len(self.launches):
-            raise DamagedData(f"{self._name} is damaged: several rows have the same ID", AGAIN)
-
-
-def _order(names: tuple[str, ...]) -> list[int]:
-    """Return the columns in the order of their sorted names."""
-    return sorted(range(len(names)), key=names.__getitem__)
-
-
-def _in_order(values: Values, launches: int) -> np.ndarray[Any, Any]:
+def _in_order(values: Values, order: list[int], launches: int) -> np.ndarray[Any, Any]:
     import numpy as np
 
     table = np.frombuffer(values.numbers, dtype=np.float64).reshape(launches, len(values.names))
-    return np.ascontiguousarray(table[:, _order(values.names)]).ravel()
+    return np.ascontiguousarray(table[:, order]).ravel()
+
+
+# Pages with a row for each metric, as far as they carry ncu's own names: what ``ncu --csv --metrics …`` prints.
+# The rows of 'Command line profiler metrics' do, those of sections with ``--print-metric-name name``. A row with a
+# label is left out and counted: "Memory Throughput" is a percentage in one section and bytes per second in another.
+Said = tuple[str, str, str]  # of one metric of a launch: name, unit and value, as printed
+METRIC, UNIT, VALUE = "Metric Name", "Metric Unit", "Metric Value"
+SECTION = "Section Name"
+METRIC_NAME = re.compile(r"[a-z][a-z0-9]*(?:__|_)[\w.:]+")  # of ncu 2019 and later; a label has blanks or no _
+IN_LABEL = re.compile(r"[A-Za-z0-9_.:]+__[\w.:]+")  # of --print-metric-name label-name
+CAPABILITY = re.compile(r"(\d+)\.(\d)")  # of the column CC
+
+
+def read_metric_rows(table: CsvPage, file: str) -> Contents:
+    """Return the launches of a page with a row for each metric.
+
+    What the columns of a launch say and a raw page has as metrics is added: sizes and compute capability. Raises
+    UsageProblem when no row has a metric's name, DamagedData when the table is cut or inconsistent.
+    """
+    where = _layout(table.header, file)
+    launches: dict[str, tuple[dict[str, str], list[Said]]] = {}
+    labels: dict[str, int] = {}
+    for row in table.rows:
+        parts = _cells(row, where, file)
+        if parts is None:
+            continue
+        facts = {fact: parts[place] for fact, place in where.facts.items()}
+        said = dict(zip(where.columns, parts, strict=True))
+        known, metrics = launches.setdefault(facts["ID"], (facts, []))
+        if known != facts:
+            raise DamagedData(f"{file} is damaged: rows of launch {facts['ID']} name different kernels", AGAIN)
+        name = _name(said[METRIC])
+        if name is None:
+            section = said.get(SECTION, "")
+            labels[section] = labels.get(section, 0) + 1
+        else:
+            metrics.append((name, said[UNIT], said[VALUE]))
+    if not any(metrics for _, metrics in launches.values()):
+        raise _labels_only(file)
+    return _contents(file, list(launches.values()), tuple(_notes(labels)))
+
+
+def _layout(columns: Sequence[str], file: str) -> Layout:
+    known = {*BEFORE_NAMES, *NAMES, *AFTER_NAMES}
+    facts = {each: place for place, each in enumerate(columns) if each in known}
+    if not {*REQUIRED, METRIC, UNIT, VALUE} <= set(columns) or len(set(columns)) < len(columns):
+        raise _labels_only(file)
+    places = [facts[each] for each in NAMES if each in facts]
+    return Layout(tuple(columns), facts, range(places[0], places[-1] + 1), max(facts.values()) + 1)
+
+
+def _cells(row: str, where: Layout, file: str) -> list[str] | None:
+    """Return the cells of a row; None for one that holds a rule's words, which may be anything, and no metric."""
+    pieces = row.split(SEPARATOR)
+    place = where.columns.index(METRIC)
+    if len(where.columns) > place + 3 and pieces[place : place + 3] == ["", "", ""]:
+        return None
+    return cells(row, where, file)
+
+
+def _name(cell: str) -> str | None:
+    """Return the name of a metric in a cell; None for a label without one."""
+    if METRIC_NAME.fullmatch(cell):
+        return cell
+    found = IN_LABEL.findall(cell)
+    return str(found[0]) if len(found) == 1 else None
+
+
+def _contents(file: str, rows: list[tuple[dict[str, str], list[Said]]], notes: tuple[str, ...]) -> Contents:
+    import numpy as np
+
+    pairs = sorted({(name, unit) for _, metrics in rows for name, unit, _ in metrics})
+    place = {pair: i for i, pair in enumerate(pairs)}
+    read = Values(file, tuple(name for name, _ in pairs), tuple(unit for _, unit in pairs))
+    lists: dict[tuple[str, ...], int] = {}
+    texts: dict[str, int] = {}
+    values: list[float] = []
+    launches: list[LaunchFacts] = []
+    for facts, metrics in rows:
+        line = [""] * len(pairs)
+        for name, unit, value in metrics:
+            line[place[name, unit]] = value
+        start = len(read.numbers)
+        said = read.add(line)
+        own, words = dict(_of_columns(facts)), {}
+        for name, unit, _ in metrics:
+            at = place[name, unit]
+            own[name] = read.numbers[start + at]
+            if at in said:
+                words[name] = said[at]
+        names = tuple(sorted(own))
+        numbered = {names.index(name): texts.setdefault(text, len(texts)) for name, text in sorted(words.items())}
+        launches.append(launch_of(facts, lists.setdefault(names, len(lists)), numbered, file))
+        values += [own[name] for name in names]
+    units = dict.fromkeys((name for names in lists for name in names), "") | read.units
+    host = next((facts["Host Name"] for facts, _ in rows if facts.get("Host Name")), None)
+    session = SessionFacts(versions={}, host=host)
+    return Contents(tuple(launches), tuple(lists), tuple(texts), units, session, notes, values=np.array(values))
+
+
+def _of_columns(facts: Mapping[str, str]) -> Iterator[tuple[str, float]]:
+    """Yield what the columns of a launch say under the name of the metric that says the same."""
+    for name, size in (("launch__grid_size", facts[GRID]), ("launch__block_size", facts[BLOCK])):
+        x, y, z = dimensions(size)
+        if x:
+            yield name, float(x * y * z)
+    capability = CAPABILITY.fullmatch(facts.get("CC", ""))
+    for part, number in zip(("major", "minor"), capability.groups() if capability else (), strict=False):
+        yield f"device__attribute_compute_capability_{part}", float(number)
+
+
+def _notes(labels: Mapping[str, int]) -> Iterator[str]:
+    if labels:
+        sections = ", ".join(sorted(filter(None, labels)))
+        yield f"{sum(labels.values())} values stand under labels instead of ncu's names and are not read: {sections}"
+
+
+def _labels_only(file: str) -> UsageProblem:
+    return UsageProblem(
+        f"{file} is the details page of a report: its units change from row to row and its labels are not unique, "
+        "so it cannot be read by metric",
+        f"export the raw page: {EXPORT}",
+    )

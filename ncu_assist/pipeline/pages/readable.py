@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ncu_assist.errors import DamagedData
+from ncu_assist.ncu.blanking import SessionTexts, session_texts
 from ncu_assist.ncu.compressed import plain_file
-from ncu_assist.ncu.session_texts import SessionTexts, session_texts
 from ncu_assist.pipeline.opened_reports import BareReport
 from ncu_assist.record import Launch, Run
 from ncu_assist.render.redact import Identity

@@ -10,8 +10,8 @@ from itertools import pairwise
 from pathlib import PurePath
 
 from ncu_assist.analysis.run_view import Shown
+from ncu_assist.ncu.code import Cost, FileCode, Instruction, LineCode
 from ncu_assist.ncu.source.metrics import SAMPLES
-from ncu_assist.ncu.source_costs import Cost, FileCode, Instruction, LineCode
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.source_heat import (
     Heat,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from markupsafe import escape
 
 from ncu_assist.ncu.catalogue.stalls import SAMPLED_AS, STALL_REASONS
+from ncu_assist.ncu.code import Cost, Totals
 from ncu_assist.ncu.source.metrics import COUNTERS, SAMPLES
-from ncu_assist.ncu.source_costs import Cost, Totals
 from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line, plain
 from ncu_assist.render.html.charts import heat_level

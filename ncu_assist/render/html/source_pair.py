@@ -10,7 +10,7 @@ from pathlib import PurePath
 
 from ncu_assist.analysis.diff.lines import LineCost, Place, SideLines, aligned, base_name
 from ncu_assist.analysis.run_view import Shown
-from ncu_assist.ncu.source_costs import Cost, FileCode, SourceCosts, Totals, source_costs
+from ncu_assist.ncu.code import Cost, FileCode, SourceCosts, Totals, source_costs
 from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import heat_level

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
 from ncu_assist.analysis.run_view import Shown
+from ncu_assist.ncu.code import Cost, FileCode, LineCode, SourceCosts, Totals, source_costs
 from ncu_assist.ncu.source.metrics import SAMPLES
-from ncu_assist.ncu.source_costs import Cost, FileCode, LineCode, SourceCosts, Totals, source_costs
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.page import Link
 from ncu_assist.render.html.source_file import (

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from ncu_assist.ncu.catalogue.rows import ROWS
-from ncu_assist.ncu.hot_spots import HotLine, HotSpots
+from ncu_assist.ncu.line_sums import HotLine, HotSpots
 from ncu_assist.ncu.nvidia_findings import NvidiaFinding
 from ncu_assist.quantity import percent, quantity
 from ncu_assist.render.escape import one_line

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ncu_assist.analysis.run_view import BARS, LaunchRow, Shown, WorkloadRow, gigabytes_per_second, throughputs
 from ncu_assist.analysis.yardstick import TENSOR, Yardstick, measure_of
 from ncu_assist.ncu.catalogue.rows import ROWS
-from ncu_assist.ncu.command_line import UNKNOWN
+from ncu_assist.ncu.command import UNKNOWN
 from ncu_assist.quantity import digits, duration, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.precisions import operations_words

@@ -13,7 +13,7 @@ from made import saved
 
 from ncu_assist.analysis.run_view import CloseLook, Shown
 from ncu_assist.ncu.code import Code
-from ncu_assist.ncu.hot_spots import HotSpots
+from ncu_assist.ncu.line_sums import HotSpots
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.html.page import Head, PageSection, Provenance, page
 from ncu_assist.store import Store
