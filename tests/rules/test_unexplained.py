@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from shape_facts import found, made, of_case
 
 from ncu_assist.rules import RULES, diagnose, unexplained
@@ -48,6 +50,14 @@ def test_without_any_counter_it_says_so() -> None:
     assert diagnosis.answer == "none"
     assert diagnosis.findings[0].finding.message.startswith("not enough counters")
     assert "--section SpeedOfLight" in diagnosis.findings[0].finding.advice
+
+
+def test_a_launch_that_was_interrupted_is_not_told_what_to_collect() -> None:
+    facts = made({})
+    ended = tuple(replace(one, grid=(0, 0, 0), block=(0, 0, 0)) for one in facts.combined.launches)
+    (first, *_) = diagnose(replace(facts, combined=replace(facts.combined, launches=ended)), RULES).findings
+    assert first.finding.message.startswith("the program ended while this kernel was profiled")
+    assert "--set" not in first.finding.advice
 
 
 def test_throughputs_alone_are_an_answer() -> None:

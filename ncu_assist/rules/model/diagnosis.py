@@ -22,6 +22,8 @@ HOPPER = "9.0"
 ON_SOME_CHIPS = ("pipe_tensor_gmma", "tensor_ops_bf16")  # instructions that others do not have
 TOO_FEW = "not enough counters for a diagnosis: the report does not say how busy any unit was"
 COLLECT = "collect `--section SpeedOfLight` at least, or all by `--set full`"
+INTERRUPTED = "the program ended while this kernel was profiled, so that ncu wrote next to no counters"
+LET_IT_END = "profile again, with a program that waits for its kernels and ends by itself"
 
 
 @dataclass(frozen=True)
@@ -111,13 +113,16 @@ def diagnose(facts: Facts, rules: Mapping[str, Rule]) -> Diagnosis:
     if found and found[0].severity == "info" and not _explains(found[0]):
         found.sort(key=lambda one: one.finding.rule != UNEXPLAINED)
     diagnosis = Diagnosis(tuple(found), tuple(silent), len(rules))
-    return replace(diagnosis, findings=_unasked(diagnosis)) if diagnosis.lacks_counters else diagnosis
+    return replace(diagnosis, findings=_unasked(diagnosis, facts)) if diagnosis.lacks_counters else diagnosis
 
 
-def _unasked(diagnosis: Diagnosis) -> tuple[Ranked, ...]:
-    """Return the findings, the first of which says that there are too few counters instead of that none explains it."""
+def _unasked(diagnosis: Diagnosis, facts: Facts) -> tuple[Ranked, ...]:
+    """Return the findings, the first of which says why there are too few counters instead of that none explains it."""
     first, *others = diagnosis.findings
-    return replace(first, finding=replace(first.finding, message=TOO_FEW, advice=COLLECT)), *others
+    launches = facts.combined.launches
+    ended = bool(launches) and all(one.interrupted for one in launches)
+    message, advice = (INTERRUPTED, LET_IT_END) if ended else (TOO_FEW, COLLECT)
+    return replace(first, finding=replace(first.finding, message=message, advice=advice)), *others
 
 
 def _without_known(found: Sequence[Ranked], busiest: Busiest | None) -> list[Ranked]:
