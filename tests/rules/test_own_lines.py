@@ -84,3 +84,11 @@ def test_long_code_of_a_library_takes_no_time() -> None:
 
     follow(4000)
     assert grows_linearly(follow, 200)
+
+
+def test_an_instruction_without_code_ends_nothing() -> None:
+    header, own = "/usr/include/lib.h", "kernel.cu"
+    rows = {"sass": [None, "MOV R1, R2", None], "file": [own, header, header], "line": [1, 7, 8]}
+    sass = pd.DataFrame({"launch": 0, "kernel": "k", **rows})
+    found = own_lines(Code(sass, {(own, 1): "text"}))
+    assert found["file"].tolist() == [own] * 3
