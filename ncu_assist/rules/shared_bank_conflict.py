@@ -36,13 +36,13 @@ ADVICE = "pad the rows of the tile by one element, or swizzle its columns"
 
 def find(facts: Facts) -> Finding | None:
     """Return what bank conflicts of loads and stores cost."""
-    excessive, every = _excessive(facts), l1_wavefronts(facts)
-    if every <= 0 or excessive <= IGNORED * facts.value("shared_wavefronts"):
+    excessive, every, shared = _excessive(facts), l1_wavefronts(facts), facts.value("shared_wavefronts")
+    if every <= 0 or shared <= 0 or excessive <= IGNORED * shared:
         return None
     saved = worth_saying(saved_ns(facts, {L1_DATA: 1.0 - min(1.0, excessive / every)}), facts)
     if not saved:
         return None
-    share = 100.0 * excessive / facts.value("shared_wavefronts")
+    share = 100.0 * excessive / shared
     return Finding(
         rule=ID,
         message=f"{share:.0f} % of the passes through shared memory are there because of bank conflicts",

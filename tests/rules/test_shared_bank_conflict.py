@@ -39,3 +39,8 @@ def test_two_percent_are_arbitration() -> None:
 
 def test_without_counters_it_says_what_it_lacks() -> None:
     assert told(rule, made()).unanswered[0].missing == rule.NEEDS
+
+
+def test_excess_without_wavefronts_is_nothing_to_divide_by() -> None:
+    facts = gallery("shared_stride_of_16", shared_wavefronts=0.0)
+    assert told(rule, facts).findings == ()
