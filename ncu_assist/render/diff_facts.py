@@ -9,7 +9,7 @@ from ncu_assist.analysis.records import ArchivedRun
 from ncu_assist.analysis.run_view import Shown
 from ncu_assist.analysis.samples import TimedSamples
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.html.page import Link
+from ncu_assist.render.table import Link
 from ncu_assist.render.words.verdicts import names
 from ncu_assist.verdict import Verdict
 

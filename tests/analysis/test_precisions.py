@@ -13,7 +13,6 @@ from ncu_assist.analysis.run_view import Shown
 from ncu_assist.frame import combine_launches
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.pipeline.showing import gather
-from ncu_assist.render.html.run_verdict import run_verdict
 from ncu_assist.render.precisions import operations_words
 from ncu_assist.render.terminal import show_text
 from ncu_assist.render.terminal.style import Style
@@ -35,7 +34,6 @@ def test_needed_and_counted_stand_side_by_side(tmp_path: Path) -> None:
     words = "1.10 Tflop needed; counted: Tensor BF16 2.20 Tflop (2.00x), Tensor FP16 550 Gflop (0.50x)"
     assert operations_words(twice) == words
     assert f"operations: {words}" in " ".join(show_text(twice, Style()).split())
-    assert run_verdict(twice, {}).operations == words
 
 
 def test_little_of_another_kind_is_not_named(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from ncu_assist.render.markdown.history import history_markdown
 from ncu_assist.render.terminal import Style
 from ncu_assist.render.terminal.history import history_text
 from ncu_assist.render.words import history as words
+from ncu_assist.render.words.history_tables import faults_gone_table
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.findings import FINDINGS, Findings, Judged, StoredFinding, findings_json
 from ncu_assist.verdict import Verdict, not_comparable
@@ -165,11 +166,15 @@ def test_a_rule_that_a_tool_did_not_know_found_nothing(tmp_path: Path) -> None:
     assert told(history_of(after, before)).appeared == ()
 
 
+def rows(one: FaultsGone) -> list[tuple[str, ...]]:
+    return [tuple(cell.text for cell in row) for row in faults_gone_table([one]).rows]
+
+
 def test_another_pipe_is_another_fault_and_another_limiter_is_not(tmp_path: Path) -> None:
     double, single = (finding("pipe-bound", 5e4, detail={"pipe": pipe}) for pipe in ("fp64", "fma"))
     one = told(history_of(run_of(tmp_path, "v0_torch", double), run_of(tmp_path, "v1_fused", single)))
     assert (one.gone, one.appeared) == ((double,), (single,))
-    assert [row[1] for row in words.prediction_rows(one)] == ["pipe-bound (fp64)", "new: pipe-bound (fma)"]
+    assert [row[1] for row in rows(one)] == ["pipe-bound (fp64)", "new: pipe-bound (fma)"]
     two = (finding("tail-effect", 5e4, detail={"limiter": name}) for name in ("registers", "shared"))
     assert gone(history_of(*(run_of(tmp_path, f"v{7 + i}_x", one) for i, one in enumerate(two)))) == []
 
@@ -178,7 +183,7 @@ def test_several_faults_at_once(tmp_path: Path) -> None:
     history = history_of(run_of(tmp_path, "v0_torch", STORE, TAIL), run_of(tmp_path, "v1_fused"))
     one = told(history)
     assert (one.low, one.high) == (pytest.approx(2.5), pytest.approx(5.0))  # 40 µs are left, or 20
-    assert list(words.prediction_rows(one)) == [
+    assert rows(one) == [
         ("v1_fused", "2 together", "2.50x to 5.00x", "2.50x"),
         ("", "· uncoalesced-global-store", "2.50x", ""),
         ("", "· tail-effect", "1.25x", ""),
@@ -189,15 +194,15 @@ def test_several_faults_at_once(tmp_path: Path) -> None:
 def test_savings_of_more_time_than_there_is_have_no_sum(tmp_path: Path) -> None:
     more = replace(TAIL, saved_ns=4e4)
     history = history_of(run_of(tmp_path, "v0_torch", STORE, more), run_of(tmp_path, "v1_fused"))
-    assert (told(history).high, next(words.prediction_rows(told(history)))[2]) == (None, "2.50x or more")
+    assert (told(history).high, rows(told(history))[0][2]) == (None, "2.50x or more")
     unknown = StoredFinding("tail-effect", "high", None, None)
-    assert next(words.prediction_rows(replace(told(history), gone=(unknown, unknown))))[2] == "-"
+    assert rows(replace(told(history), gone=(unknown, unknown)))[0][2] == "-"
 
 
 def test_new_faults_beside_what_they_cost_and_what_is_assumed(tmp_path: Path) -> None:
     new = (replace(TAIL, assumed=True), finding("pipe-bound", 1e4, "low", detail={"pipe": "xu"}))
     history = history_of(run_of(tmp_path, "v0_torch", STORE), run_of(tmp_path, "v1_fused", *new))
-    assert list(words.prediction_rows(told(history)))[1] == ("", "new: tail-effect +1", "~1.25x", "")
+    assert rows(told(history))[1] == ("", "new: tail-effect +1", "~1.25x", "")
     text = history_text(history, Style())
     assert "\n~: rests on an assumed ceiling\nnew: " in text
 

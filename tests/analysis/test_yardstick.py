@@ -15,11 +15,11 @@ from ncu_assist.analysis.yardstick import COPY, LINK, TENSOR, share, yardstick, 
 from ncu_assist.pipeline.history import Floors
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.record import Bench, Timing, WorkloadFacts
-from ncu_assist.render.html.ladder import ladder_html, ladder_page
-from ncu_assist.render.html.links import RunLinks
+from ncu_assist.render.html.ladder import ladder_html, ladder_sections
 from ncu_assist.render.html.run_verdict import tiles, workloads_table
 from ncu_assist.render.json import outcome_json
 from ncu_assist.render.json.history import history_json
+from ncu_assist.render.links import RunLinks
 from ncu_assist.render.markdown.history import history_markdown
 from ncu_assist.render.terminal import outcome_text, show_text
 from ncu_assist.render.terminal.history import history_text
@@ -99,13 +99,12 @@ def test_every_page_does(history: History) -> None:
     assert [tile.term.label for tile in tiles(shown)][:3] == ["Median time", "From the host", "Of link"]
     titles = [column.title for column in workloads_table(shown, {}).columns]
     assert titles[titles.index("GB/s") + 1] == "of link"
-    ladder, climbed = KernelLadder(history, None, {}, (stored,), ()), history
-    page = ladder_page(ladder, climbed, RunLinks(frozenset()))
-    assert "of link" in [column.title for column in page.steps.columns]
-    assert page.beside == LINK.what
-    assert page.bandwidth is not None
-    assert "host" in page.bandwidth.scale
-    assert climbed.yardstick is LINK
+    ladder = KernelLadder(history, None, {}, (stored,), ())
+    page = {one.id: one.model for one in ladder_sections(ladder, RunLinks(frozenset()))}
+    assert "of link" in [column.title for column in page["steps"]["table"].columns]
+    assert history.yardsticks == LINK.what
+    assert "host" in page["bandwidth"].scale
+    assert history.yardstick is LINK
     assert "of link" in ladder_html(ladder)
 
 
@@ -128,12 +127,12 @@ def test_operations_are_held_against_the_tensor_cores_everywhere(tmp_path: Path)
     assert [tile.term.label for tile in tiles(shown)][2:4] == ["Operations", "Of tensor"]
     titles = [column.title for column in workloads_table(shown, {}).columns]
     assert titles[titles.index("Tflop/s") + 1] == "of tensor"
-    page = ladder_page(KernelLadder(history, None, {}, tuple(stored), ()), history, RunLinks(frozenset()))
-    assert page.beside == TENSOR.what
-    assert page.bandwidth is not None
-    assert page.bandwidth.caption.startswith("Operations a second")
-    assert "440 Tflop/s" in page.bandwidth.bars[1].text
-    assert [column.title for column in page.held[0].columns] == ["version", "time", "of floor"]
+    ladder = KernelLadder(history, None, {}, tuple(stored), ())
+    page = {one.id: one.model for one in ladder_sections(ladder, RunLinks(frozenset()))}
+    assert history.yardsticks == TENSOR.what
+    assert page["bandwidth"].caption.startswith("Operations a second")
+    assert "440 Tflop/s" in page["bandwidth"].bars[1].text
+    assert [column.title for column in page["held"][0].columns] == ["version", "time", "of floor"]
     cell = history_json(history)["rows"][1]["cells"][0]
     assert cell["share_of_copy"] == pytest.approx(0.04, abs=0.001)
     assert cell["share_of_floor"] == pytest.approx(0.457, abs=0.005)

@@ -12,7 +12,7 @@ from commandline import Run
 from factories import samples_frame, times
 from gated import SMALL, Archive
 
-from ncu_assist.render.html.terms import verdict_badge
+from ncu_assist.render.words.terms import verdict_badge
 from ncu_assist.suggest.evidence.gathering import _against
 from ncu_assist.verdict import compare
 

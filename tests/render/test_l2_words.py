@@ -15,12 +15,13 @@ from ncu_assist.analysis.ladder import KernelOutcome, VersionOutcome
 from ncu_assist.analysis.run_view import in_l2, workload_row
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.record import WorkloadFacts
-from ncu_assist.render.html.index import index_page
+from ncu_assist.render.html.index import kernels_table
 from ncu_assist.render.html.ladder import ladder_html
 from ncu_assist.render.html.ladder_chart import bandwidth_bars
 from ncu_assist.render.html.run_verdict import tiles, workloads_table
 from ncu_assist.render.json import outcome_json, show_json
 from ncu_assist.render.json.history import history_json
+from ncu_assist.render.links import RunLinks
 from ncu_assist.render.markdown.history import history_markdown
 from ncu_assist.render.terminal import Style, outcome_text, show_text
 from ncu_assist.render.terminal.history import history_text
@@ -133,7 +134,7 @@ def test_the_ladder_and_the_history_say_it(tmp_path: Path) -> None:
     page = ladder_html(KernelLadder(history, state, {}, (), ()))
     assert "of a device copy of the same bytes, all that is moved fits in L2, the copy&#39;s too" in page
     assert "TB/s" not in page
-    rows = index_page(ArchiveState((state,), (stored,), ())).kernels.rows
+    rows = kernels_table(ArchiveState((state,), (stored,), ()), RunLinks(frozenset())).rows
     assert any(cell.note == "all that is moved fits in L2, the copy's too" for cell in rows[0])
 
 

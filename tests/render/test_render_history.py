@@ -17,7 +17,8 @@ from ncu_assist.render.json.history import history_json
 from ncu_assist.render.markdown.history import history_markdown
 from ncu_assist.render.terminal import Style
 from ncu_assist.render.terminal.history import history_text
-from ncu_assist.render.words.history import against, notes, slower_on
+from ncu_assist.render.words.history import notes, slower_on
+from ncu_assist.render.words.terms import against
 from ncu_assist.store import StoredRun
 from ncu_assist.verdict import Likely, Verdict, Word, not_comparable
 
@@ -76,14 +77,14 @@ def test_a_geometric_mean_hides_no_regression(ladder: History) -> None:
     assert (v1.worst.workload, v1.worst.speedup) == ("odd", 0.5)
     assert [cell.workload for cell in v1.slower] == ["odd"]
     text = history_text(ladder, Style())
-    assert row(text, "v1_fused", 1) == ["2.00x", "▼", "2.00x", "slower", "odd", "1", "of", "3"]
+    assert row(text, "v1_fused", 1) == ["2.00x", "▼", "2.00x", "slower", "on", "odd", "1", "of", "3"]
     assert row(text, "v0_torch", 1) == ["-", "-", "-"]
 
 
 def test_a_doubtful_worst_case_does_not_hide_a_known_one(ladder: History) -> None:
     text = history_text(ladder, Style())
     cells = " ".join(row(text, LONG, 1))
-    assert cells.startswith("0.90x ? 0.80x unclear odd 1 of 3,")
+    assert cells.startswith("0.90x ? 0.80x unclear on odd 1 of 3,")
     for part in ("1.11x on", "large_and_wide"):  # in a column that wraps
         assert part in text
     assert "1 of 3, 1.11x on large_and_wide" in history_markdown(ladder)

@@ -86,7 +86,7 @@ def test_from_zero_and_missing_are_shown(tmp_path: Path) -> None:
     check_layout(text)
     assert "▲ new" in text
     row = next(line for line in text.splitlines() if line.startswith("Compute (SM) Throughput"))
-    assert row.split()[3:] == ["25.0", "%", "-", "missing"]
+    assert row.split()[3:] == ["25.0", "%", "-", "-", "missing"]
 
 
 def test_colours_only_where_asked(tmp_path: Path) -> None:

@@ -19,9 +19,9 @@ from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.pipeline.opened_reports import BareReport
 from ncu_assist.pipeline.pages.readable import identities_of, redacted_run
 from ncu_assist.pipeline.showing import gather, look_closer, with_places
-from ncu_assist.render.html.links import diff_name, href_to
 from ncu_assist.render.html.run import run_html
 from ncu_assist.render.html.run_records import Breakdown, Log, Opcode, Part, RawMetric, RawMetrics, RunRecord, Value
+from ncu_assist.render.links import diff_name, href_to
 from ncu_assist.render.redact import Identity, redact_command, redact_frame
 from ncu_assist.render.redact.frames import redact_close, redact_files
 from ncu_assist.store import Store, StoredRun

@@ -23,8 +23,9 @@ from ncu_assist.project import Project
 from ncu_assist.render.diff_facts import Around
 from ncu_assist.render.html.index import index_html
 from ncu_assist.render.html.ladder import ladder_html
-from ncu_assist.render.html.links import RUN_PAGE, diff_name, href_to
-from ncu_assist.render.html.page import Link, damaged_html
+from ncu_assist.render.html.page import damaged_html
+from ncu_assist.render.links import RUN_PAGE, diff_name, href_to
+from ncu_assist.render.table import Link
 from ncu_assist.render.words.values import shown_path
 from ncu_assist.store import Damage, StoredRun
 from ncu_assist.store.choosing import Context, known_kernels

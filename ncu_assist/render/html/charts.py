@@ -9,7 +9,7 @@ from math import ceil, floor, hypot, isfinite, log10
 from typing import Literal
 
 from ncu_assist.quantity import digits
-from ncu_assist.render.html.terms import Term
+from ncu_assist.render.table import Badge, Term
 
 TEXT_WIDTH = 7.6  # of one letter of a tick in the drawing's units, at the 13 of style.css, rounded up
 GAP = 10.0  # between the texts of two ticks
@@ -253,6 +253,21 @@ def circle(x: float, y: float, radius: float) -> str:
 BarTone = Literal["", "good", "bad", "limit", "dim"]
 FULL = 100.0  # of the viewBox: a share in percent is a length
 HEAT_LEVELS = 8
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A value with its name: in a list, or as a number that stands out. ``note`` is a dim line, ``was`` the baseline's.
+
+    ``is_code`` for what is typed or compared letter by letter.
+    """
+
+    term: Term
+    text: str
+    note: str = ""
+    was: str = ""
+    is_code: bool = False
+    badge: Badge | None = None
 
 
 @dataclass(frozen=True)

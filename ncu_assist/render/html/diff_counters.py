@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from ncu_assist.analysis.diff import Change
 from ncu_assist.analysis.run_view import Shown
 from ncu_assist.quantity import digits, quantity
 from ncu_assist.render.diff_facts import DiffFacts
 from ncu_assist.render.html.charts import Bar, Bars, BarTone
-from ncu_assist.render.html.diff_changes import is_largest, largest_of
-from ncu_assist.render.html.table import ABSENT, Cell, Column, Table
-from ncu_assist.render.html.terms import Term, term_of
+from ncu_assist.render.html.diff_changes import largest_of
+from ncu_assist.render.html.page import PageSection
+from ncu_assist.render.table import ABSENT, Cell, Column, Table, Term
 from ncu_assist.render.words.changes import delta_text
+from ncu_assist.render.words.diff_tables import is_largest
+from ncu_assist.render.words.terms import term_of
 from ncu_assist.rules.low_occupancy import allowed_blocks
 from ncu_assist.rules.model.resources import LINK, PARTS, SM_PARTS, Resource
 
@@ -35,26 +36,19 @@ TONES: dict[str, BarTone] = {"improved": "good", "regressed": "bad"}
 Values = Mapping[str, float | None]
 
 
-@dataclass(frozen=True)
-class CounterPart:
-    """What the counters of both sides say; None where a side was not asked for it. ``limits`` bound the occupancy."""
-
-    units: Bars | None
-    stalls: Bars | None
-    occupancy: Table | None
-    limits: tuple[tuple[str, str], ...]
-
-
-def counter_part(facts: DiffFacts) -> CounterPart:
-    """Return bars and occupancy of two sides that can be compared."""
+def warps_section(facts: DiffFacts) -> PageSection:
+    """Return stall reasons, occupancy and what limits it, of two sides that can be compared."""
     said: dict[str, list[str]] = {}
     for name, one in zip(facts.names, (facts.baseline, facts.candidate), strict=True):
         said.setdefault(_limits(one), []).append(name)
     limits = tuple((" and ".join(dict.fromkeys(some)), text) for text, some in said.items() if text != ABSENT)
-    return CounterPart(_units(facts), _stalls(facts), _occupancy(facts), limits)
+    stalls, occupancy = (_stalls(facts), _occupancy(facts)) if facts.has_counters else (None, None)
+    model = {"stalls": stalls, "occupancy": occupancy, "limits": limits} if stalls or occupancy else None
+    return PageSection("warps", "Warp states and occupancy", model, "diff_warps.html.j2")
 
 
-def _units(facts: DiffFacts) -> Bars | None:
+def units_bars(facts: DiffFacts) -> Bars | None:
+    """Return how busy each unit was on both sides; None without such counters."""
     both = facts.baseline.combined.values, facts.candidate.combined.values
     bound = facts.candidate.bottleneck.name if facts.candidate.bottleneck else ""
     found: list[Bar] = []

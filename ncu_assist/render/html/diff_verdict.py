@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePath
 
 from ncu_assist.analysis.diff import Diff, DiffSide
@@ -14,11 +14,11 @@ from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Run, Timing
 from ncu_assist.render.diff_facts import DiffFacts, OnWorkload
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.html.page import Link
-from ncu_assist.render.html.table import ABSENT, Cell, Column, Table, number
-from ncu_assist.render.html.terms import Badge, Term, term_of, verdict_badge, verdict_tone
+from ncu_assist.render.html.charts import Fact
+from ncu_assist.render.html.page import PageSection
+from ncu_assist.render.table import ABSENT, Badge, Cell, Column, Link, Table, Term, number
 from ncu_assist.render.words.floors import copy_words
-from ncu_assist.render.words.history import against
+from ncu_assist.render.words.terms import against, term_of, verdict_badge, verdict_tone
 from ncu_assist.render.words.verdicts import UNCUT, between, counted, factor, names, next_command, origins, verdict_line
 from ncu_assist.render.words.why import why_lines
 from ncu_assist.verdict import REASONS, clock_note
@@ -26,44 +26,30 @@ from ncu_assist.verdict import REASONS, clock_note
 ARROW = " → "
 
 
-@dataclass(frozen=True)
-class PairTile:
-    """A number of both sides that stands out, with what it is: ``was`` of the baseline; ``note`` is a line below."""
-
-    term: Term
-    was: str
-    text: str
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class DiffVerdict:
-    """The verdict: its sentence, numbers that stand out, what it stands on, what is to be known of it."""
-
-    badge: Badge
-    sentence: str
-    tiles: tuple[PairTile, ...]
-    facts: tuple[tuple[str, str], ...]
-    notes: tuple[str, ...]
-    next: str
-    counted: str  # on how many workloads it is what
-    workloads: Table | None  # where there are several
-
-
-def diff_verdict(facts: DiffFacts) -> DiffVerdict:
-    """Return the verdict and all that it stands on."""
+def verdict_section(facts: DiffFacts) -> PageSection:
+    """Return the verdict: its sentence, numbers that stand out, what it stands on, what is to be known of it."""
     diff = facts.diff
     none = diff.verdict.verdict == "not-comparable"
-    return DiffVerdict(
-        Badge("not comparable", "unsure") if none else Badge(against(diff.verdict), verdict_tone(diff.verdict)),
-        verdict_line(diff, UNCUT),
-        tuple(_tiles(facts)) if facts.is_comparable else (),
-        tuple(_grounds(diff)),
-        tuple(_notes(diff)),
-        next_command(diff),
-        counted(one.verdict for one in facts.workloads),
-        _verdict_table(facts) if len(facts.workloads) > 1 else None,
-    )
+    model = {
+        "badge": Badge("not comparable", "unsure")
+        if none
+        else Badge(against(diff.verdict), verdict_tone(diff.verdict)),
+        "sentence": verdict_line(diff, UNCUT),
+        "tiles": tuple(_tiles(facts)) if facts.is_comparable else (),
+        "facts": _grounds(diff),
+        "notes": _notes(diff),
+        "next": next_command(diff),
+        "counted": counted(one.verdict for one in facts.workloads),  # on how many workloads it is what
+        "workloads": len(facts.workloads),
+    }
+    return PageSection("verdict", "Verdict", model, "diff_verdict.html.j2")
+
+
+def workloads_section(facts: DiffFacts) -> PageSection:
+    """Return the verdict on each workload, where there are several."""
+    made = _verdict_table(facts) if len(facts.workloads) > 1 else None
+    on_each = "Medians of both sides and the verdict on each workload that both were timed on."
+    return PageSection("verdicts", "Every workload", made, "compare.html.j2", on_each)
 
 
 def _verdict_table(facts: DiffFacts) -> Table:
@@ -93,7 +79,7 @@ def _verdict_row(one: OnWorkload, is_shown: bool) -> tuple[Cell, ...]:
     )
 
 
-def _tiles(facts: DiffFacts) -> Iterator[PairTile]:
+def _tiles(facts: DiffFacts) -> Iterator[Fact]:
     diff = facts.diff
     before, after = diff.baseline, diff.candidate
     if before.timing and after.timing:
@@ -110,7 +96,7 @@ def _tiles(facts: DiffFacts) -> Iterator[PairTile]:
     if before.bottleneck and after.bottleneck:
         busy = f"{before.bottleneck.percent:.0f} %{ARROW}{after.bottleneck.percent:.0f} % at the busiest unit"
         one, other = before.bottleneck.name, after.bottleneck.name
-        yield PairTile(Term("Bound by"), "" if one == other else one, other, busy)
+        yield Fact(Term("Bound by"), other, busy, was="" if one == other else one)
     if before.duration_ns is not None and after.duration_ns is not None:
         counts = [f"{side.launches} launch{'es' * (side.launches != 1)}" for side in (before, after)]
         note = counts[0] if counts[0] == counts[1] else ARROW.join(counts)
@@ -122,9 +108,9 @@ def _tiles(facts: DiffFacts) -> Iterator[PairTile]:
         yield _tile(term_of("dram_bytes", "DRAM traffic"), moved, "byte", note)
 
 
-def _tile(term: Term, both: Sequence[float | None], unit: str, note: str) -> PairTile:
+def _tile(term: Term, both: Sequence[float | None], unit: str, note: str) -> Fact:
     was, now = (quantity(value or 0.0, unit) for value in both)
-    return PairTile(term, was, now, note)
+    return Fact(term, now, note, was=was)
 
 
 def _middle_half(timing: Timing) -> str:
@@ -162,54 +148,30 @@ WHY_WIDTH = 400  # of a line of why: it wraps
 NEUTRAL = 0.005  # a factor nearer to 1 is no gain and no loss
 
 
-@dataclass(frozen=True)
-class CodePiece:
-    """A piece of a line: words, or code between backticks."""
+def why_section(facts: DiffFacts) -> PageSection:
+    """Return why the time changed: what binds, the other lines, then the product on each resource.
 
-    text: str
-    is_code: bool = False
-
-
-@dataclass(frozen=True)
-class WhyPart:
-    """Why the time changed: the first line says what binds, then the others, then the product on each resource."""
-
-    title: str
-    first: str
-    lines: tuple[tuple[CodePiece, ...], ...]
-    products: tuple[Table, ...]
-    note: str
-
-
-def why_part(facts: DiffFacts) -> WhyPart:
-    """Return why the time changed; of runs that cannot be compared only what binds each."""
+    Of runs that cannot be compared it is only what binds each.
+    """
     diff, why = facts.diff, facts.diff.why
     if not facts.is_comparable:
-        return WhyPart("What binds each", "", tuple((CodePiece(line),) for line in _bound_lines(diff)), (), "")
+        bound = {"first": "", "lines": _bound_lines(diff), "products": (), "note": ""}
+        return PageSection("why", "What binds each", bound if bound["lines"] else None, "diff_why.html.j2")
     lines = replace(diff.lines, notes=("", "")) if diff.lines else None  # notes stand beside the source
     told = why_lines(why, lines, names(diff), WHY_WIDTH)
     first = told.pop(0) if why is not None and told else ""
-    products = (
-        tuple(_product_table(one, why, facts.names, place) for place, one in enumerate(why.factors)) if why else ()
-    )
-    note = "The factors of a table multiply to the change of the time under ncu." if products else ""
+    factors = why.factors if why else ()
+    products = [_product_table(one, why, facts.names, place) for place, one in enumerate(factors) if why]
+    note = "The factors of a table multiply to the change of the time under ncu."
     if len(products) > 1:
         note += " Each table is of the whole change: resources work at the same time."
-    return WhyPart("Why", first, tuple(map(_pieces, told)), products, note)
+    model = {"first": first, "lines": told, "products": products, "note": note}
+    return PageSection("why", "Why", model if first or told else None, "diff_why.html.j2")
 
 
 def _bound_lines(diff: Diff) -> list[str]:
     sides = zip(names(diff), (diff.baseline.bottleneck, diff.candidate.bottleneck), strict=True)
     return [f"{name} is bound by {bound.name} ({bound.percent:.0f} %)" for name, bound in sides if bound]
-
-
-def _pieces(line: str) -> tuple[CodePiece, ...]:
-    """Return a line whose source text stands between backticks as words and code."""
-    start, first, rest = line.partition("`")
-    code, last, end = rest.rpartition("`")
-    if not first or not last:
-        return (CodePiece(line),)
-    return CodePiece(start), CodePiece(code, True), CodePiece(end)
 
 
 def _product_table(made: Factors, why: Why, sides: tuple[str, str], place: int) -> Table:
@@ -252,41 +214,30 @@ APART = ("median", "middle half", "under ncu", "bound by", "check")  # of each s
 SideText = Callable[[Shown, DiffSide], str]
 
 
-@dataclass(frozen=True)
-class _SideFact:
-    """A fact of a side, ``ABSENT`` where it is not known; ``asked`` is what the diff calls it where it compares it."""
+def sides_section(facts: DiffFacts) -> PageSection:
+    """Return what differs between the sides, aligned, and what is the same, once.
 
-    name: str
-    answer: SideText
-    asked: str = ""
-
-
-@dataclass(frozen=True)
-class SidesPart:
-    """What differs between the sides, aligned, and what is the same, once."""
-
-    apart: Table
-    alike: tuple[tuple[str, str], ...]
-
-
-def sides_part(facts: DiffFacts) -> SidesPart:
-    """Return the facts of both sides; of each that the diff compares, whether it differs and forbids to compare."""
+    Of each fact that the diff compares it says whether it differs and forbids to compare.
+    """
     diff = facts.diff
     both = (facts.baseline, diff.baseline), (facts.candidate, diff.candidate)
-    answers = [(fact, fact.answer(*both[0]), fact.answer(*both[1])) for fact in SIDE_FACTS]
+    answers = [(name, answer(*both[0]), answer(*both[1])) for name, answer in SIDE_FACTS]
     hard = {one.what for one in diff.differences if one.hard}
-    rows = [_side_row(*one, hard) for one in answers if one[1] != one[2] or one[0].name in APART]
-    alike = tuple((fact.name, one) for fact, one, other in answers if one == other != ABSENT and fact.name not in APART)
+    rows = [
+        (Cell(name), Cell(one), Cell(other), _differs_cell(one, other, COMPARED.get(name, ""), hard))
+        for name, one, other in answers
+        if one != other or (name in APART and one != ABSENT)
+    ]
+    alike = [(name, one) for name, one, other in answers if one == other != ABSENT and name not in APART]
     columns = (Column("", order=""), *(Column(name, order="") for name in facts.names), Column("", order=""))
     runs = (Cell("run"), *_run_cells(facts), Cell(""))
-    shown = [runs, *(row for row in rows if any(cell.text != ABSENT for cell in row[1:3]))]
-    return SidesPart(Table("sides-table", "What both sides are", columns, tuple(shown)), alike)
+    apart = Table("sides-table", "What both sides are", columns, (runs, *rows))
+    return PageSection("sides", "Both sides", {"apart": apart, "alike": alike}, "diff_sides.html.j2")
 
 
-def _side_row(fact: _SideFact, before: str, after: str, hard: set[str]) -> tuple[Cell, ...]:
-    differs = fact.asked and ABSENT not in (before, after) and before != after
-    mark = Cell(badge=FORBIDS if fact.asked in hard else DIFFERS) if differs else Cell("")
-    return Cell(fact.name), Cell(before), Cell(after), mark
+def _differs_cell(before: str, after: str, asked: str, hard: set[str]) -> Cell:
+    differs = asked and ABSENT not in (before, after) and before != after
+    return Cell(badge=FORBIDS if asked in hard else DIFFERS) if differs else Cell("")
 
 
 def _run_cells(facts: DiffFacts) -> Iterator[Cell]:
@@ -355,30 +306,35 @@ def _sample_words(timing: Timing) -> str:
     return f"{timing.samples}{dropped}{clock}"
 
 
-SIDE_FACTS = (
-    _SideFact("version", lambda _, side: one_line(f"{side.kernel}/{side.version}")),
-    _SideFact("median", _of_timing(lambda timing: duration(timing.median_ns))),
-    _SideFact("middle half", _of_timing(lambda timing: f"{duration(timing.q1_ns)} to {duration(timing.q3_ns)}")),
-    _SideFact("samples", _of_timing(_sample_words)),
-    _SideFact(
-        "copy", _of_timing(lambda timing: f"{duration(timing.copy_ns)} for the same bytes" if timing.copy_ns else None)
-    ),
-    _SideFact("copy engine", _of_timing(lambda timing: duration(timing.link_ns) if timing.link_ns else None)),
-    _SideFact("under ncu", _ncu_words),
-    _SideFact("bound by", _bound_words),
-    _SideFact("check", _check_words),
-    _SideFact("workload", _workload_text, "workload"),
-    _SideFact("GPU", _gpu_words, "GPU model"),
-    _SideFact("driver", _of_run(lambda run: run.device.driver if run.device else None), "driver"),
-    _SideFact("CUDA", _of_run(lambda run: run.toolchain.cuda), "CUDA"),
-    _SideFact("ncu", _of_run(lambda run: run.toolchain.ncu), "ncu"),
-    _SideFact("nvcc", _of_run(lambda run: run.toolchain.nvcc), "nvcc"),
-    _SideFact("torch", _of_run(lambda run: run.toolchain.torch), "torch"),
-    _SideFact("section set", _profiled("section_set"), "section set"),
-    _SideFact("clock control", _profiled("clock_control"), "clock control"),
-    _SideFact("cache control", _profiled("cache_control"), "cache control"),
-    _SideFact("replay mode", _profiled("replay_mode"), "replay mode"),
-    _SideFact("created", lambda _, side: _said(side.created[:19].replace("T", " "))),
-    _SideFact("source", lambda _, side: side.source),
-    _SideFact("source hash", _of_run(lambda run: (run.source_sha256 or "")[:HASH_DIGITS])),
+# What the diff calls the facts that it compares.
+COMPARED = {
+    **{name: name for name in ("workload", "driver", "CUDA", "ncu", "nvcc", "torch", "section set", "replay mode")},
+    **{name: name for name in ("clock control", "cache control")},
+    "GPU": "GPU model",
+}
+# What a fact is called, and how a side answers it: ``ABSENT`` where it is not known.
+SIDE_FACTS: tuple[tuple[str, SideText], ...] = (
+    ("version", lambda _, side: one_line(f"{side.kernel}/{side.version}")),
+    ("median", _of_timing(lambda timing: duration(timing.median_ns))),
+    ("middle half", _of_timing(lambda timing: f"{duration(timing.q1_ns)} to {duration(timing.q3_ns)}")),
+    ("samples", _of_timing(_sample_words)),
+    ("copy", _of_timing(lambda timing: f"{duration(timing.copy_ns)} for the same bytes" if timing.copy_ns else None)),
+    ("copy engine", _of_timing(lambda timing: duration(timing.link_ns) if timing.link_ns else None)),
+    ("under ncu", _ncu_words),
+    ("bound by", _bound_words),
+    ("check", _check_words),
+    ("workload", _workload_text),
+    ("GPU", _gpu_words),
+    ("driver", _of_run(lambda run: run.device.driver if run.device else None)),
+    ("CUDA", _of_run(lambda run: run.toolchain.cuda)),
+    ("ncu", _of_run(lambda run: run.toolchain.ncu)),
+    ("nvcc", _of_run(lambda run: run.toolchain.nvcc)),
+    ("torch", _of_run(lambda run: run.toolchain.torch)),
+    ("section set", _profiled("section_set")),
+    ("clock control", _profiled("clock_control")),
+    ("cache control", _profiled("cache_control")),
+    ("replay mode", _profiled("replay_mode")),
+    ("created", lambda _, side: _said(side.created[:19].replace("T", " "))),
+    ("source", lambda _, side: side.source),
+    ("source hash", _of_run(lambda run: (run.source_sha256 or "")[:HASH_DIGITS])),
 )

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from ncu_assist.analysis.archive import ArchiveState, KernelState
 from ncu_assist.analysis.run_view import in_l2
 from ncu_assist.analysis.yardstick import COPY, share, yardstick
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.html.links import RUN_PAGE, RunLinks
-from ncu_assist.render.html.page import Head, Link, PageSection, page, provenance
-from ncu_assist.render.html.table import ABSENT, Cell, Column, Table, number
-from ncu_assist.render.html.terms import share_term, source_badge, verdict_badge
+from ncu_assist.render.html.page import Head, PageSection, page, provenance, table_section
+from ncu_assist.render.links import RUN_PAGE, RunLinks
+from ncu_assist.render.table import ABSENT, Cell, Column, Link, Table, number
 from ncu_assist.render.words.floors import copy_words
+from ncu_assist.render.words.terms import share_term, source_badge, verdict_badge
 from ncu_assist.render.words.values import number_of, unread
 from ncu_assist.render.words.verdicts import level_words
 
@@ -40,37 +39,30 @@ DAMAGED_COLUMNS = (Column("run"), Column("what is wrong"))
 MANY = 8  # kernels, from which a filter is of use
 
 
-@dataclass(frozen=True)
-class IndexPage:
-    """The content of the index."""
-
-    summary: str
-    kernels: Table
-    damaged: Table
-
-
 def index_html(state: ArchiveState, pages: Collection[str] = ()) -> str:
     """Return the index as a page that lies in ``reports/``; the same archive gives the same bytes.
 
     ``pages`` are those that it may link to, relative to there.
     """
-    made = index_page(state, pages)
-    sections: tuple[PageSection, ...] = (
-        PageSection("kernels", "Kernels", made.kernels, "index_kernels.html.j2", made.summary),
+    return page(_head(state), index_sections(state, pages))
+
+
+def index_sections(state: ArchiveState, pages: Collection[str] = ()) -> tuple[PageSection, ...]:
+    """Return the sections; that of damaged runs has no model where there are none."""
+    kernels = kernels_table(state, RunLinks(frozenset(pages)))
+    lost = tuple((Cell(one_line(one.path)), Cell(one_line(one.problem))) for one in state.damaged)
+    damaged = Table("damaged-table", UNREAD, DAMAGED_COLUMNS, lost)
+    return (
+        PageSection("kernels", "Kernels", kernels, "index_kernels.html.j2", _summary(state)),
+        table_section("damaged", UNREAD, damaged, WHY_UNREAD),
     )
-    if made.damaged.rows:
-        sections += (PageSection("damaged", UNREAD, made.damaged, "table_section.html.j2", WHY_UNREAD),)
-    return page(_head(state), sections)
 
 
-def index_page(state: ArchiveState, pages: Collection[str] = ()) -> IndexPage:
-    """Return what the index says."""
-    links = RunLinks(frozenset(pages))
+def kernels_table(state: ArchiveState, links: RunLinks) -> Table:
+    """Return a row a kernel: its best version, how far that got, and when it last changed."""
     rows = tuple(_row(one, links) for one in state.kernels)
     caption = "Every kernel with its best version"
-    kernels = Table("kernels-table", caption, COLUMNS, rows, len(rows) >= MANY).without_empty()
-    lost = tuple((Cell(one_line(one.path)), Cell(one_line(one.problem))) for one in state.damaged)
-    return IndexPage(_summary(state), kernels, Table("damaged-table", UNREAD, DAMAGED_COLUMNS, lost))
+    return Table("kernels-table", caption, COLUMNS, rows, len(rows) >= MANY).without_empty()
 
 
 def _head(state: ArchiveState) -> Head:

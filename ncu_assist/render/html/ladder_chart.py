@@ -12,9 +12,10 @@ from ncu_assist.analysis.yardstick import COPY, TENSOR, Yardstick, measure_of
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import GAP, TEXT_WIDTH, Axis, Bar, Bars, log_axis
-from ncu_assist.render.html.terms import Term, verdict_tone
+from ncu_assist.render.table import Term
 from ncu_assist.render.words.floors import l2_words
-from ncu_assist.render.words.history import SWEPT, against, bound_by, point_time, sweep_title, time_of
+from ncu_assist.render.words.history import SWEPT, bound_by, point_time, sweep_title, time_of
+from ncu_assist.render.words.terms import against, verdict_tone
 from ncu_assist.rules.model.resources import HOST_LINK
 from ncu_assist.versions import short_name
 

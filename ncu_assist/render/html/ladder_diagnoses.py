@@ -11,8 +11,7 @@ from ncu_assist.analysis.history import HistoryCell as Measured
 from ncu_assist.analysis.predictions import findings_of
 from ncu_assist.analysis.records import StoredFinding
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.html.table import ABSENT, Cell, Column, Table, number
-from ncu_assist.render.html.terms import Badge, Term
+from ncu_assist.render.table import ABSENT, Badge, Cell, Column, Table, Term, number
 from ncu_assist.render.words.verdicts import factor
 from ncu_assist.rules import RULES
 from ncu_assist.rules.base import severity

@@ -7,35 +7,21 @@ from dataclasses import replace
 
 from ncu_assist.analysis.history import History, VersionRow
 from ncu_assist.analysis.history import HistoryCell as Measured
-from ncu_assist.analysis.predictions import FaultsGone
 from ncu_assist.analysis.records import ArchivedRun, Damage, Draft
-from ncu_assist.analysis.yardstick import COPY, TENSOR, Yardstick, measure_of
+from ncu_assist.analysis.yardstick import TENSOR, Yardstick, measure_of
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import heat_level
-from ncu_assist.render.html.links import RunLinks
-from ncu_assist.render.html.page import Link
-from ncu_assist.render.html.table import ABSENT, Cell, Column, Table, number
-from ncu_assist.render.html.terms import Badge, Term, Tone, share_term, source_badge, verdict_badge, verdict_tone
+from ncu_assist.render.links import RunLinks
+from ncu_assist.render.table import ABSENT, Badge, Cell, Column, Link, Table, Term, Tone, number
 from ncu_assist.render.words import drafts as words
 from ncu_assist.render.words.floors import floor_note
-from ncu_assist.render.words.history import MOST_SAID, against, bound_by, prediction_rows, slower_on, time_of
+from ncu_assist.render.words.history import MOST_SAID
+from ncu_assist.render.words.terms import share_term, source_badge
 from ncu_assist.render.words.verdicts import factor
 from ncu_assist.versions import short_name
 
 FILTER_FROM = 12  # rows, from which a filter is of use
-GEOMEAN = Term("geomean", "", "geometric mean of the speed-ups over its parent, on all workloads of both")
-STEP_COLUMNS = (
-    Column("version"),
-    Column("time", "right", "number"),
-    Column("against its parent", "left", "number"),
-    Column("diff", order=""),
-    Column(COPY.title, "right", "number", share_term(COPY)),
-    Column("bound by"),
-    Column("geomean", "right", "number", GEOMEAN),
-    Column("worst workload", "left", "number"),
-    Column("slower on"),
-)
 RUN_COLUMNS = (
     Column("version"),
     Column("run"),
@@ -47,96 +33,6 @@ RUN_COLUMNS = (
     Column("source"),
 )
 DAMAGED_COLUMNS = (Column("run"), Column("what is wrong"))
-
-
-def steps_table(history: History, links: RunLinks) -> Table:
-    """Return a row a version: its time, the step from the one before, what binds it, the worst over all workloads."""
-    measure = history.yardstick
-    rows = tuple(_step_row(row, history.cell(row), measure, links) for row in history.rows)
-    columns = _step_columns(measure)
-    return Table(
-        "steps-table", "Each version against its parent", columns, rows, len(rows) >= FILTER_FROM
-    ).without_empty()
-
-
-def _step_columns(measure: Yardstick) -> tuple[Column, ...]:
-    held = Column(measure.title, "right", "number", share_term(measure))
-    return tuple(held if column.title == COPY.title else column for column in STEP_COLUMNS)
-
-
-def _step_row(row: VersionRow, cell: Measured, measure: Yardstick, links: RunLinks) -> tuple[Cell, ...]:
-    version, share = one_line(row.version), cell.share_of(measure)
-    stored = cell.stored or next((one.stored for one in row.cells if one.stored), None)
-    return (
-        Cell(version, link=Link(version, links.of(stored) if stored else "")),
-        _time_cell(row, cell),
-        _against_cell(row, cell, links),
-        _diff_cell(row, links),
-        number(f"{100 * share:.0f} %", share) if share is not None else Cell(),
-        Cell(bound_by(cell)),
-        *_over_all_cells(row),
-    )
-
-
-def _time_cell(row: VersionRow, cell: Measured) -> Cell:
-    text = time_of(row, cell)
-    if cell.time_ns is not None:
-        return number(text, cell.time_ns)
-    return Cell(text, tone="bad" if cell.failed else "dim" if text != ABSENT else "")
-
-
-def _against_cell(row: VersionRow, cell: Measured, links: RunLinks) -> Cell:
-    verdict = cell.verdict
-    badge = verdict_badge(verdict)
-    if verdict is None or badge is None or cell.before is None:
-        return Cell()
-    return Cell(badge.text, repr(verdict.speedup) if verdict.speedup else "", badge=badge)
-
-
-def _diff_cell(row: VersionRow, links: RunLinks) -> Cell:
-    """Return the link to the page that compares a version with the one before; nothing where there is none."""
-    href = links.diff(row.before, row.version) if row.before else ""
-    text = f"{one_line(short_name(row.before or ''))}→{one_line(short_name(row.version))}"
-    return Cell(text, link=Link(text, href)) if href else Cell()
-
-
-def _over_all_cells(row: VersionRow) -> tuple[Cell, ...]:
-    """Return geomean, worst workload and how many are slower; nothing where there is one workload to compare."""
-    if len(row.cells) < 2 or not row.geomean:
-        return Cell(), Cell(), Cell()
-    slower = Cell(one_line(slower_on(row)), tone="bad" if row.slower else "")
-    return number(factor(row.geomean), row.geomean), _worst_cell(row), slower
-
-
-def _worst_cell(row: VersionRow) -> Cell:
-    worst = row.worst
-    if worst is None or worst.verdict is None:
-        return Cell()
-    badge = Badge(against(worst.verdict), verdict_tone(worst.verdict))
-    return Cell(badge.text, repr(worst.speedup), badge=badge, note=f"on {one_line(worst.workload or '')}")
-
-
-def predictions_table(steps: list[FaultsGone]) -> Table:
-    """Return the faults that went away, what that was to win, and what it won."""
-    columns = (
-        Column("version", order=""),
-        Column("fault gone", order=""),
-        Column("estimated", "right", ""),
-        Column("achieved", "right", ""),
-    )
-    rows = tuple(_prediction_row(row) for step in steps for row in prediction_rows(step))
-    return Table("estimated-table", "Faults gone: speed-up estimated and achieved", columns, rows)
-
-
-def _prediction_row(row: tuple[str, str, str, str]) -> tuple[Cell, ...]:
-    version, fault, estimated, achieved = (one_line(text) for text in row)
-    inner = fault.startswith(("· ", "new: "))
-    return (
-        Cell(version),
-        Cell(fault, tone="dim" if inner else ""),
-        Cell(estimated, tone="dim" if inner else ""),
-        Cell(achieved),
-    )
 
 
 def matrix(history: History) -> Table:

@@ -11,9 +11,9 @@ from ncu_assist.ncu.catalogue.formulas import SECTOR_BYTES
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import quantity
 from ncu_assist.render.html.charts import Box, ChartText, Shape, line
-from ncu_assist.render.html.run_verdict import to_profile
-from ncu_assist.render.html.table import ABSENT, Cell, Column, Table, number
-from ncu_assist.render.html.terms import Term, term_of
+from ncu_assist.render.table import ABSENT, Cell, Column, Table, Term, number
+from ncu_assist.render.words.commands import to_profile
+from ncu_assist.render.words.terms import term_of
 from ncu_assist.rules.model.bounds import filled
 from ncu_assist.rules.model.of_run import Told
 from ncu_assist.rules.model.resources import HOST_LINK, RESOURCES

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from ncu_assist import __version__
 from ncu_assist.analysis.records import ArchivedRun
 from ncu_assist.render.escape import one_line, plain
-from ncu_assist.render.html.links import safe_href
+from ncu_assist.render.links import safe_href
+from ncu_assist.render.table import Link, Table
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -58,14 +59,6 @@ DIGEST_DIGITS = 12  # of a hash: enough to tell any two runs of an archive apart
 
 
 @dataclass(frozen=True)
-class Link:
-    """A text that leads somewhere; an empty or unsafe ``href`` makes it text only."""
-
-    text: str
-    href: str = ""
-
-
-@dataclass(frozen=True)
 class PageOrigin:
     """A stored run that the page shows; ``digest`` is that of its record, which holds the hashes of its files."""
 
@@ -93,7 +86,8 @@ class Provenance:
 class PageSection:
     """A section of a page: anchor and title, which the navigation has too, what it shows, and the template for that.
 
-    In the template it is called ``section``. ``intro`` is a sentence below the title.
+    In the template it is called ``section``. ``model`` is one thing, or several by the names that the template has for
+    them. ``intro`` is a sentence below the title.
     """
 
     id: str
@@ -101,6 +95,14 @@ class PageSection:
     model: object
     template: str
     intro: str = ""
+
+
+def table_section(
+    id: str, title: str, made: Table | None, intro: str = "", legend: tuple[str, ...] = ()
+) -> PageSection:
+    """Return a section of a table with lines below it; one without a model where the table has no rows."""
+    model = {"table": made, "legend": legend} if made and made.rows else None
+    return PageSection(id, title, model, "table_section.html.j2", intro)
 
 
 @dataclass(frozen=True)
@@ -132,15 +134,17 @@ def provenance(shown: Iterable[ArchivedRun], of: Iterable[ArchivedRun] | None = 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 
 
-def page(head: Head, sections: Iterable[PageSection], **models: object) -> str:
-    """Return the page with these sections; their templates know ``models`` too: frozen dataclasses, strings, numbers.
+def page(head: Head, sections: Iterable[PageSection]) -> str:
+    """Return the page with the sections that have a model.
 
     A name that the template uses and nobody gave is an error. Characters that cannot be seen, such as direction
     overrides, are spelled out in the whole page, wherever they came from.
     """
     ids = itertools.count(1)
     template = _environment().get_template("page.html.j2")
-    text = template.render(head=head, sections=tuple(sections), **models, next_id=lambda: f"i{next(ids)}")
+    text = template.render(
+        head=head, sections=[section for section in sections if section.model], next_id=lambda: f"i{next(ids)}"
+    )
     return visible(text)
 
 
@@ -175,14 +179,6 @@ def _asset(name: str) -> str:
     return text
 
 
-@dataclass(frozen=True)
-class DamagedPage:
-    """Which run is damaged, and what is wrong with it."""
-
-    name: str
-    problem: str
-
-
 def damaged_html(name: str, problem: str, kernel: str, up: int) -> str:
     """Return the page; it lies ``up`` folders below that of its kernel. The same damage gives the same bytes."""
     above = (("All kernels", "../" * (up + 1)), (one_line(kernel), "../" * up))
@@ -192,5 +188,5 @@ def damaged_html(name: str, problem: str, kernel: str, up: int) -> str:
         crumbs=tuple(Link(text, f"{folder}index.html") for text, folder in above),
         provenance=provenance(()),
     )
-    damaged = DamagedPage(one_line(name), one_line(problem, 500))
+    damaged = {"name": one_line(name), "problem": one_line(problem, 500)}
     return page(head, (PageSection("damaged", "Damaged", damaged, "damaged.html.j2"),))

@@ -35,9 +35,9 @@ from ncu_assist.render.html.charts import (
     spread,
     with_room,
 )
-from ncu_assist.render.html.run_verdict import to_profile
-from ncu_assist.render.html.table import Cell, Column, Table, number
-from ncu_assist.render.html.terms import Term, term_of
+from ncu_assist.render.table import Cell, Column, Table, Term, number
+from ncu_assist.render.words.commands import to_profile
+from ncu_assist.render.words.terms import term_of
 from ncu_assist.rules.model.resources import LATENCY
 
 WIDTH, HEIGHT = 1160, 480

@@ -2,124 +2,56 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ncu_assist.analysis.run_view import Shown
 from ncu_assist.record import Run
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.html.memory_chart import MemoryChart, memory_chart
-from ncu_assist.render.html.page import Head, Link, PageSection, page, provenance
-from ncu_assist.render.html.roofline import Roofline, roofline
-from ncu_assist.render.html.run_counters import (
-    MixPart,
-    OccupancyPart,
-    SpeedPart,
-    StallPart,
-    mix_part,
-    occupancy_part,
-    speed_part,
-    stall_part,
-)
-from ncu_assist.render.html.run_diagnosis import DiagnosisPart, NvidiaView, diagnosis_part, nvidia_views
-from ncu_assist.render.html.run_facts import FactGroup, MetricsPart, RawPart, fact_groups, metrics_part, raw_part
+from ncu_assist.render.html.memory_chart import memory_chart
+from ncu_assist.render.html.page import Head, PageSection, page, provenance
+from ncu_assist.render.html.roofline import roofline
+from ncu_assist.render.html.run_counters import mix_model, occupancy_model, speed_section, stalls_model
+from ncu_assist.render.html.run_diagnosis import diagnosis_section, nvidia_section
+from ncu_assist.render.html.run_facts import fact_groups, metrics_model, raw_model
 from ncu_assist.render.html.run_records import RunRecord
-from ncu_assist.render.html.run_verdict import RunVerdict, run_verdict, to_profile, to_time
+from ncu_assist.render.html.run_verdict import verdict_section
 from ncu_assist.render.html.source_file import finding_lines
-from ncu_assist.render.html.source_view import SourceView, source_view
-from ncu_assist.render.html.timing_chart import TimingChart, timing_chart
+from ncu_assist.render.html.source_view import source_view
+from ncu_assist.render.html.timing_chart import timing_chart
+from ncu_assist.render.table import Link
+from ncu_assist.render.words.commands import to_time
 from ncu_assist.render.words.verdicts import of_longest, origin
 
-NVIDIA = (
-    "Nsight Compute's advice with its own estimates, beside our diagnosis. A global estimate is of the launch, a local "
-    "one of the part that the rule looks at; they overlap and do not add up."
-)
 OF_LAUNCHES = {"speed", "roofline", "memory", "stalls", "occupancy", "mix", "source", "nvidia", "metrics"}
-
-
-@dataclass(frozen=True)
-class RunPage:
-    """The content of a run's page, section by section; ``collect`` is the command for missing counters.
-
-    Where the version launches no kernel, the sections on launches are left out.
-    """
-
-    launched_nothing: bool
-    has_counters: bool
-    verdict: RunVerdict
-    facts: tuple[FactGroup, ...]
-    speed: SpeedPart
-    diagnosis: DiagnosisPart
-    roofline: Roofline
-    memory: MemoryChart
-    timing: TimingChart
-    source: SourceView
-    of_longest: str  # what the ratios of these sections are of, where the launches are of different kernels
-    stalls: StallPart
-    occupancy: OccupancyPart
-    mix: MixPart
-    nvidia: tuple[NvidiaView, ...]
-    asked_nvidia: bool
-    close_note: str
-    metrics: MetricsPart
-    raw: RawPart
-    collect: str
 
 
 def run_html(record: RunRecord) -> str:
     """Return the page of a run, which lies in the run's folder; the same record gives the same bytes."""
-    run = run_page_model(record)
-    return page(_head(record), run_sections(run), run=run)
+    return page(_head(record), run_sections(record))
 
 
-def run_sections(run: RunPage) -> tuple[PageSection, ...]:
+def run_sections(record: RunRecord) -> tuple[PageSection, ...]:
     """Return the sections in the order in which they are asked for: how fast, measured how, how near to the peak, what
     is wrong, then where. Of a version that launches no kernel those on launches are left out."""
-    sections = (
-        PageSection("verdict", "Verdict", run.verdict, "run_verdict.html.j2"),
-        PageSection("facts", "Facts to reproduce it", run.facts, "run_facts.html.j2"),
-        PageSection("speed", "Speed of light", run.speed, "run_speed.html.j2", run.speed.sentence),
-        PageSection("diagnosis", "Diagnosis", run.diagnosis, "run_diagnosis.html.j2"),
-        PageSection("roofline", "Roofline", run.roofline, "roofline.html.j2"),
-        PageSection("memory", "Memory chart", run.memory, "memory_chart.html.j2"),
-        PageSection("stalls", "Warp stall reasons", run.stalls, "run_stalls.html.j2", run.of_longest),
-        PageSection("occupancy", "Occupancy", run.occupancy, "run_occupancy.html.j2", run.of_longest),
-        PageSection("mix", "Instructions and pipes", run.mix, "run_mix.html.j2", run.of_longest),
-        PageSection("timing", "Timing", run.timing, "timing_chart.html.j2"),
-        PageSection("source", "Source", run.source, "source_view.html.j2"),
-        PageSection("nvidia", "NVIDIA's rules", run.nvidia, "run_nvidia.html.j2", NVIDIA),
-        PageSection("metrics", "All metrics", run.metrics, "run_metrics.html.j2"),
-        PageSection("raw", "Command and logs", run.raw, "run_raw.html.j2"),
-    )
-    return tuple(one for one in sections if not (run.launched_nothing and one.id in OF_LAUNCHES))
-
-
-def run_page_model(record: RunRecord) -> RunPage:
-    """Return what the page says."""
     shown = record.shown
-    lines = finding_lines(shown)
-    source = source_view(shown, lines)
-    return RunPage(
-        launched_nothing=shown.run.launched_nothing,
-        has_counters=any(shown.combined.tables),
-        verdict=run_verdict(shown, dict(record.verdicts), record.diff),
-        facts=fact_groups(shown),
-        speed=speed_part(shown.counted, record.breakdowns, of_longest(shown)),
-        diagnosis=diagnosis_part(shown, lines, source),
-        roofline=roofline(shown.counted, of=of_longest(shown)),
-        memory=memory_chart(shown),
-        timing=timing_chart(record.samples, collect=to_time(shown)),
-        source=source,
-        of_longest=f"Of {of_longest(shown)}." if of_longest(shown) else "",
-        stalls=stall_part(shown.counted),
-        occupancy=occupancy_part(shown),
-        mix=mix_part(shown, record.opcodes, record.opcode_launches),
-        nvidia=nvidia_views(shown),
-        asked_nvidia=shown.close.nvidia is not None,
-        close_note=one_line(shown.close.note, 500),
-        metrics=metrics_part(shown, record.metrics),
-        raw=raw_part(shown.run, record.logs),
-        collect=to_profile(shown),
+    lines, longest = finding_lines(shown), of_longest(shown)
+    source, of = source_view(shown, lines), f"Of {longest}." if longest else ""
+    timing = timing_chart(record.samples, collect=to_time(shown))
+    sections = (
+        verdict_section(record),
+        PageSection("facts", "Facts to reproduce it", fact_groups(shown), "run_facts.html.j2"),
+        speed_section(shown, record.breakdowns, longest),
+        diagnosis_section(shown, lines, source),
+        PageSection("roofline", "Roofline", roofline(shown.counted, of=longest), "roofline.html.j2"),
+        PageSection("memory", "Memory chart", memory_chart(shown), "memory_chart.html.j2"),
+        PageSection("stalls", "Warp stall reasons", stalls_model(shown), "run_stalls.html.j2", of),
+        PageSection("occupancy", "Occupancy", occupancy_model(shown), "run_occupancy.html.j2", of),
+        PageSection("mix", "Instructions and pipes", mix_model(record), "run_mix.html.j2", of),
+        PageSection("timing", "Timing", timing, "timing_chart.html.j2"),
+        PageSection("source", "Source", source, "source_view.html.j2"),
+        nvidia_section(shown),
+        PageSection("metrics", "All metrics", metrics_model(shown, record.metrics), "run_metrics.html.j2"),
+        PageSection("raw", "Command and logs", raw_model(shown.run, record.logs), "run_raw.html.j2"),
     )
+    return tuple(one for one in sections if not (shown.run.launched_nothing and one.id in OF_LAUNCHES))
 
 
 def _head(record: RunRecord) -> Head:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from ncu_assist.analysis.records import Combined
 from ncu_assist.analysis.run_view import BARS, LaunchRow, Shown, throughputs
@@ -12,11 +11,13 @@ from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.ncu.catalogue.stalls import ISSUED, STALL_REASONS
 from ncu_assist.quantity import digits, quantity
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.html.charts import Bar, Bars, BarTone
-from ncu_assist.render.html.run_diagnosis import CounterFact, diagnosis_first
-from ncu_assist.render.html.run_records import Breakdown, Opcode, Part
-from ncu_assist.render.html.table import Cell, Column, Table, number
-from ncu_assist.render.html.terms import Term, term_of
+from ncu_assist.render.html.charts import Bar, Bars, BarTone, Fact
+from ncu_assist.render.html.page import PageSection
+from ncu_assist.render.html.run_diagnosis import diagnosis_first
+from ncu_assist.render.html.run_records import Breakdown, Opcode, Part, RunRecord
+from ncu_assist.render.table import Cell, Column, Table, Term, number
+from ncu_assist.render.words.commands import to_profile
+from ncu_assist.render.words.terms import term_of
 from ncu_assist.render.words.verdicts import impossible_lines
 from ncu_assist.rules.low_occupancy import LIMITS, allowed_blocks
 from ncu_assist.rules.model.dram import OF_CEILING, reach
@@ -40,36 +41,23 @@ ROLLUP = re.compile(r"\.(avg|sum|max|min)\.pct_of_peak_sustained_\w+$")
 BY_NAME = {name: key for key, metric in CATALOGUE.items() for name in metric.names}
 
 
-@dataclass(frozen=True)
-class ThroughputParts:
-    """The breakdown of one throughput: its busiest parts, and the others."""
+def speed_section(shown: Shown, breakdowns: tuple[Breakdown, ...], alone: str = "") -> PageSection:
+    """Return what binds the kernel in a sentence, the throughputs, and their breakdown: the busiest parts and the rest.
 
-    title: str
-    top: Bars
-    rest: Bars | None
-
-
-@dataclass(frozen=True)
-class SpeedPart:
-    """The section: what binds the kernel in a sentence, the throughputs, their breakdown. Empty bars: not collected."""
-
-    sentence: str
-    throughputs: Bars
-    units: tuple[ThroughputParts, ...]
-
-
-def speed_part(shown: Shown, breakdowns: tuple[Breakdown, ...], alone: str = "") -> SpeedPart:
-    """Return bars in percent of peak, the one that binds marked; ``alone`` names the launch shown of several."""
-    combined = shown.combined
-    group = shown.bottleneck.group if shown.bottleneck else ""
-    ceiling = _dram_ceiling(shown)
+    Bars are in percent of peak, the one that binds marked; empty ones were not collected. ``alone`` names the launch
+    shown of several.
+    """
+    counted, combined = shown.counted, shown.counted.combined
+    group = counted.bottleneck.group if counted.bottleneck else ""
+    ceiling = _dram_ceiling(counted)
     bars = tuple(_throughput_bar(key, value, key == BOUND.get(group), ceiling) for key, value in throughputs(combined))
     scale = "; ".join([*_scale(combined, ceiling), *impossible_lines(combined, BARS)])
-    return SpeedPart(
-        _bound_sentence(shown, alone),
-        Bars("Throughput of each part, in percent of its peak", bars, scale if bars else ""),
-        tuple(_throughput_parts(one, group) for one in breakdowns),
-    )
+    model = {
+        "throughputs": Bars("Throughput of each part, in percent of its peak", bars, scale if bars else ""),
+        "units": [_throughput_parts(one, group) for one in breakdowns],
+        "collect": to_profile(shown),
+    }
+    return PageSection("speed", "Speed of light", model, "run_speed.html.j2", _bound_sentence(counted, alone))
 
 
 def _bound_sentence(shown: Shown, alone: str) -> str:
@@ -109,12 +97,13 @@ def _dram_ceiling(shown: Shown) -> float | None:
     return None if limit.assumed else min(1.0, limit.share / OF_CEILING)
 
 
-def _throughput_parts(one: Breakdown, group: str) -> ThroughputParts:
+def _throughput_parts(one: Breakdown, group: str) -> tuple[str, Bars, Bars | None]:
+    """Return the title of a throughput, its busiest parts and the others."""
     binds = group not in (LATENCY, HOST_LINK) and (one.key == "sm_throughput") == (group == "SM")
     bars = tuple(_part_bar(part, binds and place == 0) for place, part in enumerate(one.parts))
     caption = f"Parts of {ROWS[one.key].label}, in percent of their peak"
     rest = Bars(f"{caption}: the others", bars[TOP_PARTS:]) if len(bars) > TOP_PARTS else None
-    return ThroughputParts(TITLES[one.key], Bars(caption, bars[:TOP_PARTS]), rest)
+    return TITLES[one.key], Bars(caption, bars[:TOP_PARTS]), rest
 
 
 def _part_bar(part: Part, binds: bool) -> Bar:
@@ -145,40 +134,26 @@ UNSAID_ZEROS = ("cluster_size", "fp32_flops", "fp64_flops", "fp16_flops", "tenso
 TOP_OPCODES = 14
 
 
-@dataclass(frozen=True)
-class StallPart:
-    """Stall reasons with their shares of warp states, and the schedulers.
+def stalls_model(shown: Shown) -> dict[str, object]:
+    """Return where warps spent their time, the largest share first, and the schedulers.
 
     ``advice`` is what to try at the one that is marked, the largest that the diagnosis is about, else at the largest.
     """
-
-    bars: Bars
-    advice: str
-    facts: tuple[CounterFact, ...]
-
-
-@dataclass(frozen=True)
-class MixPart:
-    """How busy each pipe was, and which instructions were executed how often; ``note`` says of which launches."""
-
-    pipes: Bars
-    opcodes: Bars
-    note: str
-    facts: tuple[CounterFact, ...]
-
-
-def stall_part(shown: Shown) -> StallPart:
-    """Return where warps spent their time, the largest share first."""
-    known = [(reason, share) for reason, share in shown.combined.stalls.items() if share >= LEAST_STALL]
-    first = diagnosis_first(shown.told)[:1] if shown.told else ()
+    counted = shown.counted
+    known = [(reason, share) for reason, share in counted.combined.stalls.items() if share >= LEAST_STALL]
+    first = diagnosis_first(counted.told)[:1] if counted.told else ()
     about = first[0].finding.stalls if first and first[0].severity != "info" else ()
     marked = next((reason for reason, _ in known if reason in about), "")
     bars = tuple(_stall_bar(reason, share, reason == marked) for reason, share in known)
-    rest = 100 - sum(shown.combined.stalls.values())
+    rest = 100 - sum(counted.combined.stalls.values())
     scale = f"of all states that warps were in; in the others, {rest:.1f} %, they issued an instruction" if bars else ""
     scale += "; marked: what the diagnosis is about" if any(bar.tone == "limit" for bar in bars) else ""
-    top = marked or next((reason for reason, _ in known if reason != ISSUED), "")
-    return StallPart(Bars("Warp states, in percent", bars, scale), _stall_advice(top), warp_facts(shown, WARP_FACTS))
+    return {
+        "bars": Bars("Warp states, in percent", bars, scale),
+        "advice": _stall_advice(marked or next((reason for reason, _ in known if reason != ISSUED), "")),
+        "facts": warp_facts(counted, WARP_FACTS),
+        "collect": to_profile(shown),
+    }
 
 
 def _stall_bar(reason: str, share: float, is_marked: bool) -> Bar:
@@ -194,20 +169,24 @@ def _stall_advice(reason: str) -> str:
     return f"{known.label.removeprefix('Stall ')}: the warp waits for {known.waits_for}. {known.try_this}"
 
 
-def mix_part(shown: Shown, opcodes: tuple[Opcode, ...], launches: int) -> MixPart:
-    """Return the pipes that did something, the busiest first, and the opcodes executed most."""
+def mix_model(record: RunRecord) -> dict[str, object]:
+    """Return the pipes that did something, the busiest first, and the opcodes executed most, of which launches."""
+    shown, launches = record.shown, record.opcode_launches
     counted = shown.counted
     known = [(key, value) for key in PIPES if (value := counted.combined.values[key])]
     ranked = sorted(known, key=lambda one: -one[1])
     bound = counted.bottleneck.name if counted.bottleneck else ""
     pipes = tuple(_pipe_bar(key, value, ROWS[key].label.partition(",")[0] == bound) for key, value in ranked)
     scale = "in percent of the pipe's peak while SMs are active; pipes that stood still are left out" if pipes else ""
-    return MixPart(
-        Bars("How busy each pipe was", pipes, scale),
-        _opcode_bars(opcodes),
-        f"counted in the {launches} longest launches" if 0 < launches < len(shown.combined.launches) else "",
-        warp_facts(counted, MIX_FACTS),
-    )
+    of_some = 0 < launches < len(shown.combined.launches)
+    return {
+        "pipes": Bars("How busy each pipe was", pipes, scale),
+        "opcodes": _opcode_bars(record.opcodes),
+        "note": f"counted in the {launches} longest launches" if of_some else "",
+        "facts": warp_facts(counted, MIX_FACTS),
+        "why_missing": one_line(shown.close.note, 500),
+        "collect": to_profile(shown),
+    }
 
 
 def _pipe_bar(key: str, value: float, binds: bool) -> Bar:
@@ -233,11 +212,11 @@ def _opcode_bar(name: str, executed: float, whole: float, most: float) -> Bar:
     return Bar(Term(one_line(name, 40)), min(1.0, share / most), f"{100 * share:.1f} % · {quantity(executed, '')}")
 
 
-def warp_facts(shown: Shown, keys: tuple[str, ...]) -> tuple[CounterFact, ...]:
+def warp_facts(shown: Shown, keys: tuple[str, ...]) -> tuple[Fact, ...]:
     """Return counters in reading size, those that are told of the launches together."""
     values = shown.combined.values
     known = [(key, value) for key in keys if (value := values[key]) is not None and (value or key not in UNSAID_ZEROS)]
-    return tuple(CounterFact(term_of(key), _fact_text(key, value)) for key, value in known)
+    return tuple(Fact(term_of(key), _fact_text(key, value)) for key, value in known)
 
 
 def _fact_text(key: str, value: float) -> str:
@@ -255,33 +234,23 @@ SHAPE_FACTS = (
 OF_LAUNCH = ("theoretical_occupancy", "achieved_occupancy", "registers", "shared_memory", "waves_per_sm")
 
 
-@dataclass(frozen=True)
-class OccupancyPart:
-    """Occupancy, the blocks that each limit allows, the shape of the launch; ``sentence`` names the limiter.
+def occupancy_model(shown: Shown) -> dict[str, object]:
+    """Return how many warps there were, what allows no more, and the shape of the launch.
 
-    Of several launches ``launches`` has what the limits are of each.
+    ``sentence`` names what limits them; of several launches ``launches`` has that of each.
     """
-
-    sentence: str
-    bars: Bars
-    limits: Bars
-    facts: tuple[CounterFact, ...]
-    launches: Table | None
-
-
-def occupancy_part(shown: Shown) -> OccupancyPart:
-    """Return how many warps there were, and what allows no more."""
     keys, counted = ("theoretical_occupancy", "achieved_occupancy"), shown.counted
     known = [(key, value) for key in keys if (value := counted.combined.values[key]) is not None]
     bars = tuple(Bar(term_of(key), value / 100, f"{value:.1f} %") for key, value in known)
     allowed = allowed_blocks(counted.told.facts) if counted.told and len(counted.combined.launches) == 1 else {}
-    return OccupancyPart(
-        sentence=_limiter(allowed) if allowed else "",
-        bars=Bars("Occupancy, in percent of the warps that an SM can hold", bars, "0 to 100 %" if bars else ""),
-        limits=_limit_bars(allowed),
-        facts=warp_facts(counted, SHAPE_FACTS),
-        launches=_occupancy_of_launches(shown) if len(shown.combined.launches) > 1 else None,
-    )
+    return {
+        "sentence": _limiter(allowed) if allowed else "",
+        "bars": Bars("Occupancy, in percent of the warps that an SM can hold", bars, "0 to 100 %" if bars else ""),
+        "limits": _limit_bars(allowed),
+        "facts": warp_facts(counted, SHAPE_FACTS),
+        "launches": _occupancy_of_launches(shown) if len(shown.combined.launches) > 1 else None,
+        "collect": to_profile(shown),
+    }
 
 
 def _fewest(allowed: dict[str, float]) -> tuple[str, float]:

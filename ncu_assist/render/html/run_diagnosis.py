@@ -14,12 +14,13 @@ from ncu_assist.ncu.nvidia_findings import NvidiaFinding
 from ncu_assist.quantity import duration
 from ncu_assist.record import Launch
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.html.charts import heat_level
-from ncu_assist.render.html.page import Link
+from ncu_assist.render.html.charts import Fact, heat_level
+from ncu_assist.render.html.page import PageSection
 from ncu_assist.render.html.source_file import FindingLines
 from ncu_assist.render.html.source_view import SourceView
-from ncu_assist.render.html.table import Cell, Column, Table, number
-from ncu_assist.render.html.terms import Badge, Term, Tone, term_of
+from ncu_assist.render.table import Badge, Cell, Column, Link, Table, Term, Tone, number
+from ncu_assist.render.words.commands import to_profile
+from ncu_assist.render.words.terms import term_of
 from ncu_assist.render.words.values import evidence_value
 from ncu_assist.render.words.verdicts import estimated
 from ncu_assist.rules import RULES, Finding
@@ -105,10 +106,22 @@ class NvidiaView:
     message: str
 
 
-def nvidia_views(shown: Shown) -> tuple[NvidiaView, ...]:
+NVIDIA = (
+    "Nsight Compute's advice with its own estimates, beside our diagnosis. A global estimate is of the launch, a local "
+    "one of the part that the rule looks at; they overlap and do not add up."
+)
+
+
+def nvidia_section(shown: Shown) -> PageSection:
     """Return the advice in NVIDIA's order: global estimates first, then local ones."""
     launches = len(shown.launches_shown)
-    return tuple(_nvidia_view(one, launches) for one in shown.close.nvidia or ())
+    model = {
+        "views": [_nvidia_view(one, launches) for one in shown.close.nvidia or ()],
+        "asked": shown.close.nvidia is not None,
+        "why_missing": one_line(shown.close.note, 500),
+        "collect": to_profile(shown),
+    }
+    return PageSection("nvidia", "NVIDIA's rules", model, "run_nvidia.html.j2", NVIDIA)
 
 
 def _nvidia_view(one: NvidiaFinding, launches: int) -> NvidiaView:
@@ -126,14 +139,6 @@ def _nvidia_view(one: NvidiaFinding, launches: int) -> NvidiaView:
 TONE_OF: dict[str, Tone] = {"high": "bad", "medium": "unsure", "low": "same", "info": "plain"}
 MESSAGE = 1000  # letters
 CODE = re.compile(r"`([^`]+)`")
-
-
-@dataclass(frozen=True)
-class CounterFact:
-    """A counter that a finding rests on."""
-
-    term: Term
-    text: str
 
 
 @dataclass(frozen=True)
@@ -156,35 +161,31 @@ class FindingView:
     severity: Badge
     gain: str
     message: str
-    evidence: tuple[CounterFact, ...]
+    evidence: tuple[Fact, ...]
     places: tuple[LineShare, ...]
     about: tuple[tuple[str, ...], ...]
 
 
-@dataclass(frozen=True)
-class DiagnosisPart:
-    """The section. ``warnings`` are id and sentence, ``unanswered`` rules with the counters that they lack."""
+def diagnosis_section(shown: Shown, lines: Sequence[FindingLines], view: SourceView) -> PageSection:
+    """Return what the rules say of the launches that the page is about; ``view`` is what lines of findings link to.
 
-    first: FindingView | None
-    others: tuple[FindingView, ...]
-    warnings: tuple[tuple[str, str], ...]
-    unanswered: tuple[tuple[str, str], ...]
-    launches: Table | None
-
-
-def diagnosis_part(shown: Shown, lines: Sequence[FindingLines], view: SourceView) -> DiagnosisPart:
-    """Return what the rules say of the launches that the page is about; ``view`` is what lines of findings link to."""
+    ``warnings`` are id and sentence, ``unanswered`` rules with the counters that they lack.
+    """
     told = shown.told
     kept = diagnosis_first(told) if told else ()
     where = {one.rule: tuple(_line_share(place, view) for place in one.places) for one in lines}
     views = [_finding_view(one, told, where.get(one.finding.rule, ())) for one in kept] if told else []
-    return DiagnosisPart(
-        first=views[0] if views else None,
-        others=tuple(views[1:]),
-        warnings=tuple((one.id, one.sentence) for one in told.warnings) if told else (),
-        unanswered=tuple(_silent(one) for one in told.diagnosis.unanswered) if told else (),
-        launches=launches_table(shown),
-    )
+    model = {
+        "first": views[0] if views else None,
+        "others": views[1:],
+        "warnings": [(one.id, one.sentence) for one in told.warnings] if told else [],
+        "unanswered": [_silent(one) for one in told.diagnosis.unanswered] if told else [],
+        "launches": launches_table(shown),
+        "launched_nothing": shown.run.launched_nothing,
+        "has_counters": any(shown.combined.tables),
+        "collect": to_profile(shown),
+    }
+    return PageSection("diagnosis", "Diagnosis", model, "run_diagnosis.html.j2")
 
 
 def diagnosis_first(told: Told) -> tuple[Ranked, ...]:
@@ -204,8 +205,7 @@ def _finding_view(ranked: Ranked, told: Told, where: tuple[LineShare, ...]) -> F
         gain=estimated(ranked.estimated_speedup, finding.assumed) if not remark else "",
         message=one_line(_message(finding, told), MESSAGE) + (" (assumed)" if remark and finding.assumed else ""),
         evidence=tuple(
-            CounterFact(term_of(key), evidence_value(value, ROWS[key].unit, facts.is_approximate(key)))
-            for key, value in known
+            Fact(term_of(key), evidence_value(value, ROWS[key].unit, facts.is_approximate(key))) for key, value in known
         ),
         places=where,
         about=_about(finding.rule),

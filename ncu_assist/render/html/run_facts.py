@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ncu_assist.analysis.records import Combined
 from ncu_assist.analysis.run_view import Shown
 from ncu_assist.ncu.catalogue.derived import DERIVED
@@ -12,9 +10,11 @@ from ncu_assist.ncu.catalogue.rows import is_impossible
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Bench, HostMemory, Launch, Profile, Run
 from ncu_assist.render.escape import one_line, plain
+from ncu_assist.render.html.charts import Fact
 from ncu_assist.render.html.run_records import Log, RawMetric, RawMetrics, Value
-from ncu_assist.render.html.table import Cell, Column, Table, number
-from ncu_assist.render.html.terms import Badge, Term, source_badge, term_of
+from ncu_assist.render.table import Cell, Column, Table, Term, number
+from ncu_assist.render.words.commands import to_profile
+from ncu_assist.render.words.terms import source_badge, term_of
 
 UNKNOWN = "not known"
 COMMAND_LETTERS = 2000
@@ -27,53 +27,34 @@ CLOCKS = {"none": "not locked", "base": "locked to base", "boost": "locked to bo
 CACHES = {"all": "flushed before every pass", "none": "as they were"}  # --cache-control
 
 
-@dataclass(frozen=True)
-class RunFact:
-    """One fact; ``is_code`` for what is typed or compared letter by letter."""
-
-    term: Term
-    text: str
-    note: str = ""
-    is_code: bool = False
-    badge: Badge | None = None
-
-
-@dataclass(frozen=True)
-class FactGroup:
-    """Facts under a heading."""
-
-    title: str
-    facts: tuple[RunFact, ...]
-
-
-def fact_groups(shown: Shown) -> tuple[FactGroup, ...]:
-    """Return the facts by what they are about, the run itself first; what a run lacks altogether has no group."""
+def fact_groups(shown: Shown) -> list[tuple[str, tuple[Fact, ...]]]:
+    """Return titles with the facts below them, the run itself first; what a run lacks altogether has no title."""
     run = shown.run
     was_profiled = bool(run.launches) or run.launched_nothing
     groups = (
-        FactGroup("Run", _of_run(shown)),
-        FactGroup("GPU", _of_gpu(run)),
-        FactGroup("Memory of the host", _of_host(run.host_memory) if run.host_memory else ()),
-        FactGroup("Programs", _of_programs(run)),
-        FactGroup("Timing", _of_timing(shown, run.bench) if run.bench else ()),
-        FactGroup("Counters", _of_counters(run.profile, shown.combined, run) if was_profiled else ()),
+        ("Run", _of_run(shown)),
+        ("GPU", _of_gpu(run)),
+        ("Memory of the host", _of_host(run.host_memory) if run.host_memory else ()),
+        ("Programs", _of_programs(run)),
+        ("Timing", _of_timing(shown, run.bench) if run.bench else ()),
+        ("Counters", _of_counters(run.profile, shown.combined, run) if was_profiled else ()),
     )
-    return tuple(group for group in groups if group.facts)
+    return [(title, facts) for title, facts in groups if facts]
 
 
-def _of_run(shown: Shown) -> tuple[RunFact, ...]:
+def _of_run(shown: Shown) -> tuple[Fact, ...]:
     run = shown.run
     command = run.profile.command if run.profile else ""
     created = {"imported": "imported"}.get(run.source, "measured")
     return _known(
-        RunFact(Term("run"), one_line(shown.reference), is_code=True),
-        RunFact(Term("source"), run.source, HINTS[run.source], badge=source_badge(run.source)),
-        RunFact(Term(created), one_line(run.created.replace("T", " ").replace("Z", " UTC"))),
-        RunFact(Term("command"), one_line(command, COMMAND_LETTERS) or _no_command(run), is_code=bool(command)),
-        RunFact(Term("source hash", "", "sha256 of the version's own files"), run.source_sha256 or "", is_code=True),
-        RunFact(_hash_term(run), run.digest, is_code=True),
-        RunFact(Term("bytes at capture"), "" if run.verified else "not known: the report came from elsewhere"),
-        *(RunFact(Term("note"), one_line(note, 500)) for note in run.notes),
+        Fact(Term("run"), one_line(shown.reference), is_code=True),
+        Fact(Term("source"), run.source, HINTS[run.source], badge=source_badge(run.source)),
+        Fact(Term(created), one_line(run.created.replace("T", " ").replace("Z", " UTC"))),
+        Fact(Term("command"), one_line(command, COMMAND_LETTERS) or _no_command(run), is_code=bool(command)),
+        Fact(Term("source hash", "", "sha256 of the version's own files"), run.source_sha256 or "", is_code=True),
+        Fact(_hash_term(run), run.digest, is_code=True),
+        Fact(Term("bytes at capture"), "" if run.verified else "not known: the report came from elsewhere"),
+        *(Fact(Term("note"), one_line(note, 500)) for note in run.notes),
     )
 
 
@@ -89,31 +70,31 @@ def _no_command(run: Run) -> str:
     return ""
 
 
-def _of_gpu(run: Run) -> tuple[RunFact, ...]:
+def _of_gpu(run: Run) -> tuple[Fact, ...]:
     device = run.device
     if device is None:
-        return (RunFact(Term("GPU"), UNKNOWN),)
+        return (Fact(Term("GPU"), UNKNOWN),)
     return _known(
-        RunFact(Term("GPU"), one_line(device.name)),
-        RunFact(Term("compute capability"), one_line(device.compute_capability)),
-        RunFact(Term("SMs"), str(device.sm_count or "")),
-        RunFact(Term("L2"), quantity(device.l2_bytes, "byte") if device.l2_bytes else ""),
-        RunFact(Term("memory"), quantity(device.memory_bytes, "byte") if device.memory_bytes else ""),
-        RunFact(Term("driver"), one_line(device.driver or UNKNOWN)),
-        RunFact(Term("which GPU", "", "sha256 of its UUID: tells two apart"), device.uuid_sha256[:16], is_code=True),
+        Fact(Term("GPU"), one_line(device.name)),
+        Fact(Term("compute capability"), one_line(device.compute_capability)),
+        Fact(Term("SMs"), str(device.sm_count or "")),
+        Fact(Term("L2"), quantity(device.l2_bytes, "byte") if device.l2_bytes else ""),
+        Fact(Term("memory"), quantity(device.memory_bytes, "byte") if device.memory_bytes else ""),
+        Fact(Term("driver"), one_line(device.driver or UNKNOWN)),
+        Fact(Term("which GPU", "", "sha256 of its UUID: tells two apart"), device.uuid_sha256[:16], is_code=True),
     )
 
 
-def _of_host(memory: HostMemory) -> tuple[RunFact, ...]:
+def _of_host(memory: HostMemory) -> tuple[Fact, ...]:
     generation, lanes = memory.pcie_generation, memory.pcie_lanes
     link = f"PCIe generation {generation}, {lanes} lanes" if generation and lanes else ""
     return _known(
-        RunFact(Term("inputs there"), ", ".join(one_line(name) for name in memory.inputs)),
-        RunFact(Term("pinned"), "yes" if memory.pinned else "no"),
-        RunFact(Term("NUMA node"), ", ".join(map(str, memory.nodes)) or UNKNOWN),
-        RunFact(Term("node of the CPU that allocated"), _node(memory.cpu_node)),
-        RunFact(Term("node of the GPU"), _node(memory.gpu_node)),
-        RunFact(Term("link"), link or UNKNOWN, "when the measurement ended" if link else ""),
+        Fact(Term("inputs there"), ", ".join(one_line(name) for name in memory.inputs)),
+        Fact(Term("pinned"), "yes" if memory.pinned else "no"),
+        Fact(Term("NUMA node"), ", ".join(map(str, memory.nodes)) or UNKNOWN),
+        Fact(Term("node of the CPU that allocated"), _node(memory.cpu_node)),
+        Fact(Term("node of the GPU"), _node(memory.gpu_node)),
+        Fact(Term("link"), link or UNKNOWN, "when the measurement ended" if link else ""),
     )
 
 
@@ -121,32 +102,32 @@ def _node(node: int | None) -> str:
     return UNKNOWN if node is None else str(node)
 
 
-def _of_programs(run: Run) -> tuple[RunFact, ...]:
+def _of_programs(run: Run) -> tuple[Fact, ...]:
     tools = run.toolchain
     nvcc = "nvcc" if tools.nvcc and not tools.cuda else ""
     return _known(
-        RunFact(Term("ncu"), one_line(tools.ncu or UNKNOWN)),
-        RunFact(Term("CUDA"), one_line(tools.cuda or tools.nvcc or UNKNOWN), nvcc),
-        RunFact(Term("torch"), one_line(tools.torch or "")),
-        RunFact(Term("triton"), one_line(tools.triton or "")),
-        RunFact(Term("python"), one_line(tools.python or "")),
-        RunFact(Term("ncu-assist"), one_line(run.tool)),
+        Fact(Term("ncu"), one_line(tools.ncu or UNKNOWN)),
+        Fact(Term("CUDA"), one_line(tools.cuda or tools.nvcc or UNKNOWN), nvcc),
+        Fact(Term("torch"), one_line(tools.torch or "")),
+        Fact(Term("triton"), one_line(tools.triton or "")),
+        Fact(Term("python"), one_line(tools.python or "")),
+        Fact(Term("ncu-assist"), one_line(run.tool)),
     )
 
 
-def _of_timing(shown: Shown, bench: Bench) -> tuple[RunFact, ...]:
+def _of_timing(shown: Shown, bench: Bench) -> tuple[Fact, ...]:
     timing = shown.row.timing if shown.row else None
     timing = timing or next(iter(bench.timings), None)
     late = f"{timing.dropped} late ones dropped" if timing and timing.dropped else ""
     degrees = bench.temperature_c
     return _known(
-        RunFact(Term("bench"), one_line(bench.bench_id), is_code=True),
-        RunFact(Term("rounds"), f"{bench.rounds}, versions interleaved", late),
-        RunFact(Term("L2 before each call"), {"read": "flushed by reading"}.get(bench.flush, one_line(bench.flush))),
-        RunFact(Term("SM clock"), f"{timing.sm_clock_mhz:.0f} MHz" if timing and timing.sm_clock_mhz else ""),
-        RunFact(Term("temperature"), f"{degrees[0]:.0f} °C before, {degrees[1]:.0f} °C after" if degrees else ""),
-        RunFact(Term("throttled"), _throttled(bench.throttle_reasons)),
-        RunFact(Term("an empty call"), duration(timing.empty_ns) if timing and timing.empty_ns else ""),
+        Fact(Term("bench"), one_line(bench.bench_id), is_code=True),
+        Fact(Term("rounds"), f"{bench.rounds}, versions interleaved", late),
+        Fact(Term("L2 before each call"), {"read": "flushed by reading"}.get(bench.flush, one_line(bench.flush))),
+        Fact(Term("SM clock"), f"{timing.sm_clock_mhz:.0f} MHz" if timing and timing.sm_clock_mhz else ""),
+        Fact(Term("temperature"), f"{degrees[0]:.0f} °C before, {degrees[1]:.0f} °C after" if degrees else ""),
+        Fact(Term("throttled"), _throttled(bench.throttle_reasons)),
+        Fact(Term("an empty call"), duration(timing.empty_ns) if timing and timing.empty_ns else ""),
     )
 
 
@@ -156,17 +137,15 @@ def _throttled(reasons: tuple[str, ...] | None) -> str:
     return ", ".join(one_line(reason) for reason in reasons) or "no"
 
 
-def _of_counters(profile: Profile | None, combined: Combined, run: Run) -> tuple[RunFact, ...]:
+def _of_counters(profile: Profile | None, combined: Combined, run: Run) -> tuple[Fact, ...]:
     o = profile
     return _known(
-        RunFact(Term("sections"), f"--set {one_line(o.section_set)}" if o else UNKNOWN, is_code=o is not None),
-        RunFact(Term("clocks"), CLOCKS.get(o.clock_control, one_line(o.clock_control)) if o else UNKNOWN),
-        RunFact(Term("caches"), CACHES.get(o.cache_control, one_line(o.cache_control)) if o else UNKNOWN),
-        RunFact(Term("replay"), one_line(o.replay_mode) if o else UNKNOWN),
-        *(RunFact(term_of(key), _megahertz(combined, key)) for key in ("sm_clock", "dram_clock")),
-        RunFact(
-            Term("launches"), _launches(combined, run), f"{o.repeats} profiled calls" if o and o.repeats > 1 else ""
-        ),
+        Fact(Term("sections"), f"--set {one_line(o.section_set)}" if o else UNKNOWN, is_code=o is not None),
+        Fact(Term("clocks"), CLOCKS.get(o.clock_control, one_line(o.clock_control)) if o else UNKNOWN),
+        Fact(Term("caches"), CACHES.get(o.cache_control, one_line(o.cache_control)) if o else UNKNOWN),
+        Fact(Term("replay"), one_line(o.replay_mode) if o else UNKNOWN),
+        *(Fact(term_of(key), _megahertz(combined, key)) for key in ("sm_clock", "dram_clock")),
+        Fact(Term("launches"), _launches(combined, run), f"{o.repeats} profiled calls" if o and o.repeats > 1 else ""),
     )
 
 
@@ -182,7 +161,7 @@ def _launches(combined: Combined, run: Run) -> str:
     return f"{own} of {combined.workload}, {every} in the run" if own < every else str(every)
 
 
-def _known(*facts: RunFact) -> tuple[RunFact, ...]:
+def _known(*facts: Fact) -> tuple[Fact, ...]:
     return tuple(fact for fact in facts if fact.text)
 
 
@@ -199,26 +178,10 @@ NOTE = "Impossible: no hardware has such a value; it is NVIDIA's own, of counter
 WHOLE = 1e6  # from here on no decimals
 
 
-@dataclass(frozen=True)
-class MetricRow:
-    """A metric: ncu's name or our formula, the label with its meaning, values as texts, unit."""
-
-    label: Term
-    name: str
-    values: tuple[str, ...]
-    unit: str
+MetricRow = tuple[str, Term, tuple[str, ...], str]  # ncu's name or our formula, label, values as texts, unit
 
 
-@dataclass(frozen=True)
-class MetricsPart:
-    """The table; ``columns`` are the titles over the values, each with a longer text for the tooltip."""
-
-    columns: tuple[Term, ...]
-    rows: tuple[MetricRow, ...]
-    note: str
-
-
-def metrics_part(shown: Shown, raw: RawMetrics) -> MetricsPart:
+def metrics_model(shown: Shown, raw: RawMetrics) -> dict[str, object]:
     """Return every metric, those of the catalogue first, then what we derive, then ncu's others by name."""
     several = len(raw.launches) + raw.left_out > 1
     columns = [Term("together", "", TOGETHER)] if several else []
@@ -233,9 +196,14 @@ def metrics_part(shown: Shown, raw: RawMetrics) -> MetricsPart:
         *(_metric_row(row, shown, several) for row in others),
     )
     note = f"{raw.left_out} shorter launches are left out; “together” is over all of them." if raw.left_out else ""
-    if any(value.endswith(IMPOSSIBLE) for row in rows for value in row.values):
+    if any(value.endswith(IMPOSSIBLE) for _, _, values, _ in rows for value in values):
         note = f"{note} {NOTE}".strip()
-    return MetricsPart((*columns, *titles), rows if raw.rows else (), note)
+    return {
+        "columns": (*columns, *titles),
+        "rows": rows if raw.rows else (),
+        "note": note,
+        "collect": to_profile(shown),
+    }
 
 
 def _metric_row(row: RawMetric, shown: Shown, several: bool) -> MetricRow:
@@ -244,7 +212,7 @@ def _metric_row(row: RawMetric, shown: Shown, several: bool) -> MetricRow:
     together = (_together(row, shown),) if several else ()
     letters = TEXT_LETTERS_OF_SEVERAL if several else TEXT_LETTERS
     values = (_value_text(value, letters) + _remark(row.name, value) for value in row.values)
-    return MetricRow(label, row.name[:NAME_LETTERS], (*together, *values), row.unit[:UNIT_LETTERS])
+    return row.name[:NAME_LETTERS], label, (*together, *values), row.unit[:UNIT_LETTERS]
 
 
 def _remark(name: str, value: Value) -> str:
@@ -265,7 +233,7 @@ def _derived_row(key: str, shown: Shown, launches: tuple[Launch, ...], several: 
     each = {one.index: own for one, own in zip(shown.combined.launches, shown.combined.of_each(key), strict=True)}
     alone = tuple(_value_text(each.get(one.index)) for one in launches) if several else ()
     value = _value_text(shown.combined.values[key])
-    return MetricRow(Term(derived.label, "", derived.meaning), f"= {derived.words}", (value, *alone), derived.unit)
+    return f"= {derived.words}", Term(derived.label, "", derived.meaning), (value, *alone), derived.unit
 
 
 def _value_text(value: Value, letters: int = TEXT_LETTERS) -> str:
@@ -282,23 +250,14 @@ def _value_text(value: Value, letters: int = TEXT_LETTERS) -> str:
 FILE_COLUMNS = (Column("file"), Column("size", "right", "number"), Column("sha256"))
 
 
-@dataclass(frozen=True)
-class RawPart:
-    """The section."""
-
-    command: str
-    logs: tuple[Log, ...]
-    files: Table | None
-
-
-def raw_part(run: Run, logs: tuple[Log, ...]) -> RawPart:
+def raw_model(run: Run, logs: tuple[Log, ...]) -> dict[str, object]:
     """Return the command as it was typed, what the programs wrote, the files that this page was made of."""
     rows = tuple(
         (Cell(one_line(name)), number(quantity(fact.size, "byte"), fact.size), Cell(fact.sha256))
         for name, fact in sorted(run.files.items())
     )
-    return RawPart(
-        command=one_line(run.profile.command, 4000) if run.profile else "",
-        logs=tuple(Log(one_line(one.name), plain(one.text), one.cut) for one in logs),
-        files=Table("files-table", "Files of the run", FILE_COLUMNS, rows) if rows else None,
-    )
+    return {
+        "command": one_line(run.profile.command, 4000) if run.profile else "",
+        "logs": tuple(Log(one_line(one.name), plain(one.text), one.cut) for one in logs),
+        "files": Table("files-table", "Files of the run", FILE_COLUMNS, rows) if rows else None,
+    }

@@ -3,47 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ncu_assist.analysis.run_view import Shown, WorkloadRow, gigabytes_per_second
 from ncu_assist.analysis.yardstick import COPY, LINK, TENSOR, Yardstick, measure_of
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.html.page import Link
+from ncu_assist.render.html.charts import Fact
+from ncu_assist.render.html.page import PageSection
 from ncu_assist.render.html.run_diagnosis import diagnosis_first
-from ncu_assist.render.html.table import Cell, Column, Table, number
-from ncu_assist.render.html.terms import Badge, Term, share_term, term_of, verdict_badge
+from ncu_assist.render.html.run_records import RunRecord
 from ncu_assist.render.precisions import operations_words
+from ncu_assist.render.table import Badge, Cell, Column, Link, Table, Term, number
+from ncu_assist.render.words.commands import to_compare, to_time
 from ncu_assist.render.words.floors import IN_L2, copy_words, floor_words, l2_words, no_rates
+from ncu_assist.render.words.terms import share_term, term_of, verdict_badge
 from ncu_assist.render.words.verdicts import UNCUT, counted, estimated, failed_checks, verdict_sentence
 from ncu_assist.verdict import REASONS, Verdict, clock_note
 from ncu_assist.versions import short_name
-
-
-def to_profile(shown: Shown) -> str:
-    """Return the command that collects all counters of what was run; empty where there are none to collect."""
-    kernel, version = one_line(shown.run.kernel), one_line(shown.run.version)
-    if shown.run.launched_nothing:
-        return ""
-    if shown.run.source == "imported":
-        return "ncu --set full --import-source yes -o REPORT PROGRAM"
-    if not shown.run.workloads:
-        return f"ncu-assist profile --kernel {kernel} --version {version} --set full -- PROGRAM"
-    return f"ncu-assist profile {kernel} {version} --set full"
-
-
-def to_time(shown: Shown) -> str:
-    """Return the command that times it; empty for a program that has no kernel folder, which nothing here can time."""
-    if shown.run.source == "imported" or not shown.run.workloads:
-        return ""
-    return f"ncu-assist bench {one_line(shown.run.kernel)} {one_line(shown.run.version)}"
-
-
-def to_compare(shown: Shown, before: str) -> str:
-    """Return the command that says why the time changed; ``before`` is the version before."""
-    kernel = one_line(shown.run.kernel)
-    return f"ncu-assist diff {kernel}/{one_line(before)} {kernel}/{one_line(shown.run.version)}"
-
 
 BANDWIDTH_TILE = Term(
     "Effective bandwidth", "bytes of kernel.toml / median", "each input read once, each output written once"
@@ -55,55 +32,46 @@ FLOP_TILE = Term("Operations", "flops of kernel.toml / median", "the operations 
 LESS = 0.995  # of what must move: above, it is printed as 1.00x
 
 
-@dataclass(frozen=True)
-class Tile:
-    """A number that stands out, with what it is; ``note`` is a dim line below."""
-
-    term: Term
-    text: str
-    note: str = ""
-
-
-def tiles(shown: Shown) -> tuple[Tile, ...]:
+def tiles(shown: Shown) -> tuple[Fact, ...]:
     """Return what is known of them, measured times first, then what the counters say."""
     return (*(_timed(shown.row) if shown.row else ()), *_counted(shown))
 
 
-def _timed(row: WorkloadRow) -> Iterator[Tile]:
+def _timed(row: WorkloadRow) -> Iterator[Fact]:
     timing, moved, of_it = row.timing, row.workload.algorithmic_bytes, row.share
     if timing:
         spread = f"{duration(timing.q1_ns)} to {duration(timing.q3_ns)}, {timing.samples} samples"
-        yield Tile(Term("Median time"), duration(timing.median_ns), spread)
+        yield Fact(Term("Median time"), duration(timing.median_ns), spread)
     crossed = row.workload.host_bytes
     if timing and crossed:
         rate = quantity(crossed / (timing.median_ns * 1e-9), "byte/s")
-        yield Tile(LINK_TILE, rate, f"of {quantity(crossed, 'byte')} that must cross")
+        yield Fact(LINK_TILE, rate, f"of {quantity(crossed, 'byte')} that must cross")
     elif row.bytes_per_second and moved:
-        yield Tile(
+        yield Fact(
             BANDWIDTH_TILE, quantity(row.bytes_per_second, "byte/s"), f"of {quantity(moved, 'byte')} that must move"
         )
     elif timing and row.in_l2:
-        yield Tile(BANDWIDTH_TILE, IN_L2[row.in_l2], l2_words(row))
+        yield Fact(BANDWIDTH_TILE, IN_L2[row.in_l2], l2_words(row))
     if row.measure is TENSOR and row.flops_per_second:
         needed = f"of {quantity(row.workload.flops or 0, 'flop')} that the work needs"
-        yield Tile(FLOP_TILE, quantity(row.flops_per_second, "flop/s"), needed)
+        yield Fact(FLOP_TILE, quantity(row.flops_per_second, "flop/s"), needed)
     if of_it:
         measure = row.measure
         kept = copy_words(row.in_l2) if measure is not TENSOR else ""
         term = replace(share_term(measure), label=measure.title.capitalize())
-        yield Tile(term, f"{100 * of_it:.0f} %", f"{measure.what} is 100 %{f'; {kept}' if kept else ''}")
+        yield Fact(term, f"{100 * of_it:.0f} %", f"{measure.what} is 100 %{f'; {kept}' if kept else ''}")
 
 
-def _counted(shown: Shown) -> Iterator[Tile]:
+def _counted(shown: Shown) -> Iterator[Fact]:
     under, moved, bound = shown.combined.duration_ns, shown.combined.values["dram_bytes"], shown.counted.bottleneck
     if bound:
         of = "" if shown.counted is shown else " of the longest launch"
-        yield Tile(Term("Bound by"), bound.name, f"{bound.percent:.0f} % at the busiest unit{of}")
+        yield Fact(Term("Bound by"), bound.name, f"{bound.percent:.0f} % at the busiest unit{of}")
     if under is not None:
         count = len(shown.combined.launches)
-        yield Tile(term_of("duration", "Under ncu"), duration(under), f"{count} launch{'es' * (count > 1)}")
+        yield Fact(term_of("duration", "Under ncu"), duration(under), f"{count} launch{'es' * (count > 1)}")
     if moved is not None:
-        yield Tile(term_of("dram_bytes", "DRAM traffic"), quantity(moved, "byte"), _of_needed(shown.row, moved))
+        yield Fact(term_of("dram_bytes", "DRAM traffic"), quantity(moved, "byte"), _of_needed(shown.row, moved))
 
 
 def _of_needed(row: WorkloadRow | None, moved: float) -> str:
@@ -194,41 +162,25 @@ def _check_cell(row: WorkloadRow) -> Cell:
     return Cell("FAILED", badge=Badge("✗ FAILED", "bad"), note=one_line(row.check.reason))
 
 
-@dataclass(frozen=True)
-class RunVerdict:
-    """The first section: a badge with its sentence, the floor, tiles, failed checks, all workloads."""
-
-    badge: Badge | None
-    sentence: str
-    notes: tuple[str, ...]  # of the verdict
-    floor: str
-    operations: str  # needed and counted, empty where bytes set the floor
-    to_see_more: str  # a command
-    diagnosis: str  # the first finding
-    failed: tuple[str, ...]
-    tiles: tuple[Tile, ...]
-    workloads: Table | None
-    diff: Link | None = None  # the page on what changed since the version before
-
-
-def run_verdict(shown: Shown, verdicts: Mapping[str, Verdict], diff: str = "") -> RunVerdict:
-    """Return how fast the version is, first against the version before; ``verdicts`` are those of every workload.
-
-    ``diff`` is the link to the page on both, empty without one.
-    """
-    return RunVerdict(
-        badge=verdict_badge(shown.before.verdict) if shown.before else None,
-        sentence=_sentence(shown),
-        notes=_verdict_notes(shown, verdicts),
-        floor=_floor(shown),
-        operations=operations_words(shown),
-        to_see_more=_command(shown),
-        diagnosis=_diagnosis(shown),
-        failed=tuple(failed_checks(shown.rows)),
-        tiles=tiles(shown),
-        workloads=workloads_table(shown, verdicts) if shown.rows else None,
-        diff=Link(f"All that changed since {one_line(shown.before.version)}", diff) if shown.before and diff else None,
-    )
+def verdict_section(record: RunRecord) -> PageSection:
+    """Return how fast the version is, first against the version before: sentence, floor, tiles, all workloads."""
+    shown, verdicts = record.shown, dict(record.verdicts)
+    before = shown.before
+    since = f"All that changed since {one_line(before.version)}" if before else ""
+    model = {
+        "badge": verdict_badge(before.verdict) if before else None,
+        "sentence": _sentence(shown),
+        "notes": _verdict_notes(shown, verdicts),
+        "floor": _floor(shown),
+        "operations": operations_words(shown),  # needed and counted, empty where bytes set the floor
+        "to_see_more": _command(shown),
+        "diagnosis": _diagnosis(shown),
+        "failed": failed_checks(shown.rows),
+        "tiles": tiles(shown),
+        "workloads": workloads_table(shown, verdicts) if shown.rows else None,
+        "diff": Link(since, record.diff) if since and record.diff else None,
+    }
+    return PageSection("verdict", "Verdict", model, "run_verdict.html.j2")
 
 
 def _sentence(shown: Shown) -> str:

@@ -13,7 +13,8 @@ from ncu_assist.ncu.source.metrics import COUNTERS, SAMPLES
 from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line, plain
 from ncu_assist.render.html.charts import heat_level
-from ncu_assist.render.html.terms import Term, term_of
+from ncu_assist.render.table import Term
+from ncu_assist.render.words.terms import term_of
 from ncu_assist.render.words.why import BARRIER, WAITS
 
 # The deepest colour needs at least this part of the whole: where cost is spread evenly nothing is hot, and an excess

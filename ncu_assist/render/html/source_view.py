@@ -10,7 +10,6 @@ from ncu_assist.analysis.run_view import Shown
 from ncu_assist.ncu.code import Cost, FileCode, LineCode, SourceCosts, Totals, source_costs
 from ncu_assist.ncu.source.metrics import SAMPLES
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.html.page import Link
 from ncu_assist.render.html.source_file import (
     SASS_TITLE,
     FindingLines,
@@ -23,8 +22,7 @@ from ncu_assist.render.html.source_file import (
     stalls_text,
 )
 from ncu_assist.render.html.source_heat import HOTTEST_FROM, HeatColumn, heat_columns, percent, stall_term
-from ncu_assist.render.html.table import Cell, Column, Table, number
-from ncu_assist.render.html.terms import Term
+from ncu_assist.render.table import Cell, Column, Link, Table, Term, number
 
 HOTTEST = 5
 LEAST_SAMPLES = 0.01  # of all samples

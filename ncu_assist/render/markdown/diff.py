@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from ncu_assist.analysis.diff import Change, Diff, LaunchDiff, flags_heading
-from ncu_assist.quantity import quantity
-from ncu_assist.render.markdown.text import code, escaped, folded, paragraph, table
-from ncu_assist.render.words.changes import candidate_text, change_word, delta_text, values_text
+from ncu_assist.analysis.diff import Change, Diff
+from ncu_assist.render.markdown.text import code, escaped, folded, paragraph, printed, table
+from ncu_assist.render.words.changes import flags_by_role, rows_of
+from ncu_assist.render.words.diff_tables import pair_table, short_change_table
 from ncu_assist.render.words.verdicts import kernels_and_origins, names, next_command, verdict_line
 from ncu_assist.render.words.why import why_lines
 from ncu_assist.verdict import REASONS, clock_note
@@ -67,37 +65,19 @@ def _metrics(count: int) -> str:
 
 def _flags(diff: Diff) -> list[str]:
     lines: list[str] = []
-    for role in dict.fromkeys(flag.role for flag in diff.flags):
-        told = [flag.message.rpartition(": ")[0] for flag in diff.flags if flag.role == role]
-        lines += [f"**{flags_heading(role, diff.verdict)}**", "", *(f"- {escaped(message)}" for message in told), ""]
+    for heading, _, messages in flags_by_role(diff):
+        lines += [f"**{heading}**", "", *(f"- {escaped(message)}" for message in messages), ""]
     return lines
 
 
 def _changes(diff: Diff, changes: list[Change]) -> list[str]:
-    """Return a table in ncu's notation: the candidate's value with its change, standard score and repeats behind it."""
-    before, after = names(diff)
-    columns = [("metric", "left"), (before, "right"), (f"{after} (change, z@n)", "right"), ("", "left")]
-    shown = changes[:ROWS]
-    rows = [(change.label, values_text(change)[0], _notation(change), change_word(change)) for change in shown]
     more = [f"{len(changes) - ROWS} more: `--all` in the terminal"] if len(changes) > ROWS else []
-    return [*table(columns, rows), *more]
-
-
-def _notation(change: Change) -> str:
-    delta = delta_text(change)
-    return f"{candidate_text(change)} ({delta})" if delta else candidate_text(change)
+    return [*printed(short_change_table(changes[:ROWS], names(diff))), *more]
 
 
 def _launches(diff: Diff) -> list[str]:
-    before, after = names(diff)
-    columns = [("launch", "left"), (before, "right"), (after, "right"), ("verdict", "left"), ("paired by", "left")]
-    return table(columns, (_launch(one) for one in diff.launches[:ROWS]))
-
-
-def _launch(one: LaunchDiff) -> Sequence[str]:
-    times = ["-" if ns is None else quantity(ns, "ns") for ns in (one.baseline_ns, one.candidate_ns)]
-    likely = f", likely {one.verdict.likely}" if one.verdict.likely else ""
-    return [one.kernel, *times, f"{one.verdict.verdict}{likely}", one.pairing]
+    made = pair_table(rows_of(diff.launches), names(diff))
+    return [*printed(made), *(["", paragraph(made.note)] if made.note else [])]
 
 
 def _differences(diff: Diff) -> list[str]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ncu_assist.render.escape import one_line
+from ncu_assist.render.table import Table
 
 APART = "&#8203;"  # a space without width: what stands on both sides is no longer one mention or link
 BY_NUMBER = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"}  # a dollar would start a formula, also behind \
@@ -56,6 +57,12 @@ def table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> 
     head = [escaped(heading) for heading, _ in columns]
     body = ([escaped(cell) for cell in row] for row in rows)
     return [_line(head), _line([RULES[align] for _, align in columns]), *map(_line, body)]
+
+
+def printed(made: Table) -> list[str]:
+    """Return the lines of a table: GitHub's Markdown has no links in it, as a comment is read elsewhere."""
+    columns = [(column.title, column.align) for column in made.columns]
+    return table(columns, ([cell.words for cell in row] for row in made.rows))
 
 
 def folded(summary: str, lines: Iterable[str]) -> list[str]:

@@ -12,7 +12,8 @@ from ncu_assist.analysis.ladder import NOT_MEASURED, SKIPPED, UNREADABLE, Kernel
 from ncu_assist.analysis.records import ArchivedRun, Damage
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line, plain
-from ncu_assist.render.terminal.style import Align, Style, detected, styled, table, to_text
+from ncu_assist.render.table import Align
+from ncu_assist.render.terminal.style import Style, detected, styled, table, to_text
 from ncu_assist.render.words.values import number_of, shown_path
 from ncu_assist.render.words.verdicts import origin
 

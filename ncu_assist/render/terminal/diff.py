@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ncu_assist.analysis.diff import Diff, DiffSide, flags_heading
+from ncu_assist.analysis.diff import Diff, DiffSide
 from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.terminal.style import Align, Style, detected, table, to_text
+from ncu_assist.render.table import Align
+from ncu_assist.render.terminal.style import Style, detected, printed, table, to_text
 from ncu_assist.render.words.changes import (
     PAIRED_BY,
     PART,
@@ -16,7 +17,7 @@ from ncu_assist.render.words.changes import (
     change_of,
     change_word,
     delta_text,
-    has_scores,
+    flags_by_role,
     label_of,
     more_of,
     only_in,
@@ -25,6 +26,7 @@ from ncu_assist.render.words.changes import (
     values_text,
     word_of,
 )
+from ncu_assist.render.words.diff_tables import short_change_table
 from ncu_assist.render.words.verdicts import kernels_and_origins, names, next_command, of_launches, verdict_line
 from ncu_assist.render.words.why import why_lines
 from ncu_assist.verdict import REASONS, clock_note
@@ -97,10 +99,9 @@ def _unpaired(diff: Diff) -> list[str]:
     return [only_in(name, launches) for name, launches in both if launches]
 
 
-COLORS = {"faster": "bold green", "slower": "bold red", "same": "bold", "improved": "green", "regressed": "red"}
+COLORS = {"faster": "bold green", "slower": "bold red", "same": "bold"}
 UNSURE = "bold yellow"
 ABSENT = "-"
-SIGNIFICANT = ("improved", "regressed", "changed")
 
 
 def diff_text(diff: Diff, style: Style | None = None, explain: bool = False) -> str:
@@ -172,16 +173,9 @@ def _why(diff: Diff, width: int) -> list[str]:
 
 
 def _changes(diff: Diff) -> Table:
-    from rich.text import Text
-
-    heading = "change, z@n" if has_scores(diff) else "change"
-    moved: list[tuple[str, Align]] = [(heading, "right"), ("", "left")] if _is_comparable(diff) else []
-    made = table((_heading(diff), "left"), *((side, "right") for side in sides(diff)), *moved)
-    for change in (change for change in diff.changes if not change.is_raw and change.label not in _lacking(diff)):
-        style = COLORS.get(change.verdict, "dim" if change.verdict not in SIGNIFICANT else "")
-        told = [Text(delta_text(change), style), Text(change_word(change), style)] if moved else []
-        made.add_row(Text(change.label), *map(Text, values_text(change)), *told)
-    return made
+    lacking = _lacking(diff)
+    known = [change for change in diff.changes if not change.is_raw and change.label not in lacking]
+    return printed(short_change_table(known, sides(diff), _heading(diff)))
 
 
 def _lacking(diff: Diff) -> list[str]:
@@ -231,11 +225,10 @@ def _coverage_lines(diff: Diff) -> list[str]:
 
 
 def _flag_lines(diff: Diff) -> list[str]:
-    """Return the flags of each role below its heading; the heading says what the end of each sentence would."""
+    """Return the flags of each role below its heading."""
     lines: list[str] = []
-    for role in dict.fromkeys(flag.role for flag in diff.flags):
-        told = [flag.message.rpartition(": ")[0] for flag in diff.flags if flag.role == role]
-        lines += ["", f"{flags_heading(role, diff.verdict)}:", *(f"  {message}" for message in told)]
+    for heading, _, messages in flags_by_role(diff):
+        lines += ["", f"{heading}:", *(f"  {message}" for message in messages)]
     return lines
 
 

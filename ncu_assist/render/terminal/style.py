@@ -8,7 +8,10 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from io import StringIO
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
+
+from ncu_assist.render.table import Align, Cell
+from ncu_assist.render.table import Table as Data
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -16,7 +19,6 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 NARROWEST, WIDEST = 80, 120  # a result is laid out for 80 columns and gains nothing beyond 120
-Align = Literal["left", "right"]
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,31 @@ def table(*columns: tuple[str, Align]) -> Table:
     for index, (heading, align) in enumerate(columns):
         made.add_column(heading, justify=align, no_wrap=index > 0, overflow="fold" if index == 0 else "ellipsis")
     return made
+
+
+LONGEST_NAME = 24  # letters of a first column that leave room for the rest of a line
+NARROWEST_COLUMN = 16  # letters of a column that breaks its lines: words, and no single letters
+STYLES = {"good": "green", "bad": "red", "unsure": "yellow", "dim": "dim"}
+
+
+def printed(made: Data) -> Table:
+    """Return a table of data for a terminal: what is too wide for a line breaks where its column says that it may.
+
+    The first column does so only where its names are very long.
+    """
+    text = table(*((column.title, column.align) for column in made.columns))
+    for place, (column, shown) in enumerate(zip(made.columns, text.columns, strict=True)):
+        widest = max((len(row[place].words) for row in made.rows), default=0)
+        shown.no_wrap = widest <= LONGEST_NAME if place == 0 else not column.wraps
+        shown.overflow = "fold" if column.wraps or place == 0 else "ellipsis"
+        shown.min_width = min(widest, NARROWEST_COLUMN) if column.wraps else None
+    for row in made.rows:
+        text.add_row(*(styled(cell.words, _style(cell)) for cell in row))
+    return text
+
+
+def _style(cell: Cell) -> str:
+    return STYLES.get(cell.badge.tone if cell.badge else cell.tone, "")
 
 
 def styled(text: str, style: str = "") -> Text:

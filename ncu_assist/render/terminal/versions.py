@@ -9,8 +9,9 @@ from ncu_assist.analysis.run_view import gigabytes_per_second
 from ncu_assist.analysis.yardstick import COPY, LINK, TENSOR
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
+from ncu_assist.render.table import Align
 from ncu_assist.render.terminal.run import check_word, percent
-from ncu_assist.render.terminal.style import Align, Style, table, to_text
+from ncu_assist.render.terminal.style import Style, table, to_text
 from ncu_assist.render.words.floors import l2_words
 from ncu_assist.render.words.verdicts import factor, origin, verdict_line
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ncu_assist.analysis.diff import Change, Diff, LaunchDiff
+from ncu_assist.analysis.diff import Change, Diff, LaunchDiff, flags_heading
 from ncu_assist.analysis.records import PER_LAUNCH, Coverage
 from ncu_assist.quantity import quantity
 from ncu_assist.record import Launch
@@ -49,9 +49,14 @@ def change_word(change: Change) -> str:
     return "per launch" if change.verdict == "missing" and change.note == PER_LAUNCH else change.verdict
 
 
-def has_scores(diff: Diff) -> bool:
-    """Tell whether any change has a standard score."""
-    return any(change.z is not None for change in diff.changes)
+def flags_by_role(diff: Diff) -> list[tuple[str, bool, list[str]]]:
+    """Return the flags of each role: the heading, whether they explain a slowdown, and a sentence for each.
+
+    The heading says what the end of each sentence would.
+    """
+    roles = dict.fromkeys(flag.role for flag in diff.flags)
+    told = {role: [flag.message.rpartition(": ")[0] for flag in diff.flags if flag.role == role] for role in roles}
+    return [(flags_heading(role, diff.verdict), role == "explains", messages) for role, messages in told.items()]
 
 
 def _value(change: Change, value: float | None, coverage: Coverage | None) -> str:

@@ -11,12 +11,12 @@ from ncu_assist.analysis.yardstick import COPY
 from ncu_assist.quantity import duration
 from ncu_assist.record import Run, Source
 from ncu_assist.render.words.floors import copy_words
+from ncu_assist.render.words.terms import against
 from ncu_assist.render.words.verdicts import cycle_words, factor, origin, settling
 from ncu_assist.verdict import REASONS, Cycles, Verdict
 from ncu_assist.versions import short_name
 
-PREDICTIONS_HEADING = "faults gone since the parent: speed-up estimated and achieved"
-PREDICTION_COLUMNS = ("version", "fault gone", "estimated", "achieved")
+FAULTS_GONE = "faults gone since the parent: speed-up estimated and achieved"
 TOGETHER = "together: the largest alone, if they waste the same time, to all savings summed"
 ACHIEVED_BY = {
     "bench": "in one bench, paired",
@@ -24,25 +24,11 @@ ACHIEVED_BY = {
     "launches under ncu": "over repeated launches under ncu",
     "ncu": "of durations under ncu",
 }
-PredictionRow = tuple[str, str, str, str]
 
 
 def with_faults_gone(found: Iterable[FaultsGone]) -> list[FaultsGone]:
     """Return the steps that tell estimate from achievement: those that lost a fault."""
     return [one for one in found if one.gone]
-
-
-def prediction_rows(step: FaultsGone) -> Iterator[PredictionRow]:
-    """Yield the lines of a step: version, fault, estimate, achieved; of several faults first what they come to."""
-    achieved = factor(step.achieved.speedup) if step.achieved else "-"
-    if len(step.gone) == 1:
-        yield step.version, fault(step.gone[0]), estimate(step.gone[0]), achieved
-    else:
-        yield step.version, f"{len(step.gone)} together", together(step), achieved
-        yield from (("", f"· {fault(one)}", estimate(one), "") for one in step.gone)
-    if step.appeared:
-        first, *others = step.appeared
-        yield "", f"new: {fault(first)}{f' +{len(others)}' if others else ''}", estimate(first), ""
 
 
 def fault(finding: StoredFinding) -> str:
@@ -98,25 +84,11 @@ def _by_version(said: dict[str, str]) -> str:
 
 
 MOST_SAID = 500  # letters of one note
-SIGNS = {"faster": "▲", "slower": "▼", "same": "=", "unclear": "?", "not-comparable": "≠"}
-BY_CLOCK = {"faster": "△", "slower": "▽"}
 NOT_MEASURED = "not measured"
 NOT_SERVED = "not served"  # a workload of another dtype, or that is for other versions
 SWEPT = "each point was timed on its own, not interleaved with the others: a few tenths of a per cent say nothing"
 UNDER_NCU = "under ncu: all launches together; verdicts are over the launches of both"
 ALL_WORKLOADS = "geomean: of the speed-ups; worst: the smallest of them, below 1x is slower"
-
-
-def against(verdict: Verdict | None) -> str:
-    """Return a verdict in a few letters, e.g. ``▲ 1.78x faster``, ``▼ 1.16x slower``, ``= 1.001x same``."""
-    if verdict is None:
-        return "-"
-    sign, word = BY_CLOCK[verdict.verdict] if verdict.by_clock else SIGNS[verdict.verdict], verdict.words
-    if verdict.speedup is None or verdict.verdict == "not-comparable":
-        return f"{sign} {word}"
-    likely = verdict.likely or ""
-    ratio = 1 / verdict.speedup if "slower" in (verdict.verdict, likely) else verdict.speedup
-    return f"{sign} likely {factor(ratio)} {likely}" if likely else f"{sign} {factor(ratio)} {word}"
 
 
 def bound_by(cell: HistoryCell) -> str:
@@ -166,6 +138,15 @@ def in_l2_lines(history: History) -> list[str]:
         if cell.row and cell.row.in_l2 and cell.share_of(COPY):
             found.setdefault(cell.row.in_l2, {})[str(cell.workload)] = None
     return [f"of copy on {', '.join(names)}: {copy_words(kind)}" for kind, names in found.items()]
+
+
+def legend(history: History) -> list[str]:
+    """Return what the tables of a history do not say of themselves; text from outside is as it is."""
+    lines = [history.yardstick.legend] if any(history.cell(row).share for row in history.rows) else []
+    lines += in_l2_lines(history)
+    lines += [UNDER_NCU] if history.shown is None else []
+    lines += [SWEPT] if history.sweeps else []
+    return [*lines, *([ALL_WORKLOADS] if len(history.places) > 1 else [])]
 
 
 def point_time(cell: HistoryCell) -> str:

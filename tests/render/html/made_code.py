@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -93,4 +92,5 @@ def html(model: object, is_pair: bool = False) -> str:
     """Return a page with nothing on it but the view."""
     template = "diff_source.html.j2" if is_pair else "source_view.html.j2"
     head = Head("Source", "of a test", (), Provenance((), 0, "cd" * 32))
-    return page(head, (PageSection("source", "Source", model, template),), diff=SimpleNamespace(lines=None))
+    shown = {"pair": model, "lines": None} if is_pair else model
+    return page(head, (PageSection("source", "Source", shown, template),))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 
 from ncu_assist.render.html.charts import Axis, Bar, Bars, linear_axis, log_axis
-from ncu_assist.render.html.page import Head, Link, PageOrigin, PageSection, Provenance, _environment, visible
-from ncu_assist.render.html.table import Cell, Column, Table, number
-from ncu_assist.render.html.terms import Badge, Term, term_of
+from ncu_assist.render.html.page import Head, PageOrigin, PageSection, Provenance, _environment, visible
+from ncu_assist.render.table import Badge, Cell, Column, Link, Table, Term, number
+from ncu_assist.render.words.terms import term_of
 
 SAMPLER = """
 {% extends "base.html.j2" %}

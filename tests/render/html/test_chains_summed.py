@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from recorded_family import STORY, copy_family
+from sections import models
 
 from ncu_assist.analysis.diff import DiffOptions
 from ncu_assist.pipeline.history import history
@@ -12,7 +13,7 @@ from ncu_assist.pipeline.showing import gather
 from ncu_assist.project import Project
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.diff_facts import Around
-from ncu_assist.render.html.diff_verdict import diff_verdict
+from ncu_assist.render.html.diff_verdict import verdict_section
 from ncu_assist.render.html.run_verdict import tiles
 from ncu_assist.store import Store, StoredRun
 
@@ -57,7 +58,7 @@ def test_the_page_of_a_diff(project: Project, chain: StoredRun) -> None:
     store = Store(project.reports)
     other = store.runs(STORY, ONE)[0]
     facts = diff_facts((chain, other), store, DiffOptions(WORKLOAD), Around())
-    found = {tile.term.label: tile for tile in diff_verdict(facts).tiles}
+    found = {tile.term.label: tile for tile in models([verdict_section(facts)]).verdict.tiles}
     assert found["Under ncu"].was == duration(summed(chain, "gpu__time_duration.sum"))
     assert found["Under ncu"].note == "10 launches → 1 launch"
     moved = summed(chain, "dram__bytes_read.sum") + summed(chain, "dram__bytes_write.sum")

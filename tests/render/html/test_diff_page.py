@@ -14,6 +14,7 @@ from browser_checks import check_page, first_column, opened, settle
 from factories import DEVICE, PROFILE, launch, make_run, metrics_frame, samples_frame, save_run, times
 from recorded_family import copy_family
 from render.html.test_sampler import HOSTILE
+from sections import models
 
 from ncu_assist.analysis.diff import DiffOptions
 from ncu_assist.pipeline.pages.diff import diff_facts, diff_page
@@ -21,7 +22,8 @@ from ncu_assist.pipeline.reading import informed, named
 from ncu_assist.project import find_project
 from ncu_assist.render.diff_facts import Around, DiffFacts
 from ncu_assist.render.html import diff as html
-from ncu_assist.render.html.page import Link
+from ncu_assist.render.table import Link
+from ncu_assist.render.words.verdicts import names
 from ncu_assist.store import Store, StoredRun
 
 pytestmark = pytest.mark.slow
@@ -98,7 +100,7 @@ def test_metrics_sort_and_filter(browser: Browser, page_path: Path) -> None:
 
 
 def test_the_verdict_comes_first_and_says_what_it_stands_on(faster: DiffFacts) -> None:
-    made = html.diff_page(faster)
+    made = models(html.diff_sections(faster))
     assert made.verdict.sentence.startswith("v6 is 2.76x faster than v5 on b64_d96 (99 % interval")
     assert made.verdict.badge.text.startswith("▲")
     assert dict(made.verdict.facts)["stands on"] == "the 99 % interval of the paired ratios lies beyond 0.5 %"
@@ -109,9 +111,9 @@ def test_the_verdict_comes_first_and_says_what_it_stands_on(faster: DiffFacts) -
 
 
 def test_why_says_what_bound_and_what_binds_and_the_product(faster: DiffFacts) -> None:
-    why = html.diff_page(faster).why
+    why = models(html.diff_sections(faster)).why
     assert why.first == "was bound by L2 input (85 %), now by L1 data pipe (82 %)"
-    assert any(piece.is_code and "new_s[tid * D + col]" in piece.text for line in why.lines for piece in line)
+    assert any("`new_s[tid * D + col] " in line for line in why.lines)
     assert len(why.lines) <= 4
     gains = [row[-1].key for row in why.products[0].rows]
     product = 1.0
@@ -121,7 +123,8 @@ def test_why_says_what_bound_and_what_binds_and_the_product(faster: DiffFacts) -
 
 
 def test_changes_have_signs_roles_and_an_order(faster: DiffFacts) -> None:
-    changes = html.diff_page(faster).changes
+    made = models(html.diff_sections(faster))
+    changes = made.changes
     titles = [column.title for column in changes.moved.columns]
     rows = {row[0].text: dict(zip(titles, row, strict=True)) for row in changes.moved.rows}
     assert next(iter(rows)) == "Duration"
@@ -130,27 +133,26 @@ def test_changes_have_signs_roles_and_an_order(faster: DiffFacts) -> None:
     assert worse["change"].tone == "bad"
     assert worse["role"].badge
     assert worse["role"].badge.text == "side effect"
-    assert [one.heading for one in changes.flags] == ["What got worse as a side effect"]
-    assert not any(one.explains for one in changes.flags)
-    assert len(changes.every) > 1000
+    assert [(heading, explains) for heading, explains, _ in changes.flags] == [
+        ("What got worse as a side effect", False)
+    ]
+    assert len(made.metrics.rows) > 1000
 
 
 def test_bars_have_the_baseline_as_a_ghost(faster: DiffFacts) -> None:
-    counters = html.diff_page(faster).counters
-    assert counters
-    assert counters.units
-    assert counters.stalls
-    bars = {bar.label.label: bar for bar in counters.units.bars}
+    made = models(html.diff_sections(faster))
+    assert made.speed
+    assert made.warps.stalls
+    bars = {bar.label.label: bar for bar in made.speed.bars}
     assert bars["L1 data pipe"].tone == "limit"
     assert bars["L2 input"].text.startswith("▼ 85.1 → 28.0")
     assert bars["L2 input"].ghost == pytest.approx(0.851, abs=0.001)
-    assert {bar.tone for bar in counters.stalls.bars} >= {"good", "bad"}
+    assert {bar.tone for bar in made.warps.stalls.bars} >= {"good", "bad"}
 
 
 def test_lines_link_into_the_sources(faster: DiffFacts, browser: Browser, page_path: Path) -> None:
-    lines = html.diff_page(faster).lines
-    assert lines
-    first = lines.changed.rows[0][0]
+    changed, _ = models(html.diff_sections(faster)).source.lines["tables"]
+    first = changed.rows[0][0]
     assert first.text == "v5_shared_padded.cu:41"
     assert first.note == "new_s[tid * D + col] = value;"
     with opened(browser, page_path) as page:
@@ -187,7 +189,7 @@ def test_it_lies_where_it_is_told(archive: Path) -> None:
 def test_a_run_against_itself(archive: Path, browser: Browser, tmp_path: Path) -> None:
     runs, options = recorded(archive, "v6", "v6")
     facts = facts_of(runs, archive / "reports", options)
-    made = html.diff_page(facts)
+    made = models(html.diff_sections(facts))
     assert "both sides are the same run" in made.verdict.notes
     assert not made.changes.moved.rows
     assert not made.changes.flags
@@ -197,34 +199,32 @@ def test_a_run_against_itself(archive: Path, browser: Browser, tmp_path: Path) -
 def test_a_chain_against_one_launch(archive: Path, browser: Browser, tmp_path: Path) -> None:
     runs, options = recorded(archive, "v0", "v2")
     facts = facts_of(runs, archive / "reports", options)
-    made = html.diff_page(facts)
+    made = models(html.diff_sections(facts))
     assert made.why.first.endswith("10 launches → 1")
     assert any("a launch" in row[0].text for row in made.why.products[0].rows)
     assert made.source
-    assert made.source.missing
-    assert "-lineinfo" in made.source.missing[0]
-    assert made.source.files
-    assert all(file.rows and not file.before for file in made.source.files)  # the other side alone
+    assert made.source.pair.missing
+    assert "-lineinfo" in made.source.pair.missing[0]
+    assert made.source.pair.files
+    assert all(file.rows and not file.before for file in made.source.pair.files)  # the other side alone
     assert html.diff_html(facts).count("-lineinfo") == 1
-    assert made.counters
-    assert (made.counters.units, made.counters.stalls) == (None, None)  # of the chain each launch has its own
+    assert (made.speed, made.warps.stalls) == (None, None)  # of the chain each launch has its own
     check_page(browser, written(tmp_path, facts))
 
 
 def test_every_workload_has_its_verdict_in_full(archive: Path) -> None:
     runs, options = recorded(archive, "v5", "v6")
-    made = html.diff_page(facts_of(runs, archive / "reports", options)).verdict
-    assert made.workloads
-    assert len(made.workloads.rows) == 10
-    assert made.counted == "faster on 10"
-    assert "99 % interval " in made.sentence
-    assert " to " in made.workloads.rows[0][4].text
+    made = models(html.diff_sections(facts_of(runs, archive / "reports", options)))
+    assert len(made.verdicts.rows) == 10
+    assert made.verdict.counted == "faster on 10"
+    assert "99 % interval " in made.verdict.sentence
+    assert " to " in made.verdicts.rows[0][4].text
 
 
 def test_foreign_programs_pair_their_launches(browser: Browser, tmp_path: Path) -> None:
     names = "repeats_full_h200_2025.3.1.ncu-rep.zst", "repeats_again_full_h200_2025.3.1.ncu-rep.zst"
     facts = facts_of(bare(*names), tmp_path)
-    made = html.diff_page(facts)
+    made = models(html.diff_sections(facts))
     assert made.launches
     assert made.launches.pairs
     assert any("×" in row[0].text for row in made.launches.pairs.rows)
@@ -241,16 +241,15 @@ def test_reports_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> 
     paths = [str(shutil.copy(source, tmp_path / folder / "mine.ncu-rep.zst")) for folder in ("before", "after")]
     one, other = named(find_project(tmp_path), paths, None)
     facts = facts_of((one, other), tmp_path)
-    assert html.diff_page(facts).names == ("before/mine.ncu-rep.zst", "after/mine.ncu-rep.zst")
+    assert names(facts.diff) == ("before/mine.ncu-rep.zst", "after/mine.ncu-rep.zst")
     assert str(tmp_path) not in html.diff_html(facts)
 
 
 def test_other_sections_on_a_side_are_said(tmp_path: Path) -> None:
     names = "transpose_full_h200_2025.3.1.ncu-rep.zst", "transpose_basic_h200_2025.3.1.ncu-rep.zst"
     facts = facts_of(bare(*names), tmp_path)
-    made = html.diff_page(facts)
-    assert made.counters
-    assert made.counters.stalls is None
+    made = models(html.diff_sections(facts))
+    assert made.warps.stalls is None
     assert "metrics-table" in html.diff_html(facts)
 
 
@@ -274,11 +273,11 @@ def made_up(tmp_path: Path) -> Facts:
 
 def test_runs_that_cannot_be_compared_show_no_change(made_up: Facts, browser: Browser, tmp_path: Path) -> None:
     facts = made_up(device=replace(DEVICE, name="NVIDIA A100"))
-    made = html.diff_page(facts)
+    made = models(html.diff_sections(facts))
     assert made.verdict.badge.text == "not comparable"
     assert made.verdict.tiles == ()
-    assert (made.counters, made.roofline, made.source) == (None, None, None)
-    assert "different GPUs" in made.missing
+    assert (made.speed, made.roofline, made.source) == (None, None, None)
+    assert "different GPUs" in made.missing.missing
     text = html.diff_html(facts)
     assert "≠ forbids a comparison" in text
     assert "▲" not in re.sub(r"<(style|script)>.*?</\1>", "", text, flags=re.DOTALL)
@@ -287,18 +286,18 @@ def test_runs_that_cannot_be_compared_show_no_change(made_up: Facts, browser: Br
 
 def test_a_forced_comparison_says_so(made_up: Facts) -> None:
     facts = made_up(force=True, device=replace(DEVICE, name="NVIDIA A100"))
-    made = html.diff_page(facts)
-    assert made.counters
+    made = models(html.diff_sections(facts))
+    assert made.roofline
     assert "(forced)" in made.verdict.sentence
     assert "forced in spite of: the two were measured on different GPUs" in html.diff_html(facts)
 
 
 def test_a_side_without_counters_is_missing_and_not_empty(made_up: Facts, browser: Browser, tmp_path: Path) -> None:
     facts = made_up(launches=(), profile=None)
-    made = html.diff_page(facts)
-    assert made.counters is None
-    assert "v2_b" in made.missing
-    assert made.collect == "ncu-assist profile add_one v2_b"
+    made = models(html.diff_sections(facts))
+    assert (made.speed, made.warps) == (None, None)
+    assert "v2_b" in made.missing.missing
+    assert made.missing.collect == "ncu-assist profile add_one v2_b"
     assert (made.roofline, made.memory, made.source) == (None, None, None)
     assert made.timing
     check_page(browser, written(tmp_path, facts))
@@ -311,8 +310,8 @@ def test_what_explains_a_slowdown_stands_above_the_table(made_up: Facts) -> None
         "dram__bytes.sum.per_second": 4.0e12,
     }
     facts = made_up(worse, median_ns=2e5)
-    flags = html.diff_page(facts).changes.flags
-    assert [one.explains for one in flags] == [True]
+    flags = models(html.diff_sections(facts)).changes.flags
+    assert [explains for _, explains, _ in flags] == [True]
     text = html.diff_html(facts)
     assert text.index("What got worse and explains the slowdown") < text.index('id="changes-table"')
     assert ">explains<" in text

@@ -10,11 +10,12 @@ import pytest
 from browser_checks import check_filters, check_page, check_sorts, check_tooltip, opened
 from factories import DEVICE, make_run, samples_frame, save_run, times
 from recorded_family import copy_family
+from sections import models
 
 from ncu_assist.analysis.archive import ArchiveState
 from ncu_assist.pipeline.pages.index import archive_state
 from ncu_assist.project import find_project
-from ncu_assist.render.html.index import index_html, index_page
+from ncu_assist.render.html.index import index_html, index_sections
 from ncu_assist.store import Store
 
 pytestmark = pytest.mark.slow
@@ -60,7 +61,7 @@ def test_kernels_sort_and_filter(browser: Browser, path: Path) -> None:
 
 
 def test_the_index_says_what_the_archive_holds(state: ArchiveState) -> None:
-    made = index_page(state)
+    made = models(index_sections(state))
     rows = {row[0].text: row for row in made.kernels.rows}
     titles = [column.title for column in made.kernels.columns]
     decode = dict(zip(titles, rows["lightning_decode"], strict=True))
@@ -73,7 +74,7 @@ def test_the_index_says_what_the_archive_holds(state: ArchiveState) -> None:
     assert decode["source"].badge.text == "recorded"
     foreign = dict(zip(titles, rows["a_foreign"], strict=True))
     assert foreign["time"].note == "under ncu"
-    assert [row[0].text.split("/")[0] for row in made.damaged.rows] == ["lost"]
+    assert [row[0].text.split("/")[0] for row in made.damaged.table.rows] == ["lost"]
 
 
 def test_links_lead_only_to_pages_that_exist(state: ArchiveState) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pytest
@@ -14,15 +14,16 @@ from drafts_made import save_draft, several
 from factories import DEVICE, WORKLOAD, launch, make_run, metrics_frame, samples_frame, save_run, times
 from kernel_folder import write_kernel
 from recorded_family import copy_family
+from sections import models
 
 from ncu_assist import record
 from ncu_assist.analysis.archive import KernelLadder
 from ncu_assist.pipeline.pages.index import kernel_ladder
 from ncu_assist.project import Project, find_project
-from ncu_assist.render.html.ladder import LadderPage, ladder_html, ladder_page
+from ncu_assist.render.html.ladder import ladder_html, ladder_sections
 from ncu_assist.render.html.ladder_diagnoses import version_comments
-from ncu_assist.render.html.links import RunLinks
-from ncu_assist.render.words.history import against
+from ncu_assist.render.links import RunLinks
+from ncu_assist.render.words.terms import against
 from ncu_assist.sources import discover_versions, source_sha256
 from ncu_assist.store import Store
 from ncu_assist.store.drafts import DraftArchive
@@ -78,9 +79,8 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return find_project(root)
 
 
-def content(project: Project, kernel: str, pages: frozenset[str] = frozenset()) -> LadderPage:
-    ladder = kernel_ladder(project, kernel)
-    return ladder_page(ladder, ladder.history, RunLinks(pages))
+def content(project: Project, kernel: str, pages: frozenset[str] = frozenset()) -> Any:
+    return models(ladder_sections(kernel_ladder(project, kernel), RunLinks(pages)))
 
 
 def written(project: Project, kernel: str, folder: Path) -> Path:
@@ -96,7 +96,7 @@ def test_the_recorded_ladder_passes_every_check(browser: Browser, recorded: Proj
         measured = ["v10_row_groups", V7, "v2_triton_masked", V6, "v0_torch_eager", "v1_triton_padded"]
         slow = ["v5_shared_padded", "v4_shared_memory", "v3_global_memory"]
         ordered = [*measured, *slow, "v8_loads_first", "v9_streaming_hints"]
-        check_sorts(page, "steps-table", "time", ordered)
+        check_sorts(page, "steps-table", "median", ordered)
         check_tooltip(page, "of copy")
 
 
@@ -117,45 +117,49 @@ def test_a_hostile_ladder_is_inert_and_passes_every_check(browser: Browser, host
     assert "\x1b" not in text
     made = content(hostile, "add_one")
     assert made.drafts
-    assert len(made.drafts.rows) == 5
+    assert len(made.drafts.table.rows) == 5
     assert 'id="drafts-table"' in text
     check_page(browser, path)
 
 
 def test_it_says_what_history_says(recorded: Project) -> None:
     made = content(recorded, "lightning_decode")
-    rows = {row.name: row for row in made.chart.rows}
-    assert made.verdict.startswith("v10_row_groups is the fastest on b64_d96: 73.7 µs, perhaps the same as v7, 5.31x")
+    rows = {row.name: row for row in made.times.chart.rows}
+    assert made.times.verdict.startswith(
+        "v10_row_groups is the fastest on b64_d96: 73.7 µs, perhaps the same as v7, 5.31x"
+    )
     assert (rows[V7].time, rows[V7].step, rows[V7].bound, rows[V7].band) == (
         "73.9 µs",
         "▲ 2.99x faster",
         "DRAM 81 %",
         "dram",
     )
-    assert {mark.kind for mark in made.chart.marks} == {"floor", "base"}
-    assert "75.4 µs" in made.chart.marks[0].text
+    assert {mark.kind for mark in made.times.chart.marks} == {"floor", "base"}
+    assert "75.4 µs" in made.times.chart.marks[0].text
     assert made.estimated
-    said_of = {row[0].text for row in made.estimated.rows}
+    said_of = {row[0].text for row in made.estimated.table.rows}
     assert "v4_shared_memory" in said_of
     assert "v2_triton_masked" not in said_of  # one launch after eleven: another program has no fault of the other gone
-    assert any("redundant-traffic" in row[1].text for row in made.estimated.rows)
+    assert any("redundant-traffic" in row[1].text for row in made.estimated.table.rows)
     assert made.bandwidth
     assert made.bandwidth.bars[7].text == "4.13 TB/s · 102 %"
-    assert len(made.small) == 10
-    assert made.matrix
-    assert len(made.matrix.columns) == 11
+    assert len(made.workloads.small) == 10
+    assert len(made.workloads.table.columns) == 11
     tried = {one.version: one.said for one in made.tried}
     assert [one.label for one in tried["v5_shared_padded"]] == ["Changes", "expected", "measured"]
 
 
 def test_damaged_runs_are_named_and_stop_nothing(recorded: Project) -> None:
     made = content(recorded, "lightning_decode")
-    assert sorted(row[0].text.split("/")[1] for row in made.damaged.rows) == ["v8_loads_first", "v9_streaming_hints"]
-    rows = {row.name: row for row in made.chart.rows}
+    assert sorted(row[0].text.split("/")[1] for row in made.damaged.table.rows) == [
+        "v8_loads_first",
+        "v9_streaming_hints",
+    ]
+    rows = {row.name: row for row in made.times.chart.rows}
     assert rows["v9_streaming_hints"].dot is None
     assert rows["v9_streaming_hints"].time == "its run is damaged"
     assert rows["v10_row_groups"].step
-    assert any(note.startswith("v10_row_groups: compared with v7") for note in made.notes)
+    assert any(note.startswith("v10_row_groups: compared with v7") for note in made.notes.notes)
 
 
 def test_links_lead_only_to_pages_that_exist(recorded: Project) -> None:
@@ -168,11 +172,11 @@ def test_links_lead_only_to_pages_that_exist(recorded: Project) -> None:
 
 def test_failed_and_unmeasured_versions_say_so(hostile: Project) -> None:
     made = content(hostile, "add_one")
-    rows = {row.name: row for row in made.chart.rows}
+    rows = {row.name: row for row in made.times.chart.rows}
     assert (rows["v1_bad"].time, rows["v1_bad"].dot, rows["v1_bad"].tone) == ("✕ FAILED", None, "bad")
     assert rows["v3_new"].time == "not measured"
     assert rows["v2_fast"].step.startswith("▲ 3.0")
-    assert [mark.text for mark in made.chart.marks][1].startswith("baseline v0_torch ")
+    assert [mark.text for mark in made.times.chart.marks][1].startswith("baseline v0_torch ")
     tried = {one.version: one for one in made.tried}
     assert tried["v0_torch"].cut > 0
     assert "v2_fast" not in tried
@@ -187,11 +191,11 @@ def test_a_program_without_workloads_has_a_ladder(browser: Browser, tmp_path: Pa
         save_run(store, replace(run, launches=(alone,), created=f"2026-11-2{number}T07:45:00Z"), metrics)
     project = find_project(tmp_path)
     made = content(project, "foreign")
-    assert [row.time for row in made.chart.rows] == ["100 µs", "50 µs"]
-    assert made.chart.label.startswith("time under ncu")
-    assert not made.chart.marks
+    assert [row.time for row in made.times.chart.rows] == ["100 µs", "50 µs"]
+    assert made.times.chart.label.startswith("time under ncu")
+    assert not made.times.chart.marks
     assert made.bandwidth is None
-    assert made.matrix is None
+    assert not hasattr(made, "workloads")
     check_page(browser, written(project, "foreign", tmp_path))
 
 
@@ -206,8 +210,7 @@ def test_drafts_are_shown_with_their_fate(browser: Browser, tmp_path: Path) -> N
     several(archive)
     (save_draft(archive, id="broken").folder / "draft.json").unlink()
     project = find_project(tmp_path)
-    table = content(project, "add_one").drafts
-    assert table
+    table = content(project, "add_one").drafts.table
     rows = {row[0].text: [cell.badge.text if cell.badge else cell.text for cell in row[1:]] for row in table.rows}
     kept = ["▲ kept", "Keep the state in registers.", "1.80x → 1.42x", "1 of 2", "v1", "1", "some-model"]
     assert rows["20261121T080000Z-abcdef"] == kept

@@ -14,8 +14,8 @@ from ncu_assist.pipeline.pages.index import kernel_ladder
 from ncu_assist.project import find_project
 from ncu_assist.render.html.ladder_diagnoses import diagnoses_table, expected
 from ncu_assist.render.html.ladder_tables import floor_tables
-from ncu_assist.render.html.table import Cell, Table
 from ncu_assist.render.json.history import history_json
+from ncu_assist.render.table import Cell, Table
 from ncu_assist.render.words.verdicts import level_words
 
 PROJECT = find_project(Path(__file__).parents[3])

@@ -12,7 +12,7 @@ from ncu_assist.analysis.history import History
 from ncu_assist.pipeline.pages.index import kernel_ladder
 from ncu_assist.project import find_project
 from ncu_assist.render.html.ladder_tables import traffic_table, traffic_words
-from ncu_assist.render.html.table import Cell
+from ncu_assist.render.table import Cell
 from ncu_assist.render.words.history import in_l2_lines
 
 pytestmark = pytest.mark.slow

@@ -7,18 +7,19 @@ from pathlib import Path
 
 import pytest
 from factories import make_run, metrics_frame, save_run
+from sections import models
 
 from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.html.charts import Bar, heat_level, length
 from ncu_assist.render.html.diff_changes import changed_table
 from ncu_assist.render.html.page import provenance
-from ncu_assist.render.html.run_diagnosis import diagnosis_part
+from ncu_assist.render.html.run_diagnosis import diagnosis_section
 from ncu_assist.render.html.source_pair import SourcePair
 from ncu_assist.render.html.source_view import SourceView
-from ncu_assist.render.html.table import Cell, Column, Table, number
-from ncu_assist.render.html.terms import Term, source_badge, term_of, verdict_badge
+from ncu_assist.render.table import Cell, Column, Table, Term, number
 from ncu_assist.render.terminal.diagnosis import diagnosis_lines
+from ncu_assist.render.words.terms import source_badge, term_of, verdict_badge
 from ncu_assist.render.words.why import why_lines
 from ncu_assist.store import Store
 from ncu_assist.verdict import Verdict
@@ -79,7 +80,7 @@ def test_the_evidence_of_a_finding_is_the_same_number_on_a_page_and_a_terminal(t
     first, *others = shown.told.diagnosis.findings
     counted = replace(first, finding=replace(first.finding, evidence=("grid_size", "threads")))
     told = replace(shown.told, diagnosis=replace(shown.told.diagnosis, findings=(counted, *others)))
-    part = diagnosis_part(replace(shown, told=told), (), SourceView())
+    part = models([diagnosis_section(replace(shown, told=told), (), SourceView())]).diagnosis
     assert part.first is not None
     assert [fact.text for fact in part.first.evidence] == ["8192", "65536"]
     text = " ".join(" ".join(diagnosis_lines(told)).split())
@@ -95,7 +96,7 @@ def test_what_is_assumed_is_not_called_done(tmp_path: Path, assumed: bool, said:
     first, *others = shown.told.diagnosis.findings
     full = replace(first, finding=replace(first.finding, is_done=True, assumed=assumed))
     told = replace(shown.told, diagnosis=replace(shown.told.diagnosis, findings=(full, *others)))
-    part = diagnosis_part(replace(shown, told=told), (), SourceView())
+    part = models([diagnosis_section(replace(shown, told=told), (), SourceView())]).diagnosis
     assert part.first is not None
     assert part.first.severity.text == said
 

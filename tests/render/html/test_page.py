@@ -25,7 +25,7 @@ def hash_of(text: str) -> str:
 
 def test_a_name_that_nobody_gave_is_an_error() -> None:
     with pytest.raises(jinja2.UndefinedError):
-        page(HEAD, (PageSection("kernels", "Kernels", None, "index_kernels.html.j2"),))
+        page(HEAD, (PageSection("kernels", "Kernels", "no table", "index_kernels.html.j2"),))
 
 
 def test_the_same_models_give_the_same_bytes() -> None:

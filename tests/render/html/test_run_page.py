@@ -19,15 +19,15 @@ from browser_checks import (
     opened,
 )
 from factories import launch, make_run, metrics_frame, samples_frame, save_run, times
+from sections import intro, models
 
 from ncu_assist import record
 from ncu_assist.analysis.run_view import CloseLook
 from ncu_assist.ncu.nvidia_findings import NvidiaFinding
 from ncu_assist.pipeline.opened_reports import bare_reports
 from ncu_assist.pipeline.pages.run import run_page, run_record
-from ncu_assist.render.html.run import run_html, run_page_model, run_sections
+from ncu_assist.render.html.run import run_html, run_sections
 from ncu_assist.render.html.run_counters import part_label
-from ncu_assist.render.html.run_diagnosis import nvidia_views
 from ncu_assist.render.html.run_records import Log, RunRecord
 from ncu_assist.store import Store, machine_hash
 
@@ -79,7 +79,7 @@ def test_the_page_of_a_recorded_run_passes_every_check(browser: Browser, page_of
 
 def test_sections_stand_in_the_order_of_the_issue(v6: RunRecord) -> None:
     text = run_html(v6)
-    places = [text.index(f'<section class="card" id="{one.id}"') for one in run_sections(run_page_model(v6))]
+    places = [text.index(f'<section class="card" id="{one.id}"') for one in run_sections(v6)]
     assert places == sorted(places)
 
 
@@ -115,7 +115,7 @@ def test_workloads_sort_by_time(browser: Browser, page_of_v6: Path) -> None:
 
 
 def test_the_verdict_comes_first_with_floor_and_diagnosis(v6: RunRecord) -> None:
-    part = run_page_model(v6).verdict
+    part = models(run_sections(v6)).verdict
     assert part.badge
     assert part.badge.tone == "good"
     assert part.sentence.startswith("v6 is 2.76x faster than v5 on b64_d96")
@@ -126,7 +126,7 @@ def test_the_verdict_comes_first_with_floor_and_diagnosis(v6: RunRecord) -> None
 
 
 def test_facts_say_how_to_measure_it_again(v6: RunRecord) -> None:
-    facts = {one.term.label: one.text for group in run_page_model(v6).facts for one in group.facts}
+    facts = {one.term.label: one.text for _, some in models(run_sections(v6)).facts for one in some}
     assert facts["GPU"] == "NVIDIA H200"
     assert facts["driver"] == "580.159.04"
     assert facts["CUDA"] == "13.0.88"
@@ -139,15 +139,15 @@ def test_facts_say_how_to_measure_it_again(v6: RunRecord) -> None:
 
 
 def test_throughputs_have_their_units_and_the_one_that_binds_is_marked(v6: RunRecord) -> None:
-    speed = run_page_model(v6).speed
+    speed = models(run_sections(v6)).speed
     assert [bar.text for bar in speed.throughputs.bars] == ["16.1 %", "82.1 %", "90.6 %", "36.6 %", "26.4 %"]
     assert [bar.tone for bar in speed.throughputs.bars] == ["", "", "limit", "", ""]
     assert speed.throughputs.bars[-1].ceiling == pytest.approx(0.9, abs=0.05)
-    compute, memory = speed.units
-    assert memory.top.bars[0].label.label == "L1: Data Pipe Lsu Wavefronts"
-    assert memory.top.bars[0].label.name == "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed"
-    assert memory.top.bars[0].text == "82.1 %"
-    assert compute.top.bars[0].tone == ""
+    (_, compute, _), (_, memory, _) = speed.units
+    assert memory.bars[0].label.label == "L1: Data Pipe Lsu Wavefronts"
+    assert memory.bars[0].label.name == "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed"
+    assert memory.bars[0].text == "82.1 %"
+    assert compute.bars[0].tone == ""
 
 
 def test_a_part_is_called_as_ncu_calls_it() -> None:
@@ -156,7 +156,7 @@ def test_a_part_is_called_as_ncu_calls_it() -> None:
 
 
 def test_the_first_finding_has_evidence_and_leads_to_its_line(v6: RunRecord) -> None:
-    first = run_page_model(v6).diagnosis.first
+    first = models(run_sections(v6)).diagnosis.first
     assert first
     assert (first.rule, first.severity.text, first.gain) == ("uncoalesced-global-load", "high", "estimated 2.20x")
     assert first.evidence[0].text == "12.7 %"
@@ -167,20 +167,20 @@ def test_the_first_finding_has_evidence_and_leads_to_its_line(v6: RunRecord) -> 
 
 
 def test_instructions_are_counted_by_opcode(v6: RunRecord) -> None:
-    mix = run_page_model(v6).mix
+    mix = models(run_sections(v6)).mix
     assert mix.opcodes.bars[0].label.label == "IMAD"
     assert len(mix.opcodes.bars) <= 15
     assert all(bar.tone == "" for bar in mix.pipes.bars)  # L1 binds it, no pipe does
 
 
 def test_the_stall_that_the_diagnosis_is_about_is_marked(v6: RunRecord) -> None:
-    marked = [bar.label.label for bar in run_page_model(v6).stalls.bars.bars if bar.tone == "limit"]
+    marked = [bar.label.label for bar in models(run_sections(v6)).stalls.bars.bars if bar.tone == "limit"]
     assert marked == ["Long Scoreboard"]
-    assert run_page_model(v6).stalls.advice.startswith("Long Scoreboard: ")
+    assert models(run_sections(v6)).stalls.advice.startswith("Long Scoreboard: ")
 
 
 def test_a_bar_above_what_binds_is_explained(v6: RunRecord) -> None:
-    sentence = run_page_model(v6).speed.sentence
+    sentence = intro(run_sections(v6), "speed")
     assert sentence.startswith("Bound by L1 data pipe, 82 % busy; a cache's bar above that counts parts ")
 
 
@@ -190,21 +190,21 @@ def test_less_traffic_than_must_move_is_explained(v6: RunRecord) -> None:
 
 
 def test_occupancy_names_its_limiter(v6: RunRecord) -> None:
-    part = run_page_model(v6).occupancy
+    part = models(run_sections(v6)).occupancy
     assert part.sentence == "Limited by shared memory: 5 blocks fit an SM."
     assert part.limits.bars[0].text == "5"
     assert part.limits.bars[0].tone == "limit"
 
 
 def test_a_chain_shows_each_launch(browser: Browser, v0: RunRecord, tmp_path_factory: pytest.TempPathFactory) -> None:
-    model = run_page_model(v0)
+    model = models(run_sections(v0))
     assert model.diagnosis.launches
     assert len(model.diagnosis.launches.rows) == 10
     assert model.occupancy.launches
     assert model.metrics.columns[0].label == "together"
     assert len(model.metrics.columns) == 11
-    durations = next(row for row in model.metrics.rows if row.name == "gpu__time_duration.sum")
-    parts = [float(text.replace(",", "")) for text in durations.values]
+    durations = next(values for name, _, values, _ in model.metrics.rows if name == "gpu__time_duration.sum")
+    parts = [float(text.replace(",", "")) for text in durations]
     assert parts[0] == pytest.approx(sum(parts[1:]))
     path = written(tmp_path_factory, run_html(v0))
     check_fits(browser, path)
@@ -258,19 +258,19 @@ def test_a_bare_report_of_few_sections_says_what_is_missing(
 def test_a_csv_export_has_counters_and_no_source() -> None:
     path = DATA / "transpose_full_h200_2025.3.1.raw.csv.zst"
     (report,) = bare_reports([path.name], [path], None)
-    model = run_page_model(run_record(report))
-    assert model.has_counters
+    model = models(run_sections(run_record(report)))
+    assert model.diagnosis.has_counters
     assert model.speed.throughputs.bars
     assert not model.speed.units
     assert not model.mix.opcodes.bars
-    assert not model.asked_nvidia
-    assert "CSV" in model.close_note
+    assert not model.nvidia.asked
+    assert "CSV" in model.nvidia.why_missing
 
 
 def test_a_run_without_counters_has_its_times(tmp_path: Path) -> None:
     run = make_run(profile=None, launches=())
     stored = save_run(Store(tmp_path), run, samples=samples_frame(times(50_000, 1)))
-    model = run_page_model(run_record(stored, Store(tmp_path)))
+    model = models(run_sections(run_record(stored, Store(tmp_path))))
     assert model.verdict.sentence == "v1 takes 50.0 µs on small; it is compared with no other version"
     assert not model.speed.throughputs.bars
     assert model.diagnosis.first is None
@@ -279,7 +279,7 @@ def test_a_run_without_counters_has_its_times(tmp_path: Path) -> None:
 
 def test_a_run_without_times_says_so(tmp_path: Path) -> None:
     stored = save_run(Store(tmp_path), make_run(), metrics=metrics_frame({}))
-    model = run_page_model(run_record(stored, Store(tmp_path)))
+    model = models(run_sections(run_record(stored, Store(tmp_path))))
     assert model.verdict.sentence.startswith("Not timed: its launch takes 100 µs under ncu")
     assert model.timing.collect == "ncu-assist bench add_one v1_torch"
 
@@ -345,7 +345,7 @@ def test_hostile_texts_are_inert(browser: Browser, hostile: Path) -> None:
 
 
 def test_advice_of_nvidia_stands_with_its_estimate(v6: RunRecord) -> None:
-    first = nvidia_views(v6.shown)[0]
+    first = models(run_sections(v6)).nvidia.views[0]
     assert (first.rule, first.estimate, first.kind) == ("UncoalescedGlobalAccess", "74 %", "global")
     assert "excessive sectors" in first.message
 

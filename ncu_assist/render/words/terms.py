@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
-
 from ncu_assist.analysis.yardstick import Yardstick
 from ncu_assist.ncu.catalogue.derived import ALL_DERIVED, Derived
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.stalls import STALL_REASONS
 from ncu_assist.record import Source
-from ncu_assist.render.words.history import against
-from ncu_assist.render.words.verdicts import cycle_words
+from ncu_assist.render.table import Badge, Term, Tone
+from ncu_assist.render.words.verdicts import cycle_words, factor
 from ncu_assist.verdict import Verdict
-
-
-@dataclass(frozen=True)
-class Term:
-    """A word with an explanation: ``name`` is ncu's full name or our formula, either may be empty."""
-
-    label: str
-    name: str = ""
-    meaning: str = ""
 
 
 def term_of(key: str, label: str = "") -> Term:
@@ -38,7 +26,6 @@ def term_of(key: str, label: str = "") -> Term:
     return Term(label or key)
 
 
-Tone = Literal["good", "bad", "unsure", "same", "plain"]
 TONES: dict[str, Tone] = {
     "faster": "good",
     "improved": "good",
@@ -50,13 +37,20 @@ TONES: dict[str, Tone] = {
 }
 
 
-@dataclass(frozen=True)
-class Badge:
-    """A few words with a tone; ``hint`` is said on hover and by screen readers."""
+SIGNS = {"faster": "▲", "slower": "▼", "same": "=", "unclear": "?", "not-comparable": "≠"}
+BY_CLOCK = {"faster": "△", "slower": "▽"}
 
-    text: str
-    tone: Tone = "plain"
-    hint: str = ""
+
+def against(verdict: Verdict | None) -> str:
+    """Return a verdict in a few letters, e.g. ``▲ 1.78x faster``, ``▼ 1.16x slower``, ``= 1.001x same``."""
+    if verdict is None:
+        return "-"
+    sign, word = BY_CLOCK[verdict.verdict] if verdict.by_clock else SIGNS[verdict.verdict], verdict.words
+    if verdict.speedup is None or verdict.verdict == "not-comparable":
+        return f"{sign} {word}"
+    likely = verdict.likely or ""
+    ratio = 1 / verdict.speedup if "slower" in (verdict.verdict, likely) else verdict.speedup
+    return f"{sign} likely {factor(ratio)} {likely}" if likely else f"{sign} {factor(ratio)} {word}"
 
 
 def verdict_badge(verdict: Verdict | None) -> Badge | None:

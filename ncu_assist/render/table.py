@@ -1,0 +1,120 @@
+"""A table as data: columns, and cells that say what they link to, sort by and look like. Each output form prints it."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass, replace
+from typing import Literal
+
+Align = Literal["left", "right"]
+Order = Literal["", "number", "text"]
+Tone = Literal["good", "bad", "unsure", "same", "plain"]
+ABSENT = "-"
+
+
+@dataclass(frozen=True)
+class Link:
+    """A text that leads somewhere; an empty or unsafe ``href`` makes it text only."""
+
+    text: str
+    href: str = ""
+
+
+@dataclass(frozen=True)
+class Term:
+    """A word with an explanation: ``name`` is ncu's full name or our formula, either may be empty."""
+
+    label: str
+    name: str = ""
+    meaning: str = ""
+
+
+@dataclass(frozen=True)
+class Badge:
+    """A few words with a tone; ``hint`` is said on hover and by screen readers."""
+
+    text: str
+    tone: Tone = "plain"
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: ``order`` is how a page sorts it, empty for not at all; a ``term`` replaces the title.
+
+    ``wraps``: where a terminal is too narrow, this column breaks its lines.
+    """
+
+    title: str
+    align: Align = "left"
+    order: Order = "text"
+    term: Term | None = None
+    wraps: bool = False
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell: text, or a link, badge or term in its place; ``note`` is a second, dim line.
+
+    ``key`` is what it sorts by, empty for its text; ``heat`` 0 to 8 colours it, ``tone`` as a badge's.
+    """
+
+    text: str = ABSENT
+    key: str = ""
+    link: Link | None = None
+    badge: Badge | None = None
+    term: Term | None = None
+    note: str = ""
+    heat: int = 0
+    tone: str = ""
+
+    @property
+    def words(self) -> str:
+        """What it says on one line, without its link."""
+        named = self.badge.text if self.badge else self.term.label if self.term else self.text
+        return f"{named} {self.note}" if self.note else named
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with a caption, which also names its scroll container; ``id`` is unique in the page.
+
+    The first cell of each row is its header. ``filterable`` puts a filter box above it, ``note`` a line below;
+    a ``tall`` one scrolls in a box of its own, its headers staying in sight.
+    """
+
+    id: str
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    filterable: bool = False
+    note: str = ""
+    tall: bool = False
+
+    def only(self, *titles: str) -> Table:
+        """Return the table with the columns of these titles, in its order."""
+        return self._with_columns({i for i, column in enumerate(self.columns) if column.title in titles})
+
+    def without_empty(self) -> Table:
+        """Return the table without the columns, but for the first, in which no row says anything."""
+        told = {i for i in range(len(self.columns)) if any(_says(row[i]) for row in self.rows)}
+        return self._with_columns({0, *told})
+
+    def _with_columns(self, kept: Container[int]) -> Table:
+        columns = tuple(column for i, column in enumerate(self.columns) if i in kept)
+        rows = tuple(tuple(cell for i, cell in enumerate(row) if i in kept) for row in self.rows)
+        return replace(self, columns=columns, rows=rows)
+
+
+def number(text: str, value: float, note: str = "") -> Cell:
+    """Return the cell of a number, already written out, that sorts by its value; one that is absent is ``Cell()``."""
+    return Cell(text, repr(float(value)), note=note)
+
+
+def percent(share: float | None) -> Cell:
+    """Return the cell of a share in percent; absent for None."""
+    return Cell() if share is None else number(f"{100 * share:.0f} %", share)
+
+
+def _says(cell: Cell) -> bool:
+    return cell.text != ABSENT or bool(cell.link or cell.badge or cell.term)

@@ -1,0 +1,151 @@
+"""The tables of a history, as data: versions against their parents, faults gone, sweeps, all workloads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ncu_assist.analysis.history import History, HistoryCell, Sweep, VersionRow
+from ncu_assist.analysis.predictions import FaultsGone
+from ncu_assist.analysis.records import StoredFinding
+from ncu_assist.render.escape import one_line
+from ncu_assist.render.links import RunLinks
+from ncu_assist.render.table import ABSENT, Badge, Cell, Column, Link, Table, Term, number, percent
+from ncu_assist.render.words.history import bound_by, estimate, fault, point_time, slower_on, time_of, together
+from ncu_assist.render.words.terms import against, share_term, verdict_badge, verdict_tone
+from ncu_assist.render.words.verdicts import factor
+from ncu_assist.versions import short_name
+
+FILTER_FROM = 12  # rows, from which a filter is of use
+GEOMEAN = Term("geomean", "", "geometric mean of the speed-ups over its parent, on all workloads of both")
+OVER_ALL = ("version", "geomean", "worst", "slower on")  # of the table of versions, where several are compared on
+NO_LINKS = RunLinks(frozenset())
+
+
+def versions_table(history: History, links: RunLinks = NO_LINKS) -> Table:
+    """Return a row a version: its time, the step from its parent, what binds it, the worst over all workloads."""
+    measure = history.yardstick
+    columns = (
+        Column("version"),
+        Column("median" if history.shown is not None else "under ncu", "right", "number"),
+        Column("vs parent", "left", "number", wraps=True),
+        Column("diff", order=""),
+        Column(measure.title, "right", "number", share_term(measure)),
+        Column("bound by", wraps=True),
+        Column("geomean", "right", "number", GEOMEAN),
+        Column("worst", "left", "number"),
+        Column("slower on", wraps=True),
+    )
+    rows = tuple(_version_row(row, history, links) for row in history.rows)
+    return Table("steps-table", "Each version against its parent", columns, rows, len(rows) >= FILTER_FROM)
+
+
+def _version_row(row: VersionRow, history: History, links: RunLinks) -> tuple[Cell, ...]:
+    cell, version = history.cell(row), one_line(row.version)
+    stored = cell.stored or next((one.stored for one in row.cells if one.stored), None)
+    href = links.of(stored) if stored else ""
+    return (
+        Cell(version, link=Link(version, href) if href else None),
+        time_cell(row, cell),
+        _against_cell(cell),
+        _diff_cell(row, links),
+        percent(cell.share_of(history.yardstick)),
+        Cell(bound_by(cell)),
+        *_over_all_cells(row),
+    )
+
+
+def time_cell(row: VersionRow, cell: HistoryCell) -> Cell:
+    """Return the time of a version, or in a word why there is none."""
+    text = time_of(row, cell)
+    if cell.time_ns is not None:
+        return number(text, cell.time_ns)
+    return Cell(text, tone="bad" if cell.failed else "dim" if text != ABSENT else "")
+
+
+def _against_cell(cell: HistoryCell) -> Cell:
+    verdict, badge = cell.verdict, verdict_badge(cell.verdict)
+    if verdict is None or badge is None:
+        return Cell()
+    return Cell(badge.text, repr(verdict.speedup) if verdict.speedup else "", badge=badge)
+
+
+def _diff_cell(row: VersionRow, links: RunLinks) -> Cell:
+    """Return the link to the page that compares a version with the one before; nothing where there is none."""
+    href = links.diff(row.before, row.version) if row.before else ""
+    text = f"{one_line(short_name(row.before or ''))}→{one_line(short_name(row.version))}"
+    return Cell(text, link=Link(text, href)) if href else Cell()
+
+
+def _over_all_cells(row: VersionRow) -> tuple[Cell, ...]:
+    """Return geomean, worst workload and how many are slower; nothing where there is one workload to compare."""
+    worst = row.worst
+    if len(row.cells) < 2 or not row.geomean or worst is None or worst.verdict is None:
+        return Cell(), Cell(), Cell()
+    badge = Badge(against(worst.verdict), verdict_tone(worst.verdict))
+    return (
+        number(factor(row.geomean), row.geomean),
+        Cell(badge.text, repr(worst.speedup), badge=badge, note=f"on {one_line(worst.workload or '')}"),
+        Cell(one_line(slower_on(row)), tone="bad" if row.slower else ""),
+    )
+
+
+def workloads_table(history: History) -> Table:
+    """Return a row a workload and a column a version: its time and the verdict against its parent."""
+    columns = (Column("workload"), *(Column(one_line(row.version)) for row in history.rows))
+    rows = tuple(
+        (
+            Cell(one_line(str(history.workloads[place]))),
+            *(_time_and_verdict(row, row.cells[place]) for row in history.rows),
+        )
+        for place in history.places
+    )
+    return Table("all-workloads-table", "Every version on every workload", columns, rows)
+
+
+def _time_and_verdict(row: VersionRow, cell: HistoryCell) -> Cell:
+    verdict = against(cell.verdict)
+    return Cell(time_of(row, cell) if verdict == ABSENT else f"{time_of(row, cell)}, {verdict}")
+
+
+def sweep_table(sweep: Sweep) -> Table:
+    """Return the time of one version by the value of one integer."""
+    measure = sweep.yardstick
+    columns = (
+        Column(one_line(sweep.axis), "right"),
+        Column("median", "right"),
+        Column(measure.title, "right", "number", share_term(measure)),
+    )
+    rows = tuple(
+        (Cell(str(value)), Cell(point_time(cell), tone="bad" if cell.failed else ""), percent(cell.share_of(measure)))
+        for value, cell in sweep.points
+    )
+    return Table("sweep-table", f"Time by {one_line(sweep.axis)}", columns, rows)
+
+
+def faults_gone_table(found: Sequence[FaultsGone]) -> Table:
+    """Return the faults that versions no longer have, with the speed-up estimated for each and the one achieved."""
+    columns = (
+        Column("version", order=""),
+        Column("fault gone", order="", wraps=True),
+        Column("estimated", "right", ""),
+        Column("achieved", "right", ""),
+    )
+    rows = tuple(row for step in found for row in _faults_of(step))
+    return Table("estimated-table", "Faults gone: speed-up estimated and achieved", columns, rows)
+
+
+def _faults_of(step: FaultsGone) -> Iterator[tuple[Cell, ...]]:
+    """Yield the rows of a version: of several faults first what they come to, then each, then the largest new one."""
+    version, achieved = Cell(one_line(step.version)), Cell(factor(step.achieved.speedup) if step.achieved else ABSENT)
+    if len(step.gone) == 1:
+        yield version, Cell(one_line(fault(step.gone[0]))), Cell(estimate(step.gone[0])), achieved
+    else:
+        yield version, Cell(f"{len(step.gone)} together"), Cell(together(step)), achieved
+        yield from (_part_row(f"· {fault(one)}", one) for one in step.gone)
+    if step.appeared:
+        first, *others = step.appeared
+        yield _part_row(f"new: {fault(first)}{f' +{len(others)}' if others else ''}", first)
+
+
+def _part_row(text: str, one: StoredFinding) -> tuple[Cell, ...]:
+    return Cell(""), Cell(one_line(text), tone="dim"), Cell(estimate(one), tone="dim"), Cell("")
