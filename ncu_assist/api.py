@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ncu_assist.analysis.diff import Diff, DiffOptions
 from ncu_assist.analysis.ladder import KernelOutcome
-from ncu_assist.analysis.run_view import Shown
+from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.project import Project, find_project
 from ncu_assist.store import Store, StoredRun
@@ -31,7 +31,7 @@ Pair = tuple[StoredRun, StoredRun]
 class RunSummary:
     """What `show` says of a run: ``view`` has its facts; text, JSON and page are made of it when they are asked for."""
 
-    view: Shown
+    view: RunView
     stored: StoredRun = field(repr=False)
     project: Project = field(repr=False)
 

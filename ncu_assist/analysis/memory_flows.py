@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ncu_assist.analysis.run_view import Shown
+from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.catalogue.formulas import SECTOR_BYTES
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.rows import ROWS
@@ -25,11 +25,11 @@ class Figure:
     def is_sectors(self) -> bool:
         return bool(ROWS[self.key].unit == "sector")
 
-    def value(self, shown: Shown) -> float | None:
+    def value(self, shown: RunView) -> float | None:
         found = shown.combined.values[self.key]
         return found * SECTOR_BYTES if found is not None and self.is_sectors else found
 
-    def percent(self, shown: Shown) -> float | None:
+    def percent(self, shown: RunView) -> float | None:
         """Return ncu's percentage of this very metric, 0 to 100; None where the report has none."""
         names = CATALOGUE[self.key].names
         shares = (shown.combined.named(f"{name}.{OF_PEAK}") for name in names)
@@ -52,7 +52,7 @@ class Flow:
     of_host: str = ""
     limits: tuple[str, ...] = ()
 
-    def percent(self, shown: Shown) -> float | None:
+    def percent(self, shown: RunView) -> float | None:
         """Return the share of peak, 0 to 100; None where it was not counted, or no peak is known."""
         told = self.told(shown)
         if not self.of_host:
@@ -63,20 +63,20 @@ class Flow:
         moved = self.figures[0].value(shown)
         return 100.0 * moved / time * NS_PER_S / peak if moved is not None and time and peak else None
 
-    def told(self, shown: Shown) -> list[Figure]:
+    def told(self, shown: RunView) -> list[Figure]:
         """Return the figures that are told, the main one first; those of nothing only where there is no other."""
         counted = [one for one in self.figures if one.value(shown) is not None]
         return [one for one in counted if one.value(shown)] or counted[:1]
 
-    def amount(self, shown: Shown) -> float | None:
+    def amount(self, shown: RunView) -> float | None:
         """Return the first figure that was counted."""
         return next((value for one in self.figures if (value := one.value(shown)) is not None), None)
 
-    def has_traffic(self, shown: Shown) -> bool:
+    def has_traffic(self, shown: RunView) -> bool:
         return any(one.value(shown) for one in self.figures)
 
 
-def _host_peak(shown: Shown, name: str) -> float | None:
+def _host_peak(shown: RunView, name: str) -> float | None:
     """Return what kernels reached of the memory of the host, measured; None where nobody did."""
     points = shown.ceilings.link if shown.ceilings and name else ()
     return max((one.bytes_per_second for one in points if one.name == name), default=None)

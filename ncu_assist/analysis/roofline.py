@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ncu_assist.analysis.run_view import Shown
+from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ceilings import Ceilings, chip_facts, dram_ceiling, dram_default
 from ncu_assist.ncu.catalogue.formulas import SECTOR_BYTES
 from ncu_assist.quantity import quantity
@@ -82,13 +82,13 @@ class RooflinePoint:
         return min(known) if known else None
 
 
-def is_counted(shown: Shown) -> bool:
+def is_counted(shown: RunView) -> bool:
     """Tell whether the report has the counters that points are made of."""
     values = shown.combined.values
     return bool(shown.combined.duration_ns) and any(values[one.work] is not None for one in PRECISIONS)
 
 
-def points(shown: Shown) -> tuple[RooflinePoint, ...]:
+def points(shown: RunView) -> tuple[RooflinePoint, ...]:
     """Return a point for every precision that was used; none without floating-point or tensor work."""
     values, time = shown.combined.values, shown.combined.duration_ns
     found = []
@@ -101,7 +101,7 @@ def points(shown: Shown) -> tuple[RooflinePoint, ...]:
     return tuple(found)
 
 
-def l2_bytes(shown: Shown) -> float | None:
+def l2_bytes(shown: RunView) -> float | None:
     """Return the bytes between L1 and L2."""
     sectors = shown.combined.values["l2_sectors_sm"]
     return None if sectors is None else SECTOR_BYTES * sectors
@@ -111,7 +111,7 @@ def _intensity(operations: float, moved: float | None) -> float | None:
     return operations / moved if moved else None
 
 
-def roof(shown: Shown, precision: Precision) -> Roof | None:
+def roof(shown: RunView, precision: Precision) -> Roof | None:
     """Return the most that was measured of a precision on such a GPU, else what its table says; None for neither."""
     every = shown.ceilings.rates if shown.ceilings else ()
     found = [one for one in every if one.name in precision.rates and one.kind in ("pipe", "tensor")]
@@ -124,7 +124,7 @@ def roof(shown: Shown, precision: Precision) -> Roof | None:
     return _assumed(shown, precision)
 
 
-def _assumed(shown: Shown, precision: Precision) -> Roof | None:
+def _assumed(shown: RunView, precision: Precision) -> Roof | None:
     device, values = shown.run.device, shown.combined.values
     chip = chip_facts(device.compute_capability) if device else None
     count, clock = values["sm_count"], values["sm_clock"]
@@ -136,7 +136,7 @@ def _assumed(shown: Shown, precision: Precision) -> Roof | None:
     return Roof(precision.label, FMA * each * count * clock, False, why) if each else None
 
 
-def dram_roof(shown: Shown) -> Roof | None:
+def dram_roof(shown: RunView) -> Roof | None:
     """Return what DRAM can deliver of this mix and number of bytes, as the rules take it; else the default, assumed."""
     facts, ceilings = shown.told.facts if shown.told else None, shown.ceilings
     if facts is not None and ceilings is not None:
@@ -151,7 +151,7 @@ def dram_roof(shown: Shown) -> Roof | None:
     return _default(shown, peak) if peak else None
 
 
-def _default(shown: Shown, peak: Roof) -> Roof:
+def _default(shown: RunView, peak: Roof) -> Roof:
     """Return what the kind of memory stands for where no curve answers: the least of what streams reached."""
     default = dram_default(shown.run.device.compute_capability if shown.run.device else "")
     return Roof("DRAM", default.low * peak.per_second, False, f"{default.why}: the least of that")
@@ -163,13 +163,13 @@ def _up_to_measured(ceilings: Ceilings, moved: float) -> float:
     return max(1.0, least / moved) if moved > 0 else 1.0
 
 
-def dram_peak(shown: Shown) -> Roof | None:
+def dram_peak(shown: RunView) -> Roof | None:
     """Return what ncu takes for 100 % of DRAM."""
     peak = shown.combined.values["dram_peak_bandwidth"]
     return Roof("DRAM peak", peak, False, "100 % of ncu's DRAM throughput; no kernel reaches it") if peak else None
 
 
-def l2_roof(shown: Shown) -> Roof | None:
+def l2_roof(shown: RunView) -> Roof | None:
     """Return the most that was measured of L2; None where nobody did."""
     ceilings = shown.ceilings
     if ceilings is None or not ceilings.l2:
@@ -228,7 +228,7 @@ class RooflineNumbers:
         return (*self.slopes, *self.flats)
 
 
-def roofline_numbers(shown: Shown, baseline: Shown | None = None) -> RooflineNumbers | None:
+def roofline_numbers(shown: RunView, baseline: RunView | None = None) -> RooflineNumbers | None:
     """Return the scene of a run; None without floating-point or tensor work. Roofs are those of the run."""
     every, old = points(shown), points(baseline) if baseline else ()
     own = tuple(one for one in every if not is_only_constants(one, shown))
@@ -252,7 +252,7 @@ def roofline_numbers(shown: Shown, baseline: Shown | None = None) -> RooflineNum
     return RooflineNumbers(own, before, trifles, *drawn, main, binding_of(main, dram), shown.bottleneck)
 
 
-def is_only_constants(point: RooflinePoint, shown: Shown) -> bool:
+def is_only_constants(point: RooflinePoint, shown: RunView) -> bool:
     """Tell whether the pairs of halves are so few, and of such a kind, that they may only load constants."""
     values = shown.combined.values
     if point.precision.label != "FP16" or values["fp16_add_per_cycle"] or values["fp16_mul_per_cycle"]:

@@ -108,7 +108,7 @@ class CloseLook:
 
 
 @dataclass(frozen=True)
-class Shown:
+class RunView:
     """A run ready to be shown; ``combined`` holds the counters of one workload, ``launches`` all of the run."""
 
     run: Run
@@ -131,7 +131,7 @@ class Shown:
         return tuple(sorted(own, key=lambda row: -(row.launch.duration_ns or 0.0)))
 
     @cached_property
-    def counted(self) -> Shown:
+    def counted(self) -> RunView:
         """What ratios, stalls, roofline and occupancy are shown of: of different kernels the longest launch alone."""
         if not self.combined.is_of_kernels:
             return self

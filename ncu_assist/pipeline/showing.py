@@ -13,7 +13,7 @@ from pathlib import Path
 from ncu_assist.analysis.diff.comparing import verdict_by_time
 from ncu_assist.analysis.diff.lines import base_name
 from ncu_assist.analysis.diff.timing import SampleReader, common_bench, is_timed
-from ncu_assist.analysis.run_view import CloseLook, LaunchRow, ParentVerdict, Shown, shown_workload, workload_row
+from ncu_assist.analysis.run_view import CloseLook, LaunchRow, ParentVerdict, RunView, shown_workload, workload_row
 from ncu_assist.ceilings import Ceilings, ceilings_of
 from ncu_assist.errors import DamagedData
 from ncu_assist.frame import Combined, combine_launches, combine_tables
@@ -134,7 +134,7 @@ def gather(
     lines: bool = False,
     ncu_rules: bool = False,
     every: bool = False,
-) -> Shown:
+) -> RunView:
     """Return what is shown of a run; ``workload`` names the one whose counters are shown, None the first timed.
 
     ``store`` is its archive, for the version before and the ceilings of its GPU. ``lines`` and ``ncu_rules`` read its
@@ -147,7 +147,7 @@ def gather(
     combined = combine_tables(run, tables, chosen)
     ceilings = ceilings_of(run.device, store.reports if store else None) if run.device else None
     close = look_closer(stored, chosen, lines, ncu_rules) if lines or ncu_rules else CloseLook()
-    shown = Shown(
+    shown = RunView(
         run=run,
         reference=stored.reference,
         source=run.source,
@@ -164,7 +164,7 @@ def gather(
     return with_places(shown)
 
 
-def with_places(shown: Shown) -> Shown:
+def with_places(shown: RunView) -> RunView:
     """Return what is shown with the source lines of its findings, where its code was read."""
     code = shown.close.code
     if code is None:

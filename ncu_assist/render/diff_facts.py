@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ncu_assist.analysis.diff import Change, Diff
 from ncu_assist.analysis.records import ArchivedRun
-from ncu_assist.analysis.run_view import Shown
+from ncu_assist.analysis.run_view import RunView
 from ncu_assist.analysis.samples import TimedSamples
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.table import Link
@@ -43,8 +43,8 @@ class DiffFacts:
 
     diff: Diff
     every: tuple[Change, ...] = field(repr=False)
-    baseline: Shown = field(repr=False)
-    candidate: Shown = field(repr=False)
+    baseline: RunView = field(repr=False)
+    candidate: RunView = field(repr=False)
     samples: tuple[TimedSamples | None, TimedSamples | None] = field(repr=False)
     made_of: tuple[ArchivedRun, ...] = field(repr=False)
     around: Around = Around()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from ncu_assist.analysis.roofline import PRECISIONS
-from ncu_assist.analysis.run_view import Shown
+from ncu_assist.analysis.run_view import RunView
 from ncu_assist.analysis.yardstick import TENSOR
 from ncu_assist.quantity import quantity
 
 NOTABLE = 0.01  # of the operations needed: addresses and scalars come to less
 
 
-def operations_words(shown: Shown) -> str:
+def operations_words(shown: RunView) -> str:
     """Return the operations needed and those counted, e.g. ``1.10 Tflop needed; counted: Tensor BF16 1.10 Tflop``.
 
     Empty but for work whose least time operations set, and without counters.

@@ -9,7 +9,7 @@ from factories import launch
 from test_yardstick import product
 
 from ncu_assist.analysis.roofline import PRECISIONS
-from ncu_assist.analysis.run_view import Shown
+from ncu_assist.analysis.run_view import RunView
 from ncu_assist.frame import combine_launches
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.pipeline.showing import gather
@@ -22,7 +22,7 @@ NEEDED = 2 * 8192**3
 NAMES = {key: CATALOGUE[key].names[0] for key in ("tensor_ops_bf16", "tensor_ops_fp16")}
 
 
-def shown(tmp_path: Path, **operations: float) -> Shown:
+def shown(tmp_path: Path, **operations: float) -> RunView:
     table = {NAMES[key]: value for key, value in operations.items()}
     run = gather(product(tmp_path, "v0_library", 1.5e6), store=Store(tmp_path))
     return replace(run, combined=combine_launches("small", [launch(workload="small")], [table]))

@@ -14,7 +14,7 @@ from ncu_assist.analysis.diff import Diff, DiffOptions, DiffSide, FullDiff, diff
 from ncu_assist.analysis.diff.comparability import compared_workloads, scope
 from ncu_assist.analysis.diff.comparing import verdict_by_time
 from ncu_assist.analysis.diff.timing import SampleReader
-from ncu_assist.analysis.run_view import CloseLook, LaunchRow, Shown, workload_row
+from ncu_assist.analysis.run_view import CloseLook, LaunchRow, RunView, workload_row
 from ncu_assist.analysis.samples import TimedSamples, timed_samples
 from ncu_assist.ceilings import ceilings_of
 from ncu_assist.errors import DamagedData, UsageProblem
@@ -192,11 +192,11 @@ def _hashed(stored: StoredRun) -> StoredRun:
     return replace(stored, run=replace(stored.run, digest=digest))
 
 
-def _shown(store: Store, stored: StoredRun, side: DiffSide, totals: Combined, looked: OpenedSide) -> Shown:
+def _shown(store: Store, stored: StoredRun, side: DiffSide, totals: Combined, looked: OpenedSide) -> RunView:
     """Return a side as it is shown alone, but of the compared launches only; no launch is judged by itself."""
     run = stored.run
     ceilings = ceilings_of(run.device, store.reports) if run.device else None
-    shown = Shown(
+    shown = RunView(
         run=run,
         reference=stored.reference,
         source=side.source,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.diff.comparing import verdict_by_time
 from ncu_assist.analysis.diff.timing import SampleReader, is_timed
-from ncu_assist.analysis.run_view import Shown, shown_workload
+from ncu_assist.analysis.run_view import RunView, shown_workload
 from ncu_assist.analysis.samples import timed_samples
 from ncu_assist.frame import Combined, combine_launches
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
@@ -141,7 +141,7 @@ def run_record(stored: StoredRun, store: Store | None = None, redact: bool = Tru
     )
 
 
-def _verdicts(shown: Shown) -> tuple[tuple[str, Verdict], ...]:
+def _verdicts(shown: RunView) -> tuple[tuple[str, Verdict], ...]:
     """Return the verdict against the version before on every workload that both runs were timed on."""
     if shown.before is None or len(shown.before.runs) != PAIR:
         return ()
@@ -160,7 +160,7 @@ def _named_by_content(stored: StoredRun) -> StoredRun:
     return replace(stored, run=replace(stored.run, digest=digest), title=PurePath(stored.title).name)
 
 
-def _opcodes(shown: Shown) -> tuple[tuple[Opcode, ...], int]:
+def _opcodes(shown: RunView) -> tuple[tuple[Opcode, ...], int]:
     """Return how often each opcode was executed, most first, and in how many launches that was counted."""
     code = shown.close.code
     if code is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncu_assist.analysis.run_view import Shown
+from ncu_assist.analysis.run_view import RunView
 from ncu_assist.render.diff_facts import DiffFacts
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.diff_changes import changes_section, launches_section, line_tables, metrics_section
@@ -89,12 +89,12 @@ def _missing(facts: DiffFacts) -> tuple[str, str]:
     return f"Counters of {sides}", next(filter(None, map(_collect, lacking)), "")
 
 
-def _lacking(shown: Shown) -> str:
+def _lacking(shown: RunView) -> str:
     why = ", which launched no kernel" if shown.run.launched_nothing else ""
     return one_line(shown.reference) + why
 
 
-def _collect(shown: Shown) -> str:
+def _collect(shown: RunView) -> str:
     if shown.run.launched_nothing:
         return ""
     return one_line(f"ncu-assist profile {shown.run.kernel} {shown.run.version}") if shown.rows else ""

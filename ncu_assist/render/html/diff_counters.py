@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ncu_assist.analysis.diff import Change
-from ncu_assist.analysis.run_view import Shown
+from ncu_assist.analysis.run_view import RunView
 from ncu_assist.quantity import digits, quantity
 from ncu_assist.render.diff_facts import DiffFacts
 from ncu_assist.render.html.charts import Bar, Bars, BarTone
@@ -163,7 +163,7 @@ def _amount(value: float, change: Change) -> str:
     return quantity(value, change.unit.removesuffix("/block"))
 
 
-def _limits(shown: Shown) -> str:
+def _limits(shown: RunView) -> str:
     """Return what allows the fewest blocks on an SM, and how many; of several launches together nothing is."""
     allowed = allowed_blocks(shown.told.facts) if shown.told and len(shown.combined.launches) == 1 else {}
     if not allowed:

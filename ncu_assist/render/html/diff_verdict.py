@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from ncu_assist.analysis.diff import Diff, DiffSide
 from ncu_assist.analysis.diff.why import Factor, Factors, Why
-from ncu_assist.analysis.run_view import Shown
+from ncu_assist.analysis.run_view import RunView
 from ncu_assist.analysis.yardstick import COPY, measure_of
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Run, Timing
@@ -211,7 +211,7 @@ DIFFERS = Badge("≠ differs", "plain")
 FORBIDS = Badge("≠ forbids a comparison", "bad")
 HASH_DIGITS = 12  # of a hash
 APART = ("median", "middle half", "under ncu", "bound by", "check")  # of each side, also where they are the same
-SideText = Callable[[Shown, DiffSide], str]
+SideText = Callable[[RunView, DiffSide], str]
 
 
 def sides_section(facts: DiffFacts) -> PageSection:
@@ -262,7 +262,7 @@ def _said(value: object) -> str:
     return ABSENT if value is None or value == "" else one_line(str(value))
 
 
-def _workload_text(shown: Shown, side: DiffSide) -> str:
+def _workload_text(shown: RunView, side: DiffSide) -> str:
     row = next((row for row in shown.rows if row.workload.name == side.workload), None)
     if row is None:
         return ABSENT
@@ -272,14 +272,14 @@ def _workload_text(shown: Shown, side: DiffSide) -> str:
     return one_line(f"{facts.name}: {facts.dtype}, {sizes}{moved}")
 
 
-def _check_words(shown: Shown, side: DiffSide) -> str:
+def _check_words(shown: RunView, side: DiffSide) -> str:
     row = next((row for row in shown.rows if row.workload.name == side.workload), None)
     if row is None or row.check is None:
         return ABSENT
     return "passed" if row.check.passed else one_line(f"FAILED: {row.check.reason}")
 
 
-def _ncu_words(shown: Shown, side: DiffSide) -> str:
+def _ncu_words(shown: RunView, side: DiffSide) -> str:
     if not side.launches:
         return "launched no kernel" if shown.run.launched_nothing else "no counters"
     count = "1 launch" if side.launches == 1 else f"{side.launches} launches"
@@ -288,11 +288,11 @@ def _ncu_words(shown: Shown, side: DiffSide) -> str:
     return f"{duration(side.duration_ns)}, {count}" if side.duration_ns is not None else count
 
 
-def _bound_words(shown: Shown, side: DiffSide) -> str:
+def _bound_words(shown: RunView, side: DiffSide) -> str:
     return f"{side.bottleneck.name} ({side.bottleneck.percent:.0f} %)" if side.bottleneck else ABSENT
 
 
-def _gpu_words(shown: Shown, side: DiffSide) -> str:
+def _gpu_words(shown: RunView, side: DiffSide) -> str:
     device = shown.run.device
     if device is None:
         return ABSENT

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ncu_assist.analysis.memory_flows import BOX_LIMITS, FLOWS, OPTIONAL, Figure, Flow
-from ncu_assist.analysis.run_view import Shown
+from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.catalogue.formulas import SECTOR_BYTES
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import quantity
@@ -57,7 +57,7 @@ class MemoryLayout:
     height: float
 
 
-def layout(shown: Shown, baseline: Shown | None = None) -> MemoryLayout:
+def layout(shown: RunView, baseline: RunView | None = None) -> MemoryLayout:
     """Return the layout of what was used, by either side; other spaces are one low row, rare ones left out."""
     lane = LANE_WITH_DELTA if baseline else LANE
     used = {part for flow in FLOWS if _moves(flow.id, shown, baseline) for part in (flow.source, flow.target)}
@@ -89,7 +89,7 @@ def _across(column: str, top: float, bottom: float) -> tuple[float, float, float
     return left, top, right, bottom
 
 
-def _moves(flow: str, shown: Shown, baseline: Shown | None) -> bool:
+def _moves(flow: str, shown: RunView, baseline: RunView | None) -> bool:
     own = next(one for one in FLOWS if one.id == flow)
     return own.has_traffic(shown) or (baseline is not None and own.has_traffic(baseline))
 
@@ -126,7 +126,7 @@ class BindingParts:
 
 
 def arrows(
-    shown: Shown, before: Shown | None, place: MemoryLayout, marked: BindingParts
+    shown: RunView, before: RunView | None, place: MemoryLayout, marked: BindingParts
 ) -> tuple[list[Shape], list[ChartText]]:
     """Return all arrows with their labels; of the baseline the edges of its arrows, dashed."""
     shapes, words = list[Shape](), list[ChartText]()
@@ -138,7 +138,7 @@ def arrows(
     return shapes, words
 
 
-def boxes(shown: Shown, place: MemoryLayout, marked: BindingParts) -> tuple[list[tuple[Box, str]], list[ChartText]]:
+def boxes(shown: RunView, place: MemoryLayout, marked: BindingParts) -> tuple[list[tuple[Box, str]], list[ChartText]]:
     """Return the boxes with their classes, and what stands in them."""
     words, drawn = list[ChartText](), list[tuple[Box, str]]()
     for part, box in place.boxes.items():
@@ -169,7 +169,7 @@ def delta(value: float | None, before: float | None) -> str:
 
 
 def _flow_arrow(
-    flow: Flow, shown: Shown, before: Shown | None, place: MemoryLayout, limit: bool
+    flow: Flow, shown: RunView, before: RunView | None, place: MemoryLayout, limit: bool
 ) -> tuple[list[Shape], list[ChartText]]:
     start, end, y = place.lanes[flow.id]
     percent, ahead = flow.percent(shown), HEAD if end > start else -HEAD
@@ -187,7 +187,7 @@ def _flow_arrow(
     return shapes, _labels(flow, shown, before, (start + end) / 2, y, limit)
 
 
-def _labels(flow: Flow, shown: Shown, before: Shown | None, x: float, y: float, limit: bool) -> list[ChartText]:
+def _labels(flow: Flow, shown: RunView, before: RunView | None, x: float, y: float, limit: bool) -> list[ChartText]:
     """Return the main figure above an arrow, its share of peak beside or below it, what else there is, the change."""
     main, *others = flow.told(shown) or (None,)
     if main is None:
@@ -203,19 +203,19 @@ def _labels(flow: Flow, shown: Shown, before: Shown | None, x: float, y: float, 
     return [*texts, ChartText(moved, x, y + (38 if second else 22), "middle", "label")] if moved else texts
 
 
-def _next_figure(shown: Shown, others: Sequence[Figure]) -> str:
+def _next_figure(shown: RunView, others: Sequence[Figure]) -> str:
     """Return the next figure of a link; empty without one that says more."""
     return next((_figure_text(one, one.value(shown) or 0.0) for one in others if one.key not in SAME_BYTES), "")
 
 
-def _figure_words(flow: Flow, shown: Shown) -> Iterable[str]:
+def _figure_words(flow: Flow, shown: RunView) -> Iterable[str]:
     """Yield the figures of a flow in words."""
     for one in flow.figures:
         value = one.value(shown)
         yield f"{_figure_term(one).label} {_figure_text(one, value) if value is not None else 'not counted'}"
 
 
-def _box_words(part: str, box: Box, shown: Shown, limit: BindingParts | None, quiet: bool) -> list[ChartText]:
+def _box_words(part: str, box: Box, shown: RunView, limit: BindingParts | None, quiet: bool) -> list[ChartText]:
     x = (box.left + box.right) / 2
     lines = [(TITLES[part], "strong" if not quiet else "")]
     if quiet:
@@ -262,7 +262,7 @@ class MemoryChart:
     height: int = 0
 
 
-def memory_chart(shown: Shown, baseline: Shown | None = None) -> MemoryChart:
+def memory_chart(shown: RunView, baseline: RunView | None = None) -> MemoryChart:
     """Return the memory chart of what a run shows; with ``baseline`` its arrows as dashed edges, and what changed."""
     if all(flow.amount(shown) is None for flow in FLOWS):
         return MemoryChart(missing="No traffic of the memory was counted.", collect=to_profile(shown))
@@ -282,7 +282,7 @@ def memory_chart(shown: Shown, baseline: Shown | None = None) -> MemoryChart:
     )
 
 
-def _binding_parts(shown: Shown) -> BindingParts:
+def _binding_parts(shown: RunView) -> BindingParts:
     """Return what stands for the resource that binds; nothing where none does."""
     bound = shown.bottleneck.name if shown.bottleneck else ""
     name = HOST_LINK if shown.told and _is_of_link(shown.told) else bound
@@ -301,7 +301,7 @@ def _is_of_link(told: Told) -> bool:
     return first.finding.rule == HOST_RULE or max(busy, key=lambda name: busy[name]) == HOST_LINK
 
 
-def _outcome(shown: Shown, marked: BindingParts) -> str:
+def _outcome(shown: RunView, marked: BindingParts) -> str:
     if marked.flows or marked.boxes:
         bound = shown.bottleneck
         share = f", {bound.percent:.0f} % of its peak" if bound and bound.name == marked.name else ""
@@ -318,7 +318,7 @@ def _ends(flow: Flow) -> str:
     return f"{TITLES[flow.source]} to {TITLES[flow.target]}"
 
 
-def _figures(shown: Shown, baseline: Shown | None) -> Table:
+def _figures(shown: RunView, baseline: RunView | None) -> Table:
     rows = [row for flow in FLOWS for row in _flow_rows(flow, shown, baseline)]
     for part, keys in IN_BOXES.items():
         rows += [_box_row(part, key, shown, baseline) for key, _ in keys if _value(key, shown) is not None]
@@ -326,16 +326,16 @@ def _figures(shown: Shown, baseline: Shown | None) -> Table:
     return Table("memory-figures", "Figures of the memory chart", columns, tuple(rows), filterable=True)
 
 
-def _box_row(part: str, key: str, shown: Shown, baseline: Shown | None) -> tuple[Cell, ...]:
+def _box_row(part: str, key: str, shown: RunView, baseline: RunView | None) -> tuple[Cell, ...]:
     values = (_value(key, shown), _value(key, baseline), ROWS[key].unit)
     return _figure_row((TITLES[part], ""), term_of(key), values, None, baseline is not None)
 
 
-def _value(key: str, shown: Shown | None) -> float | None:
+def _value(key: str, shown: RunView | None) -> float | None:
     return shown.combined.values[key] if shown else None
 
 
-def _flow_rows(flow: Flow, shown: Shown, baseline: Shown | None) -> list[tuple[Cell, ...]]:
+def _flow_rows(flow: Flow, shown: RunView, baseline: RunView | None) -> list[tuple[Cell, ...]]:
     rows, main = list[tuple[Cell, ...]](), flow.told(shown)[:1]
     ends = TITLES[flow.source], TITLES[flow.target]
     for one in flow.figures:

@@ -16,7 +16,7 @@ from ncu_assist.analysis.roofline import (
     roofline_numbers,
     share_of,
 )
-from ncu_assist.analysis.run_view import Shown
+from ncu_assist.analysis.run_view import RunView
 from ncu_assist.quantity import quantity
 from ncu_assist.render.html.charts import (
     Anchor,
@@ -317,7 +317,7 @@ class Roofline:
     y_label: str = Y_LABEL
 
 
-def roofline(shown: Shown, baseline: Shown | None = None, of: str = "") -> Roofline:
+def roofline(shown: RunView, baseline: RunView | None = None, of: str = "") -> Roofline:
     """Return the roofline of what a run shows; the points of ``baseline`` are ghosts, with arrows to those of the run.
 
     ``of`` names the launch that is shown of several kernels. Of different kernels together there is none.
@@ -367,7 +367,7 @@ def _bound_by(scene: RooflineNumbers) -> str:
     return "" if scene.is_near else " It is so far below that something else binds."
 
 
-def _notes(shown: Shown, scene: RooflineNumbers, is_drawn: bool) -> Iterator[str]:
+def _notes(shown: RunView, scene: RooflineNumbers, is_drawn: bool) -> Iterator[str]:
     if not is_drawn:
         yield "No byte was counted at DRAM: operations have no intensity, and no point can be drawn."
     if shown.ceilings is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncu_assist.analysis.run_view import Shown
+from ncu_assist.analysis.run_view import RunView
 from ncu_assist.record import Run
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.memory_chart import memory_chart
@@ -68,7 +68,7 @@ def _head(record: RunRecord) -> Head:
     )
 
 
-def _recorded(shown: Shown) -> str:
+def _recorded(shown: RunView) -> str:
     if shown.source != "recorded":
         return ""
     return f"{origin(shown.source, shown.run).removeprefix('recorded ')}; not measured where this is read."
@@ -80,15 +80,15 @@ def _crumbs(run: Run, linked: bool) -> tuple[Link, ...]:
     return tuple(Link(text, href if linked else "") for text, href in places)
 
 
-def _dtype(shown: Shown) -> str:
+def _dtype(shown: RunView) -> str:
     return shown.row.workload.dtype if shown.row else ""
 
 
-def _gpu(shown: Shown) -> str:
+def _gpu(shown: RunView) -> str:
     return shown.run.device.name if shown.run.device else ""
 
 
-def _warnings(shown: Shown) -> tuple[str, ...]:
+def _warnings(shown: RunView) -> tuple[str, ...]:
     failed = [check.workload for check in shown.run.checks if not check.passed]
     wrong = f"the check FAILED on {', '.join(one_line(name) for name in failed)}: this version computes something else"
     foreign = "imported from a foreign report: nothing of it was checked or timed here"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ncu_assist.analysis.records import Combined
-from ncu_assist.analysis.run_view import BARS, LaunchRow, Shown, throughputs
+from ncu_assist.analysis.run_view import BARS, LaunchRow, RunView, throughputs
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.ncu.catalogue.stalls import ISSUED, STALL_REASONS
@@ -41,7 +41,7 @@ ROLLUP = re.compile(r"\.(avg|sum|max|min)\.pct_of_peak_sustained_\w+$")
 BY_NAME = {name: key for key, metric in CATALOGUE.items() for name in metric.names}
 
 
-def speed_section(shown: Shown, breakdowns: tuple[Breakdown, ...], alone: str = "") -> PageSection:
+def speed_section(shown: RunView, breakdowns: tuple[Breakdown, ...], alone: str = "") -> PageSection:
     """Return what binds the kernel in a sentence, the throughputs, and their breakdown: the busiest parts and the rest.
 
     Bars are in percent of peak, the one that binds marked; empty ones were not collected. ``alone`` names the launch
@@ -60,7 +60,7 @@ def speed_section(shown: Shown, breakdowns: tuple[Breakdown, ...], alone: str = 
     return PageSection("speed", "Speed of light", model, "run_speed.html.j2", _bound_sentence(counted, alone))
 
 
-def _bound_sentence(shown: Shown, alone: str) -> str:
+def _bound_sentence(shown: RunView, alone: str) -> str:
     bound, count = shown.bottleneck, len(shown.combined.launches)
     together = f"{count} launches of one kernel together. " if count > 1 else f"Of {alone}. " if alone else ""
     if bound is None:
@@ -89,7 +89,7 @@ def _throughput_bar(key: str, value: float, binds: bool, ceiling: float | None) 
     return Bar(term_of(key), value / 100, f"{value:.1f} %", ceiling=own, tone="limit" if binds else "")
 
 
-def _dram_ceiling(shown: Shown) -> float | None:
+def _dram_ceiling(shown: RunView) -> float | None:
     """Return what a plain kernel of the same mix and size reaches of DRAM's peak, 0 to 1; None where not measured."""
     if shown.told is None or shown.told.facts.get("dram_bytes") is None:
         return None
@@ -134,7 +134,7 @@ UNSAID_ZEROS = ("cluster_size", "fp32_flops", "fp64_flops", "fp16_flops", "tenso
 TOP_OPCODES = 14
 
 
-def stalls_model(shown: Shown) -> dict[str, object]:
+def stalls_model(shown: RunView) -> dict[str, object]:
     """Return where warps spent their time, the largest share first, and the schedulers.
 
     ``advice`` is what to try at the one that is marked, the largest that the diagnosis is about, else at the largest.
@@ -212,7 +212,7 @@ def _opcode_bar(name: str, executed: float, whole: float, most: float) -> Bar:
     return Bar(Term(one_line(name, 40)), min(1.0, share / most), f"{100 * share:.1f} % · {quantity(executed, '')}")
 
 
-def warp_facts(shown: Shown, keys: tuple[str, ...]) -> tuple[Fact, ...]:
+def warp_facts(shown: RunView, keys: tuple[str, ...]) -> tuple[Fact, ...]:
     """Return counters in reading size, those that are told of the launches together."""
     values = shown.combined.values
     known = [(key, value) for key in keys if (value := values[key]) is not None and (value or key not in UNSAID_ZEROS)]
@@ -234,7 +234,7 @@ SHAPE_FACTS = (
 OF_LAUNCH = ("theoretical_occupancy", "achieved_occupancy", "registers", "shared_memory", "waves_per_sm")
 
 
-def occupancy_model(shown: Shown) -> dict[str, object]:
+def occupancy_model(shown: RunView) -> dict[str, object]:
     """Return how many warps there were, what allows no more, and the shape of the launch.
 
     ``sentence`` names what limits them; of several launches ``launches`` has that of each.
@@ -275,7 +275,7 @@ def _limit_bar(word: str, count: float, most: float, binds: bool) -> Bar:
     return Bar(term_of(LIMITS[word]), count / most if most else 0.0, digits(count), tone="limit" if binds else "")
 
 
-def _occupancy_of_launches(shown: Shown) -> Table | None:
+def _occupancy_of_launches(shown: RunView) -> Table | None:
     """Return the launches that the rules looked at one by one, the longest first."""
     rows = tuple(_occupancy_row(row) for row in shown.launches_shown if row.told)
     columns = (

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from ncu_assist.analysis.run_view import LaunchRow, Shown
+from ncu_assist.analysis.run_view import LaunchRow, RunView
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.ncu.nvidia_findings import NvidiaFinding
 from ncu_assist.quantity import duration
@@ -43,7 +43,7 @@ LAUNCH_COLUMNS = (
 )
 
 
-def launches_table(shown: Shown) -> Table | None:
+def launches_table(shown: RunView) -> Table | None:
     """Return the launches, the longest first, each with what the rules say of it alone; None of a single one."""
     rows = shown.launches_shown
     if len(rows) < 2:
@@ -112,7 +112,7 @@ NVIDIA = (
 )
 
 
-def nvidia_section(shown: Shown) -> PageSection:
+def nvidia_section(shown: RunView) -> PageSection:
     """Return the advice in NVIDIA's order: global estimates first, then local ones."""
     launches = len(shown.launches_shown)
     model = {
@@ -166,7 +166,7 @@ class FindingView:
     about: tuple[tuple[str, ...], ...]
 
 
-def diagnosis_section(shown: Shown, lines: Sequence[FindingLines], view: SourceView) -> PageSection:
+def diagnosis_section(shown: RunView, lines: Sequence[FindingLines], view: SourceView) -> PageSection:
     """Return what the rules say of the launches that the page is about; ``view`` is what lines of findings link to.
 
     ``warnings`` are id and sentence, ``unanswered`` rules with the counters that they lack.

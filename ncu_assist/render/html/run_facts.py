@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ncu_assist.analysis.records import Combined
-from ncu_assist.analysis.run_view import Shown
+from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.catalogue.derived import DERIVED
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.rows import is_impossible
@@ -27,7 +27,7 @@ CLOCKS = {"none": "not locked", "base": "locked to base", "boost": "locked to bo
 CACHES = {"all": "flushed before every pass", "none": "as they were"}  # --cache-control
 
 
-def fact_groups(shown: Shown) -> list[tuple[str, tuple[Fact, ...]]]:
+def fact_groups(shown: RunView) -> list[tuple[str, tuple[Fact, ...]]]:
     """Return titles with the facts below them, the run itself first; what a run lacks altogether has no title."""
     run = shown.run
     was_profiled = bool(run.launches) or run.launched_nothing
@@ -42,7 +42,7 @@ def fact_groups(shown: Shown) -> list[tuple[str, tuple[Fact, ...]]]:
     return [(title, facts) for title, facts in groups if facts]
 
 
-def _of_run(shown: Shown) -> tuple[Fact, ...]:
+def _of_run(shown: RunView) -> tuple[Fact, ...]:
     run = shown.run
     command = run.profile.command if run.profile else ""
     created = {"imported": "imported"}.get(run.source, "measured")
@@ -115,7 +115,7 @@ def _of_programs(run: Run) -> tuple[Fact, ...]:
     )
 
 
-def _of_timing(shown: Shown, bench: Bench) -> tuple[Fact, ...]:
+def _of_timing(shown: RunView, bench: Bench) -> tuple[Fact, ...]:
     timing = shown.row.timing if shown.row else None
     timing = timing or next(iter(bench.timings), None)
     late = f"{timing.dropped} late ones dropped" if timing and timing.dropped else ""
@@ -181,7 +181,7 @@ WHOLE = 1e6  # from here on no decimals
 MetricRow = tuple[str, Term, tuple[str, ...], str]  # ncu's name or our formula, label, values as texts, unit
 
 
-def metrics_model(shown: Shown, raw: RawMetrics) -> dict[str, object]:
+def metrics_model(shown: RunView, raw: RawMetrics) -> dict[str, object]:
     """Return every metric, those of the catalogue first, then what we derive, then ncu's others by name."""
     several = len(raw.launches) + raw.left_out > 1
     columns = [Term("together", "", TOGETHER)] if several else []
@@ -206,7 +206,7 @@ def metrics_model(shown: Shown, raw: RawMetrics) -> dict[str, object]:
     }
 
 
-def _metric_row(row: RawMetric, shown: Shown, several: bool) -> MetricRow:
+def _metric_row(row: RawMetric, shown: RunView, several: bool) -> MetricRow:
     metric = BY_NAME.get(row.name)
     label = Term(metric.label, "", metric.meaning) if metric else Term("")
     together = (_together(row, shown),) if several else ()
@@ -221,14 +221,14 @@ def _remark(name: str, value: Value) -> str:
     return IMPOSSIBLE if metric and isinstance(value, float) and is_impossible(metric, value) else ""
 
 
-def _together(row: RawMetric, shown: Shown) -> str:
+def _together(row: RawMetric, shown: RunView) -> str:
     metric = BY_NAME.get(row.name)
     if metric is None or metric.given:
         return _value_text(row.together)
     return _value_text(shown.combined.values[metric.key])
 
 
-def _derived_row(key: str, shown: Shown, launches: tuple[Launch, ...], several: bool) -> MetricRow:
+def _derived_row(key: str, shown: RunView, launches: tuple[Launch, ...], several: bool) -> MetricRow:
     derived = DERIVED[key]
     each = {one.index: own for one, own in zip(shown.combined.launches, shown.combined.of_each(key), strict=True)}
     alone = tuple(_value_text(each.get(one.index)) for one in launches) if several else ()

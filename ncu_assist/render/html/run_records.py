@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ncu_assist.analysis.records import ArchivedRun
-from ncu_assist.analysis.run_view import Shown
+from ncu_assist.analysis.run_view import RunView
 from ncu_assist.analysis.samples import TimedSamples
 from ncu_assist.record import Launch
 from ncu_assist.verdict import Verdict
@@ -70,7 +70,7 @@ class RunRecord:
     """All that a run's page is made of."""
 
     stored: ArchivedRun
-    shown: Shown
+    shown: RunView
     verdicts: tuple[tuple[str, Verdict], ...] = ()  # against the version before, by workload
     samples: TimedSamples | None = None
     metrics: RawMetrics = RawMetrics()

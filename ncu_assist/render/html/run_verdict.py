@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from ncu_assist.analysis.run_view import Shown, WorkloadRow, gigabytes_per_second
+from ncu_assist.analysis.run_view import RunView, WorkloadRow, gigabytes_per_second
 from ncu_assist.analysis.yardstick import COPY, LINK, TENSOR, Yardstick, measure_of
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
@@ -32,7 +32,7 @@ FLOP_TILE = Term("Operations", "flops of kernel.toml / median", "the operations 
 LESS = 0.995  # of what must move: above, it is printed as 1.00x
 
 
-def tiles(shown: Shown) -> tuple[Fact, ...]:
+def tiles(shown: RunView) -> tuple[Fact, ...]:
     """Return what is known of them, measured times first, then what the counters say."""
     return (*(_timed(shown.row) if shown.row else ()), *_counted(shown))
 
@@ -62,7 +62,7 @@ def _timed(row: WorkloadRow) -> Iterator[Fact]:
         yield Fact(term, f"{100 * of_it:.0f} %", f"{measure.what} is 100 %{f'; {kept}' if kept else ''}")
 
 
-def _counted(shown: Shown) -> Iterator[Fact]:
+def _counted(shown: RunView) -> Iterator[Fact]:
     under, moved, bound = shown.combined.duration_ns, shown.combined.values["dram_bytes"], shown.counted.bottleneck
     if bound:
         of = "" if shown.counted is shown else " of the longest launch"
@@ -100,7 +100,7 @@ WORKLOAD_COLUMNS = (
 )
 
 
-def workloads_table(shown: Shown, verdicts: Mapping[str, Verdict]) -> Table:
+def workloads_table(shown: RunView, verdicts: Mapping[str, Verdict]) -> Table:
     """Return the workloads in the order of the run; ``verdicts`` are those that both versions were timed on."""
     several = len({row.workload.dtype for row in shown.rows}) > 1  # else the title of the page says it
     measure = measure_of(shown.rows)
@@ -144,7 +144,7 @@ def _verdict_cell(verdict: Verdict | None) -> Cell:
     return Cell(badge.text, repr(verdict.speedup) if verdict.speedup else "", badge=badge)
 
 
-def _workload_columns(shown: Shown, measure: Yardstick) -> tuple[Column, ...]:
+def _workload_columns(shown: RunView, measure: Yardstick) -> tuple[Column, ...]:
     before = short_name(one_line(shown.before.version)) if shown.before else ""
     titled = {
         "against": Column(f"against {before}", "left", "number"),
@@ -183,7 +183,7 @@ def verdict_section(record: RunRecord) -> PageSection:
     return PageSection("verdict", "Verdict", model, "run_verdict.html.j2")
 
 
-def _sentence(shown: Shown) -> str:
+def _sentence(shown: RunView) -> str:
     if shown.before is not None:
         name, verdict = shown.before.version, shown.before.verdict
         return verdict_sentence(shown.run.version, name, shown.combined.workload, verdict, UNCUT)
@@ -199,7 +199,7 @@ def _sentence(shown: Shown) -> str:
     return "Not timed, and without counters"
 
 
-def _diagnosis(shown: Shown) -> str:
+def _diagnosis(shown: RunView) -> str:
     """Return the first finding in a line; empty without one."""
     findings = diagnosis_first(shown.told) if shown.told else ()
     if not findings:
@@ -209,18 +209,18 @@ def _diagnosis(shown: Shown) -> str:
     return f"{first.finding.rule}{gain}: {one_line(first.finding.message, 300)}"
 
 
-def _command(shown: Shown) -> str:
+def _command(shown: RunView) -> str:
     if shown.before is not None:
         return to_compare(shown, shown.before.version)
     return "" if shown.row and shown.row.timing else to_time(shown)
 
 
-def _floor(shown: Shown) -> str:
+def _floor(shown: RunView) -> str:
     words = floor_words(shown.row)
     return f"Floor: {words}" if words else ""
 
 
-def _verdict_notes(shown: Shown, verdicts: Mapping[str, Verdict]) -> tuple[str, ...]:
+def _verdict_notes(shown: RunView, verdicts: Mapping[str, Verdict]) -> tuple[str, ...]:
     """Return on how many workloads it is what, why a verdict is in doubt, and whether the clocks were the same."""
     if shown.before is None:
         return ()

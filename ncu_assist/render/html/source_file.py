@@ -9,7 +9,7 @@ from functools import cache
 from itertools import pairwise
 from pathlib import PurePath
 
-from ncu_assist.analysis.run_view import Shown
+from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.code import Cost, FileCode, Instruction, LineCode
 from ncu_assist.ncu.source.metrics import SAMPLES
 from ncu_assist.render.escape import one_line
@@ -34,7 +34,7 @@ class FindingLines:
     places: tuple[Place, ...]
 
 
-def finding_lines(shown: Shown) -> tuple[FindingLines, ...]:
+def finding_lines(shown: RunView) -> tuple[FindingLines, ...]:
     """Return the lines of the findings that some lines are to blame for; none where the code was not read."""
     found = shown.told.diagnosis.findings if shown.told else ()
     return tuple(FindingLines(one.finding.rule, one.places) for one in found if one.places)

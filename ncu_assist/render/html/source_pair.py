@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import PurePath
 
 from ncu_assist.analysis.diff.lines import LineCost, Place, SideLines, aligned, base_name
-from ncu_assist.analysis.run_view import Shown
+from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.code import Cost, FileCode, SourceCosts, Totals, source_costs
 from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line
@@ -258,7 +258,7 @@ class SourcePair:
         return f"#{found}" if found else ""
 
 
-def source_pair(baseline: Shown, candidate: Shown) -> SourcePair:
+def source_pair(baseline: RunView, candidate: RunView) -> SourcePair:
     """Return the sources of two runs whose lines were read, aligned by their texts."""
     sides = _SourceSide.of(baseline), _SourceSide.of(candidate)
     names = sides[0].name, sides[1].name
@@ -292,7 +292,7 @@ class _SourceSide:
     collect: str
 
     @classmethod
-    def of(cls, shown: Shown) -> _SourceSide:
+    def of(cls, shown: RunView) -> _SourceSide:
         close, run = shown.close, shown.run
         name = one_line(run.version, NAME_LETTERS)
         why = (close.spots.note if close.spots else "") or close.note or "its source lines were not read"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
-from ncu_assist.analysis.run_view import Shown
+from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.code import Cost, FileCode, LineCode, SourceCosts, Totals, source_costs
 from ncu_assist.ncu.source.metrics import SAMPLES
 from ncu_assist.render.escape import one_line
@@ -148,7 +148,7 @@ class SourceView:
         return f"#{place}" if place else ""
 
 
-def source_view(shown: Shown, findings: Sequence[FindingLines] | None = None) -> SourceView:
+def source_view(shown: RunView, findings: Sequence[FindingLines] | None = None) -> SourceView:
     """Return the source view of a run whose lines were read; ``findings`` are `finding_lines(shown)`."""
     close = shown.close
     if close.code is None:
@@ -210,7 +210,7 @@ def _stall_terms(costs: SourceCosts) -> tuple[Term, ...]:
     return tuple(stall_term(reason) for reason in reasons)
 
 
-def _source_notes(shown: Shown, costs: SourceCosts, absent: Sequence[str]) -> list[str]:
+def _source_notes(shown: RunView, costs: SourceCosts, absent: Sequence[str]) -> list[str]:
     notes = [f"No column for {'; '.join(absent)}."] if absent else []
     spots = shown.close.spots
     unlined = sum(function.cost.samples for function in costs.functions)
@@ -223,14 +223,14 @@ def _source_notes(shown: Shown, costs: SourceCosts, absent: Sequence[str]) -> li
     return notes
 
 
-def _launch_words(shown: Shown) -> str:
+def _launch_words(shown: RunView) -> str:
     spots = shown.close.spots
     if spots is None or spots.launches_read == 1:
         return "the launch"
     return f"the {spots.launches_read} launches"
 
 
-def collect_lines(shown: Shown) -> str:
+def collect_lines(shown: RunView) -> str:
     """Return the command that collects the source lines of such a run; empty where it launches nothing that has any."""
     run = shown.run
     if run.launched_nothing:

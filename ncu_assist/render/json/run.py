@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from ncu_assist.analysis.run_view import LaunchRow, Shown
+from ncu_assist.analysis.run_view import LaunchRow, RunView
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.render.json.values import answer, cycles_json, run_facts, workload
 from ncu_assist.rules.model.diagnosis import Ranked
@@ -64,7 +64,7 @@ def _evidence(key: str, facts: Facts) -> dict[str, Any]:
     return {**value, "approximate": True} if facts.is_approximate(key) else value
 
 
-def show_json(shown: Shown, command: str = "show") -> dict[str, Any]:
+def show_json(shown: RunView, command: str = "show") -> dict[str, Any]:
     """Return a run; ``command`` prints the answer. ``launches`` are by workload, the longest first; of each workload
     the longest are ``judged`` alone, and ``launches_not_judged`` is how many others there are.
 
@@ -100,7 +100,7 @@ def show_json(shown: Shown, command: str = "show") -> dict[str, Any]:
     )
 
 
-def _stalls_per_launch(shown: Shown) -> dict[int, dict[str, float]] | None:
+def _stalls_per_launch(shown: RunView) -> dict[int, dict[str, float]] | None:
     """Return the shares of stall reasons of each of the longest launches; None where they are told of all together."""
     if not shown.combined.is_of_kernels:
         return None
@@ -110,7 +110,7 @@ def _stalls_per_launch(shown: Shown) -> dict[int, dict[str, float]] | None:
     return {one.launches[0].index: one.stalls for one in alone}
 
 
-def _before(shown: Shown) -> dict[str, Any] | None:
+def _before(shown: RunView) -> dict[str, Any] | None:
     """Return the verdict against the version before; None where none was timed."""
     if shown.before is None:
         return None
@@ -143,7 +143,7 @@ def _launch(row: LaunchRow) -> dict[str, Any]:
     }
 
 
-def _metrics(shown: Shown) -> dict[str, Any]:
+def _metrics(shown: RunView) -> dict[str, Any]:
     return {
         key: {
             "label": ROWS[key].label,
@@ -157,7 +157,7 @@ def _metrics(shown: Shown) -> dict[str, Any]:
     }
 
 
-def _per_launch(shown: Shown, key: str) -> dict[int, float] | None:
+def _per_launch(shown: RunView, key: str) -> dict[int, float] | None:
     """Return the value of each of the longest launches by number, where they are of different kernels that make none.
 
     None for what all launches make one value of.

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ncu_assist.analysis.run_view import BARS, LaunchRow, Shown, WorkloadRow, gigabytes_per_second, throughputs
+from ncu_assist.analysis.run_view import BARS, LaunchRow, RunView, WorkloadRow, gigabytes_per_second, throughputs
 from ncu_assist.analysis.yardstick import TENSOR, Yardstick, measure_of
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.ncu.command import UNKNOWN
@@ -38,7 +38,7 @@ TOP_STALLS = 5
 BAR = 24
 
 
-def speed_of_light(shown: Shown, alone: str = "") -> list[RenderableType]:
+def speed_of_light(shown: RunView, alone: str = "") -> list[RenderableType]:
     """Return a bar for each unit, in percent of its peak; none without such counters.
 
     ``alone`` names the launch that is shown of several kernels, empty where it is of all launches.
@@ -62,7 +62,7 @@ def speed_of_light(shown: Shown, alone: str = "") -> list[RenderableType]:
     ]
 
 
-def warp_states(shown: Shown, alone: str = "") -> list[RenderableType]:
+def warp_states(shown: RunView, alone: str = "") -> list[RenderableType]:
     """Return where warps spent their time and how many there were; nothing where that was not sampled."""
     from rich.text import Text
 
@@ -72,7 +72,7 @@ def warp_states(shown: Shown, alone: str = "") -> list[RenderableType]:
     return [Text(""), Text(f"Warp states{f' of {alone}' if alone else ''}", style="bold"), _stalls(shown), *occupancy]
 
 
-def of_what(shown: Shown) -> str:
+def of_what(shown: RunView) -> str:
     """Return what the counters are of, for a title: the workload, and how many launches and kernels."""
     where = f" of {one_line(shown.combined.workload)}" if shown.combined.workload else ""
     count = len(shown.combined.launches)
@@ -81,11 +81,11 @@ def of_what(shown: Shown) -> str:
     return where + (f", {count} launches together" if count > 1 else "")
 
 
-def _counted_of(shown: Shown, alone: str) -> str:
+def _counted_of(shown: RunView, alone: str) -> str:
     return f" of {alone}" if alone else of_what(shown)
 
 
-def _binding_sentence(shown: Shown) -> Iterator[str]:
+def _binding_sentence(shown: RunView) -> Iterator[str]:
     """Yield what binds it, in a sentence."""
     bound = shown.bottleneck
     if bound is None:
@@ -103,14 +103,14 @@ def _bar(percent: float) -> str:
     return "█" * min(BAR, max(0, round(percent / 100 * BAR)))
 
 
-def _stalls(shown: Shown) -> Table:
+def _stalls(shown: RunView) -> Table:
     made = table(("stalled for", "left"), ("share", "right"), ("", "left"))
     for reason, share in list(shown.combined.stalls.items())[:TOP_STALLS]:
         made.add_row(one_line(reason.replace("_", " ")), f"{share:.1f} %", _bar(share))
     return made
 
 
-def _occupancy(shown: Shown) -> list[str]:
+def _occupancy(shown: RunView) -> list[str]:
     """Return the occupancy and what limits it, with the blocks that each limit allows; empty without counters."""
     values = shown.combined.values
     shares = [f"{v:.0f} % {word}" for word in ("achieved", "theoretical") if (v := values[f"{word}_occupancy"])]
@@ -181,7 +181,7 @@ KEY_METRICS = (
 )
 
 
-def show_text(shown: Shown, style: Style | None = None) -> str:
+def show_text(shown: RunView, style: Style | None = None) -> str:
     """Return a run as text. One line at the end says how to get what only its report holds."""
     from rich.text import Text
 
@@ -208,7 +208,7 @@ def show_text(shown: Shown, style: Style | None = None) -> str:
     return to_text([*parts, *_more_to_see(shown, style.width)], style)
 
 
-def _verdict(shown: Shown) -> list[RenderableType]:
+def _verdict(shown: RunView) -> list[RenderableType]:
     """Return the verdict against the version before, how far the floor is, and operations where they set it."""
     from rich.text import Text
 
@@ -226,14 +226,14 @@ def _verdict(shown: Shown) -> list[RenderableType]:
     return [Text(""), *lines] if lines else []
 
 
-def _diagnosis(shown: Shown, width: int) -> list[RenderableType]:
+def _diagnosis(shown: RunView, width: int) -> list[RenderableType]:
     from rich.text import Text
 
     told = diagnosis_lines(shown.told, width) if shown.told else []
     return [Text(""), *(Text(line, "" if place else "bold") for place, line in enumerate(told))] if told else []
 
 
-def _more_to_see(shown: Shown, width: int) -> list[RenderableType]:
+def _more_to_see(shown: RunView, width: int) -> list[RenderableType]:
     """Return what the report would add and how to see it, or why it adds nothing."""
     from rich.text import Text
 
@@ -248,7 +248,7 @@ def _more_to_see(shown: Shown, width: int) -> list[RenderableType]:
     return [Text(""), Text(whole if len(whole) <= width else short, style="dim")]
 
 
-def _origin(shown: Shown) -> str:
+def _origin(shown: RunView) -> str:
     text = origin(shown.source, shown.run)
     if not shown.run.verified:
         text += " (its bytes at capture are not known)"
@@ -305,7 +305,7 @@ def check_word(row: WorkloadRow | None) -> str:
     return "passed" if row.check.passed else "FAILED"
 
 
-def _metrics(shown: Shown) -> list[RenderableType]:
+def _metrics(shown: RunView) -> list[RenderableType]:
     """Return the key metrics that a report has, and in one line those that it lacks."""
     from rich.text import Text
 

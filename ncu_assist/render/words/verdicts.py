@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 from ncu_assist.analysis.diff import Diff, DiffSide
 from ncu_assist.analysis.records import Combined, Coverage
-from ncu_assist.analysis.run_view import Shown, WorkloadRow
+from ncu_assist.analysis.run_view import RunView, WorkloadRow
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import quantity
 from ncu_assist.record import Run, Source
@@ -87,7 +87,7 @@ def impossible_lines(combined: Combined, keys: Sequence[str]) -> list[str]:
     ]
 
 
-def of_longest(shown: Shown) -> str:
+def of_longest(shown: RunView) -> str:
     """Return what ratios are of where launches are of different kernels: the longest; empty where they are of all."""
     if shown.counted is shown:
         return ""

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from ncu_assist.analysis.run_view import LaunchRow, Shown
+from ncu_assist.analysis.run_view import LaunchRow, RunView
 from ncu_assist.frame import Combined
 from ncu_assist.frame.combined import STALL_SHARE
 from ncu_assist.ncu.catalogue.metric import Metric
@@ -215,7 +215,7 @@ def _paragraphs(text: str) -> Iterator[str]:
             yield line
 
 
-def shape_of(shown: Shown, clean: Cleaner) -> CallShape:
+def shape_of(shown: RunView, clean: Cleaner) -> CallShape:
     """Return how the launches of the workload that is shown ran."""
     launches = tuple(_launch_line(row, clean) for row in shown.launches_shown[:MOST_LAUNCHES])
     return CallShape(launches, len(shown.launches_shown), _bound(shown), _occupancy(shown))
@@ -233,7 +233,7 @@ def _launch_line(row: LaunchRow, clean: Cleaner) -> LaunchLine:
     )
 
 
-def _bound(shown: Shown) -> str:
+def _bound(shown: RunView) -> str:
     shown, alone = shown.counted, of_longest(shown)
     bound = shown.bottleneck
     if bound is None:
@@ -247,7 +247,7 @@ def _bound(shown: Shown) -> str:
     return f"{bound.name}, busy for {bound.percent:.0f} % of what it could do{of}"
 
 
-def _occupancy(shown: Shown) -> str:
+def _occupancy(shown: RunView) -> str:
     """Return how many blocks each limit allows, the scarcest first; empty of several launches."""
     if shown.told is None or len(shown.combined.launches) != 1:
         return ""

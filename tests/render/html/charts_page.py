@@ -6,7 +6,7 @@ import functools
 from dataclasses import replace
 from pathlib import Path
 
-from ncu_assist.analysis.run_view import Shown
+from ncu_assist.analysis.run_view import RunView
 from ncu_assist.analysis.samples import TimedSamples
 from ncu_assist.frame import combine_launches
 from ncu_assist.pipeline.opened_reports import BareReport, bare_reports
@@ -30,7 +30,7 @@ def recorded(version: str) -> StoredRun:
 
 
 @functools.cache
-def shown(version: str, workload: str | None = None) -> Shown:
+def shown(version: str, workload: str | None = None) -> RunView:
     return gather(recorded(version), workload, ARCHIVE)
 
 
@@ -39,7 +39,7 @@ def report(path: Path) -> BareReport:
     return bare_reports([path.name], [path], None)[0]
 
 
-def launch(path: Path, name: str) -> Shown:
+def launch(path: Path, name: str) -> RunView:
     """Return one launch of a report, the first whose signature starts with ``name``, as a run of its own."""
     stored = report(path)
     whole, tables = gather(stored), stored.by_launch()
@@ -50,7 +50,7 @@ def launch(path: Path, name: str) -> Shown:
 
 
 def charts_html(
-    one: Shown, before: Shown | None = None, samples: TimedSamples | None = None, old: TimedSamples | None = None
+    one: RunView, before: RunView | None = None, samples: TimedSamples | None = None, old: TimedSamples | None = None
 ) -> str:
     """Return a page with the three charts."""
     sections = (

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 from made import saved
 
-from ncu_assist.analysis.run_view import CloseLook, Shown
+from ncu_assist.analysis.run_view import CloseLook, RunView
 from ncu_assist.ncu.code import Code
 from ncu_assist.ncu.line_sums import HotSpots
 from ncu_assist.pipeline.showing import gather
@@ -82,7 +82,7 @@ def close(made: Code | None, texts: Mapping[str, str] | None = None, note: str =
     return replace(CloseLook(spots, made, texts={NAME: TEXT} if texts is None else texts), **changes)
 
 
-def shown(root: Path, look: CloseLook, version: str = "v1_made", **changes: Any) -> Shown:
+def shown(root: Path, look: CloseLook, version: str = "v1_made", **changes: Any) -> RunView:
     """Return a stored run as it is shown, with this look at its code."""
     stored = saved(root, version, **changes)
     return replace(gather(stored, None, Store(root / "reports")), close=look)

@@ -13,7 +13,7 @@ from ladder import WORKLOAD, step
 from render.html.made_code import NAME, ROWS, TEXT, Row, close, code, html, shown
 from render.html.test_sampler import HOSTILE
 
-from ncu_assist.analysis.run_view import Shown
+from ncu_assist.analysis.run_view import RunView
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.html.source_file import FindingLines
 from ncu_assist.render.html.source_view import SourceView, source_view
@@ -28,7 +28,7 @@ FOUND = (FindingLines("uncoalesced-global-load", (Place(NAME, 2, "x = load(p);",
 
 
 @cache
-def recorded(version: int) -> Shown:
+def recorded(version: int) -> RunView:
     return gather(step(version), WORKLOAD, lines=True)
 
 
