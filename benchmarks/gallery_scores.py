@@ -26,6 +26,7 @@ from ncu_assist.rules import RULES, Diagnosis, Facts, diagnose
 
 GALLERY = Path(__file__).resolve().parents[1] / "tests" / "gallery"
 REPORTS = GALLERY / "reports"
+CHIP_REPORTS = GALLERY / "reports_chip"
 sys.path.insert(0, str(GALLERY))
 
 from nvidia_rules import Theirs, advice_of, says_high  # noqa: E402
@@ -115,6 +116,11 @@ def _ceilings(report: Report) -> Ceilings | None:
     return ceilings_of(report.device) if report.device else None
 
 
+def folder_of(part: Part | None) -> Path:
+    """Return where the reports of a part lie."""
+    return CHIP_REPORTS if part == "chip" else REPORTS
+
+
 def judged(half: str | None = None, folder: Path = REPORTS, parts: Sequence[Part] = PARTS) -> Iterator[Judged]:
     """Yield every profiled case of a half, or of all of some parts, with its diagnosis."""
     for case in (case for part in parts for case in cases(part)):
@@ -130,10 +136,14 @@ def main() -> int:
     parser.add_argument("--part", choices=("main", "blind", "chip"))
     parser.add_argument("--case")
     parser.add_argument("--nvidia", action="store_true")
-    parser.add_argument("--reports", type=Path, default=REPORTS)
+    parser.add_argument("--reports", type=Path)
     asked = parser.parse_args()
     parts = (asked.part,) if asked.part else PARTS
-    found = [one for one in judged(asked.half, asked.reports, parts) if asked.case in (None, one.case.name)]
+    found = [
+        one
+        for one in judged(asked.half, asked.reports or folder_of(asked.part), parts)
+        if asked.case in (None, one.case.name)
+    ]
     for one in found:
         mark = "wolf" if one.cries_wolf else "ok" if one.first_is_right else "among" if one.is_among_three else "WRONG"
         told = ", ".join(

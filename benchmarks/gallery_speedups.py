@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 
-from gallery_scores import CHIP_HALVES, HALVES, PARTS, REPORTS, Judged, judged, say, score_rows, theirs
+from gallery_scores import CHIP_HALVES, HALVES, PARTS, REPORTS, Judged, folder_of, judged, say, score_rows, theirs
 from table import pairs
 
 TIMES = ("times.json", "times_blind.json", "times_chip.json")
@@ -116,10 +116,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--part", choices=("main", "blind", "chip"))
-    parser.add_argument("--reports", type=Path, default=REPORTS)
+    parser.add_argument("--reports", type=Path)
     asked = parser.parse_args()
-    found = tuple(judged(folder=asked.reports, parts=(asked.part,) if asked.part else PARTS))
-    used, out = speedups(found, asked.reports)
+    folder = asked.reports or folder_of(asked.part)
+    found = tuple(judged(folder=folder, parts=(asked.part,) if asked.part else PARTS))
+    used, out = speedups(found, folder)
     _say_pairs(used, out)
     errors = _errors(used) if used else {}
     for half, row in errors.items():
@@ -127,7 +128,7 @@ def main() -> int:
     if asked.out:
         record = {
             "gpu": found[0].report.device.name if found[0].report.device else None,
-            "scores": {half: _scores(found, half) for half in HALVES},
+            "scores": {half: _scores(found, half) for half in (CHIP_HALVES if asked.part == "chip" else HALVES)},
             "target_median_abs_log_error": TARGET,
             "median_abs_log_error": errors,
             "pairs": [asdict(one) for one in used],
