@@ -29,7 +29,7 @@ from ncu_assist.ncu.wire import Bytes
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_AHEAD = 8  # launches of a report whose code is read before it is known which of them take long
+MOST_AHEAD = 20  # launches of a report whose code is read before it is known which of them take longest
 BATCH_BYTES = 48 << 20  # of launches in one child process, which then takes about 0.6 GB
 
 

@@ -100,7 +100,7 @@ def told_of_shown(run: Run, combined: Combined, ceilings: Ceilings | None = None
 
 def located(told: Told | None, code: Code | None) -> Told | None:
     """Return what was told with the lines of each finding that some lines are to blame for; as it is without code."""
-    if told is None or code is None:
+    if told is None or code is None or not any(map(blames_lines, told.diagnosis.findings)):
         return told
     read = code.of([one.index for one in told.facts.combined.launches])
     own = replace(read, sass=own_lines(read)) if len(read.sass) else read
