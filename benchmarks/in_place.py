@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ncu_assist.record import encode
 from ncu_assist.store import StoredRun
-from ncu_assist.store.naming import RUN_JSON
+from ncu_assist.store.folders import RUN_JSON
 from ncu_assist.store.writing import write_file
 
 

@@ -98,7 +98,7 @@ MOVED = {
     "suggest.talk": "suggest.drafting",
     "suggest.wish": "suggest.request",
     "verdict.clocks": "verdict.samples",
-    "verdict.correlation": "verdict.interval",
+    "verdict.correlation": "verdict.deciding",
     "verdict.likely": "verdict.samples",
     "verdict.paired": "verdict.deciding",
     "verdict.reasons": "verdict.records",
@@ -118,6 +118,15 @@ MOVED = {
     "pipeline.foreign": "pipeline.importing",
     "pipeline.pages.asked": "pipeline.pages.writing",
     "rules.model.own_lines": "rules.model.places",
+    "verdict.interval": "verdict.deciding",
+    "ceilings.lookup": "ceilings.storage",
+    "ceilings.checking": "ceilings.storage",
+    "ceilings.defaults": "ceilings.chips",
+    "ceilings.link": "ceilings.interpolation",
+    "store.naming": "store.folders",
+    "cli.output": "cli.console",
+    "harness.draws": "harness.problem",
+    "harness.exam.collecting": "harness.exam.client",
 }
 WORDS = "change draft gate history l2 launch line metric why"
 MODEL = "blame bounds diagnosis dram facts of_run places shape traffic"

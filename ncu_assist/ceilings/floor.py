@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ncu_assist.ceilings.interpolation import dram_ceiling
-from ncu_assist.ceilings.link import link_ceiling
+from ncu_assist.ceilings.interpolation import dram_ceiling, link_ceiling
 from ncu_assist.ceilings.records import Ceiling, Ceilings
 from ncu_assist.record import WorkloadFacts
 

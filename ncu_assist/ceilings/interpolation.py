@@ -1,4 +1,4 @@
-"""What DRAM can deliver for so many bytes read and written, between the points that were measured."""
+"""Bandwidth between the measured sizes of a curve: of DRAM for any mix and size, and of the link to the host."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import log
 
+from ncu_assist.ceilings.chips import SECTOR_BYTES
 from ncu_assist.ceilings.records import Ceiling, Ceilings, Point, Under
 from ncu_assist.quantity import quantity
 
@@ -121,3 +122,28 @@ def _outside_mixes(places: Sequence[Place], share: float) -> list[str]:
     if places[0].share - SAME_SHARE <= share <= places[-1].share + SAME_SHARE:
         return []
     return [f"no mix with {100 * share:.0f} % reads was measured: that of the nearest mix"]
+
+
+COPY_ENGINE = "host_to_device"
+SECTORS = "zero_copy_sectors"  # a kernel that reads a sector of every line: each is a request of its own
+
+
+def link_ceiling(ceilings: Ceilings | None) -> Ceiling | None:
+    """Return the rate at which the copy engine fetches pinned memory of the host, None where nobody measured it.
+
+    Nothing was seen to be faster: kernels that read the same memory reached 0.92 of it on an H200 and an H100.
+    """
+    points = [point for point in ceilings.link if point.name == COPY_ENGINE] if ceilings else []
+    if ceilings is None or not points:
+        return None
+    rate = max(point.bytes_per_second for point in points)
+    return Ceiling(rate, ceilings.origin != "live", f"measured on {ceilings.where}")
+
+
+def most_requests(ceilings: Ceilings | None) -> float | None:
+    """Return how many reads a second of a kernel the link carries, None where nobody measured it.
+
+    However small they are: requests of one sector do not fill the link with bytes.
+    """
+    points = [point for point in ceilings.link if point.name == SECTORS] if ceilings else []
+    return max((point.bytes_per_second / SECTOR_BYTES for point in points), default=None)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ncu_assist.ceilings.chips import LANES, SCHEDULERS, bytes_in_flight, chip_facts
-from ncu_assist.ceilings.defaults import dram_default
-from ncu_assist.ceilings.interpolation import dram_ceiling
-from ncu_assist.ceilings.link import link_ceiling
+from ncu_assist.ceilings.chips import LANES, SCHEDULERS, bytes_in_flight, chip_facts, dram_default
+from ncu_assist.ceilings.interpolation import dram_ceiling, link_ceiling
 from ncu_assist.ceilings.records import Ceilings
 from ncu_assist.record import Device
 

@@ -45,16 +45,16 @@ def show(kernel: str | None, as_json: bool) -> int:
 
     Exit code 2 or 7 where a run that was set is gone or damaged.
     """
-    from ncu_assist.pipeline.baselines import every_standing, standing
+    from ncu_assist.pipeline.baselines import all_in_force, baseline_of
 
     if kernel is not None:
-        return _show(standing(options.current_project(), kernel), as_json)
+        return _show(baseline_of(options.current_project(), kernel), as_json)
     from ncu_assist.render.json.archive import baselines_json
     from ncu_assist.render.terminal.archive import baselines_text
     from ncu_assist.store import Store
 
     project = options.current_project()
-    every = every_standing(project)
+    every = all_in_force(project)
     note_damages(Store(project.reports).unreadable())
     if as_json:
         write_json(baselines_json(every))

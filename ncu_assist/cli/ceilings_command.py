@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from ncu_assist.cli import options
-from ncu_assist.cli.console import progress, write, write_json
-from ncu_assist.cli.output import check_output, write_bytes
+from ncu_assist.cli.console import check_output, progress, write, write_bytes, write_json
 from ncu_assist.errors import EnvironmentProblem, StageFailed, UsageProblem
 
 
@@ -91,11 +90,11 @@ def _import(path: Path, force: bool, as_json: bool) -> int:
     from ncu_assist.render.json import ceilings_json
     from ncu_assist.render.terminal.machine import imported_text
 
-    found = take_in(options.current_project(), path, force)
+    ceilings, stored_at, was_there = take_in(options.current_project(), path, force)
     if as_json:
-        write_json(ceilings_json([(found.ceilings, found.path)]))
+        write_json(ceilings_json([(ceilings, stored_at)]))
     else:
-        write(imported_text(found.ceilings, found.path, found.was_there))
+        write(imported_text(ceilings, stored_at, was_there))
     return 0
 
 

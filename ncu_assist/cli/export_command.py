@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 
 from ncu_assist.cli import options
-from ncu_assist.cli.console import progress
-from ncu_assist.cli.output import check_output, write_bytes
+from ncu_assist.cli.console import check_output, progress, write_bytes
 from ncu_assist.errors import UsageProblem
 from ncu_assist.render.export import FORMATS
 

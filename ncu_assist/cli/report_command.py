@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ncu_assist.cli import options
-from ncu_assist.cli.console import progress, write, write_json
-from ncu_assist.cli.output import check_output, write_bytes
+from ncu_assist.cli.console import check_output, progress, write, write_bytes, write_json
 from ncu_assist.errors import UsageProblem
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ import torch
 
 from ncu_assist.backends.base import Call
 from ncu_assist.harness.buffers import Buffers, Guarded, allocate, bits, unravel
-from ncu_assist.harness.draws import OwnDraws
-from ncu_assist.harness.problem import Problem, Tensors
+from ncu_assist.harness.problem import OwnDraws, Problem, Tensors
 from ncu_assist.record import Check
 from ncu_assist.spec import Tolerance
 

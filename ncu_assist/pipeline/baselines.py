@@ -32,14 +32,14 @@ def pin(project: Project, reference: str, kernel: str | None) -> BaselineInForce
 
 
 def in_force(project: Project, kernel: str | None) -> BaselineInForce:
-    """Return what ``@baseline`` means, as ``standing`` does; raises UsageProblem also where it means nothing."""
-    found = standing(project, kernel)
+    """Return what ``@baseline`` means, as ``baseline_of`` does; raises UsageProblem also where it means nothing."""
+    found = baseline_of(project, kernel)
     if found.run is None:
         raise UsageProblem(f"no baseline is set: {found.missing}", found.to_set or "ncu-assist list")
     return found
 
 
-def standing(project: Project, kernel: str | None) -> BaselineInForce:
+def baseline_of(project: Project, kernel: str | None) -> BaselineInForce:
     """Return what ``@baseline`` means: the run that was set, else the one of v0, else none. No kernel: as for `show`.
 
     Raises UsageProblem where the run that was set is gone.
@@ -58,17 +58,17 @@ def standing(project: Project, kernel: str | None) -> BaselineInForce:
     return BaselineInForce(name, pinned is not None, pinned.since if pinned else None, stored)
 
 
-def every_standing(project: Project) -> tuple[BaselineInForce, ...]:
+def all_in_force(project: Project) -> tuple[BaselineInForce, ...]:
     """Return what ``@baseline`` means of each kernel that has a folder or a run; what is wrong with one is its own."""
     store = Store(project.reports)
-    return tuple(_standing_or_why(project, store, name) for name in known_kernels(store, Context(project, Path.cwd())))
+    return tuple(_in_force_or_why(project, store, name) for name in known_kernels(store, Context(project, Path.cwd())))
 
 
-def _standing_or_why(project: Project, store: Store, kernel: str) -> BaselineInForce:
+def _in_force_or_why(project: Project, store: Store, kernel: str) -> BaselineInForce:
     is_set = True  # what cannot be read was set too
     try:
         is_set = get_baseline(store, kernel) is not None
-        return standing(project, kernel)
+        return baseline_of(project, kernel)
     except NcuAssistError as error:
         why, hint, code = error.message, error.hint, error.exit_code
         return BaselineInForce(kernel, is_set, None, None, missing=why, to_set=hint, exit_code=code)
@@ -82,7 +82,7 @@ def unpin(project: Project, kernel: str) -> BaselineInForce:
     store = Store(project.reports)
     name = choose_kernel(store, Context(project, Path.cwd()), kernel, None)
     was_set = clear_baseline(store, name)
-    return replace(standing(project, name), cleared=was_set)
+    return replace(baseline_of(project, name), cleared=was_set)
 
 
 def _to_set(store: Store, kernel: str) -> str:

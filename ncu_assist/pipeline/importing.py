@@ -30,7 +30,7 @@ from ncu_assist.project import Project
 from ncu_assist.record import ROUNDED, Profile, Run, Source
 from ncu_assist.render.escape import readable
 from ncu_assist.store import Store, StoredRun, machine_hash, metrics_parquet, new_run_id
-from ncu_assist.store.naming import is_folder_name
+from ncu_assist.store.folders import is_folder_name
 from ncu_assist.store.reading import EXPORT, METRICS, REPORTS
 from ncu_assist.store.references import existing_report
 

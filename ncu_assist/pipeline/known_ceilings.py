@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ncu_assist.ceilings import Ceilings, ceilings_of, decode, path_of, save, shipped, stored
-from ncu_assist.ceilings.checking import problems
 from ncu_assist.ceilings.known import KnownGpu, known_rates
-from ncu_assist.ceilings.storage import product
+from ncu_assist.ceilings.storage import problems, product
 from ncu_assist.errors import DamagedData, EnvironmentProblem, UsageProblem
 from ncu_assist.ncu.compressed import is_compressed
 from ncu_assist.ncu.report_file import MAGIC
@@ -62,15 +61,6 @@ def known(project: Project) -> tuple[KnownCeilings, ...]:
     return (KnownCeilings(found, path if path.is_file() else None),)
 
 
-@dataclass(frozen=True)
-class Imported:
-    """Ceilings as they are stored now, and where; ``was_there``: exactly these were already."""
-
-    ceilings: Ceilings
-    path: Path
-    was_there: bool
-
-
 def to_send(project: Project, gpu: str | None) -> Ceilings:
     """Return the ceilings to export: of the GPU here, or of the one named, without what names this machine.
 
@@ -89,8 +79,10 @@ def to_send(project: Project, gpu: str | None) -> Ceilings:
     return replace(newest, stages=stages, notes=tuple(map(redact_text, newest.notes)), origin="live")
 
 
-def take_in(project: Project, path: Path, force: bool) -> Imported:
+def take_in(project: Project, path: Path, force: bool) -> tuple[Ceilings, Path, bool]:
     """Check ceilings from elsewhere and store them in the archive, for all reports of GPUs of that model.
+
+    Return them as they are stored now, where, and whether exactly these were there already.
 
     Raises UsageProblem for what is no such file, and for one that would replace others of this GPU; DamagedData for one
     that was changed, or whose values cannot be; NewerData for one of a later version.
@@ -99,14 +91,14 @@ def take_in(project: Project, path: Path, force: bool) -> Imported:
     target = path_of(project.reports, ceilings.device)
     same = [one for one in stored(project.reports) if path_of(project.reports, one.device) == target]
     if any(replace(one, origin="imported", digest="") == replace(ceilings, digest="") for one in same):
-        return Imported(ceilings, target, was_there=True)
+        return ceilings, target, True
     if same and not force:
         raise UsageProblem(
             f"ceilings of this {ceilings.device.name} are stored already, of {same[0].created[:10]}; "
             f"{path.name} has those of {ceilings.created[:10]}",
             "--force to replace them",
         )
-    return Imported(ceilings, save(project.reports, ceilings), was_there=False)
+    return ceilings, save(project.reports, ceilings), False
 
 
 def read(path: Path) -> Ceilings:

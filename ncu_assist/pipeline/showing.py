@@ -6,6 +6,7 @@ For lines and NVIDIA's findings the archived tables do not suffice: the report i
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from ncu_assist.analysis.diff.timing import SampleReader, common_bench, is_timed
 from ncu_assist.analysis.run_view import CloseLook, LaunchRow, ParentVerdict, RunView, shown_workload, workload_row
 from ncu_assist.ceilings import Ceilings, ceilings_of
 from ncu_assist.errors import DamagedData
-from ncu_assist.frame import Combined, combine_launches, combine_tables
+from ncu_assist.frame import combine_launches, combine_tables
 from ncu_assist.frame.columns import Values
 from ncu_assist.ncu.code import code_of
 from ncu_assist.ncu.compressed import plain_file
@@ -28,7 +29,7 @@ from ncu_assist.pipeline.derived import shown_launches, with_code
 from ncu_assist.pipeline.history import lineage_of
 from ncu_assist.pipeline.opened_reports import BareReport
 from ncu_assist.record import Launch, Run
-from ncu_assist.rules.model.of_run import Told, judged_alone, located, told_of, told_of_shown
+from ncu_assist.rules.model.of_run import judged_alone, located, told_of, told_of_shown
 from ncu_assist.rules.model.resources import bottleneck, bottleneck_of_launch
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.matching import live_first, same_source
@@ -115,15 +116,10 @@ def launch_numbers(run: Run, report: Report) -> tuple[int, ...]:
     whole = {launch.workload for launch in run.launches}
     for some in (None, *sorted(name for name in whole if name is not None)):
         chosen = [launch for launch in run.launches if some in (None, launch.workload)]
-        if _alike(chosen, report.records):
+        bare = [[replace(one, index=0, workload=None, repeat=0) for one in own] for own in (chosen, report.records)]
+        if bare[0] == bare[1]:
             return tuple(launch.index for launch in chosen)
     raise DamagedData("the archived report holds other launches than the run", "ncu-assist verify")
-
-
-def _alike(launches: Sequence[Launch], others: Sequence[Launch]) -> bool:
-    """Tell whether these are the same launches, whatever their numbers and workloads."""
-    bare = [[replace(one, index=0, workload=None, repeat=0) for one in some] for some in (launches, others)]
-    return bare[0] == bare[1]
 
 
 def gather(
@@ -180,22 +176,16 @@ def _launches(
     groups: dict[str | None, list[Launch]] = {}
     for one in run.launches:
         groups.setdefault(one.workload, []).append(one)
-    chosen = [one for name, own in groups.items() if only in (None, name) for one in judged_alone(own)]
-    told = {one.index: _told(run, one, tables, ceilings) for one in chosen}
+    calls = Counter((one.workload, one.repeat) for one in run.launches)
+    judged = {}
+    for name, own in groups.items():
+        for one in judged_alone(own) if only in (None, name) else ():
+            alone = combine_launches(name, [one], [tables.get(one.index, {})])
+            judged[one.index] = told_of(run, alone, ceilings, whole=calls[one.workload, one.repeat] == 1)
     return tuple(
-        LaunchRow(one, bottleneck_of_launch(tables.get(one.index, {})), told.get(one.index), one.index in told)
+        LaunchRow(one, bottleneck_of_launch(tables.get(one.index, {})), judged.get(one.index), one.index in judged)
         for one in run.launches
     )
-
-
-def _told(run: Run, launch: Launch, tables: Mapping[int, Values], ceilings: Ceilings | None) -> Told | None:
-    alone: Combined = combine_launches(launch.workload, [launch], [tables.get(launch.index, {})])
-    return told_of(run, alone, ceilings, whole=_is_whole(launch, run))
-
-
-def _is_whole(launch: Launch, run: Run) -> bool:
-    """Return whether a launch is all that its call launches."""
-    return sum((one.workload, one.repeat) == (launch.workload, launch.repeat) for one in run.launches) == 1
 
 
 def _before(store: Store, stored: StoredRun, workload: str | None) -> ParentVerdict | None:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from ncu_assist.errors import DamagedData, NewerData
 from ncu_assist.record import Run
 from ncu_assist.store.findings import FINDINGS, decode_findings
-from ncu_assist.store.folders import Damage, foreign_files, leftovers, run_folders
-from ncu_assist.store.naming import DRAFTS, RUN_JSON, is_folder_name
+from ncu_assist.store.folders import DRAFTS, RUN_JSON, Damage, foreign_files, is_folder_name, leftovers, run_folders
 from ncu_assist.store.reading import CODE, METRICS, SAMPLES, StoredRun, open_run
 from ncu_assist.store.writing import write_run
 from ncu_assist.versions import version_order

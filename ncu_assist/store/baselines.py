@@ -12,8 +12,7 @@ import msgspec
 from ncu_assist import schema
 from ncu_assist.errors import DamagedData, EnvironmentProblem
 from ncu_assist.store.archive import Store
-from ncu_assist.store.folders import Damage, kernel_folders, unreadable
-from ncu_assist.store.naming import is_folder_name
+from ncu_assist.store.folders import Damage, is_folder_name, kernel_folders, unreadable
 from ncu_assist.store.reading import StoredRun
 
 FILE = "baseline.json"

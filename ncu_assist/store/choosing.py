@@ -13,9 +13,8 @@ from ncu_assist.sources import Misnamed, discover_versions, misnamed
 from ncu_assist.spec import Version
 from ncu_assist.spec_file import kernel_names
 from ncu_assist.store.archive import Store
-from ncu_assist.store.folders import ROOT
+from ncu_assist.store.folders import ROOT, is_folder_name
 from ncu_assist.store.matching import live_first, made_here_first
-from ncu_assist.store.naming import is_folder_name
 from ncu_assist.versions import is_called, with_short_names
 
 NEAR = 0.5  # how alike a name must be to be offered, of 1

@@ -16,8 +16,7 @@ from ncu_assist.errors import DamagedData, NewerData, UsageProblem, did_you_mean
 from ncu_assist.record import FileFact, content_digest
 from ncu_assist.store import Damage, new_run_id
 from ncu_assist.store.draft_records import SCHEMA, Draft
-from ncu_assist.store.folders import foreign_files, run_folders, unreadable
-from ncu_assist.store.naming import DRAFTS, is_folder_name
+from ncu_assist.store.folders import DRAFTS, foreign_files, is_folder_name, run_folders, unreadable
 from ncu_assist.store.reading import file_problem, record_of
 from ncu_assist.store.writing import (
     ArchivePlace,

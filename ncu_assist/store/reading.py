@@ -14,8 +14,7 @@ from ncu_assist.errors import DamagedData, NewerData
 from ncu_assist.frame.columns import Values
 from ncu_assist.record import FileFact, Run, decode
 from ncu_assist.store.findings import FINDINGS, Findings, decode_findings
-from ncu_assist.store.folders import unreadable
-from ncu_assist.store.naming import RUN_JSON, is_file_name
+from ncu_assist.store.folders import RUN_JSON, is_file_name, unreadable
 
 if TYPE_CHECKING:
     import pandas as pd

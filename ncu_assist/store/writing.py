@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ncu_assist.errors import EnvironmentProblem, UsageProblem
 from ncu_assist.record import FileFact, Run, encode
-from ncu_assist.store.naming import DRAFTS, RUN_JSON, TEMPORARY_PREFIX, is_file_name, is_folder_name
+from ncu_assist.store.folders import DRAFTS, RUN_JSON, TEMPORARY_PREFIX, is_file_name, is_folder_name
 
 CHUNK = 1 << 20
 HINTS = {

@@ -9,7 +9,7 @@ import pytest
 from made_ceilings import MADE_UP, MIB, ceilings, point
 
 from ncu_assist.ceilings import Ceilings, Rate, Spread, shipped
-from ncu_assist.ceilings.checking import problems
+from ncu_assist.ceilings.storage import problems
 
 GOOD = ceilings()
 

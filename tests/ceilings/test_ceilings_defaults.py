@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ncu_assist.ceilings import Ceilings, shipped
-from ncu_assist.ceilings.defaults import DRAM_DEFAULTS, START_NS, dram_default, memory_kind
+from ncu_assist.ceilings.chips import DRAM_DEFAULTS, START_NS, dram_default, memory_kind
 from ncu_assist.ceilings.interpolation import dram_curves
 
 SMALL = 256 << 20

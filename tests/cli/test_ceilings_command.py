@@ -149,7 +149,7 @@ def test_two_answers_at_once_are_refused(run: Run, project: Path) -> None:
 def test_of_a_report_every_number_is_there_with_its_source(
     run: Run, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ncu_assist.ceilings.lookup.ceilings_of.__defaults__", (None, project / "data"))
+    monkeypatch.setattr("ncu_assist.ceilings.storage.ceilings_of.__defaults__", (None, project / "data"))
     shutil.copyfile(REPORT, project / "mine.ncu-rep.zst")
     text = run("ceilings", "mine.ncu-rep.zst").out
     lines = [line.strip() for line in text.splitlines()]

@@ -130,7 +130,7 @@ def test_a_disk_that_refuses_leaves_nothing_behind(run: Run, here: Path, monkeyp
 
 
 def test_parquet_is_not_for_terminals(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ncu_assist.cli.output.sys.stdout.isatty", lambda: True)
+    monkeypatch.setattr("ncu_assist.cli.console.sys.stdout.isatty", lambda: True)
     answer = run("export", "mine.ncu-rep.zst", "--format", "parquet")
     assert answer.code == 2
     assert "try: --output FILE" in answer.err

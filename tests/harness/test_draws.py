@@ -12,8 +12,7 @@ torch = pytest.importorskip("torch")
 
 from ncu_assist.backends.python import import_file  # noqa: E402
 from ncu_assist.harness.check import check  # noqa: E402
-from ncu_assist.harness.draws import Draws, why_unlikely  # noqa: E402
-from ncu_assist.harness.problem import Problem  # noqa: E402
+from ncu_assist.harness.problem import Draws, Problem, why_unlikely  # noqa: E402
 from ncu_assist.spec import Workload  # noqa: E402
 from ncu_assist.spec_file import read_kernel  # noqa: E402
 

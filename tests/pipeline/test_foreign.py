@@ -16,7 +16,7 @@ from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.importing import RunNames, default_names, dry_run, import_report, profile_program
 from ncu_assist.project import Project, Settings
 from ncu_assist.store import Store
-from ncu_assist.store.naming import is_folder_name
+from ncu_assist.store.folders import is_folder_name
 
 OPTIONS = ProfileOptions(nvtx_include=None, max_launches=20)
 NAMES = RunNames("train", "v1")

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ncu_assist.store.naming import is_file_name, is_folder_name, new_run_id
+from ncu_assist.store.folders import is_file_name, is_folder_name, new_run_id
 from ncu_assist.versions import is_called, version_order
 
 NOW = datetime(2026, 11, 21, 7, 45, tzinfo=UTC)

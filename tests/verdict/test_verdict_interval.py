@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from noises import TICK_NS, lasting, ticked
 
-from ncu_assist.verdict.deciding import compare_paired
-from ncu_assist.verdict.interval import (
+from ncu_assist.verdict.deciding import (
     block_bootstrap,
+    compare_paired,
     correlation_length,
     median_interval,
     order_statistics,

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from ncu_assist.ceilings import Ceilings, Point, Rate
 from ncu_assist.ceilings.chips import SECTOR_BYTES
-from ncu_assist.ceilings.interpolation import Curve, dram_curves
-from ncu_assist.ceilings.link import SECTORS
+from ncu_assist.ceilings.interpolation import SECTORS, Curve, dram_curves
 from ncu_assist.ceilings.records import Under
 from ncu_assist.environment import Condition, Examination
 from ncu_assist.quantity import digits, quantity

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ncu_assist.ceilings.chips import SECTOR_BYTES
-from ncu_assist.ceilings.link import most_requests
+from ncu_assist.ceilings.interpolation import most_requests
 from ncu_assist.rules.model.facts import Facts
 
 # Bytes a second of 16 lanes, by the first digits of the compute capability: PCIe 3.0, 4.0, 5.0 (PCI-SIG: 8, 16 and 32

@@ -14,7 +14,7 @@ import msgspec
 
 from ncu_assist import schema
 from ncu_assist.errors import DamagedData, UsageProblem
-from ncu_assist.store.naming import DRAFTS, is_folder_name
+from ncu_assist.store.folders import DRAFTS, is_folder_name
 from ncu_assist.store.writing import environment_problem
 from ncu_assist.suggest.evidence.records import Evidence
 

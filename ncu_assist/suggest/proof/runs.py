@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ncu_assist.backends.base import BuildOutcome
-from ncu_assist.harness.exam.client import Examined, command
-from ncu_assist.harness.exam.collecting import EventSummary
+from ncu_assist.harness.exam.client import EventSummary, Examined, command
 from ncu_assist.harness.exam.plan import ExamPlan
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.archiving import Measurement, VersionResult, save

@@ -11,8 +11,7 @@ from planted import PYTHON, write_planted
 
 from ncu_assist.backends import build_versions
 from ncu_assist.executors.base import Executor
-from ncu_assist.harness.exam.client import Exam, Examined
-from ncu_assist.harness.exam.collecting import EventSummary
+from ncu_assist.harness.exam.client import EventSummary, Exam, Examined
 from ncu_assist.harness.exam.plan import ExamPlan, new_exam_plan
 from ncu_assist.harness.exam.processes import AnsweringLimits
 from ncu_assist.harness.request import HarnessSettings, Stage
@@ -54,8 +53,7 @@ def in_this_process(plan: ExamPlan, root: Path, stages: tuple[Stage, ...] = ("ch
     from dataclasses import replace
 
     from ncu_assist.harness.exam import answering as sandboxed
-    from ncu_assist.harness.exam.client import PURPOSES
-    from ncu_assist.harness.exam.collecting import collect_results
+    from ncu_assist.harness.exam.client import PURPOSES, collect_results
     from ncu_assist.harness.exam.examiner import Grader, QuestionSet
     from ncu_assist.harness.exam.request import GradingTask
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ncu_assist.errors import DamagedData
-from ncu_assist.harness.exam.collecting import take
+from ncu_assist.harness.exam.client import take
 from ncu_assist.harness.exam.tensor_files import read_exactly
 
 

@@ -83,7 +83,7 @@ def test_sealed_sources_are_those_asked_for_and_no_reference(tmp_path: Path) -> 
 
 def test_the_tripwire_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from ncu_assist.backends.python import import_file
-    from ncu_assist.harness.exam.collecting import EventSummary
+    from ncu_assist.harness.exam.client import EventSummary
 
     kernel = read_kernel(write_kernel(tmp_path / "project"))
     sealed = sealed_kernel(kernel, kernel.versions, tmp_path / "inside")
