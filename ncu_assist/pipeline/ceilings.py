@@ -140,10 +140,10 @@ def in_words(probe_id: str) -> str:
 class CeilingsSession:
     """The stages in their order, and what they have brought so far; ``ceilings`` is None until something was."""
 
-    def __init__(self, stages: CeilingsStages, quick: bool, memory_bytes: int) -> None:
+    def __init__(self, runner: CeilingsStages, quick: bool, memory_bytes: int) -> None:
         self.ceilings: Ceilings | None = None
         self.first_error: NcuAssistError | None = None
-        self._at, self._quick = stages, quick
+        self._runner, self._quick = runner, quick
         self._memory_bytes = memory_bytes
         self._stages: tuple[Stage, ...] = ()
         self._notes: tuple[str, ...] = ()
@@ -151,7 +151,7 @@ class CeilingsSession:
         self._created = datetime.now(UTC).isoformat(timespec="seconds")
 
     def run(self) -> None:
-        built = self._at.build()
+        built = self._runner.build()
         if built.problem:
             self._note(built.problem)
         self._stage("events", lambda: self._time(built))
@@ -167,7 +167,7 @@ class CeilingsSession:
             problem = ""
         except NcuAssistError as error:
             problem, self.first_error = error.message, self.first_error or error
-            self._at.reporter.note(f"{name}: {error.message}" + (f"; try: {error.hint}" if error.hint else ""))
+            self._runner.reporter.note(f"{name}: {error.message}" + (f"; try: {error.hint}" if error.hint else ""))
         finally:
             self._stages = (*self._stages, Stage(name, time.monotonic() - started, problem))
             self._store()
@@ -176,13 +176,13 @@ class CeilingsSession:
         if self.ceilings is None:
             return
         self.ceilings = replace(self.ceilings, stages=self._stages, notes=self._notes)
-        save(self._at.project.reports, self.ceilings)
+        save(self._runner.project.reports, self.ceilings)
 
     def _time(self, built: BuiltKernels) -> None:
         probes = plan.event_probes(self._memory_bytes, self._quick)
-        request = self._at.request("events", "events", probes, built)
+        request = self._runner.request("events", "events", probes, built)
         try:
-            self._at.time(request)
+            self._runner.time(request)
         finally:
             self._take_times(request)
 
@@ -232,8 +232,8 @@ class CeilingsSession:
     def _count(
         self, name: str, probes: tuple[Probe, ...], metrics: tuple[str, ...], built: BuiltKernels
     ) -> tuple[Report, dict[str, plan.CountedLaunches], list[ProbeResult]]:
-        request = self._at.request(name, "ncu", probes, built)
-        report = self._at.count(request, metrics)
+        request = self._runner.request(name, "ncu", probes, built)
+        report = self._runner.count(request, metrics)
         return report, plan.by_probe(report.launches), self._results(request)
 
     def _results(self, request: CeilingsRequest) -> list[ProbeResult]:
@@ -245,7 +245,7 @@ class CeilingsSession:
 
     def _note(self, words: str) -> None:
         if words not in self._notes:
-            self._at.reporter.note(words)
+            self._runner.reporter.note(words)
             self._notes = (*self._notes, words)
 
     @property

@@ -132,55 +132,55 @@ class GateRequest:
     require_live: bool = False
 
 
-def both_sides(project: Project, asked: GateRequest) -> Pair | NotMeasured:
+def both_sides(project: Project, request: GateRequest) -> Pair | NotMeasured:
     """Return baseline and candidate; the baseline is one of the candidate's kernel unless it names another.
 
     No other run stands in for a version that has none of its source as it is now: that is not measured. Raises
     UsageProblem for a reference that names nothing and for a kernel folder with mistakes, DamagedData for what cannot
     be read whole, also where the newest run is damaged and an older one would stand in for it.
     """
-    store, context = Store(project.reports), Context(project, Path.cwd(), asked.kernel)
-    reference = _reference(asked.candidate, store, context)
+    store, context = Store(project.reports), Context(project, Path.cwd(), request.kernel)
+    reference = _reference(request.candidate, store, context)
     try:
-        candidate = _misnamed_newest(asked.candidate, store, context) or _side(reference, asked, store, context)
+        candidate = _misnamed_newest(request.candidate, store, context) or _side(reference, request, store, context)
     except UsageProblem:
-        if asked.candidate == reference and not set("/@") & set(reference) and not reference.endswith(REPORT_ENDINGS):
+        if request.candidate == reference and not set("/@") & set(reference) and not reference.endswith(REPORT_ENDINGS):
             _refuse_unknown(reference, store, context)
         raise
-    kernel = asked.kernel if isinstance(candidate, Path) else kernel_of(candidate)
-    if kernel in kernel_names(project) and not _is_exact(asked.candidate):
+    kernel = request.kernel if isinstance(candidate, Path) else kernel_of(candidate)
+    if kernel in kernel_names(project) and not _is_exact(request.candidate):
         load_kernel(project, kernel)  # what is wrong in its folder may be of what is new
-    if kernel is None and asked.against == BASELINE:
-        command = f"ncu-assist gate {shlex.quote(asked.candidate)} --against OTHER.ncu-rep"
+    if kernel is None and request.against == BASELINE:
+        command = f"ncu-assist gate {shlex.quote(request.candidate)} --against OTHER.ncu-rep"
         raise UsageProblem("a report belongs to no kernel, so it has no baseline", command)
     try:
-        baseline = _side(asked.against, asked, store, Context(project, Path.cwd(), kernel))
+        baseline = _side(request.against, request, store, Context(project, Path.cwd(), kernel))
     except UsageProblem:
-        if asked.against == BASELINE:
+        if request.against == BASELINE:
             in_force(project, kernel)  # which says what is wrong with the baseline, and what to do
         raise
     kernels = [None if isinstance(one, Path) else kernel_of(one) for one in (candidate, baseline)]
-    refuse_kernel_of_none(asked.kernel, (reference, asked.against), kernels)
+    refuse_kernel_of_none(request.kernel, (reference, request.against), kernels)
     sides: list[StoredRun | Unmeasured]
     if isinstance(baseline, Unmeasured) or isinstance(candidate, Unmeasured):
         sides = [
             one if isinstance(one, Unmeasured) else opened([text], [one], kernel)[0]
-            for text, one in ((asked.against, baseline), (reference, candidate))
+            for text, one in ((request.against, baseline), (reference, candidate))
         ]
     else:
-        before, after = opened((asked.against, reference), (baseline, candidate), kernel)
-        sides = _on_workloads_as_now(project, asked, (before, after))
+        before, after = opened((request.against, reference), (baseline, candidate), kernel)
+        sides = _on_workloads_as_now(project, request, (before, after))
         if not any(isinstance(one, Unmeasured) for one in sides):
             return before, after
-    return NotMeasured(sides[0], sides[1], _to_measure(project, asked, sides))
+    return NotMeasured(sides[0], sides[1], _to_measure(project, request, sides))
 
 
-def _on_workloads_as_now(project: Project, asked: GateRequest, sides: Pair) -> list[StoredRun | Unmeasured]:
+def _on_workloads_as_now(project: Project, request: GateRequest, sides: Pair) -> list[StoredRun | Unmeasured]:
     """Return both sides, one as not measured where kernel.toml has changed or renamed the workloads of its runs."""
-    wanted = None if asked.workload == ALL else asked.workload
+    wanted = None if request.workload == ALL else request.workload
     found: list[StoredRun | Unmeasured] = []
-    for stored, runs in zip(sides, _counting(project, asked, sides), strict=True):
-        run, kernel = stored.run, None if is_about_runs(asked) else kernel_now(project, stored.run)
+    for stored, runs in zip(sides, _counting(project, request, sides), strict=True):
+        run, kernel = stored.run, None if is_about_runs(request) else kernel_now(project, stored.run)
         names = outdated(kernel, runs, wanted) if kernel else ()
         unmeasured = Unmeasured(run.kernel, run.version, stored, is_stale=stale(project, run), workloads=names)
         found.append(unmeasured if names else stored)
@@ -193,27 +193,27 @@ def kernel_of(side: StoredRun | Unmeasured) -> str:
 
 
 def runs_of_source(
-    project: Project, asked: GateRequest, sides: Pair
+    project: Project, request: GateRequest, sides: Pair
 ) -> tuple[Sequence[StoredRun], Sequence[StoredRun]]:
     """Return for either side the runs of its source on the candidate's model of GPU, live before recorded, then newest.
 
     Where a reference names an exact run, the two runs themselves are all that count; else what they hold on workloads
     that kernel.toml has changed since does not.
     """
-    if is_about_runs(asked):
+    if is_about_runs(request):
         return (sides[0],), (sides[1],)
     baseline, candidate = (
         [as_now(kernel_now(project, one.run), run) for run in runs]
-        for one, runs in zip(sides, _counting(project, asked, sides), strict=True)
+        for one, runs in zip(sides, _counting(project, request, sides), strict=True)
     )
     return baseline, candidate
 
 
-def _counting(project: Project, asked: GateRequest, sides: Pair) -> tuple[Sequence[StoredRun], Sequence[StoredRun]]:
+def _counting(project: Project, request: GateRequest, sides: Pair) -> tuple[Sequence[StoredRun], Sequence[StoredRun]]:
     """Return for either side the runs of its source that count, on whatever workloads."""
     store = Store(project.reports)
     baseline, candidate = (
-        [one for one in _of_source(store, stored, sides[1]) if _is_live(one) or not asked.require_live]
+        [one for one in _of_source(store, stored, sides[1]) if _is_live(one) or not request.require_live]
         for stored in sides
     )
     return baseline or (sides[0],), candidate or (sides[1],)
@@ -247,7 +247,7 @@ def _misnamed_newest(text: str, store: Store, context: Context) -> Unmeasured | 
     return Unmeasured(text, Path(stray.name).stem, misnamed=stray)
 
 
-def _side(text: str, asked: GateRequest, store: Store, context: Context) -> StoredRun | Path | Unmeasured:
+def _side(text: str, request: GateRequest, store: Store, context: Context) -> StoredRun | Path | Unmeasured:
     """Return what a reference means, or of which version it would be a run; raises as ``resolve`` does."""
     try:
         found = resolve(text, store, context)
@@ -259,7 +259,7 @@ def _side(text: str, asked: GateRequest, store: Store, context: Context) -> Stor
         return Unmeasured(error.kernel, error.version, error.newest, is_stale=error.newest is not None, skipped=skipped)
     if isinstance(found, StoredRun):
         _refuse_damaged_successor(store, text, found)
-    return _live(text, found, store, context.project) if asked.require_live else found
+    return _live(text, found, store, context.project) if request.require_live else found
 
 
 def _live(text: str, found: StoredRun | Path, store: Store, project: Project) -> StoredRun | Unmeasured:
@@ -278,7 +278,7 @@ def _is_live(stored: StoredRun) -> bool:
     return shown_source(stored.run, machine_hash()) == "live"
 
 
-def _to_measure(project: Project, asked: GateRequest, sides: Sequence[StoredRun | Unmeasured]) -> str:
+def _to_measure(project: Project, request: GateRequest, sides: Sequence[StoredRun | Unmeasured]) -> str:
     """Return the command that measures what is not, on all workloads that are looked at.
 
     Raises UsageProblem for a workload that the kernel does not have.
@@ -286,7 +286,7 @@ def _to_measure(project: Project, asked: GateRequest, sides: Sequence[StoredRun 
     baseline, candidate = sides
     if isinstance(candidate, Unmeasured) and candidate.misnamed:
         return candidate.misnamed.command
-    if isinstance(baseline, Unmeasured) and _is_out_of_reach(baseline) and not _is_exact(asked.against):
+    if isinstance(baseline, Unmeasured) and _is_out_of_reach(baseline) and not _is_exact(request.against):
         return f"ncu-assist baseline clear {baseline.kernel}"  # its source is gone, so nothing can measure it again
     missing = [one for one in sides if isinstance(one, Unmeasured)]
     kernel = missing[-1].kernel
@@ -296,7 +296,7 @@ def _to_measure(project: Project, asked: GateRequest, sides: Sequence[StoredRun 
     runs = [one.run if isinstance(one, Unmeasured) else one for one in sides]
     several = any(run is not None and len(run.run.workloads) > 1 for run in runs)
     changed = {name for one in missing for name in one.workloads}
-    workload = asked.workload or (min(changed) if len(changed) == 1 else ALL if several or changed else None)
+    workload = request.workload or (min(changed) if len(changed) == 1 else ALL if several or changed else None)
     if workload and kernel in kernel_names(project):
         load_kernel(project, kernel).select_workloads(workload)
     options = ["--workload", shlex.quote(workload)] if workload else []
@@ -331,9 +331,9 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:MOST_LISTED]) + (", …" if len(names) > MOST_LISTED else "")
 
 
-def is_about_runs(asked: GateRequest) -> bool:
+def is_about_runs(request: GateRequest) -> bool:
     """Tell whether exact runs are named, which are then held against each other as they were."""
-    return any(_is_exact(text) for text in (asked.candidate, asked.against))
+    return any(_is_exact(text) for text in (request.candidate, request.against))
 
 
 def _is_exact(text: str) -> bool:

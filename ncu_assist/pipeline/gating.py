@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from ncu_assist.analysis.diff.comparability import common_workloads, compared_workloads
-from ncu_assist.analysis.diff.noise import LearnedNoise
 from ncu_assist.analysis.gate import Gate, NotMeasured, Unmeasured, parse_limit
 from ncu_assist.analysis.gate.checking import GateSides, Pair, WorkloadGate, Workloads
 from ncu_assist.errors import UsageProblem
@@ -37,52 +36,46 @@ USUAL_LIMIT = "time:2%"
 __all__ = ["GateRequest", "gate"]
 
 
-def gate(project: Project, asked: GateRequest) -> Gate | NotMeasured:
+def gate(project: Project, request: GateRequest) -> Gate | NotMeasured:
     """Return what two runs come to under the limits asked for, or under ``time:2%``, or which of them there is not.
 
     Times are those of the newest bench of both sources on each workload, where the references name no exact run.
     Raises UsageProblem for a limit or a name that means nothing, for runs of different kernels, and for a workload that
     a side lacks, DamagedData for files that were changed.
     """
-    limits = tuple(dict.fromkeys(parse_limit(text, lambda: _metric_names(project, asked)) for text in _limits(asked)))
-    named = both_sides(project, asked)
+    typed = request.fail_on or (USUAL_LIMIT,)
+    limits = tuple(dict.fromkeys(parse_limit(text, lambda: _metric_names(project, request)) for text in typed))
+    named = both_sides(project, request)
     if isinstance(named, NotMeasured):
-        return replace(named, notes=tuple(_no_baseline_set(project, kernel_of(named.baseline), asked)))
+        return replace(named, notes=tuple(_no_baseline_set(project, kernel_of(named.baseline), request)))
     baseline, candidate = named
-    _check_kernels(baseline.run, candidate.run, asked)
+    _check_kernels(baseline.run, candidate.run, request)
     every = not all(limit.metric.is_known for limit in limits)
-    learned = None if all(limit.is_on_time for limit in limits) else _learned(project, candidate.run)
-    sides = GateSides(named, runs_of_source(project, asked, named), asked.force, every, learned)
-    parts = [WorkloadGate(sides, workloads, limits) for workloads in _workloads(sides, asked.workload)]
+    by_counters = not all(limit.is_on_time for limit in limits)
+    learned = learned_noise(Store(project.reports), candidate.run.device) if by_counters else None
+    sides = GateSides(named, runs_of_source(project, request, named), request.force, every, learned)
+    parts = [WorkloadGate(sides, workloads, limits) for workloads in _workloads(sides, request.workload)]
     return Gate(
         baseline=baseline,
         candidate=candidate,
         checks=tuple(check for one in parts for check in one.checks()),
         differences=tuple(dict.fromkeys(each for one in parts for each in one.differences)),
         forced=tuple(dict.fromkeys(reason for one in parts for reason in one.forced)),
-        notes=(*_notes(project, sides, asked), *_other_runs(parts, named)),
+        notes=(*_notes(project, sides, request), *_other_runs(parts, named)),
     )
 
 
-def _learned(project: Project, candidate: Run) -> LearnedNoise | None:
-    return learned_noise(Store(project.reports), candidate.device)
-
-
-def _limits(asked: GateRequest) -> tuple[str, ...]:
-    return asked.fail_on or (USUAL_LIMIT,)
-
-
-def _metric_names(project: Project, asked: GateRequest) -> Collection[str]:
+def _metric_names(project: Project, request: GateRequest) -> Collection[str]:
     """Return ncu's names in both runs, of a side that is not measured in the last run there was."""
-    named = both_sides(project, asked)
+    named = both_sides(project, request)
     sides = (named.baseline, named.candidate) if isinstance(named, NotMeasured) else named
     runs = [one.run if isinstance(one, Unmeasured) else one for one in sides]
     return {str(name) for stored in runs if stored for name in stored.metrics()["metric"].unique()}
 
 
-def _check_kernels(baseline: Run, candidate: Run, asked: GateRequest) -> None:
+def _check_kernels(baseline: Run, candidate: Run, request: GateRequest) -> None:
     foreign = "imported" in (baseline.source, candidate.source)
-    if baseline.kernel != candidate.kernel and not foreign and not asked.force:
+    if baseline.kernel != candidate.kernel and not foreign and not request.force:
         kernel = candidate.kernel
         raise UsageProblem(
             f"{baseline.kernel}/{baseline.version} and {kernel}/{candidate.version} are different kernels",
@@ -99,16 +92,16 @@ def _workloads(sides: GateSides, wanted: str | None) -> list[Workloads]:
     return [(name, name) for name in common]
 
 
-def _notes(project: Project, sides: GateSides, asked: GateRequest) -> Iterator[str]:
+def _notes(project: Project, sides: GateSides, request: GateRequest) -> Iterator[str]:
     """Yield what the checks do not say of the versions."""
     baseline, candidate = sides.named
     if baseline.reference == candidate.reference:
         yield "the candidate is the baseline itself"
-    yield from _no_baseline_set(project, baseline.run.kernel, asked)
+    yield from _no_baseline_set(project, baseline.run.kernel, request)
     yield from other_references(project, sides.named)
-    if not is_about_runs(asked):
+    if not is_about_runs(request):
         yield from without_folder(project, sides.named)
-    if asked.workload in (None, ALL):
+    if request.workload in (None, ALL):
         yield from _left_out(sides.merged(0), sides.merged(1))
         yield from _removed(sides)
     yield from (one.note for one in misnamed_of(project, candidate.run.kernel) if candidate.run.run_id)
@@ -117,9 +110,9 @@ def _notes(project: Project, sides: GateSides, asked: GateRequest) -> Iterator[s
             yield f"{short_name(stored.run.version)} has changed since it was measured: this is {stored.reference}"
 
 
-def _no_baseline_set(project: Project, kernel: str, asked: GateRequest) -> Iterator[str]:
+def _no_baseline_set(project: Project, kernel: str, request: GateRequest) -> Iterator[str]:
     """Yield that v0 stands in for a baseline, and how to set one."""
-    if asked.against.endswith(BASELINE) and get_baseline(Store(project.reports), kernel) is None:
+    if request.against.endswith(BASELINE) and get_baseline(Store(project.reports), kernel) is None:
         to_set = f"ncu-assist baseline set {shlex.quote(kernel)}/VERSION"
         yield f"no baseline is set, so this compares with v0; to set one: {to_set}"
 

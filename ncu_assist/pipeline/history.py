@@ -106,7 +106,7 @@ def _descent(stored: StoredRun, folder: Path) -> Descent:
 
 
 @dataclass(frozen=True)
-class _Known:
+class _VersionRuns:
     """A version and its runs of one source, those of this machine first, new before old."""
 
     version: str
@@ -118,8 +118,8 @@ class _Known:
 
 
 @dataclass(frozen=True)
-class _Plan:
-    versions: tuple[_Known, ...]
+class _Versions:
+    versions: tuple[_VersionRuns, ...]
     lineage: Lineage
     workloads: tuple[str, ...]  # of kernel.toml, in its order
     default: str | None
@@ -156,20 +156,20 @@ def history_of(project: Project, store: Store, name: str, workload: str | None =
     return History(name, chosen, shown, tuple(rows.values()), sweeps, only)
 
 
-def _of_folder(project: Project, store: Store, name: str) -> _Plan:
+def _of_folder(project: Project, store: Store, name: str) -> _Versions:
     kernel = load_kernel(project, name)
     versions = tuple(_as_now(store, kernel, version) for version in kernel.versions)
     names = tuple(w.name for w in kernel.workloads)
-    return _Plan(versions, kernel.lineage, names, kernel.default_workload.name, kernel)
+    return _Versions(versions, kernel.lineage, names, kernel.default_workload.name, kernel)
 
 
-def _as_now(store: Store, kernel: Kernel, version: Version) -> _Known:
+def _as_now(store: Store, kernel: Kernel, version: Version) -> _VersionRuns:
     """Return a version with the runs of its source as it is now; without any, why there are none."""
     runs, now = live_first(store.runs(kernel.name, version.name)), source_sha256(version.path)
     matching = tuple(stored for stored in runs if stored.run.source_sha256 == now)
     missing = "" if matching else _why_missing(store, kernel.name, version, runs)
     apart = unserved(version, kernel.workloads)
-    return _Known(version.name, matching, missing, version.dtypes, apart, version.is_peer)
+    return _VersionRuns(version.name, matching, missing, version.dtypes, apart, version.is_peer)
 
 
 def _why_missing(store: Store, kernel: str, version: Version, runs: Sequence[StoredRun]) -> str:
@@ -185,20 +185,20 @@ def _damage(store: Store, kernel: str, version: str) -> str:
     return next((f"its run {damage.words}" for damage in of_version), "")
 
 
-def _of_archive(store: Store, name: str) -> _Plan:
+def _of_archive(store: Store, name: str) -> _Versions:
     runs = {version: store.runs(name, version) for version in store.versions(name)}
     first = {version: found[-1].run.created for version, found in runs.items() if found}
     ordered = sorted(first, key=lambda version: (first[version], version_order(version)))
     versions = tuple(_of_one_source(version, live_first(runs[version])) for version in ordered)
     newest = versions[-1].runs[0].run.workloads if versions else ()
-    return _Plan(versions, lineage_of(store, name, ordered), (), newest[0].name if newest else None)
+    return _Versions(versions, lineage_of(store, name, ordered), (), newest[0].name if newest else None)
 
 
-def _of_one_source(version: str, runs: Sequence[StoredRun]) -> _Known:
-    return _Known(version, tuple(r for r in runs if r.run.source_sha256 == runs[0].run.source_sha256))
+def _of_one_source(version: str, runs: Sequence[StoredRun]) -> _VersionRuns:
+    return _VersionRuns(version, tuple(r for r in runs if r.run.source_sha256 == runs[0].run.source_sha256))
 
 
-def _measured(plan: _Plan) -> tuple[str | None, ...]:
+def _measured(plan: _Versions) -> tuple[str | None, ...]:
     """Return the workloads that any version was run on; only None where the runs know of no workloads."""
     runs = [stored.run for known in plan.versions for stored in known.runs]
     found = dict.fromkeys(facts.name for run in runs for facts in run.workloads)
@@ -206,7 +206,7 @@ def _measured(plan: _Plan) -> tuple[str | None, ...]:
     return tuple(ordered) or ((None,) if runs else (plan.default,))
 
 
-def _named(kernel: str, wanted: str | None, plan: _Plan, measured: tuple[str | None, ...]) -> str | None:
+def _named(kernel: str, wanted: str | None, plan: _Versions, measured: tuple[str | None, ...]) -> str | None:
     names = dict.fromkeys([*plan.workloads, *(name for name in measured if name is not None)])
     if wanted in names:
         return wanted
@@ -217,14 +217,14 @@ def _named(kernel: str, wanted: str | None, plan: _Plan, measured: tuple[str | N
     raise UsageProblem(f"{kernel} has no workload '{wanted}'; {help_}", f"ncu-assist history {kernel}")
 
 
-def _shown(plan: _Plan, workloads: tuple[str | None, ...]) -> str | None:
+def _shown(plan: _Versions, workloads: tuple[str | None, ...]) -> str | None:
     """Return the default workload if any version was timed on it, else the first that was."""
     runs = [stored.run for known in plan.versions for stored in known.runs]
     timed = [name for name in workloads if any(is_timed(run, name) for run in runs)] or list(workloads)
     return plan.default if plan.default in timed else timed[0]
 
 
-def _rows(plan: _Plan, workloads: tuple[str | None, ...], shown: str | None) -> Iterator[VersionRow]:
+def _rows(plan: _Versions, workloads: tuple[str | None, ...], shown: str | None) -> Iterator[VersionRow]:
     """Yield the versions, each against the nearest that it builds on with a time on the same workload."""
     samples, counters = SampleReader(), CounterReader()
     versions = {known.version: known for known in plan.versions}
@@ -238,19 +238,21 @@ def _rows(plan: _Plan, workloads: tuple[str | None, ...], shown: str | None) -> 
         yield VersionRow(known.version, before, tuple(cells), known.missing, known.dtypes, known.is_peer, parents)
 
 
-def _timed(versions: Sequence[_Known], workload: str | None) -> _Known | None:
+def _timed(versions: Sequence[_VersionRuns], workload: str | None) -> _VersionRuns | None:
     """Return the first version with a time on a workload."""
     runs = ((known, _run_on(known, workload)) for known in versions)
     return next((known for known, stored in runs if stored and is_timed(stored.run, workload)), None)
 
 
-def _before(cells: Sequence[HistoryCell], nearest: Mapping[str | None, _Known | None], shown: str | None) -> str | None:
+def _before(
+    cells: Sequence[HistoryCell], nearest: Mapping[str | None, _VersionRuns | None], shown: str | None
+) -> str | None:
     """Return what a version is compared with: on the workload shown, else on the first that it serves."""
     served = sorted((one for one in cells if one.served), key=lambda one: one.workload != shown)
     return next((other.version for one in served if (other := nearest[one.workload])), None)
 
 
-def _cell(before: _Known | None, known: _Known, workload: str | None, samples: SampleReader) -> HistoryCell:
+def _cell(before: _VersionRuns | None, known: _VersionRuns, workload: str | None, samples: SampleReader) -> HistoryCell:
     run, other = _run_on(known, workload), _run_on(before, workload) if before else None
     sides = [side for side in (other, run) if side and is_timed(side.run, workload)]
     alone = HistoryCell(workload, run, served=workload not in known.unserved)
@@ -294,7 +296,7 @@ def _predicted(
     return max(earlier, key=lambda stored: stored.run.created, default=None)
 
 
-def _run_on(known: _Known, workload: str | None) -> StoredRun | None:
+def _run_on(known: _VersionRuns, workload: str | None) -> StoredRun | None:
     """Return the run that shows a version on a workload: live before recorded, timed, counted, then the newest."""
     machine = machine_hash()
 

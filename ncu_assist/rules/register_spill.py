@@ -46,8 +46,8 @@ def find(facts: Facts) -> Finding | None:
         return None
     share = 100.0 * local_traffic.local_share(facts)
     limit = facts.get("registers") or 0.0
-    told = f" with {min(limit, local_traffic.MOST_OF_A_THREAD):.0f} registers a thread" if limit else ""
-    kind = f"spills registers{told}" if known is not None else f"uses {local_traffic.KIND_UNKNOWN}{told}"
+    such = f" with {min(limit, local_traffic.MOST_OF_A_THREAD):.0f} registers a thread" if limit else ""
+    kind = f"spills registers{such}" if known is not None else f"uses {local_traffic.KIND_UNKNOWN}{such}"
     more = MORE if limit < local_traffic.MOST_OF_A_THREAD else ALL_OF_THEM
     return Finding(
         rule=ID,

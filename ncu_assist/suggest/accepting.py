@@ -143,8 +143,8 @@ def _measured(draft: Draft, proof: Proof | None) -> str:
     text = f"{proof.speedup:.3g}x on {_inert(proof.workload, 80)}"
     if proof.parent_ns and proof.draft_ns:
         text += f", {duration(proof.draft_ns)} against {duration(proof.parent_ns)} of its parent"
-    told = [one for one in proof.scores if one.came_true is not None]
-    text += f"; {sum(bool(one.came_true) for one in told)} of {len(told)} predictions came true" if told else ""
+    judged = [one for one in proof.scores if one.came_true is not None]
+    text += f"; {sum(bool(one.came_true) for one in judged)} of {len(judged)} predictions came true" if judged else ""
     why = f": {_inert(draft.reason)}" if draft.fate != "kept" and draft.reason else ""
     return text.replace("µ", "u") + f"; {draft.fate}{why}"
 

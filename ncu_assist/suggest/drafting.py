@@ -177,7 +177,7 @@ class _Written:
     claim: Claim | None = None
     source: str = ""
     refusal: str = ""
-    told: str = ""  # what the author of a reply that cannot be used is told
+    answer_to_author: str = ""  # what to say to the author of a reply that cannot be used
 
 
 def draft(
@@ -196,7 +196,7 @@ def draft(
     files = {PROMPT: task.prompt.text.encode()}
     files |= {reply_name(i): text.encode("utf-8", "replace") for i, text in enumerate(written.replies, 1)}
     if written.refusal:
-        files[REFUSAL] = written.told.encode("utf-8", "replace")
+        files[REFUSAL] = written.answer_to_author.encode("utf-8", "replace")
     if written.source:
         files[source_name(task.suffix)] = written.source.encode()
     return archive.save(record, files)
@@ -228,7 +228,7 @@ def _problem(task: DraftTask, written: _Written) -> UnusableReply | None:
         written.claim = reply.claim
         written.source, written.refusal = apply(reply, task.source, task.suffix, task.kernel), ""
     except UnusableReply as error:
-        written.refusal, written.told = error.reason, error.to_model
+        written.refusal, written.answer_to_author = error.reason, error.to_model
         return error
     return None
 

@@ -142,13 +142,13 @@ def prove_draft(project: Project, request: SuggestRequest, id: str, reporter: Re
     prover.check()
     prover.open()
     try:
-        asked = _task_of(project, request, stored)
-        proved = prover.prove(asked, stored).stored
+        task = _task_of(project, request, stored)
+        proved = prover.prove(task, stored).stored
     finally:
         prover.close()
     if proved.draft.fate != "kept":
         return Suggested((proved,))
-    kept_draft, path = prover.keep(asked, proved)
+    kept_draft, path = prover.keep(task, proved)
     return Suggested((kept_draft,), (path,))
 
 
@@ -217,8 +217,8 @@ def task_of_prompt(project: Project, kept: Prompt, libraries: bool = False) -> D
     """
     (parent,) = named(project, [kept.evidence.reference], None)
     task = kept.evidence.task
-    asked = replace(kept.evidence, task=replace(task, libraries_allowed=task.libraries_allowed or libraries))
-    prompt = replace(kept, evidence=asked)
+    task = replace(task, libraries_allowed=task.libraries_allowed or libraries)
+    prompt = replace(kept, evidence=replace(kept.evidence, task=task))
     return DraftTask(parent, load_kernel(project, kept.evidence.kernel), prompt, lambda _: kept.text)
 
 
@@ -255,13 +255,13 @@ class SuggestSession:
         request, ended = self.request, ""
         if self.prover is not None and not self.author.can_be_answered:
             self.prover.open()  # a reply on disk is a draft in a second; a model takes its time
-        first = asked = self.first or draft_task(self.project, request, self.form)
+        first = task = self.first or draft_task(self.project, request, self.form)
         for number in range(1, request.rounds + 1):
-            ended, best = self._round(asked, number)
+            ended, best = self._round(task, number)
             if ended or best is None:
                 break
             request = replace(request, reference=f"{best.draft.kernel}/{best.draft.version}")
-            asked = draft_task(self.project, request, self.form) if number < request.rounds else asked
+            task = draft_task(self.project, request, self.form) if number < request.rounds else task
         return Suggested(tuple(self.drafts), tuple(self.files), ended, first.prompt.dropped)
 
     def _round(self, task: DraftTask, number: int) -> tuple[str, StoredDraft | None]:

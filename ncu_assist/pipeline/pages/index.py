@@ -122,7 +122,7 @@ def archive_state(project: Project) -> ArchiveState:
 
 
 @dataclass(frozen=True)
-class _Known:
+class _KernelRuns:
     """A kernel's runs, newest first, and those that show its versions now."""
 
     runs: Runs
@@ -158,7 +158,7 @@ def kernel_state(project: Project, store: Store, kernel: str, runs: Runs) -> Ker
         return replace(state, problem=error.message)
 
 
-def _compared(state: KernelState, baseline: StoredRun | None, known: _Known) -> KernelState:
+def _compared(state: KernelState, baseline: StoredRun | None, known: _KernelRuns) -> KernelState:
     """Return a state with the verdict of best against baseline, from one bench of both sources where there is one."""
     if baseline is None or state.best is None or not is_timed(baseline.run, state.workload):
         return replace(state, baseline=baseline)
@@ -169,7 +169,7 @@ def _compared(state: KernelState, baseline: StoredRun | None, known: _Known) -> 
     return replace(state, baseline=baseline, verdict=verdict_by_time(*pair, state.workload, SampleReader()))
 
 
-def _beside_best(state: KernelState, known: _Known) -> KernelState:
+def _beside_best(state: KernelState, known: _KernelRuns) -> KernelState:
     """Return a state with the versions that are as fast as the best by verdict, or may be, the closest first."""
     best, workload = state.best, state.workload
     timing = best.run.timing(workload) if best and workload else None
@@ -187,7 +187,7 @@ def _beside_best(state: KernelState, known: _Known) -> KernelState:
     return replace(state, same=same, unclear=unclear)
 
 
-def _baseline(store: Store, kernel: str, known: _Known) -> StoredRun | None:
+def _baseline(store: Store, kernel: str, known: _KernelRuns) -> StoredRun | None:
     """Return the run that ``@baseline`` means; None where that has none."""
     chosen = get_baseline(store, kernel)
     if chosen is not None and chosen.run_id is not None:
@@ -196,7 +196,7 @@ def _baseline(store: Store, kernel: str, known: _Known) -> StoredRun | None:
     return next((stored for stored in known.current if is_called(stored.run.version, name)), None)
 
 
-def _known(project: Project, kernel: str, runs: Runs) -> _Known:
+def _known(project: Project, kernel: str, runs: Runs) -> _KernelRuns:
     problem = ""
     if kernel in kernel_names(project):
         try:
@@ -206,14 +206,14 @@ def _known(project: Project, kernel: str, runs: Runs) -> _Known:
     versions = dict.fromkeys(stored.run.version for stored in runs)
     current = tuple(live_first([r for r in runs if r.run.version == version])[0] for version in versions)
     timed = [timing.workload for stored in current if stored.run.bench for timing in stored.run.bench.timings]
-    return _Known(runs, current, next(iter(timed), None), problem=problem)
+    return _KernelRuns(runs, current, next(iter(timed), None), problem=problem)
 
 
-def _of_folder(kernel: Kernel, runs: Runs) -> _Known:
+def _of_folder(kernel: Kernel, runs: Runs) -> _KernelRuns:
     by_version = {version: [r for r in runs if r.run.version == version.name] for version in kernel.versions}
     found = [newest_of_source(some, source_sha256(version.path)) for version, some in by_version.items() if some]
     current = tuple(stored for stored in found if stored is not None)
-    return _Known(runs, current, kernel.default_workload.name, kernel.summary)
+    return _KernelRuns(runs, current, kernel.default_workload.name, kernel.summary)
 
 
 def _of_same_source(runs: Runs, stored: StoredRun) -> Sequence[StoredRun]:

@@ -29,41 +29,32 @@ def build_prompt(
     """Return the question that evidence makes, in at most ``max_tokens``; ``form`` is the one of FORMS to reply in.
 
     ``templates`` is the project's folder, whose files replace the package's by name. Where it is too long the least
-    important goes first, in the order of ``budget.DROPS``, and the text says what went. Raises UsageProblem for an
+    important goes first, in the order of ``DROPS``, and the text says what went. Raises UsageProblem for an
     unknown form, a template with a mistake, and a budget that the core of the question does not fit into.
     """
     if form not in FORMS:
         raise UsageProblem(f"there is no reply form '{form}'; {did_you_mean(form, FORMS)}")
-    made_by = _Builder(templates, form)
-    made = made_by.prompt(evidence, ())
+    from ncu_assist.suggest.prompting.templates import load, render
+
+    known = load([*(one.name for one in fields(Evidence)), "form", "dropped"], templates)
+
+    def prompt_of(shown: Evidence, dropped: tuple[str, ...]) -> Prompt:
+        id = id_of(shown)
+        text = render(known, {**values_of(shown), "form": form, "dropped": dropped})
+        text = f"{text.rstrip()}\n\n{NAMES[form].format(id=id)}\n"
+        return Prompt(id, "", text, tokens_of(text), dropped, shown, hashlib.sha256(text.encode()).hexdigest())
+
+    made = prompt_of(evidence, ())
     for drop in DROPS:
         if made.tokens <= max_tokens:
             return made
         less = drop.without(made.evidence)
         if less != made.evidence:
-            made = made_by.prompt(less, drop.after(made.dropped))
+            made = prompt_of(less, drop.after(made.dropped))
     if made.tokens > max_tokens:
         message = f"the core of the prompt needs {made.tokens} tokens, more than the {max_tokens} allowed"
         raise UsageProblem(message, f"--max-prompt-tokens {made.tokens}")
     return made
-
-
-class _Builder:
-    """The templates, read once, and the form that is asked for."""
-
-    def __init__(self, folder: Path | None, form: str) -> None:
-        from ncu_assist.suggest.prompting.templates import load
-
-        self._form = form
-        self._templates = load([*(one.name for one in fields(Evidence)), "form", "dropped"], folder)
-
-    def prompt(self, evidence: Evidence, dropped: tuple[str, ...]) -> Prompt:
-        from ncu_assist.suggest.prompting.templates import render
-
-        id = id_of(evidence)
-        text = render(self._templates, {**values_of(evidence), "form": self._form, "dropped": dropped})
-        text = f"{text.rstrip()}\n\n{NAMES[self._form].format(id=id)}\n"
-        return Prompt(id, "", text, tokens_of(text), dropped, evidence, hashlib.sha256(text.encode()).hexdigest())
 
 
 def values_of(evidence: Evidence) -> dict[str, Any]:
@@ -90,8 +81,8 @@ def tokens_of(text: str) -> int:
 
 
 def _plain_story(one: Evidence) -> Evidence:
-    told = (replace(each, moved="" if each.version != one.version else each.moved) for each in one.story)
-    return replace(one, story=tuple(told))
+    story = (replace(each, moved="" if each.version != one.version else each.moved) for each in one.story)
+    return replace(one, story=tuple(story))
 
 
 def _recent_story(one: Evidence) -> Evidence:

@@ -243,8 +243,8 @@ def _chapter(one: VersionStory, parent: str) -> list[str]:
 
 def failures_text(failed: Sequence[FailedDraft]) -> str:
     """Return the drafts that failed, the newest last: what each changed, and why it was rejected."""
-    told = (f"{one.id} (from {one.parent}): {one.change}\n    rejected: {one.reason}" for one in failed)
-    return "\n".join(told)
+    words = (f"{one.id} (from {one.parent}): {one.change}\n    rejected: {one.reason}" for one in failed)
+    return "\n".join(words)
 
 
 FILTERS = {
