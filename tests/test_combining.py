@@ -16,7 +16,7 @@ from ncu_assist.frame.combined import combining
 from ncu_assist.ncu.catalogue.metric import Metric
 from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES, ROWS
 from ncu_assist.record import Launch
-from ncu_assist.rules.model.of_run import told_of
+from ncu_assist.rules.model.of_run import results_of
 from ncu_assist.store import Store, StoredRun
 
 ROOT = Path(__file__).parents[1]
@@ -203,7 +203,7 @@ def test_no_finding_s_evidence_is_a_ratio_over_different_kernels() -> None:
     found = 0
     chains = {stored.run.digest: (stored, one) for stored, one in workloads() if one.is_of_kernels}
     for stored, combined in chains.values():
-        told = told_of(stored.run, combined)
+        told = results_of(stored.run, combined)
         for one in told.diagnosis.findings if told else ():
             about = told.about(one.finding) if told else None
             assert about
@@ -216,7 +216,7 @@ def test_no_finding_s_evidence_is_a_ratio_over_different_kernels() -> None:
 def test_a_saving_of_a_chain_is_no_more_than_its_time() -> None:
     stored = run_of(*CHAIN)
     combined = combine_tables(stored.run, stored.by_launch(), "b64_d96")
-    told = told_of(stored.run, combined)
+    told = results_of(stored.run, combined)
     assert told
     assert all(0 <= one.saved_ns <= told.facts.duration_ns for one in told.diagnosis.findings)
     longest = combined.by_kernel[0].launches

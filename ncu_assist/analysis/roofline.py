@@ -138,7 +138,7 @@ def _assumed(shown: RunView, precision: Precision) -> Roof | None:
 
 def dram_roof(shown: RunView) -> Roof | None:
     """Return what DRAM can deliver of this mix and number of bytes, as the rules take it; else the default, assumed."""
-    facts, ceilings = shown.told.facts if shown.told else None, shown.ceilings
+    facts, ceilings = shown.results.facts if shown.results else None, shown.ceilings
     if facts is not None and ceilings is not None:
         read, written = (asked / max(1, len(shown.combined.launches)) for asked in asked_bytes(facts))
         more = _up_to_measured(ceilings, read + written)

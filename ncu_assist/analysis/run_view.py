@@ -16,7 +16,7 @@ from ncu_assist.ncu.code import Code
 from ncu_assist.ncu.line_sums import HotSpots
 from ncu_assist.ncu.nvidia_findings import NvidiaFinding
 from ncu_assist.record import Check, Launch, Run, Source, Timing, WorkloadFacts
-from ncu_assist.rules.model.of_run import Told
+from ncu_assist.rules.model.of_run import RuleResults
 from ncu_assist.rules.model.resources import Bottleneck, bottleneck
 from ncu_assist.store import StoredRun
 from ncu_assist.verdict import Verdict
@@ -70,12 +70,12 @@ def gigabytes_per_second(row: WorkloadRow | None) -> str:
 class LaunchRow:
     """One launch, the resource it keeps busiest, and what the rules say of it alone.
 
-    ``told`` is None where it has no counters, or where it was not ``judged`` as one of many short ones.
+    ``results`` is None where it has no counters, or where it was not ``judged`` as one of many short ones.
     """
 
     launch: Launch
     bottleneck: Bottleneck | None
-    told: Told | None = None
+    results: RuleResults | None = None
     judged: bool = False
 
 
@@ -119,7 +119,9 @@ class RunView:
     bottleneck: Bottleneck | None
     launches: tuple[LaunchRow, ...]
     keeps_report: bool  # with source lines and NVIDIA's findings in it
-    told: Told | None  # what the rules say of the launches that ``combined`` is about, or of one kernel of them
+    results: (
+        RuleResults | None
+    )  # what the rules say of the launches that ``combined`` is about, or of one kernel of them
     before: ParentVerdict | None = None
     ceilings: Ceilings | None = None
     close: CloseLook = CloseLook()
@@ -137,7 +139,7 @@ class RunView:
             return self
         alone = self.combined.longest
         row = next(one for one in self.launches if one.launch.index == alone.launches[0].index)
-        return replace(self, combined=alone, bottleneck=bottleneck(alone.values), told=row.told)
+        return replace(self, combined=alone, bottleneck=bottleneck(alone.values), results=row.results)
 
     @property
     def row(self) -> WorkloadRow | None:

@@ -29,7 +29,7 @@ from ncu_assist.pipeline.derived import shown_launches, with_code
 from ncu_assist.pipeline.history import lineage_of
 from ncu_assist.pipeline.opened_reports import BareReport
 from ncu_assist.record import Launch, Run
-from ncu_assist.rules.model.of_run import judged_alone, located, told_of, told_of_shown
+from ncu_assist.rules.model.of_run import judged_alone, located, results_of, results_of_shown
 from ncu_assist.rules.model.resources import bottleneck, bottleneck_of_launch
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.matching import live_first, same_source
@@ -152,7 +152,7 @@ def gather(
         bottleneck=bottleneck(combined.values),
         launches=_launches(run, tables, ceilings, None if every else chosen),
         keeps_report=stored.keeps_report,
-        told=told_of_shown(run, combined, ceilings),
+        results=results_of_shown(run, combined, ceilings),
         before=_before(store, stored, chosen) if store and not isinstance(stored, BareReport) else None,
         ceilings=ceilings,
         close=close,
@@ -165,8 +165,8 @@ def with_places(shown: RunView) -> RunView:
     code = shown.close.code
     if code is None:
         return shown
-    launches = tuple(replace(row, told=located(row.told, code)) for row in shown.launches)
-    return replace(shown, told=located(shown.told, code), launches=launches)
+    launches = tuple(replace(row, results=located(row.results, code)) for row in shown.launches)
+    return replace(shown, results=located(shown.results, code), launches=launches)
 
 
 def _launches(
@@ -181,7 +181,7 @@ def _launches(
     for name, own in groups.items():
         for one in judged_alone(own) if only in (None, name) else ():
             alone = combine_launches(name, [one], [tables.get(one.index, {})])
-            judged[one.index] = told_of(run, alone, ceilings, whole=calls[one.workload, one.repeat] == 1)
+            judged[one.index] = results_of(run, alone, ceilings, whole=calls[one.workload, one.repeat] == 1)
     return tuple(
         LaunchRow(one, bottleneck_of_launch(tables.get(one.index, {})), judged.get(one.index), one.index in judged)
         for one in run.launches

@@ -39,11 +39,11 @@ READING = {
     "bench": ["bench", "nöwhere.cu"],
     "suggest": ["suggest", "nöwhere", "--dry-run"],
 }
-Told = Callable[..., tuple[int, str, str]]
+RuleResults = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> Told:
+def told(monkeypatch: pytest.MonkeyPatch) -> RuleResults:
     """Run a command whose stdout and stderr have this encoding; return its exit code and what both got."""
 
     def call(encoding: str, *words: str) -> tuple[int, str, str]:
@@ -68,7 +68,7 @@ def test_every_command_is_tried_here() -> None:
 
 
 @pytest.mark.slow
-def test_a_terminal_of_latin_1_takes_what_every_command_prints(told: Told, recorded: Path) -> None:
+def test_a_terminal_of_latin_1_takes_what_every_command_prints(told: RuleResults, recorded: Path) -> None:
     for words in READING.values():
         code, out, err = told("latin-1", *words)
         assert code in (0, 2, 3, 4, 6), (words, err)
@@ -76,7 +76,7 @@ def test_a_terminal_of_latin_1_takes_what_every_command_prints(told: Told, recor
 
 
 @pytest.mark.slow
-def test_signs_that_carry_meaning_keep_it_and_columns_stay(told: Told, recorded: Path, run: Run) -> None:
+def test_signs_that_carry_meaning_keep_it_and_columns_stay(told: RuleResults, recorded: Path, run: Run) -> None:
     _, plainer, _ = told("latin-1", "diff", "v5", "v6")
     whole = run("diff", "v5", "v6").out
     assert [len(line) for line in plainer.splitlines()] == [len(line) for line in whole.splitlines()]
@@ -86,7 +86,7 @@ def test_signs_that_carry_meaning_keep_it_and_columns_stay(told: Told, recorded:
 
 
 @pytest.mark.slow
-def test_json_is_whole_in_any_encoding(told: Told, recorded: Path, run: Run) -> None:
+def test_json_is_whole_in_any_encoding(told: RuleResults, recorded: Path, run: Run) -> None:
     for encoding in ("latin-1", "ascii", "utf-8"):
         assert json.loads(told(encoding, "show", "v7", "--json")[1]) == run("show", "v7", "--json").json
 
@@ -111,7 +111,7 @@ def strange(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_a_report_with_a_name_that_is_no_utf_8(
-    told: Told, strange: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+    told: RuleResults, strange: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
     monkeypatch.chdir(strange)
     code, out, err = told("utf-8", words[0], f"{STRANGE}.ncu-rep.zst", *words[1:])
@@ -119,14 +119,16 @@ def test_a_report_with_a_name_that_is_no_utf_8(
     assert out or "page.html" in files(strange)
 
 
-def test_a_name_that_only_this_locale_cannot_read_is_shown_as_it_is(told: Told, strange: Path) -> None:
+def test_a_name_that_only_this_locale_cannot_read_is_shown_as_it_is(told: RuleResults, strange: Path) -> None:
     name = "käse".encode().decode("ascii", "surrogateescape")  # as in the C locale
     _, _, err = told("utf-8", "show", f"{name}.ncu-rep")
     assert "there is no report käse.ncu-rep" in err
 
 
 @pytest.mark.slow
-def test_a_project_in_a_folder_with_such_a_name(told: Told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_project_in_a_folder_with_such_a_name(
+    told: RuleResults, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     require("torch")
     root = tmp_path / STRANGE
     root.mkdir()

@@ -21,7 +21,7 @@ from ncu_assist.record import Check, Toolchain
 from ncu_assist.spec_file import read_kernel
 
 
-class Told:
+class RuleResults:
     """An executor whose children say the lines given and end as given, one after the other."""
 
     name = "told"
@@ -55,8 +55,8 @@ def request_(tmp_path: Path) -> HarnessRequest:
     return new_request(kernel, outcomes, kernel.workloads, settings, tmp_path / "work")
 
 
-def _measure(request: HarnessRequest, *children: tuple[list[str], Completed]) -> tuple[client.Measured, Told]:
-    told = Told(*children)
+def _measure(request: HarnessRequest, *children: tuple[list[str], Completed]) -> tuple[client.Measured, RuleResults]:
+    told = RuleResults(*children)
     return client.measure(request, told, lambda event: None, 5.0), told
 
 

@@ -15,7 +15,7 @@ from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model import of_run
 from ncu_assist.rules.model.diagnosis import Diagnosis, Ranked
 from ncu_assist.rules.model.facts import Facts
-from ncu_assist.rules.model.of_run import MOST_LAUNCHES, Told, findings_of, judged, told_of
+from ncu_assist.rules.model.of_run import MOST_LAUNCHES, RuleResults, findings_of, judged, results_of
 from ncu_assist.store.findings import decode_findings, findings_json
 
 TABLE = {"gpu__time_duration.sum": 1e5}
@@ -27,7 +27,7 @@ def test_one_launch_a_workload() -> None:
     assert (said.tool, said.rules) == (__version__, tuple(RULES))
     assert [one.workload for one in said.judged] == [one.workload for one in stored.run.launches]
     one = said.of_workload(ladder.WORKLOAD)
-    told = told_of(stored.run, ladder.counters(5))
+    told = results_of(stored.run, ladder.counters(5))
     assert one is not None
     assert told is not None
     assert (one.whole, one.kernel, one.duration_ns) == (True, "decode_shared_padded", told.facts.duration_ns)
@@ -71,10 +71,10 @@ def test_no_time_left_and_no_number_are_kept_as_unknown(monkeypatch: pytest.Monk
         "high",
     )
 
-    def told(run: object, combined: Combined, *_: object, **__: object) -> Told:
-        return Told(Facts(combined), Diagnosis((found,), ()), ())
+    def told(run: object, combined: Combined, *_: object, **__: object) -> RuleResults:
+        return RuleResults(Facts(combined), Diagnosis((found,), ()), ())
 
-    monkeypatch.setattr(of_run, "told_of", told)
+    monkeypatch.setattr(of_run, "results_of", told)
     one = judged(make_run(workloads=(WORKLOAD,)), Combined("small", (launch(),), (TABLE,)), None)
     assert one is not None
     (finding,) = one.findings

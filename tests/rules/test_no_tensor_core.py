@@ -10,7 +10,7 @@ from made_facts import gallery, told
 
 from ncu_assist.frame import combine_tables
 from ncu_assist.rules import no_tensor_core
-from ncu_assist.rules.model.of_run import told_of
+from ncu_assist.rules.model.of_run import results_of
 from ncu_assist.store import Store
 
 ARCHIVE = Store(Path(__file__).parents[2] / "reports")
@@ -59,7 +59,7 @@ def test_the_workload_says_what_the_floats_were(dtype: str, is_found: bool) -> N
 def test_products_of_bfloat16_as_recorded(version: str, is_found: bool) -> None:
     """Of v5's instructions 47 % are multiply-adds; the shifts that make floats of bfloat16 are among the others."""
     stored = next(one for one in ARCHIVE.runs("flash_attention", version) if one.run.source == "recorded")
-    told_all = told_of(stored.run, combine_tables(stored.run, stored.by_launch(), "d128"))
+    told_all = results_of(stored.run, combine_tables(stored.run, stored.by_launch(), "d128"))
     assert told_all is not None
     assert (told_all.diagnosis.findings[0].finding.rule == "no-tensor-core") == is_found
 

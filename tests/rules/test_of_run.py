@@ -8,7 +8,7 @@ from factories import launch, make_run, metrics_frame
 
 from ncu_assist.frame import Combined, combine
 from ncu_assist.rules import RULES
-from ncu_assist.rules.model.of_run import told_of
+from ncu_assist.rules.model.of_run import results_of
 from ncu_assist.store import Store
 
 REPORTS = Path(__file__).parents[2] / "reports"
@@ -28,7 +28,7 @@ def test_the_recorded_ladder() -> None:
     store = Store(REPORTS)
     for version, wanted in LADDER.items():
         stored = next(one for one in store.runs("lightning_decode", version) if one.run.source == "recorded")
-        told = told_of(stored.run, combine(stored.run, stored.metrics(), "b64_d96"))
+        told = results_of(stored.run, combine(stored.run, stored.metrics(), "b64_d96"))
         assert told is not None
         first = told.diagnosis.findings[0]
         assert first.finding.rule == wanted, version
@@ -38,7 +38,7 @@ def test_the_recorded_ladder() -> None:
 
 def test_a_section_set_of_few_counters_leaves_questions_open() -> None:
     table = metrics_frame({"gpu__time_duration.sum": 1e5}, defaults=False)
-    told = told_of(make_run(), combine(make_run(launches=(launch(),)), table, "small"))
+    told = results_of(make_run(), combine(make_run(launches=(launch(),)), table, "small"))
     assert told is not None
     silent = {one.rule for one in told.diagnosis.unanswered}
     assert {"uncoalesced-global-load", "shared-bank-conflict"} <= silent
@@ -47,8 +47,8 @@ def test_a_section_set_of_few_counters_leaves_questions_open() -> None:
 
 
 def test_without_counters_nothing_is_said() -> None:
-    assert told_of(make_run(), Combined("small", (), ())) is None
-    assert told_of(make_run(), Combined("small", (launch(),), ({},))) is None
+    assert results_of(make_run(), Combined("small", (), ())) is None
+    assert results_of(make_run(), Combined("small", (launch(),), ({},))) is None
 
 
 def test_every_rule_documents_itself() -> None:

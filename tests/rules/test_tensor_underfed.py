@@ -12,7 +12,7 @@ from made_facts import gallery, told
 from ncu_assist.ceilings import Rate, Spread
 from ncu_assist.frame import combine_tables
 from ncu_assist.rules import tensor_underfed
-from ncu_assist.rules.model.of_run import told_of
+from ncu_assist.rules.model.of_run import results_of
 from ncu_assist.store import Store
 
 ARCHIVE = Store(Path(__file__).parents[2] / "reports")
@@ -103,7 +103,7 @@ def test_what_bank_conflicts_cost_is_not_its_own() -> None:
     """flash_attention: v7 has two buffers for v6's one and is 1.06 times as fast, v8 no conflicts, 4.7 times v7."""
     for version in ("v6_mma_sync", "v7_two_stages"):
         stored = next(one for one in ARCHIVE.runs("flash_attention", version) if one.run.source == "recorded")
-        said = told_of(stored.run, combine_tables(stored.run, stored.by_launch(), "d128"))
+        said = results_of(stored.run, combine_tables(stored.run, stored.by_launch(), "d128"))
         assert said is not None
         first, second, *_ = said.diagnosis.findings
         assert (first.finding.rule, second.finding.rule) == ("shared-bank-conflict", "tensor-underfed")

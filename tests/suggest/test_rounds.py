@@ -55,7 +55,7 @@ class Queue:
 
 
 @dataclass
-class Told:
+class RuleResults:
     """A prover that says what it was told to say of each draft: a speed-up, or a compiler's words."""
 
     project: Project
@@ -89,7 +89,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
 
 
 def suggestion(project: Project, queue: Queue, *verdicts: float | str, **request: Any) -> SuggestSession:
-    prover = Told(project, list(verdicts)) if verdicts else None
+    prover = RuleResults(project, list(verdicts)) if verdicts else None
     return SuggestSession(
         project, SuggestRequest("add_one/v1", **request), LanguageModel("mock-1", queue), Notes(), prover
     )
@@ -135,7 +135,7 @@ def test_a_second_one_is_rejected_and_nothing_of_it_is_applied(project: Project)
 
 def test_a_saved_reply_is_not_answered(project: Project) -> None:
     made = SuggestSession(
-        project, SuggestRequest("add_one/v1"), SavedReply("only prose"), Notes(), Told(project, [2.0])
+        project, SuggestRequest("add_one/v1"), SavedReply("only prose"), Notes(), RuleResults(project, [2.0])
     )
     (stored,) = made.run().drafts
     assert (stored.draft.fate, stored.draft.origin, stored.draft.cost.calls) == ("rejected", "file", 0)
@@ -155,7 +155,7 @@ def test_of_several_candidates_the_fastest_is_kept(project: Project) -> None:
     found = made.run()
     assert [one.draft.fate for one in found.drafts] == ["rejected", "kept", "rejected"]
     assert found.drafts[0].draft.reason.endswith(f"draft {found.drafts[1].draft.id} of the same round is faster")
-    assert isinstance(made.prover, Told)
+    assert isinstance(made.prover, RuleResults)
     assert made.prover.kept == [found.drafts[1].draft.id]
     assert found.exit_code == 0
 

@@ -26,7 +26,7 @@ from ncu_assist.pipeline.showing import look_closer, with_places
 from ncu_assist.render.diff_facts import Around, DiffFacts, OnWorkload
 from ncu_assist.render.redact import Identity
 from ncu_assist.render.redact.frames import redact_close, redact_files, redact_lines
-from ncu_assist.rules.model.of_run import told_of
+from ncu_assist.rules.model.of_run import results_of
 from ncu_assist.store import Store, StoredRun
 
 Pair = tuple[StoredRun, StoredRun]
@@ -205,7 +205,7 @@ def _shown(store: Store, stored: StoredRun, side: DiffSide, totals: Combined, lo
         bottleneck=side.bottleneck,
         launches=tuple(LaunchRow(one, None) for one in run.launches),
         keeps_report=stored.keeps_report,
-        told=told_of(run, totals, ceilings, whole=side.compared == side.launches),
+        results=results_of(run, totals, ceilings, whole=side.compared == side.launches),
         ceilings=ceilings,
         close=looked.close,
     )

@@ -165,7 +165,7 @@ def _amount(value: float, change: Change) -> str:
 
 def _limits(shown: RunView) -> str:
     """Return what allows the fewest blocks on an SM, and how many; of several launches together nothing is."""
-    allowed = allowed_blocks(shown.told.facts) if shown.told and len(shown.combined.launches) == 1 else {}
+    allowed = allowed_blocks(shown.results.facts) if shown.results and len(shown.combined.launches) == 1 else {}
     if not allowed:
         return ABSENT
     fewest = min(allowed.values())

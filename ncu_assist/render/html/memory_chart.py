@@ -15,7 +15,7 @@ from ncu_assist.render.table import ABSENT, Cell, Column, Table, Term, number
 from ncu_assist.render.words.commands import to_profile
 from ncu_assist.render.words.terms import term_of
 from ncu_assist.rules.model.bounds import filled
-from ncu_assist.rules.model.of_run import Told
+from ncu_assist.rules.model.of_run import RuleResults
 from ncu_assist.rules.model.resources import HOST_LINK, RESOURCES
 
 BYTES_OF_SECTORS = f"{SECTOR_BYTES} bytes a sector"
@@ -285,19 +285,19 @@ def memory_chart(shown: RunView, baseline: RunView | None = None) -> MemoryChart
 def _binding_parts(shown: RunView) -> BindingParts:
     """Return what stands for the resource that binds; nothing where none does."""
     bound = shown.bottleneck.name if shown.bottleneck else ""
-    name = HOST_LINK if shown.told and _is_of_link(shown.told) else bound
+    name = HOST_LINK if shown.results and _is_of_link(shown.results) else bound
     flows = [flow for flow in FLOWS if name in flow.limits and flow.has_traffic(shown)]
     flows = sorted(flows, key=lambda one: -(one.percent(shown) or 0.0))[:1]
     parts = frozenset(part for part, names in BOX_LIMITS.items() if name in names)
     return BindingParts(frozenset(flow.id for flow in flows), parts, name)
 
 
-def _is_of_link(told: Told) -> bool:
+def _is_of_link(results: RuleResults) -> bool:
     """Return whether the diagnosis is about the link to the host: of what is wasted, where no unit is busier."""
-    first = told.diagnosis.first
+    first = results.diagnosis.first
     if first is None or HOST_LINK not in first.finding.relieves:
         return False
-    busy = filled(told.facts)
+    busy = filled(results.facts)
     return first.finding.rule == HOST_RULE or max(busy, key=lambda name: busy[name]) == HOST_LINK
 
 

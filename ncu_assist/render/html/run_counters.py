@@ -91,9 +91,9 @@ def _throughput_bar(key: str, value: float, binds: bool, ceiling: float | None) 
 
 def _dram_ceiling(shown: RunView) -> float | None:
     """Return what a plain kernel of the same mix and size reaches of DRAM's peak, 0 to 1; None where not measured."""
-    if shown.told is None or shown.told.facts.get("dram_bytes") is None:
+    if shown.results is None or shown.results.facts.get("dram_bytes") is None:
         return None
-    limit = reach(shown.told.facts)
+    limit = reach(shown.results.facts)
     return None if limit.assumed else min(1.0, limit.share / OF_CEILING)
 
 
@@ -141,7 +141,7 @@ def stalls_model(shown: RunView) -> dict[str, object]:
     """
     counted = shown.counted
     known = [(reason, share) for reason, share in counted.combined.stalls.items() if share >= LEAST_STALL]
-    first = diagnosis_first(counted.told)[:1] if counted.told else ()
+    first = diagnosis_first(counted.results)[:1] if counted.results else ()
     about = first[0].finding.stalls if first and first[0].severity != "info" else ()
     marked = next((reason for reason, _ in known if reason in about), "")
     bars = tuple(_stall_bar(reason, share, reason == marked) for reason, share in known)
@@ -242,7 +242,7 @@ def occupancy_model(shown: RunView) -> dict[str, object]:
     keys, counted = ("theoretical_occupancy", "achieved_occupancy"), shown.counted
     known = [(key, value) for key in keys if (value := counted.combined.values[key]) is not None]
     bars = tuple(Bar(term_of(key), value / 100, f"{value:.1f} %") for key, value in known)
-    allowed = allowed_blocks(counted.told.facts) if counted.told and len(counted.combined.launches) == 1 else {}
+    allowed = allowed_blocks(counted.results.facts) if counted.results and len(counted.combined.launches) == 1 else {}
     return {
         "sentence": _limiter(allowed) if allowed else "",
         "bars": Bars("Occupancy, in percent of the warps that an SM can hold", bars, "0 to 100 %" if bars else ""),
@@ -277,7 +277,7 @@ def _limit_bar(word: str, count: float, most: float, binds: bool) -> Bar:
 
 def _occupancy_of_launches(shown: RunView) -> Table | None:
     """Return the launches that the rules looked at one by one, the longest first."""
-    rows = tuple(_occupancy_row(row) for row in shown.launches_shown if row.told)
+    rows = tuple(_occupancy_row(row) for row in shown.launches_shown if row.results)
     columns = (
         Column("launch"),
         Column("limited by"),
@@ -288,7 +288,7 @@ def _occupancy_of_launches(shown: RunView) -> Table | None:
 
 
 def _occupancy_row(row: LaunchRow) -> tuple[Cell, ...]:
-    facts = row.told.facts if row.told else None
+    facts = row.results.facts if row.results else None
     values = [facts.get(key) if facts else None for key in OF_LAUNCH]
     allowed = allowed_blocks(facts) if facts else {}
     return (

@@ -25,7 +25,7 @@ from ncu_assist.render.words.values import evidence_value
 from ncu_assist.render.words.verdicts import estimated
 from ncu_assist.rules import RULES, Finding
 from ncu_assist.rules.model.diagnosis import Ranked, Unanswered
-from ncu_assist.rules.model.of_run import Told
+from ncu_assist.rules.model.of_run import RuleResults
 from ncu_assist.rules.model.places import Place
 
 MOST_LAUNCHES = 100  # rows
@@ -58,7 +58,7 @@ def launches_table(shown: RunView) -> Table | None:
 
 def _launch_row(row: LaunchRow, whole: float) -> tuple[Cell, ...]:
     launch, took = row.launch, row.launch.duration_ns
-    findings = row.told.diagnosis.findings if row.told else ()
+    findings = row.results.diagnosis.findings if row.results else ()
     said = findings[0] if findings else None
     return (
         _kernel_cell(launch),
@@ -171,15 +171,15 @@ def diagnosis_section(shown: RunView, lines: Sequence[FindingLines], view: Sourc
 
     ``warnings`` are id and sentence, ``unanswered`` rules with the counters that they lack.
     """
-    told = shown.told
-    kept = diagnosis_first(told) if told else ()
+    results = shown.results
+    kept = diagnosis_first(results) if results else ()
     where = {one.rule: tuple(_line_share(place, view) for place in one.places) for one in lines}
-    views = [_finding_view(one, told, where.get(one.finding.rule, ())) for one in kept] if told else []
+    views = [_finding_view(one, results, where.get(one.finding.rule, ())) for one in kept] if results else []
     model = {
         "first": views[0] if views else None,
         "others": views[1:],
-        "warnings": [(one.id, one.sentence) for one in told.warnings] if told else [],
-        "unanswered": [_silent(one) for one in told.diagnosis.unanswered] if told else [],
+        "warnings": [(one.id, one.sentence) for one in results.warnings] if results else [],
+        "unanswered": [_silent(one) for one in results.diagnosis.unanswered] if results else [],
         "launches": launches_table(shown),
         "launched_nothing": shown.run.launched_nothing,
         "has_counters": any(shown.combined.tables),
@@ -188,22 +188,22 @@ def diagnosis_section(shown: RunView, lines: Sequence[FindingLines], view: Sourc
     return PageSection("diagnosis", "Diagnosis", model, "run_diagnosis.html.j2")
 
 
-def diagnosis_first(told: Told) -> tuple[Ranked, ...]:
+def diagnosis_first(results: RuleResults) -> tuple[Ranked, ...]:
     """Return the findings as they are shown, the diagnosis first."""
-    diagnosis = told.diagnosis
+    diagnosis = results.diagnosis
     return (*(one for one in (diagnosis.first,) if one), *diagnosis.further, *diagnosis.remarks)
 
 
-def _finding_view(ranked: Ranked, told: Told, where: tuple[LineShare, ...]) -> FindingView:
+def _finding_view(ranked: Ranked, results: RuleResults, where: tuple[LineShare, ...]) -> FindingView:
     finding, remark = ranked.finding, ranked.severity == "info"
-    facts = told.about(finding)
+    facts = results.about(finding)
     known = [(key, value) for key in finding.evidence if (value := facts.get(key)) is not None]
     return FindingView(
         rule=finding.rule,
         detail=", ".join(finding.detail.values()),
         severity=_severity(ranked),
         gain=estimated(ranked.estimated_speedup, finding.assumed) if not remark else "",
-        message=one_line(_message(finding, told), MESSAGE) + (" (assumed)" if remark and finding.assumed else ""),
+        message=one_line(_message(finding, results), MESSAGE) + (" (assumed)" if remark and finding.assumed else ""),
         evidence=tuple(
             Fact(term_of(key), evidence_value(value, ROWS[key].unit, facts.is_approximate(key))) for key, value in known
         ),
@@ -212,10 +212,14 @@ def _finding_view(ranked: Ranked, told: Told, where: tuple[LineShare, ...]) -> F
     )
 
 
-def _message(finding: Finding, told: Told) -> str:
+def _message(finding: Finding, results: RuleResults) -> str:
     """Return the message, with the launches that it is of where it is not of all, and what to try."""
-    where = f" (in {told.where(finding)})" if told.where(finding) else ""
-    part = f"of {told.part.name}, {told.part.launches} of {told.part.of_launches} launches: " if told.part else ""
+    where = f" (in {results.where(finding)})" if results.where(finding) else ""
+    part = (
+        f"of {results.part.name}, {results.part.launches} of {results.part.of_launches} launches: "
+        if results.part
+        else ""
+    )
     return part + finding.message + where + (f". Try: {finding.advice}" if finding.advice else "")
 
 

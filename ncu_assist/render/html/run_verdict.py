@@ -201,7 +201,7 @@ def _sentence(shown: RunView) -> str:
 
 def _diagnosis(shown: RunView) -> str:
     """Return the first finding in a line; empty without one."""
-    findings = diagnosis_first(shown.told) if shown.told else ()
+    findings = diagnosis_first(shown.results) if shown.results else ()
     if not findings:
         return ""
     first = findings[0]

@@ -36,7 +36,7 @@ class FindingLines:
 
 def finding_lines(shown: RunView) -> tuple[FindingLines, ...]:
     """Return the lines of the findings that some lines are to blame for; none where the code was not read."""
-    found = shown.told.diagnosis.findings if shown.told else ()
+    found = shown.results.diagnosis.findings if shown.results else ()
     return tuple(FindingLines(one.finding.rule, one.places) for one in found if one.places)
 
 
@@ -269,8 +269,8 @@ class _FileRows:
         yield from self._gap(regions[-1].stop if regions else 0, len(self._one.text or ()))
 
     def notes(self, regions: Sequence[range]) -> Iterable[str]:
-        told = {place for region in regions for place in region}
-        lost = sum(line.number - 1 not in told for line in self.hottest)
+        results = {place for region in regions for place in region}
+        lost = sum(line.number - 1 not in results for line in self.hottest)
         if lost:
             yield f"{lost} of {len(self.hottest)} lines with cost, those with fewest samples, are left out: too long."
         bare = sum(line.number not in self._sass for line in self.hottest) - lost

@@ -11,37 +11,37 @@ from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.render.json.values import answer, cycles_json, run_facts, workload
 from ncu_assist.rules.model.diagnosis import Ranked
 from ncu_assist.rules.model.facts import Facts
-from ncu_assist.rules.model.of_run import Told
+from ncu_assist.rules.model.of_run import RuleResults
 
 
-def diagnosis_json(told: Told | None) -> dict[str, Any]:
+def diagnosis_json(results: RuleResults | None) -> dict[str, Any]:
     """Return ``findings`` with the diagnosis first, ``warnings`` and ``unanswered``; empty lists without counters.
 
     ``lines`` of findings are empty where the code was not read, and where no line is to blame.
     """
-    if told is None:
+    if results is None:
         return {"findings": [], "warnings": [], "unanswered": []}
     return {
-        "findings": [_finding(one, told) for one in told.diagnosis.findings],
-        "warnings": [{"id": one.id, "message": one.sentence} for one in told.warnings],
-        "unanswered": [{"rule": one.rule, "missing": list(one.missing)} for one in told.diagnosis.unanswered],
+        "findings": [_finding(one, results) for one in results.diagnosis.findings],
+        "warnings": [{"id": one.id, "message": one.sentence} for one in results.warnings],
+        "unanswered": [{"rule": one.rule, "missing": list(one.missing)} for one in results.diagnosis.unanswered],
     }
 
 
-def diagnosis_of_json(told: Told | None) -> dict[str, Any]:
+def diagnosis_of_json(results: RuleResults | None) -> dict[str, Any]:
     """Return the diagnosis of a run, and what it is of: all launches, or the kernel that most of the time goes to."""
-    part = told.part if told else None
+    part = results.part if results else None
     return {
         "kernel": part.name if part else None,
         "time_share": part.share if part else None,
-        "launches": [one.index for one in told.facts.combined.launches] if told else [],
-        "lacks_counters": told.diagnosis.lacks_counters if told else True,
-        **diagnosis_json(told),
+        "launches": [one.index for one in results.facts.combined.launches] if results else [],
+        "lacks_counters": results.diagnosis.lacks_counters if results else True,
+        **diagnosis_json(results),
     }
 
 
-def _finding(ranked: Ranked, told: Told) -> dict[str, Any]:
-    finding, facts = ranked.finding, told.about(ranked.finding)
+def _finding(ranked: Ranked, results: RuleResults) -> dict[str, Any]:
+    finding, facts = ranked.finding, results.about(ranked.finding)
     speedup = ranked.estimated_speedup
     return {
         "rule": finding.rule,
@@ -89,7 +89,7 @@ def show_json(shown: RunView, command: str = "show") -> dict[str, Any]:
             "workload": shown.combined.workload,
             "before": _before(shown),
             "bound_by": shown.bottleneck.name if shown.bottleneck else None,
-            "diagnosis": diagnosis_of_json(shown.told),
+            "diagnosis": diagnosis_of_json(shown.results),
             "metrics": _metrics(shown),
             "stalls": shown.combined.stalls,
             "stalls_per_launch": _stalls_per_launch(shown),
@@ -139,7 +139,7 @@ def _launch(row: LaunchRow) -> dict[str, Any]:
         "duration_ns": launch.duration_ns,
         "bound_by": row.bottleneck.name if row.bottleneck else None,
         "judged": row.judged,
-        **diagnosis_json(row.told),
+        **diagnosis_json(row.results),
     }
 
 

@@ -16,7 +16,7 @@ from ncu_assist.render.terminal.style import NARROWEST
 from ncu_assist.render.words.values import evidence_value
 from ncu_assist.render.words.verdicts import estimated
 from ncu_assist.rules.model.diagnosis import Ranked
-from ncu_assist.rules.model.of_run import Told
+from ncu_assist.rules.model.of_run import RuleResults
 from ncu_assist.rules.model.places import Place
 
 if TYPE_CHECKING:
@@ -28,53 +28,53 @@ PLACE_WIDTH = 30  # columns for the name of a file
 GUESS = "(guess) "  # before the text of a line: code of a library, and the report does not say who calls it
 
 
-def diagnosis_lines(told: Told, width: int = NARROWEST) -> list[str]:
+def diagnosis_lines(results: RuleResults, width: int = NARROWEST) -> list[str]:
     """Return the diagnosis with its source lines, further findings, what could not be answered and what misleads."""
-    diagnosis = told.diagnosis
+    diagnosis = results.diagnosis
     if diagnosis.first is None:
         return []
     further = diagnosis.further
-    lines = [f"Diagnosis{_of_kernel(told)}: {_first_title(told)}", *_first_lines(diagnosis.first, told, width)]
+    lines = [f"Diagnosis{_of_kernel(results)}: {_first_title(results)}", *_first_lines(diagnosis.first, results, width)]
     for one in further[:MOST_FURTHER]:
         lines += [
-            f"also {_heading(one)}: {_message(one, told)}",
+            f"also {_heading(one)}: {_message(one, results)}",
             *(_place_line(place, width) for place in one.places[:1]),
         ]
     if len(further) > MOST_FURTHER:
         lines.append(f"and {len(further) - MOST_FURTHER} more findings above info: --json has them")
     remarks = ", ".join(_name(one) for one in diagnosis.remarks)
     lines += [f"remarks: {remarks}"] if remarks else []
-    return [*lines, *(f"warning {one.id}: {one_line(one.sentence, 1000)}" for one in told.warnings)]
+    return [*lines, *(f"warning {one.id}: {one_line(one.sentence, 1000)}" for one in results.warnings)]
 
 
-def _of_kernel(told: Told) -> str:
+def _of_kernel(results: RuleResults) -> str:
     """Return the kernel that a diagnosis is of, with its part of the time, where it is not of all launches."""
-    part = told.part
+    part = results.part
     if part is None:
         return ""
     share = "" if part.share is None else f", {percent(part.share)} of the time"
     return f" of {one_line(part.name, 60)} ({part.launches} of {part.of_launches} launches{share})"
 
 
-def _first_title(told: Told) -> str:
-    first = told.diagnosis.first
-    if first is None or told.diagnosis.lacks_counters:
+def _first_title(results: RuleResults) -> str:
+    first = results.diagnosis.first
+    if first is None or results.diagnosis.lacks_counters:
         return "none, for lack of counters"
     return _heading(first)
 
 
-def _first_lines(first: Ranked, told: Told, width: int) -> Iterator[str]:
-    yield f"  {_message(first, told)}"
-    yield from (f"  {text}" for text in _evidence(first, told))
+def _first_lines(first: Ranked, results: RuleResults, width: int) -> Iterator[str]:
+    yield f"  {_message(first, results)}"
+    yield from (f"  {text}" for text in _evidence(first, results))
     yield from (_place_line(place, width) for place in first.places)
     if first.finding.advice:
         yield f"  try: {one_line(first.finding.advice, MESSAGE_LETTERS)}"
-    if not told.diagnosis.lacks_counters:
+    if not results.diagnosis.lacks_counters:
         yield f"  more on it: ncu-assist explain {first.finding.rule}"
 
 
-def _message(ranked: Ranked, told: Told) -> str:
-    where = told.where(ranked.finding)
+def _message(ranked: Ranked, results: RuleResults) -> str:
+    where = results.where(ranked.finding)
     return one_line(ranked.finding.message, MESSAGE_LETTERS) + (f" (in {one_line(where, 100)})" if where else "")
 
 
@@ -96,8 +96,8 @@ def _place_line(place: Place, width: int) -> str:
     return (start + one_line((place.text or "").strip(), max(1, width - len(start)))).rstrip()
 
 
-def _evidence(ranked: Ranked, told: Told) -> list[str]:
-    facts = told.about(ranked.finding)
+def _evidence(ranked: Ranked, results: RuleResults) -> list[str]:
+    facts = results.about(ranked.finding)
     known = [(key, value) for key in ranked.finding.evidence if (value := facts.get(key)) is not None]
     return [
         f"{ROWS[key].label} {evidence_value(value, ROWS[key].unit, facts.is_approximate(key))}" for key, value in known
@@ -156,11 +156,11 @@ def nvidia_text(findings: Sequence[NvidiaFinding], launches: int, width: int) ->
     worth = [one for one in findings if one.speedup_pct is None or one.speedup_pct >= LEAST_PCT]
     for finding in worth:
         parts.append(Text(_nvidia_heading(finding, launches)))
-        told = one_line(finding.message, NVIDIA_LETTERS)
+        results = one_line(finding.message, NVIDIA_LETTERS)
         parts += [
             Text(line, style="dim")
             for line in textwrap.wrap(
-                told, width - len(NVIDIA_INDENT), initial_indent=NVIDIA_INDENT, subsequent_indent=NVIDIA_INDENT
+                results, width - len(NVIDIA_INDENT), initial_indent=NVIDIA_INDENT, subsequent_indent=NVIDIA_INDENT
             )
         ]
     return parts if worth else [*parts, Text("none has any advice")]

@@ -114,7 +114,7 @@ def _occupancy(shown: RunView) -> list[str]:
     """Return the occupancy and what limits it, with the blocks that each limit allows; empty without counters."""
     values = shown.combined.values
     shares = [f"{v:.0f} % {word}" for word in ("achieved", "theoretical") if (v := values[f"{word}_occupancy"])]
-    allowed = allowed_blocks(shown.told.facts) if shown.told and len(shown.combined.launches) == 1 else {}
+    allowed = allowed_blocks(shown.results.facts) if shown.results and len(shown.combined.launches) == 1 else {}
     if not shares or not allowed:
         return [f"Occupancy: {', '.join(shares)}"] if shares else []
     fewest = min(allowed.values())
@@ -157,9 +157,9 @@ def _launch_diagnosis(row: LaunchRow) -> str:
     """Return the diagnosis of a launch alone; what binds it where it was not judged."""
     if row.launch.interrupted:
         return "interrupted"
-    told = row.told.diagnosis if row.told else None
-    if told and told.first:
-        return "too few counters" if told.lacks_counters else told.first.finding.rule
+    results = row.results.diagnosis if row.results else None
+    if results and results.first:
+        return "too few counters" if results.lacks_counters else results.first.finding.rule
     return row.bottleneck.name if row.bottleneck else "-"
 
 
@@ -229,8 +229,8 @@ def _verdict(shown: RunView) -> list[RenderableType]:
 def _diagnosis(shown: RunView, width: int) -> list[RenderableType]:
     from rich.text import Text
 
-    told = diagnosis_lines(shown.told, width) if shown.told else []
-    return [Text(""), *(Text(line, "" if place else "bold") for place, line in enumerate(told))] if told else []
+    results = diagnosis_lines(shown.results, width) if shown.results else []
+    return [Text(""), *(Text(line, "" if place else "bold") for place, line in enumerate(results))] if results else []
 
 
 def _more_to_see(shown: RunView, width: int) -> list[RenderableType]:

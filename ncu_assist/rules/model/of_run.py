@@ -35,7 +35,7 @@ class KernelPart:
 
 
 @dataclass(frozen=True)
-class Told:
+class RuleResults:
     """What the rules say of launches, and what misleads about their measurement; ``part`` None: of all shown."""
 
     facts: Facts
@@ -56,7 +56,9 @@ class Told:
         return f"{own[0].kernel}, {len(own)} of {len(every)} launches{also}"
 
 
-def told_of(run: Run, combined: Combined, ceilings: Ceilings | None = None, whole: bool = True) -> Told | None:
+def results_of(
+    run: Run, combined: Combined, ceilings: Ceilings | None = None, whole: bool = True
+) -> RuleResults | None:
     """Return what the rules say of launches of a run together; None without counters.
 
     ``ceilings`` are those of its GPU (`ceilings.ceilings_of`), None where nobody measured such a GPU.
@@ -80,32 +82,32 @@ def told_of(run: Run, combined: Combined, ceilings: Ceilings | None = None, whol
     caches = run.profile.cache_control if run.profile else None
     asked = dict.fromkeys(key for rule in RULES.values() for key in (*rule.NEEDS, *rule.USES))
     warned = (*warnings(facts, caches), *impossible_values(facts, tuple(asked)), *metric_missing(diagnosis, facts))
-    return Told(facts, diagnosis, warned)
+    return RuleResults(facts, diagnosis, warned)
 
 
-def told_of_shown(run: Run, combined: Combined, ceilings: Ceilings | None = None) -> Told | None:
-    """Return the diagnosis of a run: what ``told_of`` does, but without a workload that of one kernel.
+def results_of_shown(run: Run, combined: Combined, ceilings: Ceilings | None = None) -> RuleResults | None:
+    """Return the diagnosis of a run: what ``results_of`` does, but without a workload that of one kernel.
 
     Launches of several kernels that no workload holds together have nothing to do with each other: their sums say
     nothing, and the kernel that most of the time goes to is judged. A kernel is a function with its template arguments.
     """
     if combined.workload is not None or not combined.is_of_kernels:
-        return told_of(run, combined, ceilings)
+        return results_of(run, combined, ceilings)
     own = combined.by_kernel[0]
-    told, whole = told_of(run, own, ceilings), combined.duration_ns
+    results, whole = results_of(run, own, ceilings), combined.duration_ns
     share = own.duration_ns / whole if whole and own.duration_ns else None
     part = KernelPart(own.launches[0].kernel, len(own.launches), len(combined.launches), share)
-    return replace(told, part=part) if told else None
+    return replace(results, part=part) if results else None
 
 
-def located(told: Told | None, code: Code | None) -> Told | None:
-    """Return what was told with the lines of each finding that some lines are to blame for; as it is without code."""
-    if told is None or code is None or not any(map(blames_lines, told.diagnosis.findings)):
-        return told
-    read = code.of([one.index for one in told.facts.combined.launches])
+def located(results: RuleResults | None, code: Code | None) -> RuleResults | None:
+    """Return results with the lines of each finding that some lines are to blame for; as it is without code."""
+    if results is None or code is None or not any(map(blames_lines, results.diagnosis.findings)):
+        return results
+    read = code.of([one.index for one in results.facts.combined.launches])
     own = replace(read, sass=own_lines(read)) if len(read.sass) else read
-    findings = tuple(_located(one, told, own) for one in told.diagnosis.findings)
-    return replace(told, diagnosis=replace(told.diagnosis, findings=findings))
+    findings = tuple(_located(one, results, own) for one in results.diagnosis.findings)
+    return replace(results, diagnosis=replace(results.diagnosis, findings=findings))
 
 
 def blames_lines(ranked: Ranked) -> bool:
@@ -120,10 +122,10 @@ def blames_lines(ranked: Ranked) -> bool:
     return finding.waste != "samples" or bool(finding.stalls)
 
 
-def _located(ranked: Ranked, told: Told, own: Code) -> Ranked:
+def _located(ranked: Ranked, results: RuleResults, own: Code) -> Ranked:
     if not blames_lines(ranked):
         return ranked
-    some = [one.index for one in told.about(ranked.finding).combined.launches]
+    some = [one.index for one in results.about(ranked.finding).combined.launches]
     return replace(ranked, places=places(ranked.finding, own.of(some), owned=True))
 
 
@@ -141,9 +143,9 @@ def findings_of(run: Run, tables: Mapping[int, Values], ceilings: Ceilings | Non
 
 
 def judged(run: Run, combined: Combined, ceilings: Ceilings | None, whole: bool = True) -> Judged | None:
-    """Return what the rules say of launches of a run together, as ``told_of`` does; None without counters."""
-    told = told_of(run, combined, ceilings, whole)
-    if told is None:
+    """Return what the rules say of launches of a run together, as ``results_of`` does; None without counters."""
+    results = results_of(run, combined, ceilings, whole)
+    if results is None:
         return None
     only = combined.launches[0] if len(combined.launches) == 1 else None
     return Judged(
@@ -152,8 +154,8 @@ def judged(run: Run, combined: Combined, ceilings: Ceilings | None, whole: bool 
         launch=only.index if only else None,
         kernel=only.kernel if only else None,
         duration_ns=combined.duration_ns,
-        findings=tuple(_stored(one) for one in told.diagnosis.findings),
-        unanswered=tuple(one.rule for one in told.diagnosis.unanswered),
+        findings=tuple(_stored(one) for one in results.diagnosis.findings),
+        unanswered=tuple(one.rule for one in results.diagnosis.unanswered),
     )
 
 

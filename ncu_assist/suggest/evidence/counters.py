@@ -17,7 +17,7 @@ from ncu_assist.render.words.verdicts import of_longest
 from ncu_assist.rules import RULES
 from ncu_assist.rules.low_occupancy import allowed_blocks
 from ncu_assist.rules.model.diagnosis import Diagnosis, Ranked
-from ncu_assist.rules.model.of_run import Told
+from ncu_assist.rules.model.of_run import RuleResults
 from ncu_assist.rules.model.places import Place
 from ncu_assist.rules.model.resources import BUSY_PERCENT, LATENCY, RESOURCES, Bottleneck
 from ncu_assist.suggest.evidence.records import CallShape, EvidenceItem, FindingFacts, LaunchLine
@@ -49,7 +49,7 @@ def items_of(
 ) -> tuple[EvidenceItem, ...]:
     """Return the counters of a run by importance; ``before`` are those of the version before, None without."""
     keys = dict.fromkeys(_keys(combined, diagnosis, bound))
-    known = [(key, value) for key in keys if (value := _counter_value(_told_of(key, combined), key)) is not None][
+    known = [(key, value) for key in keys if (value := _counter_value(_launches_of(key, combined), key)) is not None][
         :MOST_ITEMS
     ]
     return tuple(
@@ -58,21 +58,21 @@ def items_of(
     )
 
 
-def _told_of(key: str, combined: Combined) -> Combined:
-    """Return the launches that a counter is told of: all, but what kernels have each for themselves of the longest."""
+def _launches_of(key: str, combined: Combined) -> Combined:
+    """Return the launches that a counter is of: all, but what kernels have each for themselves of the longest."""
     is_of_all = not combined.is_of_kernels or (key in ROWS and ROWS[key].combine.over_kernels)
     return combined if is_of_all else combined.longest
 
 
 def _before(key: str, combined: Combined, before: Combined | None) -> float | None:
     """Return what the version before had, where the same can be told of it."""
-    is_of_all = _told_of(key, combined) is combined
+    is_of_all = _launches_of(key, combined) is combined
     return _counter_value(before, key) if before and is_of_all else None
 
 
 def _of_launch(key: str, combined: Combined) -> str:
     """Return which launch a counter is of where it is not of all."""
-    own = _told_of(key, combined)
+    own = _launches_of(key, combined)
     return "" if own is combined else f", launch {own.launches[0].index} alone"
 
 
@@ -88,7 +88,7 @@ def _keys(combined: Combined, diagnosis: Diagnosis | None, bound: Bottleneck | N
     yield from first.finding.evidence if first else ()
     if bound and bound.name in RESOURCES and RESOURCES[bound.name].busy:
         yield RESOURCES[bound.name].busy
-    stalls = [reason for reason, share in _told_of(STALL_SHARE, combined).stalls.items() if share >= LEAST_STALL]
+    stalls = [reason for reason, share in _launches_of(STALL_SHARE, combined).stalls.items() if share >= LEAST_STALL]
     yield from (STALL_SHARE + reason for reason in stalls[:TOP_STALLS])
     for one in diagnosis.further if diagnosis else ():
         own = [key for key in one.finding.evidence if key not in SAID and not key.startswith(WARPS)]
@@ -150,30 +150,32 @@ LONGEST_NAME = 80  # letters of a kernel's name
 LIMIT_WORDS = {"shared": "shared memory", "blocks": "places for blocks"}
 
 
-def findings_of(told: Told, items: Items, clean: Cleaner) -> tuple[FindingFacts | None, tuple[FindingFacts, ...]]:
+def findings_of(
+    results: RuleResults, items: Items, clean: Cleaner
+) -> tuple[FindingFacts | None, tuple[FindingFacts, ...]]:
     """Return the diagnosis and the further findings; the first is None where there are too few counters."""
-    diagnosis = told.diagnosis
-    first = None if diagnosis.first is None else _finding_facts(diagnosis.first, told, items, clean)
-    return first, tuple(_finding_facts(one, told, items, clean) for one in diagnosis.further)
+    diagnosis = results.diagnosis
+    first = None if diagnosis.first is None else _finding_facts(diagnosis.first, results, items, clean)
+    return first, tuple(_finding_facts(one, results, items, clean) for one in diagnosis.further)
 
 
-def unknown_of(told: Told, clean: Cleaner) -> tuple[str, ...]:
+def unknown_of(results: RuleResults, clean: Cleaner) -> tuple[str, ...]:
     """Return what the rules cannot tell, what misleads about the measurement, and what was found but hardly matters."""
-    said = [f"{one.id}: {clean.line(one.sentence)}" for one in told.warnings]
-    moved, needed = told.facts.get("dram_bytes"), told.facts.algorithmic_bytes
+    said = [f"{one.id}: {clean.line(one.sentence)}" for one in results.warnings]
+    moved, needed = results.facts.get("dram_bytes"), results.facts.algorithmic_bytes
     if moved is not None and needed is not None and moved < needed:
         said.append("DRAM bytes are fewer than the least traffic: what L2 still holds at the end was not written yet")
-    remarks = ", ".join(one.finding.rule for one in told.diagnosis.remarks)
+    remarks = ", ".join(one.finding.rule for one in results.diagnosis.remarks)
     if remarks:
         said.append(f"found, but worth below 2 % of the time: {remarks}")
-    if any(one.finding.assumed for one in told.diagnosis.findings):
+    if any(one.finding.assumed for one in results.diagnosis.findings):
         said.append("estimates marked assumed rest on a ceiling that was not measured for this GPU and size")
     return tuple(said)
 
 
-def _finding_facts(ranked: Ranked, told: Told, items: Items, clean: Cleaner) -> FindingFacts:
+def _finding_facts(ranked: Ranked, results: RuleResults, items: Items, clean: Cleaner) -> FindingFacts:
     finding = ranked.finding
-    where = told.where(finding)
+    where = results.where(finding)
     detail = "".join(f" ({value})" for value in finding.detail.values())
     return FindingFacts(
         id=finding.rule + detail,
@@ -183,15 +185,15 @@ def _finding_facts(ranked: Ranked, told: Told, items: Items, clean: Cleaner) -> 
         advice=clean.line(finding.advice),
         is_done=finding.is_done,
         where=tuple(text for place in ranked.places if (text := _where(place, clean))),
-        evidence=ids_of(_of_the_table(finding.evidence, finding.launches, told), items),
+        evidence=ids_of(_of_the_table(finding.evidence, finding.launches, results), items),
         explanation=_explanation(finding.rule),
         assumed=finding.assumed,
     )
 
 
-def _of_the_table(evidence: tuple[str, ...], launches: tuple[int, ...], told: Told) -> tuple[str, ...]:
+def _of_the_table(evidence: tuple[str, ...], launches: tuple[int, ...], results: RuleResults) -> tuple[str, ...]:
     """Return the evidence that the table has: of different kernels it has the ratios of the longest launch only."""
-    combined = told.facts.combined
+    combined = results.facts.combined
     if not combined.is_of_kernels or combined.longest.launches[0].index in launches:
         return evidence
     return tuple(key for key in evidence if ROWS[key].combine.over_kernels)
@@ -222,7 +224,7 @@ def shape_of(shown: RunView, clean: Cleaner) -> CallShape:
 
 
 def _launch_line(row: LaunchRow, clean: Cleaner) -> LaunchLine:
-    first = row.told.diagnosis.first if row.told else None
+    first = row.results.diagnosis.first if row.results else None
     one = row.launch
     return LaunchLine(
         kernel=clean.line(one.kernel, LONGEST_NAME),
@@ -249,7 +251,7 @@ def _bound(shown: RunView) -> str:
 
 def _occupancy(shown: RunView) -> str:
     """Return how many blocks each limit allows, the scarcest first; empty of several launches."""
-    if shown.told is None or len(shown.combined.launches) != 1:
+    if shown.results is None or len(shown.combined.launches) != 1:
         return ""
-    allowed = sorted(allowed_blocks(shown.told.facts).items(), key=lambda one: one[1])
+    allowed = sorted(allowed_blocks(shown.results.facts).items(), key=lambda one: one[1])
     return ", ".join(f"{LIMIT_WORDS.get(word, word)} {digits(count)}" for word, count in allowed)

@@ -68,11 +68,11 @@ def evidence(
         reading = beside.submit(gather, stored, name, store, lines=True)
         story = story_of(project, store, stored, name, clean)
         shown = reading.result()
-    run, told, ceilings = stored.run, shown.told, shown.ceilings
+    run, results, ceilings = stored.run, shown.results, shown.ceilings
     before = shown.before.runs[0] if shown.before else None
     past = _counters(store, before, name) if before else None
-    items = items_of(shown.combined, told.diagnosis if told else None, shown.counted.bottleneck, past)
-    first, further = findings_of(told, items, clean) if told else (None, ())
+    items = items_of(shown.combined, results.diagnosis if results else None, shown.counted.bottleneck, past)
+    first, further = findings_of(results, items, clean) if results else (None, ())
     return Evidence(
         kernel=run.kernel,
         version=run.version,
@@ -86,7 +86,7 @@ def evidence(
         shape=shape_of(shown, clean),
         diagnosis=first,
         further=further,
-        unknown=unknown_of(told, clean) if told else (),
+        unknown=unknown_of(results, clean) if results else (),
         items=items,
         before=before.run.version if before and past else None,
         story=story,

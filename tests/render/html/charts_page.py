@@ -15,7 +15,7 @@ from ncu_assist.render.html.memory_chart import memory_chart
 from ncu_assist.render.html.page import Head, PageSection, Provenance, page
 from ncu_assist.render.html.roofline import roofline
 from ncu_assist.render.html.timing_chart import timing_chart
-from ncu_assist.rules.model.of_run import told_of
+from ncu_assist.rules.model.of_run import results_of
 from ncu_assist.rules.model.resources import bottleneck
 from ncu_assist.store import Store, StoredRun
 
@@ -45,8 +45,8 @@ def launch(path: Path, name: str) -> RunView:
     whole, tables = gather(stored), stored.by_launch()
     one = next(one for one in whole.run.launches if one.signature.startswith(name))
     combined = combine_launches(None, [one], [tables[one.index]])
-    told = told_of(whole.run, combined, whole.ceilings)
-    return replace(whole, combined=combined, told=told, bottleneck=bottleneck(combined.values))
+    told = results_of(whole.run, combined, whole.ceilings)
+    return replace(whole, combined=combined, results=told, bottleneck=bottleneck(combined.values))
 
 
 def charts_html(

@@ -97,9 +97,9 @@ def test_wasted_sectors_that_fill_the_link_to_the_host_mark_it() -> None:
     """A byte a thread from pinned memory: the diagnosis is how it reads, the limit is where."""
     stored = next(one for one in ARCHIVE.runs("fast_h2d") if one.run.version == "v1_byte_copy")
     one = gather(stored, None, ARCHIVE)
-    assert one.told is not None
-    assert one.told.diagnosis.first is not None
-    assert one.told.diagnosis.first.finding.rule == "uncoalesced-global-load"
+    assert one.results is not None
+    assert one.results.diagnosis.first is not None
+    assert one.results.diagnosis.first.finding.rule == "uncoalesced-global-load"
     made = memory_chart(one)
     assert made.says == "What binds is the host link (◆)."
     assert any(word.text == "host link" for word in made.words)

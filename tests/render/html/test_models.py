@@ -76,11 +76,11 @@ def test_the_evidence_of_a_finding_is_the_same_number_on_a_page_and_a_terminal(t
     counts = {"launch__grid_size": 8192.0, "launch__thread_count": 65536.0}
     stored = save_run(Store(tmp_path / "reports"), make_run(), metrics_frame(counts))
     shown = gather(stored)
-    assert shown.told is not None
-    first, *others = shown.told.diagnosis.findings
+    assert shown.results is not None
+    first, *others = shown.results.diagnosis.findings
     counted = replace(first, finding=replace(first.finding, evidence=("grid_size", "threads")))
-    told = replace(shown.told, diagnosis=replace(shown.told.diagnosis, findings=(counted, *others)))
-    part = models([diagnosis_section(replace(shown, told=told), (), SourceView())]).diagnosis
+    told = replace(shown.results, diagnosis=replace(shown.results.diagnosis, findings=(counted, *others)))
+    part = models([diagnosis_section(replace(shown, results=told), (), SourceView())]).diagnosis
     assert part.first is not None
     assert [fact.text for fact in part.first.evidence] == ["8192", "65536"]
     text = " ".join(" ".join(diagnosis_lines(told)).split())
@@ -92,11 +92,11 @@ def test_the_evidence_of_a_finding_is_the_same_number_on_a_page_and_a_terminal(t
 def test_what_is_assumed_is_not_called_done(tmp_path: Path, assumed: bool, said: str) -> None:
     stored = save_run(Store(tmp_path / "reports"), make_run(), metrics_frame({"launch__grid_size": 8192.0}))
     shown = gather(stored)
-    assert shown.told is not None
-    first, *others = shown.told.diagnosis.findings
+    assert shown.results is not None
+    first, *others = shown.results.diagnosis.findings
     full = replace(first, finding=replace(first.finding, is_done=True, assumed=assumed))
-    told = replace(shown.told, diagnosis=replace(shown.told.diagnosis, findings=(full, *others)))
-    part = models([diagnosis_section(replace(shown, told=told), (), SourceView())]).diagnosis
+    told = replace(shown.results, diagnosis=replace(shown.results.diagnosis, findings=(full, *others)))
+    part = models([diagnosis_section(replace(shown, results=told), (), SourceView())]).diagnosis
     assert part.first is not None
     assert part.first.severity.text == said
 
