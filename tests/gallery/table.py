@@ -16,8 +16,8 @@ KERNEL = re.compile(r'^extern "C" __global__ void (?:__\w+__\([^)]*\) )*(\w+)\('
 INLINED = re.compile(r"^__device__ .*?(\w+)\(", re.MULTILINE)
 
 Kind = Literal["fault", "near-miss", "healthy", "compound", "fix"]
-Half = Literal["tuned", "held-out", "blind", "chip-tuned", "chip-held-out"]
-Part = Literal["main", "blind", "chip"]
+Half = Literal["tuned", "held-out", "blind", "blind2", "chip-tuned", "chip-held-out"]
+Part = Literal["main", "blind", "blind2", "chip"]
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Case:
 
     @property
     def half(self) -> Half:
-        if self.part == "blind":
-            return "blind"
+        if self.part in ("blind", "blind2"):
+            return self.part
         if self.part == "chip":
             return "chip-held-out" if half(self.name) == "held-out" else "chip-tuned"
         return half(self.name)
