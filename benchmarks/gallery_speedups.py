@@ -1,6 +1,6 @@
 """Hold estimated speed-ups against achieved ones, over the pairs of the gallery: a fault, and the same work without it.
 
-    python benchmarks/gallery_speedups.py [--part chip] [--reports FOLDER] [--out benchmarks/results/gallery_h200.json]
+    python benchmarks/gallery_speedups.py [--part chip|blind2] [--reports FOLDER] [--out FILE]
 
 Achieved: the fault's time over the fix's, both with CUDA events in one process (times*.json in tests/gallery/reports).
 Estimated: of the finding that the case must have, else of the first one; NVIDIA's: its largest global estimate, and
@@ -22,7 +22,8 @@ from statistics import median
 from gallery_scores import CHIP_HALVES, HALVES, PARTS, REPORTS, Judged, folder_of, judged, say, score_rows, theirs
 from table import pairs
 
-TIMES = ("times.json", "times_blind.json", "times_chip.json")
+TIMES = ("times.json", "times_blind.json", "times_chip.json", "times_blind2.json")
+HALVES_OF = {"chip": CHIP_HALVES, "blind2": ("blind2",)}
 TARGET = 0.25  # of the median absolute error
 COLUMNS = ("estimated", "nvidia_largest", "nvidia_fitting")
 
@@ -115,7 +116,7 @@ def _pair(one: Judged, fix: str, achieved: float) -> Pair:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--part", choices=("main", "blind", "chip"))
+    parser.add_argument("--part", choices=("main", "blind", "blind2", "chip"))
     parser.add_argument("--reports", type=Path)
     asked = parser.parse_args()
     folder = asked.reports or folder_of(asked.part)
@@ -128,7 +129,7 @@ def main() -> int:
     if asked.out:
         record = {
             "gpu": found[0].report.device.name if found[0].report.device else None,
-            "scores": {half: _scores(found, half) for half in (CHIP_HALVES if asked.part == "chip" else HALVES)},
+            "scores": {half: _scores(found, half) for half in HALVES_OF.get(asked.part or "", HALVES)},
             "target_median_abs_log_error": TARGET,
             "median_abs_log_error": errors,
             "pairs": [asdict(one) for one in used],

@@ -1,13 +1,13 @@
 """Build the fault gallery, time every case, and record its reports under ncu, small and blanked.
 
-usage: python benchmarks/record_gallery.py OUT [--half blind|chip | --source FILE]
+usage: python benchmarks/record_gallery.py OUT [--half blind|blind2|chip | --source FILE]
 
 OUT gets ``times.json`` first, then one report a source file, each as soon as it is done; a run that is cut keeps what
 it has, and a second one with the same OUT goes on with the rest. It needs nvcc, ncu and the GPU that the table's sizes
 were chosen for, and takes about five minutes. ``--half blind`` builds and records the blind part instead, which has
 files of its own: ``times_blind.json`` and reports whose names begin with ``gallery_blind``; ``--half chip`` the part
-of kernels bound on the chip. ``--source link.cu`` records the cases of one file, new ones say, and puts their times
-among those that ``times.json`` of OUT has already.
+of kernels bound on the chip, ``--half blind2`` its blind part. ``--source link.cu`` records the cases of one file, new
+ones say, and puts their times among those that ``times.json`` of OUT has already.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
     only = parser.add_mutually_exclusive_group()
-    only.add_argument("--half", choices=("blind", "chip"))
+    only.add_argument("--half", choices=("blind", "blind2", "chip"))
     only.add_argument("--source", choices=sorted({case.source for case in cases()}))
     asked = parser.parse_args()
     sys.exit(main(asked.out.resolve(), asked.half or "main", asked.source))
