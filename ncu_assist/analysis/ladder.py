@@ -15,6 +15,20 @@ from ncu_assist.sources import Misnamed
 from ncu_assist.store import StoredRun
 from ncu_assist.versions import is_called
 
+BASELINE = "v0"  # the library or framework version: the number to beat
+NOT_MEASURED, NOT_SERVED, SKIPPED = "not measured", "not served", "skipped"
+UNREADABLE = "cannot be read"  # whether there is a run, nobody knows
+
+
+@dataclass(frozen=True)
+class LadderCell:
+    """One version on one workload. ``speedup`` is over v0 on the same GPU; None where one of the two is missing."""
+
+    workload: str
+    row: WorkloadRow | None
+    speedup: float | None
+    dram_percent: float | None
+
 
 @dataclass(frozen=True)
 class VersionOutcome:
@@ -35,6 +49,10 @@ class VersionOutcome:
     unmeasured: tuple[str, ...] = ()
     unreadable: bool = False
 
+    def serves(self, workload: str) -> bool:
+        """Tell whether a workload is for this version."""
+        return workload not in self.unserved
+
 
 @dataclass(frozen=True)
 class KernelOutcome:
@@ -45,6 +63,40 @@ class KernelOutcome:
     source: Source
     versions: tuple[VersionOutcome, ...]
     diffs: tuple[Diff, ...] = ()  # between the first version and each other, where verdicts were asked for
+
+    @property
+    def newest(self) -> Run | None:
+        """The run whose GPU and date stand above the versions."""
+        return max((v.run.run for v in self.versions if v.run), key=lambda run: run.created, default=None)
+
+    def status(self, version: VersionOutcome) -> str:
+        """``failed``, ``measured``, ``skipped``, ``not served`` (no workload asked for is for it), ``not measured``."""
+        if version.failure:
+            return "failed"
+        if version.run:
+            return "measured"
+        if version.skipped:
+            return SKIPPED
+        return NOT_SERVED if set(version.unserved) == set(self.workloads) else NOT_MEASURED
+
+    def cells(self, version: VersionOutcome) -> tuple[LadderCell, ...]:
+        """Return the figures of a version on each workload; none without a run.
+
+        Raises DamagedData for metrics that were changed.
+        """
+        stored = version.run
+        if stored is None:
+            return ()
+        baseline = next((v.run.run for v in self.versions if v.run and is_called(v.version, BASELINE)), None)
+        tables, device = stored.by_launch(), stored.run.device
+        ceilings = ceilings_of(device, stored.folder.parents[2]) if device else None
+        cells = []
+        for name in self.workloads:
+            facts = stored.run.workload(name)
+            row = workload_row(stored.run, facts, ceilings) if facts else None
+            dram = combine_tables(stored.run, tables, name).values["dram_throughput"]
+            cells.append(LadderCell(name, row, _speedup(baseline, stored.run, name), dram))
+        return tuple(cells)
 
     @property
     def exit_code(self) -> int:
@@ -68,100 +120,6 @@ class KernelListing:
     versions: tuple[VersionOutcome, ...]
     only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     misnamed: tuple[Misnamed, ...] = ()
-
-
-BASELINE = "v0"  # the library or framework version: the number to beat
-NOT_MEASURED, NOT_SERVED, SKIPPED = "not measured", "not served", "skipped"
-UNREADABLE = "cannot be read"  # whether there is a run, nobody knows
-
-
-@dataclass(frozen=True)
-class LadderCell:
-    """One version on one workload. ``speedup`` is over v0 on the same GPU; None where one of the two is missing."""
-
-    workload: str
-    row: WorkloadRow | None
-    speedup: float | None
-    dram_percent: float | None
-
-
-@dataclass(frozen=True)
-class LadderRow:
-    """One version: its run if there is one, its cells in the order of the workloads, and what went wrong.
-
-    ``unserved`` are the workloads asked for that are not for it; ``serves_nothing`` if that is all of them.
-    ``unmeasured`` are those that are for it, which no run holds and nothing here can measure.
-    """
-
-    version: str
-    stored: StoredRun | None
-    source: Source | None
-    cells: tuple[LadderCell, ...]
-    failure: str
-    unserved: tuple[str, ...] = ()
-    serves_nothing: bool = False
-    skipped: str = ""
-    unmeasured: tuple[str, ...] = ()
-
-    @property
-    def status(self) -> str:
-        """``failed``, ``measured``, ``skipped``, ``not served`` (no workload asked for is for it), ``not measured``."""
-        if self.failure:
-            return "failed"
-        if self.stored:
-            return "measured"
-        if self.skipped:
-            return SKIPPED
-        return NOT_SERVED if self.serves_nothing else NOT_MEASURED
-
-    def serves(self, workload: str) -> bool:
-        """Tell whether a workload is for this version."""
-        return workload not in self.unserved
-
-
-@dataclass(frozen=True)
-class Ladder:
-    """The versions of a kernel in the order of their numbers, and the run whose GPU and date stand above them."""
-
-    kernel: str
-    workloads: tuple[str, ...]
-    source: Source
-    shown: Run | None
-    rows: tuple[LadderRow, ...]
-
-
-def ladder(outcome: KernelOutcome) -> Ladder:
-    """Return an outcome with the figures that every format shows. Raises DamagedData for metrics that were changed."""
-    baseline = next((v.run.run for v in outcome.versions if v.run and is_called(v.version, BASELINE)), None)
-    runs = [v.run.run for v in outcome.versions if v.run]
-    return Ladder(
-        kernel=outcome.kernel,
-        workloads=outcome.workloads,
-        source=outcome.source,
-        shown=max(runs, key=lambda run: run.created, default=None),
-        rows=tuple(_row(version, outcome.workloads, baseline) for version in outcome.versions),
-    )
-
-
-def _row(version: VersionOutcome, workloads: tuple[str, ...], baseline: Run | None) -> LadderRow:
-    stored = version.run
-    nothing = set(version.unserved) == set(workloads)
-    if stored is None:
-        why = version.skipped, version.unmeasured
-        return LadderRow(version.version, None, None, (), version.failure, version.unserved, nothing, *why)
-    tables, device = stored.by_launch(), stored.run.device
-    ceilings = ceilings_of(device, stored.folder.parents[2]) if device else None
-    cells = []
-    for name in workloads:
-        facts = stored.run.workload(name)
-        row = workload_row(stored.run, facts, ceilings) if facts else None
-        dram = combine_tables(stored.run, tables, name).values["dram_throughput"]
-        cells.append(LadderCell(name, row, _speedup(baseline, stored.run, name), dram))
-    source = stored.run.source
-    failed, missing = version.failure, version.unmeasured
-    return LadderRow(
-        version.version, stored, source, tuple(cells), failed, version.unserved, nothing, unmeasured=missing
-    )
 
 
 def _speedup(baseline: Run | None, run: Run, workload: str) -> float | None:

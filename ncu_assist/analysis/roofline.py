@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ncu_assist.analysis.run_view import RunView
+from ncu_assist.analysis.yardstick import TENSOR
 from ncu_assist.ceilings import Ceilings, chip_facts, dram_ceiling, dram_default
 from ncu_assist.ncu.catalogue.formulas import SECTOR_BYTES
 from ncu_assist.quantity import quantity
@@ -80,6 +81,20 @@ class RooflinePoint:
         slope = dram.per_second * self.of_dram if dram and self.of_dram else None
         known = [one for one in (slope, self.roof.per_second if self.roof else None) if one]
         return min(known) if known else None
+
+
+NOTABLE = 0.01  # of the operations needed: addresses and scalars come to less
+
+
+def counted_operations(shown: RunView) -> tuple[float, list[tuple[str, float]]]:
+    """Return the operations that the work needs, and those counted by precision, without what is no part of them.
+
+    There are none but of work whose least time operations set, and without counters.
+    """
+    row, values = shown.row, shown.combined.values
+    needed = (row.workload.flops or 0.0) if row and row.measure is TENSOR else 0.0
+    counted = [(one.label, values[one.work] or 0.0) for one in PRECISIONS]
+    return needed, [(label, count) for label, count in counted if needed and count >= NOTABLE * needed]
 
 
 def is_counted(shown: RunView) -> bool:

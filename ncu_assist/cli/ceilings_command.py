@@ -65,7 +65,7 @@ def _check(given: Mapping[str, object], show: bool, quick: bool) -> None:
 def _known(reference: str, as_json: bool) -> int:
     from ncu_assist.pipeline.known_ceilings import known_of
     from ncu_assist.render.json.machine import known_json
-    from ncu_assist.render.terminal.ceilings_known import known_text
+    from ncu_assist.render.terminal.machine import known_text
 
     found = known_of(options.current_project(), reference)
     if as_json:

@@ -18,8 +18,7 @@ from ncu_assist.pipeline.showing import launch_numbers
 from ncu_assist.project import Project
 from ncu_assist.record import Launch, Run
 from ncu_assist.render.export import Export
-from ncu_assist.render.export.choosing import Chosen, choose, rows_of
-from ncu_assist.render.export.columns import wide
+from ncu_assist.render.export.columns import Chosen, choose, rows_of, wide
 from ncu_assist.render.json.values import clean, device, run_facts
 from ncu_assist.render.redact import Identity, redact_frame, redact_text
 from ncu_assist.store import Store, StoredRun

@@ -9,8 +9,7 @@ from factories import METRICS, STALL, metrics_frame
 
 from ncu_assist.errors import UsageProblem
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
-from ncu_assist.render.export.choosing import choose, rows_of
-from ncu_assist.render.export.columns import wide
+from ncu_assist.render.export.columns import choose, rows_of, wide
 
 NAMES = list(METRICS)
 FACTS = pd.DataFrame({"launch": [0, 1], "kernel": ["a", "b"]})

@@ -20,7 +20,7 @@ from ncu_assist.pipeline.opened_reports import BareReport
 from ncu_assist.pipeline.pages.readable import identities_of, redacted_run
 from ncu_assist.pipeline.showing import gather, look_closer, with_places
 from ncu_assist.render.html.run import run_html
-from ncu_assist.render.html.run_records import Breakdown, Log, Opcode, Part, RawMetric, RawMetrics, RunRecord, Value
+from ncu_assist.render.html.run_records import Breakdowns, Log, RawMetric, RawMetrics, RunRecord, Value
 from ncu_assist.render.links import diff_name, href_to
 from ncu_assist.render.redact import Identity, redact_command, redact_frame
 from ncu_assist.render.redact.frames import redact_close, redact_files
@@ -53,14 +53,14 @@ def raw_metrics(frame: pd.DataFrame, combined: Combined) -> RawMetrics:
     return RawMetrics(tuple(shown), tuple(rows), len(longest) - len(shown))
 
 
-def breakdowns(raw: RawMetrics, of_longest: bool) -> tuple[Breakdown, ...]:
+def breakdowns(raw: RawMetrics, of_longest: bool) -> Breakdowns:
     """Return the parts of the throughputs of SM and memory, as far as the report lists them.
 
     Over all launches, or ``of_longest`` alone where launches are of different kernels.
     """
     rows = {row.name: row for row in raw.rows}
-    found = [Breakdown(key, _parts(rows, CATALOGUE[key].names[0], of_longest)) for key in WITH_PARTS]
-    return tuple(one for one in found if one.parts)
+    found = {key: _parts(rows, CATALOGUE[key].names[0], of_longest) for key in WITH_PARTS}
+    return {key: parts for key, parts in found.items() if parts}
 
 
 def _by_launch(frame: pd.DataFrame, wanted: set[int]) -> tuple[dict[int, dict[str, Value]], dict[str, str]]:
@@ -83,13 +83,13 @@ def _numbers(values: dict[str, Value]) -> dict[str, float]:
     return {name: value for name, value in values.items() if isinstance(value, float)}
 
 
-def _parts(rows: dict[str, RawMetric], throughput: str, of_longest: bool) -> tuple[Part, ...]:
+def _parts(rows: dict[str, RawMetric], throughput: str, of_longest: bool) -> list[tuple[str, float]]:
     listed = rows.get(PARTS + throughput)
     text = next((value for value in listed.values if isinstance(value, str)), "") if listed else ""
     some = [rows[name] for name in text.split(",") if name in rows]
     known = [(row.name, row.values[0] if of_longest else row.together) for row in some]
-    parts = [Part(name, percent) for name, percent in known if isinstance(percent, float)]
-    return tuple(sorted(parts, key=lambda one: (-one.percent, one.name)))
+    parts = [(name, percent) for name, percent in known if isinstance(percent, float)]
+    return sorted(parts, key=lambda one: (-one[1], one[0]))
 
 
 def run_page(
@@ -160,7 +160,7 @@ def _named_by_content(stored: StoredRun) -> StoredRun:
     return replace(stored, run=replace(stored.run, digest=digest), title=PurePath(stored.title).name)
 
 
-def _opcodes(shown: RunView) -> tuple[tuple[Opcode, ...], int]:
+def _opcodes(shown: RunView) -> tuple[tuple[tuple[str, float], ...], int]:
     """Return how often each opcode was executed, most first, and in how many launches that was counted."""
     code = shown.close.code
     if code is None:
@@ -168,8 +168,8 @@ def _opcodes(shown: RunView) -> tuple[tuple[Opcode, ...], int]:
     own = code.of([one.index for one in shown.combined.launches]).sass
     heads = [str(opcode).partition(".")[0] for opcode in own["opcode"]]
     sums = own["instructions"].groupby(heads).sum()
-    found = [Opcode(str(name), float(count)) for name, count in sums.items() if count > 0]
-    return tuple(sorted(found, key=lambda one: (-one.executed, one.name))), int(own["launch"].nunique())
+    found = [(str(name), float(count)) for name, count in sums.items() if count > 0]
+    return tuple(sorted(found, key=lambda one: (-one[1], one[0]))), int(own["launch"].nunique())
 
 
 def _log(stored: StoredRun, name: str, identity: Identity | None) -> Log:

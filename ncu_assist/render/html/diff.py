@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+
+from ncu_assist.analysis.diff import Change
+from ncu_assist.analysis.diff.counters import Values, busy_units, stalls_of_both
 from ncu_assist.analysis.run_view import RunView
+from ncu_assist.quantity import digits, quantity
 from ncu_assist.render.diff_facts import DiffFacts
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.html.diff_changes import changes_section, launches_section, line_tables, metrics_section
-from ncu_assist.render.html.diff_counters import units_bars, warps_section
+from ncu_assist.render.html.charts import Bar, Bars, BarTone
+from ncu_assist.render.html.diff_changes import (
+    changes_section,
+    largest_of,
+    launches_section,
+    line_tables,
+    metrics_section,
+)
 from ncu_assist.render.html.diff_verdict import sides_section, verdict_section, why_section, workloads_section
 from ncu_assist.render.html.memory_chart import memory_chart
 from ncu_assist.render.html.page import Head, PageSection, page, provenance
 from ncu_assist.render.html.roofline import roofline
 from ncu_assist.render.html.source_pair import source_pair
 from ncu_assist.render.html.timing_chart import TimingChart, timing_chart
+from ncu_assist.render.table import ABSENT, Cell, Column, Table, Term
+from ncu_assist.render.words.changes import delta_text
+from ncu_assist.render.words.diff_tables import is_largest
+from ncu_assist.render.words.terms import term_of
 from ncu_assist.render.words.verdicts import names
+from ncu_assist.rules.low_occupancy import allowed_blocks
+from ncu_assist.rules.model.resources import LINK, PARTS, SM_PARTS, Resource
 from ncu_assist.verdict import REASONS
 
 
@@ -107,3 +124,140 @@ def _commands(facts: DiffFacts) -> list[tuple[str, str]]:
     if len(found) == 2 and found[0][1] == found[1][1]:
         return [(" and ".join(dict.fromkeys(side for side, _ in found)), found[0][1])]
     return found
+
+
+MEMORY = ("memory_throughput", PARTS)
+COMPUTE = ("sm_throughput", SM_PARTS)
+FULL = 100.0
+STEP = 10.0  # to which the scale of the stall bars is rounded up
+SHORT = 10  # letters of a name above a column in half a page
+LIMITS = {"shared": "shared memory", "blocks": "places for blocks"}
+OCCUPANCY = (
+    "theoretical_occupancy", "achieved_occupancy", "registers", "shared_memory", "block_size", "grid_size",
+    "waves_per_sm",
+)  # fmt: skip
+IN_FULL = ("grid_size", "block_size")
+TONES: dict[str, BarTone] = {"improved": "good", "regressed": "bad"}
+
+
+def warps_section(facts: DiffFacts) -> PageSection:
+    """Return stall reasons, occupancy and what limits it, of two sides that can be compared."""
+    said: dict[str, list[str]] = {}
+    for name, one in zip(facts.names, (facts.baseline, facts.candidate), strict=True):
+        said.setdefault(_limits(one), []).append(name)
+    limits = tuple((" and ".join(dict.fromkeys(some)), text) for text, some in said.items() if text != ABSENT)
+    stalls, occupancy = (_stalls(facts), _occupancy(facts)) if facts.has_counters else (None, None)
+    model = {"stalls": stalls, "occupancy": occupancy, "limits": limits} if stalls or occupancy else None
+    return PageSection("warps", "Warp states and occupancy", model, "diff_warps.html.j2")
+
+
+def units_bars(facts: DiffFacts) -> Bars | None:
+    """Return how busy each unit was on both sides; None without such counters."""
+    both = facts.baseline.combined.values, facts.candidate.combined.values
+    bound = facts.candidate.bottleneck.name if facts.candidate.bottleneck else ""
+    found: list[Bar] = []
+    for whole, parts in (MEMORY, COMPUTE):
+        values = both[0][whole], both[1][whole]
+        if None in values:
+            continue
+        found += [_bar(term_of(whole), values, ""), *_parts(parts, both, bound)]
+    if not found:
+        return None
+    found += _parts((LINK,), both, bound, inner=False)
+    return Bars("Units of the GPU, in percent of what each could do", tuple(found), _legend(facts, bound))
+
+
+def _parts(parts: Iterable[Resource], both: tuple[Values, Values], bound: str, *, inner: bool = True) -> Iterator[Bar]:
+    """Yield the busiest units of a kind, marked where one is what binds."""
+    for one, shares in busy_units(parts, *both):
+        yield _bar(_term(one), shares, "limit" if one.name == bound else "", inner=inner)
+
+
+def _term(resource: Resource) -> Term:
+    """Return a unit as the page of a run calls its counter; of one in percent of all time that is another number."""
+    known = term_of(resource.busy)
+    return Term(resource.name, known.name, known.meaning) if resource.while_active else known
+
+
+def _bar(label: Term, values: tuple[float | None, float | None], tone: BarTone, inner: bool = False) -> Bar:
+    before, after = (value or 0.0 for value in values)
+    return Bar(label, after / FULL, _text(before, after), before / FULL, tone=tone, inner=inner)
+
+
+def _text(before: float, after: float) -> str:
+    """Return both percentages with the sign of the change, e.g. ``▲ 15.2 → 80.9 %``."""
+    shown = f"{before:.1f}", f"{after:.1f}"
+    sign = "=" if shown[0] == shown[1] else "▲" if after > before else "▼"
+    return f"{sign} {shown[0]} → {shown[1]} %"
+
+
+def _legend(facts: DiffFacts, bound: str = "") -> str:
+    before, after = facts.names
+    binds = f"; orange is what binds {after}, {bound}" if bound else ""
+    return f"Thin grey bar above: {before}; wide bar: {after}{binds}."
+
+
+def _stalls(facts: DiffFacts) -> Bars | None:
+    shares = stalls_of_both(facts.baseline.combined.stalls, facts.candidate.combined.stalls)
+    if not shares:
+        return None
+    full = STEP * -(-max(map(max, shares.values())) // STEP)
+    words = {change.metric: change.verdict for change in facts.every}
+    bars = [
+        Bar(
+            _stall_term(reason),
+            after / full,
+            _text(before, after),
+            before / full,
+            tone=TONES.get(words.get(f"stall_{reason}", ""), ""),
+        )
+        for reason, (before, after) in shares.items()
+    ]
+    tones = {bar.tone for bar in bars}
+    coloured = [words for tone, words in (("good", "green: improved"), ("bad", "red: regressed")) if tone in tones]
+    colours = f" Wide bars, {', '.join(coloured)}, blue: neither." if coloured else ""
+    scale = f"{_legend(facts)}{colours} Full width: {full:.0f} % of the states of all warps."
+    return Bars("What warps waited for, in percent of their states", tuple(bars), scale)
+
+
+def _stall_term(reason: str) -> Term:
+    known = term_of(reason)
+    return Term(reason.replace("_", " "), known.name, known.meaning)
+
+
+def _occupancy(facts: DiffFacts) -> Table | None:
+    changes = {change.metric: change for change in facts.every}
+    rows = [_metric_row(key, changes, largest_of(facts)) for key in OCCUPANCY]
+    known = [row for row in rows if row is not None]
+    if not known:
+        return None
+    is_short = max(map(len, facts.names)) <= SHORT
+    before, after = facts.names if is_short else ("baseline", "candidate")
+    columns = Column("", order=""), *(Column(title, "right", "") for title in (before, after, "change"))
+    return Table("occupancy-table", "Occupancy and what it depends on", columns, tuple(known))
+
+
+def _metric_row(key: str, changes: Mapping[str, Change], largest: str) -> tuple[Cell, ...] | None:
+    change = changes.get(key)
+    if change is None or change.baseline is None or change.candidate is None:
+        return None
+    before, after = (_amount(value, change) for value in (change.baseline, change.candidate))
+    note = largest if is_largest(key) else ""
+    return Cell(term=term_of(key), note=note), Cell(before), Cell(after), Cell(delta_text(change))
+
+
+def _amount(value: float, change: Change) -> str:
+    """Return a value with its unit; what is counted a block the label says, and the grid in full."""
+    if change.metric in IN_FULL:
+        return f"{value:,.0f}"
+    return quantity(value, change.unit.removesuffix("/block"))
+
+
+def _limits(shown: RunView) -> str:
+    """Return what allows the fewest blocks on an SM, and how many; of several launches together nothing is."""
+    allowed = allowed_blocks(shown.results.facts) if shown.results and len(shown.combined.launches) == 1 else {}
+    if not allowed:
+        return ABSENT
+    fewest = min(allowed.values())
+    tight = [LIMITS.get(word, word) for word, count in allowed.items() if count == fewest]
+    return f"{' and '.join(tight)}: {digits(fewest)} block{'s' * (fewest != 1)} fit an SM"

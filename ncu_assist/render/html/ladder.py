@@ -12,15 +12,16 @@ from ncu_assist.analysis.yardstick import COPY
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.ladder_chart import bandwidth_bars, ladder_chart, small_charts, sweep_bars
-from ncu_assist.render.html.ladder_diagnoses import diagnoses_table, version_comments
 from ncu_assist.render.html.ladder_tables import (
     damaged_table,
+    diagnoses_table,
     drafts_table,
     floor_tables,
     matrix,
     runs_table,
     traffic_table,
     traffic_words,
+    version_comments,
 )
 from ncu_assist.render.html.page import Head, PageSection, Provenance, page, provenance, table_section
 from ncu_assist.render.links import RunLinks

@@ -193,32 +193,18 @@ SMALL_LETTERS = 12  # of a version below its dot
 
 
 @dataclass(frozen=True)
-class ChartDot:
-    """A version's time, coloured by its verdict against the version before."""
-
-    x: float
-    y: float
-    tone: str
-
-
-@dataclass(frozen=True)
-class ChartName:
-    """The name of a version below the drawing."""
-
-    x: float
-    text: str
-
-
-@dataclass(frozen=True)
 class SmallChart:
-    """One workload; ``floor`` is the height of the line of a device copy, None where none was timed."""
+    """One workload: the time of each version as a dot with its tone, names below.
+
+    ``floor`` is the height of the line of a device copy, None where none was timed.
+    """
 
     id: str
     title: str
     description: str
     axis: Axis
-    dots: tuple[ChartDot, ...]
-    names: tuple[ChartName, ...]
+    dots: tuple[tuple[float, float, str], ...]  # x, y, tone
+    names: tuple[tuple[float, str], ...]  # x, text
     path: str
     floor: float | None
 
@@ -239,7 +225,7 @@ def _small_chart(history: History, place: int) -> SmallChart | None:
     axis = log_axis([*(cell.time_ns or 0.0 for _, _, cell in timed), *copies[-1:]], SMALL_BOTTOM, SMALL_TOP, duration)
     step = (SMALL_RIGHT - SMALL_LEFT - 24) / max(len(cells) - 1, 1)
     dots = tuple(
-        ChartDot(round(SMALL_LEFT + 12 + step * number, 2), axis.at(cell.time_ns or 0.0), tone_of(cell))
+        (round(SMALL_LEFT + 12 + step * number, 2), axis.at(cell.time_ns or 0.0), tone_of(cell))
         for number, _, cell in timed
     )
     return SmallChart(
@@ -249,7 +235,7 @@ def _small_chart(history: History, place: int) -> SmallChart | None:
         axis=axis,
         dots=dots,
         names=_small_names([row for row, _ in cells], step),
-        path=path_of([(dot.x, dot.y) for dot in dots]),
+        path=path_of([(x, y) for x, y, _ in dots]),
         floor=axis.at(copies[-1]) if copies else None,
     )
 
@@ -262,13 +248,13 @@ def _small_description(
     yield from (f"{one_line(row.version)}: {duration(cell.time_ns or 0.0)}" for _, row, cell in timed)
 
 
-def _small_names(rows: list[VersionRow], step: float) -> tuple[ChartName, ...]:
+def _small_names(rows: list[VersionRow], step: float) -> tuple[tuple[float, str], ...]:
     """Return every n-th name, with the smallest n whose texts do not touch."""
     texts = [cut(one_line(short_name(row.version)), SMALL_LETTERS) for row in rows]
     widest = max(len(text) for text in texts) * TEXT_WIDTH + GAP
     stride = max(1, -int(-widest // step)) if len(texts) > 1 else 1
     return tuple(
-        ChartName(round(_within(SMALL_LEFT + 12 + step * number, text), 2), text)
+        (round(_within(SMALL_LEFT + 12 + step * number, text), 2), text)
         for number, text in enumerate(texts)
         if number % stride == 0
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from ncu_assist.analysis.records import Combined
 from ncu_assist.analysis.run_view import BARS, LaunchRow, RunView, throughputs
@@ -14,7 +15,7 @@ from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import Bar, Bars, BarTone, Fact
 from ncu_assist.render.html.page import PageSection
 from ncu_assist.render.html.run_diagnosis import diagnosis_first
-from ncu_assist.render.html.run_records import Breakdown, Opcode, Part, RunRecord
+from ncu_assist.render.html.run_records import Breakdowns, RunRecord
 from ncu_assist.render.table import Cell, Column, Table, Term, number
 from ncu_assist.render.words.commands import to_profile
 from ncu_assist.render.words.terms import term_of
@@ -41,7 +42,7 @@ ROLLUP = re.compile(r"\.(avg|sum|max|min)\.pct_of_peak_sustained_\w+$")
 BY_NAME = {name: key for key, metric in CATALOGUE.items() for name in metric.names}
 
 
-def speed_section(shown: RunView, breakdowns: tuple[Breakdown, ...], alone: str = "") -> PageSection:
+def speed_section(shown: RunView, breakdowns: Breakdowns, alone: str = "") -> PageSection:
     """Return what binds the kernel in a sentence, the throughputs, and their breakdown: the busiest parts and the rest.
 
     Bars are in percent of peak, the one that binds marked; empty ones were not collected. ``alone`` names the launch
@@ -54,7 +55,7 @@ def speed_section(shown: RunView, breakdowns: tuple[Breakdown, ...], alone: str 
     scale = "; ".join([*_scale(combined, ceiling), *impossible_lines(combined, BARS)])
     model = {
         "throughputs": Bars("Throughput of each part, in percent of its peak", bars, scale if bars else ""),
-        "units": [_throughput_parts(one, group) for one in breakdowns],
+        "units": [_throughput_parts(key, parts, group) for key, parts in breakdowns.items()],
         "collect": to_profile(shown),
     }
     return PageSection("speed", "Speed of light", model, "run_speed.html.j2", _bound_sentence(counted, alone))
@@ -97,20 +98,20 @@ def _dram_ceiling(shown: RunView) -> float | None:
     return None if limit.assumed else min(1.0, limit.share / OF_CEILING)
 
 
-def _throughput_parts(one: Breakdown, group: str) -> tuple[str, Bars, Bars | None]:
+def _throughput_parts(key: str, parts: Sequence[tuple[str, float]], group: str) -> tuple[str, Bars, Bars | None]:
     """Return the title of a throughput, its busiest parts and the others."""
-    binds = group not in (LATENCY, HOST_LINK) and (one.key == "sm_throughput") == (group == "SM")
-    bars = tuple(_part_bar(part, binds and place == 0) for place, part in enumerate(one.parts))
-    caption = f"Parts of {ROWS[one.key].label}, in percent of their peak"
+    binds = group not in (LATENCY, HOST_LINK) and (key == "sm_throughput") == (group == "SM")
+    bars = tuple(_part_bar(name, percent, binds and place == 0) for place, (name, percent) in enumerate(parts))
+    caption = f"Parts of {ROWS[key].label}, in percent of their peak"
     rest = Bars(f"{caption}: the others", bars[TOP_PARTS:]) if len(bars) > TOP_PARTS else None
-    return TITLES[one.key], Bars(caption, bars[:TOP_PARTS]), rest
+    return TITLES[key], Bars(caption, bars[:TOP_PARTS]), rest
 
 
-def _part_bar(part: Part, binds: bool) -> Bar:
-    key = BY_NAME.get(part.name, "")
+def _part_bar(name: str, percent: float, binds: bool) -> Bar:
+    key = BY_NAME.get(name, "")
     meaning = CATALOGUE[key].meaning if key else ""
-    term = Term(part_label(part.name), part.name, meaning)
-    return Bar(term, part.percent / 100, f"{part.percent:.1f} %", tone="limit" if binds else "")
+    term = Term(part_label(name), name, meaning)
+    return Bar(term, percent / 100, f"{percent:.1f} %", tone="limit" if binds else "")
 
 
 def part_label(name: str) -> str:
@@ -193,15 +194,15 @@ def _pipe_bar(key: str, value: float, binds: bool) -> Bar:
     return Bar(term_of(key), value / 100, f"{value:.1f} %", tone="limit" if binds else "")
 
 
-def _opcode_bars(opcodes: tuple[Opcode, ...]) -> Bars:
-    whole = sum(one.executed for one in opcodes)
+def _opcode_bars(opcodes: tuple[tuple[str, float], ...]) -> Bars:
+    whole = sum(executed for _, executed in opcodes)
     if not whole:
         return Bars("Executed instructions", ())
-    most = opcodes[0].executed / whole
-    bars = [_opcode_bar(one.name, one.executed, whole, most) for one in opcodes[:TOP_OPCODES]]
+    most = opcodes[0][1] / whole
+    bars = [_opcode_bar(name, executed, whole, most) for name, executed in opcodes[:TOP_OPCODES]]
     rest = opcodes[TOP_OPCODES:]
     if rest:
-        bars.append(_opcode_bar(f"{len(rest)} others", sum(one.executed for one in rest), whole, most))
+        bars.append(_opcode_bar(f"{len(rest)} others", sum(executed for _, executed in rest), whole, most))
     return Bars(
         "Executed instructions by opcode", tuple(bars), "of all warp instructions; the longest bar is full width"
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -166,14 +165,14 @@ class FindingView:
     about: tuple[tuple[str, ...], ...]
 
 
-def diagnosis_section(shown: RunView, lines: Sequence[FindingLines], view: SourceView) -> PageSection:
+def diagnosis_section(shown: RunView, lines: FindingLines, view: SourceView) -> PageSection:
     """Return what the rules say of the launches that the page is about; ``view`` is what lines of findings link to.
 
     ``warnings`` are id and sentence, ``unanswered`` rules with the counters that they lack.
     """
     results = shown.results
     kept = diagnosis_first(results) if results else ()
-    where = {one.rule: tuple(_line_share(place, view) for place in one.places) for one in lines}
+    where = {rule: tuple(_line_share(place, view) for place in places) for rule, places in lines.items()}
     views = [_finding_view(one, results, where.get(one.finding.rule, ())) for one in kept] if results else []
     model = {
         "first": views[0] if views else None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ncu_assist.analysis.records import ArchivedRun
@@ -11,6 +12,8 @@ from ncu_assist.record import Launch
 from ncu_assist.verdict import Verdict
 
 Value = float | str | None  # None where the launch lacks it
+# By the key of a throughput of ncu the counters that it is the largest of, in percent of their peaks, busiest first.
+Breakdowns = Mapping[str, Sequence[tuple[str, float]]]
 
 
 @dataclass(frozen=True)
@@ -33,30 +36,6 @@ class RawMetrics:
 
 
 @dataclass(frozen=True)
-class Part:
-    """One counter that a throughput of ncu is the largest of, in percent of its peak."""
-
-    name: str
-    percent: float
-
-
-@dataclass(frozen=True)
-class Breakdown:
-    """The parts of a throughput, the busiest first; ``key`` is that of the throughput."""
-
-    key: str
-    parts: tuple[Part, ...]
-
-
-@dataclass(frozen=True)
-class Opcode:
-    """An instruction of SASS without its modifiers, and how often warps executed it."""
-
-    name: str
-    executed: float
-
-
-@dataclass(frozen=True)
 class Log:
     """A text that a program wrote; ``cut`` is how many of its characters are left out, in the middle."""
 
@@ -74,8 +53,8 @@ class RunRecord:
     verdicts: tuple[tuple[str, Verdict], ...] = ()  # against the version before, by workload
     samples: TimedSamples | None = None
     metrics: RawMetrics = RawMetrics()
-    breakdowns: tuple[Breakdown, ...] = ()
-    opcodes: tuple[Opcode, ...] = ()
+    breakdowns: Breakdowns = field(default_factory=dict)
+    opcodes: tuple[tuple[str, float], ...] = ()  # of SASS without modifiers, and how often warps executed each
     opcode_launches: int = 0  # the launches that the opcodes are of
     logs: tuple[Log, ...] = ()
     read: tuple[ArchivedRun, ...] = field(default=())  # the further runs that it depends on

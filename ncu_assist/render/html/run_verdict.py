@@ -13,10 +13,9 @@ from ncu_assist.render.html.charts import Fact
 from ncu_assist.render.html.page import PageSection
 from ncu_assist.render.html.run_diagnosis import diagnosis_first
 from ncu_assist.render.html.run_records import RunRecord
-from ncu_assist.render.precisions import operations_words
 from ncu_assist.render.table import Badge, Cell, Column, Link, Table, Term, number
 from ncu_assist.render.words.commands import to_compare, to_time
-from ncu_assist.render.words.floors import IN_L2, copy_words, floor_words, l2_words, no_rates
+from ncu_assist.render.words.floors import IN_L2, copy_words, floor_words, l2_words, no_rates, operations_words
 from ncu_assist.render.words.terms import share_term, term_of, verdict_badge
 from ncu_assist.render.words.verdicts import UNCUT, counted, estimated, failed_checks, verdict_sentence
 from ncu_assist.verdict import REASONS, Verdict, clock_note

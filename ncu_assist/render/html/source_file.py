@@ -25,19 +25,13 @@ from ncu_assist.render.html.source_heat import (
 )
 from ncu_assist.rules.model.places import Place
 
-
-@dataclass(frozen=True)
-class FindingLines:
-    """A finding by its rule, and the lines with most of what it wastes, the first line first."""
-
-    rule: str
-    places: tuple[Place, ...]
+FindingLines = Mapping[str, tuple[Place, ...]]  # by rule the lines with most of what a finding wastes, the first first
 
 
-def finding_lines(shown: RunView) -> tuple[FindingLines, ...]:
+def finding_lines(shown: RunView) -> FindingLines:
     """Return the lines of the findings that some lines are to blame for; none where the code was not read."""
     found = shown.results.diagnosis.findings if shown.results else ()
-    return tuple(FindingLines(one.finding.rule, one.places) for one in found if one.places)
+    return {one.finding.rule: one.places for one in found if one.places}
 
 
 INSTRUCTIONS = "instructions"  # the column of how often one was executed
@@ -179,7 +173,7 @@ class SourceFileView:
 
 
 def source_file(
-    one: FileCode, slug: str, columns: Sequence[HeatColumn], found: Sequence[FindingLines], budgets: tuple[int, int]
+    one: FileCode, slug: str, columns: Sequence[HeatColumn], found: FindingLines, budgets: tuple[int, int]
 ) -> SourceFileView:
     """Return a file whose source and SASS take at most so many bytes each, about."""
     work = _FileRows(one, slug, columns, _marks(one.name, found))
@@ -215,12 +209,12 @@ def stalls_text(cost: Cost, text: str) -> str:
     return ", ".join(f"{stall_at(reason, text)} {100 * share:.0f} %" for reason, share in kept[:STALLS])
 
 
-def _marks(file: str, found: Sequence[FindingLines]) -> dict[int, tuple[str, ...]]:
+def _marks(file: str, found: FindingLines) -> dict[int, tuple[str, ...]]:
     marks: dict[int, list[str]] = {}
-    for finding in found:
-        for place in finding.places:
+    for rule, places in found.items():
+        for place in places:
             if place.file == file and place.line is not None and place.share >= MARKED_FROM:
-                marks.setdefault(place.line, []).append(finding.rule)
+                marks.setdefault(place.line, []).append(rule)
     return {line: tuple(dict.fromkeys(rules)) for line, rules in marks.items()}
 
 

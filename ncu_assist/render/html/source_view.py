@@ -31,20 +31,7 @@ LINK_LETTERS = 60
 Href = Callable[[str | None, int | None], str]
 
 
-@dataclass(frozen=True)
-class LineLink:
-    """A link to a line and its share of what a finding is about."""
-
-    link: Link
-    share: str
-
-
-@dataclass(frozen=True)
-class FindingLinks:
-    """The lines of a finding, by its rule."""
-
-    rule: str
-    jumps: tuple[LineLink, ...]
+FindingLinks = tuple[str, list[tuple[Link, str]]]  # a rule, and links to its lines with their shares of what it wastes
 
 
 def hot_lines(costs: SourceCosts, columns: Sequence[HeatColumn], href: Href) -> Table:
@@ -55,16 +42,12 @@ def hot_lines(costs: SourceCosts, columns: Sequence[HeatColumn], href: Href) -> 
     return Table("hot-lines", "Hottest source lines", titles, rows).without_empty()
 
 
-def finding_links(found: Sequence[FindingLines], href: Href) -> tuple[FindingLinks, ...]:
+def finding_links(found: FindingLines, href: Href) -> tuple[FindingLinks, ...]:
     """Return links to the lines of findings; without those whose code has no lines."""
-    made = []
-    for one in found:
-        jumps = [
-            LineLink(_line_link(p.file, p.line, href), f"{100 * p.share:.0f} %")
-            for p in one.places
-            if p.file and p.line
-        ]
-        made += [FindingLinks(one.rule, tuple(jumps))] if jumps else []
+    made: list[FindingLinks] = []
+    for rule, places in found.items():
+        jumps = [(_line_link(p.file, p.line, href), f"{100 * p.share:.0f} %") for p in places if p.file and p.line]
+        made += [(rule, jumps)] if jumps else []
     return tuple(made)
 
 
@@ -148,7 +131,7 @@ class SourceView:
         return f"#{place}" if place else ""
 
 
-def source_view(shown: RunView, findings: Sequence[FindingLines] | None = None) -> SourceView:
+def source_view(shown: RunView, findings: FindingLines | None = None) -> SourceView:
     """Return the source view of a run whose lines were read; ``findings`` are `finding_lines(shown)`."""
     close = shown.close
     if close.code is None:
@@ -169,7 +152,7 @@ def source_view(shown: RunView, findings: Sequence[FindingLines] | None = None) 
 
 
 def _source_files(
-    costs: SourceCosts, columns: Sequence[HeatColumn], found: Sequence[FindingLines], kept: frozenset[str]
+    costs: SourceCosts, columns: Sequence[HeatColumn], found: FindingLines, kept: frozenset[str]
 ) -> tuple[SourceFileView, ...]:
     """Return the files, the hottest first, each within what those before it left of the budgets."""
     source, sass, files = SOURCE_BYTES, SASS_BYTES, []

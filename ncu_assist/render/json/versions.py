@@ -6,20 +6,19 @@ from dataclasses import asdict
 from typing import Any
 
 from ncu_assist.analysis.diff import Diff
-from ncu_assist.analysis.ladder import KernelOutcome, LadderCell, LadderRow, ladder
+from ncu_assist.analysis.ladder import KernelOutcome, LadderCell, VersionOutcome
 from ncu_assist.render.json.values import answer, cycles_json, run_facts, workload
 
 
 def outcome_json(outcome: KernelOutcome, command: str) -> dict[str, Any]:
     """Return the versions of a kernel; ``command`` names the schema."""
-    shown = ladder(outcome)
     return answer(
         command,
         {
-            "kernel": shown.kernel,
-            "source": shown.source,
-            "workloads": shown.workloads,
-            "versions": [_version(row) for row in shown.rows],
+            "kernel": outcome.kernel,
+            "source": outcome.source,
+            "workloads": outcome.workloads,
+            "versions": [_version(version, outcome) for version in outcome.versions],
             "verdicts": [_verdict(diff) for diff in outcome.diffs],
             "exit_code": outcome.exit_code,
         },
@@ -37,14 +36,16 @@ def _verdict(diff: Diff) -> dict[str, Any]:
     }
 
 
-def _version(row: LadderRow) -> dict[str, Any]:
-    facts: dict[str, Any] = {"version": row.version, "status": row.status, "failure": row.failure or None}
-    facts |= {"not_served": row.unserved, "not_measured": row.unmeasured, "skipped": row.skipped or None}
-    if row.stored is None or row.source is None:
+def _version(version: VersionOutcome, outcome: KernelOutcome) -> dict[str, Any]:
+    status, stored = outcome.status(version), version.run
+    facts: dict[str, Any] = {"version": version.version, "status": status, "failure": version.failure or None}
+    skipped = None if stored else version.skipped or None
+    facts |= {"not_served": version.unserved, "not_measured": version.unmeasured, "skipped": skipped}
+    if stored is None:
         return {**facts, "workloads": []}
-    named = run_facts(row.stored.run, row.stored.reference, row.source)
-    facts["notes"] = row.stored.run.notes
-    return {**named, **facts, "workloads": [_cell(cell) for cell in row.cells if cell.row]}
+    named = run_facts(stored.run, stored.reference, stored.run.source)
+    facts["notes"] = stored.run.notes
+    return {**named, **facts, "workloads": [_cell(cell) for cell in outcome.cells(version) if cell.row]}
 
 
 def _cell(cell: LadderCell) -> dict[str, Any]:

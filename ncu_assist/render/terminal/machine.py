@@ -18,6 +18,12 @@ from ncu_assist.render.terminal.style import Style, table, to_text
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
+from typing import TYPE_CHECKING
+
+from ncu_assist.ceilings.known import KnownGpu, KnownRate
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 DETAIL_LIMIT = 200  # characters; compilers and drivers can be wordy
 VERDICTS = {
@@ -219,3 +225,30 @@ def _second(rate: Rate | None) -> str:
 def _complaints(ceilings: Ceilings) -> list[str]:
     failed = [f"{stage.name}: {stage.problem}" for stage in ceilings.stages if stage.problem]
     return [*failed, *ceilings.notes]
+
+
+MEASURE = "nothing was measured on such a GPU: `ncu-assist ceilings` does, and --import takes in what somebody sends"
+
+
+def known_text(found: KnownGpu, style: Style | None = None) -> str:
+    """Return which GPU it is, whose ceilings answer for it, and every number with its source below it."""
+    from rich.text import Text
+
+    device, ceilings = found.device, found.ceilings
+    size = [f"compute capability {device.compute_capability}" if device.compute_capability else ""]
+    size += [f"{device.sm_count} multiprocessors" if device.sm_count else ""]
+    answering = f"ceilings measured on {ceilings.where}, {ceilings.created[:10]}" if ceilings else MEASURE
+    parts: list[RenderableType] = [Text(one_line(device.name), style="bold"), Text(", ".join(filter(None, size)))]
+    parts += [Text(answering), Text("")]
+    width = max(len(rate.what) for rate in found.rates)
+    for rate in found.rates:
+        parts.append(Text(f"{rate.what:<{width}}  {_value(rate)}{', assumed' if rate.assumed else ''}"))
+        parts.append(Text(f"  {one_line(rate.source)}", style="dim"))
+    return to_text(parts, style)
+
+
+def _value(rate: KnownRate) -> str:
+    if rate.value is None:
+        return "-"
+    ends = [quantity(one, rate.unit) for one in (rate.value, rate.most) if one is not None]
+    return " to ".join(ends)

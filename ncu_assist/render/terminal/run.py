@@ -12,11 +12,10 @@ from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.ncu.command import UNKNOWN
 from ncu_assist.quantity import digits, duration, quantity
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.precisions import operations_words
 from ncu_assist.render.table import Align
 from ncu_assist.render.terminal.diagnosis import diagnosis_lines, hot_lines_text, nvidia_text
 from ncu_assist.render.terminal.style import Style, detected, table, to_text
-from ncu_assist.render.words.floors import IN_L2, floor_words, no_rates
+from ncu_assist.render.words.floors import IN_L2, floor_words, no_rates, operations_words
 from ncu_assist.render.words.verdicts import (
     all_of,
     failed_checks,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ncu_assist.analysis.run_view import WorkloadRow
+from ncu_assist.analysis.roofline import counted_operations
+from ncu_assist.analysis.run_view import RunView, WorkloadRow
 from ncu_assist.analysis.yardstick import COPY, TENSOR, measure_of
 from ncu_assist.ceilings import Floor
 from ncu_assist.quantity import duration, quantity
@@ -89,3 +90,15 @@ def _how_far(share: float) -> str:
     if share <= 0:
         return ""
     return f", {factor(1 / share)} away" if share < 1 else ": reached"
+
+
+def operations_words(shown: RunView) -> str:
+    """Return the operations needed and those counted, e.g. ``1.10 Tflop needed; counted: Tensor BF16 1.10 Tflop``.
+
+    Empty but for work whose least time operations set, and without counters.
+    """
+    needed, counted = counted_operations(shown)
+    if not counted:
+        return ""
+    each = (f"{label} {quantity(count, 'flop')} ({count / needed:.2f}x)" for label, count in counted)
+    return f"{quantity(needed, 'flop')} needed; counted: {', '.join(each)}"

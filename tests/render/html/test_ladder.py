@@ -21,7 +21,7 @@ from ncu_assist.analysis.archive import KernelLadder
 from ncu_assist.pipeline.pages.index import kernel_ladder
 from ncu_assist.project import Project, find_project
 from ncu_assist.render.html.ladder import ladder_html, ladder_sections
-from ncu_assist.render.html.ladder_diagnoses import version_comments
+from ncu_assist.render.html.ladder_tables import version_comments
 from ncu_assist.render.links import RunLinks
 from ncu_assist.render.words.terms import against
 from ncu_assist.sources import discover_versions, source_sha256
@@ -145,8 +145,8 @@ def test_it_says_what_history_says(recorded: Project) -> None:
     assert made.bandwidth.bars[7].text == "4.13 TB/s · 102 %"
     assert len(made.workloads.small) == 10
     assert len(made.workloads.table.columns) == 11
-    tried = {one.version: one.said for one in made.tried}
-    assert [one.label for one in tried["v5_shared_padded"]] == ["Changes", "expected", "measured"]
+    tried = {version: paragraphs for version, paragraphs, _ in made.tried}
+    assert [label for label, _ in tried["v5_shared_padded"]] == ["Changes", "expected", "measured"]
 
 
 def test_damaged_runs_are_named_and_stop_nothing(recorded: Project) -> None:
@@ -177,8 +177,8 @@ def test_failed_and_unmeasured_versions_say_so(hostile: Project) -> None:
     assert rows["v3_new"].time == "not measured"
     assert rows["v2_fast"].step.startswith("▲ 3.0")
     assert [mark.text for mark in made.times.chart.marks][1].startswith("baseline v0_torch ")
-    tried = {one.version: one for one in made.tried}
-    assert tried["v0_torch"].cut > 0
+    tried = {version: cut for version, _, cut in made.tried}
+    assert tried["v0_torch"] > 0
     assert "v2_fast" not in tried
 
 
@@ -237,8 +237,8 @@ def test_without_drafts_nothing_is_said_of_them(recorded: Project) -> None:
 def test_a_comment_becomes_paragraphs(recorded: Project) -> None:
     ladder = kernel_ladder(recorded, "lightning_decode")
     comment = "Changes, to v1: a\nb\n\nexpected: nothing.\n- one\n- two\nA sentence goes on: and on\nin a line: more"
-    (made,) = version_comments({V7: comment}, ladder.history)
-    assert [(one.label, one.text) for one in made.said] == [
+    ((_, paragraphs, _),) = version_comments({V7: comment}, ladder.history)
+    assert paragraphs == [
         ("Changes, to v1", "a b"),
         ("expected", "nothing."),
         ("", "- one"),

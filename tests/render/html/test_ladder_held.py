@@ -12,8 +12,7 @@ from ncu_assist.analysis.yardstick import COPY, TENSOR
 from ncu_assist.ceilings.floor import TENSOR_CORES
 from ncu_assist.pipeline.pages.index import kernel_ladder
 from ncu_assist.project import find_project
-from ncu_assist.render.html.ladder_diagnoses import diagnoses_table, expected
-from ncu_assist.render.html.ladder_tables import floor_tables
+from ncu_assist.render.html.ladder_tables import diagnoses_table, expected, floor_tables
 from ncu_assist.render.json.history import history_json
 from ncu_assist.render.table import Cell, Table
 from ncu_assist.render.words.verdicts import level_words

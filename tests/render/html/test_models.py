@@ -80,7 +80,7 @@ def test_the_evidence_of_a_finding_is_the_same_number_on_a_page_and_a_terminal(t
     first, *others = shown.results.diagnosis.findings
     counted = replace(first, finding=replace(first.finding, evidence=("grid_size", "threads")))
     told = replace(shown.results, diagnosis=replace(shown.results.diagnosis, findings=(counted, *others)))
-    part = models([diagnosis_section(replace(shown, results=told), (), SourceView())]).diagnosis
+    part = models([diagnosis_section(replace(shown, results=told), {}, SourceView())]).diagnosis
     assert part.first is not None
     assert [fact.text for fact in part.first.evidence] == ["8192", "65536"]
     text = " ".join(" ".join(diagnosis_lines(told)).split())
@@ -96,7 +96,7 @@ def test_what_is_assumed_is_not_called_done(tmp_path: Path, assumed: bool, said:
     first, *others = shown.results.diagnosis.findings
     full = replace(first, finding=replace(first.finding, is_done=True, assumed=assumed))
     told = replace(shown.results, diagnosis=replace(shown.results.diagnosis, findings=(full, *others)))
-    part = models([diagnosis_section(replace(shown, results=told), (), SourceView())]).diagnosis
+    part = models([diagnosis_section(replace(shown, results=told), {}, SourceView())]).diagnosis
     assert part.first is not None
     assert part.first.severity.text == said
 

@@ -15,7 +15,6 @@ from render.html.test_sampler import HOSTILE
 
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.pipeline.showing import gather
-from ncu_assist.render.html.source_file import FindingLines
 from ncu_assist.render.html.source_view import SourceView, source_view
 from ncu_assist.rules.model.places import Place
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 2_000_000  # of source and SASS in one page
 TYPICAL_BYTES = 300_000
-FOUND = (FindingLines("uncoalesced-global-load", (Place(NAME, 2, "x = load(p);", 0.9), Place("/other", 1, None, 0.1))),)
+FOUND = {"uncoalesced-global-load": (Place(NAME, 2, "x = load(p);", 0.9), Place("/other", 1, None, 0.1))}
 
 
 @cache
@@ -97,8 +96,8 @@ def test_findings_mark_their_lines_and_lead_to_them(tmp_path: Path) -> None:
     assert [row.marks for row in made.files[0].rows] == [(), ("uncoalesced-global-load",), (), ()]
     assert made.href(NAME, 2) == "#line-a-cu-2"
     assert (made.href(NAME, 99), made.href(None, None)) == ("", "")
-    (finding,) = made.findings
-    assert [(jump.link.href, jump.share) for jump in finding.jumps] == [("#line-a-cu-2", "90 %"), ("", "10 %")]
+    ((_, jumps),) = made.findings
+    assert [(link.href, share) for link, share in jumps] == [("#line-a-cu-2", "90 %"), ("", "10 %")]
 
 
 def test_the_hottest_lines_come_first(tmp_path: Path) -> None:
@@ -231,7 +230,7 @@ def test_hostile_text_is_inert(browser: Browser, tmp_path: Path, text: str) -> N
     name = f"/src/{text}.cu"
     rows = (Row(1, 5.0, text, name, kernel=text, stall="wait"), Row(None, 5.0, text, kernel=text))
     look = close(code(rows, {name: text}), {name: text})
-    found = (FindingLines(text, (Place(name, 1, text, 1.0),)),)
+    found = {text: (Place(name, 1, text, 1.0),)}
     path = written(tmp_path, source_view(shown(tmp_path, look), found))
     assert "\u202e" not in path.read_text(encoding="utf-8")
     with opened(browser, path, 390) as page:
