@@ -65,7 +65,7 @@ def test_every_answer_from_the_archive_says_so(with_peer: MeasureJob, notes: Not
     row = list_json([found])["kernels"][0]["versions"][2]
     assert (row["status"], row["skipped"]) == ("skipped", WHY)
     past = history(project, "add_one")
-    assert past.steps[2].missing == f"skipped: {WHY}"
+    assert past.rows[2].missing == f"skipped: {WHY}"
     assert f"v2_peer: skipped: {WHY}" in history_text(past)
     assert history_json(past)["rows"][2]["missing"] == f"skipped: {WHY}"
     page = ladder_html(kernel_ladder(project, "add_one"))

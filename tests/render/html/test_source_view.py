@@ -109,7 +109,7 @@ def test_the_hottest_lines_come_first(tmp_path: Path) -> None:
 
 def test_code_without_lines_is_sass_alone(tmp_path: Path) -> None:
     rows = tuple(replace(row, line=None) for row in ROWS)
-    made = source_view(shown(tmp_path, close(code(rows), note="the code has no line numbers")), ())
+    made = source_view(shown(tmp_path, close(code(rows), note="the code has no line numbers")), {})
     assert (made.files, made.hottest) == ((), None)
     (function,) = made.functions
     assert (function.share, function.is_open, len(function.sass.rows)) == ("100.0 %", True, 4)
@@ -118,7 +118,7 @@ def test_code_without_lines_is_sass_alone(tmp_path: Path) -> None:
 
 
 def test_without_text_there_are_the_numbers(tmp_path: Path) -> None:
-    made = source_view(shown(tmp_path, close(code(texts={}), {})), ())
+    made = source_view(shown(tmp_path, close(code(texts={}), {})), {})
     (file,) = made.files
     assert (file.has_text, [row.number for row in file.rows]) == (False, [2, 3, 4])
     assert "neither in the report nor" in html(made)
@@ -126,7 +126,7 @@ def test_without_text_there_are_the_numbers(tmp_path: Path) -> None:
 
 def test_text_of_the_run_s_own_folder_says_so(tmp_path: Path) -> None:
     look = close(code(), kept=frozenset([NAME]))
-    assert "Text from the run's source folder" in html(source_view(shown(tmp_path, look), ()))
+    assert "Text from the run's source folder" in html(source_view(shown(tmp_path, look), {}))
     assert "source folder" not in html(view(tmp_path / "other"))
 
 
@@ -161,7 +161,7 @@ def test_a_line_of_several_kernels_names_them(tmp_path: Path) -> None:
 
 def test_files_of_one_name_have_places_of_their_own(tmp_path: Path) -> None:
     rows = (Row(1, 5.0, file="/a/x.cu"), Row(1, 3.0, file="/b/x.cu"), Row(1, 1.0, file='/c/"><b>.cu'))
-    made = source_view(shown(tmp_path, close(code(rows, {}), {})), ())
+    made = source_view(shown(tmp_path, close(code(rows, {}), {})), {})
     assert [file.rows[0].id for file in made.files] == ["line-x-cu-1", "line-x-cu.2-1", "line-b-cu-1"]
 
 
