@@ -15,7 +15,7 @@ from ncu_assist.errors import DamagedData
 from ncu_assist.ncu import blanking, compressed, report_file
 from ncu_assist.ncu.compressed import read_plain
 from ncu_assist.ncu.report import read_report
-from ncu_assist.ncu.source.contents import Function, LaunchSource
+from ncu_assist.ncu.source.contents import DeviceFunction, LaunchSource
 from ncu_assist.ncu.source.kept import packed
 from ncu_assist.pipeline import recording
 from ncu_assist.pipeline.recording import record, record_draft
@@ -86,7 +86,7 @@ def test_the_report_holds_one_workload_and_names_nothing(live: StoredRun, tmp_pa
 def test_the_code_is_that_of_the_small_report(live: StoredRun, tmp_path: Path) -> None:
     """That of the live report names folders, and launches that the shipped one does not hold."""
     report = live.read("report.ncu-rep.zst")
-    launches = [LaunchSource(2, "k", (Function(16, 16, ("EXIT ;",), (-1,), (0,)),), (), (), np.empty((0, 1)))]
+    launches = [LaunchSource(2, "k", (DeviceFunction(16, 16, ("EXIT ;",), (-1,), (0,)),), (), (), np.empty((0, 1)))]
     kept = packed(launches, hashlib.sha256(report).hexdigest()) or b""
     workloads = (replace(live.run.workloads[0], name="w0"),)
     run = replace(live.run, run_id="20261121T000000Z-abcdef", workloads=workloads, files={}, digest="")

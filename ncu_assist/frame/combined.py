@@ -11,8 +11,8 @@ from statistics import median
 from typing import TypeVar
 
 from ncu_assist.frame.columns import Values, names_in
-from ncu_assist.ncu.catalogue.combining import BY_ISSUED, Combining, combining_of
 from ncu_assist.ncu.catalogue.derived import DERIVED, Derived, why_not_applicable
+from ncu_assist.ncu.catalogue.metric import BY_ISSUED, Combining, combining_of
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE, STALL
 from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES, ROWS, is_impossible
 from ncu_assist.ncu.catalogue.stalls import STALL_REASONS

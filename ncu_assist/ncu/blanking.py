@@ -15,7 +15,7 @@ from typing import Literal
 
 from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.ncu import report_file, wire
-from ncu_assist.ncu.cubin.elf import Elf
+from ncu_assist.ncu.cubin_lines import Elf
 from ncu_assist.ncu.wire import Bytes
 
 Kind = Literal["host", "system", "address", "process", "command line", "launch settings", "path"]

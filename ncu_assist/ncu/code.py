@@ -104,7 +104,7 @@ class Totals:
 
 
 @dataclass(frozen=True)
-class Instruction:
+class SassInstruction:
     """One instruction; ``sass`` is empty where the report holds no code, ``offset`` counts bytes in its function."""
 
     kernel: str
@@ -119,7 +119,7 @@ class LineCode:
 
     number: int
     cost: Cost
-    instructions: tuple[Instruction, ...]
+    instructions: tuple[SassInstruction, ...]
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class FunctionCode:
 
     kernel: str
     cost: Cost
-    instructions: tuple[Instruction, ...]
+    instructions: tuple[SassInstruction, ...]
 
 
 @dataclass(frozen=True)
@@ -211,9 +211,9 @@ class _Work:
         """Return what instructions cost together, by their rows."""
         return self._cost(self._numbers[list(rows)].sum(axis=0).tolist())
 
-    def instructions(self, rows: Sequence[int]) -> tuple[Instruction, ...]:
+    def instructions(self, rows: Sequence[int]) -> tuple[SassInstruction, ...]:
         numbers = self._numbers[list(rows)].tolist()
-        return tuple(Instruction(*self._facts[row], self._cost(n)) for row, n in zip(rows, numbers, strict=True))
+        return tuple(SassInstruction(*self._facts[row], self._cost(n)) for row, n in zip(rows, numbers, strict=True))
 
     def function(self, rows: pd.DataFrame) -> FunctionCode:
         own = list(rows.index)

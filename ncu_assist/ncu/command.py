@@ -46,7 +46,7 @@ def find_ncu(env: Mapping[str, str] = os.environ, cuda_link: Path = CUDA_LINK, n
     if env.get("CUDA_HOME"):
         candidates.append(Path(env["CUDA_HOME"]) / "bin" / "ncu")
     candidates.append(cuda_link / "bin" / "ncu")
-    candidates += sorted(nsight_root.glob("*/ncu"), key=lambda path: _numbers(path.parent.name), reverse=True)
+    candidates += sorted(nsight_root.glob("*/ncu"), key=lambda path: numbers_of(path.parent.name), reverse=True)
     for path in candidates:
         if path.is_file() and os.access(path, os.X_OK):
             return path
@@ -113,7 +113,8 @@ def _answer(ncu: Path, question: str) -> str:
     return done.stdout
 
 
-def _numbers(version: str) -> tuple[int, ...]:
+def numbers_of(version: str) -> tuple[int, ...]:
+    """Return the numbers of a version, by which it is older or newer than another."""
     return tuple(int(part) for part in re.findall(r"\d+", version))
 
 

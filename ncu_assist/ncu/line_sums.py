@@ -171,13 +171,8 @@ def hot_spots(report: Report, launches: int, read: Sequence[int], source: Source
     sums = line_sums(report, read, source) if read else ""
     if isinstance(sums, str):
         return HotSpots((), launches, len(read), sums)
-    return HotSpots(_lines(sums), launches, len(read))
-
-
-def _lines(sums: LineSums) -> tuple[HotLine, ...]:
-    """Return the lines with most samples. A sample counts for the cycles between two of them."""
     top = sums.frame.nlargest(TOP, COST)
-    return tuple(_line(key, row, sums) for key, row in top.iterrows() if row[COST] > 0)
+    return HotSpots(tuple(_line(at, row, sums) for at, row in top.iterrows() if row[COST] > 0), launches, len(read))
 
 
 def _line(key: object, row: pd.Series[float], sums: LineSums) -> HotLine:

@@ -53,7 +53,9 @@ class MetricTable:
         for i, j in plan.doubles:
             if (own[i] != own[j] and (own[i] == own[i] or own[j] == own[j])) or texts.get(i) != texts.get(j):
                 self.differing.add(self.strings[metrics[i].name])
-        return plan.names, {plan.position[i]: self._text(text) for i, text in texts.items() if i in plan.position}
+        known = self.texts
+        numbers = {plan.position[i]: known.setdefault(t, len(known)) for i, t in texts.items() if i in plan.position}
+        return plan.names, numbers
 
     def _plan(self, ids: tuple[int, ...]) -> _Plan:
         if ids not in self._plans:
@@ -70,9 +72,6 @@ class MetricTable:
             position = {i: p for p, i in enumerate(order)}
             self._plans[ids] = _Plan(self.name_lists.index(names), order, position, doubles)
         return self._plans[ids]
-
-    def _text(self, text: str) -> int:
-        return self.texts.setdefault(text, len(self.texts))
 
 
 @dataclass(frozen=True)

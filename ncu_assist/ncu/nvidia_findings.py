@@ -39,7 +39,12 @@ def nvidia_findings(report: Report, launches: Sequence[int]) -> tuple[NvidiaFind
         for rule in report.contents.launches[launch].rules:
             if rule.kind in ADVICE:
                 found.setdefault((rule.rule, rule.title), []).append((launch, rule))
-    return tuple(sorted((_finding(report, said) for said in found.values()), key=_weight))
+    return tuple(
+        sorted(
+            (_finding(report, said) for said in found.values()),
+            key=lambda one: (one.speedup_type != "global", -(one.speedup_pct or 0.0), one.title),
+        )
+    )
 
 
 def _finding(report: Report, said: list[tuple[int, RuleFacts]]) -> NvidiaFinding:
@@ -53,7 +58,3 @@ def _finding(report: Report, said: list[tuple[int, RuleFacts]]) -> NvidiaFinding
         kernel=report.records[launch].kernel,
         launches=len({launch for launch, _ in said}),
     )
-
-
-def _weight(finding: NvidiaFinding) -> tuple[bool, float, str]:
-    return finding.speedup_type != "global", -(finding.speedup_pct or 0.0), finding.title

@@ -111,7 +111,8 @@ def _read(data: Bytes, folder: Path) -> None:
     release = _release(session.ncu_version)
     newer = list(oddities.unknown_sentences(release, table.unknown, sum(block.unknown for block in blocks)))
     launches = checked_sizes(read, table.name_lists, values)
-    known = _known_units(recorded, release)
+    is_known = SAME_UNITS[0] <= release <= SAME_UNITS[1]
+    known = {name: unit for name, unit in recorded.items() if is_known or not name.startswith(DERIVED)}
     units = _units(data, folder, launches, table, values, known)
     notes = (
         *oddities.interrupted_sentences(launches),
@@ -126,13 +127,6 @@ def _read(data: Bytes, folder: Path) -> None:
     _write(folder, Document(launches, tuple(table.name_lists), tuple(table.texts), units, session, notes))
     with (folder / VALUES).open("wb") as out:
         values.tofile(out)
-
-
-def _known_units(known: Mapping[str, str], release: tuple[int, ...]) -> Mapping[str, str]:
-    """Return those of the recorded units that hold for a report of this release."""
-    if SAME_UNITS[0] <= release <= SAME_UNITS[1]:
-        return known
-    return {name: unit for name, unit in known.items() if not name.startswith(DERIVED)}
 
 
 def _release(version: str | None) -> tuple[int, ...]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from pathlib import Path
 
 from ncu_assist import process
 from ncu_assist.errors import DamagedData, EnvironmentProblem
 from ncu_assist.ncu import compressed
-from ncu_assist.ncu.command import EXTENSION, find_ncu, version_of
+from ncu_assist.ncu.command import EXTENSION, find_ncu, numbers_of, version_of
 from ncu_assist.ncu.csv_page.export import read_csv
 from ncu_assist.ncu.report import Report
 
@@ -30,7 +29,7 @@ def second_opinion(report: Report) -> str:
         own = version_of(ncu)
     except EnvironmentProblem:
         return ""
-    if _numbers(own) < _numbers(report.ncu_version or ""):
+    if numbers_of(own) < numbers_of(report.ncu_version or ""):
         return f"ncu {own} of this machine is older than the report and was not asked for a second opinion"
     count = _launches(ncu, report.path)
     if count != len(report.records):
@@ -49,7 +48,3 @@ def _launches(ncu: Path, path: Path) -> int:
         words = (done.stderr or done.stdout).strip().splitlines()[-1:] or [f"exit code {done.exit_code}"]
         raise DamagedData(f"{path.name} is damaged: ncu refuses it ({words[0]})")
     return len(read_csv(done.stdout.encode(), "ncu's answer").launches)
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", version))

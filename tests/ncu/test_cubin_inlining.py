@@ -11,8 +11,7 @@ from patience import lines_run
 
 from ncu_assist.errors import DamagedData
 from ncu_assist.ncu.compressed import read_plain
-from ncu_assist.ncu.cubin.elf import Elf
-from ncu_assist.ncu.cubin.inlining import Chain, Inlining, read_inlining
+from ncu_assist.ncu.cubin_lines import Chain, Elf, Inlining, read_inlining
 
 TESTS = Path(__file__).parents[1]
 DATA = TESTS / "data"
@@ -110,8 +109,8 @@ def test_lines_without_calls() -> None:
     """Triton writes which line, and not who called."""
     _, generated = (read_inlining(one) for one in cubins_of(DATA / "triton_full_h200_2025.3.1.ncu-rep.zst"))
     assert generated is not None
-    (section,) = generated.sections
-    assert {len(chain) for chain in generated.sections[section].chains if chain} == {1}
+    ((_, found),) = generated.sections.values()
+    assert {len(chain) for chain in found if chain} == {1}
 
 
 def test_every_cut_is_an_error_or_whole() -> None:

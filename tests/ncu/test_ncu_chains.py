@@ -7,12 +7,11 @@ from pathlib import Path, PurePath
 import pytest
 
 from ncu_assist import read_report
-from ncu_assist.ncu import report_file
+from ncu_assist.ncu import cubin_lines, report_file
 from ncu_assist.ncu.code import Code, read_code
 from ncu_assist.ncu.compressed import read_plain
-from ncu_assist.ncu.cubin import inlining
 from ncu_assist.ncu.source.chains import Chains
-from ncu_assist.ncu.source.contents import Function, SourceFile
+from ncu_assist.ncu.source.contents import DeviceFunction, SourceFile
 
 pytestmark = pytest.mark.slow
 
@@ -55,16 +54,16 @@ def test_code_without_lines_has_no_chain() -> None:
 
 
 def test_a_table_that_is_too_long_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inlining, "MOST_BYTES", 100)
+    monkeypatch.setattr(cubin_lines, "MOST_BYTES", 100)
     assert code_of(REPORT, [HISTOGRAM]).sass["chain"].isna().all()
 
 
-def first_function(data: bytes) -> tuple[Function, SourceFile, list[int]]:
+def first_function(data: bytes) -> tuple[DeviceFunction, SourceFile, list[int]]:
     """Return a function of two instructions, the first of the first kernel, as the reader would tell of it."""
     cubins = list(report_file.sources_of(data, next(report_file.results(data))))
     place = min(Chains(data)._loaded(set(cubins)), key=lambda one: "fill" not in one.section)
     file = SourceFile("", None)
-    return Function(place.address, place.address, ("A", "B"), (0, 0), (0, 0)), file, cubins
+    return DeviceFunction(place.address, place.address, ("A", "B"), (0, 0), (0, 0)), file, cubins
 
 
 def test_a_cubin_that_is_damaged_leaves_the_rest() -> None:
@@ -73,7 +72,7 @@ def test_a_cubin_that_is_damaged_leaves_the_rest() -> None:
     chain = Chains(data)._chain(sorted(Chains(data)._loaded(set(cubins))), function.start)
     assert chain
     own = SourceFile(chain[0][0], None)
-    function = Function(function.start, function.base, function.sass, (0, 0), (chain[0][1], 1))
+    function = DeviceFunction(function.start, function.base, function.sass, (0, 0), (chain[0][1], 1))
     assert Chains(data).of([function], (own,), cubins)[0].chains == (chain, None)
     assert Chains(data).of([function], (file,), cubins)[0].chains == (None, None), "ncu names another file"
     at = data.index(b"\x7fELF")
@@ -84,5 +83,5 @@ def test_a_cubin_that_is_damaged_leaves_the_rest() -> None:
 def test_an_address_of_no_function_has_no_chain() -> None:
     data = read_plain(REPORT)
     function, file, cubins = first_function(data)
-    below = Function(16, 16, function.sass, function.files, function.lines)
+    below = DeviceFunction(16, 16, function.sass, function.files, function.lines)
     assert Chains(data).of([below], (file,), cubins) == [below]

@@ -11,7 +11,7 @@ from ncu_assist.errors import DamagedData
 from ncu_assist.ncu import compressed, report_file, wire
 from ncu_assist.ncu.blanking import trimmed
 from ncu_assist.ncu.compressed import read_plain
-from ncu_assist.ncu.cubin.elf import Elf
+from ncu_assist.ncu.cubin_lines import Elf
 
 pytestmark = pytest.mark.slow
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from ncu_assist.ncu.catalogue.combining import BY_SM_ELAPSED, SUM, mean_by
 from ncu_assist.ncu.catalogue.formulas import SECTOR_BYTES
 from ncu_assist.ncu.catalogue.metric import (
     BEFORE_HOPPER,
+    BY_SM_ELAPSED,
     CAPABILITY,
     COMPARED,
     EXACT,
@@ -20,12 +20,14 @@ from ncu_assist.ncu.catalogue.metric import (
     RELEASE_2019,
     SECTION,
     SOURCE,
+    SUM,
     TABLES,
     Better,
     Metric,
     Way,
     added,
     less,
+    mean_by,
     same,
 )
 
@@ -90,13 +92,10 @@ def _hit_rate(space: str, op: str) -> tuple[Way, ...]:
 ACCESSES = ("global_op_ld", "global_op_st", "local_op_ld", "local_op_st")
 
 
-def _share_of_all(*parts: float) -> float:
-    half = len(parts) // 2
-    return _share(sum(parts[:half]), sum(parts[half:]))
-
-
-def _share(hit: float, missed: float) -> float:
-    return 100.0 * hit / (hit + missed) if hit + missed > 0 else math.nan
+def _share(*parts: float) -> float:
+    """Return the first half of some sectors, those that were found, of all of them, in percent."""
+    hit, whole = sum(parts[: len(parts) // 2]), sum(parts)
+    return 100.0 * hit / whole if whole > 0 else math.nan
 
 
 ALIKE = f"{SECTION}: Source Counters, loads and stores together; taken as of one width where both are scattered"
@@ -149,7 +148,7 @@ GLOBAL: tuple[Metric, ...] = (
            mean_by(L1_SECTORS),
            "sectors found in L1",
            ways=(Way(tuple(f"{L1}_{what}_lookup_{found}.sum" for found in ("hit", "miss") for what in ACCESSES),
-                      _share_of_all,
+                      _share,
                      " + ".join(f"{L1}_{what}_lookup_hit.sum" for what in ACCESSES) + " over the same with "
                      + ", ".join(f"{L1}_{what}_lookup_miss.sum" for what in ACCESSES), LOOKED_UP, approximate=True),
                  same("tex__hitrate_pct", RELEASE_2019))),

@@ -83,11 +83,8 @@ def chip_of(compute_capability: str) -> Chip | None:
 def nearest_chip(chip: Chip) -> Chip:
     """Return the recorded chip whose names are likeliest those of another: of its generation, else of the nearest."""
     same = chip_of(chip.compute_capability)
-    return same or min(CHIPS.values(), key=lambda one: abs(_number(one) - _number(chip)))
-
-
-def _number(chip: Chip) -> float:
-    return float(chip.compute_capability)
+    asked = float(chip.compute_capability)
+    return same or min(CHIPS.values(), key=lambda one: abs(float(one.compute_capability) - asked))
 
 
 def named_chip(text: str) -> Chip | None:

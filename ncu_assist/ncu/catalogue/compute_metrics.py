@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from ncu_assist.ncu.catalogue.combining import BY_SCHEDULER_ELAPSED, BY_SM_ACTIVE, SUM
 from ncu_assist.ncu.catalogue.metric import (
     ALL_BUT_HOPPER,
     BEFORE_AMPERE,
     BEFORE_HOPPER,
+    BY_SCHEDULER_ELAPSED,
+    BY_SM_ACTIVE,
     COMPARED,
     COMPUTE,
     DOCUMENTED,
@@ -16,6 +17,7 @@ from ncu_assist.ncu.catalogue.metric import (
     OF_ACTIVE,
     OF_ELAPSED,
     SECTION,
+    SUM,
     Metric,
     Way,
     over,

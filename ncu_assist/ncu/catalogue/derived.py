@@ -10,14 +10,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ncu_assist.ncu.catalogue import formulas
-from ncu_assist.ncu.catalogue.combining import FORMULA, FORMULA_OF_DEVICE, SUM, Combining
 from ncu_assist.ncu.catalogue.metric import (
     DOCUMENTED,
     EXACT,
+    FORMULA,
+    FORMULA_OF_DEVICE,
     HIGHER,
     LOWER,
     NOISY,
+    SUM,
     Better,
+    Combining,
     Way,
     rate_times_time,
     same,

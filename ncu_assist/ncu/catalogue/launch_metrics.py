@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from ncu_assist.ncu.catalogue.combining import BY_SM_ACTIVE, MAX, NOT_AT_ALL, SUM
 from ncu_assist.ncu.catalogue.metric import (
     ATTRIBUTE,
     BEFORE_HOPPER,
+    BY_SM_ACTIVE,
     EXACT,
     HARDWARE,
     LAUNCH,
+    MAX,
     NOISY,
+    NOT_AT_ALL,
     NOWHERE,
     OCCUPANCY,
     RELEASE_2019,
     SECTION,
+    SUM,
     Metric,
     added,
     over,

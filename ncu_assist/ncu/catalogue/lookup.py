@@ -112,13 +112,10 @@ def _listing(name: str, chip: str | None = None) -> str:
     """
     typed = name.strip().lower()
     words = [] if typed in MISTAKEN else sorted(re.findall(r"[a-z0-9]{3,}", typed), key=len, reverse=True)
-    pattern = next((one for one in (typed, *words) if one and _is_pattern(one)), "")
+    rows = [row for group in GROUPS for row in _rows(group)]
+    pattern = next((one for one in (typed, *words) if one and any(_is_wanted(row, [one]) for row in rows)), "")
     rest = [*([shlex.quote(pattern)] if pattern else []), *(["--chip", chip] if chip else [])]
     return " ".join(["ncu-assist", "metrics", *rest])
-
-
-def _is_pattern(text: str) -> bool:
-    return any(_is_wanted(row, [text]) for group in GROUPS for row in _rows(group))
 
 
 def _subjects(name: str) -> Iterator[Subject]:
@@ -138,8 +135,9 @@ def _subjects(name: str) -> Iterator[Subject]:
     if name in ROWS:
         yield ROWS[name]
         return
-    exact = [metric for metric in CATALOGUE.values() if name in metric.names]
-    yield from exact or _labelled(name)
+    exact: list[Row] = [metric for metric in CATALOGUE.values() if name in metric.names]
+    label = name.lower()
+    yield from exact or [row for row in ROWS.values() if label and label in _labels(row)]
     base, rollup = split(name)
     recorded = recorded_names().get(name) or recorded_names().get(base)
     if recorded and not exact and on_chip(None).has(name if rollup else recorded.name):
@@ -154,12 +152,8 @@ def _named(recorded: RecordedName, rollup: str) -> NamedRollup:
     return NamedRollup(recorded, rollup, (*keys, *answers))
 
 
-def _labelled(label: str) -> Iterator[Row]:
-    wanted = label.lower()
-    for row in ROWS.values():
-        labels = {row.label.lower(), row.shown_as.lower()} if isinstance(row, Metric) else {row.label.lower()}
-        if wanted and wanted in labels:
-            yield row
+def _labels(row: Row) -> set[str]:
+    return {row.label.lower(), row.shown_as.lower()} if isinstance(row, Metric) else {row.label.lower()}
 
 
 def _rows(group: str) -> tuple[Row, ...]:
@@ -191,15 +185,11 @@ def _known_chip(asked: str) -> Chip:
     chip = named_chip(asked)
     if chip is not None:
         return chip
-    near = next(iter(difflib.get_close_matches(asked.lower(), _alike(asked), n=1, cutoff=NEAR_CHIP)), None)
+    digits = re.sub(r"\D", "", asked)  # some may be left out; with others it is another chip
+    alike = [name for name in names() if re.sub(r"\D", "", name).startswith(digits)]
+    near = next(iter(difflib.get_close_matches(asked.lower(), alike, n=1, cutoff=NEAR_CHIP)), None)
     meant = f"did you mean '{near}'?" if near else f"known: {', '.join(CHIPS)}, and what they are sold as"
     raise UsageProblem(f"there is no chip '{asked}'; {meant}", _listing("", near))
-
-
-def _alike(asked: str) -> list[str]:
-    """Return the names of chips and products with the digits that were typed, some left out: others are others."""
-    typed = re.sub(r"\D", "", asked)
-    return [name for name in names() if re.sub(r"\D", "", name).startswith(typed)]
 
 
 def _not_found(patterns: Sequence[str], chip: str | None) -> UsageProblem:

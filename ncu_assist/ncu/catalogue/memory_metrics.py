@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from ncu_assist.ncu.catalogue.combining import BY_L2_ELAPSED, BY_TIME, NOT_AT_ALL, OF_DEVICE, SUM, mean_by
 from ncu_assist.ncu.catalogue.formulas import NOT_APPLICABLE, SECTOR_BYTES, share
 from ncu_assist.ncu.catalogue.metric import (
     A_SECOND,
     ATTRIBUTE,
+    BY_L2_ELAPSED,
+    BY_TIME,
     CAPABILITY,
     CHART,
     COMPARED,
@@ -17,13 +18,17 @@ from ncu_assist.ncu.catalogue.metric import (
     LOWER,
     MEMORY,
     NOISY,
+    NOT_AT_ALL,
     NOWHERE,
+    OF_DEVICE,
     OF_ELAPSED,
     RELEASE_2019,
+    SUM,
     TABLES,
     Metric,
     Way,
     added,
+    mean_by,
     over,
     rate_times_time,
     same,

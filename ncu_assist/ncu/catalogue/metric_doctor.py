@@ -47,7 +47,11 @@ def check_names(asked: Iterable[str], available: Available) -> NameCheck:
 
     ``available`` is ``on_chip(chip)`` before profiling and ``in_report(names)`` after it.
     """
-    wrong = [problem for name in dict.fromkeys(asked) if (problem := _problem(name, available))]
+    wrong = [
+        NameProblem(name, _reason(name, available), suggestion(name, available))
+        for name in dict.fromkeys(asked)
+        if not spelled(name, available)
+    ]
     unanswered = tuple(f"cannot be answered: {_question(p.asked)} ({p.reason})" for p in wrong if not p.suggestion)
     return NameCheck(unanswered, tuple(problem for problem in wrong if problem.suggestion))
 
@@ -84,12 +88,6 @@ def suggestion(name: str, available: Available) -> str:
     return next((one for one in _candidates(name, available) if spelled(one, available)), "")
 
 
-def _problem(name: str, available: Available) -> NameProblem | None:
-    if spelled(name, available):
-        return None
-    return NameProblem(name, _reason(name, available), suggestion(name, available))
-
-
 def _candidates(name: str, available: Available) -> Iterator[str]:
     """Yield spellings that may be meant, likeliest first: they need not be available."""
     base, rollup = split(name)
@@ -109,13 +107,9 @@ def _candidates(name: str, available: Available) -> Iterator[str]:
 
 
 def _answers(mistaken: str, available: Available) -> Iterator[str]:
-    for answer in MISTAKEN[mistaken]:
-        yield from _names_of(answer, available)
-
-
-def _names_of(key: str, available: Available) -> list[str]:
-    """Return ncu's name behind a key of the catalogue; the key itself where a formula is behind it."""
-    return [key] if key in ALL_DERIVED else list(spelled(key, available))
+    """Yield ncu's names behind the keys that answer the same; a key itself where a formula is behind it."""
+    for key in MISTAKEN[mistaken]:
+        yield from (key,) if key in ALL_DERIVED else spelled(key, available)
 
 
 def _rollups(base: str, wanted: str, available: Available) -> list[str]:

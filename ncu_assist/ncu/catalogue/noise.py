@@ -131,11 +131,9 @@ def repeats_as(key: str, chip: str = REPEATED_CHIP) -> Repeats:
     seen = known.deviation.get(key, (None, None)) if known else (None, None)
     proven = all(strays is not None and strays.share == 0 and strays.absolute == 0 for strays in seen)
     parts = [row] if isinstance(row, Metric) else [CATALOGUE[need] for need in row.needs]
-    return "exact" if proven and all(map(_is_settled, parts)) else "counted"
-
-
-def _is_settled(metric: Metric) -> bool:
-    return all(name.startswith(SETTLED) or name.endswith(SETTLED_ROLLUP) for name in metric.names)
+    names = [name for part in parts for name in part.names]
+    settled = all(name.startswith(SETTLED) or name.endswith(SETTLED_ROLLUP) for name in names)
+    return "exact" if proven and settled else "counted"
 
 
 def noise_class(key: str, chip: str, duration_ns: float) -> NoiseClass:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from ncu_assist.ncu.catalogue.combining import (
+from ncu_assist.ncu.catalogue.metric import (
+    A_SECOND,
+    ATTRIBUTE,
     BY_DRAM_ELAPSED,
     BY_L1_ACTIVE,
     BY_L2_ELAPSED,
     BY_SM_ELAPSED,
     BY_TIME,
     CLOCK,
-    OF_DEVICE,
-    SUM,
-)
-from ncu_assist.ncu.catalogue.metric import (
-    A_SECOND,
-    ATTRIBUTE,
     COMPARED,
     COMPUTE,
     DISTRIBUTION,
@@ -26,10 +22,12 @@ from ncu_assist.ncu.catalogue.metric import (
     MEMORY,
     NOISY,
     NOWHERE,
+    OF_DEVICE,
     RATE_TIMES_TIME,
     RELEASE_2019,
     SECTION,
     SPEED,
+    SUM,
     Metric,
     over,
     rate_times_time,

@@ -100,11 +100,9 @@ def _is_alike(asked: set[str], offered: set[str]) -> bool:
 
 
 def _contradicts(asked: set[str], offered: set[str]) -> bool:
-    return any(asked & words and offered & words and not _agree(asked & words, offered & words) for words in CONTRARY)
-
-
-def _agree(asked: set[str], offered: set[str]) -> bool:
-    return bool(asked & offered) or any(asked & words and offered & words for words in SAME)
+    """Tell whether both say something of one kind, and neither the same word nor two words for the same."""
+    said = [(asked & words, offered & words) for words in CONTRARY if asked & words and offered & words]
+    return any(not (one & other or any(one & same and other & same for same in SAME)) for one, other in said)
 
 
 def _parts(name: str) -> set[str]:

@@ -7,10 +7,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ncu_assist.ncu.catalogue.combining import BY_ISSUED
 from ncu_assist.ncu.catalogue.metric import (
     ALL_BUT_HOPPER,
     BLACKWELL,
+    BY_ISSUED,
     LOWER,
     NOISY,
     RELEASE_2019,

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from ncu_assist.ncu.catalogue.combining import (
-    BY_INSTRUCTIONS,
-    BY_ISSUED,
-    BY_SCHEDULER_ACTIVE,
-    BY_SM_ACTIVE,
-    BY_SM_ELAPSED,
-    OF_DEVICE,
-    SUM,
-    mean_by,
-)
 from ncu_assist.ncu.catalogue.formulas import SCHEDULERS_PER_SM
 from ncu_assist.ncu.catalogue.metric import (
     ATTRIBUTE,
     BEFORE_AMPERE,
     BEFORE_HOPPER,
     BLACKWELL,
+    BY_INSTRUCTIONS,
+    BY_ISSUED,
+    BY_SCHEDULER_ACTIVE,
+    BY_SM_ACTIVE,
+    BY_SM_ELAPSED,
     COMPARED,
     COMPUTE,
     DOCUMENTED,
@@ -29,14 +24,17 @@ from ncu_assist.ncu.catalogue.metric import (
     NOISY,
     NOWHERE,
     OF_ACTIVE,
+    OF_DEVICE,
     OF_ELAPSED,
     RELEASE_2019,
     SCHEDULER,
     SECTION,
     SOURCE,
+    SUM,
     WARP_STATE,
     Metric,
     Way,
+    mean_by,
     over,
     same,
     times,

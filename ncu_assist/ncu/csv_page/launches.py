@@ -40,17 +40,12 @@ def _outside_brackets(text: str) -> str:
         if sign not in OPENING:
             open_brackets.append(sign)
         elif sign != ">" or open_brackets[-1] == "<":  # the > of -> or of a comparison closes nothing
-            _close(open_brackets, OPENING[sign])
+            opening = OPENING[sign]  # the innermost of this kind closes, and with it a < inside that only compared
+            while opening in open_brackets and open_brackets.pop() != opening:
+                pass
         at = found.end()
     kept.append(text[at:] if len(open_brackets) == 1 else "")
     return "".join(kept)
-
-
-def _close(open_brackets: list[str], opening: str) -> None:
-    """Drop the innermost bracket of this kind and what was left open inside it: a < that only compares."""
-    if opening in open_brackets:
-        while open_brackets.pop() != opening:
-            pass
 
 
 DEFAULT_DOMAIN = "<default domain>"

@@ -68,7 +68,9 @@ class Values:
                 if value is None:
                     texts[column], value = cell, NAN
                 else:
-                    _remember(known, cell, value)
+                    if len(known) >= MOST_KNOWN:
+                        known.clear()
+                    known[cell] = value
             append(value)
         return texts
 
@@ -99,12 +101,6 @@ class Values:
                 f"set LC_ALL=C, or on Windows an English region format, and {AGAIN}",
             )
         return DamagedData(f"{self._file} is damaged: {name} is {shown!r}, where a number belongs", AGAIN)
-
-
-def _remember(known: dict[str, float], cell: str, value: float) -> None:
-    if len(known) >= MOST_KNOWN:
-        known.clear()
-    known[cell] = value
 
 
 PREFIXES = {"": 0, "K": 3, "M": 6, "G": 9, "T": 12, "P": 15}

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from ncu_assist.errors import DamagedData
 from ncu_assist.ncu import report_file, wire
-from ncu_assist.ncu.cubin.inlining import Chain, Inlining, read_inlining
+from ncu_assist.ncu.cubin_lines import Chain, Inlining, read_inlining
 from ncu_assist.ncu.report_file import SOURCE_CODE, SOURCE_CUBIN, Entry
-from ncu_assist.ncu.source.contents import NO_FILE, Function, LaunchSource, SourceFile
+from ncu_assist.ncu.source.contents import NO_FILE, DeviceFunction, LaunchSource, SourceFile
 from ncu_assist.ncu.wire import Bytes
 
 FUNCTION, FUNCTION_NAME, FUNCTION_ADDRESS = 1, 1, 2  # fields of SOURCE_CODE and of what it holds for each function
@@ -46,13 +46,15 @@ class Chains:
 
         ``cubins`` are the numbers of those that each launch refers to.
         """
-        made: dict[int, Function] = {}
+        made: dict[int, DeviceFunction] = {}
         for one, own in zip(found, cubins, strict=True):
             new = [function for function in one.functions if id(function) not in made]
             made |= zip(map(id, new), self.of(new, one.files, own), strict=True)
         return [replace(one, functions=tuple(made[id(function)] for function in one.functions)) for one in found]
 
-    def of(self, functions: Sequence[Function], files: Sequence[SourceFile], cubins: Sequence[int]) -> list[Function]:
+    def of(
+        self, functions: Sequence[DeviceFunction], files: Sequence[SourceFile], cubins: Sequence[int]
+    ) -> list[DeviceFunction]:
         """Return functions that a launch ran with the chain of each instruction, where it is known."""
         try:
             places = sorted(self._loaded(set(cubins)))
@@ -64,12 +66,12 @@ class Chains:
 
     def _with_chains(
         self,
-        function: Function,
+        function: DeviceFunction,
         files: Sequence[SourceFile],
         places: Sequence[_Place],
         names: Mapping[str, str],
         spelled: dict[Chain | None, Chain | None],
-    ) -> Function:
+    ) -> DeviceFunction:
         try:
             found = [self._chain(places, at) for at in function.each_address()]
         except DamagedData:

@@ -33,7 +33,7 @@ class SourceFile:
 
 
 @dataclass(frozen=True)
-class Function:
+class DeviceFunction:
     """A stretch of code without a gap: one instruction every INSTRUCTION_BYTES from address ``start`` on.
 
     Where the report holds no code, the ``addresses`` at which a launch counted something.
@@ -68,7 +68,7 @@ class SourceDocument:
     """What the child writes as JSON; launches of the same function share it."""
 
     files: tuple[SourceFile, ...]
-    functions: tuple[Function, ...]
+    functions: tuple[DeviceFunction, ...]
     metric_lists: tuple[tuple[str, ...], ...]
     launches: tuple[LaunchCode, ...]
 
@@ -79,8 +79,8 @@ class LaunchSource:
 
     launch: int
     kernel: str
-    functions: tuple[Function, ...]
-    files: tuple[SourceFile, ...]  # what the numbers in ``Function.files`` mean
+    functions: tuple[DeviceFunction, ...]
+    files: tuple[SourceFile, ...]  # what the numbers in ``DeviceFunction.files`` mean
     metrics: tuple[str, ...]
     values: np.ndarray[Any, Any]
 

@@ -15,8 +15,8 @@ import msgspec
 from ncu_assist import schema
 from ncu_assist.errors import DamagedData, NewerData
 from ncu_assist.ncu import compressed
-from ncu_assist.ncu.cubin.inlining import Chain
-from ncu_assist.ncu.source.contents import NO_FILE, Function, LaunchSource, SourceFile
+from ncu_assist.ncu.cubin_lines import Chain
+from ncu_assist.ncu.source.contents import NO_FILE, DeviceFunction, LaunchSource, SourceFile
 
 SCHEMA = "ncu-assist.code/1"
 MOST_BYTES = 64 << 20  # of JSON: read in 0.3 s; what would be more (20 launches of 20,000 instructions) is not kept
@@ -26,7 +26,7 @@ LAST_ADDRESS = 1 << 63
 
 @dataclass(frozen=True)
 class KeptFunction:
-    """A function as ``contents.Function`` has it, its ``chains`` as numbers in ``KeptCode.chains`` or NO_CHAIN."""
+    """As ``contents.DeviceFunction`` has it, its ``chains`` as numbers in ``KeptCode.chains`` or NO_CHAIN."""
 
     start: int
     base: int
@@ -103,7 +103,7 @@ class _Packing:
         rows = tuple(tuple(row.tolist()) if row.any() else () for row in one.values)
         return KeptLaunch(one.launch, one.kernel, functions, metrics, rows)
 
-    def _function(self, each: Function, files: Sequence[SourceFile]) -> int:
+    def _function(self, each: DeviceFunction, files: Sequence[SourceFile]) -> int:
         key = id(each), id(files)
         if key not in self._functions:
             numbers = tuple(number if number == NO_FILE else self._files[files[number]] for number in each.files)
@@ -184,12 +184,12 @@ def launches_of(code: KeptCode, wanted: Collection[int]) -> list[LaunchSource] |
     return [_launch(one, code, functions) for one in chosen]
 
 
-def _function(one: KeptFunction, code: KeptCode) -> Function:
-    bare = Function(one.start, one.base, one.sass, one.files, one.lines)
+def _function(one: KeptFunction, code: KeptCode) -> DeviceFunction:
+    bare = DeviceFunction(one.start, one.base, one.sass, one.files, one.lines)
     return replace(bare, chains=tuple(None if n == NO_CHAIN else code.chains[n] for n in one.chains))
 
 
-def _launch(one: KeptLaunch, code: KeptCode, functions: Sequence[Function]) -> LaunchSource:
+def _launch(one: KeptLaunch, code: KeptCode, functions: Sequence[DeviceFunction]) -> LaunchSource:
     import numpy as np
 
     own = tuple(functions[number] for number in one.functions)

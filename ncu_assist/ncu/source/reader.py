@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import count, groupby
 from pathlib import Path
@@ -26,13 +26,13 @@ from ncu_assist.ncu.source.contents import (
     NO_LINE,
     REQUEST,
     VALUES,
-    Function,
+    DeviceFunction,
     LaunchCode,
     SourceDocument,
     SourceFile,
     SourceRequest,
 )
-from ncu_assist.ncu.source.counters import counters_of
+from ncu_assist.ncu.source.metrics import KINDS, SAMPLED, is_source_metric
 
 ENTRIES = "launch__function_pcs"  # where the kernel starts: of a launch one address, of a replayed range several
 LAST_LINE = 2**31 - 1
@@ -65,7 +65,7 @@ class _Reading:
     def __init__(self, out: IO[bytes], with_sass: bool = True) -> None:
         self._out, self._with_sass = out, with_sass
         self._files: dict[SourceFile, int] = {}
-        self._functions: list[Function] = []
+        self._functions: list[DeviceFunction] = []
         self._known: dict[tuple[int, ...], int] = {}  # cubins and start address (and size) -> number of the function
         self._metric_lists: dict[tuple[str, ...], int] = {}
         self._launches: list[LaunchCode] = []
@@ -126,25 +126,25 @@ class _Reading:
         number = self._remembered((cubins, *addresses), partial(self._bare, action, addresses, addresses[0]))
         return [number], {address: row for row, address in enumerate(addresses)}
 
-    def _remembered(self, key: tuple[int, ...], read: Callable[[], Function]) -> int:
+    def _remembered(self, key: tuple[int, ...], read: Callable[[], DeviceFunction]) -> int:
         if key not in self._known:
             self._known[key] = len(self._functions)
             self._functions.append(read())
         return self._known[key]
 
-    def _read(self, action: Any, start: int) -> Function:
+    def _read(self, action: Any, start: int) -> DeviceFunction:
         """Return the code from an address on until there is none; at least one row, for the counters of ``start``."""
         sass, address = [], start
         while (text := _sass(action, address)) or address == start:
             sass.append(text)
             address += INSTRUCTION_BYTES
         files, lines = self._lines(action, range(start, address, INSTRUCTION_BYTES))
-        return Function(start, start, tuple(sass), files, lines)
+        return DeviceFunction(start, start, tuple(sass), files, lines)
 
-    def _bare(self, action: Any, addresses: tuple[int, ...], base: int) -> Function:
+    def _bare(self, action: Any, addresses: tuple[int, ...], base: int) -> DeviceFunction:
         """Return addresses as a function without code."""
         files, lines = self._lines(action, addresses)
-        return Function(addresses[0], base, ("",) * len(addresses), files, lines, addresses=addresses)
+        return DeviceFunction(addresses[0], base, ("",) * len(addresses), files, lines, addresses=addresses)
 
     def _lines(self, action: Any, addresses: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return of which file, by its number, and of which line the instruction at each address is."""
@@ -184,6 +184,33 @@ def _line(info: Any) -> int:
 def _sass(action: Any, address: int) -> str:
     text = action.sass_by_pc(address).strip()
     return "" if text == NOT_CODE else text
+
+
+def counters_of(action: Any) -> Iterator[tuple[str, dict[int, float]]]:
+    """Yield each metric that was collected by address in this launch, and its values; an absent address has zero.
+
+    Ends the process where the values do not add up to the total that the report gives.
+    """
+    for name in sorted(action.metric_names()):
+        if not is_source_metric(name):
+            continue
+        metric = action.metric_by_name(name)
+        total = metric.as_double() if metric.has_value() and name not in KINDS else None
+        if total == 0:
+            yield name, {}
+        elif metric.num_instances() and metric.has_correlation_ids():
+            values = _values(metric)
+            if total is not None and not name.startswith(SAMPLED) and sum(values.values()) != total:
+                raise SystemExit(f"the values of {name} add up to {sum(values.values()):.0f}, not to {total:.0f}")
+            yield name, values
+
+
+def _values(metric: Any) -> dict[int, float]:
+    ids, found = metric.correlation_ids(), dict[int, float]()
+    for i in range(metric.num_instances()):
+        address = ids.as_uint64(i)
+        found[address] = found.get(address, 0.0) + metric.as_double(i)
+    return found
 
 
 if __name__ == "__main__":

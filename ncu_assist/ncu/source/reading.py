@@ -21,9 +21,8 @@ from ncu_assist.ncu import report_file
 from ncu_assist.ncu.child import MEMORY_BYTES, Reading, run_child
 from ncu_assist.ncu.report_file import Entry
 from ncu_assist.ncu.source.chains import Chains
-from ncu_assist.ncu.source.code import chains
 from ncu_assist.ncu.source.contents import DOCUMENT, REQUEST, VALUES, LaunchSource, SourceDocument, SourceRequest
-from ncu_assist.ncu.source.tables import lines_frame, sass_frame
+from ncu_assist.ncu.source.tables import chains, lines_frame, sass_frame
 from ncu_assist.ncu.wire import Bytes
 
 if TYPE_CHECKING:
@@ -37,8 +36,8 @@ BATCH_BYTES = 48 << 20  # of launches in one child process, which then takes abo
 class SourceTables:
     """Where time and traffic went: ``sass`` has a row for each instruction, ``lines`` for each source line.
 
-    ``source_tables.sass_frame`` and ``source_tables.lines_frame`` say which columns they have. ``texts`` are the
-    imported files whole, by the names in ``lines``. ``chains`` are ``code.chains`` of the rows of ``sass``.
+    ``tables.sass_frame`` and ``tables.lines_frame`` say which columns they have. ``texts`` are the imported files
+    whole, by the names in ``lines``. ``chains`` are ``tables.chains`` of the rows of ``sass``.
     """
 
     sass: pd.DataFrame

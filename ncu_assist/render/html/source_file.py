@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import PurePath
 
 from ncu_assist.analysis.run_view import RunView
-from ncu_assist.ncu.code import Cost, FileCode, Instruction, LineCode
+from ncu_assist.ncu.code import Cost, FileCode, LineCode, SassInstruction
 from ncu_assist.ncu.source.metrics import SAMPLES
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.source_heat import (
@@ -67,7 +67,7 @@ class Sass:
         return f"{self.count} instruction{'' if self.count == 1 else 's'}"
 
 
-def sass_of(instructions: Sequence[Instruction], columns: Sequence[HeatColumn], budget: int) -> Sass:
+def sass_of(instructions: Sequence[SassInstruction], columns: Sequence[HeatColumn], budget: int) -> Sass:
     """Return instructions as rows within so many bytes: all of them, else those around the hot ones."""
     known = {column.key: column for column in columns}
 
@@ -105,7 +105,7 @@ def _sass_gap(count: int) -> list[SassRow]:
     return [SassRow(Heat(), note=f"… {count} instructions with few or no samples", code="")] if count else []
 
 
-def _with_kernels(rows: Mapping[int, SassRow], instructions: Sequence[Instruction], region: range) -> list[SassRow]:
+def _with_kernels(rows: Mapping[int, SassRow], instructions: Sequence[SassInstruction], region: range) -> list[SassRow]:
     """Return rows with the name of the kernel above where another one begins."""
     found: list[SassRow] = []
     for i in region:
@@ -115,7 +115,7 @@ def _with_kernels(rows: Mapping[int, SassRow], instructions: Sequence[Instructio
     return found
 
 
-def _sass_row(one: Instruction, columns: Mapping[str, HeatColumn]) -> SassRow:
+def _sass_row(one: SassInstruction, columns: Mapping[str, HeatColumn]) -> SassRow:
     samples = percent(one.cost.samples) if one.cost.samples else ""
     heat = columns[SAMPLES].heat(one.cost).level if samples and SAMPLES in columns else 0
     counted = columns[INSTRUCTIONS].heat(one.cost).text if INSTRUCTIONS in columns else ""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ncu_assist.analysis.diff import Change
-from ncu_assist.ncu.catalogue.combining import MAX
+from ncu_assist.ncu.catalogue.metric import MAX
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line

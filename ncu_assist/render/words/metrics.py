@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from ncu_assist.ncu.catalogue.chips import CHIPS, Chip
-from ncu_assist.ncu.catalogue.combining import Combining, How
 from ncu_assist.ncu.catalogue.derived import Derived
-from ncu_assist.ncu.catalogue.metric import Metric, Way
+from ncu_assist.ncu.catalogue.metric import Combining, How, Metric, Way
 from ncu_assist.ncu.catalogue.noise import SHORT_NS, noise_class, recording
 from ncu_assist.ncu.catalogue.stalls import StallReason
 

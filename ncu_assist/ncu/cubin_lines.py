@@ -1,12 +1,96 @@
-"""The line table of a cubin: DWARF's line programs, with the two operations that NVIDIA adds for inlined code."""
+"""Where each instruction of a cubin comes from: its line, the line that called this, and so on outwards.
+
+A cubin is an ELF file; its line table is DWARF's line programs, with the two operations that NVIDIA adds for inlined
+code.
+"""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from ncu_assist.errors import DamagedData
+
+MAGIC = b"\x7fELF\x02\x01"  # 64 bits, little-endian: every cubin since CUDA 5
+TABLE_AT, COUNT_AT = 0x28, 0x3C  # in the header: where the section headers stand; how many, and which holds the names
+SECTION, SYMBOL, RELOCATION = struct.Struct("<IIQQQQIIQQ"), struct.Struct("<IBBHQQ"), struct.Struct("<QQq")
+MOST_LETTERS = 1 << 14  # of a section's name, which holds the mangled one of its function
+NO_BITS = 8  # a section of this type takes no place in the file
+
+
+@dataclass(frozen=True)
+class Section:
+    """One section: its name, where it lies in the file, and the section that its entries refer to."""
+
+    name: str
+    start: int
+    size: int
+    link: int
+
+
+@dataclass(frozen=True)
+class Elf:
+    """The sections of a file, by number; ``data`` is the file."""
+
+    data: bytes
+    sections: tuple[Section, ...]
+
+    @classmethod
+    def of(cls, data: bytes) -> Elf:
+        """Return the sections of a file; raises DamagedData where it is no ELF file, or is cut."""
+        if data[: len(MAGIC)] != MAGIC:
+            raise DamagedData("the code in the report is no ELF file")
+        (at,), (count, names) = _unpacked(data, "<Q", TABLE_AT), _unpacked(data, "<HH", COUNT_AT)
+        if at + count * SECTION.size > len(data) or not names < count:
+            raise _cut()
+        heads = list(SECTION.iter_unpack(data[at : at + count * SECTION.size]))
+        texts = data[heads[names][4] : heads[names][4] + heads[names][5]]
+        return cls(data, tuple(_section(head, texts, len(data)) for head in heads))
+
+    def bytes_of(self, name: str) -> bytes:
+        """Return what the first section of this name holds; empty without one."""
+        found = next((one for one in self.sections if one.name == name), None)
+        return self.data[found.start : found.start + found.size] if found else b""
+
+    def targets(self, name: str) -> dict[int, tuple[str, int]]:
+        """Return where each relocated word of a section points: by its offset, a section's name and an offset there."""
+        found = next((one for one in self.sections if one.name == f".rela{name}"), None)
+        if found is None or found.link >= len(self.sections):
+            return {}
+        symbols = list(self._entries(self.sections[found.link], SYMBOL))
+        entries = self._entries(found, RELOCATION)
+        return {offset: self._target(symbols, info >> 32, addend) for offset, info, addend in entries}
+
+    def _target(self, symbols: list[tuple[int, ...]], number: int, addend: int) -> tuple[str, int]:
+        if number >= len(symbols) or symbols[number][3] >= len(self.sections):
+            raise DamagedData("the code in the report is damaged: a relocation points nowhere")
+        return self.sections[symbols[number][3]].name, symbols[number][4] + addend
+
+    def _entries(self, section: Section, entry: struct.Struct) -> Iterator[tuple[int, ...]]:
+        size = section.size - section.size % entry.size
+        return entry.iter_unpack(self.data[section.start : section.start + size])
+
+
+def _section(head: tuple[int, ...], texts: bytes, limit: int) -> Section:
+    name, kind, start, size = head[0], head[1], head[4], head[5]
+    if kind != NO_BITS and start + size > limit:
+        raise _cut()
+    text = texts[name : name + MOST_LETTERS].partition(b"\0")[0].decode("utf-8", "replace")
+    return Section(text, start, 0 if kind == NO_BITS else size, head[6])
+
+
+def _unpacked(data: bytes, form: str, at: int) -> tuple[int, ...]:
+    if at + struct.calcsize(form) > len(data):
+        raise _cut()
+    return struct.unpack_from(form, data, at)
+
+
+def _cut() -> DamagedData:
+    return DamagedData("the code in the report is damaged: it ends too early")
+
 
 # DWARF 2 to 4, section 6.2. Length of the rest, version, length of the header from here on; then, from version 4 on
 # after one more byte, the step of addresses, a flag, what the special operations are made of, the first of them.
@@ -54,10 +138,12 @@ def sequences(data: bytes, targets: Mapping[int, Target]) -> Iterator[list[Row]]
     while at < len(data):
         try:
             header = _header(data, at)
-            found = _sequences(data, header, targets)
+            machine, place = _Machine(header, targets), header.program
+            while place < header.end:
+                place = machine.step(data, place)
         except (IndexError, struct.error) as error:
             raise DamagedData("the code in the report is damaged: its line table ends too early") from error
-        yield from found
+        yield from machine.done
         at = header.end
 
 
@@ -99,14 +185,6 @@ def _text(data: bytes, at: int, end: int) -> str | None:
     if stop < 0:
         raise IndexError
     return data[at:stop].decode("utf-8", "surrogateescape") if stop > at else None
-
-
-def _sequences(data: bytes, header: _Header, targets: Mapping[int, Target]) -> list[list[Row]]:
-    machine = _Machine(header, targets)
-    at = header.program
-    while at < header.end:
-        at = machine.step(data, at)
-    return machine.done
 
 
 class _Machine:
@@ -185,3 +263,57 @@ def _unsigned(data: bytes, at: int) -> tuple[int, int]:
 def _signed(data: bytes, at: int) -> tuple[int, int]:
     number, end = _unsigned(data, at)
     return number - (1 << 7 * (end - at)) if data[end - 1] & 0x40 else number, end
+
+
+LINES = ".debug_line"
+# A line program is read at 1 to 3 MB a second; that of a whole library would take longer than the rest of a report.
+MOST_BYTES = 4 << 20
+Line = tuple[str, int]
+Chain = tuple[Line, ...]  # innermost first
+
+
+@dataclass(frozen=True)
+class Inlining:
+    """The lines of a cubin's code by section: the offsets at which another line begins, in their order, and its chain.
+
+    A chain is None behind the end of code, and where the table contradicts itself.
+    """
+
+    sections: dict[str, tuple[list[int], list[Chain | None]]]
+
+    def chain(self, section: str, offset: int) -> Chain | None:
+        """Return where the instruction at an offset of a section comes from; None where the cubin does not say."""
+        offsets, chains = self.sections.get(section, ([], []))
+        place = bisect_right(offsets, offset) - 1
+        return chains[place] if place >= 0 else None
+
+
+def read_inlining(cubin: bytes) -> Inlining | None:
+    """Return the lines of a cubin; None where it has none, or too many to be read in time. Raises DamagedData."""
+    elf = Elf.of(cubin)
+    data = elf.bytes_of(LINES)
+    if not data or len(data) > MOST_BYTES:
+        return None
+    found: dict[str, dict[int, Chain | None]] = {}
+    for rows in sequences(data, elf.targets(LINES)):
+        # Of several rows of one offset the last is the instruction's.
+        own = {(row.section, row.offset): chain for row, chain in zip(rows, _chains(rows), strict=True)}
+        for (section, offset), chain in own.items():
+            known = found.setdefault(section, {})
+            known[offset] = chain or known.get(offset)  # where one function ends another may begin
+    ordered = {name: sorted(chains) for name, chains in found.items()}
+    return Inlining({name: (offsets, [found[name][at] for at in offsets]) for name, offsets in ordered.items()})
+
+
+def _chains(rows: Sequence[Row]) -> list[Chain | None]:
+    """Return the chain of each row, None of the end.
+
+    A call stands above what is inlined at it, so no chain can be a circle.
+    """
+    found: list[Chain | None] = []
+    for number, row in enumerate(rows, 1):
+        own = (row.file, row.line)
+        outer = found[row.call - 1] if 0 < row.call < number else None
+        chain = (own, *outer) if outer else None if row.call else (own,)
+        found.append(None if row.is_end else chain)
+    return found
