@@ -15,8 +15,6 @@ STILL_WRONG = {  # the first finding; README of the gallery, "Bound on the chip"
     "automaton_small_blocks",
     "doubles_divided_each_step",
     "hash_divided_in_64_bits",
-    "histogram_in_global",
-    "map_second_wave",
     "product_bytes_by_dp4a",
     "product_register_8",
 }

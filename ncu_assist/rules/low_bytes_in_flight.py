@@ -14,6 +14,9 @@ what it can reach, no other unit is busy at 60 % or before DRAM, loads are coale
 share of the bytes needed than the SM has of its warps: otherwise warps are what is missing, and `low-occupancy` says
 so. The time saved is the waiting, by what DRAM lacks to its ceiling; less than a tenth is not said.
 
+Where the bytes shown would bring twice the rate that DRAM has, it is not DRAM that lets the loads wait, but what stands
+before it: atomics that L2 adds up one by one, say. More loads would only queue there as well.
+
 The bytes shown are a lower bound: of a warp that waits one request is counted, however many it has under way, and none
 of a warp that works on meanwhile. By Little's law at least the rate of DRAM's reads times the shortest latency of a
 load is under way. Kernels with one load a warp in the fault gallery show 454 to 590 ns on an H200 and an H100, at half
@@ -54,6 +57,7 @@ FROM_DRAM = 0.75
 # Of DRAM's limit. What arrives in a second is what is under way over the latency: so close to its limit DRAM has nearly
 # enough under way, and counters that give a lower bound cannot tell what little is missing.
 CLOSE = 0.1
+HELD_UP = 0.5  # of the rate that the bytes shown must bring by Little's law; a factor of two is room for SMs that rest
 LATENCY_NS = 270.0  # of a load from DRAM that does not queue, with a margin (above)
 
 
@@ -61,7 +65,7 @@ def find(facts: Facts) -> Finding | None:
     """Return what it costs that DRAM is asked for too little at a time."""
     needed, is_counted = facts.bytes_needed_in_flight, _can_tell(facts)
     under_way = _counted(facts, needed) if is_counted else _most(facts, needed)
-    if under_way is None or not _waits_for_dram(facts):
+    if under_way is None or not _waits_for_dram(facts) or _is_held_up(facts, needed):
         return None
     lacking = 1.0 - fill(facts)
     waiting = facts.stall(WAIT) / 100.0 * facts.value("sm_active_share") / 100.0
@@ -79,6 +83,15 @@ def find(facts: Facts) -> Finding | None:
         assumed=reach(facts).assumed or needed is None,
         advice=ADVICE,
     )
+
+
+def _is_held_up(facts: Facts, needed: int | None) -> bool:
+    """Return whether loads take so much longer than DRAM does that something before DRAM lets them wait.
+
+    With a part of the bytes that it needs DRAM has at least that part of its rate. Those shown are a lower bound, so
+    what is found here is there.
+    """
+    return needed is not None and fill(facts) < HELD_UP * min(1.0, facts.value("bytes_in_flight") / needed)
 
 
 def _can_tell(facts: Facts) -> bool:

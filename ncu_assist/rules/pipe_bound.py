@@ -24,7 +24,8 @@ any unit reaches; XU and FP64 from 60 % of active time on, where it says that th
 instruction for several cycles and are asked in bursts. So do others where warps wait for room in just that pipe, or for
 their turn, more than for anything else. Issue slots bind where they are nearer to their limit than anything else, and
 no pipe above 60 % has the products that are the work, or is itself full: else the pipe is why instructions queue
-(unfused sums and products fill 98 % of the slots and 94 % of the FMA pipe).
+(unfused sums and products fill 98 % of the slots and 94 % of the FMA pipe). Pipes are held against that while SMs are
+active: a last wave that leaves most of them idle makes no full pipe less full.
 
 Without counts of instructions nobody can tell products from integers, or shuffles from loads: nothing is said of those.
 
@@ -188,7 +189,7 @@ def _mixed(facts: Facts) -> Finding | None:
     pipe = max((one.name for one in SM_PARTS if one.name != ISSUE), key=lambda name: busy(facts, name))
     if not is_bound_by(facts, ISSUE) or limits[ISSUE] < max(limits.values()):
         return None
-    if busy(facts, pipe) >= SLOW_BINDS and not _is_shared_by_pipes(facts, pipe):
+    if while_active(facts, pipe) >= SLOW_BINDS and not _is_shared_by_pipes(facts, pipe):
         return None
     active = facts.value("sm_active_share") / 100.0 or 1.0
     lanes = (facts.get("threads_per_instruction") or LANES) / LANES
@@ -210,7 +211,7 @@ def _is_shared_by_pipes(facts: Facts, pipe: str) -> bool:
     first = next(iter(facts.combined.stalls), "")
     done = operations(facts, "fp32_fma_per_cycle", "fp16_fma_per_cycle", "fp64_fma_per_cycle")
     are_products = pipe == FMA and done >= PRODUCTS * LANES * (facts.get("instructions") or 0.0)
-    return busy(facts, pipe) < BINDS and not are_products and (not first or first in QUEUES[ISSUE])
+    return while_active(facts, pipe) < BINDS and not are_products and (not first or first in QUEUES[ISSUE])
 
 
 def _finding(

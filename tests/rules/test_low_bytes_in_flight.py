@@ -35,6 +35,17 @@ def test_missing_warps_and_caches_have_rules_of_their_own(name: str) -> None:
     assert told(rule, gallery(name)).findings == ()
 
 
+def test_loads_that_something_before_dram_holds_up_are_not_dram_s() -> None:
+    """Half the bytes under way that DRAM needs bring half its rate; where they bring 5 %, DRAM is not what is slow."""
+    facts = gallery(CASE)
+    assert facts.bytes_needed_in_flight
+    part = facts.value("bytes_in_flight") / facts.bytes_needed_in_flight
+    rates = {name: facts.value(name) for name in ("dram_throughput", "dram_bytes_read", "dram_bytes_write")}
+    slow, quick = ({name: rate * share for name, rate in rates.items()} for share in (0.1 * part, 0.9))
+    assert told(rule, gallery(CASE, **quick)).findings
+    assert told(rule, gallery(CASE, **slow)).findings == ()
+
+
 def test_a_warp_that_asks_for_its_part_is_not_what_is_missing() -> None:
     assert told(rule, gallery(CASE, achieved_occupancy=8.0)).findings == ()  # a request is 1/12 of a warp's part
     assert told(rule, gallery(CASE, achieved_occupancy=9.0)).findings

@@ -132,6 +132,12 @@ def test_issue_slots_are_not_the_limit_beside_another(changed: dict[str, float])
     assert pipe_bound.find(busy(**{**MIXED, **changed})) is None
 
 
+def test_a_full_pipe_is_full_also_where_most_of_the_time_sms_rest() -> None:
+    """A last wave that leaves most SMs idle: products fill slots and FMA pipe while there is work, as they should."""
+    assert gallery("tail_one_wave_and_eight").value("sm_active_share") < 70
+    assert pipe_bound.find(gallery("tail_one_wave_and_eight")) is None
+
+
 def test_without_pipes_it_cannot_answer() -> None:
     (silent,) = told(pipe_bound, made(pipe_fma=90.0)).unanswered
     assert silent.missing == pipe_bound.NEEDS
