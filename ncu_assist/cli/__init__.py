@@ -7,7 +7,6 @@ import sys
 
 import click
 
-from ncu_assist import __version__
 from ncu_assist.cli.console import take_every_text
 from ncu_assist.errors import NcuAssistError, did_you_mean
 from ncu_assist.render.escape import plain
@@ -61,8 +60,23 @@ class LazyGroup(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
+def _say_version(ctx: click.Context, _option: click.Parameter, asked: bool) -> None:
+    if asked:
+        from ncu_assist.cli.version import version_text  # git is asked: --help does without
+
+        click.echo(f"ncu-assist, version {version_text()}")
+        ctx.exit()
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="ncu-assist")
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_say_version,
+    help="Show the version and the commit.",
+)
 def cli() -> None:
     """Which version of my GPU kernel is faster, and why."""
 
