@@ -184,6 +184,7 @@ class Run:
     notes: tuple[str, ...] = ()
     host_memory: HostMemory | None = None
     files: dict[str, FileFact] = field(default_factory=dict)
+    dropped: dict[str, FileFact] = field(default_factory=dict)  # kept no longer, on purpose: as they were written
     schema: str = SCHEMA
     digest: str = ""  # over this record without the digest itself
 

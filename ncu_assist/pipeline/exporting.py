@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ncu_assist.errors import UsageProblem
 from ncu_assist.ncu.blanking import SessionTexts
 from ncu_assist.ncu.report import Report, read_report
+from ncu_assist.pipeline.kept_reports import kept_report
 from ncu_assist.pipeline.pages.readable import identity_of, said_of
 from ncu_assist.pipeline.showing import launch_numbers
 from ncu_assist.project import Project
@@ -57,12 +58,15 @@ class ExportSource:
     @cached_property
     def report(self) -> Report:
         """Return the report, read. Raises UsageProblem where there is none, DamagedData as read_report does."""
-        if self.path is None:
+        if self.path is not None:
+            return read_report(self.path)
+        kept = kept_report(self.stored) if self.stored else None
+        if kept is None:
             raise UsageProblem(
                 f"{self.stored.reference if self.stored else 'the run'} keeps no report: it has no such table",
                 "--table metrics or --table launches",
             )
-        return read_report(self.path)
+        return kept
 
     @property
     def launches(self) -> tuple[Launch, ...]:
@@ -97,7 +101,7 @@ class ExportSource:
     @cached_property
     def said(self) -> SessionTexts:
         """Return what names machine and user: from the report's session, and the command that the run records."""
-        return said_of(self.run, self.path, self._subfolder())
+        return said_of(self.stored, self.path, self._subfolder())
 
     def table(self, name: str) -> pd.DataFrame:
         """Return a frame of the report, its launches numbered as in the run."""
@@ -231,6 +235,11 @@ def _notes(source: ExportSource, table: str, rows: int) -> tuple[str, ...]:
     elif table in OF_THE_REPORT and len(source.numbers) < len(source.run.launches):
         held = f"{len(source.numbers)} of the {len(source.run.launches)} launches of the run"
         notes.append(f"the archived report, and so the table {table}, holds {held}; metrics and launches hold all")
+    facts = source.stored.report_facts() if source.stored and table == "instances" else None
+    if facts and facts.without_samples:
+        launches = "launch" if len(facts.without_samples) == 1 else "launches"
+        held = f"{len(facts.without_samples)} {launches}"
+        notes.append(f"samples over time of {held} are not kept: they went when the report was dropped")
     if not rows:
         notes.append(f"the table {table} of {source.where} has no rows")
     return tuple(notes)

@@ -23,10 +23,9 @@ from ncu_assist.ncu.line_sums import (
     most_of_time,
     pass_ns,
 )
-from ncu_assist.ncu.report import Report, read_report
+from ncu_assist.ncu.report import Report
 from ncu_assist.ncu.source.metrics import SAMPLES
-from ncu_assist.pipeline.derived import with_code
-from ncu_assist.pipeline.opened_reports import BareReport, Stopped, together
+from ncu_assist.pipeline.opened_reports import BareReport, Stopped, archived_report, together
 from ncu_assist.pipeline.showing import launch_numbers
 from ncu_assist.record import Run
 from ncu_assist.store import StoredRun
@@ -137,8 +136,7 @@ def _report(stored: StoredRun, folder: Path, stopped: Stopped | None) -> Report 
     if len(stored.run.launches) > MOST_IN_REPORT:
         command = f"ncu-assist show --lines {shlex.quote(stored.reference)}"
         return f"lines of {len(stored.run.launches)} launches are not read here: {command}"
-    path = stored.report_file(folder)
-    return NO_REPORT if path is None else with_code(read_report(path, stopped=stopped), stored)
+    return archived_report(stored, folder, stopped) or NO_REPORT
 
 
 def _lines(

@@ -20,6 +20,7 @@ from ncu_assist.ncu.contents import Contents
 from ncu_assist.ncu.report import Ahead, Report, read_report
 from ncu_assist.pipeline.derived import with_code
 from ncu_assist.pipeline.importing import IMPORTED, RunNames, foreign_run, report_notes, stem
+from ncu_assist.pipeline.kept_reports import kept_report
 from ncu_assist.store import StoredRun
 
 if TYPE_CHECKING:
@@ -141,6 +142,15 @@ class OpenedRun(BareReport):
         return self.stored.by_launch()
 
 
+def archived_report(stored: StoredRun, folder: Path, stopped: Stopped | None = None) -> Report | None:
+    """Return the report of a run of the archive, or what stands for one that was dropped; None where it keeps neither.
+
+    A compressed one is written to ``folder``. Raises as ``read_report`` does.
+    """
+    path = stored.report_file(folder)
+    return kept_report(stored) if path is None else with_code(read_report(path, stopped=stopped), stored)
+
+
 def with_report(stored: StoredRun, folder: Path, most: int, stopped: Stopped | None = None) -> StoredRun:
     """Return a run with its report opened, which is written to ``folder`` where it is compressed in the archive.
 
@@ -150,8 +160,5 @@ def with_report(stored: StoredRun, folder: Path, most: int, stopped: Stopped | N
         return BareReport(stored.run, stored.folder, stored.title, with_code(stored.report, stored))
     if not stored.keeps_report or len(stored.run.launches) > most:
         return stored
-    path = stored.report_file(folder)
-    if path is None:
-        return stored
-    report = with_code(read_report(path, stopped=stopped), stored)
-    return OpenedRun(stored.run, stored.folder, stored.reference, report, stored)
+    report = archived_report(stored, folder, stopped)
+    return stored if report is None else OpenedRun(stored.run, stored.folder, stored.reference, report, stored)

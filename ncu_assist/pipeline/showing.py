@@ -27,6 +27,7 @@ from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.ncu.source.reading import SourceTables
 from ncu_assist.pipeline.derived import shown_launches, with_code
 from ncu_assist.pipeline.history import lineage_of
+from ncu_assist.pipeline.kept_reports import kept_report
 from ncu_assist.pipeline.opened_reports import BareReport
 from ncu_assist.record import Launch, Run
 from ncu_assist.rules.model.of_run import judged_alone, located, results_of, results_of_shown
@@ -54,10 +55,9 @@ def look_closer(
     """
     wanted = {one.index for one in stored.run.launches if workload in (None, one.workload)}
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
-        path = stored.report_file(Path(folder))
-        if path is None:
+        report = _report(stored, Path(folder))
+        if report is None:
             return _nothing(wanted, lines, NO_REPORT)
-        report = stored.report if isinstance(stored, BareReport) else with_code(read_report(_plain(path)), stored)
         if report.lossy:
             return _nothing(wanted, lines, CSV)
         numbers = launch_numbers(stored.run, report)
@@ -69,6 +69,14 @@ def look_closer(
         if read is not None:
             chosen = [place for place in places if numbers[place] in read]
         return replace(_read(stored, report, places, numbers, chosen) if lines else CloseLook(), nvidia=found)
+
+
+def _report(stored: StoredRun, folder: Path) -> Report | None:
+    """Return the report of a run, or what stands for one that was dropped; None where it keeps neither."""
+    if isinstance(stored, BareReport):
+        return stored.report
+    path = stored.report_file(folder)
+    return kept_report(stored) if path is None else with_code(read_report(_plain(path)), stored)
 
 
 def _plain(path: Path) -> Path:

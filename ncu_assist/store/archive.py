@@ -11,7 +11,7 @@ from ncu_assist.errors import DamagedData, NewerData
 from ncu_assist.record import Run
 from ncu_assist.store.findings import FINDINGS, decode_findings
 from ncu_assist.store.folders import DRAFTS, RUN_JSON, Damage, foreign_files, is_folder_name, leftovers, run_folders
-from ncu_assist.store.reading import CODE, METRICS, SAMPLES, StoredRun, open_run
+from ncu_assist.store.reading import CODE, FACTS, INSTANCES, METRICS, SAMPLES, StoredRun, open_run
 from ncu_assist.store.writing import write_run
 from ncu_assist.versions import version_order
 
@@ -67,6 +67,7 @@ def _wrong_counts(stored: StoredRun) -> Iterator[str]:
         yield from _wrong_samples(stored)
         yield from _wrong_findings(stored)
         yield from _wrong_code(stored)
+        yield from _wrong_facts(stored)
         stored.report_bytes()
     except DamagedData as error:
         yield _without_reference(stored, error)
@@ -125,6 +126,17 @@ def _wrong_code(stored: StoredRun) -> Iterator[str]:
     known = {launch.kernel for launch in stored.run.launches}
     if code and not known.issuperset(one.kernel for one in code.launches):
         yield f"{CODE} speaks of kernels that {RUN_JSON} does not list"
+
+
+def _wrong_facts(stored: StoredRun) -> Iterator[str]:
+    facts = stored.report_facts()
+    if facts is None:
+        return
+    listed = {launch.index: launch.kernel for launch in stored.run.launches}
+    if any(listed.get(number) != one.kernel for number, one in zip(facts.numbers, facts.launches, strict=True)):
+        yield f"{FACTS} speaks of launches that {RUN_JSON} does not list"
+    if INSTANCES in stored.run.files and not {*stored.instances()["launch"]} <= {*range(len(facts.launches))}:
+        yield f"{INSTANCES} speaks of launches that {FACTS} does not list"
 
 
 def _without_reference(stored: StoredRun, error: DamagedData) -> str:

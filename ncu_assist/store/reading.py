@@ -19,11 +19,13 @@ from ncu_assist.store.folders import RUN_JSON, is_file_name, unreadable
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ncu_assist.ncu.kept_report import ReportFacts
     from ncu_assist.ncu.source.kept import KeptCode
 
 METRICS, SAMPLES, SOURCE_FOLDER = "metrics.parquet", "samples.parquet", "source/"
 REPORTS = ("report.ncu-rep.zst", "report.ncu-rep", "report.ncu-repz")
 CODE = "code.json.zst"  # of the launches that its page shows: as NVIDIA's reader had it when the run was archived
+FACTS, INSTANCES = "report.json.zst", "instances.parquet"  # what stands in the place of a report that was dropped
 EXPORT = "export.csv.zst"  # what is kept of a run that was imported from a CSV export
 REPORT_LIMIT = 2_000_000_000  # bytes after decompression; a launch takes 0.6 to 4.6 MB (docs/sources.md, Cost)
 
@@ -100,10 +102,31 @@ class StoredRun:
         if CODE not in self.run.files:
             return None
         code = unpacked(self.read(CODE), f"{self.reference}: {CODE}")
-        report = next((self.run.files[name].sha256 for name in REPORTS if name in self.run.files), None)
-        if code and code.report_sha256 != report:
-            raise self._damaged(CODE, "is of another report than that of the run")
+        if code:
+            self._check_report(CODE, code.report_sha256)
         return code
+
+    def report_facts(self) -> ReportFacts | None:
+        """Return what is kept of a report that was dropped; None where it was not, or of a schema not known here."""
+        from ncu_assist.ncu.kept_report import unpacked
+
+        if FACTS not in self.run.files:
+            return None
+        facts = unpacked(self.read(FACTS), f"{self.reference}: {FACTS}")
+        if facts:
+            self._check_report(FACTS, facts.report_sha256)
+        return facts
+
+    def instances(self) -> pd.DataFrame:
+        """Return the values one by one of a report that was dropped, as ``Report.instances``."""
+        from ncu_assist.store import parquet
+
+        return parquet.decode_instances(self.read(INSTANCES), f"{self.reference}: {INSTANCES}")
+
+    def _check_report(self, name: str, sha256: str) -> None:
+        known = {**self.run.dropped, **self.run.files}
+        if sha256 != next((known[one].sha256 for one in REPORTS if one in known), None):
+            raise self._damaged(name, "is of another report than that of the run")
 
     def report_bytes(self) -> bytes | None:
         """Return the ``.ncu-rep`` of the run, decompressed; None where only the tables were kept."""
@@ -115,8 +138,8 @@ class StoredRun:
 
     @property
     def keeps_report(self) -> bool:
-        """Tell whether the run has source lines and NVIDIA's findings, in a report beside its tables."""
-        return any(name in self.run.files for name in REPORTS)
+        """Tell whether the run has source lines and NVIDIA's findings: in a report, or in what was kept of one."""
+        return any(name in self.run.files for name in (*REPORTS, FACTS))
 
     def report_file(self, folder: Path) -> Path | None:
         """Write what the run was read from, a report or a CSV export, to ``folder``, as compressed as it is archived.

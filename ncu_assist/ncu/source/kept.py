@@ -121,7 +121,7 @@ def unpacked(data: bytes, name: str) -> KeptCode | None:
 
     Raises DamagedData, which names the file, for anything else.
     """
-    plain = _decompressed(data, name)
+    plain = decompressed(data, name)
     try:
         code = schema.read(plain, SCHEMA, READERS, name, "ncu-assist verify")
     except NewerData:
@@ -131,7 +131,8 @@ def unpacked(data: bytes, name: str) -> KeptCode | None:
     return code
 
 
-def _decompressed(data: bytes, name: str) -> bytes:
+def decompressed(data: bytes, name: str) -> bytes:
+    """Return the document in a file of a run; raises DamagedData for more than MOST_BYTES and for what is no zstd."""
     import zstandard
 
     try:

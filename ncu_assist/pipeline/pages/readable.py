@@ -14,7 +14,7 @@ from ncu_assist.errors import DamagedData
 from ncu_assist.ncu.blanking import SessionTexts, session_texts
 from ncu_assist.ncu.compressed import plain_file
 from ncu_assist.pipeline.opened_reports import BareReport
-from ncu_assist.record import Launch, Run
+from ncu_assist.record import Launch
 from ncu_assist.render.redact import Identity
 from ncu_assist.render.redact.frames import redact_run
 from ncu_assist.render.redact.text import redact_file
@@ -25,12 +25,14 @@ from ncu_assist.store.reading import METRICS, SAMPLES, SOURCE_FOLDER
 SHOWN = (METRICS, SAMPLES, FINDINGS)  # the files that a ladder and the index go by, beside the version's own source
 
 
-def said_of(run: Run | None, path: Path | None, folder: Path) -> SessionTexts:
+def said_of(stored: StoredRun | None, path: Path | None, folder: Path) -> SessionTexts:
     """Return what names machine and user: from the session of a report, and the command that the run records.
 
-    A compressed report is unpacked into ``folder``.
+    A compressed report is unpacked into ``folder``. Of one that was dropped the run says it.
     """
-    found = session_texts(plain_file(path, folder)) if path else SessionTexts()
+    facts = stored.report_facts() if stored and path is None else None
+    found = session_texts(plain_file(path, folder)) if path else facts.said if facts else SessionTexts()
+    run = stored.run if stored else None
     command = [run.profile.command] if run and run.profile else []
     return replace(found, commands=(*found.commands, *command))
 
@@ -47,7 +49,7 @@ def identities_of(runs: Iterable[StoredRun]) -> Identity:
     users: list[str] = []
     for stored in runs:
         with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
-            said = said_of(stored.run, stored.report_file(Path(folder)), Path(folder))
+            said = said_of(stored, stored.report_file(Path(folder)), Path(folder))
         identity = identity_of(said, stored.run.launches)
         hosts, users = [*hosts, *identity.hosts], [*users, *identity.users]
     return Identity(_longest_first(hosts), _longest_first(users))

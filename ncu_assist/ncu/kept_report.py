@@ -1,0 +1,100 @@
+"""A report that was dropped, as its run keeps it: its launches, what NVIDIA's rules said of them, and its session.
+
+Values stand in the tables beside it: those of metrics in metrics.parquet, their instances in instances.parquet, those
+of instructions in code.json.zst.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ncu_assist import schema
+from ncu_assist.errors import DamagedData, NewerData
+from ncu_assist.ncu import compressed
+from ncu_assist.ncu.blanking import SessionTexts
+from ncu_assist.ncu.contents import Contents, LaunchFacts, SessionFacts
+from ncu_assist.ncu.source.kept import decompressed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCHEMA = "ncu-assist.report/1"
+
+
+@dataclass(frozen=True)
+class ReportFacts:
+    """The file. ``report_sha256`` is that of the archived report that it stands for.
+
+    ``numbers`` are what the run calls the launches of the report; ``names`` and ``texts`` of a launch are empty, as its
+    metrics stand in metrics.parquet. ``said`` names machine and user: what a page goes by to take them out.
+    ``without_samples`` are launches, by their place in the report, whose samples over time were not kept.
+    """
+
+    report_sha256: str
+    numbers: tuple[int, ...]
+    launches: tuple[LaunchFacts, ...]
+    session: SessionFacts
+    notes: tuple[str, ...]
+    said: SessionTexts
+    without_samples: tuple[int, ...] = ()
+    schema: str = SCHEMA
+
+
+READERS: schema.Readers[ReportFacts] = {1: msgspec.json.Decoder(ReportFacts).decode}
+
+
+def facts_of(contents: Contents, report_sha256: str, numbers: tuple[int, ...], said: SessionTexts) -> ReportFacts:
+    """Return what is kept of a report beside its tables."""
+    launches = tuple(replace(one, names=0, texts={}) for one in contents.launches)
+    return ReportFacts(report_sha256, numbers, launches, contents.session, contents.notes, said)
+
+
+def packed(facts: ReportFacts) -> bytes:
+    """Return it as a file: JSON, compressed with zstd."""
+    return compressed.compress(msgspec.json.encode(facts), compressed.SMALL)
+
+
+def unpacked(data: bytes, name: str) -> ReportFacts | None:
+    """Return what ``packed`` made; None for what a newer version wrote.
+
+    Raises DamagedData, which names the file, for anything else.
+    """
+    try:
+        facts = schema.read(decompressed(data, name), SCHEMA, READERS, name, "ncu-assist verify")
+    except NewerData:
+        return None
+    if len(facts.numbers) != len(facts.launches):
+        raise DamagedData(f"{name} contradicts itself", "ncu-assist verify")
+    return facts
+
+
+def contents_of(facts: ReportFacts, metrics: pd.DataFrame) -> Contents:
+    """Return what was read of the report when it was there; ``metrics`` is the table of its run."""
+    import numpy as np
+
+    rows = metrics[metrics["launch"].isin(facts.numbers)]
+    rows = rows.assign(metric=rows["metric"].astype(str)).sort_values(["launch", "metric"], kind="stable")
+    own = dict(tuple(rows.groupby("launch", sort=False)))
+    name_lists: dict[tuple[str, ...], int] = {}
+    texts: dict[str, int] = {}
+    launches, values = [], []
+    for number, one in zip(facts.numbers, facts.launches, strict=True):
+        frame = own.get(number, rows[:0])
+        names = name_lists.setdefault(tuple(frame["metric"]), len(name_lists))
+        said = {place: text for place, text in enumerate(frame["text"]) if isinstance(text, str)}
+        numbered = {place: texts.setdefault(text, len(texts)) for place, text in said.items()}
+        launches.append(replace(one, names=names, texts=numbered))
+        values.append(frame["value"].to_numpy(dtype="float64"))
+    units = rows.drop_duplicates("metric")
+    return Contents(
+        launches=tuple(launches),
+        name_lists=tuple(name_lists),
+        texts=tuple(texts),
+        units=dict(zip(units["metric"], units["unit"].astype(str), strict=True)),
+        session=facts.session,
+        values=np.concatenate(values) if values else np.empty(0),
+        notes=facts.notes,
+    )
