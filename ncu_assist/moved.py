@@ -137,6 +137,7 @@ MOVED = {
     "cli.output": "cli.console",
     "harness.draws": "harness.problem",
     "harness.exam.collecting": "harness.exam.client",
+    "cli.pages": "cli.console",
 }
 WORDS = "change draft gate history l2 launch line metric why"
 MODEL = "blame bounds diagnosis dram facts of_run places shape traffic"

@@ -88,12 +88,14 @@ def _bytes(path: Path) -> bytes:
         raise DamagedData(f"{path.name} cannot be read: {error.strerror}", REPAIR) from error
 
 
-def ceilings_of(device: Device, reports: Path | None = None, data: Path = SHIPPED) -> Ceilings | None:
+def ceilings_of(device: Device | None, reports: Path | None = None, data: Path = SHIPPED) -> Ceilings | None:
     """Return the ceilings measured on this GPU, else those of its model marked *recorded* or *imported*, else None.
 
     A report does not say which GPU of its model it is of; it gets the model's. ``reports`` is the archive, None where
     there is none. Raises DamagedData for a file that would answer and cannot be read.
     """
+    if device is None:
+        return None
     here = list(stored(reports)) if reports is not None else []
     own = [c for c in here if device.uuid_sha256 and c.device.uuid_sha256 == device.uuid_sha256]
     if own:

@@ -9,7 +9,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.status import Status
 
     from ncu_assist.project import Project
-    from ncu_assist.store import Damage
+    from ncu_assist.store import Damage, StoredRun
 
 
 PLAINER = "ncu-assist-plainer"
@@ -136,3 +136,14 @@ def write_bytes(chunks: Iterable[bytes], path: Path | None) -> None:
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def write_pages(project: Project, runs: Sequence[StoredRun]) -> None:
+    """Write the pages of runs, of their kernels, and the index; nothing for no runs."""
+    from ncu_assist.pipeline.pages.writing import pages_of
+    from ncu_assist.render.terminal.archive import report_note
+
+    with progress() as reporter:
+        written = pages_of(project, runs, reporter)
+        if written is not None:
+            reporter.note(report_note(written, Path.cwd()))

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ncu_assist.cli import options
-from ncu_assist.cli.console import progress, write, write_json
-from ncu_assist.cli.pages import write_pages
+from ncu_assist.cli.console import progress, write, write_json, write_pages
 from ncu_assist.errors import UsageProblem
 
 if TYPE_CHECKING:

@@ -216,7 +216,7 @@ def _suggest(project: Project, request: SuggestRequest, answering: ReplyOptions,
 
 def _write_result(project: Project, found: Suggested, as_json: bool) -> int:
     """Write what came of drafts and, of those that became versions, the pages; return the exit code."""
-    from ncu_assist.cli.pages import write_pages
+    from ncu_assist.cli.console import write_pages
     from ncu_assist.render.json.drafts import suggest_json
     from ncu_assist.render.terminal.drafts import suggest_text
     from ncu_assist.suggest.session import runs_of

@@ -17,7 +17,7 @@ from ncu_assist.harness import results
 from ncu_assist.harness.events import Event, parse
 from ncu_assist.harness.request import HarnessRequest, write_request
 from ncu_assist.process import Completed
-from ncu_assist.record import Check, Device, HostMemory, Toolchain
+from ncu_assist.record import Bench, Check, Device, HostMemory, Toolchain
 
 if TYPE_CHECKING:
     import pandas
@@ -29,19 +29,10 @@ ERRORS: dict[int, type[NcuAssistError]] = {2: UsageProblem, 5: StageFailed, 6: E
 
 
 @dataclass(frozen=True)
-class BenchFacts:
-    """How the samples were taken. Temperatures in degrees Celsius, before and after."""
-
-    bench_id: str
-    rounds: int
-    flush: str
-    temperature_c: tuple[float, float] | None
-    throttle_reasons: tuple[str, ...] | None
-
-
-@dataclass(frozen=True)
 class Measured:
     """What the children left. ``samples`` has the columns of bench.SCHEMA and is None without a bench.
+
+    ``bench`` has no timings: those are each version's own.
 
     A failed check stands in ``checks``; ``failures`` has the versions that crashed, hung, could not be loaded or did
     not get through the bench, with what happened.
@@ -49,7 +40,7 @@ class Measured:
 
     checks: dict[str, tuple[Check, ...]]
     samples: pandas.DataFrame | None
-    bench: BenchFacts | None
+    bench: Bench | None
     device: Device | None
     toolchain: Toolchain
     failures: dict[str, str]
@@ -83,7 +74,8 @@ def collect(request: HarnessRequest) -> Measured:
     failures: dict[str, str] = {}
     for failure in results.read_failures(out):
         failures[failure.version] = "; ".join(filter(None, [failures.get(failure.version, ""), str(failure)]))
-    bench = BenchFacts(request.bench_id, settings.rounds, settings.flush, facts.temperature_c, facts.throttle_reasons)
+    reasons = facts.throttle_reasons
+    bench = Bench(request.bench_id, settings.flush, settings.rounds, facts.temperature_c, reasons, ())
     return Measured(
         checks=results.read_checks(out),
         samples=results.read_samples(out),

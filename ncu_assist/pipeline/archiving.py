@@ -189,8 +189,7 @@ def _bench(shared: Measurement, version: Version) -> Bench | None:
     timings = timings_of(shared.samples, version.name)
     if not timings:
         return None
-    b = shared.bench
-    return Bench(b.bench_id, b.flush, b.rounds, b.temperature_c, b.throttle_reasons, timings)
+    return replace(shared.bench, timings=timings)
 
 
 def profile_facts(options: ProfileOptions, launches: int, command: str, repeats: int = 1) -> Profile:

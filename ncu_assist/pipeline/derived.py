@@ -115,7 +115,7 @@ def save_judged(store: Store, run: Run, files: Mapping[str, bytes | Path]) -> St
     if not isinstance(metrics, bytes):
         return store.save(run, files)
     try:
-        ceilings = ceilings_of(run.device, store.reports) if run.device else None
+        ceilings = ceilings_of(run.device, store.reports)
         found = findings_of(run, used_columns(metrics, METRICS).by_launch(), ceilings)
     except Exception as error:  # whatever a bug in a rule raises; show and history meet it again and do not hide it
         note = f"its findings could not be worked out and are not stored: {type(error).__name__}: {error}"
@@ -131,5 +131,4 @@ def judged_now(stored: StoredRun, workload: str | None, reports: Path) -> Judged
     run = stored.run
     if not run.launches or stored.findings() is not None:
         return None
-    ceilings = ceilings_of(run.device, reports) if run.device else None
-    return judged(run, combine_tables(run, stored.by_launch(), workload), ceilings)
+    return judged(run, combine_tables(run, stored.by_launch(), workload), ceilings_of(run.device, reports))

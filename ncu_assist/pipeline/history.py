@@ -16,7 +16,7 @@ from ncu_assist.analysis.history import CounterReader, History, HistoryCell, Swe
 from ncu_assist.ceilings import Ceilings, Floor, ceilings_of, floor_of
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.pipeline.derived import judged_now
-from ncu_assist.pipeline.pages.readable import own_source
+from ncu_assist.pipeline.pages.readable import own_comment, own_source
 from ncu_assist.project import Project
 from ncu_assist.record import Device, Run
 from ncu_assist.sources import HEADER_COMMENT, header_comment, source_sha256
@@ -29,7 +29,6 @@ from ncu_assist.store.matching import live_first
 from ncu_assist.versions import Descent, Lineage, descent, version_order
 
 LEAST = 2  # points of an axis
-MOST_OF_A_COMMENT = 20_000  # bytes of a source that are looked at for the comment at its top
 ALL = "all"
 
 
@@ -102,7 +101,7 @@ def _descent(stored: StoredRun, folder: Path) -> Descent:
     now = folder / PurePosixPath(name).name
     if suffix in HEADER_COMMENT and now.is_file() and source_sha256(now) == stored.run.source_sha256:
         return descent(header_comment(now.read_bytes(), suffix))
-    return descent(header_comment(stored.read(name)[:MOST_OF_A_COMMENT], suffix))
+    return descent(own_comment(stored))
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,6 @@ from ncu_assist.pipeline.ncu_stage import NcuLimits, NcuStage
 from ncu_assist.pipeline.profiling import ExpectedLaunches, ProfilingResult, profile_versions
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
-from ncu_assist.record import Bench
 from ncu_assist.spec import Kernel, Version, Workload, unserved, why_skipped
 from ncu_assist.store import Store
 
@@ -173,16 +172,13 @@ def _save(
     measured: client.Measured,
     profiled: ProfilingResult,
 ) -> KernelOutcome:
-    facts = measured.bench
     shared = Measurement(
         kernel=job.kernel,
         workloads=job.workloads,
         moment=moment,
         device=measured.device,
         toolchain=measured.toolchain,
-        bench=Bench(facts.bench_id, facts.flush, facts.rounds, facts.temperature_c, facts.throttle_reasons, ())
-        if facts
-        else None,
+        bench=measured.bench,
         samples=measured.samples,
         options=job.options,
         command=job.command,

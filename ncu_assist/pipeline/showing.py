@@ -149,7 +149,7 @@ def gather(
     chosen = shown_workload(run, workload)
     tables = stored.by_launch()
     combined = combine_tables(run, tables, chosen)
-    ceilings = ceilings_of(run.device, store.reports if store else None) if run.device else None
+    ceilings = ceilings_of(run.device, store.reports if store else None)
     close = look_closer(stored, chosen, lines, ncu_rules) if lines or ncu_rules else CloseLook()
     shown = RunView(
         run=run,

@@ -195,7 +195,7 @@ def _hashed(stored: StoredRun) -> StoredRun:
 def _shown(store: Store, stored: StoredRun, side: DiffSide, totals: Combined, looked: OpenedSide) -> RunView:
     """Return a side as it is shown alone, but of the compared launches only; no launch is judged by itself."""
     run = stored.run
-    ceilings = ceilings_of(run.device, store.reports) if run.device else None
+    ceilings = ceilings_of(run.device, store.reports)
     shown = RunView(
         run=run,
         reference=stored.reference,

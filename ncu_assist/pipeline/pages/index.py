@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from pathlib import PurePosixPath
 
 from ncu_assist.analysis.archive import ArchiveState, KernelLadder, KernelState
 from ncu_assist.analysis.diff.comparing import verdict_by_time
@@ -13,9 +12,9 @@ from ncu_assist.analysis.diff.timing import SampleReader, common_bench, is_timed
 from ncu_assist.analysis.history import History, VersionRow
 from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.pipeline.history import Floors, history_of
-from ncu_assist.pipeline.pages.readable import PageStore, own_source, readable
+from ncu_assist.pipeline.pages.readable import PageStore, own_comment, readable, top_comment
 from ncu_assist.project import Project
-from ncu_assist.sources import header_comment, source_sha256
+from ncu_assist.sources import source_sha256
 from ncu_assist.spec import Kernel
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun
@@ -24,7 +23,6 @@ from ncu_assist.store.drafts import DraftArchive
 from ncu_assist.store.matching import best_run, live_first, newest_of_source, passed
 from ncu_assist.versions import is_called
 
-MOST_OF_A_COMMENT = 20_000  # bytes of a source that are looked at for the comment at its top
 NEAR = 1.05  # times the best median: versions further off are not asked about
 Runs = tuple[StoredRun, ...]
 
@@ -96,20 +94,9 @@ def _comments(project: Project, history: History) -> dict[str, str]:
     """
     shown = _shown(history)
     if history.kernel not in kernel_names(project):
-        return {version: _archived(stored) for version, stored in shown.items()}
+        return {version: own_comment(stored) for version, stored in shown.items()}
     versions = load_kernel(project, history.kernel).versions
-    return {one.name: _comment(one.path.read_bytes(), one.path.suffix) for one in versions if one.name in shown}
-
-
-def _archived(stored: StoredRun) -> str:
-    name = own_source(stored)
-    if name is None:
-        return ""
-    return _comment(stored.read(name), PurePosixPath(name).suffix)
-
-
-def _comment(source: bytes, suffix: str) -> str:
-    return header_comment(source[:MOST_OF_A_COMMENT], suffix)
+    return {one.name: top_comment(one.path.read_bytes(), one.path.suffix) for one in versions if one.name in shown}
 
 
 def archive_state(project: Project) -> ArchiveState:

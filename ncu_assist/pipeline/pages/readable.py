@@ -8,7 +8,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from ncu_assist.errors import DamagedData
 from ncu_assist.ncu.blanking import SessionTexts, session_texts
@@ -18,10 +18,12 @@ from ncu_assist.record import Launch
 from ncu_assist.render.redact import Identity
 from ncu_assist.render.redact.frames import redact_run
 from ncu_assist.render.redact.text import redact_file
+from ncu_assist.sources import header_comment
 from ncu_assist.store import Damage, Store, StoredRun, machine_hash
 from ncu_assist.store.findings import FINDINGS
 from ncu_assist.store.reading import METRICS, SAMPLES, SOURCE_FOLDER
 
+MOST_OF_A_COMMENT = 20_000  # bytes of a source that are looked at for the comment at its top
 SHOWN = (METRICS, SAMPLES, FINDINGS)  # the files that a ladder and the index go by, beside the version's own source
 
 
@@ -52,7 +54,7 @@ def identities_of(runs: Iterable[StoredRun]) -> Identity:
             said = said_of(stored, stored.report_file(Path(folder)), Path(folder))
         identity = identity_of(said, stored.run.launches)
         hosts, users = [*hosts, *identity.hosts], [*users, *identity.users]
-    return Identity(_longest_first(hosts), _longest_first(users))
+    return Identity(longest_first(hosts), longest_first(users))
 
 
 def redacted_run(stored: StoredRun, identity: Identity) -> StoredRun:
@@ -63,7 +65,8 @@ def redacted_run(stored: StoredRun, identity: Identity) -> StoredRun:
     return replace(stored, run=run)
 
 
-def _longest_first(names: Iterable[str]) -> tuple[str, ...]:
+def longest_first(names: Iterable[str]) -> tuple[str, ...]:
+    """Return names in the order in which they are redacted: one may be part of another."""
     return tuple(sorted(set(names), key=lambda name: (-len(name), name)))
 
 
@@ -121,6 +124,17 @@ def own_source(stored: StoredRun) -> str | None:
     """Return the name of the file in the archive that is the version itself; None for a foreign program."""
     start = f"{SOURCE_FOLDER}{stored.run.version}."
     return next((name for name in stored.run.files if name.startswith(start)), None)
+
+
+def own_comment(stored: StoredRun) -> str:
+    """Return the comment at the top of a version as it was archived; empty for a foreign program."""
+    name = own_source(stored)
+    return top_comment(stored.read(name), PurePosixPath(name).suffix) if name else ""
+
+
+def top_comment(source: bytes, suffix: str) -> str:
+    """Return the comment at the top of a source, as far as it stands near the top."""
+    return header_comment(source[:MOST_OF_A_COMMENT], suffix)
 
 
 def _problems(stored: StoredRun) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import PurePath, PurePosixPath
+from pathlib import PurePath
 
 from ncu_assist.analysis.diff import DiffOptions, diff_runs
 from ncu_assist.analysis.diff.comparing import verdict_by_time
@@ -17,7 +17,7 @@ from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.harness.exam.plan import refuse_host_inputs
 from ncu_assist.pipeline.history import history_of
 from ncu_assist.pipeline.opened_reports import BareReport
-from ncu_assist.pipeline.pages.readable import own_source
+from ncu_assist.pipeline.pages.readable import own_comment
 from ncu_assist.pipeline.reading import named
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.project import Project
@@ -26,7 +26,6 @@ from ncu_assist.render.escape import one_line
 from ncu_assist.render.redact import Identity
 from ncu_assist.render.words.verdicts import factor
 from ncu_assist.render.words.why import why_lines
-from ncu_assist.sources import header_comment
 from ncu_assist.spec import Kernel
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun
@@ -153,7 +152,6 @@ def sources_of(stored: StoredRun) -> dict[str, str]:
     return found
 
 
-MOST_OF_A_COMMENT = 20_000  # bytes of a source that are looked at for the comment at its top
 IDEA = 400  # letters
 MOVED = 400
 CHANGES = re.compile(r"^Changes:\s*")
@@ -223,11 +221,7 @@ def _later(store: Store, parent: StoredRun, row: VersionRow, workload: str, clea
 
 def _idea(stored: StoredRun, clean: Cleaner) -> str:
     """Return the first paragraph of the comment at the top of a version, which says what it changes."""
-    name = own_source(stored)
-    if name is None:
-        return ""
-    comment = header_comment(stored.read(name)[:MOST_OF_A_COMMENT], PurePosixPath(name).suffix)
-    return CHANGES.sub("", clean.line(comment.split("\n\n")[0], IDEA))
+    return CHANGES.sub("", clean.line(own_comment(stored).split("\n\n")[0], IDEA))
 
 
 def _outcome(stored: StoredRun, workload: str, verdict: Verdict | None, before: str | None) -> str:

@@ -12,6 +12,7 @@ from ncu_assist.analysis.run_view import CloseLook, workload_row
 from ncu_assist.ceilings import Ceilings, bytes_in_flight, chip_facts
 from ncu_assist.ceilings import floor_of as least_time
 from ncu_assist.ceilings.chips import LANES
+from ncu_assist.pipeline.pages.readable import longest_first
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Run
 from ncu_assist.render.escape import one_line, plain
@@ -61,13 +62,8 @@ def this_machine() -> Identity:
 def cleaner(run: Run, sources: Iterable[str], identity: Identity) -> Cleaner:
     """Return what redacts the texts of a run: names of ``identity`` and those that its command and sources give."""
     found = Identity.of((), [run.profile.command] if run.profile else [], sources)
-    hosts = dict.fromkeys((*identity.hosts, *found.hosts))
-    users = dict.fromkeys((*identity.users, *found.users))
-    return Cleaner(Identity(tuple(sorted(hosts, key=_longest)), tuple(sorted(users, key=_longest))))
-
-
-def _longest(name: str) -> tuple[int, str]:
-    return -len(name), name
+    hosts, users = (*identity.hosts, *found.hosts), (*identity.users, *found.users)
+    return Cleaner(Identity(longest_first(hosts), longest_first(users)))
 
 
 TORCH_HEADER = "torch/extension.h"

@@ -258,8 +258,7 @@ def counted_cheats(
     parent, draft = runs
     facts = draft.run.workload(workload)
     assert facts is not None
-    device = draft.run.device
-    ceilings = ceilings_of(device, reports) if device else None
+    ceilings = ceilings_of(draft.run.device, reports)
     allowed = ALL_LIBRARIES if libraries else frozenset[str]()
     before = _archived_ns(archived, parent, workload)
     return judge(CheatCase(_side(draft, workload), _side(parent, workload, before), facts, _peaks(ceilings), allowed))

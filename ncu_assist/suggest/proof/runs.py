@@ -16,7 +16,6 @@ from ncu_assist.pipeline.archiving import Measurement, VersionResult, save
 from ncu_assist.pipeline.ncu_stage import NcuLimits, NcuStage
 from ncu_assist.pipeline.profiling import ExpectedLaunches, RangeWatch, VersionCapture, split
 from ncu_assist.pipeline.reporter import Reporter
-from ncu_assist.record import Bench
 from ncu_assist.spec import Kernel
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.suggest.proof.workspace import ProofWorkspace
@@ -82,16 +81,13 @@ def _shared(measurement: ProofMeasurement, command: str) -> Measurement:
     measured, kernel = measurement.examined.measured, measurement.kernel
     examined = {check.workload for checks in measured.checks.values() for check in checks}
     examined.add(kernel.default_workload.name)
-    facts, bench = measured.bench, None
-    if facts is not None:
-        bench = Bench(facts.bench_id, facts.flush, facts.rounds, facts.temperature_c, facts.throttle_reasons, ())
     return Measurement(
         kernel=kernel,
         workloads=tuple(w for w in kernel.workloads if w.name in examined),
         moment=datetime.now(UTC),
         device=measured.device,
         toolchain=measured.toolchain,
-        bench=bench,
+        bench=measured.bench,
         samples=measured.samples,
         options=ProfileOptions() if measurement.captures else None,
         command=command,
