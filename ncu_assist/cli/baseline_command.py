@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ncu_assist.cli import options
-from ncu_assist.cli.console import note_damages, write, write_json
+from ncu_assist.cli.console import note_damages, write_result
 
 if TYPE_CHECKING:
     from ncu_assist.analysis.archive import BaselineInForce
@@ -56,10 +56,7 @@ def show(kernel: str | None, as_json: bool) -> int:
     project = options.current_project()
     every = all_in_force(project)
     note_damages(Store(project.reports).unreadable())
-    if as_json:
-        write_json(baselines_json(every))
-    else:
-        write(baselines_text(every))
+    write_result(every, as_json, baselines_json, baselines_text)
     return max((one.exit_code for one in every), default=0)
 
 
@@ -77,8 +74,5 @@ def _show(baseline: BaselineInForce, as_json: bool) -> int:
     from ncu_assist.render.json.archive import baseline_json
     from ncu_assist.render.terminal.archive import baseline_text
 
-    if as_json:
-        write_json(baseline_json(baseline))
-    else:
-        write(baseline_text(baseline))
+    write_result(baseline, as_json, baseline_json, baseline_text)
     return 0

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from ncu_assist.cli import options
-from ncu_assist.cli.console import check_output, progress, write, write_bytes, write_json
+from ncu_assist.cli.console import check_output, progress, write, write_bytes, write_json, write_result
 from ncu_assist.errors import EnvironmentProblem, StageFailed, UsageProblem
 
 
@@ -68,10 +68,7 @@ def _known(reference: str, as_json: bool) -> int:
     from ncu_assist.render.terminal.machine import known_text
 
     found = known_of(options.current_project(), reference)
-    if as_json:
-        write_json(known_json(found))
-    else:
-        write(known_text(found))
+    write_result(found, as_json, known_json, known_text)
     return 0
 
 
@@ -120,9 +117,6 @@ def _measure(show: bool, quick: bool, as_json: bool) -> int:
         else:
             answers = (measure_ceilings(project, EXECUTORS["local"], quick, reporter),)
     found = [(answer.ceilings, answer.path) for answer in answers]
-    if as_json:
-        write_json(ceilings_json(found))
-    else:
-        write(ceilings_text(found))
+    write_result(found, as_json, ceilings_json, ceilings_text)
     failed = not show and why is None and any(stage.problem for one, _ in found for stage in one.stages)
     return StageFailed.exit_code if failed else 0

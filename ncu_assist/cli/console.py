@@ -9,10 +9,10 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ncu_assist.store import Damage, StoredRun
 
 
+T = TypeVar("T")
 PLAINER = "ncu-assist-plainer"
 SIGNS = dict(zip("▲▼█→≠≈…·•◆✓✗✕×µ°±–", "^v#>!~..**+xxxuo~-", strict=True))  # one for one: columns stay where they are
 QUIET_TERMINAL_STEP_S = 10.0  # without a terminal, a live line would be noise: one line in ten seconds at most
@@ -58,6 +59,14 @@ def write(text: str) -> None:
 def write_json(value: dict[str, Any]) -> None:
     """Write one JSON object to stdout. NaN and infinity are refused: what is absent is null."""
     click.echo(json.dumps(value, indent=1, allow_nan=False, ensure_ascii=not _is_unicode(sys.stdout)))
+
+
+def write_result(found: T, as_json: bool, to_json: Callable[[T], dict[str, Any]], to_text: Callable[[T], str]) -> None:
+    """Write a result to stdout, as one JSON object or as text."""
+    if as_json:
+        write_json(to_json(found))
+    else:
+        write(to_text(found))
 
 
 class Progress:

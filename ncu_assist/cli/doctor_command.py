@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ncu_assist.cli import options
-from ncu_assist.cli.console import progress, write, write_json
+from ncu_assist.cli.console import progress, write_result
 from ncu_assist.errors import EnvironmentProblem
 
 
@@ -24,8 +24,5 @@ def command(as_json: bool) -> int:
     with progress() as reporter:
         reporter.status("looking at driver, GPU, ncu, compiler and counters")
         examination = examine()
-    if as_json:
-        write_json(doctor_json(examination))
-    else:
-        write(doctor_text(examination))
+    write_result(examination, as_json, doctor_json, doctor_text)
     return 0 if examination.can_measure else EnvironmentProblem.exit_code

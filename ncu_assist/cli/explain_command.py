@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ncu_assist.cli import options
-from ncu_assist.cli.console import write, write_json
+from ncu_assist.cli.console import write_result
 
 
 @click.command("explain")
@@ -22,8 +22,5 @@ def command(name: str, as_json: bool) -> int:
     from ncu_assist.render.terminal import explain_text
 
     subjects = explain_any(name)
-    if as_json:
-        write_json(explain_json(subjects))
-    else:
-        write(explain_text(subjects))
+    write_result(subjects, as_json, explain_json, explain_text)
     return 0

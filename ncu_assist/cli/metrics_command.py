@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ncu_assist.cli import options
-from ncu_assist.cli.console import write, write_json
+from ncu_assist.cli.console import write_result
 
 
 @click.command("metrics")
@@ -23,8 +23,5 @@ def command(patterns: tuple[str, ...], chip: str | None, as_json: bool) -> int:
     from ncu_assist.render.terminal import metrics_text
 
     found = search(patterns, chip)
-    if as_json:
-        write_json(metrics_json(found))
-    else:
-        write(metrics_text(found))
+    write_result(found, as_json, metrics_json, metrics_text)
     return 0

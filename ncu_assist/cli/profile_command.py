@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ncu_assist.cli import options
-from ncu_assist.cli.console import progress, write, write_json, write_pages
+from ncu_assist.cli.console import progress, write, write_json, write_pages, write_result
 from ncu_assist.errors import UsageProblem
 
 if TYPE_CHECKING:
@@ -134,9 +134,6 @@ def _program(words: tuple[str, ...], names: RunNames, ncu: ProfileOptions, is_dr
     with progress() as reporter:
         stored = profile_program(project, names, words, ncu, reporter)
     shown = gather(stored, store=Store(project.reports))
-    if as_json:
-        write_json(show_json(shown))
-    else:
-        write(show_text(shown))
+    write_result(shown, as_json, show_json, show_text)
     write_pages(project, [stored])
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ncu_assist.cli import options
-from ncu_assist.cli.console import note_damages, note_misnamed, write, write_json
+from ncu_assist.cli.console import note_damages, note_misnamed, write_result
 
 
 @click.command("show")
@@ -40,8 +40,5 @@ def command(
         note_misnamed(project, stored.run.kernel)
     store = Store(project.reports)
     shown = gather(stored, workload, store, lines=lines, ncu_rules=ncu_rules, every=as_json)
-    if as_json:
-        write_json(show_json(shown))
-    else:
-        write(show_text(shown))
+    write_result(shown, as_json, show_json, show_text)
     return 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ncu_assist.cli import options
-from ncu_assist.cli.console import progress, write, write_json
+from ncu_assist.cli.console import progress, write, write_json, write_result
 from ncu_assist.errors import UsageProblem
 from ncu_assist.render.escape import plain
 
@@ -221,9 +221,6 @@ def _write_result(project: Project, found: Suggested, as_json: bool) -> int:
     from ncu_assist.render.terminal.drafts import suggest_text
     from ncu_assist.suggest.session import runs_of
 
-    if as_json:
-        write_json(suggest_json(found))
-    else:
-        write(suggest_text(found))
+    write_result(found, as_json, suggest_json, suggest_text)
     write_pages(project, runs_of(project, found))
     return found.exit_code

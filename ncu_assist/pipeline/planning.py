@@ -49,7 +49,9 @@ def no_kernel(project: Project, word: str, folder: Path) -> UsageProblem:
         hint = f"ncu-assist profile {kernel} {version}".rstrip()
         return UsageProblem(f"{word} belongs to the kernel {kernel}, which is named without a path", hint)
     if _exists(path):
-        return UsageProblem(*(_of_folder(word) if path.is_dir() else _of_file(word, path)))
+        if path.is_dir():
+            return UsageProblem(f"{word} is a folder, and no kernel's: {A_KERNEL}", "ncu-assist list")
+        return UsageProblem(*_of_file(word, path))
     if path.suffix in {*COMPILED, ".py"} or os.sep in word:
         for kernel in names:
             if (project.kernels / kernel / path.name).is_file():
@@ -80,10 +82,6 @@ def _of_file(word: str, path: Path) -> tuple[str, str]:
         return f"{alone}; or call it from a program, and profile that", f"{archived} PROGRAM"
     built = f"{COMPILED[path.suffix]} -o {name} {quoted}"
     return f"{word} is a file; {A_KERNEL}; a program is profiled once it is built", f"{built} && {archived} ./{name}"
-
-
-def _of_folder(word: str) -> tuple[str, str]:
-    return f"{word} is a folder, and no kernel's: {A_KERNEL}", "ncu-assist list"
 
 
 def _inside(project: Project, path: Path) -> tuple[str, str]:
@@ -292,13 +290,9 @@ def bench(project: Project, request: MeasureRequest, reporter: Reporter) -> Kern
     if not request.versions:
         return outcome
     runs = [version.run for version in outcome.versions if version.run and version.run.run.bench]
-    asked = [(other, name) for other in runs[1:] for name in outcome.workloads if _both(runs[0], other, name)]
-    return replace(outcome, diffs=tuple(diff_runs(runs[0], other, DiffOptions(name)) for other, name in asked))
-
-
-def _both(one: StoredRun, other: StoredRun, workload: str) -> bool:
-    """Tell whether a workload is for both versions."""
-    return one.run.workload(workload) is not None and other.run.workload(workload) is not None
+    pairs = [(other, name) for other in runs[1:] for name in outcome.workloads]
+    both = [(one, name) for one, name in pairs if runs[0].run.workload(name) and one.run.workload(name)]
+    return replace(outcome, diffs=tuple(diff_runs(runs[0], one, DiffOptions(name)) for one, name in both))
 
 
 def dry_run(project: Project, request: MeasureRequest, options: ProfileOptions, reporter: Reporter) -> str:

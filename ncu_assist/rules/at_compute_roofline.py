@@ -102,14 +102,12 @@ def _fma(facts: Facts) -> Finding | None:
 
 
 def _finding(pipe: str, words: str, reached: float, evidence: tuple[str, ...], assumed: bool) -> Finding:
-    message = f"is at the ceiling of {words}: {100 * reached:.0f} % busy while SMs are active"
-    detail = {"pipe": pipe}
     return Finding(
         rule=ID,
-        message=message,
+        message=f"is at the ceiling of {words}: {100 * reached:.0f} % busy while SMs are active",
         saved_ns=0.0,
         evidence=evidence,
-        detail=detail,
+        detail={"pipe": pipe},
         assumed=assumed,
         advice=ADVICE,
         is_done=True,

@@ -168,7 +168,7 @@ class Attempts:
         if is_too_large(refused):
             raise refusal_problem(refused, shown(self.client.address))
         if is_unknown_model(refused, model):
-            raise self._unknown_model(refused)
+            raise unknown_model(model, offered(self.client, self.clock), self._said(refused))
         form = without(self.form, self.endpoint, refused)
         if form is not None:
             self._change(form, f"the endpoint refused the request (HTTP {refused.status}: {self._said(refused)})")
@@ -185,15 +185,15 @@ class Attempts:
             return unknown_model(self.endpoint.model, known, "")
         return refusal_problem(refused, shown(self.client.address))
 
-    def _unknown_model(self, refused: Refused) -> ModelProblem:
-        return unknown_model(self.endpoint.model, offered(self.client, self.clock), self._said(refused))
-
     def _again(self, failure: Refused | Dropped | Unreachable) -> None:
         """Wait before the next try. Raises ModelProblem where there is none."""
         limits = self.clock.limits
         hopeless = isinstance(failure, Unreachable) and (failure.final or is_local(self.client.address))
         if hopeless or self.retries >= limits.retries:
-            raise self._final(failure)
+            address = shown(self.client.address)
+            if isinstance(failure, Refused):
+                raise refusal_problem(failure, address)
+            raise connection_problem(failure, address)
         wait = min(limits.retry_wait_s * 2**self.retries, LONGEST_BACKOFF_S)
         if isinstance(failure, Refused) and failure.retry_after_s is not None:
             wait = failure.retry_after_s
@@ -205,12 +205,6 @@ class Attempts:
         self.retries += 1
         self.on_note(f"{happened}; asks again in {wait:.3g} s ({self.retries} of {limits.retries})")
         time.sleep(wait)
-
-    def _final(self, failure: Refused | Dropped | Unreachable) -> ModelProblem:
-        address = shown(self.client.address)
-        if isinstance(failure, Refused):
-            return refusal_problem(failure, address)
-        return connection_problem(failure, address)
 
     def _change(self, form: RequestForm, happened: str) -> None:
         asked = f"for {form.reply_form}" if form.reply_form != self.form.reply_form else "with fewer options"
@@ -228,9 +222,7 @@ class Attempts:
         if simpler is not None and (wrong is not None or form is None):
             self._change(simpler, f"the reply is not what {self.form.reply_form} asks for")
             return None
-        return self._answer(text, form or self.form.reply_form)
-
-    def _answer(self, text: str, form: ReplyForm) -> ModelAnswer:
+        form = form or self.form.reply_form
         if self.schema is not None:
             remember(self.client.address, self.endpoint.model, replace(self.form, reply_form=form))
         return ModelAnswer(text, self.cost, form)
