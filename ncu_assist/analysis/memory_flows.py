@@ -54,17 +54,17 @@ class Flow:
 
     def percent(self, shown: RunView) -> float | None:
         """Return the share of peak, 0 to 100; None where it was not counted, or no peak is known."""
-        told = self.told(shown)
+        known = self.shown_figures(shown)
         if not self.of_host:
-            return told[0].percent(shown) if told else None
+            return known[0].percent(shown) if known else None
         if shown.combined.is_of_kernels:
             return None
         peak, time = _host_peak(shown, self.of_host), shown.combined.duration_ns
         moved = self.figures[0].value(shown)
         return 100.0 * moved / time * NS_PER_S / peak if moved is not None and time and peak else None
 
-    def told(self, shown: RunView) -> list[Figure]:
-        """Return the figures that are told, the main one first; those of nothing only where there is no other."""
+    def shown_figures(self, shown: RunView) -> list[Figure]:
+        """Return the figures that are shown, the main one first; those of nothing only where there is no other."""
         counted = [one for one in self.figures if one.value(shown) is not None]
         return [one for one in counted if one.value(shown)] or counted[:1]
 

@@ -132,7 +132,7 @@ def test_operations_are_held_against_the_tensor_cores_everywhere(tmp_path: Path)
     assert history.yardsticks == TENSOR.what
     assert page["bandwidth"].caption.startswith("Operations a second")
     assert "440 Tflop/s" in page["bandwidth"].bars[1].text
-    assert [column.title for column in page["held"][0].columns] == ["version", "time", "of floor"]
+    assert [column.title for column in page["floors"][0].columns] == ["version", "time", "of floor"]
     cell = history_json(history)["rows"][1]["cells"][0]
     assert cell["share_of_copy"] == pytest.approx(0.04, abs=0.001)
     assert cell["share_of_floor"] == pytest.approx(0.457, abs=0.005)

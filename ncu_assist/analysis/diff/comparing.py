@@ -325,7 +325,7 @@ def _check_kernels(baseline: Run, candidate: Run, force: bool) -> None:
 
 
 def _strangers(baseline: Run, candidate: Run) -> str:
-    """Return the reason code when a foreign report launched nothing of the kernel it is held against, else empty."""
+    """Return the reason code when a foreign report launched nothing of the kernel it is compared with, else empty."""
     if (baseline.source == "imported") == (candidate.source == "imported"):
         return ""
     functions = [{launch.kernel for launch in run.launches} for run in (baseline, candidate)]

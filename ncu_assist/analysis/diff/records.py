@@ -133,5 +133,5 @@ class Diff:
 
     @property
     def is_one_run(self) -> bool:
-        """Whether a run was held against itself."""
+        """Whether a run was compared with itself."""
         return self.baseline.reference == self.candidate.reference

@@ -209,7 +209,7 @@ class WorkloadGate:
         self._times = GateTimes(sides, workloads, self._counters)
 
     def checks(self) -> Iterator[GateCheck]:
-        """Yield the outcome of each limit: a version with wrong results keeps none, and nothing is held against one."""
+        """Yield the outcome of each limit: a version with wrong results keeps none, and is no baseline either."""
         for limit in self._limits:
             if any(self._wrong):
                 yield self._by_check(limit)

@@ -170,7 +170,7 @@ class Limit:
 
     @property
     def is_on_cycles(self) -> bool:
-        """Tell whether the SM cycles of a bench can be held to it: to a part more of them, as a time."""
+        """Tell whether the SM cycles of a bench can be limited by it: to a part more of them, as a time."""
         return self.metric == CYCLES and self.rise and self.kind == "relative"
 
     def excess(self, baseline: float, candidate: float) -> float:

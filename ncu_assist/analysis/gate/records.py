@@ -91,7 +91,7 @@ class GateCheck:
 
 @dataclass(frozen=True)
 class Gate:
-    """Two runs held against limits, workload by workload.
+    """Two runs compared within limits, workload by workload.
 
     ``differences`` are of what differs besides the version; ``forced`` are reason codes of what forbids a comparison
     that was made all the same; ``notes`` say what the checks do not.

@@ -82,7 +82,7 @@ def _on_versions(ladder: KernelLadder, links: RunLinks) -> Iterator[PageSection]
     yield PageSection("times", "Times", {"verdict": _verdict(ladder), "chart": chart}, "ladder_times.html.j2")
     steps = versions_table(history, links).without_empty()
     yield PageSection("steps", "Steps", {"table": steps, "legend": _legend(history)}, "table_section.html.j2", STEPS)
-    yield PageSection("held", "Against floor and peers", floor_tables(history), "ladder_floors.html.j2", FLOORS)
+    yield PageSection("floors", "Against floor and peers", floor_tables(history), "ladder_floors.html.j2", FLOORS)
     words = traffic_words(history)
     yield table_section("traffic", "Launches and traffic", traffic_table(history), words)
 
@@ -148,7 +148,7 @@ def _provenance(ladder: KernelLadder, links: RunLinks) -> Provenance:
 
 
 def _verdict(ladder: KernelLadder) -> str:
-    """Return the best version in one line: its time, how it stands to the baseline and to what it is held against."""
+    """Return the best version in one line: its time, how it stands to the baseline and to what it is compared with."""
     state = ladder.state
     if state is None or state.best is None:
         return "No version is checked and timed as its source is now." if state and state.workload else ""

@@ -121,7 +121,7 @@ def _floor_table(history: History, place: int) -> Table | None:
     )
     rows = tuple((*_floor_cells(row, cell, measure), *_peer_cells(cell, peers)) for row, cell in timed)
     name = one_line(history.workloads[place] or ABSENT)
-    return Table(f"held-{place}", name, columns, rows, note=_floor_note(timed)).without_empty()
+    return Table(f"floors-{place}", name, columns, rows, note=_floor_note(timed)).without_empty()
 
 
 def _peer_column(peer: VersionRow) -> Column:

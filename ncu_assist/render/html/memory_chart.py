@@ -189,7 +189,7 @@ def _flow_arrow(
 
 def _labels(flow: Flow, shown: RunView, before: RunView | None, x: float, y: float, limit: bool) -> list[ChartText]:
     """Return the main figure above an arrow, its share of peak beside or below it, what else there is, the change."""
-    main, *others = flow.told(shown) or (None,)
+    main, *others = flow.shown_figures(shown) or (None,)
     if main is None:
         return [ChartText("not counted", x, y - 13, "middle")]
     first, more = _figure_text(main, main.value(shown) or 0.0), _next_figure(shown, others)
@@ -336,7 +336,7 @@ def _value(key: str, shown: RunView | None) -> float | None:
 
 
 def _flow_rows(flow: Flow, shown: RunView, baseline: RunView | None) -> list[tuple[Cell, ...]]:
-    rows, main = list[tuple[Cell, ...]](), flow.told(shown)[:1]
+    rows, main = list[tuple[Cell, ...]](), flow.shown_figures(shown)[:1]
     ends = TITLES[flow.source], TITLES[flow.target]
     for one in flow.figures:
         value, old = one.value(shown), one.value(baseline) if baseline else None

@@ -142,7 +142,7 @@ def _answer_file(stored: ArchivedDraft) -> Iterator[RenderableType]:
 def prompt_note(tokens: int, dropped: tuple[str, ...], id: str) -> str:
     """Return what to know of a prompt that was not sent: its size, what it had no room for, and its id."""
     lines = [f"nothing was sent; the prompt has about {tokens:,} tokens (characters over four)"]
-    lines += [f"kept as {id}, which a reply is to name: --reply FILE is held against it"]
+    lines += [f"kept as {id}, which a reply is to name: --reply FILE is checked against it"]
     lines += [f"left out for --max-prompt-tokens: {what}" for what in dropped]
     return "\n".join(lines)
 

@@ -285,7 +285,7 @@ def _times(rows: tuple[WorkloadRow, ...]) -> Table:
 def rate(row: WorkloadRow, measure: Yardstick) -> str:
     """Return a bandwidth in GB/s without the unit, ``-`` where there is none, or that the data lies in L2.
 
-    Where versions are held against the tensor cores, it is Tflop/s.
+    Where versions are compared with the tensor cores, it is Tflop/s.
     """
     if measure is TENSOR:
         return "-" if row.flops_per_second is None else f"{row.flops_per_second / 1e12:.1f}"

@@ -50,7 +50,7 @@ UNMEASURED = "the rate of the host link was not measured: ncu-assist ceilings"
 
 
 def floor_words(row: WorkloadRow | None) -> str:
-    """Return the floor and how far the version is from it; empty for what was not timed, or held against nothing."""
+    """Return the floor and how far the version is from it; empty for what was not timed, or compared with nothing."""
     if row is None or row.timing is None:
         return ""
     floor, timing = row.floor, row.timing

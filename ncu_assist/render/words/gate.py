@@ -1,4 +1,4 @@
-"""A gate in words: what was held against what, limits, what moved, what was not kept and why."""
+"""A gate in words: what was compared with what, limits, what moved, what was not kept and why."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ UNNAMED = "all launches"  # of a program that knows of no workload
 
 
 def title(gate: Gate | NotMeasured) -> str:
-    """Return what was held against what, e.g. ``lightning_decode/v7 against v6``."""
+    """Return what was compared with what, e.g. ``lightning_decode/v7 against v6``."""
     baseline, candidate = sides(gate)
     kernel = _kernel_and_version(gate.candidate)[0]
     return f"{kernel}/{candidate} against {baseline}" if _is_short(gate) else f"{candidate} against {baseline}"
