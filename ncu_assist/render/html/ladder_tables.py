@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ncu_assist.analysis.history import History, VersionRow
-from ncu_assist.analysis.history import HistoryCell as Measured
+from ncu_assist.analysis.history import History, HistoryCell, VersionRow
 from ncu_assist.analysis.predictions import findings_of
 from ncu_assist.analysis.records import ArchivedRun, Damage, Draft, StoredFinding
 from ncu_assist.analysis.yardstick import TENSOR, Yardstick, measure_of
@@ -52,7 +51,7 @@ def _matrix_cells(row: VersionRow, history: History) -> Iterator[Cell]:
     return (_matrix_cell(row.cells[place]) for place in history.places) if row.cells else iter(())
 
 
-def _matrix_cell(cell: Measured) -> Cell:
+def _matrix_cell(cell: HistoryCell) -> Cell:
     if cell.time_ns is None:
         return Cell("FAILED", tone="bad") if cell.failed else Cell()
     share = cell.share
@@ -130,7 +129,7 @@ def _peer_column(peer: VersionRow) -> Column:
     return Column(f"over {name}", "right", "number", Term(f"over {name}", whole, what))
 
 
-def _floor_cells(row: VersionRow, cell: Measured, measure: Yardstick) -> Iterator[Cell]:
+def _floor_cells(row: VersionRow, cell: HistoryCell, measure: Yardstick) -> Iterator[Cell]:
     yield Cell(one_line(row.version))
     yield number(duration(cell.time_ns), cell.time_ns) if cell.time_ns is not None else Cell()
     of_floor = _share_cell(cell.share_of_floor)
@@ -143,13 +142,13 @@ def _share_cell(share: float | None) -> Cell:
     return number(f"{100 * share:.1f} %", share) if share is not None else Cell()
 
 
-def _peer_cells(cell: Measured, peers: Sequence[tuple[VersionRow, Measured]]) -> Iterator[Cell]:
+def _peer_cells(cell: HistoryCell, peers: Sequence[tuple[VersionRow, HistoryCell]]) -> Iterator[Cell]:
     for _, peer in peers:
         ratio = cell.over(peer)
         yield number(factor(ratio), ratio) if ratio is not None and peer is not cell else Cell()
 
 
-def _floor_note(timed: Sequence[tuple[VersionRow, Measured]]) -> str:
+def _floor_note(timed: Sequence[tuple[VersionRow, HistoryCell]]) -> str:
     """Return what the floor is, its time and the rate that it is by; runs of several GPUs have several."""
     floors: dict[str, list[str]] = {}
     for row, cell in timed:
@@ -208,7 +207,7 @@ def _traffic_columns(first: VersionRow) -> tuple[Column, ...]:
     )
 
 
-def _traffic_cells(row: VersionRow, cell: Measured, first: Measured) -> Iterator[Cell]:
+def _traffic_cells(row: VersionRow, cell: HistoryCell, first: HistoryCell) -> Iterator[Cell]:
     moved, needed = _moved_bytes(cell), _needed_bytes(cell)
     launches = len(cell.combined.launches) if cell.combined else 0
     yield Cell(one_line(row.version))
@@ -219,14 +218,14 @@ def _traffic_cells(row: VersionRow, cell: Measured, first: Measured) -> Iterator
     yield _ratio_cell(cell.over(first) if cell is not first else None)
 
 
-def _moved_bytes(cell: Measured) -> float:
+def _moved_bytes(cell: HistoryCell) -> float:
     """Return the bytes that DRAM moved; 0 where they were not counted, or come from the host, as DRAM is idle then."""
     if cell.combined is None or cell.facts is None or cell.facts.host_bytes is not None:
         return 0.0
     return cell.combined.values["dram_bytes"] or 0.0
 
 
-def _needed_bytes(cell: Measured) -> int:
+def _needed_bytes(cell: HistoryCell) -> int:
     return (cell.facts.algorithmic_bytes or 0) if cell.facts else 0
 
 
@@ -332,7 +331,7 @@ DIAGNOSIS_COLUMNS = (
     Column("expected", "left", "text", EXPECTED_TERM),
     Column("found", "left", "text", FOUND_TERM),
 )
-FindingsByCell = list[tuple[Measured, tuple[StoredFinding, ...]]]
+FindingsByCell = list[tuple[HistoryCell, tuple[StoredFinding, ...]]]
 
 
 def diagnoses_table(history: History, comments: Mapping[str, str]) -> Table | None:
@@ -367,7 +366,7 @@ def _diagnosis_row(row: VersionRow, history: History, wanted: tuple[str, ...]) -
     )
 
 
-def _to_floor(found: StoredFinding, cell: Measured) -> StoredFinding:
+def _to_floor(found: StoredFinding, cell: HistoryCell) -> StoredFinding:
     """Return a finding with no more than the floor allows: it may be older than that bound."""
     most = max(1.0, 1.0 / cell.share_of_floor) if cell.share_of_floor else None
     if cell.floor is None or most is None or found.estimated_speedup is None or found.estimated_speedup <= most:

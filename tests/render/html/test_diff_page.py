@@ -208,7 +208,7 @@ def test_a_chain_against_one_launch(archive: Path, browser: Browser, tmp_path: P
     assert made.source.pair.files
     assert all(file.rows and not file.before for file in made.source.pair.files)  # the other side alone
     assert html.diff_html(facts).count("-lineinfo") == 1
-    assert (made.speed, made.warps.stalls) == (None, None)  # of the chain each launch has its own
+    assert (made.speed, made.warps) == (None, None)  # of the chain each launch has its own
     check_page(browser, written(tmp_path, facts))
 
 
@@ -249,7 +249,7 @@ def test_other_sections_on_a_side_are_said(tmp_path: Path) -> None:
     names = "transpose_full_h200_2025.3.1.ncu-rep.zst", "transpose_basic_h200_2025.3.1.ncu-rep.zst"
     facts = facts_of(bare(*names), tmp_path)
     made = models(html.diff_sections(facts))
-    assert made.warps.stalls is None
+    assert made.warps is None
     assert "metrics-table" in html.diff_html(facts)
 
 
