@@ -27,7 +27,7 @@ from ncu_assist.ceilings.chips import LANES
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.bounds import UNKNOWN_PART, assumes_start, bound_at, filled_by, saved_ns, worth_saying
 from ncu_assist.rules.model.facts import Facts
-from ncu_assist.rules.model.pipes import operations
+from ncu_assist.rules.model.pipes import ISSUE, lsu_instructions, operations
 from ncu_assist.rules.model.resources import L1_DATA, SHARED
 from ncu_assist.rules.model.traffic import global_share_of_l1, is_coalesced, l1_wavefronts
 
@@ -37,7 +37,13 @@ OF_LOADS: tuple[str, ...] = (
     "l1_hit_rate_load", "global_load_requests", "global_load_sectors", "sectors_per_request_load_ideal",
     "shared_wavefronts", "sm_cycles_elapsed", "sm_count",
 )  # fmt: skip
-USES: tuple[str, ...] = (*OF_LOADS, "shared_wavefronts_all", "shared_wavefronts_excessive", "fp32_fma_per_cycle")
+USES: tuple[str, ...] = (
+    *OF_LOADS,
+    "shared_wavefronts_all",
+    "shared_wavefronts_excessive",
+    "fp32_fma_per_cycle",
+    "instructions",
+)
 EVIDENCE = ("l1_busy", "pipe_lsu", "l1_hit_rate_load", "global_load_requests", "sectors_per_request_load")
 UNITS = (L1_DATA, "L1 input", "L1 writeback", "LSU pipe")
 ADVICE = "keep in registers what is used again: several results a thread, so that one load serves all of them"
@@ -70,7 +76,7 @@ def _full(facts: Facts) -> Finding | None:
     if busiest is None or found is None:
         return None
     path, part, assumed = found
-    saved = worth_saying(saved_ns(facts, dict.fromkeys(UNITS, part)), facts)
+    saved = worth_saying(saved_ns(facts, spared(facts, part)), facts)
     if not saved:
         return None
     return Finding(
@@ -78,13 +84,20 @@ def _full(facts: Facts) -> Finding | None:
         message=f"{busiest.name} is {100 * busiest.share:.0f} % busy, {WITH[path]}",
         saved_ns=saved,
         evidence=(*EVIDENCE, "shared_wavefronts_all"),
-        relieves=UNITS,
+        relieves=(*UNITS, ISSUE),
         stalls=("mio_throttle", "short_scoreboard", "lg_throttle"),
         detail={"path": path},
         unless_known=True,
         assumed=assumed,
         advice=FROM_SHARED if path == SHARED else ANY,
     )
+
+
+def spared(facts: Facts, part: float) -> dict[str, float]:
+    """Return what units keep where a part of the work of L1 is left: a load that is spared is not issued."""
+    issued, loads = facts.get("instructions"), lsu_instructions(facts)
+    gone = (1.0 - part) * loads / issued if issued and loads is not None else 0.0
+    return {**dict.fromkeys(UNITS, part), ISSUE: 1.0 - min(1.0, gone)}
 
 
 def _path(facts: Facts, unit: str) -> tuple[str, float, bool] | None:
@@ -94,7 +107,7 @@ def _path(facts: Facts, unit: str) -> tuple[str, float, bool] | None:
     """
     every = l1_wavefronts(facts)
     passes = facts.get("shared_wavefronts_all") or facts.get("shared_wavefronts")
-    if unit == "L1 writeback":
+    if unit == "L1 writeback" and (passes is None or passes < MOST * every):
         return "write-back", UNKNOWN_PART, True
     if passes is None or not every:
         return "unknown", UNKNOWN_PART, True
@@ -112,7 +125,7 @@ def _loads(facts: Facts) -> Finding | None:
     share, loads, hits = bound_at(UNITS, facts), _share_of_loads(facts), facts.value("l1_hit_rate_load") / 100.0
     if share is None or min(loads, hits) < MOST or not is_coalesced(facts):
         return None
-    saved = worth_saying(saved_ns(facts, dict.fromkeys(UNITS, 1.0 - loads * hits)), facts)
+    saved = worth_saying(saved_ns(facts, spared(facts, 1.0 - loads * hits)), facts)
     if not saved:
         return None
     return Finding(
@@ -120,7 +133,7 @@ def _loads(facts: Facts) -> Finding | None:
         message=f"L1 is {100 * share:.0f} % busy, mostly with loads of what it has already: {100 * hits:.0f} % hit",
         saved_ns=saved,
         evidence=EVIDENCE,
-        relieves=UNITS,
+        relieves=(*UNITS, ISSUE),
         stalls=("lg_throttle", "long_scoreboard", "mio_throttle"),
         detail={"pipe": "lsu"},
         assumed=assumes_start(facts),

@@ -31,9 +31,10 @@ Without counts of instructions nobody can tell products from integers, or shuffl
 
 What the fix is worth: of products and sums the smaller half; of doubles what the ratio of the two rates leaves; of
 special functions half (a polynomial of eight steps on the FMA pipe takes as long as one function, so sharing them
-halves the time), of conversions for integer division all; between ALU and FMA pipe half of what one has more than the
-other; of shuffles all but what the issue of the rest takes; of all instructions half, as of functions, by the part of
-their lanes that work (idle ones are `warp-divergence`), and no more than leaves pipes and memory the work they have.
+halves the time), of conversions for integer division all, and of those between floats and doubles; between ALU and FMA
+pipe half of what one has more than the other; of shuffles all but what the issue of the rest takes; of all instructions
+half, as of functions, by the part of their lanes that work (idle ones are `warp-divergence`), and no more than leaves
+pipes and memory the work they have.
 """
 
 from __future__ import annotations
@@ -153,6 +154,10 @@ def _xu(facts: Facts) -> Finding | None:
         return None
     functions = share * (facts.chip.xu if facts.chip else LANES / 2) * (facts.get("sm_count") or 0.0)
     floats = sum(facts.get(f"fp32_{op}_per_cycle") or 0.0 for op in ("add", "mul", "fma"))
+    doubles = sum(facts.get(f"fp64_{op}_per_cycle") or 0.0 for op in ("add", "mul", "fma"))
+    if doubles >= functions / 3:  # an operation of doubles between floats: two operands there, the result back
+        words = "conversions between floats and doubles"
+        return _finding(facts, "xu", share, words, ("pipe_fp64",), (FP64, ISSUE), ADVICE["fp64"])
     divides = floats < functions / 3  # a division in integers: to float, the reciprocal, and back
     words = "conversions and reciprocals of integer division" if divides else "special functions"
     return _finding(facts, "xu", share * (1.0 if divides else FUNCTIONS_SAVED), words, ("fp32_mul_per_cycle",))
@@ -215,7 +220,13 @@ def _is_shared_by_pipes(facts: Facts, pipe: str) -> bool:
 
 
 def _finding(
-    facts: Facts, pipe: str, saved: float, words: str, keys: tuple[str, ...], relieves: tuple[str, ...] = ()
+    facts: Facts,
+    pipe: str,
+    saved: float,
+    words: str,
+    keys: tuple[str, ...],
+    relieves: tuple[str, ...] = (),
+    advice: str = "",
 ) -> Finding:
     active = facts.value("sm_active_share") / 100.0 or 1.0
     share = 100 * busy(facts, PIPES[pipe]) / active
@@ -226,5 +237,5 @@ def _finding(
         evidence=(f"pipe_{pipe}", *keys),
         relieves=(PIPES[pipe], *relieves),
         detail={"pipe": pipe},
-        advice=ADVICE[pipe],
+        advice=advice or ADVICE[pipe],
     )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from made_facts import gallery, made, told
 
+from ncu_assist.ceilings import ceilings_of
 from ncu_assist.rules import RULES, diagnose
 from ncu_assist.rules import l1_bound as rule
 
@@ -46,6 +49,24 @@ def test_conflicts_stay_and_are_another_rule_s() -> None:
     some = told(rule, made(**PRODUCT | {"shared_wavefronts_excessive": 4000.0})).findings
     none = told(rule, made(**PRODUCT)).findings
     assert some[0].saved_ns < none[0].saved_ns
+
+
+def test_the_way_back_is_filled_by_what_most_wavefronts_are() -> None:
+    (ranked,) = told(rule, made(**PRODUCT | {"l1_writeback_busy": 85.0})).findings
+    assert ranked.finding.detail == {"path": "shared memory"}
+    few = PRODUCT | {"l1_writeback_busy": 85.0, "shared_wavefronts_all": 1000.0, "shared_wavefronts": 1000.0}
+    (ranked,) = told(rule, made(**few)).findings
+    assert ranked.finding.detail == {"path": "write-back"}
+
+
+def test_a_load_that_is_spared_is_not_issued() -> None:
+    """Of a chip whose LSU rate is known: what fills the issue slots beside L1 goes with the loads."""
+    facts = made(**PRODUCT | {"issue_slots_busy": 60.0, "pipe_lsu": 75.0})
+    device = gallery("l1_column_filter").device
+    assert device
+    (known,) = told(rule, replace(facts, ceilings=ceilings_of(device))).findings
+    (unknown,) = told(rule, facts).findings
+    assert known.saved_ns > 1.2 * unknown.saved_ns
 
 
 def test_without_counts_of_accesses_the_unit_is_named_all_the_same() -> None:

@@ -70,6 +70,16 @@ def test_integer_division_goes_by_conversions_without_floats() -> None:
     assert sines.saved_ns < found.saved_ns
 
 
+def test_conversions_between_floats_and_doubles_go_with_the_doubles() -> None:
+    found = pipe_bound.find(busy(pipe_xu=89.0, pipe_fp64=15.0, fp64_mul_per_cycle=500.0, fp64_add_per_cycle=500.0))
+    assert found is not None
+    assert "conversions between floats and doubles" in found.message
+    assert "constants with an f" in found.advice
+    functions = pipe_bound.find(busy(pipe_xu=89.0, fp32_mul_per_cycle=4000.0))
+    assert functions is not None
+    assert found.saved_ns == pytest.approx(2 * functions.saved_ns)
+
+
 def test_the_alu_could_share_with_the_fma_pipe() -> None:
     found = pipe_bound.find(busy(pipe_alu=95.0, pipe_fma=15.0))
     assert found is not None

@@ -94,6 +94,16 @@ def operations(facts: Facts, *keys: str) -> float:
     return sum(facts.get(key) or 0.0 for key in keys) * facts.value("sm_cycles_elapsed")
 
 
+def lsu_instructions(facts: Facts) -> float | None:
+    """Return how many instructions of warps the LSU pipe did; None on a chip that nobody measured."""
+    rate = facts.ceilings.rate("pipe", "lsu", "ncu") if facts.ceilings else None
+    if rate is None or not rate.per_cycle_per_sm or not rate.pct_of_peak:
+        return None
+    a_cycle = rate.per_cycle_per_sm / (rate.pct_of_peak / 100.0)
+    cycles = facts.value("sm_cycles_elapsed") * facts.value("sm_count")
+    return facts.value("pipe_lsu") / 100.0 * a_cycle * cycles
+
+
 def tensor_operations(facts: Facts, types: tuple[str, ...] = TENSOR_HALVES) -> float:
     """Return the operations of the tensor cores, on halves unless said; a multiply-add is two."""
     return sum(facts.get(key) or 0.0 for key in types)
