@@ -13,12 +13,12 @@ import tempfile
 from pathlib import Path
 
 from ncu_assist.ncu import compressed, reader, report_file
-from ncu_assist.ncu.catalogue.recorded_names import UNITS_FILE, recorded_units
+from ncu_assist.ncu.catalogue.metric_units import FILE, recorded_units
 
 
 def main(paths: list[str]) -> None:
     """Add the names of each report."""
-    units = recorded_units() if UNITS_FILE.is_file() else {}
+    units = recorded_units() if FILE.is_file() else {}
     for path in paths:
         data = compressed.read_plain(Path(path))
         with tempfile.TemporaryDirectory() as folder:
@@ -27,7 +27,7 @@ def main(paths: list[str]) -> None:
             if units.setdefault(name, unit) != unit:
                 sys.exit(f"{name} has the unit {units[name]}, in {path} it is {unit}")
     by_unit = {unit: sorted(n for n, u in units.items() if u == unit) for unit in sorted(set(units.values()))}
-    UNITS_FILE.write_text(json.dumps(by_unit, indent=0) + "\n", encoding="utf-8")
+    FILE.write_text(json.dumps(by_unit, indent=0) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

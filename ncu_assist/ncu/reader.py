@@ -18,9 +18,9 @@ from pathlib import Path
 
 from ncu_assist.errors import DamagedData, NcuAssistError
 from ncu_assist.ncu import oddities, report_file
-from ncu_assist.ncu.catalogue.recorded_names import recorded_units
-from ncu_assist.ncu.child import limit_memory
+from ncu_assist.ncu.catalogue.metric_units import recorded_units
 from ncu_assist.ncu.contents import CSV, DOCUMENT, INSTANCES, NVIDIAS, SCALARS, VALUES, Document, LaunchFacts
+from ncu_assist.ncu.memory_limit import limit_memory
 from ncu_assist.ncu.messages import NOT_UTF8, Messages, checked_sizes, launch_facts, session_facts
 from ncu_assist.ncu.metric_table import InstanceTable, MetricTable
 from ncu_assist.ncu.wire import Bytes

@@ -1,14 +1,8 @@
-"""The names of metrics that ncu knows on each recorded chip, and their units.
-
-The names are what `ncu --query-metrics` answered, without its texts. A report does not hold units: NVIDIA's reader
-knows them from tables of the chip, and loading those takes longer than reading a report. So those that it gave are kept
-here, and it is asked for the others.
-"""
+"""The names of metrics that ncu knows on each recorded chip: what `ncu --query-metrics` answered, without its texts."""
 
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +12,6 @@ from ncu_assist.ncu.catalogue.spelling import ROLLUPS, split
 DATA = Path(__file__).parent / "data"
 VERSION = "2025.3.1"  # the ncu that was asked
 UNLISTED = "report"  # collection of the names that no query lists but a full report holds: on any chip, as far as known
-UNITS_FILE = DATA / "metric_units.json"  # unit -> names; benchmarks/metric_units.py writes it
 
 
 @dataclass(frozen=True)
@@ -84,8 +77,3 @@ def on_chip(chip: str | None) -> Available:
             base, rollup = split(recorded.name)
             rollups[base] = (*rollups.get(base, ()), *(ROLLUPS[recorded.kind] or (rollup,)))
     return Available(chip or "any recorded chip", rollups)
-
-
-def recorded_units() -> dict[str, str]:
-    """Return the unit of each metric that is known by name."""
-    return {name: unit for unit, names in json.loads(UNITS_FILE.read_bytes()).items() for name in names}

@@ -18,7 +18,7 @@ from typing import IO, Any
 
 import msgspec
 
-from ncu_assist.ncu.child import limit_memory
+from ncu_assist.ncu.memory_limit import limit_memory
 from ncu_assist.ncu.source.contents import (
     DOCUMENT,
     INSTRUCTION_BYTES,
