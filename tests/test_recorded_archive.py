@@ -18,7 +18,7 @@ from ncu_assist.sources import source_sha256
 from ncu_assist.spec import Kernel, Version
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun, machine_hash
-from ncu_assist.store.reading import CODE
+from ncu_assist.store.reading import CODE, FACTS
 
 ROOT = Path(__file__).parent.parent
 PROJECT = Project(ROOT)
@@ -46,8 +46,8 @@ def contents(stored: StoredRun) -> dict[str, bytes]:
     report = stored.report_bytes()
     if report is not None:
         found["report"] = report
-    if CODE in stored.run.files:
-        found["code"] = zstandard.ZstdDecompressor().decompress(stored.read(CODE))
+    packed = (name for name in (CODE, FACTS) if name in stored.run.files)
+    found |= {f"{name} unpacked": zstandard.ZstdDecompressor().decompress(stored.read(name)) for name in packed}
     metrics, samples = stored.metrics(), stored.samples()
     words = [set(metrics[column].dropna().astype(str)) for column in ("metric", "text", "unit")]
     words += [set(samples[column].astype(str)) for column in ("bench_id", "workload", "version")]
