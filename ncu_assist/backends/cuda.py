@@ -68,7 +68,8 @@ def compile_sources(
     nvcc's version and the architecture. What is there is reused without starting ninja. Raises EnvironmentProblem if
     nvcc, ninja or write access is missing.
     """
-    nvcc, arch = find_nvcc(), arch or find_arch()
+    nvcc = find_nvcc()
+    arch = arch or find_arch(nvcc)
     out = out.resolve()
     artifacts = {s.name: out / f"{s.name}-{_content_hash(s, nvcc, arch)}.so" for s in sources}
     missing = [s for s in sources if not artifacts[s.name].is_file()]

@@ -23,6 +23,9 @@ INSTALL_HINT = "pip install " + " ".join(f'"{wheel}==13.0.*"' for wheel in WHEEL
 WHEEL_PATHS = ("cu*/bin/nvcc", "cuda_nvcc/bin/nvcc")
 ARCH_VARIABLE = "NCU_ASSIST_ARCH"
 DEFAULT_ARCH = "sm_90"
+# What has all instructions of a chip, wgmma and setmaxnreg of Hopper among them, and since which nvcc (CUDA 12.0's
+# release notes). Code for it runs on that chip alone: it is built where it runs.
+ALL_OF_CHIP = {"sm_90": ("sm_90a", 12)}
 ARCH = re.compile(r"sm_\d+[af]?")
 QUERY_TIMEOUT_S = 20.0
 
@@ -66,9 +69,10 @@ def find_ninja() -> Path:
     raise EnvironmentProblem("there is no ninja to run the compiler with", "pip install ninja")
 
 
-def find_arch() -> str:
+def find_arch(nvcc: Nvcc) -> str:
     """Return the architecture to build for: NCU_ASSIST_ARCH, else that of the first GPU, else sm_90.
 
+    Unless NCU_ASSIST_ARCH says it, it is the one with all of the chip's instructions where ``nvcc`` knows that: sm_90a.
     Raises UsageProblem if NCU_ASSIST_ARCH is not of the form sm_90 or sm_90a.
     """
     wanted = os.environ.get(ARCH_VARIABLE)
@@ -77,7 +81,9 @@ def find_arch() -> str:
             raise UsageProblem(f"{ARCH_VARIABLE} is '{wanted}'", f"{ARCH_VARIABLE}=sm_90")
         return wanted
     capability = _nvml_capability() or _smi_capability()
-    return f"sm_{capability}" if capability else DEFAULT_ARCH
+    arch = f"sm_{capability}" if capability else DEFAULT_ARCH
+    whole, since = ALL_OF_CHIP.get(arch, (arch, 0))
+    return whole if int(nvcc.version.split(".")[0]) >= since else arch
 
 
 def _candidates() -> Iterator[Path]:

@@ -42,7 +42,7 @@ class TorchExtension:
     def build(
         self, kernel: Kernel, versions: Sequence[Version], work: Path, is_cancelled: Callable[[], bool] = never
     ) -> dict[str, BuildOutcome]:
-        torch_version, arch = _torch_version(), find_arch()
+        torch_version, arch = _torch_version(), find_arch(find_nvcc())
         env = _environment(arch)
         gone = threading.Event()
 

@@ -74,7 +74,7 @@ class CeilingsStages:
     def build(self) -> BuiltKernels:
         """Compile our kernels for the GPU here. Raises EnvironmentProblem without a compiler."""
         self.reporter.status("building the kernels")
-        out, arch = self.project.work / "build" / "ceilings", find_arch()
+        out, arch = self.project.work / "build" / "ceilings", find_arch(find_nvcc())
         outcomes = compile_sources([Source(n, SOURCES / f"{n}.cu", SOURCES) for n in KERNELS], out)
         if arch in WGMMA_ARCH:
             wgmma = [Source("wgmma", SOURCES / "wgmma.cu", SOURCES)]

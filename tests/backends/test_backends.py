@@ -12,6 +12,7 @@ from requirements import needs
 from ncu_assist import backends
 from ncu_assist.backends import BACKENDS, backend_of, build_versions, torch_extension
 from ncu_assist.backends.base import BuildOutcome
+from ncu_assist.backends.nvcc import Nvcc
 from ncu_assist.backends.python import Python, entry_point, import_file
 from ncu_assist.errors import EnvironmentProblem, StageFailed, UsageProblem
 from ncu_assist.spec import Kernel
@@ -100,6 +101,7 @@ def test_a_torch_extension_that_fails_keeps_the_compilers_words(
 
 def test_a_built_torch_extension_is_reused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch_extension, "_torch_version", lambda: "2.11")
+    monkeypatch.setattr(torch_extension, "find_nvcc", lambda: Nvcc(Path("nvcc"), "13.0.88", ()))
     monkeypatch.setattr(torch_extension, "_environment", lambda arch: {})
     monkeypatch.setattr(torch_extension, "CHILD", "planted_builder")
     monkeypatch.setattr(torch_extension.process, "run", _plant_artifact)

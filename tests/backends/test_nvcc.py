@@ -82,17 +82,32 @@ def test_ninja_is_found() -> None:
     assert nvcc.find_ninja().name == "ninja"
 
 
+def _nvcc(version: str) -> nvcc.Nvcc:
+    return nvcc.Nvcc(Path("nvcc"), version, ())
+
+
 def test_architecture(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiler = _nvcc("13.0.88")
     monkeypatch.delenv("NCU_ASSIST_ARCH", raising=False)
     monkeypatch.setattr(nvcc, "_nvml_capability", lambda: None)
     monkeypatch.setattr(nvcc, "_smi_capability", lambda: None)
-    assert nvcc.find_arch() == "sm_90"
+    assert nvcc.find_arch(compiler) == "sm_90a"
     monkeypatch.setattr(nvcc, "_smi_capability", lambda: "120")
-    assert nvcc.find_arch() == "sm_120"
+    assert nvcc.find_arch(compiler) == "sm_120"
     monkeypatch.setattr(nvcc, "_nvml_capability", lambda: "80")
-    assert nvcc.find_arch() == "sm_80"
-    monkeypatch.setenv("NCU_ASSIST_ARCH", "sm_90a")
-    assert nvcc.find_arch() == "sm_90a"
+    assert nvcc.find_arch(compiler) == "sm_80"
+    monkeypatch.setenv("NCU_ASSIST_ARCH", "sm_90")
+    assert nvcc.find_arch(compiler) == "sm_90"
     monkeypatch.setenv("NCU_ASSIST_ARCH", "hopper")
     with pytest.raises(UsageProblem, match="hopper"):
-        nvcc.find_arch()
+        nvcc.find_arch(compiler)
+
+
+@pytest.mark.parametrize(("version", "arch"), [("11.8.89", "sm_90"), ("12.0.76", "sm_90a"), ("13.0.88", "sm_90a")])
+def test_all_instructions_of_the_chip_where_the_compiler_knows_them(
+    version: str, arch: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """wgmma and setmaxnreg are in sm_90a and not in sm_90."""
+    monkeypatch.delenv("NCU_ASSIST_ARCH", raising=False)
+    monkeypatch.setattr(nvcc, "_nvml_capability", lambda: "90")
+    assert nvcc.find_arch(_nvcc(version)) == arch

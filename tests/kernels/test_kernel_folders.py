@@ -103,7 +103,7 @@ def _build(kernel: Kernel, versions: list[Version], folder: Path, patch: pytest.
         find_ninja()
     except EnvironmentProblem as missing:
         pytest.skip(missing.message)
-    patch.setenv("NCU_ASSIST_ARCH", "sm_90")
+    patch.setenv("NCU_ASSIST_ARCH", "sm_90a")  # which has wgmma
     for version, outcome in build_versions(kernel, versions, folder).items():
         assert outcome.artifact is not None, outcome.log
         _assert_told(kernel.version(version), outcome.log)
