@@ -10,20 +10,28 @@ from typing import Any
 import numpy as np
 import pytest
 from emulation import KERNELS, load_with_warps, problem, versions
+from requirements import needs
 
 torch = pytest.importorskip("torch")
 
 from ncu_assist.backends import BACKENDS, backend_of, build_versions  # noqa: E402
 from ncu_assist.backends.base import Call  # noqa: E402
 from ncu_assist.harness.check import check, compare  # noqa: E402
+from ncu_assist.sources import source_files  # noqa: E402
 from ncu_assist.spec import Version  # noqa: E402
 from ncu_assist.spec_file import read_kernel  # noqa: E402
+from ncu_assist.store import Store  # noqa: E402
+from ncu_assist.store.matching import newest_matching  # noqa: E402
 
 KERNEL = read_kernel(KERNELS / "gemm_bias_gelu")
 TOLERANCE = KERNEL.tolerances["bfloat16"]
 WMMA = ("v4", "v5")
 STAGED = ("v7", "v8", "v9", "v10")
 MMA = ("v6", *STAGED)  # ldmatrix from swizzled tiles
+TMA = [v for v in KERNEL.versions if any(file.name == "tma.cuh" for file in source_files(v.path))]
+ON_HOST = [v for v in versions("gemm_bias_gelu") if v not in TMA]  # the emulation has neither TMA nor wgmma
+# What ptxas says where it makes wgmma wait for one another, or ignores setmaxnreg.
+LOSSES = re.compile(r"\(C75\d\d\)|serialized|setmaxnreg")
 # m, n, k: one element; nothing to sum; whole tiles; rows that start on 16 bytes, or anywhere; one more than a tile;
 # more tiles along k than there are stages
 SMALL = [(1, 1, 1), (5, 3, 0), (16, 16, 16), (3, 8, 8), (17, 9, 31), (33, 40, 72)]
@@ -184,12 +192,12 @@ def test_a_torch_version(short: str, most: float) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("version", versions("gemm_bias_gelu"), ids=_named)
+@pytest.mark.parametrize("version", ON_HOST, ids=_named)
 def test_a_cuda_version_on_the_host(version: Version, tmp_path: Path) -> None:
     assert _reasons(_load(version.short, tmp_path), [*SMALL, *LARGE]) == {}
 
 
-@pytest.mark.parametrize("version", versions("gemm_bias_gelu"), ids=_named)
+@pytest.mark.parametrize("version", ON_HOST, ids=_named)
 def test_the_error_is_that_of_one_rounding(version: Version, tmp_path: Path) -> None:
     call = _load(version.short, tmp_path)
     assert (check(call, _problem(64, 128, 512), (1, 2), 0).norm_error or 1.0) < 1.9e-3
@@ -245,7 +253,7 @@ def test_gelu_of_every_number(short: str, tmp_path: Path) -> None:
     assert float(out[0, bias == float("inf")]) == float("inf")
 
 
-@pytest.mark.parametrize("version", versions("gemm_bias_gelu"), ids=_named)
+@pytest.mark.parametrize("version", ON_HOST, ids=_named)
 @pytest.mark.parametrize("shift", [1, 4, 8])
 def test_any_address(version: Version, shift: int, tmp_path: Path) -> None:
     call = _load(version.short, tmp_path)
@@ -261,9 +269,41 @@ def test_any_address(version: Version, shift: int, tmp_path: Path) -> None:
     assert moved[-1][:shift].tolist() == [0.0] * shift
 
 
-@pytest.mark.parametrize("version", versions("gemm_bias_gelu"), ids=_named)
+@pytest.mark.parametrize("version", ON_HOST, ids=_named)
 def test_what_a_version_cannot_serve_is_refused(version: Version, tmp_path: Path) -> None:
-    call = _load(version.short, tmp_path)
+    _assert_refusals(_load(version.short, tmp_path))
+
+
+@pytest.mark.slow
+@needs("nvcc", "ninja")
+def test_what_a_version_by_tma_cannot_serve_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before a GPU is asked for anything."""
+    monkeypatch.setenv("NCU_ASSIST_ARCH", "sm_90a")
+    outcomes = build_versions(KERNEL, TMA, tmp_path)
+    assert len(outcomes) == len(TMA)
+    for name, outcome in outcomes.items():
+        assert outcome.artifact is not None, outcome.log
+        assert not LOSSES.search(outcome.log), outcome.log
+        _assert_refusals(backend_of(KERNEL.version(name).path).load(outcome.artifact, KERNEL))
+
+
+@pytest.mark.slow
+@needs("nvcc", "ninja")
+def test_another_architecture_is_told_what_wgmma_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NCU_ASSIST_ARCH", "sm_90")
+    (outcome,) = build_versions(KERNEL, (KERNEL.version("v12"),), tmp_path).values()
+    assert outcome.artifact is None
+    assert "NCU_ASSIST_ARCH=sm_90a" in outcome.log
+
+
+@pytest.mark.parametrize("version", TMA, ids=_named)
+def test_no_product_waits_for_another_in_what_was_recorded(version: Version) -> None:
+    stored = newest_matching(Store(KERNELS.parent / "reports"), KERNEL.name, version)
+    assert stored is not None
+    assert not LOSSES.search(stored.read("build.log").decode())
+
+
+def _assert_refusals(call: Call) -> None:
     tensors = (torch.zeros(8, dtype=torch.bfloat16),) * 3
     over = (1 << 30) + 1
     for m, n, k in (
