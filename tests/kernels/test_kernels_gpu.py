@@ -32,8 +32,8 @@ ATTENTION = ((0, 5, 5), (3, 0, 7), (1, 1, 1), (3, 7, 0), (5, 1, 999), (70, 333, 
 ROWS = ((0, 7), (5, 1), (1, 7), (70_001, 33), (99, 257), (35, 1023), (35, 4099), (3, 8195), (35, 33_001), (35, 70_001))
 DROPOUT = ({"width": 4, "keep": 58982, "dtype": "float32"}, {"width": 2, "keep": 32768, "dtype": "bfloat16"})
 NORMALIZED = ((0, 7), (99, 257), (70_001, 33), (515, 1000), (35, 5000), (35, 8196), (9, 33_001), (9, 140_000))
-# m, n, k: one output; one more than a tile; less than a warp's; long and narrow each way; rows that start anywhere; more
-# tiles than SMs, done before what the one before them stores has been read
+# m, n, k: one output; one more than a tile; less than a warp's; long and narrow each way; rows that start anywhere;
+# more tiles than SMs, done before what the one before them stores has been read
 PRODUCTS = (
     *((1, 1, 1), (33, 7, 1), (129, 257, 72), (1000, 513, 8), (257, 129, 4099), (300, 520, 5000)),
     *((17, 70_001, 24), (70_001, 9, 33), (5, 24, 100_000)),
