@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ncu_assist.analysis.diff.why import BoundBy, Factor, Factors, Why
@@ -54,6 +54,7 @@ def test_every_factor_says_which_way_it_went(
     assert why_lines(made(work=work, rate=rate, clock=clock), None, ("v1", "v2"))[1] == f"ncu: {words}"
 
 
+@example(10.0, 100.0, 0.9375, "L1 writeback cycles")
 @given(gains, gains, st.floats(0.9, 1.1), st.sampled_from(sorted({one.label for one in RESOURCES.values()} - {""})))
 def test_no_factor_is_left_out_and_the_product_is_right(work: float, rate: float, clock: float, label: str) -> None:
     """In 80 columns, with the longest names: who multiplies what is shown gets the ratio, or is told ``≈``."""

@@ -176,8 +176,8 @@ def _product(why: Why, width: int) -> list[str]:
         return []
     shown = [part for part in made.in_short if part.kind != "clock" or not _is_neutral(part)]
     start = f"ncu: {_times(why.time_ratio)} {_sign(shown, why)} "
-    drafts = [start + _product_of(shown, made, why, words) for words in (3, 2, 1, 0)]
-    return [next((draft for draft in drafts if len(draft) <= width), drafts[-1])]
+    drafts = [start + _product_of(shown, made, why, words) for words in (3, 2, 1, 0, -1)]
+    return [next((draft for draft in drafts if len(draft) <= width), drafts[3])]
 
 
 def _sign(shown: list[Factor], why: Why) -> str:
@@ -209,11 +209,14 @@ def _helps(part: Factor, why: Why) -> bool:
 def _term(part: Factor, words: int = 2) -> str:
     """Return a factor and what it is of; below two ``words`` the last of its label, below one not which way it went.
 
-    Cycles are told of what they are also then: a time has cycles of its own.
+    Cycles are told of what they are also then, below zero by one word: a time has cycles of its own.
     """
-    way = "" if _is_neutral(part) or not words else MORE_AND_LESS[part.kind][part.candidate < part.baseline]
+    way = "" if _is_neutral(part) or words < 1 else MORE_AND_LESS[part.kind][part.candidate < part.baseline]
     label = "latency" if part.kind == "latency" else part.label.removesuffix(" in flight")
-    return f"{_gain(part)} {way}{label if words > 1 or label.endswith(' cycles') else label.split()[-1]}"
+    if words < 2:
+        *of, last = label.split()
+        label = last if last != "cycles" else label if words >= 0 else " ".join([*of[-1:], last])
+    return f"{_gain(part)} {way}{label}"
 
 
 def _gain(part: Factor) -> str:
