@@ -57,8 +57,6 @@ def launches_table(shown: RunView) -> Table | None:
 
 def _launch_row(row: LaunchRow, whole: float) -> tuple[Cell, ...]:
     launch, took = row.launch, row.launch.duration_ns
-    findings = row.results.diagnosis.findings if row.results else ()
-    said = findings[0] if findings else None
     return (
         _kernel_cell(launch),
         number(str(launch.index), launch.index),
@@ -67,7 +65,20 @@ def _launch_row(row: LaunchRow, whole: float) -> tuple[Cell, ...]:
         Cell("x".join(map(str, launch.grid))),
         Cell("x".join(map(str, launch.block))),
         Cell(f"{row.bottleneck.name} {row.bottleneck.percent:.0f} %") if row.bottleneck else Cell(),
-        Cell(said.finding.rule, note=_gain(said)) if said else Cell(),
+        _diagnosis_cell(row),
+    )
+
+
+def _diagnosis_cell(row: LaunchRow) -> Cell:
+    if row.launch.interrupted:
+        return Cell("interrupted", note="the program ended while it was profiled")
+    diagnosis = row.results.diagnosis if row.results else None
+    if diagnosis is None or diagnosis.first is None:
+        return Cell()
+    return (
+        Cell("too few counters")
+        if diagnosis.lacks_counters
+        else Cell(diagnosis.first.finding.rule, note=_gain(diagnosis.first))
     )
 
 

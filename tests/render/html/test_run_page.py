@@ -28,6 +28,7 @@ from ncu_assist.pipeline.opened_reports import bare_reports
 from ncu_assist.pipeline.pages.run import run_page, run_record
 from ncu_assist.render.html.run import run_html, run_sections
 from ncu_assist.render.html.run_counters import part_label
+from ncu_assist.render.html.run_diagnosis import launches_table
 from ncu_assist.render.html.run_records import Log, RunRecord
 from ncu_assist.store import Store, machine_hash
 
@@ -209,6 +210,15 @@ def test_a_chain_shows_each_launch(browser: Browser, v0: RunRecord, tmp_path_fac
     path = written(tmp_path_factory, run_html(v0))
     check_fits(browser, path)
     check_frame(browser, path)
+
+
+def test_an_interrupted_launch_says_so(v0: RunRecord) -> None:
+    first = v0.shown.launches_shown[0]
+    ended = replace(first, launch=replace(first.launch, grid=(0, 0, 0)))
+    launches = tuple(ended if one is first else one for one in v0.shown.launches)
+    table = launches_table(replace(v0.shown, launches=launches))
+    assert table
+    assert [row[-1].text for row in table.rows].count("interrupted") == 1
 
 
 def test_pages_keep_to_their_size(v6: RunRecord, v0: RunRecord) -> None:
