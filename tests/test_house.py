@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from types import FunctionType
@@ -166,6 +167,12 @@ def test_a_module_says_what_it_is_for(path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_public_class_name_exists_once() -> None:
+    nodes = [node for path in FILES for node in ast.walk(ast.parse(path.read_text()))]
+    names = Counter(one.name for one in nodes if isinstance(one, ast.ClassDef) and not one.name.startswith("_"))
+    assert [name for name, count in names.items() if count > 1] == []
+
+
 def test_no_module_works_at_import() -> None:
     for path in FILES:
         for node in ast.parse(path.read_text()).body:

@@ -30,7 +30,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Place:
+class RateAtSize:
     """A curve at one number of bytes: its share of reads there, its rate, and what had to be assumed."""
 
     share: float
@@ -53,10 +53,10 @@ def dram_ceiling(
     if not curves or moved <= 0:
         return None
     share = read_bytes / moved
-    places = sorted((_place(curve, moved) for curve in curves), key=lambda place: place.share)
-    low = next((p for p in reversed(places) if p.share <= share + SAME_SHARE), places[0])
-    high = next((p for p in places if p.share >= share - SAME_SHARE), places[-1])
-    reasons = [*_outside_mixes(places, share), *[words for words in (low.assumed, high.assumed) if words][:1]]
+    rates = sorted((_at_size(curve, moved) for curve in curves), key=lambda one: one.share)
+    low = next((p for p in reversed(rates) if p.share <= share + SAME_SHARE), rates[0])
+    high = next((p for p in rates if p.share >= share - SAME_SHARE), rates[-1])
+    reasons = [*_outside_mixes(rates, share), *[words for words in (low.assumed, high.assumed) if words][:1]]
     rate = _between(low, high, share)
     return Ceiling(rate, bool(reasons), "; ".join([f"measured on {ceilings.where} under {under}", *reasons]))
 
@@ -86,7 +86,7 @@ def _share(point: Point) -> float:
     return point.read_bytes / point.bytes
 
 
-def _place(curve: Curve, moved: float) -> Place:
+def _at_size(curve: Curve, moved: float) -> RateAtSize:
     """Return a curve at so many bytes; beyond either end that end. The blocks of streams make ends a little uneven."""
     first, last = curve.first, curve.last
     words = ""
@@ -98,10 +98,10 @@ def _place(curve: Curve, moved: float) -> Place:
     right = next((p for p in curve.points if p.bytes >= moved), curve.points[-1])
     weight = log(moved / left.bytes) / log(right.bytes / left.bytes) if left.bytes < right.bytes else 0.0
     rate = left.bytes_per_second + (right.bytes_per_second - left.bytes_per_second) * weight
-    return Place(_share(left) + (_share(right) - _share(left)) * weight, rate, words)
+    return RateAtSize(_share(left) + (_share(right) - _share(left)) * weight, rate, words)
 
 
-def _below(curve: Curve, moved: float) -> Place:
+def _below(curve: Curve, moved: float) -> RateAtSize:
     """Return a curve below its first point: a start and then a time for each byte, as the first two points have it."""
     first, second = curve.points[0], curve.points[min(1, len(curve.points) - 1)]
     words = f"fewer than {quantity(curve.first, 'byte')} were not measured"
@@ -109,17 +109,17 @@ def _below(curve: Curve, moved: float) -> Place:
     each = (further - seconds) / (second.bytes - first.bytes) if second.bytes > first.bytes else 0.0
     start = max(0.0, seconds - each * first.bytes) if each > 0 else 0.0
     rate = moved / (start + (seconds - start) * moved / first.bytes)
-    return Place(_share(first), rate, f"{words}: the start of the first two sizes, then their rate")
+    return RateAtSize(_share(first), rate, f"{words}: the start of the first two sizes, then their rate")
 
 
-def _between(low: Place, high: Place, share: float) -> float:
+def _between(low: RateAtSize, high: RateAtSize, share: float) -> float:
     width = high.share - low.share
     weight = min(1.0, max(0.0, (share - low.share) / width)) if width > SAME_SHARE else 0.0
     return low.bytes_per_second + (high.bytes_per_second - low.bytes_per_second) * weight
 
 
-def _outside_mixes(places: Sequence[Place], share: float) -> list[str]:
-    if places[0].share - SAME_SHARE <= share <= places[-1].share + SAME_SHARE:
+def _outside_mixes(rates: Sequence[RateAtSize], share: float) -> list[str]:
+    if rates[0].share - SAME_SHARE <= share <= rates[-1].share + SAME_SHARE:
         return []
     return [f"no mix with {100 * share:.0f} % reads was measured: that of the nearest mix"]
 
