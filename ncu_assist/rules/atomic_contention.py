@@ -22,9 +22,9 @@ each atomic (between half and twice as many count). DRAM at its rate for so many
 from __future__ import annotations
 
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.bounds import NOTICEABLE, filled
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import ISSUE, L1_PARTS, L2_PARTS, LSU
+from ncu_assist.rules.model.savings import NOTICEABLE, filled
 
 ID = "atomic-contention"
 NEEDS: tuple[str, ...] = (

@@ -22,7 +22,7 @@ class Finding:
     """What one rule says of one launch.
 
     ``saved_ns`` is the time that fixing it could save, by the rule's own model; what other limits leave of it is worked
-    out for all findings together. ``relieves`` are the resources (names of diff.resources) that the fix takes work off:
+    out for all findings together. ``relieves`` are the resources (names of `resources`) that the fix takes work off:
     their limits do not bound it. ``evidence`` are keys of the catalogue. ``detail`` names the pipe or the limiter.
     ``unless_known``: a unit is busy, and not why; dropped where another finding takes work off the busiest unit.
     ``is_done``: the kernel is at a ceiling, and has no time to give. ``assumed``: rests on a ceiling that was not

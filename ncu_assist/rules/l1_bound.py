@@ -25,10 +25,10 @@ from __future__ import annotations
 
 from ncu_assist.ceilings.chips import LANES
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.bounds import UNKNOWN_PART, assumes_start, bound_at, filled_by, saved_ns, worth_saying
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import ISSUE, lsu_instructions, operations
 from ncu_assist.rules.model.resources import L1_DATA, SHARED
+from ncu_assist.rules.model.savings import UNKNOWN_PART, assumes_start, bound_at, filled_by, saved_ns, worth_saying
 from ncu_assist.rules.model.traffic import global_share_of_l1, is_coalesced, l1_wavefronts
 
 ID = "l1-bound"

@@ -20,9 +20,9 @@ hits it is said where a part of L2 takes the time, at 80 % of what it can reach,
 from __future__ import annotations
 
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.bounds import UNKNOWN_PART, assumes_start, bound_at, filled_by, saved_ns, worth_saying
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import L2_PARTS
+from ncu_assist.rules.model.savings import UNKNOWN_PART, assumes_start, bound_at, filled_by, saved_ns, worth_saying
 from ncu_assist.rules.model.traffic import wasted_by_loads, wasted_by_stores
 
 ID = "l2-bound"

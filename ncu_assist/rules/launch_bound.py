@@ -17,8 +17,8 @@ the chain into a CUDA graph, overlap launches (programmatic dependent launch, st
 from __future__ import annotations
 
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.bounds import START
 from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.savings import START
 
 ID = "launch-bound"
 NEEDS: tuple[str, ...] = ("duration",)

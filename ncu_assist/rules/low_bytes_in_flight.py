@@ -34,9 +34,9 @@ from __future__ import annotations
 from ncu_assist.ceilings.chips import LANES, SCHEDULERS, SECTOR_BYTES
 from ncu_assist.quantity import quantity
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.bounds import BUSY, busiest_unit, loads, worth_saying
 from ncu_assist.rules.model.dram import fill, reach
 from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.savings import BUSY, busiest_unit, loads, worth_saying
 from ncu_assist.rules.model.traffic import is_coalesced
 
 ID = "low-bytes-in-flight"

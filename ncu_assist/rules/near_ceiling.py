@@ -22,10 +22,10 @@ from __future__ import annotations
 
 from ncu_assist.quantity import percent
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.bounds import busiest_unit
 from ncu_assist.rules.model.dram import OF_CEILING
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.resources import RESOURCES
+from ncu_assist.rules.model.savings import busiest_unit
 
 ID = "near-ceiling"
 NEEDS: tuple[str, ...] = ()

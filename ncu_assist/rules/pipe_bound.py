@@ -41,7 +41,6 @@ from __future__ import annotations
 
 from ncu_assist.ceilings.chips import LANES
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.bounds import loads
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import (
     ADU,
@@ -61,6 +60,7 @@ from ncu_assist.rules.model.pipes import (
     while_active,
 )
 from ncu_assist.rules.model.resources import SM_PARTS
+from ncu_assist.rules.model.savings import loads
 
 ID = "pipe-bound"
 NEEDS: tuple[str, ...] = ("sm_active_share", "issue_slots_busy")

@@ -24,9 +24,9 @@ from __future__ import annotations
 from ncu_assist.ceilings.chips import SECTOR_BYTES
 from ncu_assist.quantity import quantity
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.bounds import assumes_start, saved_ns, worth_saying
 from ncu_assist.rules.model.dram import moved_bytes
 from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.savings import assumes_start, saved_ns, worth_saying
 from ncu_assist.rules.model.traffic import Wasted, left_without, wasted_dram_bytes
 
 ID = "redundant-traffic"

@@ -18,9 +18,9 @@ are not counted here, padding does not help against them.
 from __future__ import annotations
 
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.bounds import assumes_start, saved_ns, worth_saying
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.resources import L1_DATA
+from ncu_assist.rules.model.savings import assumes_start, saved_ns, worth_saying
 from ncu_assist.rules.model.traffic import l1_wavefronts
 
 ID = "shared-bank-conflict"

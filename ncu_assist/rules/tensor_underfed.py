@@ -25,7 +25,6 @@ from __future__ import annotations
 
 from ncu_assist.rules import shared_bank_conflict
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.bounds import REACHABLE, filled_by
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import (
     BINDS,
@@ -44,6 +43,7 @@ from ncu_assist.rules.model.pipes import (
     tensor_ns,
     tensor_operations,
 )
+from ncu_assist.rules.model.savings import REACHABLE, filled_by
 
 ID = "tensor-underfed"
 NEEDS: tuple[str, ...] = ("pipe_tensor_cycles", "sm_active_share")

@@ -12,9 +12,9 @@ from shape_facts import Counters, made
 
 from ncu_assist.frame import combine_tables
 from ncu_assist.rules import RULES, Diagnosis, Facts, diagnose
-from ncu_assist.rules.model.bounds import loads
 from ncu_assist.rules.model.host_link import Crossed, crossed, link_ns
 from ncu_assist.rules.model.resources import HOST_LINK
+from ncu_assist.rules.model.savings import loads
 from ncu_assist.rules.model.shape import latency_bound
 from ncu_assist.rules.model.traffic import must_cross
 from ncu_assist.store import Store

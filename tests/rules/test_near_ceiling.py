@@ -9,7 +9,7 @@ from shape_facts import found, made, of_case
 
 from ncu_assist.ceilings import ceilings_of
 from ncu_assist.rules import RULES, diagnose, near_ceiling
-from ncu_assist.rules.model.bounds import busiest_unit, saved_ns
+from ncu_assist.rules.model.savings import busiest_unit, saved_ns
 
 CASES = ["traffic_small_halo", "healthy_float_product"]
 

@@ -9,7 +9,7 @@ from made_ceilings import ceilings
 from shape_facts import made
 
 from ncu_assist.ceilings import shipped
-from ncu_assist.rules.model.bounds import START_NS, assumes_start
+from ncu_assist.rules.model.savings import START_NS, assumes_start
 
 
 def test_the_start_is_that_of_the_first_two_sizes_of_the_shipped_curves() -> None:

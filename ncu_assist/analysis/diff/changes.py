@@ -20,7 +20,7 @@ from ncu_assist.ncu.catalogue.noise import repeats_as
 from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES
 from ncu_assist.rules.model.resources import PARTS, SM_PARTS, WHOLES
 
-SHOWN = (
+COMPARED = (
     "duration",
     "dram_bandwidth",
     "dram_throughput",
@@ -127,7 +127,7 @@ def rows(baseline: Combined, candidate: Combined, every: bool = False) -> list[C
     ``every`` adds all others that a side has: the rest of the catalogue, then ncu's own by name, if they were read.
     """
     crossed = any(side.values[key] for side in (baseline, candidate) for key in OF_THE_LINK)
-    shown = (*SHOWN, *OF_THE_LINK) if crossed else SHOWN
+    shown = (*COMPARED, *OF_THE_LINK) if crossed else COMPARED
     found = [catalogue_row(key, baseline, candidate) for key in shown] + _stall_rows(baseline, candidate)
     found = [row for row in found if row.is_of_all]
     if not every:

@@ -20,7 +20,7 @@ SHORT: dict[Kind, tuple[Kind, ...]] = {
 }
 NS_PER_S = 1e9
 # Of what a resource could do. One that did less took at most that part of the time, whatever became of it: below it a
-# finding is a remark (line_changes.MATERIAL).
+# finding is a remark (lines.MATERIAL).
 USED = 0.02
 
 

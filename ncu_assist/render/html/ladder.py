@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from ncu_assist.analysis.archive import KernelLadder
+from ncu_assist.analysis.faults_gone import faults_gone
 from ncu_assist.analysis.history import History, HistoryCell
-from ncu_assist.analysis.predictions import predictions
 from ncu_assist.analysis.yardstick import COPY
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
@@ -93,7 +93,7 @@ def _on_sources(ladder: KernelLadder) -> Iterator[PageSection]:
     comments = tuple(version_comments(ladder.tried, history))
     yield PageSection("tried", "What each version tried", comments, "ladder_comments.html.j2", TRIED)
     yield table_section("drafts", "Drafts", drafts_table(ladder.drafts, ladder.damaged_drafts), DRAFTS)
-    gone = with_faults_gone(predictions(history).values())
+    gone = with_faults_gone(faults_gone(history).values())
     told = tuple(one_line(line, MOST_SAID) for line in prediction_legend(gone)) if gone else ()
     yield table_section(
         "estimated", "Estimated and achieved", faults_gone_table(gone) if gone else None, ESTIMATED, told

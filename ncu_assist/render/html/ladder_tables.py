@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from ncu_assist.analysis.faults_gone import findings_of
 from ncu_assist.analysis.history import History, HistoryCell, VersionRow
-from ncu_assist.analysis.predictions import findings_of
 from ncu_assist.analysis.records import ArchivedRun, Damage, Draft, StoredFinding
 from ncu_assist.analysis.yardstick import TENSOR, Yardstick, measure_of
 from ncu_assist.quantity import duration, quantity

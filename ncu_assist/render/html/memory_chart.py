@@ -14,9 +14,9 @@ from ncu_assist.render.html.charts import Box, ChartText, Shape, line
 from ncu_assist.render.table import ABSENT, Cell, Column, Table, Term, number
 from ncu_assist.render.words.commands import to_profile
 from ncu_assist.render.words.terms import term_of
-from ncu_assist.rules.model.bounds import filled
 from ncu_assist.rules.model.of_run import RuleResults
 from ncu_assist.rules.model.resources import HOST_LINK, RESOURCES
+from ncu_assist.rules.model.savings import filled
 
 BYTES_OF_SECTORS = f"{SECTOR_BYTES} bytes a sector"
 # What stands in the boxes: key and label; percentages with one place.

@@ -98,7 +98,7 @@ def _in_order(partners: Mapping[int, int], before: int, after: int) -> Iterator[
     yield from reversed(chain)
 
 
-# Of the longer side: a line that changed by less is not marked, for samples and durations wander (diff.line_changes).
+# Of the longer side: a line that changed by less is not marked, for samples and durations wander (analysis.diff.lines).
 LEAST_CHANGE = 0.01
 EXCESS_FROM = 0.02  # of the larger sum: an excess that changed by less is not told
 MILLISECONDS_FROM = 1e7  # ns

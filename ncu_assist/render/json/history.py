@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from ncu_assist.analysis.faults_gone import FaultsGone, faults_gone
 from ncu_assist.analysis.history import History, HistoryCell, Sweep, VersionRow
-from ncu_assist.analysis.predictions import FaultsGone, predictions
 from ncu_assist.analysis.yardstick import share
 from ncu_assist.render.json.values import answer, cycles_json, run_facts
 from ncu_assist.render.words.history import notes
@@ -25,7 +25,7 @@ def history_json(history: History) -> dict[str, Any]:
     estimated to win, beside the speed-up ``achieved``; null where that cannot be told. Times in nanoseconds;
     ``ncu_duration_ns`` is of all launches together. Raises DamagedData for counters or findings that were changed.
     """
-    told = predictions(history)
+    told = faults_gone(history)
     return answer(
         "history",
         {

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ncu_assist.analysis.faults_gone import faults_gone
 from ncu_assist.analysis.history import History
-from ncu_assist.analysis.predictions import predictions
 from ncu_assist.render.markdown.text import escaped, folded, paragraph, printed
 from ncu_assist.render.words.history import (
     FAULTS_GONE,
@@ -39,7 +39,7 @@ def history_markdown(history: History) -> str:
     for sweep in history.sweeps:
         lines += ["", paragraph(sweep_title(sweep)), "", *printed(sweep_table(sweep))]
     lines += [line for said in legend(history) for line in ("", paragraph(said, MOST_SAID))]
-    steps = with_faults_gone(predictions(history).values())
+    steps = with_faults_gone(faults_gone(history).values())
     if steps:
         lines += ["", paragraph(FAULTS_GONE), "", *printed(faults_gone_table(steps)), ""]
         lines += [f"- {paragraph(line)}" for line in prediction_legend(steps)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ncu_assist.analysis.faults_gone import faults_gone
 from ncu_assist.analysis.history import History
-from ncu_assist.analysis.predictions import predictions
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.terminal.style import Style, printed, to_text
 from ncu_assist.render.words.history import (
@@ -41,7 +41,7 @@ def history_text(history: History, style: Style | None = None) -> str:
     for sweep in history.sweeps:
         parts += [Text(""), Text(one_line(sweep_title(sweep)), style="bold"), printed(sweep_table(sweep))]
     parts += [Text(one_line(line, MOST_SAID), style="dim") for line in ("", *legend(history))]
-    steps = with_faults_gone(predictions(history).values())
+    steps = with_faults_gone(faults_gone(history).values())
     if steps:
         parts += [Text(""), Text(FAULTS_GONE, style="bold"), printed(faults_gone_table(steps)), Text("")]
         parts += [Text(one_line(line, MOST_SAID), style="dim") for line in prediction_legend(steps)]

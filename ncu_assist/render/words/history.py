@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from ncu_assist.analysis.faults_gone import FaultsGone
 from ncu_assist.analysis.history import History, HistoryCell, Sweep, VersionRow
-from ncu_assist.analysis.predictions import FaultsGone
 from ncu_assist.analysis.records import StoredFinding
 from ncu_assist.analysis.yardstick import COPY
 from ncu_assist.quantity import duration

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ncu_assist.analysis.faults_gone import FaultsGone
 from ncu_assist.analysis.history import History, HistoryCell, Sweep, VersionRow
-from ncu_assist.analysis.predictions import FaultsGone
 from ncu_assist.analysis.records import StoredFinding
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.links import RunLinks

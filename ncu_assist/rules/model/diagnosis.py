@@ -8,9 +8,9 @@ from typing import Literal
 
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.rules.base import Finding, Rule, Severity, severity
-from ncu_assist.rules.model.bounds import Busiest, bounded_ns, busiest_unit
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.places import Place
+from ncu_assist.rules.model.savings import Busiest, bounded_ns, busiest_unit
 
 UNEXPLAINED, NEAR_CEILING = "unexplained", "near-ceiling"  # ids of rules that know no cause
 LOUD = ("medium", "high")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ncu_assist.ceilings.chips import SECTOR_BYTES, WAVEFRONT_BYTES
-from ncu_assist.rules.model.bounds import NOTICEABLE
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import BINDS, ISSUE, L1_PARTS, L2_PARTS, LSU, while_active
+from ncu_assist.rules.model.savings import NOTICEABLE
 
 NEEDS: tuple[str, ...] = (
     "local_load_requests",

@@ -11,7 +11,7 @@ from ncu_assist.rules.model.resources import SM_PARTS
 LOOP_REACHES = 0.85
 DONE = 0.95
 # Nsight Compute calls a pipe a bottleneck from 80 % on (its rule HighPipeUtilization); of all time, of which no pipe
-# gets more than bounds.REACHABLE, 0.9.
+# gets more than savings.REACHABLE, 0.9.
 BINDS = 0.72
 # Of the time in which SMs are active: from here on Nsight Compute says that a pipe "might become a bottleneck" (its
 # rule HighPipeUtilization). It is one where warps wait for just that pipe more than for anything else.

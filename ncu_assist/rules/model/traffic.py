@@ -7,12 +7,12 @@ from typing import Literal
 
 from ncu_assist.ceilings.chips import SECTOR_BYTES
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.bounds import assumes_start, saved_ns, worth_saying
 from ncu_assist.rules.model.dram import moved_bytes
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.host_link import LINE_SECTORS, Crossed, crossed, link_ns
 from ncu_assist.rules.model.pipes import L2_PARTS
 from ncu_assist.rules.model.resources import HOST_LINK, L1_DATA
+from ncu_assist.rules.model.savings import assumes_start, saved_ns, worth_saying
 
 # HBM3 hands out 64 bytes: what is read as single sectors comes with a neighbour. `fft_bit_reversal` of the fault
 # gallery asks L2 for 16.8 million scattered sectors, and DRAM reads 33.6 million, on an H200 as on an H100.

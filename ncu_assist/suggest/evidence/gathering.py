@@ -10,8 +10,8 @@ from pathlib import PurePath
 from ncu_assist.analysis.diff import DiffOptions, diff_runs
 from ncu_assist.analysis.diff.comparing import verdict_by_time
 from ncu_assist.analysis.diff.timing import SampleReader, common_bench, is_timed
+from ncu_assist.analysis.faults_gone import FaultsGone, faults_gone
 from ncu_assist.analysis.history import VersionRow
-from ncu_assist.analysis.predictions import FaultsGone, predictions
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.harness.exam.plan import refuse_host_inputs
@@ -164,7 +164,7 @@ def story_of(
     """Return the versions before the parent and itself, by number; then later ones that were no faster than it."""
     own = version_order(parent.run.version)
     history = history_of(project, store, parent.run.kernel, workload)
-    faults = predictions(history)
+    faults = faults_gone(history)
     runs = {row.version: row.cells[0].stored for row in history.rows if row.cells}
     early = (row for row in history.rows if version_order(row.version) <= own)
     chapters = [_chapter(row, runs, workload, faults.get(row.version), clean) for row in early]

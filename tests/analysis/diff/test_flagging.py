@@ -9,7 +9,7 @@ import pytest
 from factories import STALL, launch, make_run, metrics_frame
 
 from ncu_assist.analysis.diff import Change, Role, flags_heading
-from ncu_assist.analysis.diff.changes import OF_THE_LINK, SHOWN, changes
+from ncu_assist.analysis.diff.changes import COMPARED, OF_THE_LINK, changes
 from ncu_assist.analysis.diff.flagging import BINDING, EXPLAINS, SIDE_EFFECT, flags, with_roles
 from ncu_assist.analysis.diff.noise import NoiseModel
 from ncu_assist.frame import Combined, combine
@@ -100,7 +100,7 @@ def test_every_verdict_has_words_but_the_one_that_has_no_flags() -> None:
 
 
 def test_what_binds_is_always_looked_at() -> None:
-    assert {metric for metrics in BINDING.values() for metric in metrics} <= {*SHOWN, *OF_THE_LINK}
+    assert {metric for metrics in BINDING.values() for metric in metrics} <= {*COMPARED, *OF_THE_LINK}
 
 
 def test_the_catalogue_says_which_way_a_stall_is_better() -> None:

@@ -101,7 +101,7 @@ def _filled_slots(facts: Facts) -> float:
 
 
 def loads(facts: Facts) -> dict[str, float]:
-    """Return how busy each unit (names of diff.resources) was, of what a kernel can ask of it; 1 is at its limit.
+    """Return how busy each unit (names of `resources`) was, of what a kernel can ask of it; 1 is at its limit.
 
     The link to the host is one of them: what has to cross it does so no faster, whatever else is changed. Of different
     kernels it is the share of their time.
@@ -141,7 +141,7 @@ NOISE = 0.008  # of the time: what repeats of one launch of 124 µs stray by (do
 
 
 def saved_ns(facts: Facts, left: Mapping[str, float]) -> float:
-    """Return the time that is saved where units (names of diff.resources) keep only a part of their work, 0 to 1.
+    """Return the time that is saved where units (names of `resources`) keep only a part of their work, 0 to 1.
 
     The least of three: the time that the busiest of them spends on what goes away; what the busiest of the others
     leaves; what the busiest of them still needs for the rest, at the rate that it can reach. Nothing where another unit

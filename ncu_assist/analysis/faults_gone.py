@@ -94,7 +94,7 @@ class _Opinion:
         return rule in self.rules and rule not in self.judged.unanswered
 
 
-def predictions(history: History) -> dict[str, FaultsGone]:
+def faults_gone(history: History) -> dict[str, FaultsGone]:
     """Return by version what became of the faults of the version before it, on the workload shown.
 
     A version is left out where nothing was judged of one of the two or they cannot be compared. Raises DamagedData for

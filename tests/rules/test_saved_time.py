@@ -9,7 +9,7 @@ from made_ceilings import ceilings, point
 from shape_facts import made
 
 from ncu_assist.ceilings import Rate, Spread
-from ncu_assist.rules.model.bounds import REACHABLE, loads, reachable
+from ncu_assist.rules.model.savings import REACHABLE, loads, reachable
 
 XU = Rate("pipe", "xu", "inst", "ncu", Spread(1e-3, 1e-3, 1e-3, 2), 1e12, 0.5, 99.9, "made__up", 1500.0)
 

@@ -12,8 +12,8 @@ import pytest
 from factories import DEVICE, launch, make_run, metrics_frame, samples_frame, save_run, times
 from made import EVIL
 
+from ncu_assist.analysis.faults_gone import FaultsGone, faults_gone
 from ncu_assist.analysis.history import History, HistoryCell, VersionRow
-from ncu_assist.analysis.predictions import FaultsGone, predictions
 from ncu_assist.errors import DamagedData
 from ncu_assist.pipeline.history import Floors, _judged
 from ncu_assist.render.json.history import history_json
@@ -73,7 +73,7 @@ def _store(step: VersionRow) -> Store:
 
 
 def told(history: History) -> FaultsGone:
-    (one,) = predictions(judged(history)).values()
+    (one,) = faults_gone(judged(history)).values()
     return one
 
 
@@ -232,7 +232,7 @@ def test_what_cannot_be_compared_is_held_against_nothing(tmp_path: Path) -> None
         history_of(before, run_of(tmp_path, "v2_other"), not_comparable("other-workload")),
         history_of(before, elsewhere, None),
     ):
-        assert predictions(history) == {}
+        assert faults_gone(history) == {}
         assert history_json(history)["rows"][1]["prediction"] is None
 
 
