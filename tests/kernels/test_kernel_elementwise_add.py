@@ -109,10 +109,10 @@ def test_the_last_version_has_a_shape_for_each_size_of_the_ladder() -> None:
 
 
 def test_the_sweep_is_of_one_version_and_one_integer() -> None:
-    (sweep,) = sweeps_of(KERNEL, {workload.name for workload in KERNEL.workloads})
-    assert (sweep.version, sweep.axis) == ("v9_block_size", "block")
-    assert [value for value, _ in sweep.points] == [32, 64, 96, 128, 192, 256, 384, 512, 768, 1024]
-    assert dict(sweep.points)[256] == KERNEL.default_workload.name
+    ((version, axis, points),) = sweeps_of(KERNEL, {workload.name for workload in KERNEL.workloads})
+    assert (version, axis) == ("v9_block_size", "block")
+    assert [value for value, _ in points] == [32, 64, 96, 128, 192, 256, 384, 512, 768, 1024]
+    assert dict(points)[256] == KERNEL.default_workload.name
 
 
 @pytest.mark.parametrize("short", ["v11", "v12"])

@@ -242,7 +242,7 @@ def test_a_run_without_a_report_has_no_lines(tmp_path: Path) -> None:
 
 def test_the_report_of_a_large_program_is_not_read_for_a_diff(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(line_costs, "MOST_IN_REPORT", 3)
-    monkeypatch.setattr(line_costs, "read_report", lambda *_, **__: pytest.fail("it was read"))
+    monkeypatch.setattr(line_costs, "archived_report", lambda *_, **__: pytest.fail("it was read"))
     assert side_lines(step(6), launches(6)).note.endswith(f"ncu-assist show --lines {step(6).reference}")
 
 
