@@ -1,4 +1,4 @@
-"""Which ncu-assist this is: its version, and the commit that it was built of or lies checked out at."""
+"""The version of this program, and the commit that it was built of or lies checked out at."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ PACKAGE = Path(ncu_assist.__file__).parent
 BUILT = "commit.txt"  # in a wheel and an sdist: hatch_build.py writes it
 CHECKOUT = (".git", "hatch_build.py")  # lie beside the package in a checkout, and in no environment
 GIT_S = 5.0
+DIGITS = 12  # of a commit, as hatch_build.py writes them
 
 
 def version_text(package: Path = PACKAGE) -> str:
@@ -29,7 +30,7 @@ def _checked_out(root: Path) -> str:
     if not all((root / name).exists() for name in CHECKOUT):
         return ""
     try:
-        said = process.run(["git", "-C", str(root), "rev-parse", "--short=12", "HEAD"], timeout_s=GIT_S)
+        said = process.run(["git", "-C", str(root), "rev-parse", "HEAD"], timeout_s=GIT_S)
     except EnvironmentProblem:  # there is no git
         return ""
-    return said.stdout.strip() if said.exit_code == 0 else ""
+    return said.stdout.strip()[:DIGITS] if said.exit_code == 0 else ""
