@@ -18,6 +18,8 @@ from recorded_family import copy_family
 
 from ncu_assist.cli import COMMANDS
 
+pytestmark = pytest.mark.slow
+
 KERNEL = "add_relu"
 HIDDEN = """
 import os, shutil, signal, sys

@@ -11,6 +11,8 @@ from ncu.nvidia_reader import everything
 from ncu_assist.ncu import compressed
 from ncu_assist.ncu.report import Report, read_report
 
+pytestmark = pytest.mark.slow
+
 DATA = Path(__file__).parent.parent / "data"
 FULL = ("transpose_full", "streams_full", "triton_full", "torch_full", "library_full")
 NAMES = (*FULL, "transpose_basic", "graph_basic", "range")

@@ -13,6 +13,8 @@ from ncu_assist.store import Store
 from ncu_assist.suggest.evidence.counters import name_of
 from ncu_assist.suggest.evidence.records import Evidence
 
+pytestmark = pytest.mark.slow
+
 VERSIONS = ("v0", "v1", "v2", "v3", "v6", "v10")
 
 
