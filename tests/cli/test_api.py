@@ -46,6 +46,7 @@ def test_diff(run: Run, recorded: Path) -> None:
     assert by_names.to_markdown().rstrip("\n") == run("diff", "v2", "v3", "--format", "markdown").out.rstrip("\n")
 
 
+@pytest.mark.slow
 def test_pages(tmp_path: Path) -> None:
     report = ncu_assist.read_report(SMALL_REPORT)
     both = ncu_assist.diff(report, SMALL_REPORT, project=tmp_path)

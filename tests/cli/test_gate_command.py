@@ -89,6 +89,7 @@ def test_exit_code_4_where_one_cannot_be_told(archive: Archive) -> None:
     assert lines[-2] == "try: ncu-assist bench add_one v0 v4 --rounds 400 --workload small"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("limit", "words"),
     [
@@ -112,6 +113,7 @@ def test_exit_code_7_for_damaged_data(archive: Archive) -> None:
     assert "samples.parquet was changed" in answer.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [("v9",), ("v1", "--workload", "huge"), ("v1", "--against", "v9"), ("v1", "--json", "--format", "markdown")],

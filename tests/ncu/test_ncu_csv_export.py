@@ -73,6 +73,7 @@ def test_launches_are_those_of_the_report(stem: str, units: str) -> None:
         assert launch.domain_ranges == launch.start_end_ranges == launch.rules == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("stem", "units"), EXPORTS)
 def test_a_page_lacks_breakdown_and_group_metrics_only(stem: str, units: str) -> None:
     found = contents(stem, units)
