@@ -19,6 +19,7 @@ Where L1 takes the time, at 80 % of what it can reach, it is said of all else th
 shared memory without conflicts, or the way back to registers. A thread that multiplies 8 x 8 values loads 16 of them
 for 64 multiply-adds, which is a quarter of a wavefront each; by how much that is less is the time saved, or half, where
 the work is no product. Without counts of loads and wavefronts nobody can tell which of them it is: half, *assumed*.
+A load that is spared is not issued either: where the rate of the LSU pipe was measured, the issue slots lose that part.
 """
 
 from __future__ import annotations
