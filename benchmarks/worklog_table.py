@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ncu_assist.analysis.yardstick import COPY, LINK, TENSOR, share, yardstick, yardstick_ns
+from ncu_assist.analysis.yardstick import COPY, LINK, OPERATIONS, share, yardstick, yardstick_ns
 from ncu_assist.ceilings import Floor
 from ncu_assist.pipeline.history import Floors, SweptWorkloads, sweeps_of
 from ncu_assist.project import find_project
@@ -21,7 +21,11 @@ from ncu_assist.spec_file import load_kernel
 from ncu_assist.store import Store
 from ncu_assist.store.matching import recorded_runs_matching
 
-SHARES = {COPY: "of the copy", LINK: "of the copy engine", TENSOR: "of the tensor cores, else of the copy"}
+SHARES = {
+    COPY: "of the copy",
+    LINK: "of the copy engine",
+    OPERATIONS: "of the operations' floor, else of the copy",
+}
 BETWEEN = re.compile(r"(<!-- table -->\n).*?(<!-- /table -->)", re.DOTALL)
 
 
@@ -48,8 +52,8 @@ class Timed:
 
     @property
     def is_mixed(self) -> bool:
-        """Tell whether some workloads are held against the tensor cores, and so others perhaps against a copy."""
-        return yardstick((), self.floors.values()) is TENSOR
+        """Tell whether some workloads are held against their operations, and so others perhaps against a copy."""
+        return yardstick((), self.floors.values()) is OPERATIONS
 
 
 def table(kernel: Kernel, timed: list[Timed]) -> str:

@@ -66,7 +66,8 @@ class WorkloadFacts:
     """A workload as it was when the run was made. Bytes and ``flops`` are of one call.
 
     ``host_bytes`` is what has to come from the host, None where every input lay on the device. ``written_bytes`` are
-    those of the outputs, None in runs that are older than the field.
+    those of the outputs, None in runs that are older than the field. ``work``: operations by what does them (`Math` of
+    spec.py), those of ``flops`` among them; empty in older runs.
     """
 
     name: str
@@ -76,6 +77,7 @@ class WorkloadFacts:
     flops: int | None
     host_bytes: int | None = None
     written_bytes: int | None = None
+    work: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

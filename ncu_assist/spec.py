@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
+from typing import Literal
 
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.versions import Descent, Lineage
@@ -21,7 +22,15 @@ _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
 }
 SHOWN = 80  # characters of an expression that cannot be read
 DTYPE_BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int64": 8, "int32": 4, "uint8": 1}
+Math = Literal["fma", "tensor", "tf32", "fp64", "int", "xu"]  # what does operations: a pipe, and for which type
+MATHS: tuple[Math, ...] = ("fma", "tensor", "tf32", "fp64", "int", "xu")
+OF_DTYPE: dict[str, Math] = {"float64": "fp64", "float32": "fma", "float16": "tensor", "bfloat16": "tensor"}
 OF_WORKLOAD = "workload"  # an output's dtype where it has that of the inputs
+
+
+def math_of(dtype: str) -> Math:
+    """Return what does the operations of a type where kernel.toml does not say it: the fastest that can."""
+    return OF_DTYPE.get(dtype, "int")
 
 
 def evaluate(text: str, integers: Mapping[str, int]) -> int:
@@ -156,6 +165,8 @@ class Kernel:
     versions: tuple[Version, ...]
     host: HostInputs | None = None
     numbers: tuple[str, ...] = ()
+    math: Math | None = None  # what does ``flops``; None: by dtype
+    work_expressions: dict[Math, str] = field(default_factory=dict)  # what else has to be done at the same time
 
     @property
     def default_workload(self) -> Workload:
@@ -181,6 +192,14 @@ class Kernel:
     def flops(self, workload: Workload) -> int:
         """Return the floating-point operations that a call has to do."""
         return evaluate(self.flops_expression, workload.integers)
+
+    def work(self, workload: Workload) -> dict[str, int]:
+        """Return all operations that a call has to do, by what does them; without those that are none."""
+        first = self.math or math_of(workload.dtype)
+        found: dict[str, int] = {first: self.flops(workload)}
+        for math, expression in self.work_expressions.items():
+            found[math] = found.get(math, 0) + evaluate(expression, workload.integers)
+        return {math: amount for math, amount in found.items() if amount}
 
     def shape(self, output: Output, workload: Workload) -> tuple[int, ...]:
         """Return the shape of an output for a workload."""

@@ -15,7 +15,19 @@ from typing import Any
 from ncu_assist.errors import EnvironmentProblem, UsageProblem, did_you_mean
 from ncu_assist.project import Project
 from ncu_assist.sources import move, told_together, unreadable_folder, versions_and_mistakes
-from ncu_assist.spec import DTYPE_BYTES, OF_WORKLOAD, HostInputs, Kernel, Output, Tolerance, Version, Workload, evaluate
+from ncu_assist.spec import (
+    DTYPE_BYTES,
+    MATHS,
+    OF_WORKLOAD,
+    HostInputs,
+    Kernel,
+    Math,
+    Output,
+    Tolerance,
+    Version,
+    Workload,
+    evaluate,
+)
 from ncu_assist.versions import NONE
 
 FILE = "kernel.toml"
@@ -29,7 +41,7 @@ KEYS: dict[str, type] = {
     "tolerance": dict,
     "workloads": dict,
 }
-OPTIONAL: dict[str, type] = {"host": dict, "numbers": list}
+OPTIONAL: dict[str, type] = {"host": dict, "numbers": list, "math": str, "work": dict}
 OUTPUT_KEYS: dict[str, type] = {"dtype": str, "shape": list}
 HOST_KEYS: dict[str, type] = {"inputs": list, "bytes": str}
 TOLERANCE_KEYS: dict[str, type] = {"norm": float, "rtol": float, "atol": float}
@@ -40,6 +52,8 @@ EXAMPLES = {  # of a key, wherever it stands
     "numbers": 'numbers = ["seed"]',
     "bytes": 'bytes = "8 * n"',
     "flops": 'flops = "n"',
+    "math": f"one of {', '.join(MATHS)}",
+    "work": '[work] and below it xu = "n"',
     "outputs": 'below [outputs], y = { dtype = "float32", shape = ["n"] }',
     "tolerance": "[tolerance.float32] and below it norm, rtol and atol",
     "workloads": '[workloads.small] and below it n = 1024, dtype = "float32" and default = true',
@@ -198,6 +212,8 @@ def _kernel(folder: Path, table: dict[str, Any], versions: tuple[Version, ...], 
         versions=versions,
         host=host,
         numbers=known.get("numbers", ()),
+        math=_math(given["math"], "'math'", wrong) if "math" in given else None,
+        work_expressions=_work(given.get("work", {}), wrong),
     )
     if "inputs" in known:
         _check_inputs(kernel, wrong)
@@ -281,6 +297,25 @@ def _host(table: dict[str, Any], wrong: _Mistakes) -> HostInputs | None:
     if names == ():
         wrong.add("[host] names no input", "leave [host] out if every input lies on the device")
     return HostInputs(names, given["bytes"]) if names and "bytes" in given else None
+
+
+def _math(said: str, where: str, wrong: _Mistakes) -> Math | None:
+    found = next((kind for kind in MATHS if kind == said), None)
+    if found is None:
+        wrong.add(f"{where}: nothing that computes is called '{said}'", did_you_mean(said, MATHS))
+    return found
+
+
+def _work(table: dict[str, Any], wrong: _Mistakes) -> dict[Math, str]:
+    """Return the expressions of [work] by what does them."""
+    found: dict[Math, str] = {}
+    for key, expression in table.items():
+        kind = _math(key, "[work]", wrong)
+        if not isinstance(expression, str):
+            wrong.add(f"[work]: '{key}' must be a str, not {_shown(expression)}", f"write {EXAMPLES['work']}")
+        elif kind is not None:
+            found[kind] = expression
+    return found
 
 
 def _tolerance(dtype: str, value: Any, wrong: _Mistakes) -> Tolerance | None:
@@ -452,6 +487,9 @@ def _check_expressions(kernel: Kernel, given: dict[str, Any], wrong: _Mistakes) 
     if "flops" in given:
         hint = "write the operations that a call has to do, 0 where it only moves bytes"
         _check_values("'flops'", kernel.flops_expression, 0, hint, kernel.workloads, wrong)
+    for kind, expression in kernel.work_expressions.items():
+        hint = "write the operations that a call has to do beside those of 'flops'"
+        _check_values(f"'{kind}' of [work]", expression, 0, hint, kernel.workloads, wrong)
     if kernel.host:
         hint = "write the bytes that a call has to fetch from the host, or leave [host] out"
         _check_values("'bytes' of [host]", kernel.host.bytes_expression, 1, hint, kernel.workloads, wrong)

@@ -32,6 +32,16 @@ def test_expressions_of_a_workload(tmp_path: Path) -> None:
     assert (k.algorithmic_bytes(odd), k.flops(odd), k.shape(k.outputs[0], odd)) == (8000, 1000, (1000,))
 
 
+def test_what_does_the_operations_is_said_or_follows_from_the_type(tmp_path: Path) -> None:
+    plain = kernel(tmp_path)
+    assert plain.work(plain.default_workload) == {"fma": plain.flops(plain.default_workload)}
+    halves = kernel(tmp_path, **{'"float32"': '"float16"', "[tolerance.float32]": "[tolerance.float16]"})
+    assert set(halves.work(halves.default_workload)) == {"tensor"}
+    told = kernel(tmp_path, **{'flops = "n"': 'flops = "n"\nmath = "int"\n\n[work]\nxu = "2 * n"\nint = "n"\n'})
+    odd = told.select_workloads("odd")[0]
+    assert told.work(odd) == {"int": 2000, "xu": 2000}
+
+
 def test_selection(tmp_path: Path) -> None:
     k = kernel(tmp_path)
     assert [w.name for w in k.select_workloads(None)] == ["small"]
@@ -140,6 +150,8 @@ def test_a_wrong_table_of_host_inputs_is_a_usage_error(tmp_path: Path, table: st
     [
         ({"summary =": "sumary ="}, "unknown key 'sumary'"),
         ({'flops = "n"\n': ""}, "lacks the key 'flops'"),
+        ({'flops = "n"': 'flops = "n"\nmath = "fmaa"'}, "'math': nothing that computes is called 'fmaa'"),
+        ({'flops = "n"': 'flops = "n"\n[work]\nxu = 2'}, r"\[work\]: 'xu' must be a str, not 2"),
         ({'"8 * n"': '"8 * m"'}, "names 'm'"),
         ({'["x", "y", "n"]': '["x", "z", "n"]'}, "argument 'z'"),
         ({"n = 1024": 'n = "many"'}, "must be a whole number"),

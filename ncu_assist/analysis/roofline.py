@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ncu_assist.analysis.run_view import RunView
-from ncu_assist.analysis.yardstick import TENSOR
+from ncu_assist.analysis.yardstick import OPERATIONS
 from ncu_assist.ceilings import Ceilings, chip_facts, dram_ceiling, dram_default
 from ncu_assist.ncu.catalogue.formulas import SECTOR_BYTES
 from ncu_assist.quantity import quantity
@@ -92,7 +92,7 @@ def counted_operations(shown: RunView) -> tuple[float, list[tuple[str, float]]]:
     There are none but of work whose least time operations set, and without counters.
     """
     row, values = shown.row, shown.combined.values
-    needed = (row.workload.flops or 0.0) if row and row.measure is TENSOR else 0.0
+    needed = (row.workload.flops or 0.0) if row and row.measure is OPERATIONS else 0.0
     counted = [(one.label, values[one.work] or 0.0) for one in PRECISIONS]
     return needed, [(label, count) for label, count in counted if needed and count >= NOTABLE * needed]
 

@@ -165,7 +165,7 @@ def workload_row(run: Run, facts: WorkloadFacts, ceilings: Ceilings | None = Non
         share_of_link=link * 1e-9 / seconds if seconds and link else None,
         in_l2=kept,
         l2_bytes=run.device.l2_bytes if run.device else None,
-        floor=floor_of(facts, ceilings),
+        floor=floor_of(facts, ceilings, run),
     )
 
 

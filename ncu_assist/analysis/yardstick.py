@@ -1,5 +1,5 @@
 """What versions are compared with: a device copy of the same bytes; the copy engine where those lie on the host; the
-tensor cores' own rate where operations, not bytes, set the least time."""
+best rate of what computes where operations, not bytes, set the least time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ncu_assist.ceilings import Floor
-from ncu_assist.ceilings.floor import TENSOR_CORES
 from ncu_assist.record import Timing
 
 
@@ -36,15 +35,13 @@ class Yardstick:
 
 COPY = Yardstick("of copy", "a device copy of the same bytes", "copy_ns / median_ns")
 LINK = Yardstick("of link", "the copy engine with the same bytes from the host", "link_ns / median_ns")
-
-
-TENSOR = Yardstick("of tensor", "the tensor cores' own loop with as many operations", "floor_ns / median_ns")
+OPERATIONS = Yardstick("of floor", "a loop of the same operations at the best rate", "floor_ns / median_ns")
 
 
 def yardstick(timings: Iterable[Timing | None], floors: Iterable[Floor | None] = ()) -> Yardstick:
     """Return what versions of one kernel are compared with; a device copy where that is nothing."""
     if any(_is_of_operations(floor) for floor in floors):
-        return TENSOR
+        return OPERATIONS
     return LINK if any(timing and timing.link_ns and not timing.copy_ns for timing in timings) else COPY
 
 
@@ -100,4 +97,4 @@ class AgainstYardstick:
 
 
 def _is_of_operations(floor: Floor | None) -> bool:
-    return floor is not None and floor.bound == TENSOR_CORES
+    return floor is not None and floor.is_of_operations

@@ -1,76 +1,217 @@
-"""The least time that a workload can take on a GPU: what it has to move or compute, at the rates measured there."""
+"""The least time that a workload can take on a GPU: what it has to move, to compute and to launch, at the best rates.
+
+Each is a term; the longest of them is the floor, as all of it goes on at the same time. A rate that was measured goes
+first. Of operations NVIDIA's table stands in, *assumed*: results a cycle, of all multiprocessors, at the clock that the
+bench counted.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from ncu_assist.ceilings.chips import LANES, SCHEDULERS, ChipFacts, chip_facts
 from ncu_assist.ceilings.interpolation import dram_ceiling, link_ceiling
 from ncu_assist.ceilings.records import Ceiling, Ceilings
-from ncu_assist.record import WorkloadFacts
+from ncu_assist.record import Run, Timing, WorkloadFacts
+from ncu_assist.spec import MATHS, Math, math_of
 
 NS = 1e9
-TENSOR_RATES = ("wgmma_bf16", "mma_bf16")  # the faster first; half types are multiplied at the same rate
-TENSOR_DTYPES = ("bfloat16", "float16")
 HALF_ASSUMED = "that half of the bytes are written is assumed"
+OF_MULTIPLY_ADD = 2  # operations: a product and a sum
 
-Bound = Literal["DRAM", "the link from the host", "the tensor cores"]
-TENSOR_CORES: Bound = "the tensor cores"
+Kind = Literal["dram", "l2", "link", "fma", "fp64", "int", "xu", "tensor", "launch"]
+NAMES: dict[Kind, str] = {
+    "dram": "DRAM",
+    "l2": "L2",
+    "link": "the link from the host",
+    "fma": "the float32 pipe",
+    "fp64": "the float64 pipe",
+    "int": "the integer pipes",
+    "xu": "the special-function unit",
+    "tensor": "the tensor cores",
+    "launch": "an empty launch",
+}
+OF_OPERATIONS: tuple[Kind, ...] = ("fma", "fp64", "int", "xu", "tensor")
 
 
 @dataclass(frozen=True)
 class Floor:
-    """The time that ``amount`` of ``unit`` takes at the rate that ``bound`` was measured to reach.
+    """The time that ``amount`` of ``unit`` takes at the rate that ``kind`` can reach; a launch is one of itself.
 
-    ``assumed`` where that was not measured for just this; ``why`` says in words where the rate is from.
+    ``assumed`` where that was not measured for just this; ``why`` says in words where the rate is from. ``terms``:
+    everything that the workload has to do, the longest first, which is the floor; empty in those.
     """
 
-    bound: Bound
+    kind: Kind
     amount: int
-    unit: Literal["byte", "flop"]
+    unit: Literal["byte", "flop", "op", "launch"]
     per_second: float
     why: str
     assumed: bool
+    terms: tuple[Floor, ...] = ()
 
     @property
     def ns(self) -> float:
         return self.amount / self.per_second * NS
 
+    @property
+    def bound(self) -> str:
+        """What sets it, in words."""
+        return NAMES[self.kind]
 
-def floor_of(facts: WorkloadFacts, ceilings: Ceilings | None) -> Floor | None:
-    """Return what sets the least time of a workload; None where no rate was measured for it.
+    @property
+    def is_of_operations(self) -> bool:
+        """Whether arithmetic sets it: bytes a second then say nothing of how good a version is."""
+        return self.kind in OF_OPERATIONS
 
-    That is the host link for what has to cross it, else DRAM for the bytes in their mix of reads and writes, or the
-    tensor cores for the operations of a half type, whichever takes longer.
+
+def floor_of(facts: WorkloadFacts, ceilings: Ceilings | None, run: Run | None = None) -> Floor | None:
+    """Return what sets the least time of a workload; None where that is not known.
+
+    What has to cross the link from the host goes by that alone. Where nobody measured DRAM on such a GPU, operations
+    set it if they take longer than the copy of the same bytes that was timed beside ``run``; else nothing is said.
     """
-    if ceilings is None:
-        return None
     if facts.host_bytes is not None:
         link = link_ceiling(ceilings)
-        return _at("the link from the host", facts.host_bytes, link) if link else None
-    known = [one for one in (_dram(facts, ceilings), _tensor(facts, ceilings)) if one is not None]
-    return max(known, key=lambda one: one.ns, default=None)
+        return _whole([_bytes("link", facts.host_bytes, link)]) if link else None
+    timing = run.timing(facts.name) if run else None
+    moved = _moved(facts, ceilings, is_warm=bool(run and run.bench and run.bench.flush == "none"), run=run)
+    terms = [*_operations(facts, ceilings, run, timing)]
+    if moved is not None:
+        return _whole([moved, *terms, *_launch(ceilings)])
+    beside = timing.copy_ns if timing and timing.copy_ns else 0.0 if not facts.algorithmic_bytes else None
+    return _whole(terms) if beside is not None and any(one.ns > beside for one in terms) else None
 
 
-def _dram(facts: WorkloadFacts, ceilings: Ceilings) -> Floor | None:
+def _whole(terms: list[Floor]) -> Floor:
+    ordered = tuple(sorted(terms, key=lambda one: -one.ns))
+    return replace(ordered[0], terms=ordered)
+
+
+def _moved(facts: WorkloadFacts, ceilings: Ceilings | None, *, is_warm: bool, run: Run | None) -> Floor | None:
+    """Return the time of the bytes: of L2 where they fit and nothing empties it between calls, else of DRAM."""
     moved = facts.algorithmic_bytes or 0
+    if ceilings is None or not moved:
+        return None
+    size = run.device.l2_bytes if run and run.device else None
+    reads = [one for one in ceilings.l2 if one.source == "events"]
+    if is_warm and size and moved <= size and reads:
+        rate = max(one.bytes_per_second for one in reads)
+        return Floor("l2", moved, "byte", rate, f"reads that hit, measured on {ceilings.where}", True)
     written = moved // 2 if facts.written_bytes is None else facts.written_bytes
     found = dram_ceiling(ceilings, moved - written, written, "events")
     if found is None:
         return None
-    known = _at("DRAM", moved, found)
+    known = _bytes("dram", moved, found)
     unsure = facts.written_bytes is None
     return replace(known, assumed=True, why=f"{known.why}; {HALF_ASSUMED}") if unsure else known
 
 
-def _at(bound: Bound, moved: int, found: Ceiling) -> Floor:
+def _bytes(kind: Kind, moved: int, found: Ceiling) -> Floor:
     why = found.why.replace(" under events", "")  # as everything that a floor is of
-    return Floor(bound, moved, "byte", found.bytes_per_second, why, found.assumed)
+    return Floor(kind, moved, "byte", found.bytes_per_second, why, found.assumed)
 
 
-def _tensor(facts: WorkloadFacts, ceilings: Ceilings) -> Floor | None:
-    rates = [ceilings.rate("tensor", name, "events") for name in TENSOR_RATES]
-    rate = next((one for one in rates if one is not None), None)
-    if rate is None or facts.dtype not in TENSOR_DTYPES or not facts.flops:
+def _launch(ceilings: Ceilings | None) -> Iterator[Floor]:
+    """Yield the time of an empty kernel between two events."""
+    if ceilings is not None and ceilings.conditions.empty_seconds:
+        why = f"measured on {ceilings.where}"
+        yield Floor("launch", 1, "launch", 1.0 / ceilings.conditions.empty_seconds, why, False)
+
+
+@dataclass(frozen=True)
+class MathRate:
+    """Operations a second of one kind of arithmetic."""
+
+    per_second: float
+    why: str
+    assumed: bool
+
+
+# What tensor cores do of a type beside halves (NVIDIA's architecture papers of 8.0 and 9.0, dense), and which loops
+# measured it. A float64 goes by its own pipe's rate.
+OF_HALVES: dict[str, float] = {"bf16": 1.0, "fp16": 1.0, "tf32": 0.5, "int8": 2.0}
+TENSOR_TYPES = {"bfloat16": "bf16", "float16": "fp16", "uint8": "int8", "int8": "int8", "float32": "tf32"}
+# Loops measured, each with the operations of one instruction of a warp. Integers: one a lane of either pipe that does
+# them, additions and logic on one, multiply-adds on the other.
+PIPES: dict[Math, tuple[tuple[str, int], ...]] = {
+    "fma": (("fma", OF_MULTIPLY_ADD * LANES),),
+    "fp64": (("fp64", OF_MULTIPLY_ADD * LANES),),
+    "int": (("alu", LANES), ("imad", LANES)),
+    "xu": (("xu", LANES),),
+}
+WGMMA_FROM = 9.0  # the compute capability with instructions of a warp group, which alone reach the full rate
+
+
+def _operations(
+    facts: WorkloadFacts, ceilings: Ceilings | None, run: Run | None, timing: Timing | None
+) -> Iterator[Floor]:
+    clock = timing.sm_clock_mhz if timing else None
+    work = facts.work or {math_of(facts.dtype): facts.flops or 0}
+    for math in MATHS:
+        amount = work.get(math, 0)
+        rate = math_rate(math, facts.dtype, ceilings, run, clock) if amount else None
+        if rate is not None:
+            kind: Kind = "tensor" if math == "tf32" else math
+            unit: Literal["flop", "op"] = "op" if math in ("int", "xu") else "flop"
+            yield Floor(kind, amount, unit, rate.per_second, rate.why, rate.assumed)
+
+
+def math_rate(
+    math: Math, dtype: str, ceilings: Ceilings | None, run: Run | None = None, clock_mhz: float | None = None
+) -> MathRate | None:
+    """Return what a GPU reaches of one kind of arithmetic; None where that was not measured and no table says it."""
+    form = "tf32" if math == "tf32" else TENSOR_TYPES.get(dtype) if math == "tensor" else None
+    if ceilings is not None:
+        found = _tensor(form, ceilings) if form else _pipes(math, ceilings)
+        if found is not None:
+            return found
+    device = ceilings.device if ceilings else run.device if run else None
+    chip = chip_facts(device.compute_capability) if device else None
+    clock = (ceilings.conditions.sm_clock_mhz if ceilings else None) or clock_mhz
+    each = _nominal(math, form, dtype, chip) if chip else None
+    if device is None or not device.sm_count or not clock or not each:
         return None
-    return Floor(TENSOR_CORES, facts.flops, "flop", rate.per_second, f"measured on {ceilings.where}", False)
+    why = f"peak of compute capability {device.compute_capability} at {clock:.0f} MHz, not measured"
+    return MathRate(each * device.sm_count * clock * 1e6, why, True)
+
+
+def _pipes(math: Math, ceilings: Ceilings) -> MathRate | None:
+    rates = [(ceilings.rate("pipe", name, "events"), each) for name, each in PIPES.get(math, ())]
+    known = [rate.per_second * each for rate, each in rates if rate is not None]
+    if not known or len(known) < len(rates):
+        return None
+    return MathRate(sum(known), f"measured on {ceilings.where}", False)
+
+
+def _tensor(form: str, ceilings: Ceilings) -> MathRate | None:
+    """Return the rate of warp groups, of this type or from that of halves, else that of warps, where there is no other.
+
+    A half is a half: either type was measured to be as fast.
+    """
+    for name, part in ((form, 1.0), ("bf16", OF_HALVES[form])):
+        if rate := ceilings.rate("tensor", f"wgmma_{name}", "events"):
+            same = OF_HALVES[form] == OF_HALVES[name]
+            why = f"measured on {ceilings.where}" + ("" if same else f" with {name}: {part:g} of that rate")
+            return MathRate(rate.per_second * part, why, not same)
+    rate = ceilings.rate("tensor", f"mma_{form}", "events")
+    is_short = float(ceilings.device.compute_capability) >= WGMMA_FROM
+    return MathRate(rate.per_second, f"measured on {ceilings.where}", is_short) if rate else None
+
+
+def _nominal(math: Math, form: str | None, dtype: str, chip: ChipFacts) -> float | None:
+    """Return operations a cycle and multiprocessor by NVIDIA's table."""
+    if form is not None:
+        return OF_MULTIPLY_ADD * OF_HALVES[form] * chip.tensor_fp16 if chip.tensor_fp16 else None
+    if math == "tensor" and dtype == "float64":
+        return 2.0 * OF_MULTIPLY_ADD * chip.fp64
+    integers = min(SCHEDULERS * LANES, (chip.integer or 0) + (chip.imad or 0))
+    table: dict[Math, float] = {
+        "fma": OF_MULTIPLY_ADD * chip.fma,
+        "fp64": OF_MULTIPLY_ADD * chip.fp64,
+        "int": integers,
+        "xu": chip.xu,
+    }
+    return table.get(math)

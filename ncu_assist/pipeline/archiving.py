@@ -140,6 +140,7 @@ def workload_facts(kernel: Kernel, workload: Workload) -> WorkloadFacts:
         flops=kernel.flops(workload),
         host_bytes=kernel.host_bytes(workload),
         written_bytes=kernel.written_bytes(workload),
+        work=kernel.work(workload),
     )
 
 

@@ -47,7 +47,7 @@ class Floors:
             return None
         if device not in self._known:
             self._known[device] = ceilings_of(device, self.reports)
-        return floor_of(facts, self._known[device])
+        return floor_of(facts, self._known[device], stored.run)
 
 
 SweptWorkloads = tuple[str, str, tuple[tuple[int, str], ...]]  # version, integer, its values each with a workload

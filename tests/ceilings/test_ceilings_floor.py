@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from factories import DEVICE, make_run
 from made_ceilings import MIB, ceilings, point
 
 from ncu_assist.ceilings import Rate, Spread, floor_of
 from ncu_assist.ceilings.floor import HALF_ASSUMED
-from ncu_assist.record import WorkloadFacts
+from ncu_assist.record import Bench, Timing, WorkloadFacts
 
 MOVED = 300 * MIB
 FACTS = WorkloadFacts("w", "bfloat16", {}, MOVED, 10**9, None, MOVED // 3)
@@ -23,7 +24,7 @@ def test_bytes_are_held_against_their_own_mix() -> None:
     two_to_one, one_to_one = floor_of(FACTS, DRAM), floor_of(replace(FACTS, written_bytes=MOVED // 2), DRAM)
     assert two_to_one is not None
     assert one_to_one is not None
-    assert (two_to_one.bound, two_to_one.amount, two_to_one.assumed) == ("DRAM", MOVED, False)
+    assert (two_to_one.kind, two_to_one.amount, two_to_one.assumed) == ("dram", MOVED, False)
     assert two_to_one.ns == pytest.approx(1e9 * MOVED / 3e12)
     assert one_to_one.ns == pytest.approx(1e9 * MOVED / 2e12)
 
@@ -46,12 +47,76 @@ def test_operations_of_a_half_type_are_held_against_the_faster_tensor_rate() -> 
     assert slower.ns == pytest.approx(1e21 / 4e14)
 
 
+def pipe(name: str, per_second: float) -> Rate:
+    return Rate("pipe", name, "inst", "events", SHORT, per_second, None)
+
+
+def test_a_product_in_float32_is_held_against_its_multiply_adds() -> None:
+    known = replace(DRAM, rates=(pipe("fma", 1e12), WGMMA))
+    found = floor_of(replace(FACTS, dtype="float32", flops=10**14), known)
+    assert found is not None
+    assert (found.kind, found.unit, found.assumed) == ("fma", "flop", False)
+    assert found.ns == pytest.approx(1e9 * 1e14 / 64e12)  # 32 lanes, a product and a sum each
+    assert [one.kind for one in found.terms] == ["fma", "dram"]
+    assert found.terms[1].ns == pytest.approx(1e9 * MOVED / 3e12)
+
+
+def test_each_kind_of_work_is_a_term_at_its_own_rate() -> None:
+    rates = (WGMMA, pipe("xu", 1e11), pipe("alu", 2e11), pipe("imad", 3e11))
+    work = {"tensor": 8 * 10**11, "xu": 32 * 10**8, "int": 16 * 10**9}
+    found = floor_of(replace(FACTS, work=work), replace(DRAM, rates=rates))
+    assert found is not None
+    took = {one.kind: one.ns for one in found.terms}
+    assert took["tensor"] == pytest.approx(1e6)
+    assert took["xu"] == pytest.approx(1e6)
+    assert took["int"] == pytest.approx(1e6)  # on either pipe
+
+
+def test_a_type_that_warp_groups_were_not_measured_with_goes_by_halves() -> None:
+    mma = replace(MMA, name="mma_tf32", per_second=3e14)
+    found = floor_of(replace(FACTS, work={"tf32": 10**12}), replace(DRAM, rates=(mma, WGMMA)))
+    assert found is not None
+    assert (found.kind, found.per_second, found.assumed) == ("tensor", 4e14, True)
+
+
+def test_where_nobody_measured_the_table_stands_in() -> None:
+    """A product on an A100: 108 multiprocessors with 64 multiply-adds a cycle; a copy of its bytes takes 0.1 ms."""
+    device = replace(DEVICE, name="NVIDIA A100", compute_capability="8.0", sm_count=108)
+    timed = Timing("w", "b", 10, 0, 9e6, 9e6, 9e6, 9e6, 1410.0, None, 1e5)
+    run = replace(make_run(), device=device, bench=Bench("b", "read", 10, None, None, (timed,)))
+    facts = replace(FACTS, dtype="float32", flops=10**11)
+    found = floor_of(facts, None, run)
+    assert found is not None
+    assert (found.kind, found.assumed) == ("fma", True)
+    assert found.ns == pytest.approx(1e9 * 1e11 / (2 * 64 * 108 * 1.41e9))
+    assert floor_of(replace(facts, flops=10**9), None, run) is None  # the copy takes longer: DRAM, which nobody knows
+
+
+def test_bytes_that_stay_in_l2_are_held_against_l2_where_nothing_empties_it() -> None:
+    hits = point("hit_40_pct", 1, 0, MOVED, 8e12, "events")
+    run = replace(make_run(), device=replace(DEVICE, l2_bytes=2 * MOVED))
+    known = replace(DRAM, l2=(hits,))
+    benches = [Bench("b", how, 10, None, None, ()) for how in ("read", "none")]
+    cold, warm = (floor_of(FACTS, known, replace(run, bench=one)) for one in benches)
+    assert cold is not None
+    assert warm is not None
+    assert (cold.kind, warm.kind) == ("dram", "l2")
+    assert warm.ns == pytest.approx(1e9 * MOVED / 8e12)
+
+
+def test_no_call_is_shorter_than_an_empty_launch() -> None:
+    small = replace(FACTS, algorithmic_bytes=1000, written_bytes=0, flops=0)
+    found = floor_of(small, replace(DRAM, conditions=replace(DRAM.conditions, empty_seconds=3e-6)))
+    assert found is not None
+    assert (found.kind, found.ns) == ("launch", pytest.approx(3000.0))
+
+
 def test_whatever_takes_longer_is_the_floor() -> None:
     assert (found := floor_of(FACTS, replace(DRAM, rates=(WGMMA,)))) is not None
     assert found.bound == "DRAM"
     single = floor_of(replace(FACTS, dtype="float32", flops=10**14), replace(DRAM, rates=(WGMMA,)))
     assert single is not None
-    assert single.bound == "DRAM"  # tensor cores do not multiply float32
+    assert (single.kind, single.assumed) == ("fma", True)  # tensor cores do not multiply float32
 
 
 def test_what_comes_from_the_host_is_held_against_the_link() -> None:

@@ -8,7 +8,7 @@ import pytest
 from made_ceilings import MIB, ceilings, point
 
 from ncu_assist.analysis.run_view import WorkloadRow
-from ncu_assist.analysis.yardstick import COPY, TENSOR
+from ncu_assist.analysis.yardstick import COPY, OPERATIONS
 from ncu_assist.ceilings import Ceilings, Rate, Spread, floor_of
 from ncu_assist.record import Timing, WorkloadFacts
 from ncu_assist.render.words.floors import UNMEASURED, floor_words
@@ -70,5 +70,5 @@ def test_of_operations_it_is_the_tensor_cores_and_no_copy() -> None:
     assert (
         floor_words(row) == "2 ms, 1.60 Tflop at the 800 Tflop/s of the tensor cores (measured on this GPU), 2.00x away"
     )
-    assert (row.share, row.measure) == (0.5, TENSOR)
+    assert (row.share, row.measure) == (0.5, OPERATIONS)
     assert row.share_of(COPY) is None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ncu_assist.analysis.history import History, HistoryCell, Sweep, VersionRow
 from ncu_assist.analysis.records import ArchivedRun
 from ncu_assist.analysis.run_view import WorkloadRow
-from ncu_assist.analysis.yardstick import COPY, TENSOR, Yardstick, measure_of
+from ncu_assist.analysis.yardstick import COPY, OPERATIONS, Yardstick, measure_of
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import GAP, TEXT_WIDTH, Axis, Bar, Bars, log_axis
@@ -284,7 +284,7 @@ def bandwidth_bars(history: History) -> Bars | None:
     on = f" on {one_line(history.shown)}" if history.shown else ""
     measure, why = history.yardstick, l2_words(known[0][2])
     line = f"the line is {measure.what}, 100 %"
-    if measure is TENSOR:
+    if measure is OPERATIONS:
         return Bars(f"Operations a second of each version{on}", bars, f"{NEEDED}; {line}")
     if why:
         return Bars(f"Each version against {measure.what}{on}", bars, f"{line}; no bandwidth: {why}")
@@ -294,7 +294,7 @@ def bandwidth_bars(history: History) -> Bars | None:
 
 
 def _rate(row: WorkloadRow, measure: Yardstick) -> str:
-    if measure is TENSOR:
+    if measure is OPERATIONS:
         return quantity(row.flops_per_second, "flop/s") if row.flops_per_second else ""
     return quantity(row.bytes_per_second, "byte/s") if row.bytes_per_second else ""
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from ncu_assist.analysis.faults_gone import findings_of
 from ncu_assist.analysis.history import History, HistoryCell, VersionRow
 from ncu_assist.analysis.records import ArchivedRun, Damage, Draft, StoredFinding
-from ncu_assist.analysis.yardstick import TENSOR, Yardstick, measure_of
+from ncu_assist.analysis.yardstick import OPERATIONS, Yardstick, measure_of
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import heat_level
@@ -115,7 +115,7 @@ def _floor_table(history: History, place: int) -> Table | None:
         Column("version"),
         Column("time", "right", "number"),
         Column(FLOOR, "right", "number", FLOOR_TERM),
-        *([Column(measure.title, "right", "number", share_term(measure))] if measure is not TENSOR else []),
+        *([Column(measure.title, "right", "number", share_term(measure))] if measure is not OPERATIONS else []),
         *(_peer_column(row) for row, _ in peers),
     )
     rows = tuple((*_floor_cells(row, cell, measure), *_peer_cells(cell, peers)) for row, cell in timed)
@@ -134,7 +134,7 @@ def _floor_cells(row: VersionRow, cell: HistoryCell, measure: Yardstick) -> Iter
     yield number(duration(cell.time_ns), cell.time_ns) if cell.time_ns is not None else Cell()
     of_floor = _share_cell(cell.share_of_floor)
     yield replace(of_floor, note="assumed") if cell.floor and cell.floor.assumed else of_floor
-    if measure is not TENSOR:  # which is the floor itself
+    if measure is not OPERATIONS:  # which is the floor itself
         yield _share_cell(cell.share_of(measure))
 
 
@@ -181,7 +181,7 @@ def traffic_table(history: History) -> Table | None:
     counted = [(row, history.cell(row)) for row in history.rows if _moved_bytes(history.cell(row))]
     if not any(len(cell.combined.launches) > 1 for _, cell in counted if cell.combined):
         return None
-    first, bytes_count = counted[0], history.yardstick is not TENSOR
+    first, bytes_count = counted[0], history.yardstick is not OPERATIONS
     columns = _traffic_columns(first[0]) if bytes_count else _traffic_columns(first[0])[:FACT_COLUMNS]
     rows = tuple(tuple(_traffic_cells(row, cell, first[1]))[: len(columns)] for row, cell in counted)
     return Table("traffic-table", "Launches and bytes of every version", columns, rows)
@@ -189,7 +189,7 @@ def traffic_table(history: History) -> Table | None:
 
 def traffic_words(history: History) -> str:
     """Return what the table is about: what bytes are worth is not said where operations set the least time."""
-    return BESIDE_OPERATIONS if history.yardstick is TENSOR else WORTH
+    return BESIDE_OPERATIONS if history.yardstick is OPERATIONS else WORTH
 
 
 def _traffic_columns(first: VersionRow) -> tuple[Column, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from ncu_assist.analysis.run_view import RunView, WorkloadRow, gigabytes_per_second
-from ncu_assist.analysis.yardstick import COPY, LINK, TENSOR, Yardstick, measure_of
+from ncu_assist.analysis.yardstick import COPY, LINK, OPERATIONS, Yardstick, measure_of
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import Fact
@@ -51,12 +51,12 @@ def _timed(row: WorkloadRow) -> Iterator[Fact]:
         )
     elif timing and row.in_l2:
         yield Fact(BANDWIDTH_TILE, IN_L2[row.in_l2], l2_words(row))
-    if row.measure is TENSOR and row.flops_per_second:
+    if row.measure is OPERATIONS and row.flops_per_second:
         needed = f"of {quantity(row.workload.flops or 0, 'flop')} that the work needs"
         yield Fact(FLOP_TILE, quantity(row.flops_per_second, "flop/s"), needed)
     if of_it:
         measure = row.measure
-        kept = copy_words(row.in_l2) if measure is not TENSOR else ""
+        kept = copy_words(row.in_l2) if measure is not OPERATIONS else ""
         term = replace(share_term(measure), label=measure.title.capitalize())
         yield Fact(term, f"{100 * of_it:.0f} %", f"{measure.what} is 100 %{f'; {kept}' if kept else ''}")
 
@@ -84,7 +84,7 @@ def _of_needed(row: WorkloadRow | None, moved: float) -> str:
 RATE = Term("GB/s", "bytes of kernel.toml / median", "each input read once, each output written once")
 LINK_RATE = Term("GB/s", "[host] bytes of kernel.toml / median", "what has to cross the host link")
 FLOPS = Term("Tflop/s", "flops of kernel.toml / median", "the operations that the work needs")
-RATES = {COPY.title: RATE, LINK.title: LINK_RATE, TENSOR.title: FLOPS}
+RATES = {COPY.title: RATE, LINK.title: LINK_RATE, OPERATIONS.title: FLOPS}
 ERROR = Term("worst error", "||out - ref|| / ||ref||", "largest of all outputs and seeds")
 WORKLOAD_COLUMNS = (
     Column("workload"),
@@ -128,7 +128,7 @@ def _workload_row(row: WorkloadRow, verdict: Verdict | None, several: bool, meas
 
 
 def _rate_cell(row: WorkloadRow, measure: Yardstick) -> Cell:
-    if measure is TENSOR:
+    if measure is OPERATIONS:
         flops = row.flops_per_second
         return number(f"{flops / 1e12:.1f}", flops) if flops is not None else Cell()
     if row.bytes_per_second is not None:

@@ -8,7 +8,7 @@ from typing import Any
 from ncu_assist.analysis.faults_gone import FaultsGone, faults_gone
 from ncu_assist.analysis.history import History, HistoryCell, Sweep, VersionRow
 from ncu_assist.analysis.yardstick import share
-from ncu_assist.render.json.values import answer, cycles_json, run_facts
+from ncu_assist.render.json.values import answer, cycles_json, floor, run_facts
 from ncu_assist.render.words.history import notes
 
 
@@ -80,6 +80,7 @@ def _cell(cell: HistoryCell) -> dict[str, Any]:
         "link_ns": timing.link_ns if timing else None,
         "share_of_copy": share(timing) if timing and timing.copy_ns else None,
         "share_of_link": share(timing) if timing and not timing.copy_ns else None,
+        "floor": floor(cell.floor, timing.median_ns if timing else None),
         "floor_ns": cell.floor.ns if cell.floor else None,
         "floor_bound": cell.floor.bound if cell.floor else None,
         "floor_assumed": cell.floor.assumed if cell.floor else None,

@@ -7,6 +7,7 @@ from math import isfinite
 from typing import Any
 
 from ncu_assist.analysis.run_view import WorkloadRow
+from ncu_assist.ceilings import Floor
 from ncu_assist.record import Check, Device, Run, Source, Timing
 from ncu_assist.verdict import Verdict
 
@@ -68,6 +69,16 @@ def check(of: Check | None) -> dict[str, Any] | None:
     return None if of is None else {name: value for name, value in asdict(of).items() if name != "workload"}
 
 
+def floor(of: Floor | None, median_ns: float | None) -> dict[str, Any] | None:
+    """Return the least time of a workload and what it consists of; ``ratio`` is the median over it, null untimed."""
+    if of is None:
+        return None
+    terms = [{"kind": one.kind, "amount": one.amount, "unit": one.unit, "per_second": one.per_second, "ns": one.ns,
+              "assumed": one.assumed, "why": one.why} for one in of.terms]  # fmt: skip
+    ratio = median_ns / of.ns if median_ns else None
+    return {"kind": of.kind, "ns": of.ns, "ratio": ratio, "assumed": of.assumed, "terms": terms}
+
+
 def workload(row: WorkloadRow) -> dict[str, Any]:
     """Return a workload of a run with its check, its times and what they come to."""
     return {
@@ -79,6 +90,7 @@ def workload(row: WorkloadRow) -> dict[str, Any]:
         "flops_per_second": row.flops_per_second,
         "share_of_copy": row.share_of_copy,
         "share_of_link": row.share_of_link,
+        "floor": floor(row.floor, row.timing.median_ns if row.timing else None),
         "floor_ns": row.floor.ns if row.floor else None,
         "floor_assumed": row.floor.assumed if row.floor else None,
     }

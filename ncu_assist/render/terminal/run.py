@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.run_view import BARS, LaunchRow, RunView, WorkloadRow, gigabytes_per_second, throughputs
-from ncu_assist.analysis.yardstick import TENSOR, Yardstick, measure_of
+from ncu_assist.analysis.yardstick import OPERATIONS, Yardstick, measure_of
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.ncu.command import UNKNOWN
 from ncu_assist.quantity import digits, duration, quantity
@@ -265,7 +265,7 @@ def _times(rows: tuple[WorkloadRow, ...]) -> Table:
         ("workload", "left"),
         ("median", "right"),
         ("q1 to q3", "right"),
-        ("Tflop/s" if measure is TENSOR else "GB/s", "right"),
+        ("Tflop/s" if measure is OPERATIONS else "GB/s", "right"),
         (measure.title, "right"),
         ("check", "left"),
     )
@@ -287,7 +287,7 @@ def rate(row: WorkloadRow, measure: Yardstick) -> str:
 
     Where versions are compared with the tensor cores, it is Tflop/s.
     """
-    if measure is TENSOR:
+    if measure is OPERATIONS:
         return "-" if row.flops_per_second is None else f"{row.flops_per_second / 1e12:.1f}"
     return IN_L2[row.in_l2] if row.in_l2 and row.timing else gigabytes_per_second(row)
 

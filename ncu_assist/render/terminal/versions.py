@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.ladder import NOT_MEASURED, SKIPPED, KernelOutcome, LadderCell, VersionOutcome
 from ncu_assist.analysis.run_view import gigabytes_per_second
-from ncu_assist.analysis.yardstick import COPY, LINK, TENSOR
+from ncu_assist.analysis.yardstick import COPY, LINK, OPERATIONS
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.table import ABSENT, Cell, Column, Table, percent
@@ -19,7 +19,7 @@ from ncu_assist.render.words.verdicts import factor, origin, verdict_line
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-MEASURES = (COPY, LINK, TENSOR)
+MEASURES = (COPY, LINK, OPERATIONS)
 HEADINGS = ("median", "vs v0", "GB/s", *(measure.title for measure in MEASURES), "check", "DRAM")
 COLUMNS = (Column("version", wraps=True), *(Column(name, "left" if name == "check" else "right") for name in HEADINGS))
 LONGEST_REASON = 2000  # letters

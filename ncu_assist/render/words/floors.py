@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ncu_assist.analysis.roofline import counted_operations
 from ncu_assist.analysis.run_view import RunView, WorkloadRow
-from ncu_assist.analysis.yardstick import COPY, TENSOR, measure_of
+from ncu_assist.analysis.yardstick import COPY, OPERATIONS, measure_of
 from ncu_assist.ceilings import Floor
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Timing
@@ -38,7 +38,7 @@ def no_rates(rows: Sequence[WorkloadRow]) -> list[str]:
     """Return a line for each remark that a table has in the place of a rate; none where its rates are of operations."""
     found: dict[str, list[WorkloadRow]] = {}
     for row in rows:
-        if row.in_l2 is not None and measure_of(rows) is not TENSOR:
+        if row.in_l2 is not None and measure_of(rows) is not OPERATIONS:
             found.setdefault(row.in_l2, []).append(row)
     return [
         f"{IN_L2[kind]}: {WHAT[kind]} fits there ({quantity(some[0].l2_bytes or 0, 'byte')}), {NO_RATE}"
@@ -60,6 +60,8 @@ def floor_words(row: WorkloadRow | None) -> str:
 
 def floor_note(floor: Floor) -> str:
     """Return a floor and what it is by, e.g. ``250 µs, 1.07 GB at the 4.29 TB/s of DRAM (measured on this GPU)``."""
+    if floor.unit == "launch":
+        return f"{duration(floor.ns)}, {floor.bound} ({one_line(floor.why)})"
     rate = f"{quantity(floor.per_second, f'{floor.unit}/s')} of {floor.bound}"
     return f"{duration(floor.ns)}, {quantity(floor.amount, floor.unit)} at the {rate} ({one_line(floor.why)})"
 

@@ -159,7 +159,7 @@ def floor_of(run: Run, kernel: Kernel, workload: str, ceilings: Ceilings | None,
         bytes=facts.algorithmic_bytes if facts else None,
         flops=facts.flops if facts else None,
         copy_ns=timing.copy_ns if timing else None,
-        least=least_time(replace(facts, written_bytes=written), ceilings) if facts else None,
+        least=least_time(replace(facts, written_bytes=written), ceilings, run) if facts else None,
         peak_bytes_per_second=peak,
         in_l2=l2_words(workload_row(run, facts)) if facts else "",
     )

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from ncu_assist.analysis.history import History
-from ncu_assist.analysis.yardstick import COPY, TENSOR
-from ncu_assist.ceilings.floor import TENSOR_CORES
+from ncu_assist.analysis.yardstick import COPY, OPERATIONS
 from ncu_assist.pipeline.pages.index import kernel_ladder
 from ncu_assist.project import find_project
 from ncu_assist.render.html.ladder_tables import diagnoses_table, expected, floor_tables
@@ -137,11 +136,11 @@ def test_a_share_stands_below_its_own_measure_only(rope: tuple[History, tuple[Ta
     """Floors of one workload may differ by GPU: a share of a copy is no share of the tensor cores."""
     shown, _ = rope
     first, *others = shown.rows
-    busy = tuple(replace(cell, floor=replace(cell.floor, bound=TENSOR_CORES)) for cell in first.cells if cell.floor)
+    busy = tuple(replace(cell, floor=replace(cell.floor, kind="tensor")) for cell in first.cells if cell.floor)
     mixed = replace(shown, rows=(replace(first, cells=busy), *others))
-    assert mixed.yardstick is TENSOR
+    assert mixed.yardstick is OPERATIONS
     assert mixed.cell(others[-1]).share_of(mixed.yardstick) is None
-    assert mixed.yardsticks == f"{COPY.what} or {TENSOR.what}"
+    assert mixed.yardsticks == f"{COPY.what} or {OPERATIONS.what}"
 
 
 def test_a_finding_that_nobody_expected_is_marked() -> None:
