@@ -6,8 +6,10 @@ import contextlib
 import errno
 import itertools
 import os
+import re
 import secrets
 import stat
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
@@ -141,13 +143,20 @@ REST = 10  # times as long as looking took is waited before the next look, so th
 BLOCK_BYTES = 512  # what st_blocks counts, stat(2)
 
 
+MEMORY = Path("/proc/meminfo")
+
+
 class GrowthWatch:
-    """Answers ``is_stuck`` like the question it is given, and raises LimitExceeded when folders have grown too much."""
+    """Answers ``is_stuck`` like the question it is given; raises LimitExceeded when too much disk or memory is taken.
+
+    Memory is that of the machine. Where a container has less, the kernel ends the sandbox's programs first.
+    """
 
     def __init__(self, folders: tuple[Path, ...], limits: SandboxLimits, is_stuck: Callable[[], bool] | None) -> None:
         self._folders, self._limits, self._is_stuck = folders, limits, is_stuck
         self._bytes, self._files = _usage(folders)
         self._floors = {folder: min(limits.free_bytes, _free(folder) // 2) for folder in folders}
+        self._free_memory = min(limits.free_memory_bytes, _available_memory() // 2)
         self._next = time.monotonic() + INTERVAL_S
 
     def is_stuck(self) -> bool:
@@ -160,7 +169,10 @@ class GrowthWatch:
         return self._is_stuck is not None and self._is_stuck()
 
     def check(self) -> None:
-        """Raise LimitExceeded if more was written than the limits allow."""
+        """Raise LimitExceeded if more was taken than the limits allow."""
+        if _available_memory() < self._free_memory:
+            least = _in_words(self._free_memory)
+            raise LimitExceeded(f"the program was ended: the machine has less than {least} of memory free")
         size, files = _usage(self._folders)
         if size - self._bytes > self._limits.folder_bytes:
             raise LimitExceeded(f"the program wrote more than {_in_words(self._limits.folder_bytes)} and was ended")
@@ -186,6 +198,12 @@ def _usage(folders: tuple[Path, ...]) -> tuple[int, int]:
 def _free(folder: Path) -> int:
     found = os.statvfs(folder)
     return found.f_bavail * found.f_frsize
+
+
+def _available_memory() -> int:
+    """Return the bytes that programs can take before the machine swaps, proc(5)."""
+    found = re.search(r"^MemAvailable:\s+(\d+) kB$", MEMORY.read_text(), re.MULTILINE)
+    return int(found[1]) * 1024 if found else sys.maxsize
 
 
 def _in_words(size: int) -> str:

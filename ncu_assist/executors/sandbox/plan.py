@@ -24,7 +24,7 @@ def _processes() -> int:
 
 
 class LimitExceeded(StageFailed):
-    """A program in the sandbox wrote more than it may, and was ended for that."""
+    """A program in the sandbox took more of disk or memory than it may, and was ended for that."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class SandboxLimits:
     ``processes`` counts threads too. ``file_bytes`` and ``open_files`` are for each file and process.
     ``folder_bytes`` and ``folder_files`` are for all writable folders together, beyond what was there; they are
     watched from outside a few times a second, the others are kept by the kernel. ``free_bytes`` stay free on the disk
-    of those folders, which also holds for deleted files that are still open. ``tmp_bytes`` and ``shm_bytes`` are
-    memory.
+    of those folders, which also holds for deleted files that are still open; ``free_memory_bytes`` stay free of the
+    machine's memory, watched likewise. ``tmp_bytes`` and ``shm_bytes`` are memory.
     """
 
     seconds: float = 600.0
@@ -44,6 +44,7 @@ class SandboxLimits:
     folder_bytes: int = 4 * GIB
     folder_files: int = 50_000
     free_bytes: int = 1 * GIB
+    free_memory_bytes: int = 2 * GIB
     tmp_bytes: int = 1 * GIB
     shm_bytes: int = 1 * GIB
     open_files: int = 4096

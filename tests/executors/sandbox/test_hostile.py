@@ -1,4 +1,4 @@
-"""Eight hostile programs, run in the real sandbox: seen from outside, none of them did anything."""
+"""Nine hostile programs, run in the real sandbox: seen from outside, none of them did anything."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from patience import leaping, soon
 
 from ncu_assist import process
 from ncu_assist.errors import DamagedData
-from ncu_assist.executors.sandbox import LimitExceeded, SandboxLimits, read_result
+from ncu_assist.executors.sandbox import LimitExceeded, SandboxLimits, folders, read_result
 from ncu_assist.process import Completed
 
 HOSTILE = Path(__file__).parent / "hostile"
@@ -106,6 +106,15 @@ def test_fills_what_is_temporary(scene: Scene, folder: str) -> None:
     assert "No space left" in done.stderr
     assert before - os.statvfs(folder).f_bavail < 100 * MIB // 4096
     assert not Path(folder, "1").exists()
+
+
+def test_takes_all_memory(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    available = folders._available_memory
+    beyond = available() - 1024 * MIB
+    monkeypatch.setattr(folders, "_available_memory", lambda: available() - beyond)
+    with pytest.raises(LimitExceeded, match="less than 256 MiB of memory free"):
+        attack(scene, "takes_all_memory", limits=SandboxLimits(free_memory_bytes=256 * MIB))
+    assert soon(lambda: left(scene.job) == [])
 
 
 def test_writes_outside(scene: Scene) -> None:

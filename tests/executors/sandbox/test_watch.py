@@ -1,4 +1,4 @@
-"""What is written is counted from outside, and too much of it is an Overflow."""
+"""What is taken of disk and memory is counted from outside, and too much of it ends the program."""
 
 from __future__ import annotations
 
@@ -47,6 +47,24 @@ def test_a_disk_that_fills_unseen(job: Path, monkeypatch: pytest.MonkeyPatch) ->
     found.check()
     free[0] = 499 * MIB
     with pytest.raises(LimitExceeded, match="less than 500 MiB free"):
+        found.check()
+
+
+def test_memory_of_the_machine_that_runs_out(
+    job: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = tmp_path_factory.mktemp("proc") / "meminfo"
+    monkeypatch.setattr(folders, "MEMORY", memory)
+
+    def available(mib: int) -> None:
+        memory.write_text(f"MemTotal: {16 << 20} kB\nMemFree: 1 kB\nMemAvailable:   {mib * 1024} kB\n")
+
+    available(8000)
+    found = GrowthWatch((job,), SandboxLimits(free_memory_bytes=2000 * MIB), None)
+    available(2001)
+    found.check()
+    available(1999)
+    with pytest.raises(LimitExceeded, match=r"less than 2.0 GiB of memory free"):
         found.check()
 
 
