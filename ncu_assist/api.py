@@ -131,7 +131,7 @@ def show(
 
     Raises UsageProblem for a reference that names nothing, DamagedData for a run whose files were changed.
     """
-    from ncu_assist.pipeline.reading import named
+    from ncu_assist.pipeline.opened_reports import named
     from ncu_assist.pipeline.showing import gather
 
     where = _project(project)

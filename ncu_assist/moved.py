@@ -67,7 +67,6 @@ MOVED = {
     "pipeline.bare_report": "pipeline.opened_reports",
     "pipeline.close_look": "pipeline.showing",
     "pipeline.floors": "pipeline.history",
-    "pipeline.foreign_run": "pipeline.importing",
     "pipeline.gate_now": "pipeline.gate_sides",
     "pipeline.gpus": "pipeline.doctor",
     "pipeline.identity": "pipeline.pages.readable",

@@ -16,7 +16,7 @@ from ncu_assist.errors import UsageProblem
 if TYPE_CHECKING:
     from ncu_assist.harness.request import Flush
     from ncu_assist.ncu.command import ProfileOptions
-    from ncu_assist.pipeline.importing import RunNames
+    from ncu_assist.pipeline.foreign_run import RunNames
     from ncu_assist.pipeline.planning import MeasureRequest
 
 MOST_REPEATS = 50  # a launch takes 1.8 s under --set full (docs/sources.md, Cost)
@@ -66,7 +66,7 @@ def command(
     nor shown from a run of its source as it is; the others are shown.
     """
     from ncu_assist.ncu.command import ProfileOptions
-    from ncu_assist.pipeline.importing import RunNames
+    from ncu_assist.pipeline.foreign_run import RunNames
     from ncu_assist.pipeline.planning import MeasureRequest
 
     if quick and section_set:

@@ -49,8 +49,6 @@ def command(
     could not be made of a damaged run.
     """
     from ncu_assist.pipeline.pages.writing import PageRequest, report
-    from ncu_assist.render.json.archive import report_json
-    from ncu_assist.render.terminal.archive import report_text
 
     request = PageRequest(wanted, kernel, every, output, force, redact)
     if output == STDOUT:
@@ -62,8 +60,12 @@ def command(
         for problem in found.problems:
             reporter.note(f"no page: {problem}")
     if as_json:
+        from ncu_assist.render.json.archive import report_json
+
         write_json(report_json(found, Path.cwd()))
     else:
+        from ncu_assist.render.terminal.archive import report_text
+
         write(report_text(found, Path.cwd()))
     if opens:
         _open(found.asked.path)

@@ -7,6 +7,13 @@ import click
 from ncu_assist.cli import options
 from ncu_assist.cli.console import note_damages, note_misnamed, write_result
 
+OF_SHOW = (  # imported while a report is read
+    "ncu_assist.pipeline.reading",
+    "ncu_assist.pipeline.showing",
+    "ncu_assist.render.json",
+    "ncu_assist.render.terminal",
+)
+
 
 @click.command("show")
 @click.argument("reference", default="@last")
@@ -26,15 +33,18 @@ def command(
     The verdict is against its parent; the floor is the least time by rates that were measured. --lines and
     --ncu-rules read the archived report again, which takes seconds, or ten for 2 GB.
     """
-    from ncu_assist.pipeline.reading import beside, named
+    from ncu_assist.pipeline.opened_reports import named
+
+    project = options.current_project()
+    meanwhile = (*(("pandas",) if lines else ()), *OF_SHOW)
+    (stored,) = named(project, (reference,), kernel, meanwhile, ahead="sass" if lines else None)
+
+    from ncu_assist.pipeline.reading import beside
     from ncu_assist.pipeline.showing import gather
     from ncu_assist.render.json import show_json
     from ncu_assist.render.terminal import show_text
     from ncu_assist.store import Store
 
-    project = options.current_project()
-    meanwhile: tuple[str, ...] = ("pandas",) if lines else ()
-    (stored,) = named(project, (reference,), kernel, meanwhile, ahead="sass" if lines else None)
     note_damages(beside(project, reference, stored))
     if stored.run.run_id:
         note_misnamed(project, stored.run.kernel)

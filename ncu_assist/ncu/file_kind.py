@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import sqlite3
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,6 +81,8 @@ def file_kind(head: bytes, path: Path, name: str) -> FileKind | None:
 
 
 def _database(path: Path) -> FileKind:
+    import sqlite3
+
     tables: set[str] = set()
     with (
         contextlib.suppress(sqlite3.Error),
@@ -97,6 +97,8 @@ def _database(path: Path) -> FileKind:
 
 
 def _zip(path: Path) -> FileKind:
+    import zipfile
+
     names: list[str] = []
     with contextlib.suppress(zipfile.BadZipFile, OSError), zipfile.ZipFile(path) as archive:
         names = archive.namelist()

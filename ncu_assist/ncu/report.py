@@ -32,7 +32,7 @@ from ncu_assist.ncu.source.reading import (
     read_source,
     tables_of,
 )
-from ncu_assist.record import Device, Launch
+from ncu_assist.record import Device, Launch, Toolchain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -201,6 +201,11 @@ class Report:
     def cuda_version(self) -> str | None:
         """Return the version of CUDA that the program ran with, such as '13.0'; None where the report does not say."""
         return self.contents.session.cuda_version
+
+    @property
+    def toolchain(self) -> Toolchain:
+        """Return the versions that the report says."""
+        return Toolchain(ncu=self.ncu_version, cuda=self.cuda_version)
 
     @cached_property
     def notes(self) -> tuple[str, ...]:

@@ -2,102 +2,33 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from ncu_assist import __version__
-from ncu_assist.errors import DamagedData, StageFailed, UsageProblem
+from ncu_assist.errors import DamagedData, StageFailed
 from ncu_assist.executors import EXECUTORS
 from ncu_assist.ncu import compressed
-from ncu_assist.ncu.command import ProfileOptions, check_set, find_ncu, options_in
+from ncu_assist.ncu.command import ProfileOptions, check_set, find_ncu
 from ncu_assist.ncu.log import ProfiledLaunch
-from ncu_assist.ncu.report import Report, read_report
+from ncu_assist.ncu.report import read_report
 from ncu_assist.ncu.second_opinion import second_opinion
 from ncu_assist.pipeline.archiving import capture_files, profile_facts
 from ncu_assist.pipeline.derived import save_judged
+from ncu_assist.pipeline.foreign_run import RunNames, check_names, foreign_run, report_notes
 from ncu_assist.pipeline.ncu_stage import Capture, NcuLimits, NcuStage
-from ncu_assist.pipeline.profiling import VersionCapture, toolchain_of
+from ncu_assist.pipeline.profiling import VersionCapture
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
-from ncu_assist.record import ROUNDED, Profile, Run, Source
 from ncu_assist.render.escape import readable
-from ncu_assist.store import Store, StoredRun, machine_hash, metrics_parquet, new_run_id
-from ncu_assist.store.folders import is_folder_name
+from ncu_assist.store import Store, StoredRun, metrics_parquet
 from ncu_assist.store.reading import EXPORT, METRICS, REPORTS
 from ncu_assist.store.references import existing_report
-
-IMPORTED = "imported"  # the kernel that reports without another name belong to
-SUFFIXES = (".zst", ".xz", ".gz", ".ncu-rep", ".ncu-repz", ".nsight-cuprof-report", ".csv")
-UNFIT = re.compile(r"[^A-Za-z0-9_.+-]")  # what may not stand in the name of a folder of the archive
-LONGEST_NAME = 100
-
-
-@dataclass(frozen=True)
-class RunNames:
-    """Under which kernel and version a foreign run is archived."""
-
-    kernel: str
-    version: str
-
-
-def check_names(names: RunNames) -> None:
-    """Raise UsageProblem for a name that cannot be a folder: before minutes of profiling, not after."""
-    for what, name in (("kernel", names.kernel), ("version", names.version)):
-        if not is_folder_name(name):
-            raise UsageProblem(f"'{name}' cannot be the name of a {what}", "use letters, digits, _ . + and -")
-
-
-def default_names(path: Path, kernel: str | None, version: str | None) -> RunNames:
-    """Return the names for a report: kernel ``imported`` and the file's own name, made fit, unless others are given."""
-    return RunNames(kernel or IMPORTED, version or fit_name(stem(path)) or "report")
-
-
-def fit_name(name: str) -> str:
-    """Return a name made fit for a folder of the archive; empty for one of which nothing is fit."""
-    return UNFIT.sub("_", readable(name)).lstrip(".-+")[:LONGEST_NAME]
-
-
-def stem(path: Path) -> str:
-    """Return the name of a report without its endings; empty for one that has nothing else."""
-    name = path.name
-    for suffix in SUFFIXES:
-        name = name.removesuffix(suffix)
-    return name
-
-
-def foreign_run(names: RunNames, report: Report, source: Source) -> Run:
-    """Return the record of a run made of a report, without notes, as if its bytes were those of its capture."""
-    moment = datetime.now(UTC)
-    return Run(
-        run_id=new_run_id(moment, names.version),
-        kernel=names.kernel,
-        version=names.version,
-        source=source,
-        created=moment.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        tool=__version__,
-        machine=machine_hash(),
-        source_sha256=None,
-        verified=True,
-        device=report.device,
-        toolchain=toolchain_of(report),
-        workloads=(),
-        profile=_profile(report),
-        launches=report.records,
-    )
-
-
-def _profile(report: Report) -> Profile | None:
-    """Return how the counters of a report were taken, as far as its command line says."""
-    o = options_in(report.contents.session.command)
-    return Profile(o.section_set, o.clock_control, o.cache_control, o.replay_mode, None, "") if o else None
 
 
 def import_report(project: Project, path: Path, names: RunNames) -> StoredRun:
@@ -122,11 +53,6 @@ def import_report(project: Project, path: Path, names: RunNames) -> StoredRun:
         notes = (*report_notes(report), *([opinion] if opinion else []))
         run = replace(foreign_run(names, report, "imported"), verified=False, notes=notes)
         return save_judged(Store(project.reports), run, files)
-
-
-def report_notes(report: Report) -> tuple[str, ...]:
-    """Return what a run made of a report has to say about it."""
-    return (*report.notes, *((ROUNDED,) if report.lossy else ()))
 
 
 def profile_program(
@@ -174,12 +100,10 @@ def _save(
 ) -> StoredRun:
     report = capture.report
     profile = profile_facts(options, len(report.records), readable(" ".join(command)))
-    toolchain = replace(toolchain_of(report), python=sys.version.split()[0])
+    toolchain = replace(report.toolchain, python=sys.version.split()[0])
     found = foreign_run(names, report, "live")
     run = replace(found, toolchain=toolchain, profile=profile, notes=(*notes, *report.notes))
-    shared = VersionCapture(
-        report.records, report.metrics, capture.data, capture.log, report.device, toolchain_of(report)
-    )
+    shared = VersionCapture(report.records, report.metrics, capture.data, capture.log, report.device, report.toolchain)
     return save_judged(Store(project.reports), run, capture_files(shared))
 
 

@@ -15,7 +15,7 @@ from ncu_assist.errors import DamagedData, EnvironmentProblem, UsageProblem
 from ncu_assist.ncu.compressed import is_compressed
 from ncu_assist.ncu.report_file import MAGIC
 from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
-from ncu_assist.pipeline.reading import named
+from ncu_assist.pipeline.opened_reports import named
 from ncu_assist.project import Project
 from ncu_assist.record import Device
 from ncu_assist.render.redact import redact_text

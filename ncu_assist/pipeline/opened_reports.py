@@ -1,6 +1,7 @@
 """Reports that are opened: one that is in no archive in the place of a run, and one beside its stored run.
 
-Nothing of them is written anywhere, and what several readers ask of one is read once.
+Nothing of them is written anywhere, and what several readers ask of one is read once. The children that read start at
+once: what is only needed afterwards is imported while they work, and so not at the top of this module.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from ncu_assist.frame import is_used
 from ncu_assist.frame.columns import Columns, Values
 from ncu_assist.ncu.contents import Contents
 from ncu_assist.ncu.report import Ahead, Report, read_report
-from ncu_assist.pipeline.derived import with_code
-from ncu_assist.pipeline.importing import IMPORTED, RunNames, foreign_run, report_notes, stem
-from ncu_assist.pipeline.kept_reports import kept_report
-from ncu_assist.store import StoredRun
+from ncu_assist.pipeline.foreign_run import IMPORTED, RunNames, foreign_run, report_notes, stem
+from ncu_assist.project import Project
+from ncu_assist.store import Store, StoredRun
+from ncu_assist.store.choosing import Context
+from ncu_assist.store.references import resolve_all
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,6 +74,38 @@ class BareReport(StoredRun):
 
     def report_file(self, folder: Path) -> Path | None:
         return self.report.path
+
+
+def named(
+    project: Project,
+    references: Sequence[str],
+    kernel: str | None,
+    meanwhile: Sequence[str] = (),
+    ahead: Ahead | None = None,
+) -> list[StoredRun]:
+    """Return the runs that references name; bare reports are read, at the same time, and stored nowhere.
+
+    ``meanwhile`` are modules that are needed later, and can be imported while reports are read. ``ahead`` is code that
+    is asked of them afterwards.
+
+    Raises UsageProblem for a reference that names nothing, DamagedData for what cannot be read whole.
+    """
+    context, store = Context(project, Path.cwd(), kernel), Store(project.reports)
+    return opened(references, resolve_all(references, store, context), kernel, meanwhile, ahead)
+
+
+def opened(
+    references: Sequence[str],
+    found: Sequence[StoredRun | Path],
+    kernel: str | None,
+    meanwhile: Sequence[str] = (),
+    ahead: Ahead | None = None,
+) -> list[StoredRun]:
+    """Return what references were resolved to as runs, the reports among them read; raises as ``named`` does."""
+    paths = [one for one in found if isinstance(one, Path)]
+    titles = [text for text, one in zip(references, found, strict=True) if isinstance(one, Path)]
+    bare = iter(bare_reports(titles, paths, kernel, meanwhile, ahead) if paths else ())
+    return [next(bare) if isinstance(one, Path) else one for one in found]
 
 
 def bare_reports(
@@ -147,6 +181,9 @@ def archived_report(stored: StoredRun, folder: Path, stopped: Stopped | None = N
 
     A compressed one is written to ``folder``. Raises as ``read_report`` does.
     """
+    from ncu_assist.pipeline.derived import with_code
+    from ncu_assist.pipeline.kept_reports import kept_report
+
     path = stored.report_file(folder)
     return kept_report(stored) if path is None else with_code(read_report(path, stopped=stopped), stored)
 
@@ -156,6 +193,8 @@ def with_report(stored: StoredRun, folder: Path, most: int, stopped: Stopped | N
 
     The run itself where it keeps none, or where that has more than ``most`` launches. Raises as ``read_report`` does.
     """
+    from ncu_assist.pipeline.derived import with_code
+
     if isinstance(stored, BareReport):
         return BareReport(stored.run, stored.folder, stored.title, with_code(stored.report, stored))
     if not stored.keeps_report or len(stored.run.launches) > most:

@@ -17,7 +17,7 @@ from ncu_assist.harness.client import profile_command
 from ncu_assist.harness.request import REQUEST_FILE, Flush, HarnessSettings, Stage
 from ncu_assist.ncu.command import ProfileOptions, check_set, find_ncu
 from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
-from ncu_assist.pipeline.importing import fit_name
+from ncu_assist.pipeline.foreign_run import fit_name
 from ncu_assist.pipeline.measuring import MeasureJob, measure, ncu_stage
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project

@@ -154,11 +154,6 @@ class VersionCapture:
     silent: tuple[str, ...] = ()
 
 
-def toolchain_of(report: Report) -> Toolchain:
-    """Return the versions that a report says."""
-    return Toolchain(ncu=report.ncu_version, cuda=report.cuda_version)
-
-
 @dataclass(frozen=True)
 class ProfilingResult:
     """What came of profiling: captures by version, and for the others what went wrong."""
@@ -272,7 +267,7 @@ def _shared_out(versions: tuple[str, ...], capture: Capture, watch: RangeWatch) 
 def _without_launches(log: str, report: Report, workloads: tuple[str, ...]) -> VersionCapture:
     """Return the capture of a version that launched nothing; ``report`` is of others that ncu saw beside it."""
     nothing = report.metrics.iloc[:0]
-    return VersionCapture((), nothing, b"", log, report.device, toolchain_of(report), workloads)
+    return VersionCapture((), nothing, b"", log, report.device, report.toolchain, workloads)
 
 
 def _merged(one: ProfilingResult, other: ProfilingResult) -> ProfilingResult:
@@ -312,5 +307,5 @@ def _share(capture: Capture, launches: list[Launch]) -> VersionCapture:
         data=report_file.select(capture.data, set(numbers)),
         log=capture.log,
         device=capture.report.device,
-        toolchain=toolchain_of(capture.report),
+        toolchain=capture.report.toolchain,
     )

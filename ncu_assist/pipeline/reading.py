@@ -1,4 +1,4 @@
-"""Answers from the archive: the run a reference names, two runs compared, everything listed, what noise was learned."""
+"""Answers from the archive: two runs compared, everything listed, what noise was learned."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from ncu_assist.analysis.diff.timing import common_bench
 from ncu_assist.analysis.ladder import KernelListing, VersionOutcome
 from ncu_assist.errors import UsageProblem
 from ncu_assist.frame import Combined, combine_tables
-from ncu_assist.ncu.report import Ahead
 from ncu_assist.pipeline.line_costs import read_line_changes
-from ncu_assist.pipeline.opened_reports import bare_reports
+from ncu_assist.pipeline.opened_reports import named
 from ncu_assist.project import Project
 from ncu_assist.record import Device, Run
 from ncu_assist.sources import misnamed
@@ -26,43 +25,11 @@ from ncu_assist.store import Damage, Store, StoredRun
 from ncu_assist.store.baselines import get_baseline
 from ncu_assist.store.choosing import Context, choose_kernel, refuse_unreadable, unknown, versions_of
 from ncu_assist.store.matching import made_here_first, recorded_runs_matching, same_source
-from ncu_assist.store.references import resolve, resolve_all
+from ncu_assist.store.references import resolve
 from ncu_assist.versions import is_called
 
 Pair = tuple[StoredRun, StoredRun]
 MOST_RUNS = 12  # the newest; reading one takes 20 ms
-
-
-def named(
-    project: Project,
-    references: Sequence[str],
-    kernel: str | None,
-    meanwhile: Sequence[str] = (),
-    ahead: Ahead | None = None,
-) -> list[StoredRun]:
-    """Return the runs that references name; bare reports are read, at the same time, and stored nowhere.
-
-    ``meanwhile`` are modules that are needed later, and can be imported while reports are read. ``ahead`` is code that
-    is asked of them afterwards.
-
-    Raises UsageProblem for a reference that names nothing, DamagedData for what cannot be read whole.
-    """
-    context, store = Context(project, Path.cwd(), kernel), Store(project.reports)
-    return opened(references, resolve_all(references, store, context), kernel, meanwhile, ahead)
-
-
-def opened(
-    references: Sequence[str],
-    found: Sequence[StoredRun | Path],
-    kernel: str | None,
-    meanwhile: Sequence[str] = (),
-    ahead: Ahead | None = None,
-) -> list[StoredRun]:
-    """Return what references were resolved to as runs, the reports among them read; raises as ``named`` does."""
-    paths = [one for one in found if isinstance(one, Path)]
-    titles = [text for text, one in zip(references, found, strict=True) if isinstance(one, Path)]
-    bare = iter(bare_reports(titles, paths, kernel, meanwhile, ahead) if paths else ())
-    return [next(bare) if isinstance(one, Path) else one for one in found]
 
 
 def compare(project: Project, references: tuple[str, str], kernel: str | None, options: DiffOptions) -> Diff:

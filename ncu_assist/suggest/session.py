@@ -11,7 +11,7 @@ from typing import Protocol
 
 from ncu_assist.analysis.archive import Suggested
 from ncu_assist.errors import ModelProblem, UsageProblem
-from ncu_assist.pipeline.reading import named
+from ncu_assist.pipeline.opened_reports import named
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
 from ncu_assist.spec_file import load_kernel

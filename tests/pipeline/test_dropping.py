@@ -15,7 +15,8 @@ from ncu_assist.ncu import kept_report
 from ncu_assist.pipeline import dropping
 from ncu_assist.pipeline.dropping import is_sampled, kept_files
 from ncu_assist.pipeline.exporting import OF_THE_REPORT, ExportRequest, export
-from ncu_assist.pipeline.importing import RunNames, import_report
+from ncu_assist.pipeline.foreign_run import RunNames
+from ncu_assist.pipeline.importing import import_report
 from ncu_assist.pipeline.kept_reports import kept_report as report_of
 from ncu_assist.pipeline.line_costs import side_lines
 from ncu_assist.pipeline.opened_reports import OpenedRun, with_report

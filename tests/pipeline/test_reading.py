@@ -10,7 +10,8 @@ from measured import RIGHT, WRONG, Notes, make_job
 from ncu_assist.analysis.diff import DiffOptions
 from ncu_assist.errors import UsageProblem
 from ncu_assist.pipeline.measuring import MeasureJob, measure
-from ncu_assist.pipeline.reading import compare, listing, named
+from ncu_assist.pipeline.opened_reports import named
+from ncu_assist.pipeline.reading import compare, listing
 
 pytestmark = pytest.mark.slow
 

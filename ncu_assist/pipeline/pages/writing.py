@@ -1,4 +1,7 @@
-"""The pages of an archive as files: which ones an answer needs, where they lie, and what they may link to."""
+"""The pages of an archive as files: which ones an answer needs, where they lie, and what they may link to.
+
+What makes a page is imported when one is made: of a report that is in no archive while it is read.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ncu_assist.analysis.archive import ArchiveState, KernelLadder, PageKind, Written, WrittenPage
-from ncu_assist.analysis.diff import DiffOptions
 from ncu_assist.errors import DamagedData, EnvironmentProblem, NcuAssistError, UsageProblem
-from ncu_assist.pipeline.importing import stem
-from ncu_assist.pipeline.opened_reports import BareReport
-from ncu_assist.pipeline.pages.index import Neighbours, archive_state, kernel_ladder, neighbours
-from ncu_assist.pipeline.pages.readable import PageStore
-from ncu_assist.pipeline.reading import informed, named
+from ncu_assist.pipeline.foreign_run import stem
+from ncu_assist.pipeline.opened_reports import BareReport, named
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
-from ncu_assist.render.diff_facts import Around
-from ncu_assist.render.html.index import index_html
-from ncu_assist.render.html.ladder import ladder_html
-from ncu_assist.render.html.page import damaged_html
 from ncu_assist.render.links import RUN_PAGE, diff_name, href_to
 from ncu_assist.render.table import Link
 from ncu_assist.render.words.values import shown_path
@@ -32,11 +27,21 @@ from ncu_assist.store.choosing import Context, known_kernels
 from ncu_assist.store.references import REPORT_ENDINGS
 from ncu_assist.store.writing import HINTS
 
+if TYPE_CHECKING:
+    from ncu_assist.analysis.archive import ArchiveState, KernelLadder, PageKind, Written, WrittenPage
+    from ncu_assist.pipeline.pages.index import Neighbours
+    from ncu_assist.pipeline.pages.readable import PageStore
+
 GENERATOR = b'<meta name="generator" content="ncu-assist '  # of page.html.j2
 HEAD = 4_000  # bytes in which it stands
 INDEX = "index.html"
 NEAR = 0.8  # how alike a word must be to a kernel's name to be that, misspelt
-OF_PAGES = ("pandas", "ncu_assist.pipeline.pages.run", "ncu_assist.render.html.compiled")  # 0.6 s to import
+OF_PAGES = (  # 0.8 s to import
+    "pandas",
+    "ncu_assist.pipeline.pages.run",
+    "ncu_assist.render.html.compiled",
+    "ncu_assist.render.terminal.archive",
+)
 ALL_ALONE, ALL_ALONE_HINT = (
     "--all writes all pages, each to its place",
     "leave out what to report, --kernel and --output",
@@ -105,6 +110,8 @@ class Pages:
 
     @property
     def store(self) -> PageStore:
+        from ncu_assist.pipeline.pages.readable import PageStore
+
         return PageStore(self.project.reports)
 
     def run(self, stored: StoredRun, path: Path | None = None) -> None:
@@ -127,6 +134,8 @@ class Pages:
 
     def withdraw(self, folder: Path, problem: str) -> None:
         """Replace the pages that show a damaged run, its own and the diffs made of it, by what is wrong with it."""
+        from ncu_assist.render.html.page import damaged_html
+
         kernel, version, run_id = folder.parts[-3:]
         name = f"{kernel}/{version}@{run_id}"
         diffs = (path for path in sorted(folder.parent.parent.glob(f"*/{diff_name('*')}")) if made_of(path, name))
@@ -139,6 +148,8 @@ class Pages:
 
     def diff(self, pair: Pair, workload: str | None) -> None:
         """Write the page that compares two versions into the folder of the second."""
+        from ncu_assist.render.html.page import damaged_html
+
         title = f"{pair[0].reference} {pair[1].reference}"
         path = diff_path(pair)
         try:
@@ -150,6 +161,8 @@ class Pages:
 
     def ladder(self, ladder: KernelLadder, of: set[str] | None = None) -> None:
         """Write a ladder, and before it the diffs of neighbours of which one is in ``of``; None are all."""
+        from ncu_assist.render.html.ladder import ladder_html
+
         history = ladder.history
         self._withdraw_all(ladder.damaged)
         for one in _pairs(ladder, of):
@@ -160,10 +173,15 @@ class Pages:
 
     def ladder_alone(self, ladder: KernelLadder, path: Path) -> None:
         """Write a ladder to a place of its own, where nothing lies that it could link to."""
+        from ncu_assist.render.html.ladder import ladder_html
+
         self._write("ladder", ladder.history.kernel, path, lambda: ladder_html(ladder))
 
     def index(self) -> None:
         """Write the index over everything, with links to the pages that exist."""
+        from ncu_assist.pipeline.pages.index import archive_state
+        from ncu_assist.render.html.index import index_html
+
         reports, state = self.project.reports, archive_state(self.project)
         self._withdraw_all(state.damaged)
         there = frozenset(path for path in _index_links(state) if (reports / path).is_file())
@@ -193,10 +211,14 @@ class Pages:
 
     def written(self, asked: WrittenPage) -> Written:
         """Return what was written, ``asked`` being the page that was asked for."""
+        from ncu_assist.analysis.archive import Written
+
         problems = tuple(error.message + (f"; try: {error.hint}" if error.hint else "") for error in self.problems)
         return Written(tuple(self.done), asked, problems, max((e.exit_code for e in self.problems), default=0))
 
     def _write(self, kind: PageKind, of: str, path: Path, made: Callable[[], str]) -> None:
+        from ncu_assist.analysis.archive import WrittenPage
+
         self.reporter.status(f"{kind} {of}".rstrip())
         check_place(path, self.force)  # before the work
         write_page(path, made(), self.force)
@@ -204,7 +226,10 @@ class Pages:
         self.reporter.note(f"written: {shown_path(path, Path.cwd())}")
 
     def _diff_page(self, pair: Pair, workload: str | None) -> str:
+        from ncu_assist.analysis.diff import DiffOptions
         from ncu_assist.pipeline.pages.diff import diff_page
+        from ncu_assist.pipeline.reading import informed
+        from ncu_assist.render.diff_facts import Around
 
         before, after = (one.run for one in pair)
         links = (f"../{before.version}/{before.run_id}/{RUN_PAGE}", f"{after.run_id}/{RUN_PAGE}")
@@ -217,6 +242,8 @@ class Pages:
 
 def _pairs(ladder: KernelLadder, of: set[str] | None) -> Iterator[Neighbours]:
     """Yield the neighbours of which one is in ``of``, all of them for None."""
+    from ncu_assist.pipeline.pages.index import neighbours
+
     for found in neighbours(ladder.history):
         if of is None or of & {one.run.version for one in found.pair}:
             yield found
@@ -281,7 +308,7 @@ def page_text(project: Project, request: PageRequest, reporter: Reporter) -> str
     if request.every:
         raise UsageProblem(ALL_ALONE, ALL_ALONE_HINT)
     if request.kernel is None and request.wanted in _kernels(pages):
-        return ladder_html(kernel_ladder(project, str(request.wanted)))
+        return ladder_html(_ladder(project, str(request.wanted)))
     return run_page(_named(pages, request), pages.store, linked=False, redact=request.redact)
 
 
@@ -312,6 +339,12 @@ def _kernels(pages: Pages) -> tuple[str, ...]:
     return known_kernels(pages.store, Context(pages.project, Path.cwd()))
 
 
+def _ladder(project: Project, kernel: str) -> KernelLadder:
+    from ncu_assist.pipeline.pages.index import kernel_ladder
+
+    return kernel_ladder(project, kernel)
+
+
 def _named(pages: Pages, request: PageRequest) -> StoredRun:
     """Return the run that is wanted; raises UsageProblem with the nearest kernel where that is what was meant."""
     try:
@@ -333,7 +366,7 @@ def _planned(pages: Pages, runs: Sequence[StoredRun], diffs: bool = True) -> lis
     found: list[tuple[KernelLadder, set[str]]] = []
 
     def plan(kernel: str, own: set[str]) -> None:
-        found.append((kernel_ladder(pages.project, kernel), own))
+        found.append((_ladder(pages.project, kernel), own))
         pages.plan(*found[-1])
 
     for kernel, own in versions.items():
@@ -356,7 +389,7 @@ def _everything(pages: Pages, request: PageRequest) -> Written:
     pages.problems += [one.error for one in damaged]
     ladders: list[KernelLadder] = []
     for kernel in pages.store.kernels():
-        pages.tried(lambda kernel=kernel: ladders.append(kernel_ladder(pages.project, kernel)))  # type: ignore[misc]
+        pages.tried(lambda kernel=kernel: ladders.append(_ladder(pages.project, kernel)))  # type: ignore[misc]
     for ladder in ladders:
         pages.plan(ladder)
     for stored in runs:
@@ -369,7 +402,7 @@ def _everything(pages: Pages, request: PageRequest) -> Written:
 
 def _kernel(pages: Pages, kernel: str, request: PageRequest) -> Written:
     """Write the pages of the runs that show a kernel's versions now, their diffs, the ladder, the index."""
-    ladder = kernel_ladder(pages.project, kernel)
+    ladder = _ladder(pages.project, kernel)
     if request.output is not None:
         pages.ladder_alone(ladder, request.output)
         return pages.written(pages.done[0])

@@ -16,9 +16,8 @@ from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.harness.exam.plan import refuse_host_inputs
 from ncu_assist.pipeline.history import history_of
-from ncu_assist.pipeline.opened_reports import BareReport
+from ncu_assist.pipeline.opened_reports import BareReport, named
 from ncu_assist.pipeline.pages.readable import own_comment
-from ncu_assist.pipeline.reading import named
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.project import Project
 from ncu_assist.quantity import duration

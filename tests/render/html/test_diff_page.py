@@ -17,8 +17,9 @@ from render.html.test_sampler import HOSTILE
 from sections import models
 
 from ncu_assist.analysis.diff import DiffOptions
+from ncu_assist.pipeline.opened_reports import named
 from ncu_assist.pipeline.pages.diff import diff_facts, diff_page
-from ncu_assist.pipeline.reading import informed, named
+from ncu_assist.pipeline.reading import informed
 from ncu_assist.project import find_project
 from ncu_assist.render.diff_facts import Around, DiffFacts
 from ncu_assist.render.html import diff as html
