@@ -11,6 +11,7 @@ from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.render.json.values import answer, cycles_json, run_facts, workload
 from ncu_assist.rules.model.diagnosis import Ranked
 from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.occupancy import occupancy_curves
 from ncu_assist.rules.model.of_run import RuleResults
 
 
@@ -92,12 +93,19 @@ def show_json(shown: RunView, command: str = "show") -> dict[str, Any]:
             "diagnosis": diagnosis_of_json(shown.results),
             "metrics": _metrics(shown),
             "stalls": shown.combined.stalls,
+            "occupancy_curves": _occupancy(shown),
             "stalls_per_launch": _stalls_per_launch(shown),
             "hot_lines": None if close.spots is None else [asdict(line) for line in close.spots.lines],
             "nvidia_findings": None if close.nvidia is None else [asdict(finding) for finding in close.nvidia],
             "hot_lines_note": close.note or (close.spots.note if close.spots else "") or None,
         },
     )
+
+
+def _occupancy(shown: RunView) -> list[dict[str, Any]]:
+    """Return how many warps would fit with other blocks, registers and shared memory; none of several shapes."""
+    results = shown.counted.results
+    return [asdict(one) for one in occupancy_curves(results.facts)] if results else []
 
 
 def _stalls_per_launch(shown: RunView) -> dict[int, dict[str, float]] | None:

@@ -1,0 +1,156 @@
+"""How many warps would fit on a multiprocessor with other blocks, registers or shared memory: curves as ncu draws them.
+
+What hardware hands out, from NVIDIA's occupancy calculator: registers to a warp, in pieces of 256, and to as many warps
+as are a multiple of four; shared memory in pieces of 128 bytes (256 before 8.0), with what the driver keeps for itself
+in each block. Of L1 as much is set aside as blocks ask for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ncu_assist.ceilings.chips import LANES, SCHEDULERS
+from ncu_assist.rules.model.facts import Facts
+
+Over = Literal["block_size", "registers", "shared_memory"]
+ATTRIBUTE = "device__attribute_"
+REGISTER_PIECE, SHARED_PIECE, OLDER_SHARED_PIECE = 256, 128, 256
+STEP_REGISTERS, MOST_REGISTERS = REGISTER_PIECE // LANES, 255
+MOST_THREADS = 1024  # of a block, on every GPU (CUDA Programming Guide)
+AMPERE = 8.0  # the compute capability with smaller pieces
+
+
+@dataclass(frozen=True)
+class SmLimits:
+    """What a multiprocessor holds; shared memory in bytes, ``reserved`` of it in each block by the driver."""
+
+    warps: int
+    blocks: int
+    registers: int
+    shared: int
+    shared_a_block: int
+    reserved: int
+    shared_piece: int
+
+
+@dataclass(frozen=True)
+class OccupancyPoint:
+    """What would fit with another ``value``: 0 blocks where not even one does.
+
+    ``limiter`` is what allows no more, as `low-occupancy` calls it. ``waves``: of as many
+    threads as now, None where the grid is not known.
+    """
+
+    value: int
+    blocks: int
+    warps: int
+    limiter: str
+    waves: float | None
+
+
+@dataclass(frozen=True)
+class OccupancyCurve:
+    """Warps by one number of a launch, all others as they are; ``now`` is among the points, which are sorted."""
+
+    over: Over
+    now: int
+    most_warps: int
+    points: tuple[OccupancyPoint, ...]
+
+
+@dataclass(frozen=True)
+class LaunchShape:
+    """What a block takes. ``barriers`` is how many blocks those of the hardware allow, None where that is not known."""
+
+    threads: int
+    registers: int
+    shared: int  # bytes, without what the driver keeps
+    barriers: int | None = None
+
+
+def sm_limits(facts: Facts) -> SmLimits | None:
+    """Return what a multiprocessor holds, by the attributes in the report; None where it has none."""
+
+    def known(name: str) -> float | None:
+        return next((v for table in facts.combined.tables if (v := table.get(f"{ATTRIBUTE}{name}")) is not None), None)
+
+    warps, blocks, registers, shared = (
+        known(f"max_{what}_per_multiprocessor") for what in ("warps", "blocks", "registers", "shared_memory")
+    )
+    a_block, reserved = known("max_shared_memory_per_block_optin"), known("reserved_shared_memory_per_block")
+    if not warps or not blocks or not registers or not shared or not a_block:
+        return None
+    chip = facts.device.compute_capability if facts.device else ""
+    piece = SHARED_PIECE if not chip or float(chip) >= AMPERE else OLDER_SHARED_PIECE
+    return SmLimits(int(warps), int(blocks), int(registers), int(shared), int(a_block), int(reserved or 0), piece)
+
+
+def fits(shape: LaunchShape, limits: SmLimits) -> dict[str, int]:
+    """Return how many blocks fit by each limit; the scarcest decides. Of shared memory none where it uses none."""
+    each = -(-shape.threads // LANES)
+    a_warp = _up(max(1, shape.registers) * LANES, REGISTER_PIECE)
+    by_registers = limits.registers // a_warp // SCHEDULERS * SCHEDULERS // each
+    found = {"registers": by_registers if shape.registers <= MOST_REGISTERS else 0, "blocks": limits.blocks}
+    if shape.barriers is not None:
+        found["barriers"] = shape.barriers
+    found["warps"] = limits.warps // each
+    if shape.shared:
+        taken = _up(shape.shared + limits.reserved, limits.shared_piece)
+        found["shared"] = limits.shared // taken if shape.shared <= limits.shared_a_block else 0
+    return found
+
+
+def _up(value: int, piece: int) -> int:
+    return -(-value // piece) * piece
+
+
+def shape_of(facts: Facts) -> LaunchShape | None:
+    """Return what a block takes; None where that was not counted, or differs between launches."""
+    threads, registers = facts.get("block_size"), facts.get("registers")
+    shared, own = facts.get("shared_memory"), facts.get("shared_memory_driver")
+    if not threads or not registers or shared is None:
+        return None
+    barriers = facts.get("block_limit_barriers")
+    limit = int(barriers) if barriers is not None else None
+    return LaunchShape(int(threads), int(registers), max(0, int(shared - (own or 0.0))), limit)
+
+
+def occupancy_curves(facts: Facts) -> tuple[OccupancyCurve, ...]:
+    """Return warps over threads a block, registers a thread and shared memory a block; none without what they take."""
+    limits, shape = sm_limits(facts), shape_of(facts)
+    if limits is None or shape is None:
+        return ()
+    steps: dict[Over, tuple[int, set[int]]] = {
+        "block_size": (shape.threads, set(range(LANES, MOST_THREADS + 1, LANES))),
+        "registers": (shape.registers, {*range(STEP_REGISTERS, MOST_REGISTERS, STEP_REGISTERS), MOST_REGISTERS}),
+        "shared_memory": (shape.shared, _shared_steps(limits)),
+    }
+    return tuple(
+        OccupancyCurve(
+            over, now, limits.warps, tuple(_point(facts, over, one, shape, limits) for one in sorted({now, *values}))
+        )
+        for over, (now, values) in steps.items()
+    )
+
+
+def _shared_steps(limits: SmLimits) -> set[int]:
+    """Return the most bytes with which each number of blocks fits, and 0."""
+    piece = limits.shared_piece
+    most = (limits.shared // count // piece * piece - limits.reserved for count in range(1, limits.blocks + 1))
+    return {0, *(min(value, limits.shared_a_block) for value in most if value > 0)}
+
+
+def _point(facts: Facts, over: Over, value: int, now: LaunchShape, limits: SmLimits) -> OccupancyPoint:
+    shape = LaunchShape(
+        value if over == "block_size" else now.threads,
+        value if over == "registers" else now.registers,
+        value if over == "shared_memory" else now.shared,
+        now.barriers,
+    )
+    allowed = fits(shape, limits)
+    limiter = min(allowed, key=lambda word: allowed[word])
+    blocks = allowed[limiter]
+    grid, count = facts.get("grid_size"), facts.get("sm_count")
+    waves = -(-grid * now.threads // shape.threads) / (blocks * count) if grid and count and blocks else None
+    return OccupancyPoint(value, blocks, blocks * -(-shape.threads // LANES), limiter, waves)

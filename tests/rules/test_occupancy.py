@@ -1,0 +1,62 @@
+"""Occupancy curves: where ncu says how many blocks fit now, they say the same; around that they go as hardware does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from made_facts import gallery, made
+
+from ncu_assist.rules import Facts
+from ncu_assist.rules.low_occupancy import LIMITS
+from ncu_assist.rules.model.occupancy import OccupancyCurve, fits, occupancy_curves, shape_of, sm_limits
+
+CASES = ("occupancy_registers", "shared_stride_of_16", "barrier_every_step", "healthy_float_product", "healthy_sum")
+
+
+def curve(facts: Facts, over: str) -> OccupancyCurve:
+    (found,) = (one for one in occupancy_curves(facts) if one.over == over)
+    return found
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_as_many_blocks_fit_as_ncu_says(name: str) -> None:
+    """Its limit by shared memory is that of the part of L1 which the driver had set aside."""
+    facts = gallery(name)
+    shape, limits = shape_of(facts), sm_limits(facts)
+    assert shape is not None
+    assert limits is not None
+    told = fits(shape, replace(limits, shared=int(facts.value("shared_memory_configured"))))
+    assert {word: facts.get(LIMITS[word]) for word in told} == told
+
+
+def test_the_curves_hold_what_is_now_and_end_where_nothing_fits() -> None:
+    facts = gallery("occupancy_registers")
+    for over in ("block_size", "registers", "shared_memory"):
+        own = curve(facts, over)
+        values = [one.value for one in own.points]
+        assert values == sorted(set(values))
+        (now,) = (one for one in own.points if one.value == own.now)
+        assert now.warps == facts.value("theoretical_warps")
+        assert max(one.warps for one in own.points) <= own.most_warps
+    registers = curve(facts, "registers")
+    assert [one.warps for one in registers.points] == sorted((one.warps for one in registers.points), reverse=True)
+
+
+def test_waves_are_of_as_many_threads() -> None:
+    facts = gallery("healthy_sum")
+    waves = {one.value: one.waves for one in curve(facts, "block_size").points}
+    now = int(facts.value("block_size"))
+    assert waves[now] == pytest.approx(facts.value("waves_per_sm"), rel=0.01)
+
+
+def test_each_number_of_blocks_has_the_most_shared_memory_that_it_fits_with() -> None:
+    points = [one for one in curve(gallery("healthy_float_product"), "shared_memory").points if one.value]
+    limited = [one for one in points if one.limiter == "shared"]
+    assert [one.blocks for one in limited] == sorted((one.blocks for one in limited), reverse=True)
+    assert limited[-1].blocks == 1
+    assert limited[-1].value == 232_448  # of 228 KiB, one is the driver's
+
+
+def test_without_what_a_multiprocessor_holds_there_is_none() -> None:
+    assert occupancy_curves(made(block_size=256, registers=32, shared_memory=0)) == ()
