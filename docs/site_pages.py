@@ -20,6 +20,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 
 MESSAGES = "<!-- the messages of ncu -->"
+KEYS = "<!-- the keys of all answers -->"
 LINK = re.compile(r"(\]\()(?!https?:|#)([^)]+)(\))")
 
 
@@ -33,8 +34,11 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_given: Any) -> str:
-    """Put ncu's messages into the page that explains messages."""
-    return markdown.replace(MESSAGES, messages_table()) if MESSAGES in markdown else markdown
+    """Put ncu's messages into the page that explains messages, and the keys of JSON into the page on that."""
+    for marker, made in ((MESSAGES, messages_table), (KEYS, keys_tables)):
+        if marker in markdown:
+            markdown = markdown.replace(marker, made())
+    return markdown
 
 
 def on_post_page(output: str, **_given: Any) -> str:
@@ -51,6 +55,7 @@ def made_pages() -> dict[str, str]:
     pages |= dict(rule_pages())
     pages |= dict(metric_pages())
     pages |= dict(worklog_pages())
+    pages |= dict(schema_files())
     return pages
 
 
@@ -163,6 +168,74 @@ def messages_table() -> str:
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+def schema_files() -> Iterator[tuple[str, str]]:
+    """Yield the JSON Schema of each answer and file."""
+    from ncu_assist.render.json.schemas import ANSWERS, FILES, schema_of
+
+    for name in (*ANSWERS, *FILES):
+        text = json.dumps(schema_of(name), indent=1, ensure_ascii=False)
+        yield f"reference/schemas/{name.removesuffix('.json')}.json", text + "\n"
+
+
+def keys_tables() -> str:
+    """Return what each key means: the answers, the files, and the objects that they are made of, each once."""
+    from ncu_assist.render.json.schemas import ANSWERS, FILES, described_objects
+
+    answers: dict[str, list[str]] = {}
+    wholes: dict[str, Any] = {}
+    parts: dict[str, Any] = {}
+    for name in (*ANSWERS, *FILES):
+        (title, whole), *below = described_objects(name)
+        answers.setdefault(title, []).append(name)
+        wholes[title] = whole
+        parts |= below
+    sections = ["## Answers and files"]
+    for title, names in answers.items():
+        links = ", ".join(f"[{name}](schemas/{name.removesuffix('.json')}.json)" for name in names)
+        heading = ", ".join(f"`{name}`" for name in names)
+        sections.append(
+            f"### {heading}\n\n{wholes[title]['description']} Schema: {links}.\n\n{_keys_table(wholes[title])}"
+        )
+    sections.append("## What they are made of")
+    for title in sorted(parts, key=_part_name):
+        sections.append(f"### {_part_name(title)}\n\n{parts[title]['description']}\n\n{_keys_table(parts[title])}")
+    return "\n\n".join(sections)
+
+
+def _part_name(title: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z0-9])", " ", title.removesuffix("Keys")).lower()
+
+
+def _keys_table(made: dict[str, Any]) -> str:
+    rows = []
+    for key, one in made["properties"].items():
+        optional = "" if key in made["required"] else ", may be absent"
+        unit = _cell(one.get("unit", ""))
+        rows.append(f"| `{key}` | {_type_words(one)}{optional} | {unit} | {_cell(one['description'])} |")
+    return "| key | holds | unit | meaning |\n|---|---|---|---|\n" + "\n".join(rows)
+
+
+def _type_words(one: dict[str, Any]) -> str:
+    """Return what a key holds: JSON's own words, the values of an enumeration, or the object with a link to it."""
+    if "$ref" in one:
+        name = _part_name(one["$ref"].rpartition("/")[2])
+        return f"[{name}](#{name.replace(' ', '-')})"
+    if "const" in one:
+        return f"`{one['const']}`"
+    if "enum" in one:
+        return ", ".join(f"`{value}`" for value in sorted(one["enum"], key=str))
+    if "anyOf" in one or "oneOf" in one:
+        return " or ".join(_type_words(each) for each in one.get("anyOf") or one["oneOf"])
+    if one.get("type") == "array":
+        if "prefixItems" in one:
+            return f"{len(one['prefixItems'])} times {_type_words(one['prefixItems'][0])}"
+        return f"list of {_type_words(one['items'])}" if one.get("items") else "list"
+    if one.get("type") == "object":
+        inner = one.get("additionalProperties")
+        return f"object of {_type_words(inner)}" if isinstance(inner, dict) and inner else "object"
+    return str(one.get("type", "any"))
 
 
 def worklog_pages() -> Iterator[tuple[str, str]]:

@@ -10,8 +10,8 @@ from ncu_assist.frame.combined import PER_LAUNCH
 from ncu_assist.record import Run
 from ncu_assist.store import Damage
 from ncu_assist.store.draft_records import Draft, ModelCost, Proof, Score
-from ncu_assist.store.drafts import REFUSAL
-from ncu_assist.store.findings import StoredFinding
+from ncu_assist.store.drafts import REFUSAL, DraftRecord
+from ncu_assist.store.findings import Findings, StoredFinding
 
 __all__ = [
     "PER_LAUNCH",
@@ -22,6 +22,8 @@ __all__ = [
     "Coverage",
     "Damage",
     "Draft",
+    "DraftRecord",
+    "Findings",
     "ModelCost",
     "Proof",
     "Score",

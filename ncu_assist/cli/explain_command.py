@@ -5,13 +5,14 @@ from __future__ import annotations
 import click
 
 from ncu_assist.cli import options
-from ncu_assist.cli.console import write_result
+from ncu_assist.cli.console import write_json, write_result
 
 
 @click.command("explain")
 @click.argument("name")
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of command or file NAME: show, run.json.")
 @options.as_json
-def command(name: str, as_json: bool) -> int:
+def command(name: str, schema: bool, as_json: bool) -> int:
     """Explain NAME: a metric by key, by ncu's name with or without rollup, or by label; a warp stall reason; a
     diagnosis, such as shared-bank-conflict; or a rule of ncu, such as SOLBottleneck.
 
@@ -21,6 +22,11 @@ def command(name: str, as_json: bool) -> int:
     from ncu_assist.render.json import explain_json
     from ncu_assist.render.terminal import explain_text
 
+    if schema:
+        from ncu_assist.render.json.schemas import named_schema
+
+        write_json(named_schema(name))
+        return 0
     subjects = explain_any(name)
     write_result(subjects, as_json, explain_json, explain_text)
     return 0

@@ -21,6 +21,7 @@ from kernel_folder import write_kernel
 from pipeline.measured import VERSIONS, WORKLOADS
 from recorded_family import copy_family
 from requirements import require
+from schemas import held
 
 from ncu_assist.cli import main
 from ncu_assist.executors import EXECUTORS
@@ -43,8 +44,8 @@ class Answer:
 
     @property
     def json(self) -> dict[str, Any]:
-        answer: dict[str, Any] = json.loads(self.out)
-        return answer
+        """The answer, which is as its schema says."""
+        return held(json.loads(self.out))
 
 
 Run = Callable[..., Answer]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from commandline import Run
 
@@ -135,3 +137,11 @@ def test_a_diagnosis_misspelt(run: Run, typed: str) -> None:
     answer = run("explain", typed)
     assert answer.code == 2
     assert "ncu-assist explain shared-bank-conflict" in answer.err
+
+
+def test_a_schema_is_said_by_the_name_of_a_command_or_file(run: Run) -> None:
+    for name in ("diff", "run.json"):
+        schema = json.loads(run("explain", "--schema", name).out)
+        assert schema["properties"]["schema"]["const"] == f"ncu-assist.{name.removesuffix('.json')}/1"
+    wrong = run("explain", "--schema", "shw")
+    assert (wrong.code, "did you mean 'show'?" in wrong.err) == (2, True)

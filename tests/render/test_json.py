@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from factories import launch
 from made import EVIL, chain, outcome, saved
+from schemas import held
 
 from ncu_assist.analysis.diff import diff_runs
 from ncu_assist.analysis.ladder import KernelListing, VersionOutcome
@@ -34,10 +35,10 @@ CHANGE_KEYS = {"metric", "label", "unit", "baseline", "candidate", "delta", "ver
 
 
 def printed(value: dict[str, Any]) -> dict[str, Any]:
-    """Return what a reader gets; refuses NaN and everything that is no JSON."""
+    """Return what a reader gets; refuses NaN, everything that is no JSON, and what is not as the schema says."""
     back: dict[str, Any] = json.loads(json.dumps(value, allow_nan=False))
     assert back == value
-    return back
+    return held(back)
 
 
 def test_diff_keeps_its_contract(tmp_path: Path) -> None:
