@@ -127,7 +127,7 @@ MEANINGS = {
     "share_of_copy": "Time of the copy over the time of the version: 1 is as fast as a device copy [ratio]",
     "share_of_link": "Time of the copy engine over the time of the version: 1 is as fast as the link [ratio]",
     "floor_ns": "Least time of the workload by measured rates; null where no rate of it is known",
-    "floor_bound": "What the floor is the time of",
+    "floor_bound": "What takes the least time: DRAM, the link from the host, a pipe, or the launch",
     "floor_assumed": "Whether the floor rests on a rate that was not measured on this GPU",
     "share_of_floor": "Floor over time: 1 is at the floor [ratio]",
     # verdicts

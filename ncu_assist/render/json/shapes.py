@@ -21,7 +21,6 @@ from ncu_assist.analysis.gate.records import GateWord
 from ncu_assist.analysis.ledger import FateReason
 from ncu_assist.analysis.records import Coverage, Damage, Draft, ModelCost, StoredFinding
 from ncu_assist.analysis.run_view import InL2
-from ncu_assist.ceilings.floor import Bound
 from ncu_assist.ceilings.known import KnownRate
 from ncu_assist.ceilings.records import Conditions, Origin, Point, Rate, Stage
 from ncu_assist.environment import Condition
@@ -556,7 +555,7 @@ class HistoryCellKeys(CyclesKeys):
     share_of_copy: float | None
     share_of_link: float | None
     floor_ns: float | None
-    floor_bound: Bound | None
+    floor_bound: str | None
     floor_assumed: bool | None
     share_of_floor: float | None
     in_l2: InL2 | None
