@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ncu_assist.moved import MovedModules
 
 if TYPE_CHECKING:
-    from ncu_assist.api import ProfiledKernel, RunComparison, RunSummary, diff, profile, show
+    from ncu_assist.api import ProfiledKernel, RunComparison, RunSummary, archive, diff, profile, show
     from ncu_assist.errors import DamagedData, NcuAssistError
     from ncu_assist.ncu.report import Report, read_report
 
@@ -22,6 +22,7 @@ __all__ = [
     "RunComparison",
     "RunSummary",
     "__version__",
+    "archive",
     "diff",
     "profile",
     "read_report",
@@ -30,7 +31,8 @@ __all__ = [
 
 _HOMES = dict.fromkeys(("DamagedData", "NcuAssistError"), "ncu_assist.errors")
 _HOMES |= dict.fromkeys(("Report", "read_report"), "ncu_assist.ncu.report")
-_HOMES |= dict.fromkeys(("ProfiledKernel", "RunComparison", "RunSummary", "diff", "profile", "show"), "ncu_assist.api")
+_HOMES |= dict.fromkeys(("ProfiledKernel", "RunComparison", "RunSummary"), "ncu_assist.api")
+_HOMES |= dict.fromkeys(("archive", "diff", "profile", "show"), "ncu_assist.api")
 # Asked last, for what nobody finds: a script that imports a module of an older layout is told where it is now.
 sys.meta_path += [MovedModules()]
 

@@ -22,7 +22,9 @@ from ncu_assist.verdict import Verdict
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ProfiledKernel", "RunComparison", "RunSummary", "diff", "profile", "read_report", "show"]
+    from ncu_assist.pipeline.archive_frames import ArchiveFrames
+
+__all__ = ["ProfiledKernel", "RunComparison", "RunSummary", "archive", "diff", "profile", "read_report", "show"]
 Place = str | Path | None
 Pair = tuple[StoredRun, StoredRun]
 
@@ -160,6 +162,13 @@ def diff(
     wish = DiffOptions(workload, None, force, every)
     runs, options = two_named(where, (_text(baseline), _text(candidate)), kernel, wish)
     return RunComparison(compare_runs(runs, options), runs, where, options)
+
+
+def archive(*, project: Place = None) -> ArchiveFrames:
+    """Return the runs of the project as tables: ``runs``, ``timings``, ``findings``."""
+    from ncu_assist.pipeline.archive_frames import archive_frames
+
+    return archive_frames(Store(_project(project).reports))
 
 
 def profile(

@@ -13,7 +13,7 @@ from commandline import SMALL_REPORT, Run
 import ncu_assist
 from ncu_assist.moved import MOVED, PACKAGE
 
-OFFERED = ("read_report", "show", "diff", "profile")
+OFFERED = ("archive", "read_report", "show", "diff", "profile")
 
 
 def test_what_is_offered_is_listed() -> None:
@@ -63,8 +63,36 @@ def test_profile(run: Run, recorded: Path) -> None:
     assert [one.version for one in found.outcome.versions] == ["v3_global_memory", "v7_registers_128bit"]
 
 
+def test_the_archive_in_pandas() -> None:
+    """Held against the records: every run, timing and finding once, joined by references that name the run."""
+    found = ncu_assist.archive(project=Path(__file__).parents[2])
+    assert len(found) == len(found.runs) == found.runs["reference"].nunique()
+    some = found.stored[:: len(found) // 5]
+    for stored in some:
+        row = found.runs.set_index("reference").loc[stored.reference]
+        assert (row["kernel"], row["gpu"], row["launches"]) == (
+            stored.run.kernel,
+            stored.run.gpu,
+            len(stored.run.launches),
+        )
+        own = found.timings[found.timings["reference"] == stored.reference].set_index("workload")["median_ns"]
+        assert own.to_dict() == {
+            t.workload: t.median_ns for t in (stored.run.bench.timings if stored.run.bench else ())
+        }
+        said = found.findings.query("reference == @stored.reference and whole and rank == 0")
+        judged = stored.findings()
+        first = [one.findings[0].rule for one in judged.judged if one.whole] if judged else []
+        assert said["rule"].tolist() == first
+    assert {str(found.timings[name].dtype) for name in ("flops", "samples")} == {"Int64"}
+
+
 @pytest.mark.parametrize(("old", "new"), MOVED.items())
 def test_a_moved_module_says_where_it_is(old: str, new: str) -> None:
     importlib.import_module(f"{PACKAGE}{new}")
     with pytest.raises(ModuleNotFoundError, match=f"is now {PACKAGE}{new}"):
         importlib.import_module(f"{PACKAGE}{old}")
+
+
+def test_an_archive_without_runs(tmp_path: Path) -> None:
+    found = ncu_assist.archive(project=tmp_path)
+    assert [len(table) for table in (found, found.runs, found.timings, found.findings)] == [0, 0, 0, 0]

@@ -1,0 +1,123 @@
+"""The archive in pandas: one table each of runs, of times and of findings, joined by ``reference``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ncu_assist.store import Damage, Store, StoredRun
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NAMING = ("reference", "kernel", "version")
+RUNS = (*NAMING, "run_id", "created", "source", "tool", "gpu", "compute_capability", "driver")
+TOOLS = ("ncu", "nvcc", "cuda", "torch")
+FACTS = ("dtype", "algorithmic_bytes", "flops")
+BESIDE = ("empty_ns", "copy_ns", "link_ns")
+TIMES = ("median_ns", "q1_ns", "q3_ns", "min_ns", "samples", "dropped", "sm_clock_mhz", *BESIDE)
+JUDGED = ("workload", "launch", "function", "whole", "duration_ns", "tool", "rank")
+INTEGERS = ("launches", "launch", "rank", "samples", "dropped", "algorithmic_bytes", "flops")
+KINDS = {**dict.fromkeys(INTEGERS, "Int64"), "correct": "boolean"}
+FINDING = ("rule", "severity", "saved_ns", "estimated_speedup", "assumed")
+
+
+@dataclass(frozen=True, repr=False)
+class ArchiveFrames:
+    """The runs of an archive as tables, the newest first; ``damaged`` are those that cannot be read, and in none.
+
+    Times are in ns, sizes in bytes, clocks in MHz. Absent is NaN, NA or None, never 0. ``reference`` names a run
+    wherever one is asked for.
+    """
+
+    stored: Sequence[StoredRun]
+    damaged: Sequence[Damage] = ()
+
+    def __len__(self) -> int:
+        return len(self.stored)
+
+    def __repr__(self) -> str:
+        kernels = len({one.run.kernel for one in self.stored})
+        return f"<archive of {len(self)} runs of {kernels} kernels, {len(self.damaged)} damaged>"
+
+    @cached_property
+    def runs(self) -> pd.DataFrame:
+        """One row a run: what was measured, when, on what and with what.
+
+        ``created`` is UTC; ``source`` is live, recorded or imported. ``correct`` tells whether it passed all checks, NA
+        where there was none; ``launches`` counts those that ncu profiled.
+        """
+        import pandas as pd
+
+        frame = _frame(map(_run, self.stored), (*RUNS, *TOOLS, "correct", "launches"))
+        created = pd.to_datetime(frame["created"], utc=True, format="ISO8601")
+        return frame.assign(created=created)
+
+    @cached_property
+    def timings(self) -> pd.DataFrame:
+        """One row a run and workload that was timed; what has one ``bench_id`` was timed in turns."""
+        return _frame(_each(self.stored, _timings), (*NAMING, "workload", *FACTS, *TIMES, "bench_id"))
+
+    @cached_property
+    def findings(self) -> pd.DataFrame:
+        """One row a finding, as it was when the run was archived, by the version ``tool``; ``rank`` 0 could win most.
+
+        What is ``whole`` is of all launches of a workload, else of a ``launch`` of the kernel ``function``.
+        Raises DamagedData for a file that was changed.
+        """
+        return _frame(_each(self.stored, _findings), (*NAMING, *JUDGED, *FINDING))
+
+
+def archive_frames(store: Store) -> ArchiveFrames:
+    """Return the runs of an archive as tables, which are read when they are asked for."""
+    return ArchiveFrames(*store.everything())
+
+
+def _run(stored: StoredRun) -> dict[str, Any]:
+    run, device = stored.run, stored.run.device
+    return {
+        **_naming(stored),
+        **{name: getattr(run, name) for name in ("run_id", "created", "source", "tool", "gpu")},
+        **{name: getattr(device, name, None) for name in ("compute_capability", "driver")},
+        **{name: getattr(run.toolchain, name) for name in TOOLS},
+        "correct": all(check.passed for check in run.checks) if run.checks else None,
+        "launches": len(run.launches),
+    }
+
+
+def _timings(stored: StoredRun) -> Iterator[dict[str, Any]]:
+    for timing in stored.run.bench.timings if stored.run.bench else ():
+        facts = stored.run.workload(timing.workload)
+        yield {
+            **{name: getattr(timing, name) for name in ("workload", *TIMES, "bench_id")},
+            **{name: getattr(facts, name, None) for name in FACTS},
+        }
+
+
+def _findings(stored: StoredRun) -> Iterator[dict[str, Any]]:
+    if (found := stored.findings()) is None:
+        return
+    for judged in found.judged:
+        about = {name: getattr(judged, name) for name in ("workload", "launch", "whole", "duration_ns")}
+        for rank, finding in enumerate(judged.findings):
+            said = {name: getattr(finding, name) for name in FINDING}
+            yield {**about, "function": judged.kernel, "tool": found.tool, "rank": rank, **said}
+
+
+def _each(
+    stored: Iterable[StoredRun], rows: Callable[[StoredRun], Iterator[dict[str, Any]]]
+) -> Iterator[dict[str, Any]]:
+    return ({**_naming(one), **row} for one in stored for row in rows(one))
+
+
+def _naming(stored: StoredRun) -> dict[str, str]:
+    return dict(zip(NAMING, (stored.reference, stored.run.kernel, stored.run.version), strict=True))
+
+
+def _frame(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> pd.DataFrame:
+    import pandas as pd
+
+    frame = pd.DataFrame.from_records(list(rows), columns=list(columns))
+    return frame.astype({name: kind for name, kind in KINDS.items() if name in frame})
