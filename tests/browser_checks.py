@@ -257,7 +257,7 @@ def check_filters(page: Page, table: str, words: str, expected: list[str]) -> No
 
 def check_tooltip(page: Page, label: str) -> None:
     """The name of a metric explains itself by hover and focus; Esc closes it; a reader finds the description."""
-    button = page.locator(".term-name", has_text=label).first
+    button = page.locator(".term", has_text=label).first
     tip = page.locator(f"#{button.get_attribute('aria-describedby')}")
     assert not tip.is_visible()
     button.focus()

@@ -123,6 +123,7 @@ class RunView:
         RuleResults | None
     )  # what the rules say of the launches that ``combined`` is about, or of one kernel of them
     before: ParentVerdict | None = None
+    library: ParentVerdict | None = None  # the fastest version of a library or framework, likewise
     ceilings: Ceilings | None = None
     close: CloseLook = CloseLook()
 

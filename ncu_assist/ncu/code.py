@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ncu_assist.ncu.line_sums import ISSUED, sample_weights
 from ncu_assist.ncu.report import Report
+from ncu_assist.ncu.source.assembly import ASSEMBLY, with_instruction
 from ncu_assist.ncu.source.metrics import NOT_ISSUED, SAMPLES, STALL_COLUMN
 from ncu_assist.ncu.source.reading import SourceTables
 
@@ -53,14 +54,18 @@ def code_of(
 
 
 def _texts(tables: SourceTables) -> dict[tuple[str, int], str]:
-    """Return the text of each line that ncu names, and of those that call what is inlined."""
+    """Return the text of each line that ncu names, and of those that call what is inlined.
+
+    A statement of inline assembly has its instruction behind it.
+    """
     known = tables.lines[tables.lines["source"].notna()]
     named = zip(known["file"], known["line"], known["source"], strict=True)
     texts = {(str(file), int(line)): str(text) for file, line, text in named}
-    callers = {line for chain in set(tables.chains) if chain for line in chain} - texts.keys()
-    files = {file: tables.texts[file].split("\n") for file in {file for file, _ in callers} if file in tables.texts}
-    inside = ((file, line) for file, line in callers if 0 < line <= len(files.get(file, ())))
-    return texts | {(file, line): files[file][line - 1].removesuffix("\r") for file, line in inside}
+    callers = {line for chain in set(tables.chains) if chain for line in chain}
+    wanted = (callers - texts.keys()) | {place for place, text in texts.items() if ASSEMBLY.search(text)}
+    files = {file: split_lines(tables.texts[file]) for file in {file for file, _ in wanted} if file in tables.texts}
+    inside = ((file, line) for file, line in wanted if 0 < line <= len(files.get(file, ())))
+    return texts | {(file, line): with_instruction(files[file], line) for file, line in inside}
 
 
 WAITS = 3  # stall reasons of a line

@@ -9,6 +9,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 
 from ncu_assist.analysis.diff.comparing import verdict_by_time
@@ -162,6 +163,7 @@ def gather(
         keeps_report=stored.keeps_report,
         results=results_of_shown(run, combined, ceilings),
         before=_before(store, stored, chosen) if store and not isinstance(stored, BareReport) else None,
+        library=_library(store, stored, chosen) if store and not isinstance(stored, BareReport) else None,
         ceilings=ceilings,
         close=close,
     )
@@ -208,3 +210,31 @@ def _before(store: Store, stored: StoredRun, workload: str | None) -> ParentVerd
             pair = common_bench(timed, same_source(store, stored), workload) or (timed[0], stored)
             return ParentVerdict(name, verdict_by_time(*pair, workload, SampleReader()), pair)
     return None
+
+
+def _library(store: Store, stored: StoredRun, workload: str | None) -> ParentVerdict | None:
+    """Return the fastest version of a library or framework that was timed in one bench with this one; None without one.
+
+    None as well for a version that is one itself.
+    """
+    run = stored.run
+    if not is_timed(run, workload) or run.version not in store.versions(run.kernel):
+        return None
+    lineage = lineage_of(store, run.kernel, sorted(store.versions(run.kernel), key=version_order))
+    peers = [name for name in lineage.names if lineage.said(name).is_peer]
+    if run.version in peers:
+        return None
+    pairs = {}
+    for name in peers:
+        timed = [one for one in live_first(store.runs(run.kernel, name)) if is_timed(one.run, workload)]
+        if pair := common_bench(timed, same_source(store, stored), workload):
+            pairs[name] = pair
+    if not pairs:
+        return None
+    best = min(pairs, key=lambda name: _median(pairs[name][0].run, workload))
+    return ParentVerdict(best, verdict_by_time(*pairs[best], workload, SampleReader()), pairs[best])
+
+
+def _median(run: Run, workload: str | None) -> float:
+    timing = run.timing(workload) if workload else None
+    return timing.median_ns if timing else inf

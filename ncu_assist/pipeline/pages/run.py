@@ -35,7 +35,7 @@ WITH_PARTS = ("sm_throughput", "memory_throughput")
 PARTS = "breakdown:"  # ncu's metric of this name and a throughput's lists its parts
 PAIR = 2
 LOGS = ("ncu.log", "build.log")
-MOST_OF_A_LOG = 40_000  # characters: the whole of one, or its first and last half
+MOST_OF_A_LOG = 12_000  # characters: the whole of one, or its first and last half
 
 
 def raw_metrics(frame: pd.DataFrame, combined: Combined) -> RawMetrics:

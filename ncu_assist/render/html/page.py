@@ -5,10 +5,9 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
-import itertools
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ from ncu_assist import __version__
 from ncu_assist.analysis.records import ArchivedRun
 from ncu_assist.render.escape import one_line, plain
 from ncu_assist.render.links import safe_href
-from ncu_assist.render.table import Link, Table
+from ncu_assist.render.table import Link, Table, Term
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -140,12 +139,23 @@ def page(head: Head, sections: Iterable[PageSection]) -> str:
     A name that the template uses and nobody gave is an error. Characters that cannot be seen, such as direction
     overrides, are spelled out in the whole page, wherever they came from.
     """
-    ids = itertools.count(1)
-    template = _environment().get_template("page.html.j2")
-    text = template.render(
-        head=head, sections=[section for section in sections if section.model], next_id=lambda: f"i{next(ids)}"
-    )
-    return visible(text)
+    shown = [section for section in sections if section.model]
+    return visible(_environment().get_template("page.html.j2").render(head=head, sections=shown, tip=Tips()))
+
+
+class Tips:
+    """What the terms of a page mean: each said once, at the end, whatever number of terms leads there."""
+
+    def __init__(self) -> None:
+        self._ids: dict[tuple[str, str], tuple[str, Term]] = {}
+
+    def __call__(self, term: Term) -> str:
+        """Return the id of what explains a term."""
+        return self._ids.setdefault((term.name, term.meaning), (f"t{len(self._ids) + 1}", term))[0]
+
+    def shown(self) -> Collection[tuple[str, Term]]:
+        """Return the ids and terms that were asked for so far."""
+        return self._ids.values()
 
 
 @functools.cache

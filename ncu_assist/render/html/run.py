@@ -36,8 +36,7 @@ def run_sections(record: RunRecord) -> tuple[PageSection, ...]:
     source, of = source_view(shown, lines), f"Of {longest}." if longest else ""
     timing = timing_chart(record.samples, collect=to_time(shown))
     sections = (
-        verdict_section(record),
-        PageSection("facts", "Facts to reproduce it", fact_groups(shown), "run_facts.html.j2"),
+        verdict_section(record, source.href),
         speed_section(shown, record.breakdowns, longest),
         diagnosis_section(shown, lines, source),
         PageSection("roofline", "Roofline", roofline(shown.counted, of=longest), "roofline.html.j2"),
@@ -49,6 +48,7 @@ def run_sections(record: RunRecord) -> tuple[PageSection, ...]:
         PageSection("source", "Source", source, "source_view.html.j2"),
         nvidia_section(shown),
         PageSection("metrics", "All metrics", metrics_model(shown, record.metrics), "run_metrics.html.j2"),
+        PageSection("facts", "Facts to reproduce it", fact_groups(shown), "run_facts.html.j2"),
         PageSection("raw", "Command and logs", raw_model(shown.run, record.logs), "run_raw.html.j2"),
     )
     return tuple(one for one in sections if not (shown.run.launched_nothing and one.id in OF_LAUNCHES))

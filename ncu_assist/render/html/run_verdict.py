@@ -9,15 +9,15 @@ from ncu_assist.analysis.run_view import RunView, WorkloadRow, gigabytes_per_sec
 from ncu_assist.analysis.yardstick import COPY, LINK, OPERATIONS, Yardstick, measure_of
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
+from ncu_assist.render.html.answer import Href, answer_markdown, answer_rows
 from ncu_assist.render.html.charts import Fact
 from ncu_assist.render.html.page import PageSection
-from ncu_assist.render.html.run_diagnosis import diagnosis_first
 from ncu_assist.render.html.run_records import RunRecord
 from ncu_assist.render.table import Badge, Cell, Column, Link, Table, Term, number
 from ncu_assist.render.words.commands import to_compare, to_time
-from ncu_assist.render.words.floors import IN_L2, copy_words, floor_words, l2_words, no_rates, operations_words
+from ncu_assist.render.words.floors import IN_L2, copy_words, l2_words, no_rates, operations_words
 from ncu_assist.render.words.terms import share_term, term_of, verdict_badge
-from ncu_assist.render.words.verdicts import UNCUT, counted, estimated, failed_checks, verdict_sentence
+from ncu_assist.render.words.verdicts import UNCUT, counted, failed_checks, verdict_sentence
 from ncu_assist.verdict import REASONS, Verdict, clock_note
 from ncu_assist.versions import short_name
 
@@ -161,19 +161,20 @@ def _check_cell(row: WorkloadRow) -> Cell:
     return Cell("FAILED", badge=Badge("✗ FAILED", "bad"), note=one_line(row.check.reason))
 
 
-def verdict_section(record: RunRecord) -> PageSection:
-    """Return how fast the version is, first against the version before: sentence, floor, tiles, all workloads."""
+def verdict_section(record: RunRecord, href: Href = lambda file, line: "") -> PageSection:
+    """Return the answer, first against the version before, then tiles and all workloads; ``href`` as answer_rows'."""
     shown, verdicts = record.shown, dict(record.verdicts)
     before = shown.before
+    sentence, rows = _sentence(shown), answer_rows(shown, href)
     since = f"All that changed since {one_line(before.version)}" if before else ""
     model = {
         "badge": verdict_badge(before.verdict) if before else None,
-        "sentence": _sentence(shown),
+        "sentence": sentence,
+        "answer": rows,
+        "markdown": answer_markdown(one_line(shown.reference), sentence, rows),
         "notes": _verdict_notes(shown, verdicts),
-        "floor": _floor(shown),
         "operations": operations_words(shown),  # needed and counted, empty where bytes set the floor
         "to_see_more": _command(shown),
-        "diagnosis": _diagnosis(shown),
         "failed": failed_checks(shown.rows),
         "tiles": tiles(shown),
         "workloads": workloads_table(shown, verdicts) if shown.rows else None,
@@ -198,25 +199,10 @@ def _sentence(shown: RunView) -> str:
     return "Not timed, and without counters"
 
 
-def _diagnosis(shown: RunView) -> str:
-    """Return the first finding in a line; empty without one."""
-    findings = diagnosis_first(shown.results) if shown.results else ()
-    if not findings:
-        return ""
-    first = findings[0]
-    gain = f", {estimated(first.estimated_speedup, first.finding.assumed)}" if first.severity != "info" else ""
-    return f"{first.finding.rule}{gain}: {one_line(first.finding.message, 300)}"
-
-
 def _command(shown: RunView) -> str:
     if shown.before is not None:
         return to_compare(shown, shown.before.version)
     return "" if shown.row and shown.row.timing else to_time(shown)
-
-
-def _floor(shown: RunView) -> str:
-    words = floor_words(shown.row)
-    return f"Floor: {words}" if words else ""
 
 
 def _verdict_notes(shown: RunView, verdicts: Mapping[str, Verdict]) -> tuple[str, ...]:

@@ -6,13 +6,16 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import PurePath
+
+from markupsafe import Markup
 
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.code import Cost, FileCode, LineCode, SassInstruction
 from ncu_assist.ncu.source.metrics import SAMPLES
 from ncu_assist.render.escape import one_line
+from ncu_assist.render.html.colours import coloured
 from ncu_assist.render.html.source_heat import (
     Heat,
     HeatColumn,
@@ -136,6 +139,9 @@ HOT_ROW_BYTES = 400
 NAME_LETTERS = 120
 STALLS, SECOND_FROM = 2, 0.15  # reasons shown of a line, and the share from which the second says something
 MARKED_FROM = 0.1  # of what a finding wastes: a line with less is no place to begin
+AROUND, LEAST_FOLD = 5, 4  # lines around heat that are not folded; cold lines that are folded together
+OPEN_FROM = 0.05  # of all samples: a file with less is folded
+HOT_FROM = 0.02  # of all samples
 NOT_IN_SLUG = re.compile(r"[^A-Za-z0-9_]+")
 NO_TEXT = "(its text is not in the report)"
 
@@ -144,11 +150,14 @@ NO_TEXT = "(its text is not in the report)"
 class SourceRow:
     """A line: ``cells`` are its heat, in the order of the columns. ``marks`` are findings that name it.
 
-    Without a number it is a gap: ``text`` says what is not shown there.
+    ``code`` is its text in colours, as HTML. ``hot`` is its share of all samples where keys lead to it, as one of the
+    hot lines, else 0. Without a number it is a gap: ``text`` says what is not shown there.
     """
 
     number: int
     text: str
+    code: Markup | None = None
+    hot: float = 0.0
     id: str = ""
     cells: tuple[Heat, ...] = ()
     stalls: str = ""
@@ -157,8 +166,19 @@ class SourceRow:
 
 
 @dataclass(frozen=True)
+class SourceBlock:
+    """Lines that follow one another; ``cold`` says which lines those are that a page folds, empty for hot ones."""
+
+    rows: tuple[SourceRow, ...]
+    cold: str = ""
+
+
+@dataclass(frozen=True)
 class SourceFileView:
-    """A file; ``path`` is its name in the report, ``is_kept``: the text is that of the run's source folder."""
+    """A file; ``path`` is its name in the report, ``is_kept``: the text is that of the run's source folder.
+
+    ``is_open``: it is not folded, as a file with few of the samples is.
+    """
 
     id: str
     name: str
@@ -170,6 +190,20 @@ class SourceFileView:
     source_bytes: int
     sass_bytes: int
     is_kept: bool = False
+    is_open: bool = True
+
+    @property
+    def blocks(self) -> tuple[SourceBlock, ...]:
+        """The lines around heat, and between them the cold ones."""
+        warm = [row.number for row in self.rows if row.marks or any(cell.level > 1 for cell in row.cells)]
+        near = {number + step for number in warm for step in range(-AROUND, AROUND + 1)}
+        some = [(not warm or not row.number or row.number in near, row) for row in self.rows]
+        runs = [(is_near, tuple(row for _, row in own)) for is_near, own in groupby(some, key=lambda one: one[0])]
+        return tuple(SourceBlock(own, "" if is_near or len(own) < LEAST_FOLD else _lines(own)) for is_near, own in runs)
+
+
+def _lines(rows: Sequence[SourceRow]) -> str:
+    return f"lines {rows[0].number:,} to {rows[-1].number:,}, cold"
 
 
 def source_file(
@@ -190,6 +224,7 @@ def source_file(
         notes=tuple(work.notes(regions)),
         source_bytes=sum(work.weight(i) for region in regions for i in region),
         sass_bytes=work.sass_bytes,
+        is_open=one.cost.samples >= OPEN_FROM or not one.cost.samples,
     )
 
 
@@ -259,7 +294,8 @@ class _FileRows:
     def rows(self, regions: Sequence[range]) -> Iterable[SourceRow]:
         for before, region in pairwise([range(0), *regions]):
             yield from self._gap(before.stop, region.start)
-            yield from (self._row(place + 1) for place in region)
+            texts = [self._text(place + 1) for place in region]
+            yield from map(self._row, (place + 1 for place in region), coloured(self._one.name, texts))
         yield from self._gap(regions[-1].stop if regions else 0, len(self._one.text or ()))
 
     def notes(self, regions: Sequence[range]) -> Iterable[str]:
@@ -275,14 +311,18 @@ class _FileRows:
         if self._one.text is not None and stop > start:
             yield SourceRow(0, f"lines {start + 1:,} to {stop:,} are not shown")
 
-    def _row(self, number: int) -> SourceRow:
+    def _row(self, number: int, code: Markup) -> SourceRow:
         line, marks = self._lines.get(number), self._marks.get(number, ())
-        place = f"line-{self._slug}-{number}"
+        bare = SourceRow(number, self._text(number), code, id=f"line-{self._slug}-{number}", marks=marks)
         if line is None:
-            return SourceRow(number, self._text(number), place, marks=marks)
-        cells = tuple(column.heat(line.cost) for column in self._columns)
-        stalls = stalls_text(line.cost, self._text(number) if self._one.text else "")
-        return SourceRow(number, self._text(number), place, cells, stalls, marks, self._sass.get(number))
+            return bare
+        return replace(
+            bare,
+            hot=line.cost.samples if line.cost.samples >= HOT_FROM else 0.0,
+            cells=tuple(column.heat(line.cost) for column in self._columns),
+            stalls=stalls_text(line.cost, self._text(number) if self._one.text else ""),
+            sass=self._sass.get(number),
+        )
 
     def _text(self, number: int) -> str:
         if self._one.text is None:

@@ -8,6 +8,7 @@ from pathlib import PurePath
 
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.code import Cost, FileCode, LineCode, SourceCosts, Totals, source_costs
+from ncu_assist.ncu.source.assembly import with_instruction
 from ncu_assist.ncu.source.metrics import SAMPLES
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.source_file import (
@@ -64,7 +65,7 @@ def _hottest(costs: SourceCosts, columns: Sequence[HeatColumn]) -> list[tuple[Fi
 
 
 def _hot_row(file: FileCode, line: LineCode, columns: Sequence[HeatColumn], href: Href) -> tuple[Cell, ...]:
-    text = file.text[line.number - 1] if file.text and line.number <= len(file.text) else ""
+    text = with_instruction(file.text or (), line.number)
     link = _line_link(file.name, line.number, href)
     first = Cell(link.text, link=link, note=one_line(text, CODE_LETTERS))
     return (first, *(_heat_cell(line.cost, column) for column in columns), Cell(stalls_text(line.cost, text) or "-"))

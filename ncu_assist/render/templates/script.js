@@ -55,7 +55,7 @@
     const button = document.createElement("button");
     button.type = "button";
     button.className = "sort";
-    header.dataset.title = (first(".term-name", header) ?? header).textContent.trim();
+    header.dataset.title = (first(".term", header) ?? header).textContent.trim();
     header.setAttribute("aria-sort", "none");
     if (first(".term", header)) button.setAttribute("aria-label", `Sort by ${header.dataset.title}`);
     else button.append(...header.childNodes);
@@ -63,13 +63,16 @@
     header.append(button);
   };
 
-  // filters: every word must stand somewhere in the row; where rows are grouped, a table may have several bodies
+  // filters: every word must stand somewhere in the row, or in what one of its terms means; a table may have several
+  // bodies, where rows are grouped
+  const tipOf = (term) => document.getElementById(term.getAttribute("aria-describedby"));
+  const textOf = (row) => [row, ...all(".term", row).map(tipOf)].map((one) => one.textContent).join(" ").toLowerCase();
   const filter = (input) => {
     const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
     const rows = all(":scope > tbody > tr", document.getElementById(input.dataset.filter));
     let left = 0;
     for (const row of rows) {
-      const text = row.textContent.toLowerCase();
+      const text = textOf(row);
       row.hidden = !words.every((word) => text.includes(word));
       left += row.hidden ? 0 : 1;
     }
@@ -79,30 +82,39 @@
     output.textContent = words.length ? some : output.dataset.all;
   };
 
-  // tooltips: by hover and focus, stay while the pointer is on them, leave with Esc
-  const close = () => all(".term.open").forEach((one) => one.classList.remove("open"));
+  // what terms mean: by hover and focus, stays while the pointer is on it, leaves with Esc
+  let named = null;
+  const close = () => {
+    if (named && tipOf(named).matches(":popover-open")) tipOf(named).hidePopover();
+    named = null;
+  };
   const open = (term) => {
-    close();
-    term.classList.add("open");
-    const at = first(".term-name", term).getBoundingClientRect();
-    const tip = first(".tip", term);
-    const { width, height } = tip.getBoundingClientRect();
-    const room = 8;
+    const tip = tipOf(term);
+    if (named !== term) close();
+    if (!tip.matches(":popover-open")) tip.showPopover();
+    named = term;
+    const at = term.getBoundingClientRect(), { width, height } = tip.getBoundingClientRect(), room = 8;
     const below = at.bottom + height + room < innerHeight || at.top < height + room;
     tip.style.left = `${Math.max(room, Math.min(at.left, root.clientWidth - width - room))}px`;
     tip.style.top = `${below ? at.bottom + 1 : at.top - height - 1}px`;
   };
-  const followTerm = () => {  // focus scrolls to a term that is out of sight: its tip goes along
-    const term = first(".term.open");
-    if (term && term.contains(document.activeElement)) open(term);
-    else if (term) close();
+  const onTerm = (event) => {
+    const term = event.target.closest?.(".term");
+    if (term) open(term);
+    else if (named && named !== document.activeElement && !event.target.closest?.(".tip")) close();
   };
-  const makeTerm = (term) => {
-    term.addEventListener("pointerenter", () => open(term));
-    term.addEventListener("pointerleave", () => { if (!term.contains(document.activeElement)) close(); });
-    term.addEventListener("focusin", () => open(term));
-    term.addEventListener("focusout", close);
-    first(".term-name", term).addEventListener("click", () => open(term));
+  const followTerm = () => {  // focus scrolls to a term that is out of sight: its tip goes along
+    if (named === document.activeElement && named) open(named);
+    else close();
+  };
+  const makeTips = () => {
+    for (const one of all(".term")) {
+      one.setAttribute("aria-describedby", one.getAttribute("popovertarget"));
+      one.removeAttribute("popovertarget");
+    }
+    all(".tip").forEach((one) => { one.popover = "manual"; });
+    for (const kind of ["pointerover", "focusin", "click"]) document.addEventListener(kind, onTerm);
+    document.addEventListener("focusout", close);
   };
 
   // boxes that scroll sideways show a shadow at the side where there is more
@@ -119,7 +131,45 @@
   const expand = () => {
     const wanted = all(FOLDED).some((one) => !one.open);
     all(FOLDED).forEach((one) => { one.open = wanted; });
+    if (wanted) all("tbody:not([hidden]) > tr > td > [data-unfold]").forEach(unfold);
+    all("tbody.cold").forEach((one) => { one.hidden = true; });
+    all("[data-unfold]").forEach((one) => one.addEventListener("click", () => unfold(one)));
+    all("[data-copy]").forEach((one) => one.addEventListener("click", () => copy(one)));
     all("[data-expand]").forEach((one) => { one.textContent = wanted ? "Fold all" : "Expand all"; });
+  };
+
+  // cold lines: behind a button that shows them
+  const unfold = (button) => {
+    button.closest("tbody").nextElementSibling.hidden = false;
+    button.closest("tbody").hidden = true;
+  };
+
+  // hot lines, the hottest first
+  let hot = -1;
+  const goHot = (step) => {
+    const lines = all("[data-hot]").filter((one) => one.closest("details")?.checkVisibility() ?? one.checkVisibility());
+    if (!lines.length) return false;
+    lines.sort((one, other) => other.dataset.hot - one.dataset.hot);
+    hot = (Math.max(hot, step < 0 ? 0 : -1) + step + lines.length) % lines.length;
+    const id = lines[hot].id;
+    if (location.hash === `#${id}`) unfoldTarget();
+    else location.hash = id;
+    announce(`Hot line ${hot + 1} of ${lines.length}: ${(100 * lines[hot].dataset.hot).toFixed(1)} % of samples`);
+    return true;
+  };
+
+  const copy = async (button) => {
+    const text = button.dataset.copy;
+    try { await navigator.clipboard.writeText(text); } catch {
+      const area = document.createElement("textarea");
+      area.value = text;
+      document.body.append(area);
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+    }
+    announce("Copied");
+    button.textContent = "Copied";
   };
 
   const help = () => { const box = first("[data-help]"); if (!box.open) box.showModal(); };
@@ -129,7 +179,7 @@
     if (box) { box.focus(); box.select(); }
     return !!box;
   };
-  const SHORTCUTS = { "/": focusFilter, t: nextTheme, e: expand, "?": help };
+  const SHORTCUTS = { "/": focusFilter, t: nextTheme, e: expand, "?": help, n: () => goHot(1), p: () => goHot(-1) };
   const pressed = (event) => {
     if (event.key === "Escape") {
       close();
@@ -147,17 +197,22 @@
   const unfoldTarget = () => {
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
     for (let one = target; one; one = one.parentElement) if (one.tagName === "DETAILS") one.open = true;
+    const cold = target?.closest("tbody.cold");
+    if (cold?.hidden) unfold(first("[data-unfold]", cold.previousElementSibling));
     if (target) target.scrollIntoView();
   };
 
   document.addEventListener("DOMContentLoaded", () => {
     showTheme();
     all("th[data-sort]").forEach(makeSortable);
-    all(".term").forEach(makeTerm);
+    makeTips();
     all("[data-filter]").forEach((one) => one.addEventListener("input", () => filter(one)));
     all("[data-theme-button]").forEach((one) => one.addEventListener("click", nextTheme));
     all("[data-help-button]").forEach((one) => one.addEventListener("click", help));
     all("[data-close]").forEach((one) => one.addEventListener("click", () => one.closest("dialog").close()));
+    all("tbody.cold").forEach((one) => { one.hidden = true; });
+    all("[data-unfold]").forEach((one) => one.addEventListener("click", () => unfold(one)));
+    all("[data-copy]").forEach((one) => one.addEventListener("click", () => copy(one)));
     all("[data-expand]").forEach((one) => {
       one.hidden = all(FOLDED).length === 0;
       one.addEventListener("click", expand);

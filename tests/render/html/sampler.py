@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
-
 from ncu_assist.render.html.charts import Axis, Bar, Bars, linear_axis, log_axis
-from ncu_assist.render.html.page import Head, PageOrigin, PageSection, Provenance, _environment, visible
+from ncu_assist.render.html.page import Head, PageOrigin, PageSection, Provenance, Tips, _environment, visible
 from ncu_assist.render.table import Badge, Cell, Column, Link, Table, Term, number
 from ncu_assist.render.words.terms import term_of
 
@@ -66,6 +64,5 @@ def sampler_html(text: str = "") -> str:
     provenance = Provenance(origins, 1, "cd" * 32)
     crumbs = (Link("All kernels", "../index.html"),)
     head = Head(text or "Sampler", text, crumbs, provenance, text or "on an H200", (text or "odd",))
-    ids = itertools.count(1)
     template = _environment().from_string(SAMPLER)
-    return visible(template.render(head=head, sections=sections, model=Model(text), next_id=lambda: f"i{next(ids)}"))
+    return visible(template.render(head=head, sections=sections, model=Model(text), tip=Tips()))

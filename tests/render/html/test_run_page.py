@@ -30,6 +30,7 @@ from ncu_assist.render.html.run import run_html, run_sections
 from ncu_assist.render.html.run_counters import part_label
 from ncu_assist.render.html.run_diagnosis import launches_table
 from ncu_assist.render.html.run_records import Log, RunRecord
+from ncu_assist.render.table import Badge
 from ncu_assist.store import Store, machine_hash
 
 pytestmark = pytest.mark.slow
@@ -120,10 +121,47 @@ def test_the_verdict_comes_first_with_floor_and_diagnosis(v6: RunRecord) -> None
     assert part.badge
     assert part.badge.tone == "good"
     assert part.sentence.startswith("v6 is 2.76x faster than v5 on b64_d96")
-    assert part.floor.startswith("Floor: 72.3 µs, 305 MB at the 4.22 TB/s of DRAM (measured on another NVIDIA H200; ")
-    assert part.floor.endswith(", 3.06x away, assumed; a device copy of the same bytes takes 75.4 µs, 2.94x away")
-    assert part.diagnosis.startswith("uncoalesced-global-load, estimated 2.20x: ")
+    rows = {row.label: row for row in part.answer}
+    assert list(rows) == [
+        *("What", "Time", "Bound by", "What to do", "Where"),
+        *("Against its parent", "Against the best library"),
+    ]
+    assert rows["Time"].text.startswith("221 µs a call. Floor: 72.3 µs, 305 MB at the 4.22 TB/s of DRAM (measured on ")
+    assert rows["Time"].text.endswith("; a device copy of the same bytes takes 75.4 µs, 2.94x away")
+    assert rows["Bound by"].text == "L1 data pipe, busy for 82 % of the time"
+    assert rows["What to do"].badge == Badge("estimated 2.20x", "unsure")
+    assert "31.0 sectors where its bytes need 3.9" in rows["What to do"].text
+    ((line, words),) = rows["Where"].links
+    assert (line.text, line.href) == ("v6_coalesced_store.cu:42", "#line-v6_coalesced_store-cu-42")
+    assert words.startswith("100 % `const float value = ")
+    assert rows["Against the best library"].text == "v0_torch_eager; v0 takes 1.77x the time of this version"
     assert [tile.term.label for tile in part.tiles][:3] == ["Median time", "Effective bandwidth", "Of copy"]
+
+
+def test_the_answer_is_copied_as_markdown(browser: Browser, page_of_v6: Path) -> None:
+    with opened(browser, page_of_v6, permissions=["clipboard-read", "clipboard-write"]) as page:
+        page.get_by_role("button", name="Copy verdict as Markdown").click()
+        page.get_by_role("button", name="Copied").wait_for()
+        text = page.evaluate("navigator.clipboard.readText()")
+    assert text.startswith("**lightning\\_decode/v6")
+    assert "\n- **Where**: `v6_coalesced_store.cu:42` 100 % `const float value = " in text
+
+
+def test_keys_lead_from_hot_line_to_hot_line_and_contents_stay_in_view(browser: Browser, page_of_v6: Path) -> None:
+    with opened(browser, page_of_v6, reduced_motion="reduce") as page:
+        lines = []
+        for key in "nnp":
+            page.keyboard.press(key)
+            lines.append(page.evaluate("location.hash"))
+            target = page.locator(":target").bounding_box()
+            contents = page.locator("nav.sections").bounding_box()
+            assert target
+            assert contents
+            assert contents["y"] == 0
+            assert contents["height"] <= target["y"] < page.viewport_size["height"]  # type: ignore[index]
+        assert [line.rpartition("-")[2] for line in lines] == ["42", "46", "42"]
+        page.get_by_role("link", name="Top").click()
+        assert page.evaluate("scrollY") < 100
 
 
 def test_facts_say_how_to_measure_it_again(v6: RunRecord) -> None:

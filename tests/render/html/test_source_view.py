@@ -218,6 +218,45 @@ def test_sass_unfolds_by_keyboard_and_without_scripts(browser: Browser, tmp_path
         check_tooltip(page, "long scoreboard")
 
 
+def test_cold_lines_are_folded_and_five_around_heat_are_not(browser: Browser, tmp_path: Path) -> None:
+    text = "\n".join(f"x[{n}];" for n in range(1, 101))
+    rows = (Row(50, 96.0), Row(3, 4.0, file="/src/header.h"))
+    made = source_view(shown(tmp_path, close(code(rows, {NAME: text}), {NAME: text})), {})
+    hot, header = made.files
+    assert [(block.cold, len(block.rows)) for block in hot.blocks] == [
+        *(("lines 1 to 44, cold", 44), ("", 11), ("lines 56 to 100, cold", 45)),
+    ]
+    assert (hot.is_open, header.is_open) == (True, False)
+    with opened(browser, written(tmp_path, made)) as page:
+        line = page.locator("#line-a-cu-1")
+        assert not line.is_visible()
+        page.get_by_role("button", name="lines 1 to 44, cold").click()
+        assert line.is_visible()
+        page.evaluate("location.hash = 'line-a-cu-99'")
+        assert page.locator("#line-a-cu-99").is_visible()
+    with opened(browser, tmp_path / "source.html", scripts=False) as page:
+        assert page.locator("#line-a-cu-1").is_visible()
+
+
+def test_a_statement_of_assembly_shows_its_instruction(tmp_path: Path) -> None:
+    waits = '    "{\\n.reg .pred p;\\n"\n    "mbarrier.try_wait.b64 p, [%1];\\n}" : "=r"(x));\n'
+    text = f'f();\nasm volatile(\n{waits}asm("membar;");\n'
+    made = view(tmp_path, (Row(2, 90.0), Row(5, 10.0)), text)
+    assert made.hottest
+    notes = [row[0].note for row in made.hottest.rows]
+    assert notes == ['asm volatile( "mbarrier.try_wait.b64 p, [%1]; }"', 'asm("membar;");']
+
+
+def test_source_has_the_colours_of_its_language(tmp_path: Path) -> None:
+    (file,) = view(tmp_path, text='/* one\n two */ __global__ void f() { return "<&>"; } // x\n\n\n').files
+    assert [str(row.code) for row in file.rows[:2]] == [
+        '<span class="kc">/* one</span>',
+        '<span class="kc"> two */</span> <span class="kw">__global__</span> <span class="kw">void</span> f() { '
+        '<span class="kw">return</span> <span class="ks">&#34;&lt;&amp;&gt;&#34;</span>; } '
+        '<span class="kc">// x</span>',
+    ]
+
+
 def test_tabs_stay(browser: Browser, tmp_path: Path) -> None:
     with opened(browser, written(tmp_path, view(tmp_path))) as page:
         assert page.locator("#line-a-cu-2 code").first.text_content() == "\tx = load(p);"

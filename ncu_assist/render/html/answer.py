@@ -1,0 +1,138 @@
+"""The answer at the top of a page: what it is, how long it takes, bound by what, what to do, where, against whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from ncu_assist.analysis.run_view import ParentVerdict, RunView
+from ncu_assist.quantity import duration
+from ncu_assist.render.escape import one_line
+from ncu_assist.render.html.run_diagnosis import diagnosis_first
+from ncu_assist.render.markdown.text import code, escaped
+from ncu_assist.render.table import Badge, Link
+from ncu_assist.render.words.floors import floor_words
+from ncu_assist.render.words.terms import verdict_badge
+from ncu_assist.render.words.verdicts import estimated, factor
+from ncu_assist.rules.model.diagnosis import Ranked
+from ncu_assist.rules.model.places import Place
+from ncu_assist.rules.model.resources import LATENCY, Bottleneck
+from ncu_assist.versions import short_name
+
+MESSAGE, CODE_LETTERS, NAME = 700, 160, 100
+MOST_PLACES = 3
+Href = Callable[[str | None, int | None], str]
+
+
+@dataclass(frozen=True)
+class AnswerRow:
+    """One line of the answer: a text with code between backticks, behind a badge; below it links with what they say."""
+
+    label: str
+    text: str
+    badge: Badge | None = None
+    links: tuple[tuple[Link, str], ...] = ()
+
+
+def answer_rows(shown: RunView, href: Href) -> tuple[AnswerRow, ...]:
+    """Return what a reader of a run, or of one launch of it, asks first; what is not known is left out.
+
+    ``href`` says where the page shows a source line.
+    """
+    first = next(iter(diagnosis_first(shown.results)), None) if shown.results else None
+    bound = shown.counted.bottleneck
+    rows = [
+        AnswerRow("What", what_words(shown)),
+        AnswerRow("Time", _time(shown)),
+        AnswerRow("Bound by", _bound(bound) if bound else ""),
+        _to_do(first, shown) if first else AnswerRow("What to do", ""),
+        AnswerRow("Where", "", links=tuple(_where(first.places, href)) if first else ()),
+        *_against(shown),
+    ]
+    return tuple(row for row in rows if row.text or row.links or row.badge)
+
+
+def what_words(shown: RunView) -> str:
+    """Return what was measured: the version and its workload, or the kernel and its launch, on which GPU."""
+    run, launches = shown.run, shown.combined.launches
+    words = [f"{run.kernel}, {run.version}" if run.run_id else ""]
+    if shown.row:
+        words.append(f"workload {shown.row.workload.name} ({shown.row.workload.dtype})")
+    if len(launches) == 1:
+        grid, block = ("x".join(map(str, size)) for size in (launches[0].grid, launches[0].block))
+        words.append(f"`{one_line(launches[0].kernel, NAME)}`, {grid} blocks of {block} threads")
+    elif launches:
+        kernels = len({one.kernel for one in launches})
+        words.append(f"{len(launches)} launches of {kernels} kernel{'s' * (kernels != 1)}")
+    words.append(run.device.name if run.device else "")
+    return "; ".join(one_line(word, NAME * 3) for word in words if word)
+
+
+def _time(shown: RunView) -> str:
+    row, under = shown.row, shown.combined.duration_ns
+    if row and row.timing:
+        floor = floor_words(row)
+        return f"{duration(row.timing.median_ns)} a call" + (f". Floor: {floor}" if floor else "")
+    return f"{duration(under)} under ncu, not timed" if under is not None else ""
+
+
+def _bound(bound: Bottleneck) -> str:
+    if bound.name == LATENCY:
+        return f"latency: the busiest unit is busy for {bound.percent:.0f} % of the time"
+    return f"{bound.name}, busy for {bound.percent:.0f} % of the time"
+
+
+def _to_do(first: Ranked, shown: RunView) -> AnswerRow:
+    finding = first.finding
+    part = shown.results.part if shown.results else None
+    of = f"In {part.name}, {part.launches} of {part.of_launches} launches: " if part else ""
+    if finding.is_done:
+        badge = Badge("at a ceiling", "good")
+    elif first.severity == "info":
+        badge = None
+    else:
+        badge = Badge(estimated(first.estimated_speedup, finding.assumed), "unsure")
+    advice = finding.advice[:1].upper() + finding.advice[1:]
+    text = f"{of}{advice}. {_sentence(finding.message)}" if advice else f"{of}{_sentence(finding.message)}"
+    return AnswerRow("What to do", one_line(text, MESSAGE), badge, ((Link(finding.rule, "#diagnosis"), ""),))
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _where(places: Iterable[Place], href: Href) -> Iterator[tuple[Link, str]]:
+    for place in list(places)[:MOST_PLACES]:
+        name = f"{one_line(PurePath(place.file).name, NAME)}:{place.line}" if place.file else "code without lines"
+        text = one_line((place.text or "").strip(), CODE_LETTERS)
+        yield Link(name, href(place.file, place.line)), f"{100 * place.share:.0f} % `{text}`"
+
+
+def _against(shown: RunView) -> Iterator[AnswerRow]:
+    if shown.before is not None:
+        yield AnswerRow("Against its parent", f"{one_line(shown.before.version)}", verdict_badge(shown.before.verdict))
+    if shown.library is not None:
+        yield AnswerRow("Against the best library", _library(shown.library), verdict_badge(shown.library.verdict))
+
+
+def _library(library: ParentVerdict) -> str:
+    name = one_line(library.version)
+    share = library.verdict.speedup
+    return f"{name}; {short_name(name)} takes {factor(share)} the time of this version" if share else name
+
+
+def answer_markdown(title: str, sentence: str, rows: Iterable[AnswerRow]) -> str:
+    """Return the answer as Markdown, to be pasted into an issue or a chat."""
+    lines = [f"**{escaped(title)}**: {escaped(sentence, MESSAGE)}", ""]
+    for row in rows:
+        said = [row.badge.text if row.badge else "", row.text.replace("`", "")]
+        text = ": ".join(escaped(one, MESSAGE) for one in said if one)
+        places = "; ".join(f"{code(link.text)} {_place(words)}".strip() for link, words in row.links)
+        lines.append(f"- **{row.label}**: {' — '.join(filter(None, (text, places)))}")
+    return "\n".join(lines)
+
+
+def _place(words: str) -> str:
+    share, _, text = words.partition(" `")
+    return f"{escaped(share)} {code(text.rstrip('`'))}" if text else escaped(words)
