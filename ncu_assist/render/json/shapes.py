@@ -21,6 +21,7 @@ from ncu_assist.analysis.gate.records import GateWord
 from ncu_assist.analysis.ledger import FateReason
 from ncu_assist.analysis.records import Coverage, Damage, Draft, ModelCost, StoredFinding
 from ncu_assist.analysis.run_view import InL2
+from ncu_assist.ceilings.floor import Kind as FloorKind
 from ncu_assist.ceilings.known import KnownRate
 from ncu_assist.ceilings.records import Conditions, Origin, Point, Rate, Stage
 from ncu_assist.environment import Condition
@@ -31,7 +32,9 @@ from ncu_assist.ncu.nvidia_findings import NvidiaFinding
 from ncu_assist.record import HostMemory, Profile, Source, Toolchain
 from ncu_assist.render.export.columns import Kind as ColumnKind
 from ncu_assist.rules.base import Severity
+from ncu_assist.rules.model.occupancy import OccupancyCurve
 from ncu_assist.rules.model.places import Place
+from ncu_assist.spec import Math
 from ncu_assist.verdict import Cycles, Likely, Word
 
 
@@ -91,6 +94,28 @@ class CheckKeys(TypedDict):
     max_error: float | None
 
 
+class FloorTermKeys(TypedDict):
+    """One thing that a workload has to do, and the least time of that alone."""
+
+    kind: FloorKind
+    amount: int
+    unit: Literal["byte", "flop", "op", "launch"]
+    per_second: float
+    ns: float
+    assumed: bool
+    why: str
+
+
+class FloorKeys(TypedDict):
+    """The least time of a workload: that of the longest of its terms."""
+
+    kind: FloorKind
+    ns: float
+    ratio: float | None
+    assumed: bool
+    terms: list[FloorTermKeys]
+
+
 class WorkloadKeys(TypedDict):
     """A workload of a run: what it is, its check, its times, and what they come to."""
 
@@ -101,6 +126,7 @@ class WorkloadKeys(TypedDict):
     flops: int | None
     host_bytes: int | None
     written_bytes: int | None
+    work: dict[str, int]
     check: CheckKeys | None
     timing: TimingKeys | None
     bytes_per_second: float | None
@@ -108,6 +134,7 @@ class WorkloadKeys(TypedDict):
     flops_per_second: float | None
     share_of_copy: float | None
     share_of_link: float | None
+    floor: FloorKeys | None
     floor_ns: float | None
     floor_assumed: bool | None
 
@@ -229,6 +256,7 @@ class ShowAnswer(AnswerKeys, RunKeys):
     diagnosis: DiagnosisKeys
     metrics: dict[str, MetricKeys]
     stalls: dict[str, float | None]
+    occupancy_curves: list[OccupancyCurve]
     stalls_per_launch: dict[str, dict[str, float | None]] | None
     hot_lines: list[HotLine] | None
     nvidia_findings: list[NvidiaFinding] | None
@@ -554,6 +582,7 @@ class HistoryCellKeys(CyclesKeys):
     link_ns: float | None
     share_of_copy: float | None
     share_of_link: float | None
+    floor: FloorKeys | None
     floor_ns: float | None
     floor_bound: str | None
     floor_assumed: bool | None
@@ -1047,3 +1076,5 @@ class KernelToml(TypedDict):
     tolerance: dict[str, ToleranceKeys]
     workloads: dict[str, dict[str, int | str | bool | list[str]]]
     host: NotRequired[HostKeys]
+    math: NotRequired[Math]
+    work: NotRequired[dict[Math, str]]
