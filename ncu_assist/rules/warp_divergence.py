@@ -6,9 +6,9 @@ one lane as for 32. Blocks whose threads are no multiple of 32 leave lanes idle 
 
 What it could save: idle lanes times issue time. With full warps the same work is fewer instructions, by the part of the
 lanes that were idle. Issue time is the share of issue slots used, or the share of warp states that are about
-instructions and not about memory, whichever is more. What waits for memory is not sped up,
-and what memory needs remains. Where the lanes at work were not counted, those that a part-filled last warp of a block
-leaves idle are known all the same.
+instructions and not about memory, whichever is more. What waits for memory is not sped up, and what memory
+and the tensor cores need remains. Where the lanes at work were not counted, those that a part-filled last warp of a
+block leaves idle are known all the same.
 
 What to try: arrange the work so that the lanes of a warp do the same (sort or bin by kind, give whole warps one kind),
 compute both sides and select, let all lanes take part in sums (shuffles, `__reduce_add_sync`), blocks of whole warps.
@@ -19,6 +19,7 @@ from __future__ import annotations
 from ncu_assist.ceilings.chips import LANES
 from ncu_assist.rules.base import LEAST_WORTH, Finding
 from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.pipes import TENSOR
 from ncu_assist.rules.model.resources import SM_PARTS
 from ncu_assist.rules.model.shape import room_beside, warps_a_block
 
@@ -27,7 +28,8 @@ NEEDS: tuple[str, ...] = ("duration",)
 USES: tuple[str, ...] = ("threads_per_instruction", "block_size", "issue_slots_busy", "warps_selected")
 # States of a warp that end with fewer instructions: it issues, competes for a slot or a pipe, waits for its own result.
 OF_INSTRUCTIONS = ("not_selected", "math_pipe_throttle", "dispatch_stall", "wait", "branch_resolving", "no_instruction")
-RELIEVES = tuple(dict.fromkeys(one.name for one in SM_PARTS))
+# All but the tensor cores: their instructions are a warp's, or of four, and no lane can be missing.
+RELIEVES = tuple(dict.fromkeys(one.name for one in SM_PARTS if one.name != TENSOR))
 
 
 def find(facts: Facts) -> Finding | None:

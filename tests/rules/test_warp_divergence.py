@@ -49,6 +49,12 @@ def test_dram_at_its_ceiling_leaves_nothing_to_win() -> None:
     assert saved_share(warp_divergence, made(APART | {"dram_throughput": 91})) == 0
 
 
+def test_what_feeds_busy_tensor_cores_from_one_lane_costs_nothing() -> None:
+    fed = {"pipe_tensor_cycles": 95, "sm_cycles_active": 1e5, "sm_cycles_elapsed": 1e5}
+    assert found(warp_divergence, made(APART | fed)) is None
+    assert found(warp_divergence, made(APART | fed | {"pipe_tensor_cycles": 20}))
+
+
 def test_conflicts_cost_more_than_a_short_branch() -> None:
     assert found(warp_divergence, of_case("compound_conflicts_and_divergence")) is None
 
