@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
+from ncu_assist.analysis.launches import LaunchGroup, LaunchRow, Payoff, launch_groups, most_winnable, payoffs
 from ncu_assist.analysis.yardstick import AgainstYardstick
 from ncu_assist.ceilings import Ceilings, Floor, floor_of
 from ncu_assist.errors import UsageProblem, did_you_mean
@@ -15,7 +16,7 @@ from ncu_assist.frame import Combined
 from ncu_assist.ncu.code import Code
 from ncu_assist.ncu.line_sums import HotSpots
 from ncu_assist.ncu.nvidia_findings import NvidiaFinding
-from ncu_assist.record import Check, Launch, Run, Source, Timing, WorkloadFacts
+from ncu_assist.record import Check, Run, Source, Timing, WorkloadFacts
 from ncu_assist.rules.model.of_run import RuleResults
 from ncu_assist.rules.model.resources import Bottleneck, bottleneck
 from ncu_assist.store import StoredRun
@@ -67,19 +68,6 @@ def gigabytes_per_second(row: WorkloadRow | None) -> str:
 
 
 @dataclass(frozen=True)
-class LaunchRow:
-    """One launch, the resource it keeps busiest, and what the rules say of it alone.
-
-    ``results`` is None where it has no counters, or where it was not ``judged`` as one of many short ones.
-    """
-
-    launch: Launch
-    bottleneck: Bottleneck | None
-    results: RuleResults | None = None
-    judged: bool = False
-
-
-@dataclass(frozen=True)
 class ParentVerdict:
     """The version before the one shown, by number, that was timed on the workload, and the verdict against it.
 
@@ -109,7 +97,10 @@ class CloseLook:
 
 @dataclass(frozen=True)
 class RunView:
-    """A run ready to be shown; ``combined`` holds the counters of one workload, ``launches`` all of the run."""
+    """A run ready to be shown; ``combined`` holds the counters of one workload, ``launches`` all that were asked for.
+
+    ``profiled`` is how many launches the run has of which these are some.
+    """
 
     run: Run
     reference: str
@@ -126,6 +117,7 @@ class RunView:
     library: ParentVerdict | None = None  # the fastest version of a library or framework, likewise
     ceilings: Ceilings | None = None
     close: CloseLook = CloseLook()
+    profiled: int = 0
 
     @property
     def launches_shown(self) -> tuple[LaunchRow, ...]:
@@ -134,13 +126,52 @@ class RunView:
         return tuple(sorted(own, key=lambda row: -(row.launch.duration_ns or 0.0)))
 
     @cached_property
+    def groups(self) -> tuple[LaunchGroup, ...]:
+        """The rows of the launch table: of the workload shown, those of its first call."""
+        return launch_groups(self._of_a_call)
+
+    @cached_property
+    def payoffs(self) -> tuple[Payoff, ...]:
+        """What would pay across all launches of the table, the most winnable time first."""
+        return payoffs(self._of_a_call)
+
+    @cached_property
+    def focus(self) -> LaunchRow | None:
+        """The launch that details are shown of, where they are of one: it was asked for, or has most winnable time.
+
+        None for the launches of a call on a workload, which are one piece of work, and where there are none.
+        """
+        rows = self._of_a_call
+        return most_winnable(rows) if len(rows) == 1 or self.combined.workload is None else None
+
+    @cached_property
+    def detail(self) -> RunView:
+        """What details are shown of: one launch, or the launches of a call on a workload together."""
+        return self if self.focus is None or len(self._of_a_call) == 1 else self.of_launch(self.focus)
+
+    def of_launch(self, row: LaunchRow) -> RunView:
+        """Return what is shown of one launch alone."""
+        alone = self.combined.only([row.launch])
+        return replace(self, combined=alone, bottleneck=bottleneck(alone.values), launches=(row,), results=row.results)
+
+    @cached_property
     def counted(self) -> RunView:
-        """What ratios, stalls, roofline and occupancy are shown of: of different kernels the longest launch alone."""
+        """What ratios, stalls, roofline and occupancy are shown of: of different kernels one launch alone.
+
+        That is the launch in ``focus``, or the longest of a call on a workload.
+        """
         if not self.combined.is_of_kernels:
             return self
-        alone = self.combined.longest
-        row = next(one for one in self.launches if one.launch.index == alone.launches[0].index)
-        return replace(self, combined=alone, bottleneck=bottleneck(alone.values), results=row.results)
+        alone = self.combined.longest.launches[0].index
+        row = self.focus or next(one for one in self.launches if one.launch.index == alone)
+        return self.of_launch(row)
+
+    @property
+    def _of_a_call(self) -> tuple[LaunchRow, ...]:
+        if self.combined.workload is None:
+            return self.launches
+        own = {one.index for one in self.combined.launches}
+        return tuple(row for row in self.launches if row.launch.index in own)
 
     @property
     def row(self) -> WorkloadRow | None:
@@ -192,7 +223,11 @@ def shown_workload(run: Run, wanted: str | None) -> str | None:
 
     Raises UsageProblem for one that the run lacks.
     """
-    names = [facts.name for facts in run.workloads]
+    names = list(
+        dict.fromkeys(
+            [*(facts.name for facts in run.workloads), *(one.workload for one in run.launches if one.workload)]
+        )
+    )
     if wanted is not None and not names:
         raise UsageProblem(f"{run.version} knows of no workloads, and so not of '{wanted}'", "leave out --workload")
     if wanted is not None and wanted not in names:

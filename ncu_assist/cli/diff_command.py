@@ -25,6 +25,8 @@ STDOUT = Path("-")
 @click.argument("baseline", required=False)
 @click.argument("candidate", default="@last")
 @options.one_workload
+@options.launches
+@options.launch_filters
 @options.kernel_name
 @click.option("--all", "every", is_flag=True, help="Every metric that a side has, not only those always looked at.")
 @click.option(
@@ -48,6 +50,8 @@ def command(
     baseline: str | None,
     candidate: str,
     workload: str | None,
+    launch: str | None,
+    filters: tuple[str, ...],
     kernel: str | None,
     every: bool,
     force: bool,
@@ -61,11 +65,13 @@ def command(
 
     BASELINE and CANDIDATE are references as `show` takes them; without any, the last run against the baseline, or,
     where a kernel has neither a baseline nor a v0, its last two runs. The verdict comes from time alone: counters
-    explain it.
+    explain it. With --launch or --filter it comes from what ncu timed, unless they choose all of a call.
     """
     from ncu_assist.analysis.diff import DiffOptions
+    from ncu_assist.analysis.launch_selection import selection_of
     from ncu_assist.pipeline.reading import compare, two_named
 
+    selection = selection_of(launch, filters)
     form = chosen_format or ("html" if _is_page(output) and not as_json else "text")
     options.check_format(as_json, form)
     asked = DiffOptions(workload, None, force, every)
@@ -73,12 +79,12 @@ def command(
         output = None if output == STDOUT else output
         _check_place(output, force)
         project = options.current_project()
-        runs, informed = two_named(project, _references(project, baseline, candidate, kernel), kernel, asked)
+        runs, informed = two_named(project, _references(project, baseline, candidate, kernel), kernel, asked, selection)
         return _write_page(project, runs, informed, output, force, redact)
     if output is not None:
         raise UsageProblem("--output is for a page", "--format html, or send the text to a file with >")
     project = options.current_project()
-    result = compare(project, _references(project, baseline, candidate, kernel), kernel, asked)
+    result = compare(project, _references(project, baseline, candidate, kernel), kernel, asked, selection)
     note_misnamed(project, *(side.kernel for side in (result.baseline, result.candidate) if side.run_id))
     if as_json:
         from ncu_assist.render.json import diff_json

@@ -22,6 +22,8 @@ TABLES = ("launches", "metrics", "rules", "session", "instances", "lines", "sass
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="File to write; stdout unless given.")
 @click.option("--force", is_flag=True, help="Replace --output if it exists.")
 @click.option("--redact/--no-redact", default=True, show_default=True, help="Take out who, where and on what host.")
+@options.launches
+@options.launch_filters
 @options.kernel_name
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 def command(
@@ -32,6 +34,8 @@ def command(
     output: Path | None,
     force: bool,
     redact: bool,
+    launch: str | None,
+    filters: tuple[str, ...],
     kernel: str | None,
     as_json: bool,
 ) -> int:
@@ -44,11 +48,12 @@ def command(
     Redacted are host and user names, addresses, absolute paths (a file's own name stays) and the environment. Source
     code stays: do not give lines away where the code must not go.
     """
+    from ncu_assist.analysis.launch_selection import selection_of
     from ncu_assist.pipeline.exporting import ExportRequest, export
 
     writer = FORMATS[_chosen_format(file_format, output, as_json)]
     check_output(output, force, writer.BINARY)
-    request = ExportRequest(reference, kernel, table, _names(metrics), redact)
+    request = ExportRequest(reference, kernel, table, _names(metrics), redact, selection_of(launch, filters))
     with progress() as reporter:
         reporter.status("reading")
         found = export(options.current_project(), request)

@@ -31,7 +31,19 @@ text_format = click.option(
 kernel_name = click.option(
     "--kernel",
     metavar="NAME",
-    help="Kernel that a bare version such as v2 belongs to. No filter: refused where only reports are named.",
+    help="Kernel that a bare version such as v2 belongs to. Refused where only reports are named: --filter chooses.",
+)
+
+
+launches = click.option(
+    "--launch", "launch", metavar="N|A-B", help="Only these launches, by the numbers that `show` lists, from 0."
+)
+launch_filters = click.option(
+    "--filter",
+    "filters",
+    multiple=True,
+    metavar="NAME|regex:…|nvtx:…",
+    help="Only launches of this kernel, or within this NVTX range, as with ncu; repeatable.",
 )
 
 

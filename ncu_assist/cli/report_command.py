@@ -19,6 +19,8 @@ STDOUT = Path("-")
 
 @click.command("report")
 @click.argument("wanted", metavar="[REFERENCE | FILE.ncu-rep | KERNEL]", required=False)
+@options.launches
+@options.launch_filters
 @options.kernel_name
 @click.option("--all", "every", is_flag=True, help="Every page of the archive: all runs, diffs, ladders, the index.")
 @click.option(
@@ -30,6 +32,8 @@ STDOUT = Path("-")
 @options.as_json
 def command(
     wanted: str | None,
+    launch: str | None,
+    filters: tuple[str, ...],
     kernel: str | None,
     every: bool,
     output: Path | None,
@@ -42,15 +46,17 @@ def command(
 
     A REFERENCE as `show` takes it, the last run unless given: report.html beside the run, the ladder of its kernel
     and the index. A KERNEL: the pages of all its versions, diffs of neighbours, the ladder. A report that is in no
-    archive: FILE.html in the current folder.
+    archive: FILE.html in the current folder. --launch and --filter choose launches of a report, or of a run whose page
+    goes to --output.
 
     Each page is one file without a network: mail it, archive it. Redacted are host and user names, addresses, absolute
     paths (a file's own name stays) and the environment, as `export` does; source code stays. Exit code 7 when a page
     could not be made of a damaged run.
     """
+    from ncu_assist.analysis.launch_selection import selection_of
     from ncu_assist.pipeline.pages.writing import PageRequest, report
 
-    request = PageRequest(wanted, kernel, every, output, force, redact)
+    request = PageRequest(wanted, kernel, every, output, force, redact, selection_of(launch, filters))
     if output == STDOUT:
         if as_json or opens:
             raise UsageProblem("--output - leaves the page on stdout alone", "drop --json and --open, or name a file")

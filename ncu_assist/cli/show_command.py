@@ -18,26 +18,40 @@ OF_SHOW = (  # imported while a report is read
 @click.command("show")
 @click.argument("reference", default="@last")
 @options.one_workload
+@options.launches
+@options.launch_filters
 @options.kernel_name
 @click.option("--lines", is_flag=True, help="Add source lines, of each finding and the hottest.")
 @click.option("--ncu-rules", is_flag=True, help="Add what Nsight Compute's own rules say.")
 @options.as_json
 def command(
-    reference: str, workload: str | None, kernel: str | None, lines: bool, ncu_rules: bool, as_json: bool
+    reference: str,
+    workload: str | None,
+    launch: str | None,
+    filters: tuple[str, ...],
+    kernel: str | None,
+    lines: bool,
+    ncu_rules: bool,
+    as_json: bool,
 ) -> int:
-    """Show the run that REFERENCE names: verdict, what binds it, diagnosis, warp states, counters, launches.
+    """Show the run that REFERENCE names: verdict, launches, what binds it, diagnosis, warp states, counters.
 
     REFERENCE is [KERNEL/]VERSION[@RUN], @last, @best, @baseline, a KERNEL (its best run, else its last), or the path
     of a report: .ncu-rep, .ncu-repz, or an export of `ncu --csv --page raw`, compressed or not.
 
+    Of a report of several launches the table comes first, then the one asked for by --launch or --filter, or the one
+    with the most time to win.
+
     The verdict is against its parent; the floor is the least time by rates that were measured. --lines and
     --ncu-rules read the archived report again, which takes seconds, or ten for 2 GB.
     """
+    from ncu_assist.analysis.launch_selection import selection_of
     from ncu_assist.pipeline.opened_reports import named
 
+    selection = selection_of(launch, filters)
     project = options.current_project()
     meanwhile = (*(("pandas",) if lines else ()), *OF_SHOW)
-    (stored,) = named(project, (reference,), kernel, meanwhile, ahead="sass" if lines else None)
+    (stored,) = named(project, (reference,), kernel, meanwhile, "sass" if lines else None, selection)
 
     from ncu_assist.pipeline.reading import beside
     from ncu_assist.pipeline.showing import gather

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ncu_assist.analysis.launch_selection import EVERY_LAUNCH, LaunchSelection
 from ncu_assist.errors import UsageProblem
 from ncu_assist.ncu.blanking import SessionTexts
 from ncu_assist.ncu.report import Report, read_report
@@ -144,13 +145,14 @@ def _record_columns(launches: Sequence[Launch]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class ExportRequest:
-    """What is asked for: a reference, one of TABLES, metrics (all when empty), and whether identity is removed."""
+    """What is asked for: a reference, a table, metrics (all when empty), launches, and redaction."""
 
     reference: str
     kernel: str | None = None
     table: str = "launches"
     metrics: tuple[str, ...] = ()
     redact: bool = True
+    selection: LaunchSelection = EVERY_LAUNCH
 
 
 def export(project: Project, request: ExportRequest) -> Export:
@@ -159,7 +161,7 @@ def export(project: Project, request: ExportRequest) -> Export:
         raise UsageProblem(f"the table {request.table} has no metrics to choose from", "drop --metrics")
     with opened_source(project, request.reference, request.kernel) as source:
         chosen = _chosen(source, request.metrics)
-        frame = TABLES[request.table](source, chosen)
+        frame = _of_launches(TABLES[request.table](source, chosen), source, request)
         facts, notes = _facts(source), (*_absent(chosen, request.table), *_notes(source, request.table, len(frame)))
         if request.redact:
             identity = identity_of(source.said, source.launches)
@@ -167,6 +169,16 @@ def export(project: Project, request: ExportRequest) -> Export:
             notes = tuple(redact_text(note, identity) for note in notes)
     units = _units(source, chosen) if request.table == "launches" else {}
     return Export(request.table, frame, {"redacted": request.redact, "run": clean(facts)}, units, notes)
+
+
+def _of_launches(frame: pd.DataFrame, source: ExportSource, request: ExportRequest) -> pd.DataFrame:
+    """Return the rows of the launches that were asked for; raises UsageProblem for a table that has none."""
+    if request.selection.is_of_all:
+        return frame
+    if "launch" not in frame:
+        raise UsageProblem(f"the table {request.table} has no launches to choose from", "drop --launch and --filter")
+    wanted = [one.index for one in request.selection.of(source.launches)]
+    return frame[frame["launch"].isin(wanted)].reset_index(drop=True)
 
 
 def _chosen(source: ExportSource, asked: tuple[str, ...]) -> tuple[Chosen, ...] | None:

@@ -109,7 +109,7 @@ def side_lines(
         report = _report(stored, Path(folder), stopped)
         if isinstance(report, str):
             return SideLines(note=report)
-        numbers = launch_numbers(stored.run, report)
+        numbers = launch_numbers(stored.whole, report)
         places = [place for place, number in enumerate(numbers) if number in wanted]
         chosen = most_of_time(report.records, places) if read is None else [p for p in places if numbers[p] in read]
         if not chosen:

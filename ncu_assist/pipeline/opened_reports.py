@@ -15,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from ncu_assist.analysis.launch_selection import EVERY_LAUNCH, LaunchSelection, narrowed
 from ncu_assist.frame import is_used
 from ncu_assist.frame.columns import Columns, Values
 from ncu_assist.ncu.contents import Contents
@@ -82,16 +83,19 @@ def named(
     kernel: str | None,
     meanwhile: Sequence[str] = (),
     ahead: Ahead | None = None,
+    selection: LaunchSelection = EVERY_LAUNCH,
 ) -> list[StoredRun]:
     """Return the runs that references name; bare reports are read, at the same time, and stored nowhere.
 
     ``meanwhile`` are modules that are needed later, and can be imported while reports are read. ``ahead`` is code that
-    is asked of them afterwards.
+    is asked of them afterwards. ``selection`` is of the launches of each.
 
-    Raises UsageProblem for a reference that names nothing, DamagedData for what cannot be read whole.
+    Raises UsageProblem for a reference that names nothing, and for launches that are not there, DamagedData for what
+    cannot be read whole.
     """
     context, store = Context(project, Path.cwd(), kernel), Store(project.reports)
-    return opened(references, resolve_all(references, store, context), kernel, meanwhile, ahead)
+    found = opened(references, resolve_all(references, store, context), kernel, meanwhile, ahead)
+    return [narrowed(one, selection) for one in found]
 
 
 def opened(

@@ -12,6 +12,7 @@ from ncu_assist.analysis.diff.comparability import compared_workloads
 from ncu_assist.analysis.diff.noise import LEAST_REPEATS, LearnedNoise
 from ncu_assist.analysis.diff.timing import common_bench
 from ncu_assist.analysis.ladder import KernelListing, VersionOutcome
+from ncu_assist.analysis.launch_selection import EVERY_LAUNCH, LaunchSelection
 from ncu_assist.errors import UsageProblem
 from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.pipeline.line_costs import read_line_changes
@@ -32,12 +33,18 @@ Pair = tuple[StoredRun, StoredRun]
 MOST_RUNS = 12  # the newest; reading one takes 20 ms
 
 
-def compare(project: Project, references: tuple[str, str], kernel: str | None, options: DiffOptions) -> Diff:
+def compare(
+    project: Project,
+    references: tuple[str, str],
+    kernel: str | None,
+    options: DiffOptions,
+    selection: LaunchSelection = EVERY_LAUNCH,
+) -> Diff:
     """Return the comparison of two references, the first being the baseline.
 
     References that name no run take their times from the newest bench of both sources. Raises as ``named`` does.
     """
-    return compare_runs(*two_named(project, references, kernel, options))
+    return compare_runs(*two_named(project, references, kernel, options, selection))
 
 
 def compare_runs(runs: Pair, options: DiffOptions) -> Diff:
@@ -46,12 +53,16 @@ def compare_runs(runs: Pair, options: DiffOptions) -> Diff:
 
 
 def two_named(
-    project: Project, references: tuple[str, str], kernel: str | None, options: DiffOptions
+    project: Project,
+    references: tuple[str, str],
+    kernel: str | None,
+    options: DiffOptions,
+    selection: LaunchSelection = EVERY_LAUNCH,
 ) -> tuple[Pair, DiffOptions]:
     """Return the runs that two references name, and the options with what the archive knows of their times."""
     _check_two(project, references, kernel)
-    baseline, candidate = named(project, references, kernel, meanwhile=("pandas",), ahead="lines")
-    free = not any("@" in text.lstrip("@") for text in references)
+    baseline, candidate = named(project, references, kernel, ("pandas",), "lines", selection)
+    free = selection.is_of_all and not any("@" in text.lstrip("@") for text in references)
     return (baseline, candidate), informed(Store(project.reports), (baseline, candidate), options, free)
 
 

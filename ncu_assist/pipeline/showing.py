@@ -15,7 +15,8 @@ from pathlib import Path
 from ncu_assist.analysis.diff.comparing import verdict_by_time
 from ncu_assist.analysis.diff.lines import base_name
 from ncu_assist.analysis.diff.timing import SampleReader, common_bench, is_timed
-from ncu_assist.analysis.run_view import CloseLook, LaunchRow, ParentVerdict, RunView, shown_workload, workload_row
+from ncu_assist.analysis.launches import LaunchRow
+from ncu_assist.analysis.run_view import CloseLook, ParentVerdict, RunView, shown_workload, workload_row
 from ncu_assist.ceilings import Ceilings, ceilings_of
 from ncu_assist.errors import DamagedData
 from ncu_assist.frame import combine_launches, combine_tables
@@ -38,6 +39,7 @@ from ncu_assist.store.matching import live_first, same_source
 from ncu_assist.store.reading import SOURCE_FOLDER
 from ncu_assist.versions import version_order
 
+MOST_JUDGED = 200  # launches that a person is shown, the longest: each takes some milliseconds
 NO_REPORT = "the run keeps no report: it has no source lines and none of NVIDIA's findings"
 CSV = "a CSV export holds neither source lines nor NVIDIA's findings"
 
@@ -61,7 +63,7 @@ def look_closer(
             return _nothing(wanted, lines, NO_REPORT)
         if report.lossy:
             return _nothing(wanted, lines, CSV)
-        numbers = launch_numbers(stored.run, report)
+        numbers = launch_numbers(stored.whole, report)
         places = [place for place, number in enumerate(numbers) if number in wanted]
         if wanted and not places:
             return _nothing(wanted, lines, f"the report that the run keeps has no launch of workload {workload}")
@@ -143,7 +145,7 @@ def gather(
     """Return what is shown of a run; ``workload`` names the one whose counters are shown, None the first timed.
 
     ``store`` is its archive, for the version before and the ceilings of its GPU. ``lines`` and ``ncu_rules`` read its
-    report again. Of each workload its longest launches are judged one by one: of the one shown, or of ``every`` one.
+    report again. Of the workload shown the 200 longest launches are judged one by one; ``every``: all of the run.
     Raises UsageProblem for a workload that the run lacks, DamagedData when its files were changed.
     """
     run = stored.run
@@ -151,7 +153,6 @@ def gather(
     tables = stored.by_launch()
     combined = combine_tables(run, tables, chosen)
     ceilings = ceilings_of(run.device, store.reports if store else None)
-    close = look_closer(stored, chosen, lines, ncu_rules) if lines or ncu_rules else CloseLook()
     shown = RunView(
         run=run,
         reference=stored.reference,
@@ -159,15 +160,18 @@ def gather(
         rows=tuple(workload_row(run, facts, ceilings) for facts in run.workloads),
         combined=combined,
         bottleneck=bottleneck(combined.values),
-        launches=_launches(run, tables, ceilings, None if every else chosen),
+        launches=_launches(stored, tables, ceilings, chosen, every),
         keeps_report=stored.keeps_report,
         results=results_of_shown(run, combined, ceilings),
         before=_before(store, stored, chosen) if store and not isinstance(stored, BareReport) else None,
         library=_library(store, stored, chosen) if store and not isinstance(stored, BareReport) else None,
         ceilings=ceilings,
-        close=close,
+        profiled=len(stored.whole.launches),
     )
-    return with_places(shown)
+    if not lines and not ncu_rules:
+        return shown
+    read = None if every or shown.focus is None else {shown.focus.launch.index}
+    return with_places(replace(shown, close=look_closer(stored, chosen, lines, ncu_rules, read)))
 
 
 def with_places(shown: RunView) -> RunView:
@@ -180,22 +184,33 @@ def with_places(shown: RunView) -> RunView:
 
 
 def _launches(
-    run: Run, tables: Mapping[int, Values], ceilings: Ceilings | None, only: str | None
+    stored: StoredRun, tables: Mapping[int, Values], ceilings: Ceilings | None, shown: str | None, every: bool
 ) -> tuple[LaunchRow, ...]:
-    """Return all launches, judged alone those of a workload, or of each workload, that take longest."""
-    groups: dict[str | None, list[Launch]] = {}
-    for one in run.launches:
-        groups.setdefault(one.workload, []).append(one)
-    calls = Counter((one.workload, one.repeat) for one in run.launches)
+    """Return all launches, judged alone those of a workload that take longest, or every one."""
+    run = stored.run
+    calls = Counter(map(_call, run.launches))
+    whole: dict[tuple[str | None, int], float] = {}
+    for one in stored.whole.launches:
+        whole[_call(one)] = whole.get(_call(one), 0.0) + (one.duration_ns or 0.0)
+    own = [one for one in run.launches if every or shown in (None, one.workload)]
     judged = {}
-    for name, own in groups.items():
-        for one in judged_alone(own) if only in (None, name) else ():
-            alone = combine_launches(name, [one], [tables.get(one.index, {})])
-            judged[one.index] = results_of(run, alone, ceilings, whole=calls[one.workload, one.repeat] == 1)
+    for one in judged_alone(own, None if every else MOST_JUDGED):
+        alone = combine_launches(one.workload, [one], [tables.get(one.index, {})])
+        judged[one.index] = results_of(run, alone, ceilings, whole=calls[_call(one)] == 1)
     return tuple(
-        LaunchRow(one, bottleneck_of_launch(tables.get(one.index, {})), judged.get(one.index), one.index in judged)
+        LaunchRow(
+            launch=one,
+            bottleneck=bottleneck_of_launch(tables.get(one.index, {})),
+            results=judged.get(one.index),
+            judged=one.index in judged,
+            share=one.duration_ns / whole[_call(one)] if one.duration_ns is not None and whole[_call(one)] else None,
+        )
         for one in run.launches
     )
+
+
+def _call(launch: Launch) -> tuple[str | None, int]:
+    return launch.workload, launch.repeat
 
 
 def _before(store: Store, stored: StoredRun, workload: str | None) -> ParentVerdict | None:

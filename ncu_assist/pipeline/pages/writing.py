@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ncu_assist.analysis.launch_selection import EVERY_LAUNCH, LaunchSelection
 from ncu_assist.errors import DamagedData, EnvironmentProblem, NcuAssistError, UsageProblem
 from ncu_assist.pipeline.foreign_run import stem
 from ncu_assist.pipeline.opened_reports import BareReport, named
@@ -277,6 +278,7 @@ class PageRequest:
     output: Path | None = None
     force: bool = False
     redact: bool = True
+    selection: LaunchSelection = EVERY_LAUNCH
 
 
 def report(project: Project, request: PageRequest, reporter: Reporter) -> Written:
@@ -285,18 +287,28 @@ def report(project: Project, request: PageRequest, reporter: Reporter) -> Writte
     Raises UsageProblem for what is not there and for a file in the way, DamagedData for a run that cannot be read.
     """
     pages = Pages(project, reporter, request.force, request.redact)
+    _check_selection(pages, request)
     if request.every:
         return _everything(pages, request)
     if request.kernel is None and request.wanted in _kernels(pages):
         return _kernel(pages, str(request.wanted), request)
     reporter.status("reading")
     stored = _named(pages, request)
+    if not request.selection.is_of_all and not isinstance(stored, BareReport) and request.output is None:
+        raise UsageProblem("the page beside a run is of all its launches", "--output FILE.html, for a page of some")
     if isinstance(stored, BareReport) or request.output is not None:
         pages.run(stored, request.output or Path.cwd() / f"{_stem(stored)}.html")
         return pages.written(pages.done[0])
     ladders = _planned(pages, [stored])
     pages.run(stored)
     return _and_around(pages, [stored], ladders)
+
+
+def _check_selection(pages: Pages, request: PageRequest) -> None:
+    """Raise UsageProblem where launches are chosen of more than one run."""
+    is_kernel = request.kernel is None and request.wanted in _kernels(pages)
+    if not request.selection.is_of_all and (request.every or is_kernel):
+        raise UsageProblem("--launch and --filter choose launches of one run or report", "name a run or a report")
 
 
 def page_text(project: Project, request: PageRequest, reporter: Reporter) -> str:
@@ -307,6 +319,7 @@ def page_text(project: Project, request: PageRequest, reporter: Reporter) -> str
     pages = Pages(project, reporter)
     if request.every:
         raise UsageProblem(ALL_ALONE, ALL_ALONE_HINT)
+    _check_selection(pages, request)
     if request.kernel is None and request.wanted in _kernels(pages):
         return ladder_html(_ladder(project, str(request.wanted)))
     return run_page(_named(pages, request), pages.store, linked=False, redact=request.redact)
@@ -348,7 +361,9 @@ def _ladder(project: Project, kernel: str) -> KernelLadder:
 def _named(pages: Pages, request: PageRequest) -> StoredRun:
     """Return the run that is wanted; raises UsageProblem with the nearest kernel where that is what was meant."""
     try:
-        return named(pages.project, (request.wanted or "@last",), request.kernel, meanwhile=OF_PAGES, ahead="sass")[0]
+        return named(pages.project, (request.wanted or "@last",), request.kernel, OF_PAGES, "sass", request.selection)[
+            0
+        ]
     except UsageProblem as error:
         word = request.wanted or ""
         near = difflib.get_close_matches(word, _kernels(pages), n=1, cutoff=NEAR)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from ncu_assist.analysis.launches import LaunchRow
 from ncu_assist.analysis.records import Combined
-from ncu_assist.analysis.run_view import BARS, LaunchRow, RunView, throughputs
+from ncu_assist.analysis.run_view import BARS, RunView, throughputs
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.ncu.catalogue.stalls import ISSUED, STALL_REASONS

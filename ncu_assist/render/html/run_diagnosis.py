@@ -7,7 +7,8 @@ import re
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from ncu_assist.analysis.run_view import LaunchRow, RunView
+from ncu_assist.analysis.launches import LaunchRow
+from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.ncu.nvidia_findings import NvidiaFinding
 from ncu_assist.quantity import duration

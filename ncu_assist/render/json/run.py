@@ -6,7 +6,8 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from ncu_assist.analysis.run_view import LaunchRow, RunView
+from ncu_assist.analysis.launches import LaunchRow, Payoff
+from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.render.json.values import answer, cycles_json, run_facts, workload
 from ncu_assist.rules.model.diagnosis import Ranked
@@ -66,8 +67,9 @@ def _evidence(key: str, facts: Facts) -> dict[str, Any]:
 
 
 def show_json(shown: RunView, command: str = "show") -> dict[str, Any]:
-    """Return a run; ``command`` prints the answer. ``launches`` are by workload, the longest first; of each workload
-    the longest are ``judged`` alone, and ``launches_not_judged`` is how many others there are.
+    """Return a run; ``command`` prints the answer. ``launches`` are those asked for of the ``launches_profiled``, by
+    workload, the longest first, each ``judged`` alone. ``focus`` is the one that text shows, ``across_launches`` what
+    would pay over all of them.
 
     ``hot_lines`` and ``nvidia_findings`` are null, and lines of findings empty, where they were not asked for.
     """
@@ -86,7 +88,10 @@ def show_json(shown: RunView, command: str = "show") -> dict[str, Any]:
             "host_memory": asdict(shown.run.host_memory) if shown.run.host_memory else None,
             "workloads": [workload(row) for row in shown.rows],
             "launches": [_launch(row) for row in ranked],
+            "launches_profiled": shown.profiled,
             "launches_not_judged": sum(not row.judged for row in ranked),
+            "focus": shown.focus.launch.index if shown.focus else None,
+            "across_launches": [_payoff(one) for one in shown.payoffs],
             "workload": shown.combined.workload,
             "before": _before(shown),
             "bound_by": shown.bottleneck.name if shown.bottleneck else None,
@@ -142,12 +147,31 @@ def _launch(row: LaunchRow) -> dict[str, Any]:
         "kernel": launch.kernel,
         "signature": launch.signature,
         "workload": launch.workload,
+        "ranges": launch.ranges,
         "grid": launch.grid,
         "block": launch.block,
         "duration_ns": launch.duration_ns,
+        "time_share": row.share,
+        "winnable_ns": row.winnable_ns,
+        "floor": asdict(row.floor) if row.floor else None,
+        "library": asdict(row.library) if row.library else None,
         "bound_by": row.bottleneck.name if row.bottleneck else None,
         "judged": row.judged,
         **diagnosis_json(row.results),
+    }
+
+
+def _payoff(payoff: Payoff) -> dict[str, Any]:
+    return {
+        "rule": payoff.rule,
+        "kernel": payoff.kernel,
+        "library": asdict(payoff.library) if payoff.library else None,
+        "launches": payoff.launches,
+        "time_share": payoff.share,
+        "winnable_ns": payoff.winnable_ns,
+        "winnable_share": payoff.won,
+        "advice": payoff.advice,
+        "assumed": payoff.assumed,
     }
 
 

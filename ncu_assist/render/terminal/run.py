@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ncu_assist.analysis.run_view import BARS, LaunchRow, RunView, WorkloadRow, gigabytes_per_second, throughputs
+from ncu_assist.analysis.run_view import BARS, RunView, WorkloadRow, gigabytes_per_second, throughputs
 from ncu_assist.analysis.yardstick import OPERATIONS, Yardstick, measure_of
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.ncu.command import UNKNOWN
 from ncu_assist.quantity import digits, duration, quantity
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.table import Align
 from ncu_assist.render.terminal.diagnosis import diagnosis_lines, hot_lines_text, nvidia_text
+from ncu_assist.render.terminal.launches import launches_text
 from ncu_assist.render.terminal.style import Style, detected, table, to_text
 from ncu_assist.render.words.floors import IN_L2, floor_words, no_rates, operations_words
+from ncu_assist.render.words.launches import focus_words
 from ncu_assist.render.words.verdicts import (
     all_of,
     failed_checks,
@@ -123,45 +124,6 @@ def _occupancy(shown: RunView) -> list[str]:
     return [f"Occupancy: {', '.join(shares)}, limited by {names}", f"  blocks that fit an SM: {counts}"]
 
 
-MOST_LAUNCHES = 20
-LEAST_NAME, COLUMN_GAP = 16, 2  # letters of a kernel's name at least, between two columns
-
-
-def launches_text(rows: Sequence[LaunchRow], width: int) -> list[RenderableType]:
-    """Return the launches, the longest first, each with what the rules say of it alone."""
-    from rich.text import Text
-
-    headings: tuple[tuple[str, Align], ...] = (
-        ("launch", "left"), ("duration", "right"), ("grid", "right"), ("block", "right"), ("diagnosis", "left")
-    )  # fmt: skip
-    made = table(*headings)
-    made.columns[0].no_wrap = True  # a name is cut at its end, never broken
-    others = [_launch_cells(row) for row in rows[:MOST_LAUNCHES]]
-    cells = zip([name for name, _ in headings[1:]], *others, strict=True)
-    left = width - sum(max(map(len, column)) + COLUMN_GAP for column in cells)
-    for row, rest in zip(rows, others, strict=False):
-        made.add_row(Text(one_line(row.launch.kernel, max(LEAST_NAME, left))), *rest)
-    more, idle = len(rows) - MOST_LAUNCHES, sum(not row.judged for row in rows)
-    said = f"and {more} shorter launches" + (f"; {idle} were not judged one by one" if idle else "")
-    return [made, Text(said)] if more > 0 else [made]
-
-
-def _launch_cells(row: LaunchRow) -> tuple[str, ...]:
-    launch = row.launch
-    took = duration(launch.duration_ns) if launch.duration_ns is not None else "-"
-    return took, "x".join(map(str, launch.grid)), "x".join(map(str, launch.block)), _launch_diagnosis(row)
-
-
-def _launch_diagnosis(row: LaunchRow) -> str:
-    """Return the diagnosis of a launch alone; what binds it where it was not judged."""
-    if row.launch.interrupted:
-        return "interrupted"
-    results = row.results.diagnosis if row.results else None
-    if results and results.first:
-        return "too few counters" if results.lacks_counters else results.first.finding.rule
-    return row.bottleneck.name if row.bottleneck else "-"
-
-
 KEY_METRICS = (
     "duration",
     "dram_bandwidth",
@@ -192,18 +154,20 @@ def show_text(shown: RunView, style: Style | None = None) -> str:
         parts += [Text(""), _times(shown.rows)]
         parts += [Text(line, style="dim") for line in no_rates(shown.rows)]
         parts += [Text(line, style="red") for line in failed_checks(shown.rows)]
-    if shown.combined.launches:
-        parts += speed_of_light(shown.counted, of_longest(shown))
-        parts += _diagnosis(shown, style.width)
-        parts += warp_states(shown.counted, of_longest(shown))
+    parts += launches_text(shown, style.width)
+    told = shown.detail
+    if told is not shown:
+        parts += [Text(""), Text(focus_words(shown), style="bold")]
+    if told.combined.launches:
+        parts += speed_of_light(told.counted, of_longest(told))
+        parts += _diagnosis(told, style.width)
+        parts += warp_states(told.counted, of_longest(told))
     if shown.close.spots is not None:
         parts += hot_lines_text(shown.close.spots, style.width)
     if shown.close.nvidia is not None:
         parts += nvidia_text(shown.close.nvidia, len(shown.launches_shown), style.width)
-    if shown.combined.launches:
-        parts += [Text(""), Text(f"Counters{of_what(shown)}", style="bold"), *_metrics(shown)]
-    if len(shown.launches_shown) > 1:
-        parts += [Text(""), *launches_text(shown.launches_shown, style.width)]
+    if told.combined.launches:
+        parts += [Text(""), Text(f"Counters{of_what(told)}", style="bold"), *_metrics(told)]
     return to_text([*parts, *_more_to_see(shown, style.width)], style)
 
 

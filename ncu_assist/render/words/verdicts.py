@@ -88,14 +88,15 @@ def impossible_lines(combined: Combined, keys: Sequence[str]) -> list[str]:
 
 
 def of_longest(shown: RunView) -> str:
-    """Return what ratios are of where launches are of different kernels: the longest; empty where they are of all."""
+    """Return what ratios are of where launches are of different kernels: one of them; empty where they are of all."""
     if shown.counted is shown:
         return ""
     whole, alone = shown.combined, shown.counted.combined
     time = alone.duration_ns
     share = f", {100 * time / whole.duration_ns:.0f} % of the time" if time and whole.duration_ns else ""
     launch = alone.launches[0]
-    return f"launch {launch.index} alone, {one_line(launch.kernel, NAME)}: the longest of {len(whole.launches)}{share}"
+    which = "the longest" if shown.focus is None else "the most to win"
+    return f"launch {launch.index} alone, {one_line(launch.kernel, NAME)}: {which} of {len(whole.launches)}{share}"
 
 
 def names(diff: Diff) -> tuple[str, str]:

@@ -16,6 +16,7 @@ from ncu_assist.rules import RULES
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.diagnosis import UNEXPLAINED, Diagnosis, Ranked, diagnose
 from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.libraries import library_advice, library_kernel
 from ncu_assist.rules.model.places import own_lines, places
 from ncu_assist.rules.model.warnings import Warned, impossible_values, metric_missing, warnings
 from ncu_assist.store.findings import Findings, Judged, StoredFinding
@@ -78,11 +79,25 @@ def results_of(
             floor=floor_of(workload, ceilings, run),
             median_ns=timing.median_ns if timing else None,
         )
-    diagnosis = diagnose(facts, RULES)
+    diagnosis = _in_a_library(diagnose(facts, RULES), facts)
     caches = run.profile.cache_control if run.profile else None
     asked = dict.fromkeys(key for rule in RULES.values() for key in (*rule.NEEDS, *rule.USES))
     warned = (*warnings(facts, caches), *impossible_values(facts, tuple(asked)), *metric_missing(diagnosis, facts))
     return RuleResults(facts, diagnosis, warned)
+
+
+def _in_a_library(diagnosis: Diagnosis, facts: Facts) -> Diagnosis:
+    """Return a diagnosis whose advice can be followed where the kernels are a library's: nobody changes those."""
+    findings = tuple(_followable(one, facts.only(one.finding.launches)) for one in diagnosis.findings)
+    return replace(diagnosis, findings=findings)
+
+
+def _followable(ranked: Ranked, facts: Facts) -> Ranked:
+    kernels = {library_kernel(one) for one in facts.combined.launches}
+    known = [one for one in kernels if one]
+    if not ranked.finding.advice or len(kernels) != 1 or not known or ranked.finding.rule == UNEXPLAINED:
+        return ranked
+    return replace(ranked, finding=replace(ranked.finding, advice=library_advice(known[0], ranked.finding.rule)))
 
 
 def results_of_shown(run: Run, combined: Combined, ceilings: Ceilings | None = None) -> RuleResults | None:
@@ -129,7 +144,7 @@ def _located(ranked: Ranked, results: RuleResults, own: Code) -> Ranked:
     return replace(ranked, places=places(ranked.finding, own.of(some), owned=True))
 
 
-MOST_LAUNCHES = 20  # of one workload that are judged one by one, the longest: a program has thousands
+MOST_LAUNCHES = 20  # of one workload whose findings are kept one by one, the longest: a program has thousands
 
 
 def findings_of(run: Run, tables: Mapping[int, Values], ceilings: Ceilings | None) -> Findings:
@@ -159,9 +174,9 @@ def judged(run: Run, combined: Combined, ceilings: Ceilings | None, whole: bool 
     )
 
 
-def judged_alone(launches: Sequence[Launch]) -> list[Launch]:
-    """Return the launches of one workload that are judged one by one, the longest first."""
-    return sorted(launches, key=lambda one: -(one.duration_ns or 0.0))[:MOST_LAUNCHES]
+def judged_alone(launches: Sequence[Launch], most: int | None = MOST_LAUNCHES) -> list[Launch]:
+    """Return the launches of one workload that are judged one by one, the longest first; all where ``most`` is None."""
+    return sorted(launches, key=lambda one: -(one.duration_ns or 0.0))[:most]
 
 
 def _of_workload(run: Run, combined: Combined, ceilings: Ceilings | None) -> Iterator[Judged]:

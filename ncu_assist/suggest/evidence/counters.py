@@ -6,7 +6,8 @@ import inspect
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from ncu_assist.analysis.run_view import LaunchRow, RunView
+from ncu_assist.analysis.launches import LaunchRow
+from ncu_assist.analysis.run_view import RunView
 from ncu_assist.frame import Combined
 from ncu_assist.frame.combined import STALL_SHARE
 from ncu_assist.ncu.catalogue.metric import Metric

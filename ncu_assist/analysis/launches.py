@@ -1,0 +1,287 @@
+"""The launches of a run beside one another: distance to the floor, winnable time, what pays across them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+from ncu_assist.record import Launch
+from ncu_assist.rules.model.diagnosis import OF_A_CALL, Ranked
+from ncu_assist.rules.model.libraries import LibraryKernel, library_advice, library_kernel
+from ncu_assist.rules.model.of_run import RuleResults
+from ncu_assist.rules.model.pipes import operations, tensor_ns
+from ncu_assist.rules.model.resources import Bottleneck
+from ncu_assist.rules.model.savings import busiest_unit, loads
+
+MOST_GROUPS = 20  # rows of a table: beyond it launches of one kernel are one row, whatever their grids
+# TF32 is multiplied at half the rate of halves (NVIDIA A100 and H100 Tensor Core GPU architecture, table of peaks).
+OF_HALVES = 2.0
+WITHOUT_TF32 = ("7.0", "7.2", "7.5")
+OTHER_FORMAT = "no-tensor-core"  # the id of the rule whose advice it is
+MEMORY_UNITS = ("DRAM", "L2 input", "L2 tags", "L2 data", "L2 lookups", "L2 output", "host link")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class LaunchFloor:
+    """The least time of a launch, and by what: the floor of its workload where the launch is all of a call.
+
+    Else it is what its busiest unit needs for the work that was counted, at the rate that it can reach: no change
+    that keeps that work beats it. ``times`` is the time over it, None where that was too short to tell.
+    """
+
+    ns: float
+    by: str
+    times: float | None
+    of_workload: bool
+    assumed: bool
+
+
+def launch_floor(results: RuleResults | None) -> LaunchFloor | None:
+    """Return the floor of launches that were judged; None where no unit was counted."""
+    facts = results.facts if results else None
+    if facts is None:
+        return None
+    if facts.floor is not None:
+        return LaunchFloor(facts.floor.ns, facts.floor.bound, facts.times_floor, True, facts.floor.assumed)
+    busiest = busiest_unit(facts)
+    if busiest is None or not facts.duration_ns:
+        return None
+    load = min(1.0, busiest.load)
+    return LaunchFloor(facts.duration_ns * load, busiest.name, 1.0 / load, False, facts.ceilings is None)
+
+
+@dataclass(frozen=True)
+class LaunchRow:
+    """One launch, the resource it keeps busiest, and what the rules say of it alone.
+
+    ``results`` is None where it has no counters, or where it was not ``judged`` as one of many short ones. ``share`` is
+    its part of the time of all launches of the run, or of its call on a workload; None where that is not known.
+    """
+
+    launch: Launch
+    bottleneck: Bottleneck | None
+    results: RuleResults | None = None
+    judged: bool = False
+    share: float | None = None
+
+    @property
+    def first(self) -> Ranked | None:
+        """Its diagnosis; None where it was not judged, or has no counters."""
+        return self.results.diagnosis.first if self.results else None
+
+    @cached_property
+    def floor(self) -> LaunchFloor | None:
+        """How little time it could take; None where it was not judged, or no unit was counted."""
+        return launch_floor(self.results)
+
+    @cached_property
+    def library(self) -> LibraryKernel | None:
+        """The library that its kernel comes with; None for one of somebody's own."""
+        return library_kernel(self.launch)
+
+    @cached_property
+    def winnable_ns(self) -> float | None:
+        """The time that its diagnosis, or another number format, could save; None where it was not judged."""
+        if self.results is None or self.results.diagnosis.lacks_counters:
+            return None
+        return max(self._saved_ns, self.other_format_ns)
+
+    @cached_property
+    def other_format_ns(self) -> float:
+        """The time that a library's product of floats would save on tensor cores; 0 for all else.
+
+        Bytes are moved as before, and the operations take what they do in a good product of TF32, or of halves where a
+        chip has none.
+        """
+        if self.results is None or self.library is None or self.library.number_format != "float32":
+            return 0.0
+        facts = self.results.facts
+        needed = tensor_ns(facts, 2.0 * operations(facts, "fp32_fma_per_cycle"))
+        if needed is None or not needed:
+            return 0.0
+        slower = 1.0 if facts.device and facts.device.compute_capability in WITHOUT_TF32 else OF_HALVES
+        others = max((load for name, load in loads(facts).items() if name in MEMORY_UNITS), default=0.0)
+        return max(0.0, facts.duration_ns - max(slower * needed, facts.duration_ns * min(1.0, others)))
+
+    @property
+    def _saved_ns(self) -> float:
+        return self.first.saved_ns if self.first and self.first.severity != "info" else 0.0
+
+
+@dataclass(frozen=True)
+class LaunchGroup:
+    """Launches of one kernel that stand in one row of a table, by number; a single one is a group, too."""
+
+    rows: tuple[LaunchRow, ...]
+
+    @property
+    def longest(self) -> LaunchRow:
+        return max(self.rows, key=lambda row: row.launch.duration_ns or 0.0)
+
+    @property
+    def told(self) -> LaunchRow:
+        """The launch whose diagnosis and bottleneck stand for all: the one with the most winnable time."""
+        return max(self.rows, key=_most)
+
+    @property
+    def numbers(self) -> str:
+        """The numbers of its launches as ``--launch`` takes them, e.g. ``0-3, 7``."""
+        return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in self._spans())
+
+    @property
+    def grid(self) -> tuple[int, int, int] | None:
+        """The grid of all its launches; None where they differ."""
+        return only({row.launch.grid for row in self.rows})
+
+    @property
+    def ranges(self) -> tuple[str, ...]:
+        """The NVTX ranges around all of them, outermost first."""
+        every = [row.launch.ranges for row in self.rows]
+        same = (names[0] for names in zip(*every, strict=False) if len(set(names)) == 1)
+        return tuple(same) if len(set(every)) == 1 or all(every) else ()
+
+    @property
+    def duration_ns(self) -> float | None:
+        """Their time together; None where that of one is not known."""
+        return _sum(row.launch.duration_ns for row in self.rows)
+
+    @property
+    def share(self) -> float | None:
+        return _sum(row.share for row in self.rows)
+
+    @property
+    def winnable_ns(self) -> float | None:
+        return _sum(row.winnable_ns for row in self.rows)
+
+    @property
+    def times_floor(self) -> float | None:
+        """Their time over their floors; None where one has none."""
+        floors = [row.floor for row in self.rows if row.floor and row.floor.times]
+        if len(floors) < len(self.rows):
+            return None
+        return sum(one.ns * (one.times or 1.0) for one in floors) / sum(one.ns for one in floors)
+
+    def _spans(self) -> Iterator[tuple[int, int]]:
+        first = last = self.rows[0].launch.index
+        for row in self.rows[1:]:
+            if row.launch.index != last + 1:
+                yield first, last
+                first = row.launch.index
+            last = row.launch.index
+        yield first, last
+
+
+def launch_groups(rows: Iterable[LaunchRow], most: int = MOST_GROUPS) -> tuple[LaunchGroup, ...]:
+    """Return launches with those of one kernel, shape and NVTX range as one, what takes longest first.
+
+    Where that is more than ``most``, launches of one kernel are one, whatever their shape and range.
+    """
+    ordered = sorted(rows, key=lambda row: row.launch.index)
+    fine = _grouped(ordered, lambda one: (one.workload, one.signature, one.grid, one.block, one.ranges))
+    return fine if len(fine) <= most else _grouped(ordered, lambda one: (one.workload, one.signature))
+
+
+def most_winnable(rows: Sequence[LaunchRow]) -> LaunchRow | None:
+    """Return the launch with the most winnable time, of equals the longest; None for none."""
+    return max(rows, key=_most, default=None)
+
+
+@dataclass(frozen=True)
+class Payoff:
+    """What one change would win over all launches that it is for: those of one kernel, or of one kind of a library.
+
+    What a rule says of a call as a whole, such as that launches are short, is said of all kernels.
+
+    ``share`` is their part of the time, ``won`` what the change saves of all time; None where that is not known.
+    ``assumed``: rests on a rate that was not measured on this GPU.
+    """
+
+    rule: str
+    rows: tuple[LaunchRow, ...]
+    library: LibraryKernel | None
+    advice: str
+    winnable_ns: float
+    share: float | None
+    won: float | None
+    assumed: bool
+
+    @property
+    def launches(self) -> tuple[int, ...]:
+        return tuple(row.launch.index for row in self.rows)
+
+    @property
+    def kernels(self) -> int:
+        """How many kernels these are launches of."""
+        return len({row.launch.signature or row.launch.kernel for row in self.rows})
+
+    @property
+    def kernel(self) -> str:
+        """The kernel, without template arguments; of several of a library that takes longest."""
+        return max(self.rows, key=lambda row: row.launch.duration_ns or 0.0).launch.kernel
+
+
+def payoffs(rows: Sequence[LaunchRow]) -> tuple[Payoff, ...]:
+    """Return what would pay over all these launches, the most winnable time first; what saves nothing is not in it."""
+    groups: dict[tuple[object, str], list[LaunchRow]] = {}
+    for row in rows:
+        if row.winnable_ns and row.first:
+            rule = _rule(row)
+            of = None if rule in OF_A_CALL else row.library or row.launch.signature or row.launch.kernel
+            groups.setdefault((of, rule), []).append(row)
+    whole = _sum(row.launch.duration_ns for row in rows)
+    found = [_payoff(rule, own, whole) for (_, rule), own in groups.items()]
+    return tuple(sorted(found, key=lambda one: -one.winnable_ns))
+
+
+def _payoff(rule: str, rows: Sequence[LaunchRow], whole_ns: float | None) -> Payoff:
+    worst = max(rows, key=_most)
+    saved, taken = sum(row.winnable_ns or 0.0 for row in rows), _sum(row.launch.duration_ns for row in rows)
+    is_other = worst.other_format_ns == worst.winnable_ns
+    advice = library_advice(worst.library, OTHER_FORMAT) if is_other and worst.library else _advice(worst)
+    return Payoff(
+        rule=rule,
+        rows=tuple(rows),
+        library=only({row.library for row in rows}),
+        advice=advice,
+        winnable_ns=saved,
+        share=taken / whole_ns if taken is not None and whole_ns else None,
+        won=saved / whole_ns if whole_ns else None,
+        assumed=is_other or any(row.first.finding.assumed for row in rows if row.first),
+    )
+
+
+def _rule(row: LaunchRow) -> str:
+    first = row.first
+    return OTHER_FORMAT if first is None or row.other_format_ns == row.winnable_ns else first.finding.rule
+
+
+def _advice(row: LaunchRow) -> str:
+    return row.first.finding.advice if row.first else ""
+
+
+def _most(row: LaunchRow) -> tuple[float, float]:
+    return row.winnable_ns or 0.0, row.launch.duration_ns or 0.0
+
+
+def _grouped(rows: Sequence[LaunchRow], key: Callable[[Launch], object]) -> tuple[LaunchGroup, ...]:
+    groups: dict[object, list[LaunchRow]] = {}
+    for row in rows:
+        groups.setdefault(key(row.launch), []).append(row)
+    return tuple(
+        sorted((LaunchGroup(tuple(own)) for own in groups.values()), key=lambda one: -(one.duration_ns or 0.0))
+    )
+
+
+def only(values: set[T]) -> T | None:
+    """Return the one value of a set; None where there are several."""
+    return next(iter(values)) if len(values) == 1 else None
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    """Return the sum; None where a part of it is not known."""
+    known = list(values)
+    return None if not known or any(value is None for value in known) else sum(value or 0.0 for value in known)

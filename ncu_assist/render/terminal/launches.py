@@ -1,0 +1,88 @@
+"""The launch table on a terminal, in the width that there is, and below it what would pay."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+from ncu_assist.analysis.run_view import RunView
+from ncu_assist.render.table import Table
+from ncu_assist.render.words.launches import (
+    OF_WORKLOAD,
+    TO_FLOOR,
+    chosen_words,
+    launch_table,
+    payoff_sentences,
+    share_words,
+    unjudged_words,
+)
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+MOST_ROWS, MOST_SENTENCES = 20, 3
+KERNEL, DIAGNOSIS = 1, 6  # columns that are cut where a line has no room for them
+LEAST = {KERNEL: 14, DIAGNOSIS: 12}  # letters of them at least
+NUMBERS, MOST_NUMBERS = 0, 9
+GAP = 2
+
+
+def launches_text(shown: RunView, width: int) -> list[RenderableType]:
+    """Return the launches with what each is bound by, what would pay, and what was left out; nothing without any."""
+    from rich.text import Text
+
+    if not shown.groups:
+        return []
+    lines = _lines(launch_table(shown, MOST_ROWS), width)
+    parts: list[RenderableType] = [Text(""), Text(lines[0], style="bold"), *map(Text, lines[1:])]
+    parts += [Text(line, style="dim") for line in _below(shown)]
+    return [*parts, *_payoffs(shown, width)]
+
+
+def _payoffs(shown: RunView, width: int) -> list[RenderableType]:
+    from rich.text import Text
+
+    sentences = payoff_sentences(shown, MOST_SENTENCES)
+    if not sentences or sum(len(group.rows) for group in shown.groups) < 2:
+        return []
+    wrapped = (textwrap.wrap(one, width, initial_indent="  ", subsequent_indent="    ") for one in sentences)
+    return [Text(""), Text("What would pay", style="bold"), *(Text(line) for lines in wrapped for line in lines)]
+
+
+def _below(shown: RunView) -> list[str]:
+    rest = shown.groups[MOST_ROWS:]
+    shares = [group.share for group in rest if group.share is not None]
+    time = f", {share_words(sum(shares))} of the time" if shares else ""
+    left = f"and {sum(len(one.rows) for one in rest)} launches more{time}: --json has all" if rest else ""
+    floors = [row.floor for group in shown.groups for row in group.rows if row.floor]
+    legend = OF_WORKLOAD if any(one.of_workload for one in floors) else TO_FLOOR
+    return [line for line in (left, unjudged_words(shown), chosen_words(shown), legend if floors else "") if line]
+
+
+def _lines(made: Table, width: int) -> list[str]:
+    """Return a table as lines: NVTX ranges stand below their kernels, and what is too long for a line is cut."""
+    cells = [[column.title for column in made.columns], *([cell.text for cell in row] for row in made.rows)]
+    widths = [max(len(row[place]) for row in cells) for place in range(len(made.columns))]
+    widths[NUMBERS] = min(widths[NUMBERS], MOST_NUMBERS)
+    gap = GAP
+    for place in (KERNEL, DIAGNOSIS):
+        over = sum(widths) + gap * (len(widths) - 1) - width
+        if over > 0 and gap > 1:
+            gap, over = 1, sum(widths) + len(widths) - 1 - width
+        widths[place] -= max(0, min(over, widths[place] - LEAST[place]))
+    found = []
+    for place, row in enumerate(cells):
+        texts = [_fitted(text, size) for text, size in zip(row, widths, strict=True)]
+        aligned = (
+            text.rjust(size) if column.align == "right" else text.ljust(size)
+            for text, size, column in zip(texts, widths, made.columns, strict=True)
+        )
+        found.append((" " * gap).join(aligned).rstrip())
+        note = made.rows[place - 1][KERNEL].note if place else ""
+        indent = " " * (widths[NUMBERS] + gap)
+        found += [f"{indent}in {_fitted(note, width - len(indent) - 3)}"] if note else []
+    return found
+
+
+def _fitted(text: str, size: int) -> str:
+    return text if len(text) <= size else f"{text[: size - 1]}…"

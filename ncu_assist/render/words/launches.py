@@ -1,0 +1,147 @@
+"""The launches of a run as a table, and in a sentence each what would pay across them."""
+
+from __future__ import annotations
+
+from ncu_assist.analysis.launches import LaunchGroup, LaunchRow, Payoff
+from ncu_assist.analysis.run_view import RunView
+from ncu_assist.quantity import duration
+from ncu_assist.render.escape import one_line
+from ncu_assist.render.table import Cell, Column, Table, number
+from ncu_assist.rules.model.diagnosis import NEAR_CEILING
+
+COLUMNS = (
+    Column("#", "right", "number"),
+    Column("kernel", wraps=True),
+    Column("grid", "right", ""),
+    Column("time", "right", "number"),
+    Column("share", "right", "number"),
+    Column("bound by"),
+    Column("diagnosis"),
+    Column("to floor", "right", "number"),
+)
+TO_FLOOR = "to floor: time over what the busiest unit needs for the work that was counted"
+OF_WORKLOAD = "to floor: time over the floor of the workload, or what the busiest unit needs"
+TOO_FEW, INTERRUPTED = "too few counters", "interrupted"
+LEAST_TOLD = 0.005  # of all time: a change that wins less is not worth a sentence
+NAME, TITLE = 40, 30  # letters of a kernel in a sentence, and in a title
+OF_TEMPLATES = ("Kernel", "Kernel2", "kernel", "device_kernel", "_kernel_agent")  # names that say nothing alone
+
+
+def launch_table(shown: RunView, most: int | None = None) -> Table:
+    """Return the launches shown, those of one kernel in a row, what takes longest first; ``most`` rows of them.
+
+    A note in the cell of the kernel is the NVTX range, with how many launches are in a row before it.
+    """
+    groups = shown.groups
+    rows = tuple(launch_cells(one) for one in groups[:most])
+    return Table("launches-table", "Launches, the longest first, each judged alone", COLUMNS, rows)
+
+
+def launch_cells(group: LaunchGroup) -> tuple[Cell, ...]:
+    """Return the row of launches of one kernel."""
+    told, took, times = group.told, group.duration_ns, group.times_floor
+    count = f"{len(group.rows)} × " if len(group.rows) > 1 else ""
+    return (
+        Cell(group.numbers, repr(float(group.rows[0].launch.index))),
+        Cell(f"{count}{kernel_words(told)}", note=one_line("/".join(group.ranges))),
+        Cell(grid_words(group)),
+        number(duration(took), took) if took is not None else Cell(),
+        Cell() if group.share is None else number(share_words(group.share), group.share),
+        Cell(told.bottleneck.group) if told.bottleneck else Cell(),
+        Cell(diagnosis_word(told)),
+        Cell() if times is None else number(times_words(times), times),
+    )
+
+
+def kernel_words(row: LaunchRow) -> str:
+    """Return the name of a kernel; the library before one that says nothing alone, e.g. ``CUTLASS Kernel``."""
+    name = one_line(row.launch.kernel)
+    return f"{row.library.library} {name}" if row.library and name in OF_TEMPLATES else name
+
+
+def grid_words(group: LaunchGroup) -> str:
+    """Return the grid of a group's launches without dimensions of one, e.g. ``128x64``; how many there are of them."""
+    if group.grid is None:
+        return f"{len({row.launch.grid for row in group.rows})} grids"
+    return shape_words(group.grid)
+
+
+def shape_words(shape: tuple[int, int, int]) -> str:
+    """Return a grid or block without the trailing dimensions that are one."""
+    x, y, z = shape
+    return "x".join(map(str, (x, y, z) if z != 1 else (x, y) if y != 1 else (x,)))
+
+
+def share_words(share: float) -> str:
+    """Return a part of the time in whole percent, ``<1 %`` for one that is next to nothing."""
+    return "<1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
+
+
+def times_words(times: float) -> str:
+    """Return how often a floor fits in a time, e.g. ``1.3x``."""
+    return f"{times:.2f}x" if times < 10 else f"{times:.0f}x"
+
+
+def diagnosis_word(row: LaunchRow) -> str:
+    """Return the rule that a launch alone is diagnosed with; ``-`` where it was not judged."""
+    if row.launch.interrupted:
+        return INTERRUPTED
+    if row.first is None or row.results is None:
+        return "-"
+    return TOO_FEW if row.results.diagnosis.lacks_counters else row.first.finding.rule
+
+
+def unjudged_words(shown: RunView) -> str:
+    """Return how many launches of the table were not judged one by one; empty where all were."""
+    idle = [row for group in shown.groups for row in group.rows if not row.judged]
+    if not idle:
+        return ""
+    shares = [row.share for row in idle if row.share is not None]
+    time = f", {share_words(sum(shares))} of the time," if shares else ""
+    return f"{len(idle)} of the shortest launches{time} were not judged one by one: --json judges all"
+
+
+def chosen_words(shown: RunView) -> str:
+    """Return of how many launches those shown were chosen; empty where all are."""
+    count = len(shown.launches)
+    return f"{count} of the {shown.profiled} launches of this report" if count < shown.profiled else ""
+
+
+def focus_words(shown: RunView) -> str:
+    """Return which launch details are of, e.g. ``Launch 2, wmma_gemm``, and why that one; empty for a call."""
+    if shown.focus is None:
+        return ""
+    launch, count = shown.focus.launch, sum(len(group.rows) for group in shown.groups)
+    why = f", the most to win of {count} (--launch N: another)" if count > 1 else ""
+    return f"Launch {launch.index}, {one_line(launch.kernel, TITLE)}{why}"
+
+
+def payoff_sentences(shown: RunView, most: int | None = None) -> list[str]:
+    """Return a sentence on each change that would pay across launches, the most winnable time first.
+
+    E.g. ``2 float32 matrix products of cuBLAS take 81 % of the time; multiply in TF32: up to 3.1 ms less (52 %)``.
+    """
+    worth = [one for one in shown.payoffs if one.won is None or one.won >= LEAST_TOLD]
+    return [payoff_sentence(one) for one in worth[:most]]
+
+
+def payoff_sentence(payoff: Payoff) -> str:
+    count = len(payoff.rows)
+    won = f" ({share_words(payoff.won)} of all time)" if payoff.won is not None else ""
+    unsure = ", assumed" if payoff.assumed else ""
+    time = (
+        "" if payoff.share is None else f" {'take' if count > 1 else 'takes'} {share_words(payoff.share)} of the time"
+    )
+    advice = payoff.advice or (f"see {payoff.rule}" if payoff.rule != NEAR_CEILING else "")
+    return f"{_what(payoff)}{time}; {payoff.rule}: {advice}: up to {duration(payoff.winnable_ns)} less{won}{unsure}"
+
+
+def _what(payoff: Payoff) -> str:
+    count = len(payoff.rows)
+    launches = f"{count} launches of " if count > 1 else ""
+    if payoff.kernels > 1 and payoff.library is None:
+        return f"{launches}{payoff.kernels} kernels"
+    if payoff.library is None:
+        return f"{launches}{one_line(payoff.kernel, NAME)}"
+    kind = payoff.library.words
+    return f"{count} × {kind}" if count > 1 else f"a {kind}"
