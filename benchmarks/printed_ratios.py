@@ -458,12 +458,13 @@ def hold_diff(page: Page, sides: tuple[Side, Side], tally: Tally) -> None:
 
 def hold_text(text: str, side: Side, tally: Tally) -> None:
     """Hold what `show` prints on a terminal."""
-    launch, part = None, ""
+    launch, part, told = None, "", None  # told: of which launch everything below is
     for line in text.splitlines():
+        told = int(alone[1]) if (alone := re.match(r"Launch (\d+), ", line)) else told
         title = re.match(r"(Speed of light|Warp states|Counters)", line)
         if title:
             part, found = title[1], ALONE.search(line)
-            launch = int(found[1]) if found and part != "Counters" else None
+            launch = int(found[1]) if found and part != "Counters" else told
         cells = re.split(r"\s{2,}", line.strip())
         if line.startswith("Occupancy:"):
             for word in ("achieved", "theoretical"):

@@ -154,10 +154,11 @@ def _fitting(
 
 def _listed(filters: Sequence[str], known: Counter[str]) -> str:
     """Return what may have been meant, else the names that most launches have."""
-    names = {name.rpartition("/")[2]: name for name in known if name}
+    names = {part for name in known for part in name.split("/") if part}
     if not names:
         return "there are none"
-    near = did_you_mean(filters[0].strip("/"), names) if not filters[0].startswith(REGEX) else ""
+    text = filters[0].strip("/")
+    near = "" if text.startswith(REGEX) or "/" in text else did_you_mean(text, names)
     if near.startswith("did you mean"):
         return near
     shown = [f"{_short(name)} ({count})" for name, count in known.most_common() if name]

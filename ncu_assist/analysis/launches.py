@@ -12,15 +12,17 @@ from ncu_assist.rules.model.diagnosis import OF_A_CALL, Ranked
 from ncu_assist.rules.model.libraries import LibraryKernel, library_advice, library_kernel
 from ncu_assist.rules.model.of_run import RuleResults
 from ncu_assist.rules.model.pipes import operations, tensor_ns
-from ncu_assist.rules.model.resources import Bottleneck
-from ncu_assist.rules.model.savings import busiest_unit, loads
+from ncu_assist.rules.model.resources import HOST_LINK, SM, Bottleneck
+from ncu_assist.rules.model.savings import loads
 
 MOST_GROUPS = 20  # rows of a table: beyond it launches of one kernel are one row, whatever their grids
 # TF32 is multiplied at half the rate of halves (NVIDIA A100 and H100 Tensor Core GPU architecture, table of peaks).
 OF_HALVES = 2.0
 WITHOUT_TF32 = ("7.0", "7.2", "7.5")
 OTHER_FORMAT = "no-tensor-core"  # the id of the rule whose advice it is
-MEMORY_UNITS = ("DRAM", "L2 input", "L2 tags", "L2 data", "L2 lookups", "L2 output", "host link")
+PIPES = ("FMA pipe", "ALU pipe", "FP64 pipe", "XU pipe", "tensor cores")  # what does operations
+NEEDED = ("DRAM", HOST_LINK, *PIPES)
+MEMORY_UNITS = ("DRAM", "L2 input", "L2 tags", "L2 data", "L2 lookups", "L2 output", HOST_LINK)
 
 T = TypeVar("T")
 
@@ -29,8 +31,8 @@ T = TypeVar("T")
 class LaunchFloor:
     """The least time of a launch, and by what: the floor of its workload where the launch is all of a call.
 
-    Else it is what its busiest unit needs for the work that was counted, at the rate that it can reach: no change
-    that keeps that work beats it. ``times`` is the time over it, None where that was too short to tell.
+    Else it is what the bytes of DRAM and of the host link, or the operations, need that were counted, at the rates that
+    these can reach. ``times`` is the time over it, None where that was too short to tell.
     """
 
     ns: float
@@ -41,17 +43,20 @@ class LaunchFloor:
 
 
 def launch_floor(results: RuleResults | None) -> LaunchFloor | None:
-    """Return the floor of launches that were judged; None where no unit was counted."""
+    """Return the floor of launches that were judged; None where neither bytes nor operations were counted."""
     facts = results.facts if results else None
     if facts is None:
         return None
     if facts.floor is not None:
         return LaunchFloor(facts.floor.ns, facts.floor.bound, facts.times_floor, True, facts.floor.assumed)
-    busiest = busiest_unit(facts)
-    if busiest is None or not facts.duration_ns:
+    limits = loads(facts)
+    known = {name: limits[name] for name in NEEDED if limits.get(name)}
+    known = known if any(name in known for name in PIPES) else known | {SM.name: limits.get(SM.name, 0.0)}
+    by = max(known, key=lambda name: known[name])
+    load = min(1.0, known[by])
+    if not load or not facts.duration_ns:
         return None
-    load = min(1.0, busiest.load)
-    return LaunchFloor(facts.duration_ns * load, busiest.name, 1.0 / load, False, facts.ceilings is None)
+    return LaunchFloor(facts.duration_ns * load, by, 1.0 / load, False, facts.ceilings is None)
 
 
 @dataclass(frozen=True)

@@ -90,8 +90,9 @@ def test_kernels_that_no_workload_holds_together_are_ranked_by_time(
     plain_report(tmp_path)
     monkeypatch.chdir(tmp_path)
     text = " ".join(run("show", "mine.ncu-rep").out.split())
-    assert "Diagnosis of transpose_naive (2 of 3 launches, 82 % of the time): uncoalesced-global-store, high" in text
-    assert "Speed of light of launch 0 alone, transpose_naive: the longest of 3, 41 % of the time unit" in text
+    assert "2 launches of transpose_naive take 82 % of the time; uncoalesced-global-store: let neighbouring" in text
+    assert "Launch 0, transpose_naive, the most to win of 3 (--launch N: another) Speed of light unit" in text
+    assert "Diagnosis: uncoalesced-global-store, high" in text
     found = run("show", "mine.ncu-rep", "--json").json["diagnosis"]
     assert (found["kernel"], found["launches"]) == ("transpose_naive", [0, 2])
     assert found["time_share"] == pytest.approx(0.818, abs=0.01)
@@ -101,7 +102,7 @@ def test_kernels_that_no_workload_holds_together_are_ranked_by_time(
 def test_throughputs_alone_are_an_answer_that_says_what_to_collect(run: Run) -> None:
     report = DATA / "transpose_basic_h200_2025.3.1.ncu-rep.zst"
     text = " ".join(run("show", str(report)).out.split())
-    assert "(2 of 3 launches, 82 % of the time): l2-bound, high, estimated 1.78x, assumed L2 input is 79 % busy" in text
+    assert "Diagnosis: l2-bound, high, estimated 1.71x, assumed L2 input is 79 % busy" in text
     assert "warning metric-missing: the report lacks the sections" in text
     assert "Warp State Statistics" in text
     assert "collect `--section WarpStateStats " in text
@@ -160,7 +161,8 @@ def test_hot_lines_and_findings(run: Run, tmp_path: Path, monkeypatch: pytest.Mo
     reference = run("import", "mine.ncu-rep", "--json").json["reference"] if archived else "mine.ncu-rep"
     answer = run("show", reference, "--lines", "--ncu-rules")
     assert answer.code == 0
-    assert " 24.8 %  transpose.cu:14, long scoreboard, 1.84 M excess sectors\n    out[x * N + y] =" in answer.out
+    assert "stall (launch 0)\n" in answer.out
+    assert " 34.1 %  transpose.cu:14, long scoreboard, 918 k excess sectors\n    out[x * N + y] =" in answer.out
     said = " ".join(answer.out.split())
     assert re.search(r"Shared Load Bank Conflicts \(\w+\): 78 % global, transpose_shared \(1 of 3 launches\)", said)
     assert "@url" not in answer.out

@@ -129,7 +129,7 @@ def test_show_has_times_counters_launches_and_stalls(tmp_path: Path) -> None:
 
 
 def test_hostile_names_are_spelled_out(tmp_path: Path) -> None:
-    text = show_text(gather(chain(tmp_path)), Style())
+    text = show_text(gather(chain(tmp_path)), Style(120))
     assert "evil[red]\\x1b[31m\\x07\\u202ekernel" in text.replace("\n", "")
 
 

@@ -108,21 +108,26 @@ INDENT = "    "
 HOT_PLACE_WIDTH = 30  # columns for file:line; of a longer name the end is shown
 
 
-def hot_lines_text(spots: HotSpots, width: int) -> list[RenderableType]:
-    """Return the lines, each with its source text below it; or the note why there are none."""
+def hot_lines_text(spots: HotSpots, width: int, launch: int | None = None) -> list[RenderableType]:
+    """Return the lines, each with its source text below it; or the note why there are none.
+
+    ``launch`` is the one that they are of, None for the longest.
+    """
     from rich.text import Text
 
     if not spots.lines:
         return [Text(""), Text(f"note: {spots.note}")] if spots.note else []
-    parts: list[RenderableType] = [Text(""), Text(_lines_title(spots), style="bold")]
+    parts: list[RenderableType] = [Text(""), Text(_lines_title(spots, launch), style="bold")]
     for line in spots.lines:
         parts += [Text(_hot_line(line))]
         parts += [Text(INDENT + one_line(line.source, width - len(INDENT)), style="dim")] if line.source else []
     return parts
 
 
-def _lines_title(spots: HotSpots) -> str:
+def _lines_title(spots: HotSpots, launch: int | None) -> str:
     title = "Hottest source lines: share of warp samples, top stall"
+    if launch is not None:
+        return f"{title} (launch {launch})"
     return title + (f" ({spots.launches_read} longest launches)" if spots.launches_read < spots.launches else "")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ KERNEL, DIAGNOSIS = 1, 6  # columns that are cut where a line has no room for th
 LEAST = {KERNEL: 14, DIAGNOSIS: 12}  # letters of them at least
 NUMBERS, MOST_NUMBERS = 0, 9
 GAP = 2
+BEFORE_UNIT, KEPT = re.compile(r"(?<=\d) (?=[%nµms])"), "\N{NO-BREAK SPACE}"  # where no line ends
 
 
 def launches_text(shown: RunView, width: int) -> list[RenderableType]:
@@ -45,8 +47,10 @@ def _payoffs(shown: RunView, width: int) -> list[RenderableType]:
     sentences = payoff_sentences(shown, MOST_SENTENCES)
     if not sentences or sum(len(group.rows) for group in shown.groups) < 2:
         return []
-    wrapped = (textwrap.wrap(one, width, initial_indent="  ", subsequent_indent="    ") for one in sentences)
-    return [Text(""), Text("What would pay", style="bold"), *(Text(line) for lines in wrapped for line in lines)]
+    whole = (BEFORE_UNIT.sub(KEPT, one) for one in sentences)
+    wrapped = (textwrap.wrap(one, width, initial_indent="  ", subsequent_indent="    ") for one in whole)
+    lines = (line.replace(KEPT, " ") for lines in wrapped for line in lines)
+    return [Text(""), Text("What would pay", style="bold"), *map(Text, lines)]
 
 
 def _below(shown: RunView) -> list[str]:

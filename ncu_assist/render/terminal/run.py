@@ -163,12 +163,17 @@ def show_text(shown: RunView, style: Style | None = None) -> str:
         parts += _diagnosis(told, style.width)
         parts += warp_states(told.counted, of_longest(told))
     if shown.close.spots is not None:
-        parts += hot_lines_text(shown.close.spots, style.width)
+        parts += hot_lines_text(shown.close.spots, style.width, _alone(shown))
     if shown.close.nvidia is not None:
         parts += nvidia_text(shown.close.nvidia, len(shown.launches_shown), style.width)
     if told.combined.launches:
         parts += [Text(""), Text(f"Counters{of_what(told)}", style="bold"), *_metrics(told)]
     return to_text([*parts, *_more_to_see(shown, style.width)], style)
+
+
+def _alone(shown: RunView) -> int | None:
+    """Return the number of the launch that lines are of; None where they are of all that there are."""
+    return shown.focus.launch.index if shown.focus and len(shown.launches) > 1 else None
 
 
 def _verdict(shown: RunView) -> list[RenderableType]:

@@ -19,11 +19,11 @@ COLUMNS = (
     Column("diagnosis"),
     Column("to floor", "right", "number"),
 )
-TO_FLOOR = "to floor: time over what the busiest unit needs for the work that was counted"
-OF_WORKLOAD = "to floor: time over the floor of the workload, or what the busiest unit needs"
+TO_FLOOR = "to floor: time over what the counted bytes of DRAM or operations need at least"
+OF_WORKLOAD = "to floor: time over the floor of the workload, or of counted bytes and operations"
 TOO_FEW, INTERRUPTED = "too few counters", "interrupted"
 LEAST_TOLD = 0.005  # of all time: a change that wins less is not worth a sentence
-NAME, TITLE = 40, 30  # letters of a kernel in a sentence, and in a title
+NAME, TITLE = 40, 24  # letters of a kernel in a sentence, and in a title
 OF_TEMPLATES = ("Kernel", "Kernel2", "kernel", "device_kernel", "_kernel_agent")  # names that say nothing alone
 
 
@@ -43,7 +43,7 @@ def launch_cells(group: LaunchGroup) -> tuple[Cell, ...]:
     count = f"{len(group.rows)} × " if len(group.rows) > 1 else ""
     return (
         Cell(group.numbers, repr(float(group.rows[0].launch.index))),
-        Cell(f"{count}{kernel_words(told)}", note=one_line("/".join(group.ranges))),
+        Cell(f"{count}{kernel_words(told)}", note=_ranges(group)),
         Cell(grid_words(group)),
         number(duration(took), took) if took is not None else Cell(),
         Cell() if group.share is None else number(share_words(group.share), group.share),
@@ -51,6 +51,11 @@ def launch_cells(group: LaunchGroup) -> tuple[Cell, ...]:
         Cell(diagnosis_word(told)),
         Cell() if times is None else number(times_words(times), times),
     )
+
+
+def _ranges(group: LaunchGroup) -> str:
+    """Return the NVTX ranges of a program; those of a call on a workload are ours, and say no more than that."""
+    return one_line("/".join(group.ranges)) if group.told.launch.workload is None else ""
 
 
 def kernel_words(row: LaunchRow) -> str:
@@ -97,8 +102,8 @@ def unjudged_words(shown: RunView) -> str:
     if not idle:
         return ""
     shares = [row.share for row in idle if row.share is not None]
-    time = f", {share_words(sum(shares))} of the time," if shares else ""
-    return f"{len(idle)} of the shortest launches{time} were not judged one by one: --json judges all"
+    time = f" ({share_words(sum(shares))} of the time)" if shares else ""
+    return f"the {len(idle)} shortest launches{time} were not judged: --json judges all"
 
 
 def chosen_words(shown: RunView) -> str:

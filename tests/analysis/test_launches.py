@@ -1,0 +1,153 @@
+"""Launches beside one another: groups, floors, winnable time, what pays; one alone is as among the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from factories import DEVICE, launch, make_run, metrics_frame, save_run
+
+from ncu_assist.analysis.launch_selection import narrowed, selection_of
+from ncu_assist.analysis.launches import LaunchGroup
+from ncu_assist.analysis.run_view import RunView
+from ncu_assist.pipeline import showing
+from ncu_assist.pipeline.opened_reports import bare_reports
+from ncu_assist.pipeline.showing import gather
+from ncu_assist.render.json import show_json
+from ncu_assist.render.terminal import Style, show_text
+from ncu_assist.render.words.launches import launch_cells, launch_table, payoff_sentences
+from ncu_assist.store import Store, StoredRun
+
+DATA = Path(__file__).parents[1] / "data"
+REPORTS = ("torch_full_h200_2025.3.1.ncu-rep.zst", "transpose_full_h200_2025.3.1.ncu-rep.zst")
+SGEMM, RATE = "ampere_sgemm_128x64_tn", "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed"
+FAR = {"smsp__cycles_elapsed.avg": 1e5, "sm__cycles_elapsed.avg.per_second": 1.7e9}
+
+
+def program(root: Path, *launches: dict[str, Any]) -> StoredRun:
+    """Save a foreign program: each launch with its record's fields, and metrics under ``metrics``."""
+    counters = [one.pop("metrics", {}) for one in launches]
+    made = tuple(launch(i, **{"workload": None, "ranges": (), **one}) for i, one in enumerate(launches))
+    times = [{"gpu__time_duration.sum": one.duration_ns, **more} for one, more in zip(made, counters, strict=True)]
+    run = make_run(source="imported", workloads=(), checks=(), profile=None, launches=made)
+    return save_run(Store(root / "reports"), run, metrics_frame(*times))
+
+
+def shown(root: Path, *launches: dict[str, Any]) -> RunView:
+    return gather(program(root, *launches))
+
+
+def test_launches_of_one_kernel_and_shape_are_one_row(tmp_path: Path) -> None:
+    view = shown(
+        tmp_path,
+        *({"kernel": "often", "duration_ns": 1e4} for _ in range(3)),
+        {"kernel": "once", "duration_ns": 5e4, "ranges": ("outer", "inner")},
+        {"kernel": "often", "duration_ns": 1e4},
+        {"kernel": "often", "duration_ns": 1e4, "grid": (4, 2, 1)},
+    )
+    table = launch_table(view)
+    cells = [[cell.text for cell in row] for row in table.rows]
+    assert [row[:5] for row in cells] == [
+        ["3", "once", "8", "50 µs", "50 %"],
+        ["0-2, 4", "4 × often", "8", "40 µs", "40 %"],
+        ["5", "often", "4x2", "10 µs", "10 %"],
+    ]
+    assert table.rows[0][1].note == "outer/inner"
+    assert [row.launch.index for group in view.groups for row in group.rows] == [3, 0, 1, 2, 4, 5]
+
+
+def test_many_shapes_of_one_kernel_are_one_row(tmp_path: Path) -> None:
+    view = shown(tmp_path, *({"kernel": "k", "grid": (n, 1, 1), "duration_ns": 1e4} for n in range(1, 26)))
+    (row,) = launch_table(view).rows
+    assert [cell.text for cell in row[:5]] == ["0-24", "25 × k", "25 grids", "250 µs", "100 %"]
+
+
+def test_the_floor_is_by_bytes_or_operations(tmp_path: Path) -> None:
+    half = {
+        "dram__cycles_active.avg.pct_of_peak_sustained_elapsed": 30.0,
+        "sm__throughput.avg.pct_of_peak_sustained_elapsed": 5.0,
+    }
+    view = shown(tmp_path, {"duration_ns": 1e5, "metrics": half})
+    floor = view.launches[0].floor
+    assert floor is not None
+    assert (floor.by, floor.of_workload) == ("DRAM", False)
+    assert floor.times == pytest.approx(1e5 / floor.ns)
+    assert 2.0 < floor.times < 4.0
+    assert launch_table(view).rows[0][-1].text == f"{floor.times:.2f}x"
+
+
+def test_the_focus_has_the_most_time_to_win(tmp_path: Path) -> None:
+    bad = {
+        "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio": 4.0,
+        "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": 3_200_000.0,
+        "lts__throughput.avg.pct_of_peak_sustained_elapsed": 80.0,
+        "dram__cycles_active.avg.pct_of_peak_sustained_elapsed": 20.0,
+        "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed": 20.0,
+    }
+    view = shown(
+        tmp_path, {"kernel": "long", "duration_ns": 2e5}, {"kernel": "bad", "duration_ns": 1e5, "metrics": bad}
+    )
+    assert view.focus is view.launches[1]
+    assert (view.launches[0].winnable_ns, view.focus.winnable_ns) == (
+        0.0,
+        view.focus.first and view.focus.first.saved_ns,
+    )
+    assert view.detail.combined.launches == (view.focus.launch,)
+    text = show_text(view, Style())
+    assert "\nLaunch 1, bad, the most to win of 2 (--launch N: another)\n" in text
+    (payoff,) = view.payoffs
+    assert (payoff.kernel, payoff.launches, payoff.share) == ("bad", (1,), pytest.approx(1 / 3))
+    assert payoff_sentences(view)[0].startswith(f"bad takes 33 % of the time; {payoff.rule}: {payoff.advice}: up to ")
+
+
+def test_floats_of_a_library_could_be_tf32(tmp_path: Path) -> None:
+    product = {**FAR, RATE: 128.0 * DEVICE.sm_count, "smsp__inst_executed.sum": 5e7} if DEVICE.sm_count else {}
+    product |= {
+        "dram__cycles_active.avg.pct_of_peak_sustained_elapsed": 5.0,
+        "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed": 5.0,
+        "device__attribute_multiprocessor_count": 132.0,
+        "launch__sm_count": 132.0,
+    }
+    one = {"kernel": SGEMM, "signature": SGEMM, "duration_ns": 1e5, "metrics": product}
+    other = {"kernel": "mine", "signature": "mine(float *)", "duration_ns": 2e4, "metrics": product}
+    view = shown(tmp_path, dict(one), dict(one), other)
+    assert [row.other_format_ns > 5e4 for row in view.launches] == [True, True, False]
+    first = payoff_sentences(view)[0]
+    assert first.startswith(
+        "2 × float32 matrix product of cuBLAS take 91 % of the time; no-tensor-core: multiply in bfloat16"
+    )
+    assert "TF32" in first
+    assert first.endswith("assumed")
+
+
+def test_the_longest_are_judged_and_the_rest_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = program(tmp_path, *({"kernel": f"k{n}", "duration_ns": 1e4 + n} for n in range(4)))
+    monkeypatch.setattr(showing, "MOST_JUDGED", 3)
+    view = gather(stored)
+    assert [row.judged for row in view.launches] == [False, True, True, True]
+    assert "the 1 shortest launches (25 % of the time) were not judged: --json judges all" in show_text(view)
+    every = show_json(gather(stored, every=True))
+    assert (every["launches_not_judged"], every["launches_profiled"]) == (0, 4)
+    assert all(one["judged"] for one in every["launches"])
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_launch_alone_has_the_figures_that_it_has_among_the_others(name: str) -> None:
+    (report,) = bare_reports([name], [DATA / name], None)
+    every = show_json(gather(report, every=True))
+    among = {row.launch.index: row for row in gather(report).launches}
+    for one in every["launches"]:
+        view = gather(narrowed(report, selection_of(str(one["index"]))), every=True)
+        alone = show_json(view)
+        assert alone["launches"] == [one]
+        assert alone["focus"] == one["index"]
+        assert alone["diagnosis"]["findings"] == one["findings"]
+        assert alone["bound_by"] == one["bound_by"]
+        assert launch_table(view).rows == (launch_cells(LaunchGroup((among[one["index"]],))),)
+        for metric, told in every["metrics"].items():
+            each = (told["per_launch"] or {}).get(str(one["index"]))
+            assert each is None or each == pytest.approx(alone["metrics"][metric]["value"], rel=1e-12)
+        if every["focus"] == one["index"]:
+            below = show_text(gather(report), Style()).partition("--launch N: another)\n")[2]
+            assert below.partition("\nmore:")[0].strip() in show_text(view, Style())
