@@ -198,7 +198,7 @@ class TestProgram:
 
     @pytest.mark.slow
     def test_a_page_that_fails_loses_no_measurement(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("ncu_assist.pipeline.pages.writing.ladder_html", lambda *_: 1 / 0)
+        monkeypatch.setattr("ncu_assist.render.html.ladder.ladder_html", lambda *_: 1 / 0)
         answer = run("profile", "--json", *PROGRAM)
         assert (answer.code, answer.json["kernel"]) == (0, "train")
         assert "the runs are stored, but not all of their pages are: ZeroDivisionError" in answer.err

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+import random
+import re
+
 import pytest
 
 from ncu_assist.render.redact import NOBODY, Identity, redact_command, redact_text
-from ncu_assist.render.redact.text import file_name, redact_mangled
+from ncu_assist.render.redact.text import (
+    IPV4,
+    IPV6,
+    LOCAL_HOST,
+    MAC,
+    MAIL,
+    PATHS,
+    SUSPECT,
+    URL,
+    file_name,
+    redact_mangled,
+)
 
 KNOWN = Identity(hosts=("gpu17.corp.example.com", "gpu17"), users=("Alice Smith", "alice"))
 
@@ -69,6 +83,43 @@ def test_hosts_users_and_addresses_go(text: str, expected: str) -> None:
 )
 def test_code_links_versions_and_loopback_stay(text: str) -> None:
     assert redact_text(text, KNOWN) == text
+
+
+def test_lines_between_others_are_redacted_as_alone() -> None:
+    lines = [
+        "#include <cuda.h>",
+        "// by alice, see /home/alice/notes/k.cu",
+        "float x = 1.5f; // a::b",
+        "",
+        "ssh eve@box",
+        "alice();",
+    ]
+    assert redact_text("\n".join(lines), KNOWN) == "\n".join(redact_text(line, KNOWN) for line in lines)
+    assert redact_text("\r\n".join(lines), KNOWN) == "\r\n".join(redact_text(line, KNOWN) for line in lines)
+
+
+PARTS = {  # of which what a pattern finds is made
+    URL: ["http://", "org", "a", ":", "/", "@", "file://"],
+    MAIL: ["a", "x1", "@", ".", "-", "org"],
+    PATHS: ["/", "\\", ":", "~", ".", ",", "a", "k.cu", "C:", "Users", "srv", "$", '"', "'", "(", " "],
+    MAC: ["aa:0F", ":9c:01", "-11-22", "33-44", "-", " "],
+    IPV6: ["2001", "fe80", "FD12", ":", "aa", ".", "%"],
+    IPV4: ["10.", "255.", "7", ".3.4", "-", " "],
+    LOCAL_HOST: ["a.", "x1.", "lan", "local", "corp", "internal", "-"],
+}
+
+
+@pytest.mark.parametrize("pattern", PARTS, ids=lambda one: one.pattern[:12])
+def test_no_line_that_a_pattern_changes_is_passed_over(pattern: re.Pattern[str]) -> None:
+    draw, found = random.Random(1), 0
+    for _ in range(5_000):
+        text = "".join(draw.choices([*PARTS[pattern], "\n"], k=12))
+        for match in pattern.finditer(text):
+            found += 1
+            assert "\n" not in match[0]
+            line = text[text.rfind("\n", 0, match.start()) + 1 :].partition("\n")[0]
+            assert SUSPECT.search(line), line
+    assert found > 10
 
 
 def test_a_redacted_text_stays_as_it_is() -> None:
