@@ -18,7 +18,6 @@ from measured import Notes
 from requirements import require
 
 from ncu_assist.errors import EnvironmentProblem, UsageProblem
-from ncu_assist.pipeline.pages import writing
 from ncu_assist.pipeline.pages.writing import PageRequest, is_our_page, pages_of, report, write_page
 from ncu_assist.project import Project, find_project
 from ncu_assist.sources import discover_versions, source_sha256
@@ -225,7 +224,7 @@ def test_a_page_that_cannot_be_made_loses_no_measurement(project: Project, monke
     def broken(*_: Any) -> str:
         raise ZeroDivisionError("a bug in a page")
 
-    monkeypatch.setattr(writing, "archive_state", broken)
+    monkeypatch.setattr("ncu_assist.pipeline.pages.index.archive_state", broken)
     notes = Notes()
     assert pages_of(project, Store(project.reports).runs("add_one")[:1], notes) is None
     assert any("ZeroDivisionError: a bug in a page; try: ncu-assist report add_one" in note for note in notes.notes)
