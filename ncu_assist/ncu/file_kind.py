@@ -106,5 +106,6 @@ def _zip(path: Path) -> FileKind:
         return FileKind("an Excel workbook", "export the report again: ncu --import FILE.ncu-rep --csv --page raw")
     reports = [name for name in names if name.endswith(REPORTS)]
     if reports:
-        return FileKind(f"a zip archive with {len(reports)} reports in it, {reports[0]} among them", UNPACK)
+        some = f"{len(reports)} reports in it, {reports[0]} among them" if len(reports) > 1 else f"{reports[0]} in it"
+        return FileKind(f"a zip archive with {some}", UNPACK)
     return FileKind("a zip archive", UNPACK)

@@ -56,9 +56,10 @@ def _find(facts: Facts) -> Finding | None:
     if saved < LEAST_WORTH:
         return None
     idle = f"{count - blocks:.0f} of {count:.0f} multiprocessors get none" if blocks < count else "each gets few"
+    few = "1 block fills" if blocks == 1 else f"{blocks:.0f} blocks fill"
     return Finding(
         rule=ID,
-        message=f"{blocks:.0f} blocks fill {100 * waves:.0f} % of what the chip holds at once, {idle}",
+        message=f"{few} {100 * waves:.0f} % of what the chip holds at once, {idle}",
         saved_ns=saved * facts.duration_ns,
         evidence=("grid_size", "sm_count", "waves_per_sm", "sm_idle_share", "achieved_warps"),
         assumed=facts.lacks("theoretical_warps", "dram_throughput", "warps_selected"),

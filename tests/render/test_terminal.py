@@ -147,6 +147,14 @@ def test_show_of_a_bare_report(tmp_path: Path) -> None:
     assert "imported 2026-11-21, measured on NVIDIA H200, unverified" in text.replace("\n", " ")
 
 
+def test_a_gpu_without_a_name_is_not_called_unknown(tmp_path: Path) -> None:
+    stored = saved(tmp_path, "report", None, source="imported", verified=False, workloads=(), checks=(), profile=None)
+    assert stored.run.device
+    nameless = replace(stored, run=replace(stored.run, device=replace(stored.run.device, name="unknown")))
+    text = show_text(gather(nameless), Style())
+    assert "measured on a GPU that is not named, unverified" in text.replace("\n", " ")
+
+
 def test_profile_shows_every_version(tmp_path: Path) -> None:
     text = outcome_text(outcome(tmp_path), Style())
     check_layout(text)

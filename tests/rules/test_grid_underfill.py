@@ -23,6 +23,12 @@ def test_a_block_a_row_of_few_rows() -> None:
     assert 1 / (1 - saved_share(grid_underfill, of_case("underfill_block_a_row"))) == pytest.approx(2.03, rel=0.25)
 
 
+def test_one_block_is_called_one() -> None:
+    finding = found(grid_underfill, made(FEW | {"grid_size": 1}, long_scoreboard=90))
+    assert finding
+    assert finding.message.startswith("1 block fills 25 % of what the chip holds at once, 131 of 132")
+
+
 def test_blocks_spread_over_all_multiprocessors() -> None:
     assert saved_share(grid_underfill, made(FEW, long_scoreboard=90)) == pytest.approx(0.75)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePath
 
 from ncu_assist.analysis.diff import Diff, DiffSide
+from ncu_assist.analysis.diff.comparability import UNKNOWN
 from ncu_assist.analysis.records import Combined, Coverage
 from ncu_assist.analysis.run_view import RunView, WorkloadRow
 from ncu_assist.ncu.catalogue.rows import ROWS
@@ -124,7 +125,8 @@ def origin(source: Source, run: Run | DiffSide) -> str:
 
     Only what came with the archive was *recorded*: a run measured into it is not, wherever it is read.
     """
-    where = f" on {one_line(run.device.name)}" if run.device else ""
+    named = run.device and run.device.name not in UNKNOWN
+    where = f" on {one_line(run.device.name) if named else 'a GPU that is not named'}" if run.device else ""
     date = one_line(run.created[:10])
     if source == "imported":  # when it was measured, a foreign report does not say
         archived = f"imported {date}" if run.run_id else "not archived"
