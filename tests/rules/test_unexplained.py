@@ -7,6 +7,7 @@ from dataclasses import replace
 from shape_facts import found, made, of_case
 
 from ncu_assist.rules import RULES, diagnose, unexplained
+from ncu_assist.rules.model.warnings import metric_missing
 
 
 def test_alone_and_first_where_no_rule_knows_the_stall() -> None:
@@ -55,9 +56,13 @@ def test_without_any_counter_it_says_so() -> None:
 def test_a_launch_that_was_interrupted_is_not_told_what_to_collect() -> None:
     facts = made({})
     ended = tuple(replace(one, grid=(0, 0, 0), block=(0, 0, 0)) for one in facts.combined.launches)
-    (first, *_) = diagnose(replace(facts, combined=replace(facts.combined, launches=ended)), RULES).findings
-    assert first.finding.message.startswith("the program ended while this kernel was profiled")
-    assert "--set" not in first.finding.advice
+    interrupted = replace(facts, combined=replace(facts.combined, launches=ended))
+    diagnosis = diagnose(interrupted, RULES)
+    first = diagnosis.findings[0].finding
+    assert first.message.startswith("the program ended while this kernel was profiled")
+    assert "--set" not in first.advice
+    assert metric_missing(diagnose(facts, RULES), facts)
+    assert metric_missing(diagnosis, interrupted) == ()
 
 
 def test_throughputs_alone_are_an_answer() -> None:

@@ -119,9 +119,7 @@ def diagnose(facts: Facts, rules: Mapping[str, Rule]) -> Diagnosis:
 def _unasked(diagnosis: Diagnosis, facts: Facts) -> tuple[Ranked, ...]:
     """Return the findings, the first of which says why there are too few counters instead of that none explains it."""
     first, *others = diagnosis.findings
-    launches = facts.combined.launches
-    ended = bool(launches) and all(one.interrupted for one in launches)
-    message, advice = (INTERRUPTED, LET_IT_END) if ended else (TOO_FEW, COLLECT)
+    message, advice = (INTERRUPTED, LET_IT_END) if facts.is_interrupted else (TOO_FEW, COLLECT)
     return replace(first, finding=replace(first.finding, message=message, advice=advice)), *others
 
 

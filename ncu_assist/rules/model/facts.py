@@ -93,6 +93,12 @@ class Facts:
         return max(1.0, time / self.floor.ns) if time else None
 
     @property
+    def is_interrupted(self) -> bool:
+        """Whether the program ended while its only launch was profiled: what is missing then is nobody's choice."""
+        launches = self.combined.launches
+        return bool(launches) and all(one.interrupted for one in launches)
+
+    @property
     def is_short(self) -> bool:
         """Whether ratios are put together from short passes (warning ``short-kernel``)."""
         return (self.combined.typical_ns or 0.0) < SHORT_NS

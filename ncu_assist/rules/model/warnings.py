@@ -69,8 +69,10 @@ def metric_missing(diagnosis: Diagnosis, facts: Facts) -> tuple[Warned, ...]:
     """Return which rules the report has too few counters for, and the sections of ncu to collect.
 
     Of sections that were collected what is missing is none that this chip and release count: nothing can be done about
-    it, and nothing is said. ``unanswered`` names it all the same.
+    it, and nothing is said. ``unanswered`` names it all the same. Nor is anything said of an interrupted launch.
     """
+    if facts.is_interrupted:
+        return ()
     gaps = {one.rule: own for one in diagnosis.unanswered if (own := _sections_of(one.missing, facts))}
     if not gaps:
         return ()
