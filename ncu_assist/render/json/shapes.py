@@ -18,6 +18,7 @@ from ncu_assist.analysis.faults_gone import By
 from ncu_assist.analysis.faults_gone import Source as EstimateSource
 from ncu_assist.analysis.gate.limits import Kind as LimitKind
 from ncu_assist.analysis.gate.records import GateWord
+from ncu_assist.analysis.launches import LaunchFloor
 from ncu_assist.analysis.ledger import FateReason
 from ncu_assist.analysis.records import Coverage, Damage, Draft, ModelCost, StoredFinding
 from ncu_assist.analysis.run_view import InL2
@@ -32,6 +33,7 @@ from ncu_assist.ncu.nvidia_findings import NvidiaFinding
 from ncu_assist.record import HostMemory, Profile, Source, Toolchain
 from ncu_assist.render.export.columns import Kind as ColumnKind
 from ncu_assist.rules.base import Severity
+from ncu_assist.rules.model.libraries import LibraryKernel
 from ncu_assist.rules.model.occupancy import OccupancyCurve
 from ncu_assist.rules.model.places import Place
 from ncu_assist.spec import Math
@@ -210,11 +212,30 @@ class LaunchKeys(JudgedKeys):
     kernel: str
     signature: str
     workload: str | None
+    ranges: list[str]
     grid: list[int]
     block: list[int]
     duration_ns: float | None
+    time_share: float | None
+    winnable_ns: float | None
+    floor: LaunchFloor | None
+    library: LibraryKernel | None
     bound_by: str | None
     judged: bool
+
+
+class PayoffKeys(TypedDict):
+    """What one change would win over all launches that it is for."""
+
+    rule: str
+    kernel: str
+    library: LibraryKernel | None
+    launches: list[int]
+    time_share: float | None
+    winnable_ns: float
+    winnable_share: float | None
+    advice: str
+    assumed: bool
 
 
 class MetricKeys(TypedDict):
@@ -249,7 +270,10 @@ class ShowAnswer(AnswerKeys, RunKeys):
     host_memory: HostMemory | None
     workloads: list[WorkloadKeys]
     launches: list[LaunchKeys]
+    launches_profiled: int
     launches_not_judged: int
+    focus: int | None
+    across_launches: list[PayoffKeys]
     workload: str | None
     before: BeforeKeys | None
     bound_by: str | None
