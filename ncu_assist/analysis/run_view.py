@@ -16,6 +16,7 @@ from ncu_assist.frame import Combined
 from ncu_assist.ncu.code import Code
 from ncu_assist.ncu.line_sums import HotSpots
 from ncu_assist.ncu.nvidia_findings import NvidiaFinding
+from ncu_assist.ncu.timeline import SampledMetric
 from ncu_assist.record import Check, Run, Source, Timing, WorkloadFacts
 from ncu_assist.rules.model.of_run import RuleResults
 from ncu_assist.rules.model.resources import Bottleneck, bottleneck
@@ -93,6 +94,9 @@ class CloseLook:
     note: str = ""
     texts: Mapping[str, str] = field(default_factory=dict, repr=False)
     kept: frozenset[str] = frozenset()
+    timeline: tuple[SampledMetric, ...] = field(
+        default=(), repr=False
+    )  # as Report.timeline, by the numbers of launches
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from ncu_assist.ncu.report import Report
 from ncu_assist.ncu.source.assembly import ASSEMBLY, with_instruction
 from ncu_assist.ncu.source.metrics import NOT_ISSUED, SAMPLES, STALL_COLUMN
 from ncu_assist.ncu.source.reading import SourceTables
+from ncu_assist.ncu.source.tables import KIND_COLUMNS as KINDS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,7 +72,17 @@ def _texts(tables: SourceTables) -> dict[tuple[str, int], str]:
 WAITS = 3  # stall reasons of a line
 LEAST_WAIT = 0.1  # of the samples of a line: a reason below it says nothing about it
 COUNTERS = ("instructions", "sectors", "sectors_excessive", "wavefronts", "wavefronts_excessive")
-PLACE = ["kernel", "base", "offset", "sass", "file", "line"]  # what makes an instruction the same in several launches
+THREADS = "thread_instructions"
+COSTS = (SAMPLES, "instructions", "sectors_excessive", "wavefronts_excessive", "sectors", "wavefronts", THREADS)
+PLACE = [
+    "kernel",
+    "base",
+    "offset",
+    "sass",
+    "file",
+    "line",
+    "access",
+]  # what makes an instruction the same in several launches
 
 
 @dataclass(frozen=True)
@@ -86,6 +97,8 @@ class Cost:
     instructions: float = 0.0
     sectors_excessive: float = 0.0
     wavefronts_excessive: float = 0.0
+    sectors: float = 0.0
+    wavefronts: float = 0.0
     waits: tuple[tuple[str, float], ...] = ()
 
     @property
@@ -110,12 +123,21 @@ class Totals:
 
 @dataclass(frozen=True)
 class SassInstruction:
-    """One instruction; ``sass`` is empty where the report holds no code, ``offset`` counts bytes in its function."""
+    """One instruction; ``sass`` is empty where the report holds no code, ``offset`` counts bytes in its function.
+
+    ``file`` is empty and ``line`` 0 where it has no source line. ``access`` is what it does to which memory, such as
+    ``Global Load 128``, bits a thread; empty for none. ``threads`` are those that took part each time, of 32 lanes;
+    None where that was not counted.
+    """
 
     kernel: str
     offset: int
     sass: str
     cost: Cost
+    file: str = ""
+    line: int = 0
+    access: str = ""
+    threads: float | None = None
 
 
 @dataclass(frozen=True)
@@ -139,7 +161,7 @@ class FileCode:
 
 @dataclass(frozen=True)
 class FunctionCode:
-    """The instructions of a function that have no source line."""
+    """Instructions of a function, in the order of their addresses."""
 
     kernel: str
     cost: Cost
@@ -148,11 +170,12 @@ class FunctionCode:
 
 @dataclass(frozen=True)
 class SourceCosts:
-    """Files and functions without lines, each with the most samples first."""
+    """Files, functions as far as they have no lines, and functions whole, each with the most samples first."""
 
     totals: Totals
     files: tuple[FileCode, ...]
     functions: tuple[FunctionCode, ...]
+    listing: tuple[FunctionCode, ...] = ()
 
 
 def source_costs(code: Code, texts: Mapping[str, str]) -> SourceCosts:
@@ -163,11 +186,16 @@ def source_costs(code: Code, texts: Mapping[str, str]) -> SourceCosts:
     lined = frame["line"] > 0
     files = [_file(work, str(name), rows, texts) for name, rows in frame[lined].groupby("file", sort=True)]
     keys = ["kernel", "base"]
-    functions = [work.function(rows) for _, rows in frame[~lined].groupby(keys, sort=False)]
+    functions, listing = (
+        [work.function(rows) for _, rows in some.groupby(keys, sort=False)] for some in (frame[~lined], frame)
+    )
     return SourceCosts(
         totals,
         tuple(sorted(files, key=lambda one: (-one.cost.samples, -one.cost.instructions, one.name))),
-        tuple(sorted(functions, key=lambda one: (-one.cost.samples, -one.cost.instructions))),
+        *(
+            tuple(sorted(some, key=lambda one: (-one.cost.samples, -one.cost.instructions)))
+            for some in (functions, listing)
+        ),
     )
 
 
@@ -180,18 +208,29 @@ def split_lines(text: str) -> tuple[str, ...]:
 def _together(sass: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """Return a row for each instruction of all launches, in their order, and the columns of stall reasons."""
     stalls = [c for c in map(str, sass) if c.startswith(STALL_COLUMN) and not c.endswith(NOT_ISSUED) and c != ISSUED]
-    made = {
+    made: dict[str, Any] = {
         "kernel": sass["kernel"].astype(object),
         "base": sass["address"] - sass["offset"].astype("uint64"),
         "sass": sass["sass"].fillna(""),
         "file": sass["file"].astype(object).fillna(""),
         "line": sass["line"].fillna(0).astype("int64"),
+        "access": _accesses(sass),
     }
-    columns = [*PLACE, SAMPLES, *COUNTERS, *stalls]
+    columns = [*PLACE, SAMPLES, *COUNTERS, THREADS, *stalls]
     frame = sass.assign(**made)[columns]
     if sass["launch"].nunique() > 1:
         frame = frame.groupby(PLACE, sort=False).sum(min_count=1).reset_index()
     return frame.reset_index(drop=True), stalls
+
+
+def _accesses(sass: pd.DataFrame) -> list[str]:
+    """Return what each instruction does to memory; empty texts where that was not counted."""
+    if KINDS[0] not in sass:
+        return [""] * len(sass)
+    bits = sass[KINDS[2]].fillna(0).astype("int64")
+    spaces, accesses = (sass[name].astype(object).fillna("") for name in KINDS[:2])
+    rows = zip(spaces, accesses, bits, strict=True)
+    return [f"{space} {access} {size or ''}".strip() if space or access else "" for space, access, size in rows]
 
 
 def _totals(frame: pd.DataFrame) -> Totals:
@@ -207,27 +246,36 @@ class _Work:
     def __init__(self, frame: pd.DataFrame, stalls: Sequence[str], samples: float) -> None:
         self._stalls = [name.removeprefix(STALL_COLUMN) for name in stalls]
         self._samples = samples
-        numbers = frame[[SAMPLES, "instructions", "sectors_excessive", "wavefronts_excessive", *stalls]].fillna(0.0)
-        self._numbers = numbers.to_numpy(float)
-        facts = zip(frame["kernel"], frame["offset"], frame["sass"], strict=True)
-        self._facts = [(str(kernel), int(offset), str(sass)) for kernel, offset, sass in facts]
+        self._numbers = frame[[*COSTS, *stalls]].fillna(0.0).to_numpy(float)
+        self._counts_threads = bool(frame[THREADS].notna().any())
+        self._facts = [tuple(row) for row in frame[["kernel", "offset", "sass", "file", "line", "access"]].to_numpy()]
+        self._made: dict[int, SassInstruction] = {}
 
     def cost(self, rows: Sequence[int]) -> Cost:
         """Return what instructions cost together, by their rows."""
         return self._cost(self._numbers[list(rows)].sum(axis=0).tolist())
 
     def instructions(self, rows: Sequence[int]) -> tuple[SassInstruction, ...]:
-        numbers = self._numbers[list(rows)].tolist()
-        return tuple(SassInstruction(*self._facts[row], self._cost(n)) for row, n in zip(rows, numbers, strict=True))
+        return tuple(map(self._instruction, rows))
+
+    def _instruction(self, row: int) -> SassInstruction:
+        if row not in self._made:
+            kernel, offset, sass, file, line, access = self._facts[row]
+            numbers = self._numbers[row].tolist()
+            cost, threads = self._cost(numbers), numbers[len(COSTS) - 1]
+            known = threads / cost.instructions if self._counts_threads and cost.instructions else None
+            self._made[row] = SassInstruction(kernel, int(offset), sass, cost, file, int(line), access, known)
+        return self._made[row]
 
     def function(self, rows: pd.DataFrame) -> FunctionCode:
         own = list(rows.index)
         return FunctionCode(self._facts[own[0]][0], self.cost(own), self.instructions(own))
 
     def _cost(self, numbers: Sequence[float]) -> Cost:
-        own, instructions, sectors, wavefronts, *waits = numbers
+        own, instructions, excess, conflicts, sectors, wavefronts = numbers[: len(COSTS) - 1]
         share = own / self._samples if self._samples else 0.0
-        return Cost(share, instructions, sectors, wavefronts, tuple(self._waits(own, waits)) if own else ())
+        waits = tuple(self._waits(own, numbers[len(COSTS) :])) if own else ()
+        return Cost(share, instructions, excess, conflicts, sectors, wavefronts, waits)
 
     def _waits(self, own: float, waits: Sequence[float]) -> Iterator[tuple[str, float]]:
         ranked = sorted(zip(waits, self._stalls, strict=True), key=lambda one: (-one[0], one[1]))

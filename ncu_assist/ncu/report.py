@@ -32,6 +32,7 @@ from ncu_assist.ncu.source.reading import (
     read_source,
     tables_of,
 )
+from ncu_assist.ncu.timeline import SAMPLED, timeline_frame
 from ncu_assist.record import Device, Launch, Toolchain
 
 if TYPE_CHECKING:
@@ -131,6 +132,20 @@ class Report:
             _child(contents.INSTANCES, self.path, plain, out, self.limits)
             texts = msgspec.json.decode((out / contents.DOCUMENT).read_bytes(), type=tuple[str, ...])
             return tables.instances_frame(out, texts)
+
+    @cached_property
+    def timeline(self) -> pd.DataFrame:
+        """Return what ncu sampled while each launch ran (PM sampling): launch, metric, time_ns, value.
+
+        ``ncu_assist.ncu.timeline.timeline_frame`` says what they are; no rows where nothing was sampled. Reads the file
+        again, as ``instances``.
+        """
+        return timeline_frame(self.instances)
+
+    @property
+    def has_timeline(self) -> bool:
+        """Tell whether ``timeline`` has rows, without reading the file again."""
+        return any(name.startswith(SAMPLED) for names in self.contents.name_lists for name in names)
 
     @property
     def lines(self) -> pd.DataFrame:

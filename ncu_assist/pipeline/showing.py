@@ -27,6 +27,7 @@ from ncu_assist.ncu.line_sums import HotSpots, hot_spots
 from ncu_assist.ncu.nvidia_findings import nvidia_findings
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.ncu.source.reading import SourceTables
+from ncu_assist.ncu.timeline import SampledMetric, sampled_metrics
 from ncu_assist.pipeline.derived import shown_launches, with_code
 from ncu_assist.pipeline.history import lineage_of
 from ncu_assist.pipeline.kept_reports import kept_report
@@ -50,6 +51,7 @@ def look_closer(
     lines: bool = True,
     rules: bool = True,
     read: Collection[int] | None = None,
+    timeline: bool = False,
 ) -> CloseLook:
     """Return the lines and findings of the launches of one workload of a run, None for all.
 
@@ -71,7 +73,15 @@ def look_closer(
         chosen = shown_launches(stored.run, report.records, places)
         if read is not None:
             chosen = [place for place in places if numbers[place] in read]
-        return replace(_read(stored, report, places, numbers, chosen) if lines else CloseLook(), nvidia=found)
+        close = _read(stored, report, places, numbers, chosen) if lines else CloseLook()
+        sampled = _timeline(report, numbers) if timeline and report.has_timeline else ()
+        return replace(close, nvidia=found, timeline=sampled)
+
+
+def _timeline(report: Report, numbers: Sequence[int]) -> tuple[SampledMetric, ...]:
+    """Return what was sampled while launches ran, by their numbers in the run."""
+    frame = report.timeline
+    return sampled_metrics(frame.assign(launch=frame["launch"].map(dict(enumerate(numbers)))))
 
 
 def _report(stored: StoredRun, folder: Path) -> Report | None:

@@ -35,7 +35,7 @@ WITH_PARTS = ("sm_throughput", "memory_throughput")
 PARTS = "breakdown:"  # ncu's metric of this name and a throughput's lists its parts
 PAIR = 2
 LOGS = ("ncu.log", "build.log")
-MOST_OF_A_LOG = 12_000  # characters: the whole of one, or its first and last half
+MOST_OF_A_LOG = 8_000  # characters: the whole of one, or its first and last half
 
 
 def raw_metrics(frame: pd.DataFrame, combined: Combined) -> RawMetrics:
@@ -115,7 +115,7 @@ def run_record(stored: StoredRun, store: Store | None = None, redact: bool = Tru
     """Return all that the page of a run says; ``store`` is its archive, for the version before."""
     identity = identities_of([stored]) if redact and stored.run.source != "recorded" else None
     with ThreadPoolExecutor(1) as beside:  # most of the time goes to a child process that reads the report again
-        looking = beside.submit(look_closer, stored, shown_workload(stored.run, None))
+        looking = beside.submit(look_closer, stored, shown_workload(stored.run, None), timeline=True)
         clean = stored if identity is None else redacted_run(stored, identity)
         named = _named_by_content(clean)
         shown = gather(clean, None, store)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.record import Run
 from ncu_assist.render.escape import one_line
+from ncu_assist.render.html.curves import CurveChart
 from ncu_assist.render.html.memory_chart import memory_chart
 from ncu_assist.render.html.page import Head, PageSection, page, provenance
 from ncu_assist.render.html.roofline import roofline
@@ -15,12 +16,13 @@ from ncu_assist.render.html.run_records import RunRecord
 from ncu_assist.render.html.run_verdict import verdict_section
 from ncu_assist.render.html.source_file import finding_lines
 from ncu_assist.render.html.source_view import source_view
+from ncu_assist.render.html.timeline import timeline_charts
 from ncu_assist.render.html.timing_chart import timing_chart
 from ncu_assist.render.table import Link
 from ncu_assist.render.words.commands import to_time
 from ncu_assist.render.words.verdicts import of_longest, origin
 
-OF_LAUNCHES = {"speed", "roofline", "memory", "stalls", "occupancy", "mix", "source", "nvidia", "metrics"}
+OF_LAUNCHES = {"speed", "roofline", "memory", "stalls", "occupancy", "timeline", "mix", "source", "nvidia", "metrics"}
 
 
 def run_html(record: RunRecord) -> str:
@@ -43,6 +45,7 @@ def run_sections(record: RunRecord) -> tuple[PageSection, ...]:
         PageSection("memory", "Memory chart", memory_chart(shown), "memory_chart.html.j2"),
         PageSection("stalls", "Warp stall reasons", stalls_model(shown), "run_stalls.html.j2", of),
         PageSection("occupancy", "Occupancy", occupancy_model(shown), "run_occupancy.html.j2", of),
+        PageSection("timeline", "Timeline", _timeline(shown), "run_timeline.html.j2", TIMELINE + of),
         PageSection("mix", "Instructions and pipes", mix_model(record), "run_mix.html.j2", of),
         PageSection("timing", "Timing", timing, "timing_chart.html.j2"),
         PageSection("source", "Source", source, "source_view.html.j2"),
@@ -52,6 +55,15 @@ def run_sections(record: RunRecord) -> tuple[PageSection, ...]:
         PageSection("raw", "Command and logs", raw_model(shown.run, record.logs), "run_raw.html.j2"),
     )
     return tuple(one for one in sections if not (shown.run.launched_nothing and one.id in OF_LAUNCHES))
+
+
+TIMELINE = "What ncu sampled while the kernel ran, from when it came onto the GPU. "
+
+
+def _timeline(shown: RunView) -> tuple[CurveChart, ...]:
+    """Return the charts of the launch that ratios are shown of; none of several."""
+    launches = shown.counted.combined.launches
+    return timeline_charts(shown.close.timeline, launches[0].index) if len(launches) == 1 else ()
 
 
 def _head(record: RunRecord) -> Head:

@@ -208,7 +208,7 @@ def metrics_model(shown: RunView, raw: RawMetrics) -> dict[str, object]:
 
 def _metric_row(row: RawMetric, shown: RunView, several: bool) -> MetricRow:
     metric = BY_NAME.get(row.name)
-    label = Term(metric.label, "", metric.meaning) if metric else Term("")
+    label = term_of(metric.key) if metric else Term("")
     together = (_together(row, shown),) if several else ()
     letters = TEXT_LETTERS_OF_SEVERAL if several else TEXT_LETTERS
     values = (_value_text(value, letters) + _remark(row.name, value) for value in row.values)
@@ -233,7 +233,7 @@ def _derived_row(key: str, shown: RunView, launches: tuple[Launch, ...], several
     each = {one.index: own for one, own in zip(shown.combined.launches, shown.combined.of_each(key), strict=True)}
     alone = tuple(_value_text(each.get(one.index)) for one in launches) if several else ()
     value = _value_text(shown.combined.values[key])
-    return f"= {derived.words}", Term(derived.label, "", derived.meaning), (value, *alone), derived.unit
+    return f"= {derived.words}", term_of(key), (value, *alone), derived.unit
 
 
 def _value_text(value: Value, letters: int = TEXT_LETTERS) -> str:

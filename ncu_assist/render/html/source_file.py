@@ -1,19 +1,17 @@
-"""One file of a source view: lines with their heat, the SASS behind each, the cold ones left out where it is long."""
+"""One file of a source view: lines with their heat and the way to their SASS, cold ones left out where it is long."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import groupby, pairwise
 from pathlib import PurePath
 
 from markupsafe import Markup
 
 from ncu_assist.analysis.run_view import RunView
-from ncu_assist.ncu.code import Cost, FileCode, LineCode, SassInstruction
-from ncu_assist.ncu.source.metrics import SAMPLES
+from ncu_assist.ncu.code import Cost, FileCode, LineCode
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.colours import coloured
 from ncu_assist.render.html.source_heat import (
@@ -24,8 +22,8 @@ from ncu_assist.render.html.source_heat import (
     shown_regions,
     size_of,
     stall_at,
-    stall_name,
 )
+from ncu_assist.render.table import Link
 from ncu_assist.rules.model.places import Place
 
 FindingLines = Mapping[str, tuple[Place, ...]]  # by rule the lines with most of what a finding wastes, the first first
@@ -35,103 +33,6 @@ def finding_lines(shown: RunView) -> FindingLines:
     """Return the lines of the findings that some lines are to blame for; none where the code was not read."""
     found = shown.results.diagnosis.findings if shown.results else ()
     return {one.finding.rule: one.places for one in found if one.places}
-
-
-INSTRUCTIONS = "instructions"  # the column of how often one was executed
-SASS_ROW_BYTES = 70  # of markup around an instruction, about
-SAMPLES_WIDTH, COUNT_WIDTH, OFFSET_WIDTH = 7, 6, 6
-CODE_WIDTH = 76  # letters up to the stall; a longer instruction pushes its own to the right
-LEAST_TOLD = 0.001  # of all samples: below it the stall of an instruction is chance
-SASS_TITLE = f"{'samples':>{SAMPLES_WIDTH}} {'instr.':>{COUNT_WIDTH}} {'offset':>{OFFSET_WIDTH}}  SASS"
-
-
-@dataclass(frozen=True)
-class SassRow:
-    """An instruction: its share of samples and counted executions in columns, the code, its stall, its excess."""
-
-    samples: Heat
-    code: str
-    stall: str = ""
-    excess: tuple[Heat, ...] = ()
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Sass:
-    """Instructions as rows; ``left_out`` of them are not shown, for there are too many."""
-
-    rows: tuple[SassRow, ...]
-    count: int
-    left_out: int
-    size: int  # bytes in the page, about
-
-    @property
-    def title(self) -> str:
-        return f"{self.count} instruction{'' if self.count == 1 else 's'}"
-
-
-def sass_of(instructions: Sequence[SassInstruction], columns: Sequence[HeatColumn], budget: int) -> Sass:
-    """Return instructions as rows within so many bytes: all of them, else those around the hot ones."""
-    known = {column.key: column for column in columns}
-
-    @cache
-    def row(i: int) -> SassRow:
-        return _sass_row(instructions[i], known)
-
-    @cache
-    def weight(i: int) -> int:
-        return SASS_ROW_BYTES + max(size_of(row(i).code), CODE_WIDTH if row(i).stall or row(i).excess else 0)
-
-    order = sorted(
-        range(len(instructions)), key=lambda i: (-instructions[i].cost.samples, -instructions[i].cost.instructions)
-    )
-    hot = [i for i in order if instructions[i].cost.samples] or order
-    regions = shown_regions(len(instructions), hot, weight, budget)
-    chosen = [i for region in regions for i in region]
-    rows = dict(zip(chosen, _aligned_columns([row(i) for i in chosen]), strict=True))
-    kept: list[SassRow] = []
-    of_several = len({one.kernel for one in instructions}) > 1  # a line can be part of several kernels
-    for before, region in pairwise([range(0), *regions]):
-        kept += _sass_gap(region.start - before.stop)
-        kept += _with_kernels(rows, instructions, region) if of_several else [rows[i] for i in region]
-    kept += _sass_gap(len(instructions) - regions[-1].stop) if regions else []
-    return Sass(tuple(kept), len(instructions), len(instructions) - len(chosen), sum(map(weight, chosen)))
-
-
-def _aligned_columns(rows: Sequence[SassRow]) -> list[SassRow]:
-    """Return rows whose excess or stall begins in the same column, but for code of unusual length."""
-    width = max((len(row.code) for row in rows if len(row.code) <= CODE_WIDTH), default=0)
-    return [replace(row, code=row.code.ljust(width)) if row.stall or row.excess else row for row in rows]
-
-
-def _sass_gap(count: int) -> list[SassRow]:
-    return [SassRow(Heat(), note=f"… {count} instructions with few or no samples", code="")] if count else []
-
-
-def _with_kernels(rows: Mapping[int, SassRow], instructions: Sequence[SassInstruction], region: range) -> list[SassRow]:
-    """Return rows with the name of the kernel above where another one begins."""
-    found: list[SassRow] = []
-    for i in region:
-        if i == region.start or instructions[i].kernel != instructions[i - 1].kernel:
-            found.append(SassRow(Heat(), code="", note=f"in {one_line(instructions[i].kernel, 100)}:"))
-        found.append(rows[i])
-    return found
-
-
-def _sass_row(one: SassInstruction, columns: Mapping[str, HeatColumn]) -> SassRow:
-    samples = percent(one.cost.samples) if one.cost.samples else ""
-    heat = columns[SAMPLES].heat(one.cost).level if samples and SAMPLES in columns else 0
-    counted = columns[INSTRUCTIONS].heat(one.cost).text if INSTRUCTIONS in columns else ""
-    code = cut_line(" ".join(one.sass.split())) if one.sass else "(no code in the report)"
-    text = f" {counted:>{COUNT_WIDTH}} {f'{one.offset:04x}':>{OFFSET_WIDTH}}  {code}"
-    stall = stall_name(one.cost.waits[0][0]) if one.cost.waits and one.cost.samples >= LEAST_TOLD else ""
-    return SassRow(Heat(f"{samples:>{SAMPLES_WIDTH}}", heat), text, stall, tuple(_excess_cells(one.cost, columns)))
-
-
-def _excess_cells(cost: Cost, columns: Mapping[str, HeatColumn]) -> list[Heat]:
-    excess = (column for key, column in columns.items() if key.endswith("excessive"))
-    cells = ((column.term.label.lower(), column.heat(cost)) for column in excess)
-    return [Heat(f"{cell.text} {name}", cell.level) for name, cell in cells if cell.text]
 
 
 ROW_BYTES = 110  # of markup around a line without cost, about
@@ -162,7 +63,7 @@ class SourceRow:
     cells: tuple[Heat, ...] = ()
     stalls: str = ""
     marks: tuple[str, ...] = ()
-    sass: Sass | None = None
+    sass: Link | None = None  # to its instructions, and how many those are
 
 
 @dataclass(frozen=True)
@@ -188,7 +89,6 @@ class SourceFileView:
     has_text: bool
     notes: tuple[str, ...]
     source_bytes: int
-    sass_bytes: int
     is_kept: bool = False
     is_open: bool = True
 
@@ -207,12 +107,11 @@ def _lines(rows: Sequence[SourceRow]) -> str:
 
 
 def source_file(
-    one: FileCode, slug: str, columns: Sequence[HeatColumn], found: FindingLines, budgets: tuple[int, int]
+    one: FileCode, slug: str, columns: Sequence[HeatColumn], found: FindingLines, ids: Mapping[int, str], budget: int
 ) -> SourceFileView:
-    """Return a file whose source and SASS take at most so many bytes each, about."""
-    work = _FileRows(one, slug, columns, _marks(one.name, found))
-    regions = work.regions(budgets[0])
-    work.fold([line for line in work.hottest if any(line.number - 1 in region for region in regions)], budgets[1])
+    """Return a file that takes at most so many bytes, about; ``ids`` are those of instructions that the page shows."""
+    work = _FileRows(one, slug, columns, _marks(one.name, found), ids)
+    regions = work.regions(budget)
     rows = tuple(work.rows(regions))
     return SourceFileView(
         id=f"file-{slug}",
@@ -223,7 +122,6 @@ def source_file(
         has_text=one.text is not None,
         notes=tuple(work.notes(regions)),
         source_bytes=sum(work.weight(i) for region in regions for i in region),
-        sass_bytes=work.sass_bytes,
         is_open=one.cost.samples >= OPEN_FROM or not one.cost.samples,
     )
 
@@ -257,13 +155,16 @@ class _FileRows:
     """The lines of one file on their way to rows. Regions count from 0, lines from 1."""
 
     def __init__(
-        self, one: FileCode, slug: str, columns: Sequence[HeatColumn], marks: dict[int, tuple[str, ...]]
+        self,
+        one: FileCode,
+        slug: str,
+        columns: Sequence[HeatColumn],
+        marks: dict[int, tuple[str, ...]],
+        ids: Mapping[int, str],
     ) -> None:
-        self._one, self._slug, self._columns, self._marks = one, slug, columns, marks
+        self._one, self._slug, self._columns, self._marks, self._ids = one, slug, columns, marks, ids
         self._lines = {line.number: line for line in one.lines}
-        self._sass: dict[int, Sass] = {}
         self._weights: dict[int, int] = {}
-        self.sass_bytes = 0
         self.hottest = sorted((line for line in one.lines if not line.cost.is_nothing), key=_by_cost)
 
     def regions(self, budget: int) -> list[range]:
@@ -281,16 +182,6 @@ class _FileRows:
             self._weights[place] = markup + size_of(self._text(place + 1))
         return self._weights[place]
 
-    def fold(self, lines: Sequence[LineCode], budget: int) -> None:
-        """Make the SASS of lines, the hottest first, as long as it fits."""
-        for line in lines:
-            made = sass_of(line.instructions, self._columns, budget)
-            if not made.rows:
-                return
-            budget -= made.size
-            self.sass_bytes += made.size
-            self._sass[line.number] = made
-
     def rows(self, regions: Sequence[range]) -> Iterable[SourceRow]:
         for before, region in pairwise([range(0), *regions]):
             yield from self._gap(before.stop, region.start)
@@ -303,9 +194,6 @@ class _FileRows:
         lost = sum(line.number - 1 not in results for line in self.hottest)
         if lost:
             yield f"{lost} of {len(self.hottest)} lines with cost, those with fewest samples, are left out: too long."
-        bare = sum(line.number not in self._sass for line in self.hottest) - lost
-        if bare:
-            yield f"The SASS of {bare} lines with few samples is left out: too long."
 
     def _gap(self, start: int, stop: int) -> Iterable[SourceRow]:
         if self._one.text is not None and stop > start:
@@ -321,8 +209,16 @@ class _FileRows:
             hot=line.cost.samples if line.cost.samples >= HOT_FROM else 0.0,
             cells=tuple(column.heat(line.cost) for column in self._columns),
             stalls=stalls_text(line.cost, self._text(number) if self._one.text else ""),
-            sass=self._sass.get(number),
+            sass=self._sass(line),
         )
+
+    def _sass(self, line: LineCode) -> Link | None:
+        """Return a link to the first of the costliest instructions that the page shows; None without any."""
+        shown = [one for one in line.instructions if id(one) in self._ids]
+        if line.cost.is_nothing or not shown:
+            return None
+        first = max(shown, key=lambda one: one.cost.samples)
+        return Link(str(len(line.instructions)), f"#{self._ids[id(first)]}")
 
     def _text(self, number: int) -> str:
         if self._one.text is None:

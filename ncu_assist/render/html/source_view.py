@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
@@ -11,13 +11,11 @@ from ncu_assist.ncu.code import Cost, FileCode, LineCode, SourceCosts, Totals, s
 from ncu_assist.ncu.source.assembly import with_instruction
 from ncu_assist.ncu.source.metrics import SAMPLES
 from ncu_assist.render.escape import one_line
+from ncu_assist.render.html.sass_view import SassFunction, sass_function, sass_regions, shown_ids
 from ncu_assist.render.html.source_file import (
-    SASS_TITLE,
     FindingLines,
-    Sass,
     SourceFileView,
     finding_lines,
-    sass_of,
     slugs,
     source_file,
     stalls_text,
@@ -83,20 +81,15 @@ def _line_link(file: str, line: int, href: Href) -> Link:
     return Link(f"{one_line(PurePath(file).name, LINK_LETTERS)}:{line}", href(file, line))
 
 
-SOURCE_BYTES = 1_100_000  # of source with heat; both together stay below the 2 MB of a page
-SASS_BYTES = 700_000
-NAME_LETTERS = 120
 UNLINED_TOLD = 0.005  # of all samples
 
 
 @dataclass(frozen=True)
-class SourceFunction:
-    """SASS of a function that has no source lines."""
+class SourceBudget:
+    """How many bytes of a page source with heat and SASS may take, about."""
 
-    name: str
-    share: str
-    sass: Sass
-    is_open: bool
+    source: int = 100_000
+    sass: int = 60_000
 
 
 @dataclass(frozen=True)
@@ -105,7 +98,7 @@ class SourceView:
 
     columns: tuple[HeatColumn, ...] = ()
     files: tuple[SourceFileView, ...] = ()
-    functions: tuple[SourceFunction, ...] = ()
+    functions: tuple[SassFunction, ...] = ()
     hottest: Table | None = None
     findings: tuple[FindingLinks, ...] = ()
     stalls: tuple[Term, ...] = ()
@@ -122,17 +115,13 @@ class SourceView:
     def counters(self) -> tuple[HeatColumn, ...]:
         return tuple(column for column in self.columns if column.key != SAMPLES)
 
-    @property
-    def sass_title(self) -> str:
-        return SASS_TITLE
-
     def href(self, file: str | None, line: int | None) -> str:
         """Return the link to a line of a file, by its name in the report; empty where the page does not show it."""
         place = self._places.get((file or "", line or 0))
         return f"#{place}" if place else ""
 
 
-def source_view(shown: RunView, findings: FindingLines | None = None) -> SourceView:
+def source_view(shown: RunView, findings: FindingLines | None = None, budget: SourceBudget | None = None) -> SourceView:
     """Return the source view of a run whose lines were read; ``findings`` are `finding_lines(shown)`."""
     close = shown.close
     if close.code is None:
@@ -143,41 +132,38 @@ def source_view(shown: RunView, findings: FindingLines | None = None) -> SourceV
     if costs.totals == Totals():
         return SourceView(missing=("what each line cost was not counted", collect_lines(shown)))
     columns, absent = heat_columns(costs.totals, _all_costs(costs), _launch_words(shown))
-    files = _source_files(costs, columns, found, close.kept)
-    functions, cut = _source_functions(costs, columns, SASS_BYTES - sum(one.sass_bytes for one in files))
+    limits = budget or SourceBudget()
+    regions = sass_regions(costs.listing, limits.sass)
+    files = _source_files(costs, columns, found, close.kept, shown_ids(costs.listing, regions), limits.source)
     places = {(one.path, row.number): row.id for one in files for row in one.rows if row.id}
+    bare = SourceView(columns, files, _places=places)
+    functions = tuple(
+        replace(sass_function(one, place, own, columns, bare.href), is_open=not files and place == 0)
+        for place, (one, own) in enumerate(zip(costs.listing, regions, strict=False))
+    )
+    lost = len(costs.listing) - len(functions)
+    cut = f"{lost} functions with fewer samples are left out: their SASS is too long." if lost else ""
     notes = [*_source_notes(shown, costs, absent), *([cut] if cut else [])]
-    view = SourceView(columns, files, functions, stalls=_stall_terms(costs), notes=tuple(notes), _places=places)
+    view = replace(bare, functions=functions, stalls=_stall_terms(costs), notes=tuple(notes))
     hottest = hot_lines(costs, columns, view.href) if files else None
     return replace(view, hottest=hottest, findings=finding_links(found, view.href))
 
 
 def _source_files(
-    costs: SourceCosts, columns: Sequence[HeatColumn], found: FindingLines, kept: frozenset[str]
+    costs: SourceCosts,
+    columns: Sequence[HeatColumn],
+    found: FindingLines,
+    kept: frozenset[str],
+    ids: Mapping[int, str],
+    budget: int,
 ) -> tuple[SourceFileView, ...]:
-    """Return the files, the hottest first, each within what those before it left of the budgets."""
-    source, sass, files = SOURCE_BYTES, SASS_BYTES, []
+    """Return the files, the hottest first, each within what those before it left of the budget."""
+    files = []
     for one, slug in zip(costs.files, slugs(file.name for file in costs.files), strict=True):
-        made = source_file(one, slug, columns, found, (source, sass))
+        made = source_file(one, slug, columns, found, ids, budget)
         files.append(replace(made, is_kept=one.name in kept))
-        source, sass = source - made.source_bytes, sass - made.sass_bytes
+        budget -= made.source_bytes
     return tuple(files)
-
-
-def _source_functions(
-    costs: SourceCosts, columns: Sequence[HeatColumn], budget: int
-) -> tuple[tuple[SourceFunction, ...], str]:
-    """Return the functions without lines, the hottest first, and a note where some are not shown."""
-    made: list[SourceFunction] = []
-    for one in costs.functions:
-        sass = sass_of(one.instructions, columns, budget)
-        if not sass.rows:
-            break
-        budget -= sass.size
-        is_open = not costs.files and not made
-        made.append(SourceFunction(one_line(one.kernel, NAME_LETTERS), percent(one.cost.samples), sass, is_open))
-    lost = len(costs.functions) - len(made)
-    return tuple(made), f"{lost} functions with fewer samples are left out: their SASS is too long." if lost else ""
 
 
 def _all_costs(costs: SourceCosts) -> Iterable[Cost]:
@@ -199,7 +185,7 @@ def _source_notes(shown: RunView, costs: SourceCosts, absent: Sequence[str]) -> 
     spots = shown.close.spots
     unlined = sum(function.cost.samples for function in costs.functions)
     if costs.files and unlined >= UNLINED_TOLD:
-        notes.append(f"{percent(unlined)} of the samples are in code without source lines, which stands at the end.")
+        notes.append(f"{percent(unlined)} of the samples are in code without source lines: see the SASS at the end.")
     if spots and spots.note:
         notes.append(f"{spots.note[:1].upper()}{spots.note[1:]}.")
     if spots and spots.launches_read < spots.launches:

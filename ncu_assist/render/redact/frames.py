@@ -134,6 +134,7 @@ def redact_close(close: CloseLook, files: Files, identity: Identity) -> CloseLoo
         note=redact_text(close.note, identity),
         texts={files[name]: redact_text(text, identity) for name, text in close.texts.items()},
         kept=frozenset(files[name] for name in close.kept),
+        timeline=close.timeline,
     )
 
 

@@ -101,7 +101,7 @@
   const onTerm = (event) => {
     const term = event.target.closest?.(".term");
     if (term) open(term);
-    else if (named && named !== document.activeElement && !event.target.closest?.(".tip")) close();
+    else if (named && named !== document.activeElement && !event.target.closest?.("[popover]")) close();
   };
   const followTerm = () => {  // focus scrolls to a term that is out of sight: its tip goes along
     if (named === document.activeElement && named) open(named);
@@ -112,7 +112,10 @@
       one.setAttribute("aria-describedby", one.getAttribute("popovertarget"));
       one.removeAttribute("popovertarget");
     }
-    all(".tip").forEach((one) => { one.popover = "manual"; });
+    for (const one of all("[popover]")) {
+      one.popover = "manual";
+      one.role = "tooltip";
+    }
     for (const kind of ["pointerover", "focusin", "click"]) document.addEventListener(kind, onTerm);
     document.addEventListener("focusout", close);
   };
@@ -142,6 +145,21 @@
   const unfold = (button) => {
     button.closest("tbody").nextElementSibling.hidden = false;
     button.closest("tbody").hidden = true;
+  };
+
+  // a line and its instructions: a click on either marks both
+  const lineOf = (row) => first("a", row)?.hash.slice(1);
+  const correlate = (row) => {
+    const line = row.closest(".sass") ? lineOf(row) : row.id;
+    all("tr.same").forEach((one) => one.classList.remove("same"));
+    if (!line) return;
+    const same = all(`.sass a[href="#${line}"]`).map((one) => one.closest("tr"));
+    for (const one of [document.getElementById(line), ...same]) one?.classList.add("same");
+    if (same.length) announce(`${same.length} instructions of one line`);
+  };
+  const onCode = (event) => {
+    const row = event.target.closest?.("table.source tbody tr[id]");
+    if (row) correlate(row);
   };
 
   // hot lines, the hottest first
@@ -199,6 +217,7 @@
     for (let one = target; one; one = one.parentElement) if (one.tagName === "DETAILS") one.open = true;
     const cold = target?.closest("tbody.cold");
     if (cold?.hidden) unfold(first("[data-unfold]", cold.previousElementSibling));
+    if (target?.matches("table.source tr")) correlate(target);
     if (target) target.scrollIntoView();
   };
 
@@ -218,6 +237,7 @@
       one.addEventListener("click", expand);
     });
     document.addEventListener("keydown", pressed);
+    document.addEventListener("click", onCode);
     document.addEventListener("scroll", followTerm, { capture: true, passive: true });
     addEventListener("hashchange", unfoldTarget);
     document.addEventListener("toggle", showMoreSoon, { capture: true });

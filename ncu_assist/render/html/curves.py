@@ -1,0 +1,75 @@
+"""Small charts of one curve; how many warps would fit by what a block takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from ncu_assist.analysis.run_view import RunView
+from ncu_assist.quantity import digits, quantity
+from ncu_assist.render.html.charts import Axis, ChartText, Shape, circle, line, linear_axis
+from ncu_assist.rules.model.occupancy import OccupancyCurve, Over, occupancy_curves
+
+WIDTH, HEIGHT = 360, 210
+LEFT, RIGHT, TOP, BOTTOM = 50.0, 330.0, 26.0, 162.0
+NAMES: dict[Over, tuple[str, str]] = {
+    "block_size": ("Threads a block", "threads"),
+    "registers": ("Registers a thread", "registers"),
+    "shared_memory": ("Shared memory a block", "byte"),
+}
+
+
+@dataclass(frozen=True)
+class CurveChart:
+    """A curve over an axis; the description says it in words. ``x_label`` and ``y_label`` name what it is over."""
+
+    id: str
+    title: str
+    description: str
+    x: Axis
+    y: Axis
+    x_label: str
+    y_label: str
+    shapes: tuple[Shape, ...]
+    words: tuple[ChartText, ...] = ()
+    width: int = WIDTH
+    height: int = HEIGHT
+
+
+def occupancy_charts(shown: RunView) -> tuple[CurveChart, ...]:
+    """Return how many warps an SM would hold with other blocks, registers or shared memory; none where not known."""
+    results = shown.counted.results
+    return tuple(map(_occupancy_chart, occupancy_curves(results.facts))) if results else ()
+
+
+def _occupancy_chart(curve: OccupancyCurve) -> CurveChart:
+    title, unit = NAMES[curve.over]
+    text = (lambda value: quantity(value, "byte")) if unit == "byte" else digits
+    x = linear_axis([point.value for point in curve.points], LEFT, RIGHT, text)
+    x = replace(x, ticks=x.ticks[:: max(1, len(x.ticks) // 4)])
+    y = linear_axis([0.0, float(curve.most_warps)], BOTTOM, TOP)
+    now = next(point for point in curve.points if point.value == curve.now)
+    places = [(x.at(point.value), y.at(point.warps)) for point in curve.points]
+    more = max(curve.points, key=lambda point: point.warps)  # of several the first
+    best = [point.value for point in curve.points if point.warps == more.warps]
+    here = f"now {text(curve.now)}: {now.warps} warps, limited by {now.limiter}"
+    ends = " to ".join(dict.fromkeys(map(text, (best[0], best[-1]))))
+    most = f"; at most {more.warps}, at {ends}" if more.warps > now.warps else "; no other value gives more"
+    at = (x.at(curve.now), y.at(now.warps))
+    shapes = (
+        Shape(_steps(places, down=curve.over != "block_size"), "curve"),
+        Shape(line(at[0], TOP, at[0], BOTTOM), "leader"),
+        Shape(circle(*at, 5), "point point-main", hint=here),
+    )
+    label = ChartText(f"now {now.warps}", min(at[0] + 8, RIGHT - 46), max(at[1] - 9, TOP + 2), "start", "strong")
+    return CurveChart(f"occupancy-{curve.over}", title, here + most, x, y, title, "warps an SM", shapes, (label,))
+
+
+def _steps(places: Sequence[tuple[float, float]], down: bool) -> str:
+    """Return steps between places; ``down``: a value holds up to the one at its place, else from there on."""
+    path = f"M{places[0][0]:g} {places[0][1]:g}"
+    for (_, before), (x, y) in pairwise(places):
+        corner = f"V{y:g}H{x:g}" if down else f"H{x:g}V{y:g}"
+        path += corner if y != before else f"H{x:g}"
+    return path

@@ -1,0 +1,190 @@
+"""The instructions of a function with what each cost, in the order of their addresses, each with its source line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from pathlib import PurePath
+
+from ncu_assist.ceilings.chips import LANES
+from ncu_assist.ncu.code import Cost, FunctionCode, SassInstruction
+from ncu_assist.quantity import digits, quantity
+from ncu_assist.render.escape import one_line
+from ncu_assist.render.html.source_heat import (
+    Heat,
+    HeatColumn,
+    cut_line,
+    percent,
+    shown_regions,
+    size_of,
+    stall_name,
+)
+from ncu_assist.render.table import Link, Term
+
+ROW_BYTES = 150  # of markup and figures around an instruction, about
+NAME_LETTERS, FILE_LETTERS = 120, 40
+LEAST_TOLD = 0.001  # of all samples: below it the stall of an instruction is chance
+Href = Callable[[str | None, int | None], str]
+ACCESS = Term("Access", "memory_type, memory_access_type, memory_access_size_type", "which memory, what, bits a thread")
+THREADS = Term("Threads", "thread_inst_executed / inst_executed", "that took part each time, of 32 lanes")
+SECTORS = Term("Sectors", "memory_l2_theoretical_sectors_global", "of 32 bytes, in L2, global memory")
+WAVEFRONTS = Term("Wavefronts", "memory_l1_wavefronts_shared", "passes through shared memory")
+
+
+@dataclass(frozen=True)
+class SassRow:
+    """An instruction; ``cells`` as the columns of its function, ``line`` leads to its source.
+
+    Without an id it is a gap: ``code`` says how many are not shown there.
+    """
+
+    code: str
+    id: str = ""
+    offset: str = ""
+    cells: tuple[Heat, ...] = ()
+    stalls: str = ""
+    access: str = ""
+    line: Link | None = None
+
+
+@dataclass(frozen=True)
+class SassFunction:
+    """The instructions of a function as rows; ``columns`` head the cells behind stalls and access."""
+
+    id: str
+    name: str
+    share: str
+    count: int
+    columns: tuple[Term, ...]
+    rows: tuple[SassRow, ...]
+    is_open: bool = False
+
+    @property
+    def has_stalls(self) -> bool:
+        return any(row.stalls for row in self.rows)
+
+    @property
+    def has_lines(self) -> bool:
+        return any(row.line for row in self.rows)
+
+    @property
+    def access(self) -> Term | None:
+        """What heads the column of accesses; None where there are none."""
+        return ACCESS if any(row.access for row in self.rows) else None
+
+
+def sass_regions(listing: Sequence[FunctionCode], budget: int) -> list[list[range]]:
+    """Return which instructions of each function are shown within so many bytes: all, else those around hot ones.
+
+    Functions that nothing is left for, the coldest, have none.
+    """
+    found: list[list[range]] = []
+    for one in listing:
+        instructions = one.instructions
+        order = sorted(
+            range(len(instructions)), key=lambda i: (-instructions[i].cost.samples, -instructions[i].cost.instructions)
+        )
+        hot = [i for i in order if instructions[i].cost.samples] or order
+        weights = list(map(_weight, instructions))
+        regions = shown_regions(len(instructions), hot, weights.__getitem__, budget)
+        if not regions:
+            break
+        budget -= sum(weights[i] for region in regions for i in region)
+        found.append(regions)
+    return found
+
+
+def shown_ids(listing: Sequence[FunctionCode], regions: Sequence[Sequence[range]]) -> dict[int, str]:
+    """Return the ids in the page of the instructions that are shown, by the identity of each."""
+    return {
+        id(one.instructions[i]): _id(place, one.instructions[i])
+        for place, (one, own) in enumerate(zip(listing, regions, strict=False))
+        for region in own
+        for i in region
+    }
+
+
+def _id(place: int, one: SassInstruction) -> str:
+    return f"s{place}-{one.offset:x}"
+
+
+def sass_function(
+    one: FunctionCode, place: int, regions: Sequence[range], columns: Sequence[HeatColumn], href: Href
+) -> SassFunction:
+    """Return a function, the ``place``-th of the listing, with these of its instructions.
+
+    Lines of the file that most of them come from are numbers alone.
+    """
+    instructions = one.instructions
+    counted = _columns(instructions, columns)
+    own = Counter(each.file for each in instructions if each.file).most_common(1)
+    main = own[0][0] if own else ""
+    rows: list[SassRow] = []
+    for before, region in pairwise([range(0), *regions]):
+        rows += _gap(region.start - before.stop)
+        rows += [_row(instructions[i], _id(place, instructions[i]), counted, href, main) for i in region]
+    rows += _gap(len(instructions) - regions[-1].stop)
+    return SassFunction(
+        id=f"s{place}",
+        name=one_line(one.kernel, NAME_LETTERS),
+        share=percent(one.cost.samples),
+        count=len(instructions),
+        columns=tuple(term for term, _ in counted),
+        rows=tuple(rows),
+    )
+
+
+def _weight(one: SassInstruction) -> int:
+    return ROW_BYTES + size_of(cut_line(one.sass))
+
+
+def _gap(count: int) -> list[SassRow]:
+    return [SassRow(f"{count} instructions with few or no samples")] if count else []
+
+
+Counted = tuple[Term, Callable[[SassInstruction], Heat]]
+
+
+def _columns(instructions: Sequence[SassInstruction], columns: Sequence[HeatColumn]) -> list[Counted]:
+    """Return what was counted of any of these instructions, with what makes a cell of it."""
+    made: list[Counted] = [(column.term, partial(_heat, column)) for column in columns]
+    counts = [(SECTORS, "sectors"), (WAVEFRONTS, "wavefronts")]
+    made += [(term, partial(_count, key)) for term, key in counts if any(getattr(i.cost, key) for i in instructions)]
+    is_divided = any(one.threads is not None and one.threads < LANES for one in instructions)
+    return [*made, (THREADS, _threads)] if is_divided else made
+
+
+def _heat(column: HeatColumn, one: SassInstruction) -> Heat:
+    return column.heat(one.cost)
+
+
+def _count(key: str, one: SassInstruction) -> Heat:
+    value = getattr(one.cost, key)
+    return Heat(quantity(value, "") if value else "")
+
+
+def _threads(one: SassInstruction) -> Heat:
+    return Heat("" if one.threads is None else digits(round(one.threads, 1)))
+
+
+def _row(one: SassInstruction, name: str, counted: Sequence[Counted], href: Href, main: str) -> SassRow:
+    file = "" if one.file == main else f"{one_line(PurePath(one.file).name, FILE_LETTERS)}:"
+    at = f"{file}{one.line}" if one.file else ""
+    return SassRow(
+        code=cut_line(" ".join(one.sass.split())) if one.sass else "(no code in the report)",
+        id=name,
+        offset=f"{one.offset:04x}",
+        cells=tuple(cell(one) for _, cell in counted),
+        stalls=", ".join(_stalls(one.cost)),
+        access=one_line(one.access, FILE_LETTERS),
+        line=Link(at, href(one.file, one.line)) if at else None,
+    )
+
+
+def _stalls(cost: Cost) -> Iterator[str]:
+    """Yield the stall reasons of an instruction with their shares of its samples."""
+    if cost.samples >= LEAST_TOLD:
+        yield from (f"{stall_name(reason)} {100 * share:.0f} %" for reason, share in cost.waits)

@@ -1,0 +1,39 @@
+"""Charts of what ncu sampled while a kernel ran: how busy parts of the GPU were from moment to moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ncu_assist.ncu.timeline import SampledMetric
+from ncu_assist.quantity import duration, quantity
+from ncu_assist.render.html.charts import Shape, linear_axis
+from ncu_assist.render.html.curves import BOTTOM, LEFT, RIGHT, TOP, CurveChart
+from ncu_assist.render.html.run_counters import part_label
+
+MOST_SAMPLED = 9  # metrics of a timeline
+PERCENT = (".pct_of_peak_sustained_elapsed", ".pct")
+
+
+def timeline_charts(sampled: Iterable[SampledMetric], launch: int) -> tuple[CurveChart, ...]:
+    """Return how busy parts were while a launch ran; none where nothing was sampled.
+
+    They end with the last sample that counted something: ncu samples for a while longer.
+    """
+    own = [one for one in sampled if one.launch == launch and any(one.values)]
+    ends = [time for one in own for time, value in zip(one.times_ns, one.values, strict=True) if value]
+    return tuple(_chart(one, max(ends)) for one in own[:MOST_SAMPLED])
+
+
+def _chart(one: SampledMetric, last: float) -> CurveChart:
+    kept = [(time, value) for time, value in zip(one.times_ns, one.values, strict=True) if time <= last]
+    values = [value for _, value in kept]
+    x = linear_axis([0.0, last], LEFT, RIGHT, duration)
+    x = replace(x, ticks=x.ticks[:: max(1, len(x.ticks) // 3)])
+    y = linear_axis([max(values)], BOTTOM, TOP)
+    path = "M" + "L".join(f"{x.at(time):g} {y.at(value):g}" for time, value in kept)
+    unit = "%" if one.metric.endswith(PERCENT) else ""
+    mean, most = quantity(sum(values) / len(values), unit), quantity(max(values), unit)
+    words = f"{len(kept)} samples over {duration(last)}: mean {mean}, most {most}"
+    title, id = part_label(one.metric.replace("_realtime", "")), one.metric.replace(".", "-")
+    return CurveChart(f"timeline-{id}", title, words, x, y, "time", unit or "a sample", (Shape(path, "curve"),))

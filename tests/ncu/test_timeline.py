@@ -1,0 +1,45 @@
+"""What ncu sampled while a kernel ran, as a frame."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from ncu_assist.ncu.timeline import sampled_metrics, timeline_frame
+
+START = 1_745_043_274_995_000_000
+NAME, OTHER = "pmsampling:sm__cycles_active.avg", "pmsampling:dramc__throughput.avg.pct_of_peak_sustained_elapsed"
+
+
+def instances(*rows: tuple[int, str, int, float]) -> pd.DataFrame:
+    launch, metric, at, value = zip(*rows, strict=True)
+    ids = pd.array([START + one for one in at], dtype="UInt64")
+    return pd.DataFrame({"launch": launch, "metric": pd.Categorical(metric), "id": ids, "value": value})
+
+
+def test_time_runs_from_the_start_of_the_kernel_in_the_pass_that_took_the_sample() -> None:
+    made = timeline_frame(
+        instances(
+            *((0, NAME, at, at / 100) for at in (0, 1500, 3000, 4500)),
+            *((0, OTHER, at, 7.0) for at in (90_000, 91_500)),
+            (0, "profiler__pmsampler_ctxsw_0", 2000, 1.0),
+            (0, "profiler__pmsampler_ctxsw_1", 91_000, 1.0),
+            (0, "launch__grid_size", 0, 8.0),
+        )
+    )
+    assert made.to_numpy().tolist() == [
+        [0, "dramc__throughput.avg.pct_of_peak_sustained_elapsed", 500.0, 7.0],
+        [0, "sm__cycles_active.avg", 1000.0, 30.0],
+        [0, "sm__cycles_active.avg", 2500.0, 45.0],
+    ]
+
+
+def test_samples_by_metric_leave_out_what_has_no_value() -> None:
+    frame = timeline_frame(instances((3, NAME, 700, 1.0), (3, NAME, 200, 2.0), (3, NAME, 900, float("nan"))))
+    (made,) = sampled_metrics(frame)
+    assert (made.launch, made.times_ns, made.values) == (3, (0.0, 500.0), (2.0, 1.0))
+
+
+def test_without_a_start_time_runs_from_the_first_sample_and_without_samples_there_are_no_rows() -> None:
+    assert timeline_frame(instances((3, NAME, 700, 1.0), (3, NAME, 200, 2.0)))["time_ns"].tolist() == [0.0, 500.0]
+    none = timeline_frame(instances((0, "launch__grid_size", 0, 8.0)))
+    assert (list(none), len(none)) == (["launch", "metric", "time_ns", "value"], 0)

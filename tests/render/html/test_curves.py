@@ -1,0 +1,41 @@
+"""Curves of occupancy and of what was sampled while a kernel ran, as charts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from ladder import WORKLOAD, step
+
+from ncu_assist.ncu.timeline import SampledMetric
+from ncu_assist.pipeline.showing import gather
+from ncu_assist.render.html.curves import occupancy_charts
+from ncu_assist.render.html.run_counters import occupancy_model
+from ncu_assist.render.html.timeline import timeline_charts
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.slow
+def test_occupancy_is_drawn_over_what_a_block_takes_with_where_it_stands() -> None:
+    shown = gather(step(6), WORKLOAD)
+    charts = occupancy_charts(shown)
+    assert [one.title for one in charts] == ["Threads a block", "Registers a thread", "Shared memory a block"]
+    values = shown.combined.values
+    warps = f"{values['theoretical_warps']:.0f} warps"
+    assert all(f": {warps}, limited by " in one.description for one in charts)
+    assert charts[0].description.startswith(f"now {values['block_size']:.0f}: ")
+    assert occupancy_model(shown)["curves"] == charts
+
+
+def test_a_timeline_ends_with_the_last_sample_that_counted_something() -> None:
+    name = "sm__inst_executed_realtime.avg.pct_of_peak_sustained_elapsed"
+    sampled = (
+        SampledMetric(0, name, tuple(1000.0 * n for n in range(5)), (0.0, 40.0, 20.0, 0.0, 0.0)),
+        SampledMetric(0, "sm__idle", (0.0,), (0.0,)),
+        SampledMetric(1, name, (0.0,), (5.0,)),
+    )
+    (chart,) = timeline_charts(sampled, 0)
+    assert (chart.title, chart.y_label) == ("SM: Inst Executed", "%")
+    assert chart.description == "3 samples over 2 µs: mean 20.0 %, most 40.0 %"
+    assert timeline_charts(sampled, 2) == ()
