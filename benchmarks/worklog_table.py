@@ -1,6 +1,8 @@
-"""Write the table of a kernel's worklog from its recorded runs: medians in microseconds, shares of what stood beside.
+"""Write the table and the picture of a kernel's worklog from its recorded runs: medians, shares of what stood beside.
 
-usage: python benchmarks/worklog_table.py KERNEL     (from the project's root; rewrites kernels/KERNEL/README.md)
+usage: python benchmarks/worklog_table.py KERNEL     (from the project's root)
+
+It rewrites the table in kernels/KERNEL/README.md, and kernels/KERNEL/times.svg, which is of the default workload.
 """
 
 from __future__ import annotations
@@ -87,6 +89,52 @@ def _sweep(sweep: SweptWorkloads, timed: list[Timed]) -> list[str]:
     return [f"| {axis} | {head} |", "|---|" + "--:|" * len(points), f"| {version} | {cells} |"]
 
 
+PICTURE = """\
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 760 {height}" width="760" height="{height}" role="img"
+ font-family="system-ui, sans-serif" font-size="13"><title>{title}</title>
+<style>.c{{fill:#fff}} .t{{fill:#222}} .b{{fill:#4878a8}} .l{{stroke:#a33;stroke-dasharray:4 3}} .n{{fill:#a33}}
+@media (prefers-color-scheme: dark) {{.c{{fill:#1e1f22}} .t{{fill:#ddd}} .b{{fill:#6f9fd0}} .l{{stroke:#f99}}
+.n{{fill:#f99}}}}</style>
+<rect class="c" width="760" height="{height}" rx="6"/>
+<text class="t" x="12" y="22">{head}</text>
+{rows}
+<path class="l" d="M{one:.0f} 34V{end}"/>
+<text class="n" x="748" y="{foot}" text-anchor="end">{yardstick}</text>
+</svg>
+"""
+LEFT, RIGHT, ROW = 226, 640, 22  # where bars begin and end, and their distance
+
+
+def picture(kernel: Kernel, timed: list[Timed]) -> str:
+    """Return a drawing: a bar a version, as long as its share of the yardstick on the default workload."""
+    workload = kernel.default_workload.name
+    reached = [(one, timing, share(timing, one.floors.get(workload))) for one in timed
+               if (timing := one.run.timing(workload))]  # fmt: skip
+    shown = [(one.run.version, timing.median_ns, part) for one, timing, part in reached if part is not None]
+    scale = (RIGHT - LEFT) / max(1.0, *(part for _, _, part in shown))
+    rows = []
+    for at, (version, ns, part) in enumerate(shown):
+        y = 38 + at * ROW
+        rows.append(
+            f'<text class="t" x="{LEFT - 8}" y="{y + 14}" text-anchor="end">{version}</text>'
+            f'<rect class="b" x="{LEFT}" y="{y + 2}" width="{max(part * scale, 1):.0f}" height="16" rx="2"/>'
+            f'<text class="t" x="748" y="{y + 14}" text-anchor="end">{_microseconds(ns)} µs</text>'
+        )
+    end = 38 + len(shown) * ROW
+    beside = yardstick([timing for _, timing, _ in reached], [one.floors.get(workload) for one, _, _ in reached])
+    name = beside.name.removeprefix("device ")
+    head = f"Each version on {workload}: the longer the bar, the faster. Recorded on an {_gpu(timed)}."
+    return PICTURE.format(
+        height=end + 28, title=f"{kernel.name}: {head}", head=head, rows="\n".join(rows), one=LEFT + scale, end=end + 4,
+        foot=end + 19, yardstick=f"{name}: {timed[-1].beside(workload)} µs",
+    )  # fmt: skip
+
+
+def _gpu(timed: list[Timed]) -> str:
+    device = timed[-1].run.device
+    return device.name.removeprefix("NVIDIA ") if device else "unknown GPU"
+
+
 def _microseconds(ns: float) -> str:
     return f"{ns / 1e3:.4g}" if ns < 1e7 else f"{ns / 1e3:.0f}"
 
@@ -100,6 +148,7 @@ def main(name: str) -> None:
     path = kernel.folder / "README.md"
     text = table(kernel, timed)
     path.write_text(BETWEEN.sub(lambda match: match[1] + text + match[2], path.read_text()))
+    (kernel.folder / "times.svg").write_text(picture(kernel, timed))
 
 
 if __name__ == "__main__":

@@ -244,6 +244,7 @@ def worklog_pages() -> Iterator[tuple[str, str]]:
     for path in sorted(ROOT.glob("kernels/*/README.md")):
         name, text = path.parent.name, path.read_text()
         yield f"kernels/{name}.md", LINK.sub(functools.partial(_outside, path.parent), text)
+        yield f"kernels/{name}.svg", (path.parent / "times.svg").read_text()
         rows.append(f"| [{name}](kernels/{name}.md) | [page](pages/{name}/index.html) |")
     yield "kernels.md", "# Kernels\n\n| worklog | recorded runs |\n|---|---|\n" + "\n".join(rows) + "\n"
 
@@ -253,6 +254,8 @@ def _outside(folder: Path, found: re.Match[str]) -> str:
     target = (folder / found[2].partition("#")[0]).resolve()
     if target.is_relative_to(ROOT / "docs"):
         return f"{found[1]}../{target.relative_to(ROOT / 'docs').as_posix()}{found[3]}"
+    if target == folder / "times.svg":
+        return f"{found[1]}{folder.name}.svg{found[3]}"
     if target.name == "README.md" and target.parent.parent == ROOT / "kernels":
         return f"{found[1]}{target.parent.name}.md{found[3]}"
     return f"{found[1]}../index.md{found[3]}" if target.exists() else found[0]

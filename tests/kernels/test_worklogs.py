@@ -1,0 +1,27 @@
+"""Worklogs: each opens with three sentences and a picture, which has the times of the table below."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+FOLDERS = sorted(path.parent for path in (Path(__file__).parents[2] / "kernels").glob("*/README.md"))
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_a_worklog_opens_with_three_sentences_and_a_picture(folder: Path) -> None:
+    _, text, picture, *_ = (folder / "README.md").read_text().split("\n\n")
+    assert len(re.findall(r"\.(?=\s|$)", text)) == 3
+    assert re.fullmatch(r"!\[.+\]\(times\.svg\)", picture)
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_the_picture_has_the_times_of_the_table(folder: Path) -> None:
+    drawing = (folder / "times.svg").read_text()
+    rows = {cells[1].strip(): cells[2:] for line in (folder / "README.md").read_text().splitlines()
+            if re.match(r"\| v\d+_", line) and len(cells := line.split("|")) > 3}  # fmt: skip
+    shown = re.findall(r'text-anchor="end">(v\d+_\w+)</text>.*?>([\d.]+) µs<', drawing)
+    assert shown
+    assert [name for name, us in shown if not any(cell.split()[:1] == [us] for cell in rows[name])] == []
