@@ -143,6 +143,11 @@ def page(head: Head, sections: Iterable[PageSection]) -> str:
     return visible(_environment().get_template("page.html.j2").render(head=head, sections=shown, tip=Tips()))
 
 
+def fragment(template: str, **models: object) -> str:
+    """Return a piece of HTML without a page around it; as ``page`` in all else."""
+    return visible(_environment().get_template(template).render(**models))
+
+
 class Tips:
     """What the terms of a page mean: each said once, at the end, whatever number of terms leads there."""
 

@@ -165,7 +165,7 @@ def verdict_section(record: RunRecord, href: Href = lambda file, line: "") -> Pa
     """Return the answer, first against the version before, then tiles and all workloads; ``href`` as answer_rows'."""
     shown, verdicts = record.shown, dict(record.verdicts)
     before = shown.before
-    sentence, rows = _sentence(shown), answer_rows(shown, href)
+    sentence, rows = answer_sentence(shown), answer_rows(shown, href)
     since = f"All that changed since {one_line(before.version)}" if before else ""
     model = {
         "badge": verdict_badge(before.verdict) if before else None,
@@ -183,7 +183,8 @@ def verdict_section(record: RunRecord, href: Href = lambda file, line: "") -> Pa
     return PageSection("verdict", "Verdict", model, "run_verdict.html.j2")
 
 
-def _sentence(shown: RunView) -> str:
+def answer_sentence(shown: RunView) -> str:
+    """Return the answer in a sentence: against the version before, else the time, else why there is none."""
     if shown.before is not None:
         name, verdict = shown.before.version, shown.before.verdict
         return verdict_sentence(shown.run.version, name, shown.combined.workload, verdict, UNCUT)
