@@ -6,16 +6,20 @@ project is the one that the current folder stands in, unless ``project`` names a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ncu_assist.analysis.diff import Diff, DiffOptions
 from ncu_assist.analysis.ladder import KernelOutcome
+from ncu_assist.analysis.launch_selection import EVERY_LAUNCH, LaunchSelection, narrowed, selection_of
+from ncu_assist.analysis.launches import LaunchRow
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.project import Project, find_project
+from ncu_assist.rules.model.diagnosis import Ranked
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.verdict import Verdict
 
@@ -29,18 +33,98 @@ Place = str | Path | None
 Pair = tuple[StoredRun, StoredRun]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RunSummary:
-    """What `show` says of a run: ``view`` has its facts; text, JSON and page are made of it when they are asked for."""
+    """What `show` says of a run: ``view`` has its facts; text, JSON, page and tables are made when they are asked for.
+
+    ``len`` counts its launches, and an index chooses some: by place, by a slice, by the name of a kernel, ``regex:…``
+    or ``nvtx:…``. A notebook shows the answer of its page. ``stored`` is the whole run.
+    """
 
     view: RunView
-    stored: StoredRun = field(repr=False)
-    project: Project = field(repr=False)
+    stored: StoredRun
+    project: Project
+    selection: LaunchSelection = EVERY_LAUNCH
+    with_lines: bool = False
+
+    def __len__(self) -> int:
+        return len(self.view.launches)
+
+    def __iter__(self) -> Iterator[RunSummary]:
+        """Yield each launch alone."""
+        return (self[place] for place in range(len(self)))
+
+    def __getitem__(self, which: int | slice | str) -> RunSummary:
+        """Return some of the launches; raises IndexError for a place that is none, UsageProblem for other words."""
+        if isinstance(which, str):
+            found = selection_of(None, [which])
+            return self._only(replace(self.selection, kernels=found.kernels, ranges=found.ranges))
+        launches = self.selection.of(self.stored.run.launches)
+        chosen = launches[which if isinstance(which, slice) else slice(which, which + 1 or None)]
+        if not chosen or (isinstance(which, slice) and which.step not in (None, 1)):
+            raise IndexError(f"{which} is no place among {len(launches)} launches")
+        return self._only(replace(self.selection, numbers=(chosen[0].index, chosen[-1].index)))
+
+    def __repr__(self) -> str:
+        count = "1 launch" if len(self) == 1 else f"{len(self)} launches"
+        return f"<{self.view.reference}: {count}; {self.diagnosis.partition(':')[0] or 'no counters'}>"
+
+    def _repr_html_(self) -> str:
+        from ncu_assist.render.html.notebook import run_box
+
+        return run_box(self.view.detail)
 
     @property
+    def diagnosis(self) -> str:
+        """What is wrong and what could be won, in a sentence: of the launch with the most to win, as `show` says it.
+
+        Empty without counters.
+        """
+        results = self.view.detail.results
+        first = results.diagnosis.first if results else None
+        if first is None:
+            return ""
+        won = "" if first.severity == "info" else f", up to {first.estimated_speedup:.3g}x"
+        return f"{first.finding.rule}{won}: {first.finding.message}"
+
+    @cached_property
+    def findings(self) -> pd.DataFrame:
+        """What the rules say: a row a launch and finding, of each launch what could win most first.
+
+        launch, kernel, rule, severity, estimated_speedup, saved_ns, message, advice; file and line of the first place
+        to look at, None without ``show(..., lines=True)``.
+        """
+        import pandas as pd
+
+        found = [
+            _finding(row, one) for row in self.view.launches if row.results for one in row.results.diagnosis.findings
+        ]
+        return pd.DataFrame(found, columns=list(FINDING)).astype({"line": "Int64"})
+
+    @cached_property
     def metrics(self) -> pd.DataFrame:
         """The metrics, one row a launch and metric: launch, metric, value, text, unit."""
-        return self.stored.metrics()
+        frame = self.stored.metrics()
+        numbers = {row.launch.index for row in self.view.launches}
+        return frame[frame["launch"].isin(numbers)].reset_index(drop=True)
+
+    @cached_property
+    def lines(self) -> pd.DataFrame:
+        """What each source line cost in each launch, as ``Report.lines``. Raises UsageProblem without a report."""
+        return self.table("lines")
+
+    def table(self, name: str = "launches", *metrics: str) -> pd.DataFrame:
+        """Return what ``export --table`` writes: launches, metrics, instances, rules, lines, sass and others.
+
+        ``metrics`` are columns of ``launches``, or rows: keys of `ncu-assist metrics` such as ``dram_bytes``, ncu's
+        names, patterns with ``*``. Raises UsageProblem for what there is not, with what may have been meant.
+        """
+        from ncu_assist.pipeline.exporting import ExportRequest, export
+
+        request = ExportRequest(
+            self.stored.reference, table=name, metrics=metrics, redact=False, selection=self.selection
+        )
+        return export(self.project, request).frame
 
     def to_text(self) -> str:
         """Return what the terminal shows."""
@@ -58,10 +142,28 @@ class RunSummary:
         """Return the page of the run, whole in one file; ``redact`` takes out who measured it and where."""
         from ncu_assist.pipeline.pages.run import run_page
 
-        return run_page(self.stored, Store(self.project.reports), linked=False, redact=redact)
+        some = narrowed(self.stored, self.selection)
+        return run_page(some, Store(self.project.reports), linked=False, redact=redact)
+
+    def _only(self, selection: LaunchSelection) -> RunSummary:
+        return _summary(self.stored, None, self.project, selection, self.with_lines)
 
 
-@dataclass(frozen=True)
+FINDING = (
+    *("launch", "kernel", "rule", "severity", "estimated_speedup", "saved_ns"),
+    *("message", "advice", "file", "line"),
+)
+CHANGE = ("metric", "label", "unit", "baseline", "candidate", "delta", "verdict", "role")
+
+
+def _finding(row: LaunchRow, one: Ranked) -> tuple[object, ...]:
+    said, place = one.finding, next(iter(one.places), None)
+    where = (place.file, place.line) if place else (None, None)
+    win = (one.severity, one.estimated_speedup, one.saved_ns)
+    return row.launch.index, row.launch.kernel, said.rule, *win, said.message, said.advice, *where
+
+
+@dataclass(frozen=True, repr=False)
 class RunComparison:
     """What `diff` says of two runs: ``diff`` has all of it, ``verdict`` which is faster."""
 
@@ -79,6 +181,24 @@ class RunComparison:
         from ncu_assist.render.terminal import Style, diff_text
 
         return diff_text(self.diff, Style())
+
+    def __repr__(self) -> str:
+        from ncu_assist.render.words.verdicts import verdict_line
+
+        return f"<{verdict_line(self.diff)}>"
+
+    def _repr_html_(self) -> str:
+        from ncu_assist.render.html.notebook import diff_box
+
+        return diff_box(self.diff)
+
+    @cached_property
+    def changes(self) -> pd.DataFrame:
+        """What changed, a row a metric; see `Change` in `analysis/diff/records.py` for the columns."""
+        import pandas as pd
+
+        rows = [{name: getattr(one, name) for name in CHANGE} for one in self.diff.changes]
+        return pd.DataFrame(rows, columns=list(CHANGE))
 
     def to_markdown(self) -> str:
         """Return the comment for a pull request."""
@@ -134,12 +254,19 @@ def show(
     Raises UsageProblem for a reference that names nothing, DamagedData for a run whose files were changed.
     """
     from ncu_assist.pipeline.opened_reports import named
-    from ncu_assist.pipeline.showing import gather
 
     where = _project(project)
     (stored,) = named(where, (_text(reference),), kernel)
-    view = gather(stored, workload, Store(where.reports), lines=lines, every=True)
-    return RunSummary(view, stored, where)
+    return _summary(stored, workload, where, EVERY_LAUNCH, lines)
+
+
+def _summary(
+    stored: StoredRun, workload: str | None, project: Project, selection: LaunchSelection, lines: bool
+) -> RunSummary:
+    from ncu_assist.pipeline.showing import gather
+
+    view = gather(narrowed(stored, selection), workload, Store(project.reports), lines=lines, every=True)
+    return RunSummary(view, stored, project, selection, lines)
 
 
 def diff(
@@ -156,11 +283,15 @@ def diff(
 
     ``force`` compares what cannot be compared, and says so. Raises as ``show`` does.
     """
-    from ncu_assist.pipeline.reading import compare_runs, two_named
+    from ncu_assist.pipeline.reading import compare_runs, informed, two_named
 
     where = _project(project)
     wish = DiffOptions(workload, None, force, every)
+    chosen = [one.selection if isinstance(one, RunSummary) else EVERY_LAUNCH for one in (baseline, candidate)]
     runs, options = two_named(where, (_text(baseline), _text(candidate)), kernel, wish)
+    if not all(one.is_of_all for one in chosen):
+        runs = (narrowed(runs[0], chosen[0]), narrowed(runs[1], chosen[1]))
+        options = informed(Store(where.reports), runs, wish, free=False)
     return RunComparison(compare_runs(runs, options), runs, where, options)
 
 

@@ -8,11 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from commandline import SMALL_REPORT, Run
+from commandline import DATA, SMALL_REPORT, Run
 
 import ncu_assist
+from ncu_assist.errors import UsageProblem
 from ncu_assist.moved import MOVED, PACKAGE
 
+MANY_LAUNCHES = DATA / "repeats_full_h200_2025.3.1.ncu-rep.zst"
 OFFERED = ("archive", "read_report", "show", "diff", "profile")
 
 
@@ -33,6 +35,53 @@ def test_show(run: Run, recorded: Path) -> None:
     assert shown.to_dict() == run("show", "lightning_decode/v3", "--json").json
     assert shown.to_text().rstrip("\n") == run("show", "lightning_decode/v3").out.rstrip("\n")
     assert set(shown.metrics) >= {"launch", "metric", "value"}
+
+
+def test_launches_of_a_report(run: Run, tmp_path: Path) -> None:
+    """Each is what --launch shows; a slice and a name choose as a list and --filter would."""
+    found = ncu_assist.show(MANY_LAUNCHES, project=tmp_path)
+    assert [one.view.launches[0].launch.index for one in found] == list(range(len(found)))
+    alone = found[2]
+    assert alone.to_dict() == run("show", str(MANY_LAUNCHES), "--launch", "2", "--json").json
+    assert (len(found[1:3]), len(found[-1]), len(found[1:3][0])) == (2, 1, 1)
+    kernel = alone.view.launches[0].launch.kernel
+    assert len(found[kernel]) == len(found["regex:^" + kernel]) == found.table()["kernel"].eq(kernel).sum()
+    with pytest.raises(IndexError, match="no place among"):
+        found[len(found)]
+    with pytest.raises(UsageProblem, match="there are"):
+        found["nvtx:nowhere"]
+
+
+def test_what_a_notebook_has_of_a_run(recorded: Path) -> None:
+    shown = ncu_assist.show("lightning_decode/v6", lines=True)
+    assert repr(shown).startswith("<lightning_decode/v6_coalesced_store@")
+    assert shown.diagnosis.startswith("uncoalesced-global-load, up to ")
+    own = shown.view.detail.combined.launches[0].index
+    first = shown.findings.set_index("launch").loc[[own]].iloc[0]
+    assert (first["rule"], first["line"]) == ("uncoalesced-global-load", 42)
+    box = shown._repr_html_()
+    assert "What to do" in box
+    assert "v6_coalesced_store.cu:42" in box
+    assert set(shown.metrics["launch"]) == set(shown.table()["launch"])
+    bytes_moved = shown.table("launches", "dram_bytes")["dram_bytes"]
+    assert bytes_moved.tolist() == [one["value"] for one in shown.to_dict()["metrics"] if one["metric"] == "dram_bytes"]
+    assert shown.lines["line"].notna().any()
+    with pytest.raises(UsageProblem, match="dram_bytes"):
+        shown.table("launches", "dram_bytez")
+
+
+def test_what_a_notebook_has_of_a_diff(recorded: Path) -> None:
+    both = ncu_assist.diff("lightning_decode/v6", "lightning_decode/v7")
+    assert repr(both).startswith("<v7 is 2.99x faster than v6")
+    assert "L1 data pipe" in both._repr_html_()
+    assert both.changes.set_index("metric").loc["duration", "verdict"] == "improved"
+
+
+def test_two_launches_of_one_report(tmp_path: Path) -> None:
+    found = ncu_assist.show(MANY_LAUNCHES, project=tmp_path)
+    both = ncu_assist.diff(found[0], found[1], project=tmp_path)
+    durations = [one.view.launches[0].launch.duration_ns for one in (found[0], found[1])]
+    assert both.changes.set_index("metric").loc["duration", ["baseline", "candidate"]].tolist() == durations
 
 
 def test_diff(run: Run, recorded: Path) -> None:

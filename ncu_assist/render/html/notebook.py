@@ -29,7 +29,7 @@ def diff_box(diff: Diff) -> str:
     flags = [AnswerRow(heading, "; ".join(said[:FLAGS])) for heading, _, said in flags_by_role(diff) if said]
     rows = [
         AnswerRow("Compared", kernels_and_origins(diff)),
-        AnswerRow("Sure because", REASONS[diff.verdict.reason].meaning),
+        AnswerRow("Decided by", REASONS[diff.verdict.reason].meaning),
         *(AnswerRow("" if place else "Why", line.strip()) for place, line in enumerate(reasons)),
         *flags,
     ]
