@@ -19,7 +19,6 @@ from ncu_assist.analysis.launches import LaunchRow
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.project import Project, find_project
-from ncu_assist.rules.model.diagnosis import Ranked
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.verdict import Verdict
 
@@ -96,9 +95,7 @@ class RunSummary:
         """
         import pandas as pd
 
-        found = [
-            _finding(row, one) for row in self.view.launches if row.results for one in row.results.diagnosis.findings
-        ]
+        found = [one for row in self.view.launches for one in _findings(row)]
         return pd.DataFrame(found, columns=list(FINDING)).astype({"line": "Int64"})
 
     @cached_property
@@ -156,11 +153,12 @@ FINDING = (
 CHANGE = ("metric", "label", "unit", "baseline", "candidate", "delta", "verdict", "role")
 
 
-def _finding(row: LaunchRow, one: Ranked) -> tuple[object, ...]:
-    said, place = one.finding, next(iter(one.places), None)
-    where = (place.file, place.line) if place else (None, None)
-    win = (one.severity, one.estimated_speedup, one.saved_ns)
-    return row.launch.index, row.launch.kernel, said.rule, *win, said.message, said.advice, *where
+def _findings(row: LaunchRow) -> Iterator[tuple[object, ...]]:
+    for one in row.results.diagnosis.findings if row.results else ():
+        said, place = one.finding, next(iter(one.places), None)
+        win = (one.severity, one.estimated_speedup, one.saved_ns)
+        where = (place.file, place.line) if place else (None, None)
+        yield row.launch.index, row.launch.kernel, said.rule, *win, said.message, said.advice, *where
 
 
 @dataclass(frozen=True, repr=False)

@@ -59,6 +59,6 @@ def sampled_metrics(frame: pd.DataFrame) -> tuple[SampledMetric, ...]:
     """Return the samples of a timeline by launch and metric, without those that have no value."""
     groups = frame.dropna(subset=["value"]).groupby(["launch", "metric"], observed=True, sort=True)
     return tuple(
-        SampledMetric(int(launch), str(metric), tuple(own["time_ns"].tolist()), tuple(own["value"].tolist()))
+        SampledMetric(int(str(launch)), str(metric), tuple(own["time_ns"].tolist()), tuple(own["value"].tolist()))
         for (launch, metric), own in groups
     )
