@@ -96,7 +96,17 @@ def page(browser: Browser, site: str, request: pytest.FixtureRequest) -> Iterato
 
 
 @pytest.mark.parametrize("page", [(1280, "light"), (390, "dark")], indirect=True)
-@pytest.mark.parametrize("name", ["index", "guide/kernels", "reference/rules/l2-bound", "reference/commands/show"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "index",
+        "guide/kernels",
+        "reference/rules/l2-bound",
+        "reference/commands/show",
+        "reference/json",
+        "kernels/softmax",
+    ],
+)
 def test_a_page_is_read_by_everybody(page: Page, site: str, name: str) -> None:
     page.goto(f"{site}/{name}.html")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "wider than the screen"

@@ -1,0 +1,8 @@
+// A table that is wider than the screen scrolls: by keyboard too. The theme wraps tables after the page has loaded.
+document$.subscribe(() => setTimeout(() => {
+  for (const box of document.querySelectorAll(".md-typeset__scrollwrap")) {
+    box.tabIndex = 0;
+    box.setAttribute("role", "region");
+    box.setAttribute("aria-label", "Table");
+  }
+}));
