@@ -2,7 +2,7 @@
 document$.subscribe(() => setTimeout(() => {
   for (const box of document.querySelectorAll(".md-typeset__scrollwrap")) {
     box.tabIndex = 0;
-    box.setAttribute("role", "region");
+    box.setAttribute("role", "group");
     box.setAttribute("aria-label", "Table");
   }
 }));
