@@ -189,7 +189,7 @@ def keys_tables() -> str:
     for name in (*ANSWERS, *FILES):
         (title, whole), *below = described_objects(name)
         answers.setdefault(title, []).append(name)
-        wholes[title] = whole
+        wholes.setdefault(title, whole)
         parts |= below
     sections = ["## Answers and files"]
     for title, names in answers.items():
@@ -212,9 +212,9 @@ def _keys_table(made: dict[str, Any]) -> str:
     rows = []
     for key, one in made["properties"].items():
         optional = "" if key in made["required"] else ", may be absent"
-        unit = _cell(one.get("unit", ""))
-        rows.append(f"| `{key}` | {_type_words(one)}{optional} | {unit} | {_cell(one['description'])} |")
-    return "| key | holds | unit | meaning |\n|---|---|---|---|\n" + "\n".join(rows)
+        unit = f", {_cell(one['unit'])}" if "unit" in one else ""
+        rows.append(f"| `{key}` | {_type_words(one)}{unit}{optional} | {_cell(one['description'])} |")
+    return "| key | holds | meaning |\n|---|---|---|\n" + "\n".join(rows)
 
 
 def _type_words(one: dict[str, Any]) -> str:
@@ -223,7 +223,7 @@ def _type_words(one: dict[str, Any]) -> str:
         name = _part_name(one["$ref"].rpartition("/")[2])
         return f"[{name}](#{name.replace(' ', '-')})"
     if "const" in one:
-        return f"`{one['const']}`"
+        return "string"
     if "enum" in one:
         return ", ".join(f"`{value}`" for value in sorted(one["enum"], key=str))
     if "anyOf" in one or "oneOf" in one:
