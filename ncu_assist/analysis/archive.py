@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from ncu_assist.analysis.history import History
+from ncu_assist.analysis.own_against_library import OwnAgainstLibrary
 from ncu_assist.ceilings import Floor
 from ncu_assist.frame import combine_tables
 from ncu_assist.record import Source
@@ -45,6 +46,8 @@ class KernelState:
     ``best`` is None where no version is checked and timed as its source is now; ``shown`` is then the newest run, for a
     foreign program too. ``verdict`` is None where best and baseline are one, or one of them has no time. ``same``
     are the versions as fast as best by verdict, ``unclear`` those whose verdict is in doubt. ``floor`` is of ``shown``.
+    ``own_times`` are the medians of one's own versions on the workload, in their order, in ns, and ``against_library``
+    is how the fastest of them stands to the fastest library; None without both.
     """
 
     kernel: str
@@ -62,6 +65,8 @@ class KernelState:
     same: tuple[str, ...] = ()
     unclear: tuple[str, ...] = ()
     floor: Floor | None = None
+    own_times: tuple[tuple[str, float], ...] = ()
+    against_library: OwnAgainstLibrary | None = None
 
     @property
     def under_ncu_ns(self) -> float | None:

@@ -8,6 +8,7 @@ from functools import cached_property
 from math import exp, log
 from pathlib import Path
 
+from ncu_assist.analysis.own_against_library import OwnAgainstLibrary, own_against_library
 from ncu_assist.analysis.run_view import WorkloadRow, workload_row
 from ncu_assist.analysis.yardstick import AgainstYardstick, Yardstick, measure_of
 from ncu_assist.ceilings import Floor
@@ -246,6 +247,18 @@ class History:
         """The workloads that versions are compared on: those that are no mere point of a sweep."""
         swept = {cell.workload for sweep in self.sweeps for _, cell in sweep.points} & set(self.only)
         return tuple(place for place, name in enumerate(self.workloads) if name not in swept)
+
+    @cached_property
+    def against_library(self) -> tuple[OwnAgainstLibrary, ...]:
+        """The fastest own version against the fastest library, on each workload that versions are compared on."""
+        found = (self._against_library(place) for place in self.places)
+        return tuple(one for one in found if one is not None)
+
+    def _against_library(self, place: int) -> OwnAgainstLibrary | None:
+        name = self.workloads[place]
+        cells = [(row, row.cells[place].stored) for row in self.rows if row.cells]
+        runs = [(row.version, row.is_peer, stored.run if stored else None) for row, stored in cells]
+        return own_against_library(runs, name) if name is not None else None
 
     @property
     def yardstick(self) -> Yardstick:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ncu_assist.analysis.diff import Diff
+from ncu_assist.analysis.own_against_library import OwnAgainstLibrary, own_against_library
 from ncu_assist.analysis.run_view import WorkloadRow, workload_row
 from ncu_assist.ceilings import ceilings_of
 from ncu_assist.errors import EnvironmentProblem, StageFailed
@@ -37,7 +38,8 @@ class VersionOutcome:
     ``unserved`` are the workloads asked for that are not for this version, ``unmeasured`` those that are, and that no
     run of it holds where nothing can be measured.
     ``skipped`` says why a version without a run was not tried: no failure, what it needs is not installed.
-    ``unreadable``: it may have a run, as something of it in the archive cannot be read.
+    ``unreadable``: it may have a run, as something of it in the archive cannot be read. ``is_peer``: it is a library's
+    or a framework's own.
     """
 
     version: str
@@ -48,6 +50,7 @@ class VersionOutcome:
     skipped: str = ""
     unmeasured: tuple[str, ...] = ()
     unreadable: bool = False
+    is_peer: bool = False
 
     def serves(self, workload: str) -> bool:
         """Tell whether a workload is for this version."""
@@ -78,6 +81,10 @@ class KernelOutcome:
         if version.skipped:
             return SKIPPED
         return NOT_SERVED if set(version.unserved) == set(self.workloads) else NOT_MEASURED
+
+    def against_library(self, workload: str) -> OwnAgainstLibrary | None:
+        """Return how the fastest own version stands to the fastest library on a workload; None without both."""
+        return own_against_library(map(_timed, self.versions), workload)
 
     def cells(self, version: VersionOutcome) -> tuple[LadderCell, ...]:
         """Return the figures of a version on each workload; none without a run.
@@ -120,6 +127,16 @@ class KernelListing:
     versions: tuple[VersionOutcome, ...]
     only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     misnamed: tuple[Misnamed, ...] = ()
+
+    @property
+    def against_library(self) -> OwnAgainstLibrary | None:
+        """How the fastest own version stands to the fastest library on the default workload; None without both."""
+        name = self.default_workload
+        return own_against_library(map(_timed, self.versions), name) if name is not None else None
+
+
+def _timed(version: VersionOutcome) -> tuple[str, bool, Run | None]:
+    return version.version, version.is_peer, version.run.run if version.run else None
 
 
 def _speedup(baseline: Run | None, run: Run, workload: str) -> float | None:

@@ -189,7 +189,7 @@ def _save(
     rows = []
     for version in job.versions:
         if version.name not in builds:
-            rows.append(VersionOutcome(version.name, None, skipped=why_skipped(version)))
+            rows.append(VersionOutcome(version.name, None, skipped=why_skipped(version), is_peer=version.is_peer))
             continue
         result = VersionResult(
             version,
@@ -200,7 +200,11 @@ def _save(
         )
         failure = _failure(version.name, builds, measured, profiled)
         run = save(store, shared, result) if result.checks or result.capture else None
-        rows.append(VersionOutcome(version.name, run, failure, unserved=unserved(version, job.workloads)))
+        rows.append(
+            VersionOutcome(
+                version.name, run, failure, unserved=unserved(version, job.workloads), is_peer=version.is_peer
+            )
+        )
     return KernelOutcome(job.kernel.name, tuple(w.name for w in job.workloads), "live", tuple(rows))
 
 

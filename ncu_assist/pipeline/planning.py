@@ -165,7 +165,7 @@ def _row(store: Store, kernel: Kernel, version: Version, workloads: tuple[Worklo
     """Return the run that shows a version; without one, why: damage that stands in its place, or nothing measured."""
     not_for_it = unserved(version, workloads)
     served = [workload.name for workload in workloads if workload.name not in not_for_it]
-    row = VersionOutcome(version.name, None, unserved=not_for_it)
+    row = VersionOutcome(version.name, None, unserved=not_for_it, is_peer=version.is_peer)
     stored = _shown(store, kernel, version, set(served)) if served else None
     if stored is None:
         found = [d for d in store.damaged() if d.concerns(f"{kernel.name}/{version.name}/")]

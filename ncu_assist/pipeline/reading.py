@@ -167,9 +167,10 @@ def _with_folder(project: Project, store: Store, name: str) -> KernelListing:
 
 def _listed(kernel: str, version: Version, run: StoredRun | None, damages: Sequence[Damage]) -> VersionOutcome:
     if run is not None:
-        return VersionOutcome(version.name, run)
+        return VersionOutcome(version.name, run, is_peer=version.is_peer)
     is_unknown = any(damage.concerns(f"{kernel}/{version.name}/") for damage in damages)
-    return VersionOutcome(version.name, None, skipped=why_skipped(version), unreadable=is_unknown)
+    why = why_skipped(version)
+    return VersionOutcome(version.name, None, skipped=why, unreadable=is_unknown, is_peer=version.is_peer)
 
 
 def _without_folder(store: Store, name: str) -> KernelListing:

@@ -49,6 +49,9 @@ class RunLinks:
         return self.to(version, diff_name(before))
 
 
+NO_LINKS = RunLinks(frozenset())
+
+
 def diff_name(before: str) -> str:
     """Return the name of the page, in the folder of a version, that compares it with another one."""
     return f"diff-{before}.html"

@@ -53,8 +53,20 @@ class Column:
 
 
 @dataclass(frozen=True)
+class Spark:
+    """A small curve in a cell: points from 0 to 1 each way, the first at the left, 1 at the top; ``line`` is a height.
+
+    ``said`` is what it shows, in words.
+    """
+
+    points: tuple[tuple[float, float], ...]
+    said: str
+    line: float | None = None
+
+
+@dataclass(frozen=True)
 class Cell:
-    """A cell: text, or a link, badge or term in its place; ``note`` is a second, dim line.
+    """A cell: text, or a link, badge, term or curve in its place; ``note`` is a second, dim line.
 
     ``key`` is what it sorts by, empty for its text; ``heat`` 0 to 8 colours it, ``tone`` as a badge's.
     """
@@ -64,6 +76,7 @@ class Cell:
     link: Link | None = None
     badge: Badge | None = None
     term: Term | None = None
+    spark: Spark | None = None
     note: str = ""
     heat: int = 0
     tone: str = ""
@@ -117,4 +130,4 @@ def percent(share: float | None) -> Cell:
 
 
 def _says(cell: Cell) -> bool:
-    return cell.text != ABSENT or bool(cell.link or cell.badge or cell.term)
+    return cell.text != ABSENT or bool(cell.link or cell.badge or cell.term or cell.spark)

@@ -10,10 +10,12 @@ from ncu_assist.analysis.archive import ArchiveState, KernelLadder, KernelState
 from ncu_assist.analysis.diff.comparing import verdict_by_time
 from ncu_assist.analysis.diff.timing import SampleReader, common_bench, is_timed
 from ncu_assist.analysis.history import History, VersionRow
+from ncu_assist.analysis.own_against_library import own_against_library
 from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.pipeline.history import Floors, history_of
 from ncu_assist.pipeline.pages.readable import PageStore, own_comment, readable, top_comment
 from ncu_assist.project import Project
+from ncu_assist.record import Run
 from ncu_assist.sources import source_sha256
 from ncu_assist.spec import Kernel
 from ncu_assist.spec_file import kernel_names, load_kernel
@@ -21,7 +23,7 @@ from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.baselines import get_baseline
 from ncu_assist.store.drafts import DraftArchive
 from ncu_assist.store.matching import best_run, live_first, newest_of_source, passed
-from ncu_assist.versions import is_called
+from ncu_assist.versions import is_called, version_order
 
 NEAR = 1.05  # times the best median: versions further off are not asked about
 Runs = tuple[StoredRun, ...]
@@ -117,6 +119,12 @@ class _KernelRuns:
     workload: str | None
     summary: str = ""
     problem: str = ""
+    peers: frozenset[str] = frozenset()
+
+    @property
+    def versions(self) -> list[tuple[str, bool, Run | None]]:
+        """The versions as they are now, whether each is a library's, and its run."""
+        return [(one.run.version, one.run.version in self.peers, one.run) for one in self.current]
 
 
 def kernel_state(project: Project, store: Store, kernel: str, runs: Runs) -> KernelState:
@@ -138,11 +146,24 @@ def kernel_state(project: Project, store: Store, kernel: str, runs: Runs) -> Ker
         changed=runs[0].run.created,
         problem=known.problem,
         floor=Floors(project.reports).of(shown, known.workload),
+        own_times=_own_times(known),
+        against_library=own_against_library(known.versions, known.workload) if known.workload else None,
     )
     try:
         return _beside_best(_compared(state, _baseline(store, kernel, known), known), known)
     except DamagedData as error:
         return replace(state, problem=error.message)
+
+
+def _own_times(known: _KernelRuns) -> tuple[tuple[str, float], ...]:
+    """Return the medians of one's own versions on the workload, in ns, in their order; those that passed its check."""
+    own = sorted((one.run for one in known.current if one.run.version not in known.peers), key=_order)
+    timed = [(run, run.timing(known.workload)) for run in own if known.workload and passed(run, known.workload)]
+    return tuple((run.version, timing.median_ns) for run, timing in timed if timing)
+
+
+def _order(run: Run) -> tuple[int, str]:
+    return version_order(run.version)
 
 
 def _compared(state: KernelState, baseline: StoredRun | None, known: _KernelRuns) -> KernelState:
@@ -200,7 +221,8 @@ def _of_folder(kernel: Kernel, runs: Runs) -> _KernelRuns:
     by_version = {version: [r for r in runs if r.run.version == version.name] for version in kernel.versions}
     found = [newest_of_source(some, source_sha256(version.path)) for version, some in by_version.items() if some]
     current = tuple(stored for stored in found if stored is not None)
-    return _KernelRuns(runs, current, kernel.default_workload.name, kernel.summary)
+    peers = frozenset(version.name for version in kernel.versions if version.is_peer)
+    return _KernelRuns(runs, current, kernel.default_workload.name, kernel.summary, peers=peers)
 
 
 def _of_same_source(runs: Runs, stored: StoredRun) -> Sequence[StoredRun]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from math import log
 
 from ncu_assist.analysis.archive import ArchiveState, KernelState
 from ncu_assist.analysis.run_view import in_l2
@@ -11,11 +12,13 @@ from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.page import Head, PageSection, page, provenance, table_section
 from ncu_assist.render.links import RUN_PAGE, RunLinks
-from ncu_assist.render.table import ABSENT, Cell, Column, Link, Table, number
+from ncu_assist.render.table import ABSENT, Cell, Column, Link, Spark, Table, number
 from ncu_assist.render.words.floors import copy_words
+from ncu_assist.render.words.own_against_library import OWN_TERM, ratio_cell
 from ncu_assist.render.words.terms import share_term, source_badge, verdict_badge
 from ncu_assist.render.words.values import number_of, unread
 from ncu_assist.render.words.verdicts import level_words
+from ncu_assist.versions import short_name
 
 LINES_OF_SUMMARY = 160  # letters
 COLUMNS = (
@@ -23,6 +26,8 @@ COLUMNS = (
     Column("best version"),
     Column("time", "right", "number"),
     Column("against the baseline", "left", "number"),
+    Column("own versions", order=""),
+    Column(OWN_TERM.label, "right", "number", OWN_TERM),
     Column(COPY.title, "right", "number", share_term(COPY)),
     Column("on"),
     Column("last change"),
@@ -96,6 +101,8 @@ def _row(one: KernelState, links: RunLinks) -> tuple[Cell, ...]:
         best,
         _time(one),
         _against(one),
+        _spark(one),
+        ratio_cell(one.against_library, note=True),
         _of_copy(one),
         Cell(one.workload or ABSENT),
         Cell(one_line(one.changed[:10]), one.changed),
@@ -128,6 +135,22 @@ def _against(one: KernelState) -> Cell:
     return Cell(
         badge.text, repr(speedup) if speedup else "", badge=badge, note=f"over {one_line(baseline.run.version)}"
     )
+
+
+def _spark(one: KernelState) -> Cell:
+    """Return the times of one's own versions as a curve on a log scale, with the line of the fastest library."""
+    library = one.against_library
+    times = [log(ns) for _, ns in one.own_times]
+    if len(times) < 2:
+        return Cell()
+    beside = [log(library.library_ns)] if library else []
+    low, high = min((*times, *beside)), max((*times, *beside))
+    span = high - low or 1.0
+    points = tuple((place / (len(times) - 1), (time - low) / span) for place, time in enumerate(times))
+    (first, slow), (last, fast) = one.own_times[0], one.own_times[-1]
+    said = f"{short_name(first)} {duration(slow)} to {short_name(last)} {duration(fast)}, log scale"
+    said += f"; dashes: {library.library} {duration(library.library_ns)}" if library else ""
+    return Cell(spark=Spark(points, one_line(said), (beside[0] - low) / span if beside else None))
 
 
 def _of_copy(one: KernelState) -> Cell:

@@ -37,6 +37,7 @@ from ncu_assist.render.words.history import (
     with_faults_gone,
 )
 from ncu_assist.render.words.history_tables import faults_gone_table, versions_table
+from ncu_assist.render.words.own_against_library import library_table
 from ncu_assist.render.words.values import number_of, unread
 from ncu_assist.render.words.verdicts import factor, level_words, origin
 
@@ -45,6 +46,10 @@ STEPS = "Each version against its parent, the version that it builds on."
 FLOORS = (
     "Each version against the time that bytes or operations take at the best rates measured, and against libraries and "
     "frameworks: the versions whose first comment starts with Baseline."
+)
+AGAINST_LIBRARY = (
+    "On each workload the fastest version of one's own, the fastest library or framework, and their ratio: 2x is twice "
+    "as fast as the library."
 )
 DIAGNOSES = "What the rules say first of each version, from its counters alone, and what was expected of them."
 TRIED = "From the comment at the top of its source."
@@ -78,10 +83,12 @@ def ladder_sections(ladder: KernelLadder, links: RunLinks) -> tuple[PageSection,
 
 def _on_versions(ladder: KernelLadder, links: RunLinks) -> Iterator[PageSection]:
     history = ladder.history
-    chart = ladder_chart(history, ladder.state.baseline if ladder.state else None)
+    chart = ladder_chart(history, ladder.state.baseline if ladder.state else None, links)
     yield PageSection("times", "Times", {"verdict": _verdict(ladder), "chart": chart}, "ladder_times.html.j2")
     steps = versions_table(history, links).without_empty()
     yield PageSection("steps", "Steps", {"table": steps, "legend": _legend(history)}, "table_section.html.j2", STEPS)
+    against = library_table(history.against_library)
+    yield table_section("library", "Own against library", against if against.rows else None, AGAINST_LIBRARY)
     yield PageSection("floors", "Against floor and peers", floor_tables(history), "ladder_floors.html.j2", FLOORS)
     words = traffic_words(history)
     yield table_section("traffic", "Launches and traffic", traffic_table(history), words)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ncu_assist.analysis.history import History, HistoryCell, Sweep, VersionRow
@@ -12,6 +12,7 @@ from ncu_assist.analysis.yardstick import COPY, OPERATIONS, Yardstick, measure_o
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import GAP, TEXT_WIDTH, Axis, Bar, Bars, log_axis
+from ncu_assist.render.links import NO_LINKS, RunLinks
 from ncu_assist.render.table import Term
 from ncu_assist.render.words.floors import l2_words
 from ncu_assist.render.words.history import SWEPT, bound_by, point_time, sweep_title, time_of
@@ -37,21 +38,37 @@ BANDS = {
     "latency": "latency",
 }
 
+KINDS = {  # a colour in words
+    "dram": "DRAM",
+    "l2": "L2, or memory as a whole",
+    "l1": "L1 and shared memory",
+    "sm": "the SM: issue slots and pipes",
+    "link": "the link to the host",
+    "latency": "latency: nothing is busy",
+}
+
 
 @dataclass(frozen=True)
 class ChartLine:
-    """A line across the drawing: the floor or the baseline. ``text_y`` keeps the texts of two lines apart."""
+    """A line across the drawing: the floor, what is timed beside, a library or the baseline.
+
+    ``text_y`` keeps the texts of two lines apart; ``href`` is the page of the run that it is of, empty for none.
+    """
 
     x: float
     text: str
     text_x: float
     text_y: float
     kind: str
+    href: str = ""
 
 
 @dataclass(frozen=True)
 class ChartRow:
-    """One version: where it stands, its words, and its dot, which it lacks without a time."""
+    """One version: where it stands, its words, and its dot, which it lacks without a time.
+
+    ``href`` is the page of its run, ``diff`` that which compares it with its parent; empty where there is none.
+    """
 
     y: float
     name: str
@@ -63,11 +80,16 @@ class ChartRow:
     step: str
     band: str
     bound: str
+    href: str = ""
+    diff: str = ""
 
 
 @dataclass(frozen=True)
 class LadderChart:
-    """The drawing; ``path`` goes from dot to dot, past versions without a time."""
+    """The drawing; ``path`` goes from the dot of each version to that of its parent, where both have a time.
+
+    Versions of libraries are lines, and no part of it. ``bands`` are the colours of what binds, each with its name.
+    """
 
     title: str
     description: str
@@ -82,18 +104,22 @@ class LadderChart:
     has_times: bool
     has_bands: bool
     has_steps: bool
+    bands: tuple[tuple[str, str], ...] = ()
 
 
-def ladder_chart(history: History, baseline: ArchivedRun | None) -> LadderChart:
-    """Return the drawing of the workload shown; the lines are what was timed beside it and the baseline."""
-    cells = [(row, history.cell(row)) for row in history.rows]
-    lines = dict(_reference_lines(cells, baseline, history.shown))
+def ladder_chart(history: History, baseline: ArchivedRun | None, links: RunLinks = NO_LINKS) -> LadderChart:
+    """Return the drawing of the workload shown; the lines are the floor, what was timed beside it, and libraries."""
+    every = [(row, history.cell(row)) for row in history.rows]
+    own = [(row, cell) for row, cell in every if not row.is_peer]
+    cells = own if any(cell.time_ns for _, cell in own) else every
+    peers = [one for one in every if one not in cells]
+    lines = [*_reference_lines(every, baseline, history.shown), *_peer_lines(peers, links)]
     times = [cell.time_ns for _, cell in cells if cell.time_ns]
-    axis = log_axis([*times, *lines.values()], PLOT, PLOT_END, duration)
+    axis = log_axis([*times, *(value for _, value, _, _ in lines)], PLOT, PLOT_END, duration)
     top = TOP + LINE * len(lines)
     dots = _placed_dots([axis.at(cell.time_ns) if cell.time_ns else None for _, cell in cells])
     rows = tuple(
-        _chart_row(row, cell, top + ROW * (place + 0.5), dots[place]) for place, (row, cell) in enumerate(cells)
+        _chart_row(row, cell, top + ROW * (place + 0.5), dots[place], links) for place, (row, cell) in enumerate(cells)
     )
     bottom = top + ROW * max(len(rows), 1)
     on = f" on {one_line(history.shown)}" if history.shown else ""
@@ -105,13 +131,22 @@ def ladder_chart(history: History, baseline: ArchivedRun | None) -> LadderChart:
         bottom=bottom,
         axis=axis,
         label="median time, log scale" if history.shown else "time under ncu, log scale",
-        marks=tuple(_chart_line(name, value, axis, place) for place, (name, value) in enumerate(lines.items())),
+        marks=tuple(_chart_line(line, axis, place) for place, line in enumerate(lines)),
         rows=rows,
-        path=path_of([(row.dot, row.y) for row in rows if row.dot is not None]),
+        path=_steps_path(cells, rows),
         has_times=bool(times),
         has_bands=any(row.bound for row in rows),
         has_steps=any(row.step for row in rows),
+        bands=tuple(sorted({(row.band, KINDS[row.band]) for row in rows if row.band})),
     )
+
+
+def _steps_path(cells: Sequence[tuple[VersionRow, HistoryCell]], rows: Sequence[ChartRow]) -> str:
+    """Return a line from each dot to that of the version that it is compared with, where that is drawn."""
+    dots = {row.version: drawn for (row, _), drawn in zip(cells, rows, strict=True) if drawn.dot is not None}
+    pairs = ((dots.get(cell.before or ""), dots.get(row.version)) for row, cell in cells)
+    ends = (((a.dot, a.y), (b.dot, b.y)) for a, b in pairs if a and b and a.dot is not None and b.dot is not None)
+    return "".join(path_of([before, after]) for before, after in ends)
 
 
 def path_of(points: list[tuple[float, float]]) -> str:
@@ -124,27 +159,45 @@ def cut(text: str, letters: int = LETTERS) -> str:
     return text if len(text) <= letters else f"{text[: letters - 1]}…"
 
 
+Line = tuple[str, float, str, str]  # name, time in ns, kind, page
+
+
 def _reference_lines(
     cells: list[tuple[VersionRow, HistoryCell]], baseline: ArchivedRun | None, workload: str | None
-) -> Iterator[tuple[str, float]]:
-    """Yield the times of the yardstick, as it was measured last, and of the baseline, each with its name."""
+) -> Iterator[Line]:
+    """Yield the floor, the yardstick as it was measured last where that is another, and a baseline of one's own."""
+    floors = [cell.floor for _, cell in cells if cell.floor]
+    measure = measure_of(cell for _, cell in cells)
+    if floors:
+        assumed = ", assumed" if floors[-1].assumed else ""
+        yield f"floor{assumed}", floors[-1].ns, "floor", ""
     beside = [found for _, cell in cells if (found := cell.yardstick_ns)]
-    if beside:
-        yield measure_of(cell for _, cell in cells).name, beside[-1]
+    if beside and not (floors and measure is OPERATIONS):
+        yield measure.name, beside[-1], "beside", ""
     timing = baseline.run.timing(workload) if baseline and workload else None
-    if baseline and timing:
-        yield f"{BASELINE} {cut(one_line(baseline.run.version))}", timing.median_ns
+    peers = {row.version for row, _ in cells if row.is_peer}
+    if baseline and timing and baseline.run.version not in peers:
+        yield f"{BASELINE} {cut(one_line(baseline.run.version))}", timing.median_ns, "base", ""
 
 
-def _chart_line(name: str, value: float, axis: Axis, place: int) -> ChartLine:
-    kind = "base" if name.startswith(BASELINE) else "floor"
+def _peer_lines(peers: Iterable[tuple[VersionRow, HistoryCell]], links: RunLinks) -> Iterator[Line]:
+    """Yield the libraries with a time, the fastest first."""
+    for row, cell in sorted(peers, key=lambda one: one[1].time_ns or 0.0):
+        if cell.time_ns and not cell.failed:
+            yield cut(one_line(row.version)), cell.time_ns, "peer", links.of(cell.stored) if cell.stored else ""
+
+
+def _chart_line(line: Line, axis: Axis, place: int) -> ChartLine:
+    name, value, kind, href = line
     text = f"{name} {duration(value)}"
     half, at = len(text) * TEXT_WIDTH / 2, axis.at(value)
     middle = min(max(at, PLOT + half), STEPS - half)
-    return ChartLine(at, text, round(middle, 2), 14.0 + LINE * place, kind)
+    return ChartLine(at, text, round(middle, 2), 14.0 + LINE * place, kind, href)
 
 
-def _chart_row(row: VersionRow, cell: HistoryCell, y: float, places: tuple[float | None, bool]) -> ChartRow:
+def _chart_row(
+    row: VersionRow, cell: HistoryCell, y: float, places: tuple[float | None, bool], links: RunLinks
+) -> ChartRow:
     dot, left = places
     time = time_of(row, cell)
     beside = PLOT + 8 if dot is None else dot - ASIDE if left else dot + ASIDE
@@ -159,6 +212,8 @@ def _chart_row(row: VersionRow, cell: HistoryCell, y: float, places: tuple[float
         step=against(cell.verdict) if cell.verdict else "",
         band=BANDS.get(cell.bottleneck.group, "latency") if cell.bottleneck else "",
         bound=bound_by(cell) if cell.bottleneck else "",
+        href=links.of(cell.stored) if cell.stored else "",
+        diff=links.diff(row.before, row.version) if row.before and cell.verdict else "",
     )
 
 
@@ -182,8 +237,8 @@ def tone_of(cell: HistoryCell) -> str:
     return verdict_tone(cell.verdict) if cell.verdict else "plain"
 
 
-def _description(cells: list[tuple[VersionRow, HistoryCell]], lines: dict[str, float]) -> str:
-    said = [f"{name}: {duration(value)}" for name, value in lines.items()]
+def _description(cells: list[tuple[VersionRow, HistoryCell]], lines: list[Line]) -> str:
+    said = [f"{name}: {duration(value)}" for name, value, _, _ in lines]
     return "; ".join([*said, *(f"{one_line(row.version)}: {time_of(row, cell)}" for row, cell in cells)])
 
 
@@ -194,9 +249,10 @@ SMALL_LETTERS = 12  # of a version below its dot
 
 @dataclass(frozen=True)
 class SmallChart:
-    """One workload: the time of each version as a dot with its tone, names below.
+    """One workload: the time of each version of one's own as a dot with its tone, names below.
 
-    ``floor`` is the height of the line of a device copy, None where none was timed.
+    ``floor`` is the height of the line of what was timed beside, ``library`` that of the fastest library; None where
+    none was timed.
     """
 
     id: str
@@ -207,6 +263,7 @@ class SmallChart:
     names: tuple[tuple[float, str], ...]  # x, text
     path: str
     floor: float | None
+    library: float | None = None
 
 
 def small_charts(history: History) -> tuple[SmallChart, ...]:
@@ -216,13 +273,17 @@ def small_charts(history: History) -> tuple[SmallChart, ...]:
 
 
 def _small_chart(history: History, place: int) -> SmallChart | None:
-    cells = [(row, row.cells[place]) for row in history.rows if row.cells and row.cells[place].served]
+    every = [(row, row.cells[place]) for row in history.rows if row.cells and row.cells[place].served]
+    own = [(row, cell) for row, cell in every if not row.is_peer]
+    cells = own if any(cell.time_ns for _, cell in own) else every
+    peers = [cell.time_ns for row, cell in every if (row, cell) not in cells and cell.time_ns and not cell.failed]
     timed = [(number, row, cell) for number, (row, cell) in enumerate(cells) if cell.time_ns]
     if not timed:
         return None
     beside = measure_of(cell for _, _, cell in timed).name
     copies = [found for _, _, cell in timed if (found := cell.yardstick_ns)]
-    axis = log_axis([*(cell.time_ns or 0.0 for _, _, cell in timed), *copies[-1:]], SMALL_BOTTOM, SMALL_TOP, duration)
+    drawn = [*(cell.time_ns or 0.0 for _, _, cell in timed), *copies[-1:], *peers]
+    axis = log_axis(drawn, SMALL_BOTTOM, SMALL_TOP, duration)
     step = (SMALL_RIGHT - SMALL_LEFT - 24) / max(len(cells) - 1, 1)
     dots = tuple(
         (round(SMALL_LEFT + 12 + step * number, 2), axis.at(cell.time_ns or 0.0), tone_of(cell))
@@ -231,20 +292,20 @@ def _small_chart(history: History, place: int) -> SmallChart | None:
     return SmallChart(
         id=f"workload-{place}",
         title=one_line(history.workloads[place] or history.kernel),
-        description="; ".join(_small_description(timed, beside, copies[-1] if copies else None)),
+        description="; ".join(_small_description(timed, {beside: copies[-1:], "fastest library": sorted(peers)[:1]})),
         axis=axis,
         dots=dots,
         names=_small_names([row for row, _ in cells], step),
         path=path_of([(x, y) for x, y, _ in dots]),
         floor=axis.at(copies[-1]) if copies else None,
+        library=axis.at(min(peers)) if peers else None,
     )
 
 
 def _small_description(
-    timed: list[tuple[int, VersionRow, HistoryCell]], beside: str, beside_ns: float | None
+    timed: list[tuple[int, VersionRow, HistoryCell]], beside: Mapping[str, Sequence[float]]
 ) -> Iterator[str]:
-    if beside_ns is not None:
-        yield f"{beside}: {duration(beside_ns)}"
+    yield from (f"{name}: {duration(value)}" for name, known in beside.items() for value in known)
     yield from (f"{one_line(row.version)}: {duration(cell.time_ns or 0.0)}" for _, row, cell in timed)
 
 

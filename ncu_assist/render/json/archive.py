@@ -59,6 +59,7 @@ def _kernel(kernel: KernelListing) -> dict[str, Any]:
         "workloads": kernel.workloads,
         "default_workload": kernel.default_workload,
         "only_for": dict(kernel.only),
+        "against_library": asdict(kernel.against_library) if kernel.against_library else None,
         "misnamed": [{"file": one.path.name, "rename_to": one.name} for one in kernel.misnamed],
         "versions": [_version(version, kernel.default_workload) for version in kernel.versions],
     }

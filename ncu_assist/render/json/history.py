@@ -34,6 +34,7 @@ def history_json(history: History) -> dict[str, Any]:
             "workloads": [name for name in history.workloads if name is not None],
             "shown_workload": history.shown,
             "rows": [_row(row, history) | {"prediction": _prediction(told.get(row.version))} for row in history.rows],
+            "against_library": [asdict(one) for one in history.against_library],
             "sweeps": [_sweep(sweep) for sweep in history.sweeps],
             "notes": list(notes(history)),
         },

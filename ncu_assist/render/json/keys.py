@@ -197,6 +197,14 @@ MEANINGS = {
     "Place.line": "Line of the file; null for code without lines",
     "Place.file": "Name of the file; null for code without lines",
     "is_guess": "Whether it is the line that most likely calls a library's code",
+    "against_library": "The fastest own version against the fastest of libraries and frameworks that passed its check, "
+    "by workload; nothing where one of them has no time",
+    "OwnAgainstLibrary.own": "The fastest own version",
+    "OwnAgainstLibrary.own_ns": "Its median",
+    "OwnAgainstLibrary.library": "The fastest version that is a library's or a framework's",
+    "OwnAgainstLibrary.library_ns": "Its median",
+    "OwnAgainstLibrary.ratio": "Time of the library over the own one, medians of one bench: 2 is twice as fast as the "
+    "library; null where no bench timed both [ratio]",
     # show
     "launches": "The launches that were asked for, by workload, the longest first",
     "launches_profiled": "How many launches the run has, of which `launches` are some",

@@ -20,6 +20,7 @@ from ncu_assist.analysis.gate.limits import Kind as LimitKind
 from ncu_assist.analysis.gate.records import GateWord
 from ncu_assist.analysis.launches import LaunchFloor
 from ncu_assist.analysis.ledger import FateReason
+from ncu_assist.analysis.own_against_library import OwnAgainstLibrary
 from ncu_assist.analysis.records import Coverage, Damage, Draft, ModelCost, StoredFinding
 from ncu_assist.analysis.run_view import InL2
 from ncu_assist.ceilings.floor import Kind as FloorKind
@@ -336,6 +337,7 @@ class OutcomeAnswer(AnswerKeys):
     source: Source
     workloads: list[str]
     versions: list[Any]
+    against_library: list[OwnAgainstLibrary]
     verdicts: list[OutcomeVerdictKeys]
     exit_code: int
 
@@ -709,6 +711,7 @@ class HistoryAnswer(AnswerKeys):
     workloads: list[str]
     shown_workload: str | None
     rows: list[HistoryRowKeys]
+    against_library: list[OwnAgainstLibrary]
     sweeps: list[SweepKeys]
     notes: list[str]
 
@@ -738,6 +741,7 @@ class ListedKernelKeys(TypedDict):
     workloads: list[str]
     default_workload: str | None
     only_for: dict[str, list[str]]
+    against_library: OwnAgainstLibrary | None
     misnamed: list[MisnamedKeys]
     versions: list[ListedVersionKeys]
 

@@ -19,6 +19,7 @@ def outcome_json(outcome: KernelOutcome, command: str) -> dict[str, Any]:
             "source": outcome.source,
             "workloads": outcome.workloads,
             "versions": [_version(version, outcome) for version in outcome.versions],
+            "against_library": [asdict(one) for name in outcome.workloads if (one := outcome.against_library(name))],
             "verdicts": [_verdict(diff) for diff in outcome.diffs],
             "exit_code": outcome.exit_code,
         },

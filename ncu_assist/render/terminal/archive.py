@@ -14,6 +14,7 @@ from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line, plain
 from ncu_assist.render.table import Align
 from ncu_assist.render.terminal.style import Style, detected, styled, table, to_text
+from ncu_assist.render.words.own_against_library import library_sentence
 from ncu_assist.render.words.values import number_of, shown_path
 from ncu_assist.render.words.verdicts import origin
 
@@ -106,7 +107,9 @@ def list_text(kernels: Sequence[KernelListing], style: Style | None = None) -> s
         parts += [Text(one_line(kernel.kernel), style="bold")]
         parts += [Text(f"  {one_line(line, LONGEST_LINE)}") for line in kernel.summary.splitlines()]  # a line a mistake
         parts += [Text(f"  workloads: {_workloads(kernel)}", style="dim")] if kernel.workloads else []
-        parts += [*_versions(kernel, (style or detected()).width), Text("")]
+        parts += _versions(kernel, (style or detected()).width)
+        parts += [Text(f"  {line}", style="dim") for line in [library_sentence(kernel.against_library)] if line]
+        parts += [Text("")]
     return to_text(parts or [Text("there are no kernels: no kernels/*/kernel.toml and no run in reports/")], style)
 
 

@@ -21,6 +21,7 @@ from ncu_assist.render.words.history import (
     with_faults_gone,
 )
 from ncu_assist.render.words.history_tables import OVER_ALL, faults_gone_table, sweep_table, versions_table
+from ncu_assist.render.words.own_against_library import OWN_TERM, library_table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -38,6 +39,10 @@ def history_text(history: History, style: Style | None = None) -> str:
     if len(history.places) > 1:
         heading = f"all {len(history.places)} workloads, each version against its parent"
         parts += [Text(""), Text(heading, style="bold"), printed(versions.only(*OVER_ALL))]
+    if history.against_library:
+        heading = "the fastest own version against the fastest library"
+        parts += [Text(""), Text(heading, style="bold"), printed(library_table(history.against_library))]
+        parts += [Text(f"{OWN_TERM.label}: {OWN_TERM.meaning}", style="dim")]
     for sweep in history.sweeps:
         parts += [Text(""), Text(one_line(sweep_title(sweep)), style="bold"), printed(sweep_table(sweep))]
     parts += [Text(one_line(line, MOST_SAID), style="dim") for line in ("", *legend(history))]

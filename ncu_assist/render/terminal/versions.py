@@ -14,6 +14,7 @@ from ncu_assist.render.table import ABSENT, Cell, Column, Table, percent
 from ncu_assist.render.terminal.run import check_word
 from ncu_assist.render.terminal.style import Style, printed, to_text
 from ncu_assist.render.words.floors import l2_words
+from ncu_assist.render.words.own_against_library import library_sentence
 from ncu_assist.render.words.verdicts import factor, origin, verdict_line
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ def outcome_text(outcome: KernelOutcome, style: Style | None = None) -> str:
         own = [cells[version.version][place] for version in served if cells[version.version]]
         table = _table(outcome, served, [cells[version.version][place : place + 1] for version in served])
         parts += [Text(""), Text(one_line(workload), style="bold"), printed(table)]
-        remarks = (*_not_served(outcome.versions, len(served), workload), _no_rate(own))
+        against = library_sentence(outcome.against_library(workload))
+        remarks = (against, *_not_served(outcome.versions, len(served), workload), _no_rate(own))
         parts += [Text(line, style="dim") for line in remarks if line]
     troubles = [line for version in outcome.versions for line in _troubles(version, cells[version.version])]
     skipped = [

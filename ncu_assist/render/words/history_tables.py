@@ -8,7 +8,7 @@ from ncu_assist.analysis.faults_gone import FaultsGone
 from ncu_assist.analysis.history import History, HistoryCell, Sweep, VersionRow
 from ncu_assist.analysis.records import StoredFinding
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.links import RunLinks
+from ncu_assist.render.links import NO_LINKS, RunLinks
 from ncu_assist.render.table import ABSENT, Badge, Cell, Column, Link, Table, Term, number, percent
 from ncu_assist.render.words.history import bound_by, estimate, fault, point_time, slower_on, time_of, together
 from ncu_assist.render.words.terms import against, share_term, verdict_badge, verdict_tone
@@ -18,7 +18,6 @@ from ncu_assist.versions import short_name
 FILTER_FROM = 12  # rows, from which a filter is of use
 GEOMEAN = Term("geomean", "", "geometric mean of the speed-ups over its parent, on all workloads of both")
 OVER_ALL = ("version", "geomean", "worst", "slower on")  # of the table of versions, where several are compared on
-NO_LINKS = RunLinks(frozenset())
 
 
 def versions_table(history: History, links: RunLinks = NO_LINKS) -> Table:

@@ -1,0 +1,149 @@
+"""Own versions against libraries: the numbers are those of the bench records, on every workload of the archive."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from factories import make_run, samples_frame, times, timing
+
+from ncu_assist.analysis.own_against_library import OwnAgainstLibrary, own_against_library
+from ncu_assist.pipeline.history import history
+from ncu_assist.pipeline.pages.index import archive_state
+from ncu_assist.pipeline.reading import listing
+from ncu_assist.project import find_project
+from ncu_assist.record import Bench, Check, Run
+from ncu_assist.render.html.index import index_sections
+from ncu_assist.render.html.ladder_chart import ladder_chart, small_charts
+from ncu_assist.render.json.archive import list_json
+from ncu_assist.render.json.history import history_json
+from ncu_assist.render.links import RunLinks
+from ncu_assist.render.words.own_against_library import library_sentence, library_table
+from ncu_assist.spec_file import kernel_names, load_kernel
+
+ROOT = Path(__file__).parents[2]
+KERNEL = "flash_attention"
+
+
+def timed(median_ns: float, bench: str = "one", passed: bool = True) -> Run:
+    samples = samples_frame(times(median_ns, 1), bench_id=bench)
+    made = timing(samples, bench_id=bench)
+    return make_run(
+        bench=Bench(bench, "read", 100, None, None, (replace(made, median_ns=median_ns),)),
+        checks=(Check("small", passed, "" if passed else "wrong", (0,), 0.0, 0.0),),
+    )
+
+
+def test_the_fastest_of_both_that_are_right() -> None:
+    versions = [
+        ("v0_eager", True, timed(9e4)),
+        ("v1_cublas", True, timed(3e4)),
+        ("v2_wrong", True, timed(1e4, passed=False)),
+        ("v3_own", False, timed(2e4)),
+        ("v4_slow", False, timed(5e4)),
+        ("v5_wrong", False, timed(5e3, passed=False)),
+        ("v6_absent", False, None),
+    ]
+    found = own_against_library(versions, "small")
+    assert found == OwnAgainstLibrary("small", "v3_own", 2e4, "v1_cublas", 3e4, 1.5)
+    assert library_sentence(found) == "own / library: v3_own 20 µs, v1_cublas 30 µs: 1.50x"
+    assert own_against_library(versions, "other") is None
+    assert own_against_library(versions[:3], "small") is None
+    assert library_sentence(None) == ""
+
+
+def test_times_of_two_benches_have_no_ratio() -> None:
+    found = own_against_library([("v0", True, timed(2e4, "a")), ("v1", False, timed(1e4, "b"))], "small")
+    assert found == OwnAgainstLibrary("small", "v1", 1e4, "v0", 2e4, None)
+    assert library_sentence(found).endswith("not timed in one bench")
+    assert library_table([found]).rows[0][-1].text == "-"
+
+
+def recorded(kernel: str) -> Iterator[tuple[bool, dict[str, Any]]]:
+    """Yield whether each version of a kernel is a library's, and the record of its newest run."""
+    for version in load_kernel(find_project(ROOT), kernel).versions:
+        newest = sorted((ROOT / "reports" / kernel / version.name).glob("*/run.json"))[-1:]
+        yield from ((version.is_peer, json.loads(path.read_text())) for path in newest)
+
+
+@pytest.mark.parametrize("kernel", kernel_names(find_project(ROOT)))
+def test_numbers_are_those_of_the_bench_records(kernel: str) -> None:
+    project = find_project(ROOT)
+    (listed,) = list_json(listing(project, kernel))["kernels"]
+    runs = list(recorded(kernel))
+    name = listed["default_workload"]
+    medians: dict[bool, list[tuple[float, str]]] = {True: [], False: []}
+    for is_peer, run in runs:
+        passed = all(check["passed"] for check in run["checks"] if check["workload"] == name)
+        own = [one["median_ns"] for one in (run["bench"] or {"timings": []})["timings"] if one["workload"] == name]
+        medians[is_peer] += [(own[0], run["version"])] if own and passed else []
+    (library_ns, library), (own_ns, version) = min(medians[True]), min(medians[False])
+    found = listed["against_library"]
+    assert (found["own"], found["own_ns"], found["library"], found["library_ns"]) == (
+        version,
+        own_ns,
+        library,
+        library_ns,
+    )
+    assert found["ratio"] == library_ns / own_ns
+
+
+@pytest.mark.slow
+def test_libraries_are_lines_and_no_link_of_the_chain() -> None:
+    told = history(find_project(ROOT), KERNEL)
+    chart = ladder_chart(told, None)
+    peers = {row.version for row in told.rows if row.is_peer}
+    assert len(peers) == 3
+    assert not peers & {row.name for row in chart.rows}
+    lines = {mark.text.partition(" ")[0]: mark for mark in chart.marks if mark.kind == "peer"}
+    assert set(lines) == peers
+    for row in told.rows:
+        if row.is_peer:
+            ns = told.cell(row).time_ns
+            assert ns is not None
+            assert lines[row.version].x == chart.axis.at(ns)
+    assert [mark.kind for mark in chart.marks] == ["floor", "peer", "peer", "peer"]
+    drawn = {row.version for row in told.rows} - peers
+    steps = [row for row in told.rows if row.version in drawn and told.cell(row).before in drawn]
+    assert chart.path.count("M") == len(steps)
+    assert [small.library is not None for small in small_charts(told)] == [True] * 7
+    found = history_json(told)["against_library"]
+    assert [one["workload"] for one in found] == list(told.workloads)
+    assert [bool(one["ratio"]) for one in found] == [True] * 7
+
+
+@pytest.mark.slow
+def test_names_and_dots_lead_to_the_pages() -> None:
+    told = history(find_project(ROOT), KERNEL)
+    stored = [told.cell(row).stored for row in told.rows]
+    pages = frozenset(f"{one.run.version}/{one.run.run_id}/report.html" for one in stored if one)
+    chart = ladder_chart(told, None, RunLinks(pages))
+    assert {*(row.href for row in chart.rows), *(mark.href for mark in chart.marks if mark.kind == "peer")} == pages
+    assert all(row.href == "" for row in ladder_chart(told, None).rows)
+    assert {band for band, _ in chart.bands} == {row.band for row in chart.rows}
+
+
+@pytest.mark.slow
+def test_the_index_has_a_curve_and_the_ratio_of_each_kernel() -> None:
+    state = archive_state(find_project(ROOT))
+    rows = {one.kernel: one for one in state.kernels}
+    one = rows[KERNEL]
+    assert [name.partition("_")[0] for name, _ in one.own_times] == [f"v{number}" for number in range(3, 11)]
+    (kernels, _) = index_sections(state)
+    table = kernels.model
+    titles = [column.title for column in table.columns]
+    (row,) = [row for row in table.rows if row[0].text == KERNEL]
+    against = one.against_library
+    assert against is not None
+    cell = row[titles.index("own / library")]
+    assert (cell.key, cell.note) == (repr(against.ratio), "v3 / v2")
+    spark = row[titles.index("own versions")].spark
+    assert spark is not None
+    assert len(spark.points) == 8
+    assert spark.line is not None
+    assert spark.said.startswith("v3 1.22 ms to v10 1.60 ms")
+    assert "dashes: v2_torch_cudnn 849 µs" in spark.said
