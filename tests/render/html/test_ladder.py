@@ -134,7 +134,7 @@ def test_it_says_what_history_says(recorded: Project) -> None:
         "DRAM 81 %",
         "dram",
     )
-    assert {mark.kind for mark in made.times.chart.marks} == {"floor", "base"}
+    assert {mark.kind for mark in made.times.chart.marks} == {"floor", "beside", "peer"}
     assert "75.4 µs" in made.times.chart.marks[0].text
     assert made.estimated
     said_of = {row[0].text for row in made.estimated.table.rows}
