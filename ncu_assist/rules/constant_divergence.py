@@ -9,9 +9,9 @@ Cost: the unit is busy n times as long; other warps wait for their turn (`mio_th
 What to try: read the table from shared memory (fill it once a block) or through plain global loads; sort the work so
 that lanes of a warp want the same entry; keep a few entries in registers and choose by comparison.
 
-Thresholds: at most every other instruction is a load of a constant (something must use the value), so requests beyond
-half of the instructions are repeats. The time is the share of warps' waits for such units, times the repeats' part of
-the requests, times the constants' part of what the units do.
+Thresholds: at most every fourth instruction is a load of a constant (its address has to be worked out or loaded, and
+something must use the value), so requests beyond a quarter of the instructions are repeats. The time is the share of
+warps' waits for such units, times the repeats' part of the requests, times the constants' part of what the units do.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ncu_assist.rules.model.pipes import ADU, ISSUE
 ID = "constant-divergence"
 NEEDS: tuple[str, ...] = ("constant_requests", "instructions", "shared_wavefronts_all")
 USES: tuple[str, ...] = ("warps_selected",)
-MOST_LOADS = 0.5  # of all instructions
+MOST_LOADS = 0.25  # of all instructions
 WAITS = ("mio_throttle", "short_scoreboard", "imc_miss")
 
 

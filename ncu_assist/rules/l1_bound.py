@@ -59,7 +59,7 @@ SECTORS_A_WAVEFRONT = 4  # 128 bytes a cycle
 # wavefront carries 32 words (CUDA Programming Guide, "Shared Memory"), for 64 multiply-adds. Lanes that want the same
 # words need fewer.
 WAVEFRONTS_A_PRODUCT = 0.25
-LEAST_PRODUCTS = 0.25  # of all instructions, else it is no product
+LEAST_PRODUCTS = 1 / 8  # of all instructions, else it is no product: two loads each, their use, and a loop
 FROM_SHARED = "keep a larger tile of results in each thread, and load 16 bytes at a time: each operand then serves more"
 ANY = "keep in registers what is used again, and load 16 bytes at a time"
 

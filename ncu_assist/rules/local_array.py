@@ -12,8 +12,9 @@ Thresholds: counted are local requests that are no spills. Where spills were not
 said where a thread had registers to spare, `register-spill` where it had none, *assumed*.
 
 The time is the larger of two: that in which schedulers issue nothing since warps wait on memory, by local memory's part
-of all sectors; and that of local memory's part of the work of L1 or L2, where one of them is 72 % busy. Below 1 % of
-the time nothing is said, since a repeated launch varies by that much.
+of all sectors, with the issue slots of the accesses and their addresses; and that of local memory's part of the work of
+L1 or L2, where one of them is 72 % busy. Below 1 % of the time nothing is said, since a repeated launch varies by that
+much.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from ncu_assist.rules.model.facts import Facts
 ID = "local-array"
 NEEDS: tuple[str, ...] = local_traffic.NEEDS
 USES: tuple[str, ...] = local_traffic.USES
+INSTRUCTIONS_AN_ACCESS = 2  # itself, and the product or sum that is its address
 
 
 def find(facts: Facts) -> Finding | None:
@@ -34,7 +36,7 @@ def find(facts: Facts) -> Finding | None:
     if not is_known and local_traffic.may_be_spills(facts):
         return None
     unspilled = max(0.0, requests - facts.value("local_spilling_requests"))
-    saved = local_traffic.cost_ns(facts, unspilled)
+    saved = local_traffic.cost_ns(facts, unspilled, INSTRUCTIONS_AN_ACCESS)
     if saved <= 0.0:
         return None
     share = 100.0 * local_traffic.local_share(facts)

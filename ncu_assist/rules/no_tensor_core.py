@@ -1,4 +1,4 @@
-"""Does matrix work on halves without tensor cores.
+"""Does matrix work on halves or bytes without tensor cores.
 
 Hardware: a tensor core multiplies small matrices in one instruction. On an H200 that is 16 times as many sums of
 products a cycle as on floats in the FMA pipe, and 8 times as many as with HFMA2.
@@ -15,21 +15,28 @@ converts one value for 128 sums); an operand load for 32 of them at least, from 
 polynomial has; and 64 operations a byte, of DRAM and of what the workload needs, which nothing has that uses each value
 once. Products of floats are left alone: tensor cores would round them. The time after is that of a product at the rate
 a cycle that a library's reached on such a GPU, else at 70 % of the tensor cores' peak; bounds of L2 and DRAM stay.
+Of integers half of all instructions must be products that only
+one half of the FMA pipe does, `dp4a` among them, the same loads must feed them, and the ALU pipe hardly work: what
+hashes has shifts and logic beside each product. That they are bytes is *assumed*.
 Without counts of operations on halves only the workload's dtype can tell that floats were halves.
 """
 
 from __future__ import annotations
 
 from ncu_assist.ceilings.chips import LANES
+from ncu_assist.ceilings.floor import OF_HALVES
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import (
     ALU,
     FMA,
+    FMA_HEAVY,
     ISSUE,
     L1_PARTS,
     LSU,
     TENSOR,
+    busy,
+    heavy_instructions,
     operations,
     tensor_ns,
     tensor_operations,
@@ -44,17 +51,46 @@ NEEDS: tuple[str, ...] = (
     "global_load_instructions",
     "dram_bytes",
 )
-USES: tuple[str, ...] = ("fp16_fma_per_cycle", "fp16_add_per_cycle")
+USES: tuple[str, ...] = ("fp16_fma_per_cycle", "fp16_add_per_cycle", "pipe_fma_heavy")
 OF_ALL = 1 / 8
 CONVERTED = 1 / 500
 FMA_A_LOAD = 32
 FLOPS_A_BYTE = 64.0
 HALVES = ("bfloat16", "float16")
+HALF = 0.5  # of all instructions
+OPERATIONS_OF_DP4A = 8  # of a lane: four products and sums of bytes
 SPEED_UP = 8.0  # where the chip's rate is not known: HFMA2 against tensor cores on 8.0 and 9.0, the lesser ratio
 
 
 def find(facts: Facts) -> Finding | None:
     """Return what tensor cores would save; None where they work already, or the work is no product of halves."""
+    return _halves(facts) or _bytes(facts)
+
+
+def _bytes(facts: Facts) -> Finding | None:
+    """Return what tensor cores would save of a product of bytes: multiply-adds of integers, and hardly anything else.
+
+    Whatever mixes or hashes integers has shifts and logic beside its products, which the ALU pipe does.
+    """
+    done, every = LANES * heavy_instructions(facts), facts.value("instructions")
+    flops = OPERATIONS_OF_DP4A * done
+    if done < HALF * LANES * every or busy(facts, ALU) >= busy(facts, FMA_HEAVY) / 8 or tensor_operations(facts) > 0:
+        return None
+    if not _is_product(facts, done, flops):
+        return None
+    after = tensor_ns(facts, flops / OF_HALVES["int8"])
+    return Finding(
+        rule=ID,
+        message="multiplies matrices of integers, not on tensor cores, which do it with bytes",
+        saved_ns=facts.duration_ns * (1.0 - 1.0 / SPEED_UP) if after is None else max(0.0, facts.duration_ns - after),
+        evidence=("pipe_fma_heavy", "pipe_tensor_cycles", "shared_load_instructions"),
+        relieves=(FMA, FMA_HEAVY, ALU, ISSUE, LSU, TENSOR, *L1_PARTS),
+        assumed=True,
+        advice="call a library product of bytes, or use mma.sync or wgmma with s8 operands",
+    )
+
+
+def _halves(facts: Facts) -> Finding | None:
     halves = operations(facts, "fp16_fma_per_cycle")
     floats = operations(facts, "fp32_fma_per_cycle")
     packed = halves >= floats
@@ -72,7 +108,7 @@ def find(facts: Facts) -> Finding | None:
         message=f"multiplies matrices of halves with {words}, not on tensor cores",
         saved_ns=max(0.0, facts.duration_ns - with_tensor),
         evidence=("fp16_fma_per_cycle" if packed else "fp32_fma_per_cycle", "pipe_tensor_cycles", "pipe_fma"),
-        relieves=(FMA, ALU, ISSUE, LSU, TENSOR, *L1_PARTS),
+        relieves=(FMA, FMA_HEAVY, ALU, ISSUE, LSU, TENSOR, *L1_PARTS),
         assumed=after is None,
         advice="call a library product, or use mma.sync or wgmma",
     )

@@ -11,6 +11,8 @@ Cost: at its limit the slowest of these decides, while the others wait.
 What to try, by `detail.pipe`:
 `fma`: let products and sums be one instruction (`fmaf`, no `__fadd_rn`/`__fmul_rn`, no `-fmad=false`); move integer
 multiplications out of loops. `alu`: merge logic, work on packed values, leave part of it to the FMA pipe.
+`fma_heavy`: the half of the FMA pipe that multiplies integers; constants by shifts and sums, 32 bits instead of 64,
+reciprocals worked out once in the place of divisions.
 `fp64`: floats, if their precision does; look for constants without `f` and for `double` between.
 `xu`: multiply by reciprocals that were worked out once instead of dividing; a polynomial for part of the functions.
 `adu`: fewer branches, barriers and constants at an index known only at run time; several elements a thread share them.
@@ -47,6 +49,7 @@ from ncu_assist.rules.model.pipes import (
     ALU,
     BINDS,
     FMA,
+    FMA_HEAVY,
     FP64,
     ISSUE,
     L1_PARTS,
@@ -55,6 +58,7 @@ from ncu_assist.rules.model.pipes import (
     UNIFORM,
     XU,
     busy,
+    heavy_instructions,
     is_bound_by,
     operations,
     while_active,
@@ -77,11 +81,24 @@ WORK_OF = {
     "uniform": "what is the same for all threads of a warp",
 }
 PRODUCTS = 0.5  # of all instructions are multiply-adds
+OWN_PRODUCTS = 0.25  # of all instructions are products of integers: fewer go with the addresses of others
 FUNCTIONS_SAVED = INSTRUCTIONS_SAVED = 0.5
+SHARED_BY = 4  # elements: as many floats as an access of 16 bytes brings
 FP64_TO_FMA = 0.5  # where the chip is not known: the best ratio that any has
-PIPES = {"fma": FMA, "alu": ALU, "fp64": FP64, "xu": XU, "lsu": LSU, "adu": ADU, "uniform": UNIFORM}
+SPECIAL = "special functions, conversions or counts of bits"
+PIPES = {
+    "fma": FMA,
+    "fma_heavy": FMA_HEAVY,
+    "alu": ALU,
+    "fp64": FP64,
+    "xu": XU,
+    "lsu": LSU,
+    "adu": ADU,
+    "uniform": UNIFORM,
+}
 ADVICE = {
     "fma": "let products and sums be one instruction, and move integer multiplications out of loops",
+    "fma_heavy": "multiply integers less: shifts and sums for constants, 32 bits for 64, no division in a loop",
     "alu": "work on packed values, or leave part of the integer work to the FMA pipe",
     "fp64": "use floats where their precision does, and write constants with an f",
     "xu": "multiply by reciprocals worked out once, or use a polynomial for part of the functions",
@@ -100,7 +117,7 @@ def find(facts: Facts) -> Finding | None:
     """Return the saturated pipe that could be left most; None where none is, or it does what the work needs."""
     found = [
         one
-        for pipe in (_unfused, _integers, _fp64, _xu, _shuffles, _others, _mixed)
+        for pipe in (_unfused, _integers, _heavy, _fp64, _xu, _shuffles, _others, _mixed)
         if (one := pipe(facts)) is not None
     ]
     return max(found, key=lambda one: one.saved_ns, default=None)
@@ -133,6 +150,15 @@ def _integers(facts: Facts) -> Finding | None:
     return _finding(facts, "fma", (fma - alu) / 2, "mostly integer multiplications", ("fp32_fma_per_cycle",))
 
 
+def _heavy(facts: Facts) -> Finding | None:
+    """Products of integers, which one half of the FMA pipe does; divisions consist of them."""
+    share, every = busy(facts, FMA_HEAVY), facts.get("instructions")
+    if not every or not is_bound_by(facts, FMA_HEAVY) or heavy_instructions(facts) < OWN_PRODUCTS * every:
+        return None
+    words = "products of integers, divisions among them, which no other pipe does"
+    return _finding(facts, "fma_heavy", share * INSTRUCTIONS_SAVED, words, ("pipe_fma", "pipe_alu"), (FMA, ALU, ISSUE))
+
+
 def _lanes(facts: Facts, share: float) -> float:
     """Return how many instructions of threads keep the FMA pipe so busy."""
     rate = facts.chip.fma if facts.chip else 0
@@ -158,9 +184,21 @@ def _xu(facts: Facts) -> Finding | None:
     if doubles >= functions / 3:  # an operation of doubles between floats: two operands there, the result back
         words = "conversions between floats and doubles"
         return _finding(facts, "xu", share, words, ("pipe_fp64",), (FP64, ISSUE), ADVICE["fp64"])
-    divides = floats < functions / 3  # a division in integers: to float, the reciprocal, and back
-    words = "conversions and reciprocals of integer division" if divides else "special functions"
+    # a division in integers: to float, the reciprocal, and back, then products of integers
+    divides = floats < functions / 3 and not _counts_bits(facts, functions)
+    words = "conversions and reciprocals of integer division" if divides else SPECIAL
     return _finding(facts, "xu", share * (1.0 if divides else FUNCTIONS_SAVED), words, ("fp32_mul_per_cycle",))
+
+
+def _counts_bits(facts: Facts, functions: float) -> bool:
+    """Return whether there are too few products of integers for divisions, which have four for three conversions.
+
+    No where they were not counted.
+    """
+    cycles = facts.get("sm_cycles_elapsed")
+    if not cycles or facts.lacks("pipe_fma_heavy"):
+        return False
+    return heavy_instructions(facts) * LANES / cycles < functions / 2
 
 
 def _shuffles(facts: Facts) -> Finding | None:
@@ -202,13 +240,27 @@ def _mixed(facts: Facts) -> Finding | None:
         rule=ID,
         message=f"instructions fill {100 * share / active:.0f} % of the issue slots while SMs are active, and no pipe: "
         f"of those the {pipe} is busiest, {100 * busy(facts, pipe) / active:.0f} %",
-        saved_ns=facts.duration_ns * share * INSTRUCTIONS_SAVED * lanes,
+        saved_ns=facts.duration_ns * share * _spared(facts) * lanes,
         evidence=("issue_slots_busy", "instructions", "pipe_fma", "pipe_alu", "pipe_xu", "pipe_lsu"),
-        relieves=(ISSUE,),
+        relieves=(ISSUE, FMA, FMA_HEAVY, ALU),
         waste="instructions",
         detail={"pipe": "issue"},
         advice=ADVICE["issue"],
     )
+
+
+def _spared(facts: Facts) -> float:
+    """Return the part of all instructions that can be spared: half, or more where floats are few among them.
+
+    What is neither a float operation nor a load is addresses and loops, which four elements together need once.
+    """
+    floats = operations(facts, *(f"fp{bits}_{op}_per_cycle" for bits in (16, 32, 64) for op in ("add", "mul", "fma")))
+    every = LANES * (facts.get("instructions") or 0.0)
+    accesses = LANES * sum(facts.get(key) or 0.0 for key in LOADS)
+    if not floats or not every:
+        return INSTRUCTIONS_SAVED
+    overhead = max(0.0, 1.0 - (floats + accesses) / every)
+    return max(INSTRUCTIONS_SAVED, overhead * (1.0 - 1.0 / SHARED_BY))
 
 
 def _is_shared_by_pipes(facts: Facts, pipe: str) -> bool:
@@ -235,7 +287,7 @@ def _finding(
         message=f"keeps the {PIPES[pipe]} {share:.0f} % busy while SMs are active: {words}",
         saved_ns=facts.duration_ns * saved,
         evidence=(f"pipe_{pipe}", *keys),
-        relieves=(PIPES[pipe], *relieves),
+        relieves=(PIPES[pipe], *((FMA_HEAVY,) if pipe == "fma" else ()), *relieves),
         detail={"pipe": pipe},
         advice=advice or ADVICE[pipe],
     )

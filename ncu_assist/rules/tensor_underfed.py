@@ -43,7 +43,7 @@ from ncu_assist.rules.model.pipes import (
     tensor_ns,
     tensor_operations,
 )
-from ncu_assist.rules.model.savings import REACHABLE, filled_by
+from ncu_assist.rules.model.savings import REACHABLE, START_NS, filled_by
 
 ID = "tensor-underfed"
 NEEDS: tuple[str, ...] = ("pipe_tensor_cycles", "sm_active_share")
@@ -67,7 +67,7 @@ def find(facts: Facts) -> Finding | None:
         return None
     share = busy(facts, TENSOR)
     after = tensor_ns(facts, done) if halves > MOST_OF_ALL * done else None
-    fed = facts.duration_ns * share / REACHABLE if after is None else after
+    fed = facts.duration_ns * share / REACHABLE if after is None else after + START_NS
     without_conflicts = facts.duration_ns - _conflicts_ns(facts)
     again = reads_tiles_again(facts) and filled_by((*L2_PARTS, "DRAM"), facts) is not None
     if again:

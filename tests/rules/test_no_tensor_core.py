@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from made_facts import gallery, told
+from made_facts import gallery, made, told
 
 from ncu_assist.frame import combine_tables
 from ncu_assist.rules import no_tensor_core
@@ -68,3 +68,23 @@ def test_what_lies_in_l2_needs_its_bytes_nevertheless() -> None:
     in_l2 = gallery("matrix_pairs_of_halves", dram_bytes_read=0.0, dram_bytes_write=0.0)
     assert no_tensor_core.find(in_l2) is not None
     assert no_tensor_core.find(replace(in_l2, algorithmic_bytes=10**9)) is None
+
+
+# A tile of bytes in shared memory, multiplied by dp4a: four of five instructions are such products.
+DP4A = {
+    "instructions": 43.4e6, "sm_cycles_elapsed": 170_000.0, "sm_count": 132.0, "sm_cycles_active": 170_000.0,
+    "fp32_fma_per_cycle": 0.0, "fp16_fma_per_cycle": 0.0, "shared_load_instructions": 4.2e6,
+    "global_load_instructions": 1e6, "dram_bytes_read": 8e6, "dram_bytes_write": 1e6,
+    "pipe_fma": 39.0, "pipe_fma_heavy": 78.0, "pipe_alu": 3.0,
+    "pipe_tensor_cycles": 0.0,
+}  # fmt: skip
+
+
+def test_a_product_of_bytes_is_named_and_what_hashes_is_not() -> None:
+    (ranked,) = told(no_tensor_core, made(**DP4A)).findings
+    assert ranked.finding.assumed
+    assert "bytes" in ranked.finding.message
+    assert no_tensor_core.find(made(**{**DP4A, "pipe_alu": 40.0})) is None  # shifts and logic
+    assert (
+        no_tensor_core.find(made(**{**DP4A, "shared_load_instructions": 1e4, "global_load_instructions": 1e4})) is None
+    )

@@ -180,3 +180,27 @@ def test_a_pipe_that_warps_wait_for_most_binds_from_sixty_percent_on(pipe: str, 
     found = pipe_bound.find(with_stalls(quiet, **{reason: 90.0}))
     assert found is not None
     assert found.detail == {"pipe": pipe}
+
+
+# Divisions of 64 bits: products of integers keep one half of the FMA pipe busy, which is less than half of both.
+DIVIDED = {"issue_slots_busy": 57.0, "pipe_fma": 38.0, "pipe_fma_heavy": 74.0, "pipe_alu": 51.0, "instructions": 6e7}
+
+
+def test_products_of_integers_have_half_of_the_pipe() -> None:
+    found = pipe_bound.find(busy(**DIVIDED))
+    assert found is not None
+    assert found.detail == {"pipe": "fma_heavy"}
+    assert found.saved_ns == pytest.approx(0.37 * 100_000.0)
+
+
+@pytest.mark.parametrize("changed", [{"pipe_fma": 74.0}, {"pipe_fma_heavy": 55.0}])
+def test_floats_that_go_to_both_halves_and_a_half_that_rests_are_not_named(changed: dict[str, float]) -> None:
+    found = pipe_bound.find(busy(**{**DIVIDED, **changed}))
+    assert found is None or found.detail["pipe"] != "fma_heavy"
+
+
+@pytest.mark.parametrize(("heavy", "words"), [(4.6 * 2, "counts of bits"), (60.0, "integer division")])
+def test_divisions_have_products_beside_their_conversions_and_counts_of_bits_have_not(heavy: float, words: str) -> None:
+    found = pipe_bound.find(busy(pipe_xu=94.0, pipe_fma=heavy / 2, pipe_fma_heavy=heavy, instructions=6e7))
+    assert found is not None
+    assert words in found.message

@@ -25,7 +25,8 @@ def test_without_its_metrics_it_cannot_answer() -> None:
 
 
 def test_spills_that_nobody_waits_for_cost_nothing() -> None:
-    few = gallery("spill_asked_occupancy", local_load_sectors=1e4, local_store_sectors=1e4, l2_sectors_sm=1e7)
+    few = gallery("spill_asked_occupancy", local_load_sectors=1e4, local_store_sectors=1e4, l2_sectors_sm=1e7,
+                  local_load_requests=1e3, local_store_requests=1e3, local_spilling_requests=2e3)  # fmt: skip
     assert register_spill.find(few) is None
 
 

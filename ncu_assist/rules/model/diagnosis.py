@@ -151,13 +151,13 @@ def _order(one: Ranked, busiest: Busiest | None) -> tuple[bool, bool, bool, floa
     """Return by what findings are ranked: causes by what they could save, but behind the unit that takes the time.
 
     Where a unit is at its limit or close to it, what takes less than a tenth of the time elsewhere comes behind it;
-    where one is busy at all, so does what rests on the shape of the launch alone.
+    where one is busy at all, so does what is about how work is spread in time.
     """
     is_remark, explains = one.severity == "info", _explains(one)
-    is_owned = busiest is not None and busiest.takes_the_time
-    is_guess = one.finding.assumed and one.finding.rule in OF_THE_SPREAD and busiest is not None and busiest.is_busy
-    is_behind = (is_owned or is_guess) and busiest is not None and one.severity == "low" and not _names(one, busiest)
-    is_first = (not is_remark and not is_behind) or (is_owned and explains)
+    is_owned, is_busy = (False, False) if busiest is None else (busiest.takes_the_time, busiest.is_busy)
+    is_aside = is_owned or (is_busy and one.finding.rule in OF_THE_SPREAD)
+    is_behind = is_aside and busiest is not None and one.severity == "low" and not _names(one, busiest)
+    is_first = (not is_remark and not is_behind) or (is_busy and explains)
     unknown = one.finding.rule == UNEXPLAINED
     return not is_first, is_remark and not explains, unknown, -one.saved_ns, -one.finding.saved_ns
 

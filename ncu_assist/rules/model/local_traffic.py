@@ -41,16 +41,18 @@ def may_be_spills(facts: Facts) -> bool:
     return (facts.get("registers") or 0.0) >= min(MOST_OF_A_THREAD, fit)
 
 
-def cost_ns(facts: Facts, requests: float) -> float:
-    """Return the time that so many local requests cost; 0 if less than could be noticed.
+def cost_ns(facts: Facts, requests: float, instructions: int = 1) -> float:
+    """Return the time that so many local requests cost, each with ``instructions``; 0 if less than could be noticed.
 
     Warps that wait on memory wait on local memory as often as its sectors are among all; that is lost only while no
     other warp has anything to issue. A unit at its limit takes as long as its work, and that falls by local memory's
-    part. The larger of both counts.
+    part. The larger of both counts. Each access takes issue slots, too, and so does its address where that has to be
+    worked out.
     """
     every = facts.value("local_load_requests") + facts.value("local_store_requests")
     part = min(1.0, requests / every) if every else 0.0
-    share = max(_wait_share(facts) * local_share(facts), _l1_share(facts), _l2_share(facts)) * part
+    queued = _wait_share(facts) * local_share(facts) + _issue_share(facts, instructions * every)
+    share = min(1.0, max(queued, _l1_share(facts), _l2_share(facts))) * part
     return share * facts.duration_ns if share >= NOTICEABLE else 0.0
 
 
@@ -60,6 +62,12 @@ def _wait_share(facts: Facts) -> float:
     every = sum(waiting.values())
     idle = 1.0 - while_active(facts, ISSUE) if facts.lacks("no_eligible") else facts.value("no_eligible") / 100.0
     return idle * sum(waiting.get(reason, 0.0) for reason in WAITS) / every if every else 0.0
+
+
+def _issue_share(facts: Facts, instructions: float) -> float:
+    """Return the part of the time in which schedulers issue so many instructions."""
+    every = facts.get("instructions")
+    return while_active(facts, ISSUE) * min(1.0, instructions / every) if every else 0.0
 
 
 def _l1_share(facts: Facts) -> float:
@@ -80,7 +88,7 @@ def _l2_share(facts: Facts) -> float:
 
 def relieved(facts: Facts) -> tuple[str, ...]:
     """Return the resources that do less without local memory."""
-    return (*L1_PARTS, LSU, *((*L2_PARTS, "DRAM") if _share_beyond_l1(facts) > MOST else ()))
+    return (*L1_PARTS, LSU, ISSUE, *((*L2_PARTS, "DRAM") if _share_beyond_l1(facts) > MOST else ()))
 
 
 def _share_beyond_l1(facts: Facts) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncu_assist.ceilings.chips import SECTOR_BYTES
+from ncu_assist.ceilings.chips import SCHEDULERS, SECTOR_BYTES
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.resources import SM_PARTS
 
@@ -20,6 +20,7 @@ MOST_OF_ALL = 0.5  # of all operations
 # A bf16 product of 8192^3 in a library where the GPU was not measured: 705 of 989 TFLOP/s on an H200, at the clock
 # that its power allows (docs/sources.md). Measured ones hold it by the cycle, 3,734 of 4,096 operations: 0.91.
 PRODUCT_REACHES = 0.7
+HALF_RATE = 0.5  # instructions a cycle and scheduler, of either half of the FMA pipe
 HALF_IDLE = 0.5  # of the time: a product that is fed has its tensor cores busy for most of it
 ASKED_AGAIN = 2.0  # what SMs read from L2 over what came from DRAM: each byte is used twice on average
 CAME_UNASKED = 1.25  # the other way round: a stream of whole lines brings what is asked for
@@ -30,11 +31,13 @@ WGMMA = "9.0"
 MMA_IS_BEST = ("7.5", "8.0", "8.6", "8.9", "12.0")
 ISSUE, FMA, ALU, FP64, XU = "instruction issue", "FMA pipe", "ALU pipe", "FP64 pipe", "XU pipe"
 LSU, TENSOR, ADU, UNIFORM = "LSU pipe", "tensor cores", "ADU pipe", "uniform pipe"
+FMA_HEAVY = "FMA heavy pipe"  # the half of the FMA pipe that also multiplies integers, bytes among them
 # By pipe: the stall reasons that are about room in it, or a turn in the queue that leads there (Nsight Compute, Kernel
 # Profiling Guide, "Warp Stall Reasons"). FP64 of chips with few of its units is asked through the queue of textures.
 QUEUES: dict[str, tuple[str, ...]] = {
     ISSUE: ("not_selected", "dispatch_stall"),
     FMA: ("math_pipe_throttle",),
+    FMA_HEAVY: ("math_pipe_throttle",),
     ALU: ("math_pipe_throttle",),
     FP64: ("math_pipe_throttle", "tex_throttle"),
     XU: ("mio_throttle", "math_pipe_throttle"),
@@ -92,6 +95,16 @@ def is_best_instruction(facts: Facts) -> bool | None:
 def operations(facts: Facts, *keys: str) -> float:
     """Return how many instructions of threads there were of kinds that are counted a cycle."""
     return sum(facts.get(key) or 0.0 for key in keys) * facts.value("sm_cycles_elapsed")
+
+
+def heavy_instructions(facts: Facts) -> float:
+    """Return how many instructions of warps only the heavy half of the FMA pipe could do; 0 where that is not known.
+
+    Floats go to both halves alike, so they are what it did beyond the other half. It takes half an instruction a cycle.
+    """
+    both, heavy = busy(facts, FMA), busy(facts, FMA_HEAVY)
+    cycles = facts.value("sm_cycles_elapsed") * (facts.get("sm_count") or 0.0)
+    return max(0.0, 2.0 * (heavy - both)) * SCHEDULERS * HALF_RATE * cycles
 
 
 def lsu_instructions(facts: Facts) -> float | None:

@@ -91,6 +91,9 @@ SM_PARTS: tuple[Resource, ...] = (
     ),
     _pipe("FMA pipe", "pipe_fma_cycles"),
     _pipe("FMA pipe", "pipe_fma"),
+    Resource(
+        "FMA heavy pipe", "SM", "pipe_fma_heavy", "sm_clock", "FMA heavy pipe cycles", unit="cycle", units="sm_count"
+    ),
     _pipe("ALU pipe", "pipe_alu_cycles"),
     _pipe("ALU pipe", "pipe_alu"),
     _pipe("FP64 pipe", "pipe_fp64_cycles"),

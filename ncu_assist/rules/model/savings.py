@@ -21,7 +21,8 @@ from ncu_assist.rules.model.resources import BUSY_PERCENT, HOST_LINK, MEMORY, PA
 REACHABLE = 0.9
 # By unit: the loop of nothing else that `ceilings` runs on it, and whose share of the peak ncu counted.
 PROBES = {
-    "ALU pipe": ("pipe", "alu"), "FP64 pipe": ("pipe", "fp64"), "XU pipe": ("pipe", "xu"), "LSU pipe": ("pipe", "lsu"),
+    "ALU pipe": ("pipe", "alu"), "FMA heavy pipe": ("pipe", "imad"),
+    "FP64 pipe": ("pipe", "fp64"), "XU pipe": ("pipe", "xu"), "LSU pipe": ("pipe", "lsu"),
     "L1 data pipe": ("shared", "wavefronts"),
 }  # fmt: skip
 # The loop that fills issue slots, where the FMA pipe takes an instruction a cycle: 94 % of them on an H200 and an H100.
