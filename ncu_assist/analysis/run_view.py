@@ -85,7 +85,8 @@ class CloseLook:
     """What only the report of a run says: the hot lines, the code behind findings, NVIDIA's findings.
 
     None for what was not asked for, or is not there: ``spots.note`` and ``note`` say why. ``texts`` are files whole, by
-    the names that lines have: those that ncu imported, else the run's own; ``kept`` names the latter.
+    the names that lines have: those that ncu imported, else the run's own; ``kept`` names the latter. ``timeline`` is
+    what ncu sampled while launches ran, by their numbers.
     """
 
     spots: HotSpots | None = None

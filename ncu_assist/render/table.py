@@ -68,7 +68,8 @@ class Spark:
 class Cell:
     """A cell: text, or a link, badge, term or curve in its place; ``note`` is a second, dim line.
 
-    ``key`` is what it sorts by, empty for its text; ``heat`` 0 to 8 colours it, ``tone`` as a badge's.
+    ``key`` is what it sorts by, empty for its text; ``heat`` 0 to 8 colours it, ``tone`` as a badge's; ``bar`` is the
+    length of a bar that a page draws beside it, of the full width.
     """
 
     text: str = ABSENT
@@ -80,6 +81,7 @@ class Cell:
     note: str = ""
     heat: int = 0
     tone: str = ""
+    bar: float | None = None
 
     @property
     def words(self) -> str:

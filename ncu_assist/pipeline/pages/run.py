@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from math import isnan
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.diff.comparing import verdict_by_time
 from ncu_assist.analysis.diff.timing import SampleReader, is_timed
-from ncu_assist.analysis.run_view import RunView, shown_workload
+from ncu_assist.analysis.run_view import CloseLook, RunView, shown_workload
 from ncu_assist.analysis.samples import timed_samples
 from ncu_assist.frame import Combined, combine_launches
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
@@ -30,12 +30,13 @@ from ncu_assist.verdict import Verdict
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_LAUNCHES = 12  # columns of the table: the page has 150 kB a launch, and nobody reads more beside each other
+MOST_LAUNCHES = 5  # columns of the table of all metrics: `export` writes those of the others
+MOST_ALONE = 26  # launches that have a part of the page to themselves, the longest
 WITH_PARTS = ("sm_throughput", "memory_throughput")
 PARTS = "breakdown:"  # ncu's metric of this name and a throughput's lists its parts
 PAIR = 2
 LOGS = ("ncu.log", "build.log")
-MOST_OF_A_LOG = 8_000  # characters: the whole of one, or its first and last half
+MOST_OF_A_LOG = 4_000  # characters: the whole of one, or its first and last half
 
 
 def raw_metrics(frame: pd.DataFrame, combined: Combined) -> RawMetrics:
@@ -83,6 +84,14 @@ def _numbers(values: dict[str, Value]) -> dict[str, float]:
     return {name: value for name, value in values.items() if isinstance(value, float)}
 
 
+def _parts_of(values: dict[str, Value], throughput: str) -> list[tuple[str, float]]:
+    """Return the parts of a throughput of one launch in percent of their peaks, the busiest first."""
+    text = values.get(PARTS + throughput)
+    names = text.split(",") if isinstance(text, str) else []
+    parts = [(name, value) for name in names if isinstance(value := values.get(name), float)]
+    return sorted(parts, key=lambda one: (-one[1], one[0]))
+
+
 def _parts(rows: dict[str, RawMetric], throughput: str, of_longest: bool) -> list[tuple[str, float]]:
     listed = rows.get(PARTS + throughput)
     text = next((value for value in listed.values if isinstance(value, str)), "") if listed else ""
@@ -127,7 +136,7 @@ def run_record(stored: StoredRun, store: Store | None = None, redact: bool = Tru
             close = redact_close(close, redact_files([close], identity), identity)
         shown = with_places(replace(shown, run=named.run, reference=named.reference, close=close))
     opcodes, launches = _opcodes(shown)
-    return RunRecord(
+    whole = RunRecord(
         stored=named,
         shown=shown,
         verdicts=verdicts,
@@ -139,6 +148,33 @@ def run_record(stored: StoredRun, store: Store | None = None, redact: bool = Tru
         logs=tuple(_log(stored, name, identity) for name in LOGS if name in stored.run.files),
         read=shown.before.runs if shown.before else (),
     )
+    return replace(whole, alone=tuple(_alone(whole, stored.metrics())))
+
+
+def _alone(record: RunRecord, metrics: pd.DataFrame) -> Iterator[RunRecord]:
+    """Yield the records of single launches of a report that has several, the longest first."""
+    shown = record.shown
+    if shown.combined.workload is not None or len(shown.launches) == 1:
+        return
+    rows = shown.launches_shown[:MOST_ALONE]
+    by_launch, _ = _by_launch(metrics, {row.launch.index for row in rows})
+    for row in rows:
+        view = replace(shown.of_launch(row), close=_close_to(shown, row.launch.index))
+        opcodes, launches = _opcodes(view)
+        parts = {key: _parts_of(by_launch.get(row.launch.index, {}), CATALOGUE[key].names[0]) for key in WITH_PARTS}
+        known = {key: some for key, some in parts.items() if some}
+        yield replace(record, shown=view, breakdowns=known, opcodes=opcodes, opcode_launches=launches)
+
+
+def _close_to(shown: RunView, launch: int) -> CloseLook:
+    """Return what was read of one launch."""
+    close, code = shown.close, shown.close.code
+    own = code.of([launch]) if code else None
+    if own is None or not len(own.sass):
+        note = close.note or f"its source was not read with so many launches: --launch {launch} of `report` reads it"
+        return replace(close, code=None, spots=None, note=note)
+    spots = replace(close.spots, lines=(), launches=1, launches_read=1) if close.spots else None
+    return replace(close, code=own, spots=spots)
 
 
 def _verdicts(shown: RunView) -> tuple[tuple[str, Verdict], ...]:

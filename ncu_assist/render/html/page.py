@@ -41,6 +41,25 @@ def embedded_json(value: object) -> Markup:
     return Markup(json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).translate(_TRANSLATION))
 
 
+# Attributes that name ids of the page; no text holds them, as quotes are escaped there.
+_IDS = re.compile(r' (id|for|aria-labelledby|data-filter)="([^"]+)"| href="#([^"]+)"')
+
+
+def scoped(html: str, prefix: str) -> Markup:
+    """Return a part of a page, rendered, with a prefix before its ids and what leads to them: it may stand there twice.
+
+    What terms mean stands once in the page, and keeps its ids.
+    """
+    from markupsafe import Markup
+
+    def renamed(found: re.Match[str]) -> str:
+        if found[3]:
+            return f' href="#{prefix}{found[3]}"'
+        return f' {found[1]}="{" ".join(prefix + id for id in found[2].split(" "))}"'
+
+    return Markup(_IDS.sub(renamed, html))
+
+
 def hash_source(text: str) -> str:
     """Return the source expression of the policy that allows exactly this inline text."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
@@ -186,7 +205,7 @@ def _environment() -> Environment:
     style, script = _asset("style.css"), _asset("script.js")
     made.globals |= {"style": Markup(style), "script": Markup(script)}
     made.globals["policy"] = policy(hash_source(style), hash_source(script))
-    made.filters |= {"safe_href": safe_href, "one_line": one_line, "embedded_json": embedded_json}
+    made.filters |= {"safe_href": safe_href, "one_line": one_line, "embedded_json": embedded_json, "scoped": scoped}
     return made
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.record import Run
 from ncu_assist.render.escape import one_line
@@ -10,12 +13,12 @@ from ncu_assist.render.html.memory_chart import memory_chart
 from ncu_assist.render.html.page import Head, PageSection, page, provenance
 from ncu_assist.render.html.roofline import roofline
 from ncu_assist.render.html.run_counters import mix_model, occupancy_model, speed_section, stalls_model
-from ncu_assist.render.html.run_diagnosis import diagnosis_section, nvidia_section
+from ncu_assist.render.html.run_diagnosis import diagnosis_section, launches_table, nvidia_section
 from ncu_assist.render.html.run_facts import fact_groups, metrics_model, raw_model
 from ncu_assist.render.html.run_records import RunRecord
-from ncu_assist.render.html.run_verdict import verdict_section
+from ncu_assist.render.html.run_verdict import across_section, verdict_section
 from ncu_assist.render.html.source_file import finding_lines
-from ncu_assist.render.html.source_view import source_view
+from ncu_assist.render.html.source_view import SourceBudget, source_view
 from ncu_assist.render.html.timeline import timeline_charts
 from ncu_assist.render.html.timing_chart import timing_chart
 from ncu_assist.render.table import Link
@@ -34,21 +37,8 @@ def run_sections(record: RunRecord) -> tuple[PageSection, ...]:
     """Return the sections in the order in which they are asked for: how fast, measured how, how near to the peak, what
     is wrong, then where. Of a version that launches no kernel those on launches are left out."""
     shown = record.shown
-    lines, longest = finding_lines(shown), of_longest(shown)
-    source, of = source_view(shown, lines), f"Of {longest}." if longest else ""
-    timing = timing_chart(record.samples, collect=to_time(shown))
     sections = (
-        verdict_section(record, source.href),
-        speed_section(shown, record.breakdowns, longest),
-        diagnosis_section(shown, lines, source),
-        PageSection("roofline", "Roofline", roofline(shown.counted, of=longest), "roofline.html.j2"),
-        PageSection("memory", "Memory chart", memory_chart(shown), "memory_chart.html.j2"),
-        PageSection("stalls", "Warp stall reasons", stalls_model(shown), "run_stalls.html.j2", of),
-        PageSection("occupancy", "Occupancy", occupancy_model(shown), "run_occupancy.html.j2", of),
-        PageSection("timeline", "Timeline", _timeline(shown), "run_timeline.html.j2", TIMELINE + of),
-        PageSection("mix", "Instructions and pipes", mix_model(record), "run_mix.html.j2", of),
-        PageSection("timing", "Timing", timing, "timing_chart.html.j2"),
-        PageSection("source", "Source", source, "source_view.html.j2"),
+        *(_of_many(record) if record.alone else _of_one(record)),
         nvidia_section(shown),
         PageSection("metrics", "All metrics", metrics_model(shown, record.metrics), "run_metrics.html.j2"),
         PageSection("facts", "Facts to reproduce it", fact_groups(shown), "run_facts.html.j2"),
@@ -57,6 +47,70 @@ def run_sections(record: RunRecord) -> tuple[PageSection, ...]:
     return tuple(one for one in sections if not (shown.run.launched_nothing and one.id in OF_LAUNCHES))
 
 
+def _of_one(record: RunRecord, budget: SourceBudget | None = None) -> Iterator[PageSection]:
+    """Yield the sections on what a launch, or all of them together, did; ``budget`` is that of its source."""
+    shown = record.shown
+    lines, longest = finding_lines(shown), of_longest(shown)
+    source, of = source_view(shown, lines, budget), f"Of {longest}." if longest else ""
+    yield verdict_section(record, source.href)
+    yield speed_section(shown, record.breakdowns, longest)
+    yield diagnosis_section(shown, lines, source)
+    yield PageSection("roofline", "Roofline", roofline(shown.counted, of=longest), "roofline.html.j2")
+    yield PageSection("memory", "Memory chart", memory_chart(shown), "memory_chart.html.j2")
+    yield PageSection("stalls", "Warp stall reasons", stalls_model(shown), "run_stalls.html.j2", of)
+    yield PageSection("occupancy", "Occupancy", occupancy_model(shown), "run_occupancy.html.j2", of)
+    yield PageSection("timeline", "Timeline", _timeline(shown), "run_timeline.html.j2", TIMELINE + of)
+    yield PageSection("mix", "Instructions and pipes", mix_model(record), "run_mix.html.j2", of)
+    if shown.rows:
+        timing = timing_chart(record.samples, collect=to_time(shown))
+        yield PageSection("timing", "Timing", timing, "timing_chart.html.j2")
+    yield PageSection("source", "Source", source, "source_view.html.j2")
+
+
+MANY_SOURCE, MANY_SASS = 450_000, 350_000  # bytes of source and SASS of all launches together
+PICK = "Pick a launch, also by the keys j and k: below is what was counted of it alone."
+
+
+@dataclass(frozen=True)
+class LaunchPart:
+    """What a page says of one launch; ``is_first``: it is the one shown before any is picked."""
+
+    index: int
+    title: str
+    sections: tuple[PageSection, ...]
+    is_first: bool
+
+
+def _of_many(record: RunRecord) -> Iterator[PageSection]:
+    """Yield the answer for all launches, the launches to pick from, and a part for each of the longest."""
+    shown, count = record.shown, len(record.alone)
+    yield across_section(record)
+    first = shown.focus.launch.index if shown.focus else record.alone[0].shown.combined.launches[0].index
+    indices = [one.shown.combined.launches[0].index for one in record.alone]
+    first = first if first in indices else indices[0]
+    made = launches_table(shown, indices)
+    yield PageSection("launches", "Launches", made, "run_launches.html.j2", PICK)
+    budget = SourceBudget(*(max(10_000, min(own, every // count)) for own, every in _SHARES))
+    parts = tuple(
+        LaunchPart(index, _launch_title(one.shown), _parts_of(one, budget), index == first)
+        for index, one in zip(indices, record.alone, strict=True)
+    )
+    yield PageSection("launch", "The launch picked", parts, "run_launch.html.j2")
+
+
+_SHARES = ((SourceBudget.source, MANY_SOURCE), (SourceBudget.sass, MANY_SASS))
+
+
+def _parts_of(record: RunRecord, budget: SourceBudget) -> tuple[PageSection, ...]:
+    return tuple(one for one in _of_one(record, budget) if one.model)
+
+
+def _launch_title(shown: RunView) -> str:
+    launch = shown.combined.launches[0]
+    return f"#{launch.index} {one_line(launch.kernel, LAUNCH_NAME)}"
+
+
+LAUNCH_NAME = 90  # letters
 TIMELINE = "What ncu sampled while the kernel ran, from when it came onto the GPU. "
 
 

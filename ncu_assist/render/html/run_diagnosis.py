@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from ncu_assist.analysis.launches import LaunchRow
@@ -20,6 +21,7 @@ from ncu_assist.render.html.source_file import FindingLines
 from ncu_assist.render.html.source_view import SourceView
 from ncu_assist.render.table import Badge, Cell, Column, Link, Table, Term, Tone, number
 from ncu_assist.render.words.commands import to_profile
+from ncu_assist.render.words.launches import TO_FLOOR, shape_words, times_words
 from ncu_assist.render.words.terms import term_of
 from ncu_assist.render.words.values import evidence_value
 from ncu_assist.render.words.verdicts import estimated
@@ -28,45 +30,60 @@ from ncu_assist.rules.model.diagnosis import Ranked, Unanswered
 from ncu_assist.rules.model.of_run import RuleResults
 from ncu_assist.rules.model.places import Place
 
-MOST_LAUNCHES = 100  # rows
+MOST_LAUNCHES = 200  # rows
 SIGNATURE, ARGUMENTS = 400, 90  # letters
-MANY, TALL = 12, 20  # rows from which a filter is of use, and from which the table scrolls
+MANY, TALL = 12, 30  # rows from which a filter is of use, and from which the table scrolls
+WON = Term("could win", "", "the time that its diagnosis could save, by the rule's own model")
+FLOOR = Term("to floor", "", TO_FLOOR.partition(": ")[2])
 LAUNCH_COLUMNS = (
-    Column("launch"),
-    Column("#", "right", "number"),
-    Column("duration", "right", "number", term_of("duration", "duration")),
+    Column("#", "left", "number"),
+    Column("time", "right", "number", term_of("duration", "time")),
     Column("of all", "right", "number"),
+    Column("kernel"),
     Column("grid", "right", ""),
     Column("block", "right", ""),
     Column("bound by"),
     Column("diagnosis"),
+    Column("to floor", "right", "number", FLOOR),
+    Column("could win", "right", "number", WON),
 )
 
 
-def launches_table(shown: RunView) -> Table | None:
-    """Return the launches, the longest first, each with what the rules say of it alone; None of a single one."""
+def launches_table(shown: RunView, alone: Collection[int] = ()) -> Table | None:
+    """Return the launches, the longest first, each with what the rules say of it alone; None of a single one.
+
+    Those in ``alone`` have a part of the page to themselves, to which their numbers lead.
+    """
     rows = shown.launches_shown
     if len(rows) < 2:
         return None
     whole = sum(row.launch.duration_ns or 0.0 for row in rows)
     rest = len(rows) - MOST_LAUNCHES
     note = f"{rest} shorter launches are left out." if rest > 0 else ""
-    cells = tuple(_launch_row(row, whole) for row in rows[:MOST_LAUNCHES])
+    if alone and len(alone) < len(rows):
+        note = f"A part of this page have the {len(alone)} longest; of another: --launch N of `report`. {note}".strip()
+    cells = tuple(_launch_row(row, whole, rows[0], row.launch.index in alone) for row in rows[:MOST_LAUNCHES])
     caption = "Launches, the longest first, each judged alone"
-    return Table("launches-table", caption, LAUNCH_COLUMNS, cells, len(cells) > MANY, note, tall=len(cells) > TALL)
+    made = Table("launches-table", caption, LAUNCH_COLUMNS, cells, len(cells) > MANY, note, tall=len(cells) > TALL)
+    return made.without_empty()
 
 
-def _launch_row(row: LaunchRow, whole: float) -> tuple[Cell, ...]:
+def _launch_row(row: LaunchRow, whole: float, longest: LaunchRow, is_alone: bool) -> tuple[Cell, ...]:
     launch, took = row.launch, row.launch.duration_ns
+    link = Link(f"#{launch.index}", f"#launch-{launch.index}") if is_alone else None
+    bar = 100 * took / longest.launch.duration_ns if took and longest.launch.duration_ns else None
+    times, won = row.floor.times if row.floor else None, row.winnable_ns
     return (
-        _kernel_cell(launch),
-        number(str(launch.index), launch.index),
-        number(duration(took), took) if took is not None else Cell(),
+        Cell(f"#{launch.index}", repr(float(launch.index)), link=link),
+        replace(number(duration(took), took), bar=bar) if took is not None else Cell(),
         number(f"{100 * took / whole:.1f} %", took / whole) if took is not None and whole else Cell(),
-        Cell("x".join(map(str, launch.grid))),
-        Cell("x".join(map(str, launch.block))),
+        _kernel_cell(launch),
+        Cell(shape_words(launch.grid)),
+        Cell(shape_words(launch.block)),
         Cell(f"{row.bottleneck.name} {row.bottleneck.percent:.0f} %") if row.bottleneck else Cell(),
         _diagnosis_cell(row),
+        number(times_words(times), times) if times is not None else Cell(),
+        number(duration(won), won) if won else Cell(),
     )
 
 
@@ -86,9 +103,11 @@ def _diagnosis_cell(row: LaunchRow) -> Cell:
 def _kernel_cell(launch: Launch) -> Cell:
     """Return the name of a kernel, its signature on hover, the start of its template arguments, which tell it apart."""
     name, signature = one_line(launch.kernel, 80), one_line(launch.signature, SIGNATURE)
+    inside = one_line("/".join(launch.ranges), ARGUMENTS) if launch.workload is None else ""
     if signature == name:
-        return Cell(name)
-    return Cell(name, key=name, term=Term(name, signature), note=one_line(_arguments(launch), ARGUMENTS))
+        return Cell(name, note=inside)
+    note = " in ".join(filter(None, (one_line(_arguments(launch), ARGUMENTS), inside)))
+    return Cell(name, key=name, term=Term(name, signature), note=note)
 
 
 def _arguments(launch: Launch) -> str:
@@ -177,7 +196,9 @@ class FindingView:
     about: tuple[tuple[str, ...], ...]
 
 
-def diagnosis_section(shown: RunView, lines: FindingLines, view: SourceView) -> PageSection:
+def diagnosis_section(
+    shown: RunView, lines: FindingLines, view: SourceView, *, with_launches: bool = True
+) -> PageSection:
     """Return what the rules say of the launches that the page is about; ``view`` is what lines of findings link to.
 
     ``warnings`` are id and sentence, ``unanswered`` rules with the counters that they lack.
@@ -191,7 +212,7 @@ def diagnosis_section(shown: RunView, lines: FindingLines, view: SourceView) -> 
         "others": views[1:],
         "warnings": [(one.id, one.sentence) for one in results.warnings] if results else [],
         "unanswered": [_silent(one) for one in results.diagnosis.unanswered] if results else [],
-        "launches": launches_table(shown),
+        "launches": launches_table(shown) if with_launches else None,
         "launched_nothing": shown.run.launched_nothing,
         "has_counters": any(shown.combined.tables),
         "collect": to_profile(shown),

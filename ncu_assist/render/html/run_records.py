@@ -59,4 +59,5 @@ class RunRecord:
     logs: tuple[Log, ...] = ()
     read: tuple[ArchivedRun, ...] = field(default=())  # the further runs that it depends on
     diff: str = ""  # the link to the page that compares it with the version before, where there is one
+    alone: tuple[RunRecord, ...] = field(default=(), repr=False)  # of a report of many launches, of one launch each
     linked: bool = True  # whether the page lies in its archive, below the ladder and the index

@@ -9,13 +9,14 @@ from ncu_assist.analysis.run_view import RunView, WorkloadRow, gigabytes_per_sec
 from ncu_assist.analysis.yardstick import COPY, LINK, OPERATIONS, Yardstick, measure_of
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.html.answer import Href, answer_markdown, answer_rows
+from ncu_assist.render.html.answer import AnswerRow, Href, answer_markdown, answer_rows, what_words
 from ncu_assist.render.html.charts import Fact
 from ncu_assist.render.html.page import PageSection
 from ncu_assist.render.html.run_records import RunRecord
 from ncu_assist.render.table import Badge, Cell, Column, Link, Table, Term, number
 from ncu_assist.render.words.commands import to_compare, to_time
 from ncu_assist.render.words.floors import IN_L2, copy_words, l2_words, no_rates, operations_words
+from ncu_assist.render.words.launches import payoff_sentences, unjudged_words
 from ncu_assist.render.words.terms import share_term, term_of, verdict_badge
 from ncu_assist.render.words.verdicts import UNCUT, counted, failed_checks, verdict_sentence
 from ncu_assist.verdict import REASONS, Verdict, clock_note
@@ -180,6 +181,27 @@ def verdict_section(record: RunRecord, href: Href = lambda file, line: "") -> Pa
         "workloads": workloads_table(shown, verdicts) if shown.rows else None,
         "diff": Link(since, record.diff) if since and record.diff else None,
     }
+    return PageSection("verdict", "Verdict", model, "run_verdict.html.j2")
+
+
+MOST_PAYING = 4  # changes
+
+
+def across_section(record: RunRecord) -> PageSection:
+    """Return the answer for a report of many launches: how long they take, and what would pay across them."""
+    shown = record.shown
+    told = payoff_sentences(shown, MOST_PAYING)
+    rows = (
+        AnswerRow("What", what_words(shown)),
+        *(AnswerRow("What would pay" if not place else "", text) for place, text in enumerate(told)),
+        *((AnswerRow("Not judged", unjudged_words(shown)),) if unjudged_words(shown) else ()),
+    )
+    sentence = answer_sentence(shown)
+    model = {
+        "badge": None, "sentence": sentence, "answer": rows, "notes": (), "operations": "", "to_see_more": "",
+        "markdown": answer_markdown(one_line(shown.reference), sentence, rows), "failed": (), "tiles": (),
+        "workloads": None, "diff": None,
+    }  # fmt: skip
     return PageSection("verdict", "Verdict", model, "run_verdict.html.j2")
 
 

@@ -147,6 +147,34 @@
     button.closest("tbody").hidden = true;
   };
 
+  // launches: the one that is picked is shown
+  const pick = (part) => {
+    if (!part || part.classList.contains("shown")) return;
+    all(".launch.shown").forEach((one) => one.classList.remove("shown"));
+    part.classList.add("shown");
+    showPicked();
+    hot = -1;
+    showMore();
+    announce(`Launch ${first(".launch-title", part).textContent}`);
+  };
+  const showPicked = () => {
+    const shown = first(".launch.shown");
+    if (!shown) return;
+    for (const one of all(".pick a")) {
+      if (one.hash === `#${shown.id}`) one.setAttribute("aria-current", "true");
+      else one.removeAttribute("aria-current");
+    }
+  };
+  const pickNext = (step, focus = false) => {
+    const links = all(".pick tbody tr:not([hidden]) a");
+    const at = links.findIndex((one) => one.hasAttribute("aria-current"));
+    const next = links[Math.min(Math.max(at + step, 0), links.length - 1)];
+    if (!next) return false;
+    pick(document.getElementById(next.hash.slice(1)));
+    if (focus) next.focus();
+    return true;
+  };
+
   // a line and its instructions: a click on either marks both
   const lineOf = (row) => first("a", row)?.hash.slice(1);
   const correlate = (row) => {
@@ -197,7 +225,8 @@
     if (box) { box.focus(); box.select(); }
     return !!box;
   };
-  const SHORTCUTS = { "/": focusFilter, t: nextTheme, e: expand, "?": help, n: () => goHot(1), p: () => goHot(-1) };
+  const SHORTCUTS = { "/": focusFilter, t: nextTheme, e: expand, "?": help, n: () => goHot(1), p: () => goHot(-1), j: () => pickNext(1),
+    k: () => pickNext(-1) };
   const pressed = (event) => {
     if (event.key === "Escape") {
       close();
@@ -207,6 +236,11 @@
     }
     const typing = event.target.closest?.("input, textarea, select, dialog");
     if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    const steps = { ArrowDown: 1, ArrowUp: -1 };
+    if (event.key in steps && event.target.closest?.(".pick a")) {
+      pickNext(steps[event.key], true);
+      event.preventDefault();
+    }
     const action = SHORTCUTS[event.key];
     if (action && action() !== false) event.preventDefault();
   };
@@ -214,6 +248,7 @@
   // a link into a folded part opens it
   const unfoldTarget = () => {
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    pick(target?.closest(".launch"));
     for (let one = target; one; one = one.parentElement) if (one.tagName === "DETAILS") one.open = true;
     const cold = target?.closest("tbody.cold");
     if (cold?.hidden) unfold(first("[data-unfold]", cold.previousElementSibling));
@@ -225,6 +260,7 @@
     showTheme();
     all("th[data-sort]").forEach(makeSortable);
     makeTips();
+    showPicked();
     all("[data-filter]").forEach((one) => one.addEventListener("input", () => filter(one)));
     all("[data-theme-button]").forEach((one) => one.addEventListener("click", nextTheme));
     all("[data-help-button]").forEach((one) => one.addEventListener("click", help));
@@ -243,7 +279,6 @@
     document.addEventListener("toggle", showMoreSoon, { capture: true });
     addEventListener("resize", showMoreSoon);
     showMore();
-    addEventListener("beforeprint", () => all(FOLDED).forEach((one) => { one.open = true; }));
     if (location.hash) unfoldTarget();
   });
 })();

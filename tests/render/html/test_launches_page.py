@@ -1,0 +1,100 @@
+"""The page of a report of several launches: a list to pick from, a part for each, figures as of `--launch`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from browser_checks import check_page, opened
+
+from ncu_assist.analysis.launch_selection import narrowed, selection_of
+from ncu_assist.pipeline.opened_reports import BareReport, bare_reports
+from ncu_assist.pipeline.pages.run import run_record
+from ncu_assist.render.html.page import scoped
+from ncu_assist.render.html.run import LaunchPart, run_html, run_sections
+from ncu_assist.render.html.run_records import RunRecord
+
+pytestmark = pytest.mark.slow
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+DATA = Path(__file__).parents[2] / "data"
+LAUNCH_BYTES, BASE_BYTES = 100_000, 400_000  # 26 launches in 3 MB
+SAME = ("speed", "roofline", "memory", "stalls", "occupancy", "mix")
+
+
+def opened_report(name: str) -> BareReport:
+    path = DATA / f"{name}_h200_2025.3.1.ncu-rep.zst"
+    (report,) = bare_reports([str(path)], [path], None)
+    return report
+
+
+@pytest.fixture(scope="module")
+def record() -> RunRecord:
+    return run_record(opened_report("library_full"))
+
+
+@pytest.fixture(scope="module")
+def path(record: RunRecord, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("page") / "report.html"
+    made.write_text(run_html(record), encoding="utf-8")
+    return made
+
+
+def parts(record: RunRecord) -> tuple[LaunchPart, ...]:
+    found = next(one.model for one in run_sections(record) if one.id == "launch")
+    assert isinstance(found, tuple)
+    return found
+
+
+def test_it_passes_every_check(browser: Browser, path: Path, record: RunRecord) -> None:
+    check_page(browser, path)
+    assert path.stat().st_size < BASE_BYTES + LAUNCH_BYTES * len(record.alone)
+
+
+@pytest.mark.parametrize("name", ["torch_full", "transpose_full"])
+def test_figures_of_a_launch_are_those_of_the_launch_asked_for_alone(name: str) -> None:
+    report = opened_report(name)
+    whole = run_record(report)
+    for part in parts(whole):
+        alone = run_record(narrowed(report, selection_of(str(part.index))))
+        asked = {one.id: one.model for one in run_sections(alone)}
+        shown = {one.id: one.model for one in part.sections}
+        assert {id: shown[id] for id in SAME} == {id: asked[id] for id in SAME}
+        assert shown["verdict"]["answer"] == asked["verdict"]["answer"]  # type: ignore[index]
+        assert alone.shown.results
+        assert part.index in [one.shown.combined.launches[0].index for one in whole.alone]
+
+
+def test_launches_are_picked_by_link_and_by_keys(browser: Browser, path: Path, record: RunRecord) -> None:
+    order = [f"launch-{one.shown.combined.launches[0].index}" for one in record.alone]
+    with opened(browser, path) as page:
+        seen = "[...document.querySelectorAll('.launch')].filter((one) => one.checkVisibility()).map((one) => one.id)"
+        (first,) = page.evaluate(seen)
+        assert first in order
+        page.locator(f'.pick a[href="#{order[0]}"]').click()
+        assert page.evaluate(seen) == [order[0]]
+        page.keyboard.press("j")
+        assert page.evaluate(seen) == [order[1]]
+        page.keyboard.press("k")
+        page.keyboard.press("k")
+        assert page.evaluate(seen) == [order[0]]
+        page.locator(f'.pick a[href="#{order[0]}"]').focus()
+        page.keyboard.press("ArrowDown")
+        assert page.evaluate(seen) == [order[1]]
+        assert page.evaluate("document.activeElement.hash") == f"#{order[1]}"
+        assert page.locator('.pick a[aria-current="true"]').count() == 1
+        page.evaluate(f"location.hash = 'l{order[2].removeprefix('launch-')}-stalls'")  # a link into another launch
+        page.wait_for_function(f"document.getElementById('{order[2]}').checkVisibility()")
+        assert page.evaluate(seen) == [order[2]]
+    with opened(browser, path, scripts=False) as page:
+        assert all(page.locator(f"#{one}").is_visible() for one in order)
+
+
+def test_ids_of_a_part_are_its_own() -> None:
+    html = '<a id="x" href="#y" for="z">id="x"</a><svg aria-labelledby="a b"></svg><a href="r.html">'
+    assert scoped(html, "l3-") == (
+        '<a id="l3-x" href="#l3-y" for="l3-z">id="x"</a><svg aria-labelledby="l3-a l3-b"></svg><a href="r.html">'
+    )
