@@ -14,7 +14,7 @@ from ncu_assist.cli.console import write_json, write_result
 @options.as_json
 def command(name: str, schema: bool, as_json: bool) -> int:
     """Explain NAME: a metric by key, by ncu's name with or without rollup, or by label; a warp stall reason; a
-    diagnosis, such as shared-bank-conflict; or a rule of ncu, such as SOLBottleneck.
+    diagnosis, such as shared-bank-conflict; a rule of ncu, such as SOLBottleneck; or a word, such as wavefront.
 
     Exit code 2 with the command for the nearest name where nothing is called so.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 
 from ncu_assist.errors import UsageProblem
+from ncu_assist.ncu.catalogue.glossary import GLOSSARY, GlossaryEntry
 from ncu_assist.ncu.catalogue.lookup import Subject, explain
 from ncu_assist.rules import RULES, Rule
 from ncu_assist.rules.model.warnings import WARNINGS, WarningEntry
@@ -12,8 +13,8 @@ from ncu_assist.rules.model.warnings import WARNINGS, WarningEntry
 NEAR = 0.8  # of the letters: a typing error, and not a metric of similar words
 
 
-def explain_any(name: str) -> tuple[Rule | WarningEntry | Subject, ...]:
-    """Return the rule or warning of this id, else what ``explain`` of the catalogue knows.
+def explain_any(name: str) -> tuple[Rule | WarningEntry | GlossaryEntry | Subject, ...]:
+    """Return the rule or warning of this id, the word of the glossary, else what ``explain`` of the catalogue knows.
 
     Raises UsageProblem with the command for the nearest name where nothing is called so.
     """
@@ -22,10 +23,12 @@ def explain_any(name: str) -> tuple[Rule | WarningEntry | Subject, ...]:
         return (RULES[typed],)
     if typed in WARNINGS:
         return (WARNINGS[typed],)
+    if typed in GLOSSARY:
+        return (GLOSSARY[typed],)
     try:
         return explain(name)
     except UsageProblem as problem:
         near = difflib.get_close_matches(
-            typed.replace("_", "-").replace(" ", "-"), [*RULES, *WARNINGS], n=1, cutoff=NEAR
+            typed.replace("_", "-").replace(" ", "-"), [*RULES, *WARNINGS, *GLOSSARY], n=1, cutoff=NEAR
         )
         raise UsageProblem(str(problem), f"ncu-assist explain {near[0]}") if near else problem from None

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from commandline import Run
 
+from ncu_assist.ncu.catalogue.glossary import GLOSSARY
 from ncu_assist.ncu.catalogue.nvidia_rules import NVIDIA_RULES
 from ncu_assist.ncu.catalogue.stalls import STALL_REASONS
 from ncu_assist.rules import RULES
@@ -145,3 +148,17 @@ def test_a_schema_is_said_by_the_name_of_a_command_or_file(run: Run) -> None:
         assert schema["properties"]["schema"]["const"] == f"ncu-assist.{name.removesuffix('.json')}/1"
     wrong = run("explain", "--schema", "shw")
     assert (wrong.code, "did you mean 'show'?" in wrong.err) == (2, True)
+
+
+def test_a_word_of_the_glossary(run: Run) -> None:
+    assert run("explain", "Wavefront").out.startswith("wavefront: one pass of a request")
+    assert run("explain", "pass").out == run("explain", "replay").out
+    (word,) = run("explain", "sector", "--json").json["subjects"]
+    assert (word["type"], word["name"]) == ("word", "sector")
+    assert "ncu-assist explain wavefront" in run("explain", "wavefrnt").err
+
+
+def test_the_glossary_of_the_docs_is_the_one_that_is_explained() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "glossary.md").read_text()
+    rows = dict(re.findall(r"^\| (.+?) \| (.+) \|$", page, re.MULTILINE)[1:])
+    assert rows == {one.name: one.text for one in GLOSSARY.values()}

@@ -487,6 +487,7 @@ MEANINGS = {
     "look_at": "Keys of the catalogue that say the same in numbers",
     "RuleSubjectKeys.text": "Its documentation",
     "WarningSubjectKeys.text": "Its documentation",
+    "WordSubjectKeys.text": "What it means",
     "uses": "What the rule uses where it is there",
     # ledger, suggest
     "LedgerAnswer.kernel": "The kernel; null for all",

@@ -8,6 +8,7 @@ from typing import Any
 
 from ncu_assist.ncu.catalogue.chips import CHIPS
 from ncu_assist.ncu.catalogue.derived import Derived
+from ncu_assist.ncu.catalogue.glossary import GlossaryEntry
 from ncu_assist.ncu.catalogue.lookup import Found, NamedRollup, Subject
 from ncu_assist.ncu.catalogue.metric import Metric, Way
 from ncu_assist.ncu.catalogue.metric_doctor import is_on
@@ -33,16 +34,18 @@ def metrics_json(found: Found) -> dict[str, Any]:
     )
 
 
-def explain_json(subjects: Sequence[Subject | Rule | WarningEntry]) -> dict[str, Any]:
+def explain_json(subjects: Sequence[Subject | Rule | WarningEntry | GlossaryEntry]) -> dict[str, Any]:
     """Return what each subject is; ``type`` says which fields it has."""
     return answer(
         "explain", {"subjects": [_subject(one) if isinstance(one, Subject) else _diagnosis(one) for one in subjects]}
     )
 
 
-def _diagnosis(rule: Rule | WarningEntry) -> dict[str, Any]:
+def _diagnosis(rule: Rule | WarningEntry | GlossaryEntry) -> dict[str, Any]:
     if isinstance(rule, WarningEntry):
         return {"type": "warning", "name": rule.id, "text": rule.text}
+    if isinstance(rule, GlossaryEntry):
+        return {"type": "word", "name": rule.name, "text": rule.text}
     return {
         "type": "diagnosis",
         "name": rule.ID,

@@ -51,6 +51,7 @@ KINDS: dict[str, tuple[type, ...]] = {
         shapes.NameSubjectKeys,
         shapes.RuleSubjectKeys,
         shapes.WarningSubjectKeys,
+        shapes.WordSubjectKeys,
     ),
 }
 Json = dict[str, Any]

@@ -924,6 +924,14 @@ class WarningSubjectKeys(TypedDict):
     text: str
 
 
+class WordSubjectKeys(TypedDict):
+    """A word of the field or of ncu-assist."""
+
+    type: Literal["word"]
+    name: str
+    text: str
+
+
 class ExplainAnswer(AnswerKeys):
     """What each name stands for; ``type`` says which keys a subject has."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ncu_assist.ncu.catalogue.chips import CHIPS
 from ncu_assist.ncu.catalogue.derived import Derived
+from ncu_assist.ncu.catalogue.glossary import GlossaryEntry
 from ncu_assist.ncu.catalogue.lookup import Found, NamedRollup, Subject
 from ncu_assist.ncu.catalogue.metric import Metric, Way
 from ncu_assist.ncu.catalogue.metric_doctor import is_on
@@ -37,11 +38,13 @@ NEEDS = "  needs     "
 USES = "  also      "  # without which it may find something, but does not say that there is nothing
 
 
-def rule_text(rule: Rule | WarningEntry) -> str:
+def rule_text(rule: Rule | WarningEntry | GlossaryEntry) -> str:
     """Return the id, the docstring in paragraphs, and the metrics without which the rule cannot answer, or not fully.
 
-    Of a warning its text in paragraphs.
+    Of a warning its text in paragraphs, of a word what it means.
     """
+    if isinstance(rule, GlossaryEntry):
+        return textwrap.fill(f"{rule.name}: {rule.text}", NARROWEST, break_long_words=False, break_on_hyphens=False)
     if isinstance(rule, WarningEntry):
         return "\n\n".join([f"{rule.id}: a warning about the measurement", *_paragraphs(rule.text)])
     needs = _listed(NEEDS, rule.NEEDS or ("no metric of its own",))
@@ -112,7 +115,7 @@ def _names(names: Sequence[RecordedName]) -> list[Text]:
     return [*lines, *([_text(f"and {rest} more; --json has all")] if rest > 0 else [])]
 
 
-def explain_text(subjects: Sequence[Subject | Rule | WarningEntry], style: Style | None = None) -> str:
+def explain_text(subjects: Sequence[Subject | Rule | WarningEntry | GlossaryEntry], style: Style | None = None) -> str:
     """Return what each subject is, one below the other."""
     lines: list[Text] = []
     for subject in subjects:

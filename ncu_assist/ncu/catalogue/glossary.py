@@ -1,0 +1,61 @@
+"""The words of the field and of this tool, each with what it means: for `explain` and the glossary of the site."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class GlossaryEntry:
+    """One word, or several for one thing, and what it means."""
+
+    name: str
+    text: str
+
+
+_TEXTS = {
+    "kernel": (
+        "what is computed: a folder with a spec, a reference and versions. Also, with CUDA, the function on the GPU"
+    ),
+    "version": "one source file that computes the kernel",
+    "workload": "a size and a dtype at which the kernel is measured",
+    "run": "one version, measured once: times, counters, report, source",
+    "launch": "one kernel launch on the GPU; ncu's reports call it an action or a result",
+    "baseline": "the run or version that others are compared with; v0 unless set",
+    "candidate": "the other side of a comparison",
+    "parent": "the version that a version was made from",
+    "peer": "a version that is a library or a framework",
+    "verdict": "faster, slower, same or unclear, from repeated timing",
+    "metric": "a value with a name that ncu counts; a key is our name for the same thing on every chip",
+    "rollup": "the ending of ncu's names: `.sum`, `.avg`, `.max`, `.per_second`, `.pct_of_peak_sustained_elapsed`",
+    "rule": "a test of counters for one cause of lost time",
+    "finding": "what a rule found: id, evidence, lines, estimated speed-up",
+    "focus metric": "the metric that a finding is about",
+    "diagnosis": "the first finding: what a good engineer would change first",
+    "floor": "the least time that bytes and operations of the workload allow",
+    "ceiling": "what a unit of this GPU was measured to reach; *assumed* where it was not measured",
+    "SOL throughput": "speed of light: per cent of the peak of a unit. Not bandwidth",
+    "bandwidth": "bytes a second",
+    "sector": "32 bytes, the unit of transfer between L1, L2 and DRAM",
+    "request": "one instruction of a warp that asks for memory",
+    "wavefront": (
+        "one pass of a request through the L1 or shared memory pipeline; a bank conflict takes more than one"
+    ),
+    "excess": "sectors or wavefronts beyond what the bytes need",
+    "warp stall reason": (
+        "why a warp could not issue: `long_scoreboard` waits for L1TEX, `short_scoreboard` for MIO, `barrier` "
+        "for other warps, `gmma` for the tensor core …"
+    ),
+    "occupancy": "warps on an SM of those it can hold; theoretical by resources, achieved as counted",
+    "wave": "as many blocks as the GPU holds at once; the tail is the last one",
+    "bytes in flight": "loads under way; Little's law asks for latency times bandwidth",
+    "replay, pass": "ncu runs a launch several times, a pass, as not all counters fit into one",
+    "clock control": "ncu locks the SM clock to base unless told `none`",
+    "cache control": "ncu flushes caches before each pass unless told `none`",
+    "A/A": "the same code compared with itself: all that differs is noise",
+    "draft": "a version that a model wrote and that is not accepted yet",
+    "live, recorded, imported": "measured on this machine; shipped with the repository; from a report of somebody",
+}
+GLOSSARY: dict[str, GlossaryEntry] = {
+    word: GlossaryEntry(name, text) for name, text in _TEXTS.items() for word in name.lower().split(", ")
+}
