@@ -110,6 +110,11 @@ class RunSummary:
         """What each source line cost in each launch, as ``Report.lines``. Raises UsageProblem without a report."""
         return self.table("lines")
 
+    @cached_property
+    def timeline(self) -> pd.DataFrame:
+        """The samples that ncu took over time, as ``Report.timeline``; no rows where it took none."""
+        return self.table("timeline")
+
     def table(self, name: str = "launches", *metrics: str) -> pd.DataFrame:
         """Return what ``export --table`` writes: launches, metrics, instances, rules, lines, sass and others.
 

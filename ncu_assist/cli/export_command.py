@@ -11,7 +11,7 @@ from ncu_assist.cli.console import check_output, progress, write_bytes
 from ncu_assist.errors import UsageProblem
 from ncu_assist.render.export import FORMATS
 
-TABLES = ("launches", "metrics", "rules", "session", "instances", "lines", "sass")
+TABLES = ("launches", "metrics", "rules", "session", "instances", "lines", "sass", "timeline")
 
 
 @click.command("export")
@@ -43,7 +43,8 @@ def command(
 
     launches: a row a launch, a column a metric. metrics: a row a metric of a launch, with its unit. instances: values
     by address, opcode or moment. rules: NVIDIA's findings. session: GPU, driver, ncu. lines and sass: counters by
-    source line and by instruction. Values are in base units (ns, byte, hz, %); what is absent is empty or null.
+    source line and by instruction. timeline: samples over time, where ncu took some. Values are in base units (ns,
+    byte, hz, %); what is absent is empty or null.
 
     Redacted are host and user names, addresses, absolute paths (a file's own name stays) and the environment. Source
     code stays: do not give lines away where the code must not go.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import html
 import tempfile
 import threading
 from collections import Counter
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NAMES_SHOWN = 3
+SIZES = tuple(f"{of}_{axis}" for of in ("grid", "block") for axis in "xyz")
+SHOWN_FIRST = ("launch", "kernel", *SIZES, "gpu__time_duration.sum")  # in a notebook
 OPINION_BYTES = 200_000_000  # NVIDIA's reader takes about 5 s for 111 MB: nobody waits longer to be refused
 MIN_TIMEOUT_S, BYTES_PER_S = 120.0, 20e6  # a slow core reads 80 MB/s of a report
 CSV_HEAD = 1 << 16  # bytes that tell a CSV export, and what else a file is
@@ -59,11 +62,11 @@ class Limits:
         return self.timeout_s or max(MIN_TIMEOUT_S, path.stat().st_size / BYTES_PER_S)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """A report of Nsight Compute, read and checked. The frames are made when they are asked for, and then kept.
 
-    Values are in base units: ns, byte, hz, byte/s, %. Absent is NaN, never 0.
+    ``len`` counts its launches. Values are in base units: ns, byte, hz, byte/s, %. Absent is NaN, never 0.
     """
 
     path: Path
@@ -74,6 +77,18 @@ class Report:
         default_factory=dict, repr=False
     )  # code that was read already
     lacks: tuple[str, ...] = ()  # what the form of the file cannot hold, in words: empty unless it is a CSV export
+
+    def __len__(self) -> int:
+        return len(self.contents.launches)
+
+    def __repr__(self) -> str:
+        device = f" on {self.device.name}" if self.device else ""
+        return f"<{self.path.name}: {len(self)} launches{device}, ncu {self.ncu_version or 'unknown'}>"
+
+    def _repr_html_(self) -> str:
+        """Return the launches with what ncu says of each first, for a notebook."""
+        shown = self.launches[[name for name in SHOWN_FIRST if name in self.launches]].to_html(max_rows=20)
+        return f"<p>{html.escape(repr(self))}</p>{shown}"
 
     @property
     def lossy(self) -> bool:
@@ -145,7 +160,7 @@ class Report:
     @property
     def has_timeline(self) -> bool:
         """Tell whether ``timeline`` has rows, without reading the file again."""
-        return any(name.startswith(SAMPLED) for names in self.contents.name_lists for name in names)
+        return any(SAMPLED.match(name) for names in self.contents.name_lists for name in names)
 
     @property
     def lines(self) -> pd.DataFrame:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SAMPLED = "pmsampling:"  # what the names of its metrics begin with
+# What stands before the name of the metric itself; the second as on Hopper, with the group of units and the set of
+# counters: ``FBSP.TriageCompute.dramc__throughput…``.
+SAMPLED = re.compile(r"(?:pmsampling:|\w+\.Triage\w*\.)(?=\w+__)")
 STARTS = "profiler__pmsampler_ctxsw_"  # by pass, the moment in which the kernel's context came onto the GPU
 COLUMNS = ("launch", "metric", "time_ns", "value")
 
@@ -26,7 +29,7 @@ class SampledMetric:
 def timeline_frame(instances: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each sample, made of ``Report.instances``, ordered by launch, metric and time.
 
-    launch int32 · metric category, without the ``pmsampling:`` of its name · time_ns float64, since the context of the
+    launch int32 · metric category, without what its name has before it · time_ns float64, since the context of the
     kernel came onto the GPU in the pass that took the sample, since the first sample where the report does not say when
     · value float64, of the time since the sample before. Samples before the start are left out. Without any there are
     no rows: ncu samples since 2024.1, with the section PmSampling, on chips that can.
@@ -34,7 +37,7 @@ def timeline_frame(instances: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
     names = instances["metric"].astype(str)
-    samples = instances[names.str.startswith(SAMPLED)]
+    samples = instances[names.str.match(SAMPLED) & instances["id"].ne(0)]  # the first may be a sum, of no moment
     starts = instances[names.str.startswith(STARTS)]
     frames = [
         _of_metric(own, starts[starts["launch"] == launch]["id"])
@@ -43,7 +46,7 @@ def timeline_frame(instances: pd.DataFrame) -> pd.DataFrame:
     if not frames:
         return pd.DataFrame({name: pd.Series(dtype=object) for name in COLUMNS})
     found = pd.concat(frames, ignore_index=True)
-    metrics = found["metric"].astype(str).str.removeprefix(SAMPLED)
+    metrics = found["metric"].astype(str).str.replace(SAMPLED, "", n=1, regex=True)
     return found.assign(metric=metrics.astype("category"))[list(COLUMNS)]
 
 

@@ -36,7 +36,8 @@ FACTS = (
     *("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z"),
     *("process", "context", "stream", "device", "duration_ns"),
 )
-OF_THE_REPORT = ("rules", "session", "instances", "lines", "sass")  # the others a run has without its report
+# The tables that need the report; a run has the others.
+OF_THE_REPORT = ("rules", "session", "instances", "lines", "sass", "timeline")
 WITH_METRICS = ("launches", "metrics", "instances")
 
 
@@ -218,7 +219,7 @@ TABLES: dict[str, Callable[[ExportSource, tuple[Chosen, ...] | None], pd.DataFra
     "launches": _launches,
     "metrics": _metrics,
     "instances": _instances,
-    **{name: _of_report(name) for name in ("rules", "session", "lines", "sass")},
+    **{name: _of_report(name) for name in ("rules", "session", "lines", "sass", "timeline")},
 }
 
 

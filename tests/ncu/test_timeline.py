@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pandas as pd
+import pytest
 
+from ncu_assist.ncu.report import read_report
 from ncu_assist.ncu.timeline import sampled_metrics, timeline_frame
+from ncu_assist.store import Store
 
+ROOT = Path(__file__).parents[2]
 START = 1_745_043_274_995_000_000
 NAME, OTHER = "pmsampling:sm__cycles_active.avg", "pmsampling:dramc__throughput.avg.pct_of_peak_sustained_elapsed"
 
@@ -43,3 +49,22 @@ def test_without_a_start_time_runs_from_the_first_sample_and_without_samples_the
     assert timeline_frame(instances((3, NAME, 700, 1.0), (3, NAME, 200, 2.0)))["time_ns"].tolist() == [0.0, 500.0]
     none = timeline_frame(instances((0, "launch__grid_size", 0, 8.0)))
     assert (list(none), len(none)) == (["launch", "metric", "time_ns", "value"], 0)
+
+
+def test_hopper_names_the_group_of_units_and_the_first_sample_may_be_of_no_moment() -> None:
+    name = "TPC.TriageCompute.sm__cycles_active.avg"
+    rows = instances((0, name, -START, 9.0), (0, name, 1000, 1.0), (0, name, 2500, 2.0), (0, name + "x.y", 0, 1.0))
+    assert timeline_frame(rows).query("metric == 'sm__cycles_active.avg'")["time_ns"].tolist() == [0.0, 1500.0]
+
+
+def test_samples_of_a_recorded_launch_come_to_what_ncu_counted_in_another_pass(tmp_path: Path) -> None:
+    (stored,) = Store(ROOT / "reports").runs("lightning_decode", "v6_coalesced_store")
+    report = read_report(stored.report_file(tmp_path))
+    assert report.has_timeline
+    frame = report.timeline
+    assert frame["metric"].nunique() == 32
+    row = report.launches.iloc[frame["launch"].iloc[0]]
+    own = frame[frame["metric"] == "dramc__throughput.avg.pct_of_peak_sustained_elapsed"]
+    while_it_ran = own["time_ns"].between(0, row["gpu__time_duration.sum"])
+    counted = row["gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"]
+    assert own.loc[while_it_ran, "value"].mean() == pytest.approx(counted, rel=0.03)

@@ -117,7 +117,7 @@ TIMELINE = "What ncu sampled while the kernel ran, from when it came onto the GP
 def _timeline(shown: RunView) -> tuple[CurveChart, ...]:
     """Return the charts of the launch that ratios are shown of; none of several."""
     launches = shown.counted.combined.launches
-    return timeline_charts(shown.close.timeline, launches[0].index) if len(launches) == 1 else ()
+    return timeline_charts(shown.close.timeline, launches[0]) if len(launches) == 1 else ()
 
 
 def _head(record: RunRecord) -> Head:

@@ -7,22 +7,34 @@ from dataclasses import replace
 
 from ncu_assist.ncu.timeline import SampledMetric
 from ncu_assist.quantity import duration, quantity
+from ncu_assist.record import Launch
 from ncu_assist.render.html.charts import Shape, linear_axis
 from ncu_assist.render.html.curves import BOTTOM, LEFT, RIGHT, TOP, CurveChart
 from ncu_assist.render.html.run_counters import part_label
 
 MOST_SAMPLED = 9  # metrics of a timeline
+# Which are shown first, by the beginning of their names: is work there, do SMs issue, what is busy.
+FIRST = (
+    *("sm__cycles_active", "sm__inst_executed_realtime", "sm__pipe_tensor_cycles", "dramc__throughput"),
+    *("lts__throughput", "l1tex__throughput", "lts__average_t_sector_hit_rate_realtime", "l1tex__t_sector_hit_rate"),
+)
 PERCENT = (".pct_of_peak_sustained_elapsed", ".pct")
 
 
-def timeline_charts(sampled: Iterable[SampledMetric], launch: int) -> tuple[CurveChart, ...]:
+def timeline_charts(sampled: Iterable[SampledMetric], launch: Launch) -> tuple[CurveChart, ...]:
     """Return how busy parts were while a launch ran; none where nothing was sampled.
 
-    They end with the last sample that counted something: ncu samples for a while longer.
+    They end with the kernel: ncu samples for a while longer. Where its time is not known, with the last sample that
+    counted something.
     """
-    own = [one for one in sampled if one.launch == launch and any(one.values)]
-    ends = [time for one in own for time, value in zip(one.times_ns, one.values, strict=True) if value]
-    return tuple(_chart(one, max(ends)) for one in own[:MOST_SAMPLED])
+    own = [one for one in sampled if one.launch == launch.index and any(one.values)]
+    counted = [time for one in own for time, value in zip(one.times_ns, one.values, strict=True) if value]
+    ends = [launch.duration_ns] if launch.duration_ns else counted
+    return tuple(_chart(one, max(ends)) for one in sorted(own, key=_rank)[:MOST_SAMPLED])
+
+
+def _rank(one: SampledMetric) -> int:
+    return next((place for place, start in enumerate(FIRST) if one.metric.startswith(start)), len(FIRST))
 
 
 def _chart(one: SampledMetric, last: float) -> CurveChart:
@@ -31,9 +43,11 @@ def _chart(one: SampledMetric, last: float) -> CurveChart:
     x = linear_axis([0.0, last], LEFT, RIGHT, duration)
     x = replace(x, ticks=x.ticks[:: max(1, len(x.ticks) // 3)])
     y = linear_axis([max(values)], BOTTOM, TOP)
-    path = "M" + "L".join(f"{x.at(time):g} {y.at(value):g}" for time, value in kept)
+    path = "M" + "L".join(f"{x.at(time):.1f} {y.at(value):.1f}" for time, value in kept)
     unit = "%" if one.metric.endswith(PERCENT) else ""
     mean, most = quantity(sum(values) / len(values), unit), quantity(max(values), unit)
     words = f"{len(kept)} samples over {duration(last)}: mean {mean}, most {most}"
-    title, id = part_label(one.metric.replace("_realtime", "")), one.metric.replace(".", "-")
+    name, *rollup = one.metric.replace("_realtime", "").split(".")
+    title = part_label(name) + (", per cycle active" if "per_cycle_active" in rollup else "")
+    id = one.metric.replace(".", "-")
     return CurveChart(f"timeline-{id}", title, words, x, y, "time", unit or "a sample", (Shape(path, "curve"),))

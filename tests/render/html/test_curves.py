@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from factories import launch
 from ladder import WORKLOAD, step
 
 from ncu_assist.ncu.timeline import SampledMetric
@@ -28,14 +29,16 @@ def test_occupancy_is_drawn_over_what_a_block_takes_with_where_it_stands() -> No
     assert occupancy_model(shown)["curves"] == charts
 
 
-def test_a_timeline_ends_with_the_last_sample_that_counted_something() -> None:
+def test_a_timeline_ends_with_the_kernel_else_with_the_last_sample_that_counted_something() -> None:
     name = "sm__inst_executed_realtime.avg.pct_of_peak_sustained_elapsed"
     sampled = (
         SampledMetric(0, name, tuple(1000.0 * n for n in range(5)), (0.0, 40.0, 20.0, 0.0, 0.0)),
         SampledMetric(0, "sm__idle", (0.0,), (0.0,)),
         SampledMetric(1, name, (0.0,), (5.0,)),
     )
-    (chart,) = timeline_charts(sampled, 0)
+    (chart,) = timeline_charts(sampled, launch(0, duration_ns=None))
     assert (chart.title, chart.y_label) == ("SM: Inst Executed", "%")
     assert chart.description == "3 samples over 2 µs: mean 20.0 %, most 40.0 %"
-    assert timeline_charts(sampled, 2) == ()
+    (whole,) = timeline_charts(sampled, launch(0, duration_ns=3500.0))
+    assert whole.description == "4 samples over 3.50 µs: mean 15.0 %, most 40.0 %"
+    assert timeline_charts(sampled, launch(2)) == ()
