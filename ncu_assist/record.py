@@ -156,6 +156,19 @@ class Profile:
 
 
 @dataclass(frozen=True)
+class Commit:
+    """The commit that was checked out; ``dirty``: the kernel's folder held changes that were in no commit."""
+
+    id: str
+    dirty: bool
+
+    @property
+    def short(self) -> str:
+        """As many digits as tell it from others, and a plus where the folder differed."""
+        return self.id[:12] + ("+" if self.dirty else "")
+
+
+@dataclass(frozen=True)
 class FileFact:
     """Size and hash of a file at the moment it was written."""
 
@@ -185,6 +198,7 @@ class Run:
     launches: tuple[Launch, ...] = ()
     notes: tuple[str, ...] = ()
     host_memory: HostMemory | None = None
+    commit: Commit | None = None  # None outside a git repository, and in runs that are older than the field
     files: dict[str, FileFact] = field(default_factory=dict)
     dropped: dict[str, FileFact] = field(default_factory=dict)  # kept no longer, on purpose: as they were written
     schema: str = SCHEMA

@@ -12,7 +12,7 @@ from ncu_assist.ncu import compressed
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.derived import save_judged
 from ncu_assist.pipeline.profiling import VersionCapture
-from ncu_assist.record import Bench, Check, Device, HostMemory, Profile, Run, Timing, Toolchain, WorkloadFacts
+from ncu_assist.record import Bench, Check, Commit, Device, HostMemory, Profile, Run, Timing, Toolchain, WorkloadFacts
 from ncu_assist.sources import source_files, source_sha256
 from ncu_assist.spec import Kernel, Version, Workload
 from ncu_assist.store import Store, StoredRun, machine_hash, metrics_parquet, new_run_id, samples_parquet
@@ -82,6 +82,7 @@ class Measurement:
     command: str
     repeats: int = 1  # profiled calls of each workload
     host_memory: HostMemory | None = None
+    commit: Commit | None = None
 
 
 @dataclass(frozen=True)
@@ -121,6 +122,7 @@ def save(store: Store, shared: Measurement, result: VersionResult) -> StoredRun:
         launches=capture.launches if capture else (),
         notes=(*result.notes, *_late(shared, version), *(silence(capture) if capture else ())),
         host_memory=shared.host_memory,
+        commit=shared.commit,
     )
     return save_judged(store, run, _files(shared, result))
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from ncu_assist.analysis.ladder import KernelOutcome, VersionOutcome
 from ncu_assist.backends import build_versions
 from ncu_assist.backends.base import BuildOutcome
+from ncu_assist.commits import commit_of
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError
 from ncu_assist.executors.base import Executor
 from ncu_assist.harness import client
@@ -184,6 +185,7 @@ def _save(
         command=job.command,
         repeats=job.settings.profile_repeats,
         host_memory=measured.host_memory,
+        commit=commit_of(job.kernel.folder),
     )
     store = Store(job.project.reports)
     rows = []

@@ -112,6 +112,11 @@ def _of_programs(run: Run) -> tuple[Fact, ...]:
         Fact(Term("triton"), one_line(tools.triton or "")),
         Fact(Term("python"), one_line(tools.python or "")),
         Fact(Term("ncu-assist"), one_line(run.tool)),
+        Fact(
+            Term("commit"),
+            one_line(run.commit.short) if run.commit else "",
+            "with changes that are in no commit" if run.commit and run.commit.dirty else "",
+        ),
     )
 
 

@@ -86,6 +86,7 @@ def show_json(shown: RunView, command: str = "show") -> dict[str, Any]:
             "profile": asdict(profile) if profile else None,
             "notes": shown.run.notes,
             "host_memory": asdict(shown.run.host_memory) if shown.run.host_memory else None,
+            "commit": asdict(shown.run.commit) if shown.run.commit else None,
             "workloads": [workload(row) for row in shown.rows],
             "launches": [_launch(row) for row in ranked],
             "launches_profiled": shown.profiled,

@@ -1,0 +1,60 @@
+"""What git knows of a project: the commit that is checked out, what is changed beside it, what a commit held."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ncu_assist import process
+from ncu_assist.errors import EnvironmentProblem, UsageProblem
+from ncu_assist.record import Commit
+
+GIT_S = 60.0  # a large repository on a slow disk
+# A hook that runs us exports where its own repository is: the one that we mean is that of the folder.
+OF_A_REPOSITORY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
+
+
+def commit_of(folder: Path) -> Commit | None:
+    """Return the commit that is checked out around a folder, and whether the folder differs from it.
+
+    Files that git does not know yet differ, those that it ignores do not. None where there is no git, no repository,
+    or no commit in it.
+    """
+    try:
+        head = _git(folder, "rev-parse", "--verify", "--quiet", "HEAD")
+        status = _git(folder, "status", "--porcelain", "--untracked-files=all", "--", ".")
+    except EnvironmentProblem:
+        return None
+    if head.exit_code or status.exit_code:
+        return None
+    return Commit(head.stdout.strip(), bool(status.stdout.strip()))
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """Return what git says in a folder.
+
+    Raises UsageProblem with git's own last line where it fails, EnvironmentProblem where there is no git.
+    """
+    done = _git(folder, *arguments)
+    if done.exit_code:
+        said = (done.stderr or done.stdout).strip().splitlines() or [f"exit code {done.exit_code}"]
+        raise UsageProblem(f"git {arguments[0]}: {said[-1].removeprefix('fatal: ')}", "git status")
+    return done.stdout
+
+
+def resolved(folder: Path, name: str) -> str:
+    """Return the whole id of a commit that a branch, a tag or the beginning of an id names.
+
+    Raises UsageProblem where it names none.
+    """
+    done = _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    if done.exit_code:
+        hint = f"git fetch origin {name.removeprefix('origin/')}" if name.startswith("origin/") else "git log --oneline"
+        raise UsageProblem(f"'{name}' is no commit of the repository around {folder.name or folder}", hint)
+    return done.stdout.strip()
+
+
+def _git(folder: Path, *arguments: str) -> process.Completed:
+    env = {name: value for name, value in os.environ.items() if name not in OF_A_REPOSITORY}
+    argv = ["git", "-c", "core.quotePath=false", "-C", str(folder), *arguments]
+    return process.run(argv, env={**env, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}, timeout_s=GIT_S)
