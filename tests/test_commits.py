@@ -48,7 +48,7 @@ def test_what_git_refuses_is_said_in_its_words(tmp_path: Path) -> None:
     assert error.value.hint == "git fetch origin main"
     with pytest.raises(UsageProblem, match="'--help' is no commit"):
         resolved(tmp_path, "--help")
-    with pytest.raises(UsageProblem, match="git show: .*nowhere"):
+    with pytest.raises(UsageProblem, match=r"git show: .*nowhere"):
         git(tmp_path, "show", "HEAD:nowhere")
 
 

@@ -1,0 +1,221 @@
+"""How the time of a kernel moved over its runs, by version or by commit: where it changed, and what changed there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import exp, sqrt
+from typing import Literal
+
+from ncu_assist.analysis.diff.comparability import differences
+from ncu_assist.analysis.diff.records import RunDifference
+from ncu_assist.record import Run, Source, Timing
+from ncu_assist.store import StoredRun
+from ncu_assist.verdict.levels import FEWEST, Level, Levels, levels_of
+from ncu_assist.verdict.samples import CLOCKS_APART
+
+Kind = Literal["step", "creep"]
+By = Literal["version", "commit"]
+# What of a run's differences has no part in the time of a bench: it is about counters.
+OF_COUNTERS = {"clock control", "cache control", "replay mode", "section set", "values", "ncu"}
+OF_A_MEDIAN = 1.2533  # standard error of a median over that of a mean, sqrt(pi / 2)
+QUARTILES = 1.349  # between the quartiles of a normal distribution, in standard deviations
+SHOWN_DIGITS = 12  # of a hash
+
+
+def error_of(median: float, q1: float, q3: float, samples: int) -> float:
+    """Return the relative standard error of the median of independent samples.
+
+    What samples of one run have in common, as noise that lasts, counts as noise between runs.
+    """
+    return OF_A_MEDIAN * (q3 - q1) / QUARTILES / sqrt(samples) / median
+
+
+@dataclass(frozen=True)
+class TrendPoint:
+    """One run: its median on the workload, and the relative standard error of that, from its samples.
+
+    ``counters`` are the values that were asked for, by key; None where the run has not counted one.
+    """
+
+    stored: StoredRun
+    timing: Timing
+    counters: Mapping[str, float | None] = field(default_factory=dict)
+
+    @property
+    def run(self) -> Run:
+        return self.stored.run
+
+    @property
+    def reference(self) -> str:
+        return self.stored.reference
+
+    @property
+    def error(self) -> float:
+        return error_of(self.timing.median_ns, self.timing.q1_ns, self.timing.q3_ns, self.timing.samples)
+
+
+@dataclass(frozen=True)
+class TrendChange:
+    """Where a time changed: in one step between two runs, or slowly from one run to another.
+
+    ``change`` is relative, 0.01 is 1 % slower, ``low`` and ``high`` its 99 % interval. ``per_run`` is that of a creep
+    from a run to the next, 0 for a step. ``runs`` are those that came after it at the new level, or are on the slope.
+    """
+
+    kind: Kind
+    before: TrendPoint
+    after: TrendPoint
+    change: float
+    low: float
+    high: float
+    runs: int
+    per_run: float = 0.0
+    differences: tuple[RunDifference, ...] = ()
+
+    @property
+    def is_slower(self) -> bool:
+        return self.change > 0
+
+
+@dataclass(frozen=True)
+class TrendSeries:
+    """The runs of one version, or the best of each commit, on one model of GPU, the oldest first.
+
+    ``name`` is the version, empty for commits.
+    """
+
+    name: str
+    gpu: str | None
+    points: tuple[TrendPoint, ...]
+
+    @cached_property
+    def levels(self) -> Levels:
+        return levels_of([one.timing.median_ns for one in self.points], [one.error for one in self.points])
+
+    @property
+    def levels_ns(self) -> list[float]:
+        """The time of each run without the noise."""
+        return [exp(level.at(place)) for level in self.levels.levels for place in range(level.first, level.last + 1)]
+
+    @property
+    def is_long_enough(self) -> bool:
+        """Tell whether there are runs enough for a change to be found."""
+        return len(self.points) >= 2 * FEWEST
+
+    @property
+    def best(self) -> TrendPoint:
+        return min(self.points, key=lambda one: one.timing.median_ns)
+
+    @property
+    def total(self) -> float:
+        """The relative change from the first run to the last, of what the levels say without the noise."""
+        first, last = self.levels.levels[0], self.levels.levels[-1]
+        return exp(last.end - first.start) - 1
+
+    @cached_property
+    def changes(self) -> tuple[TrendChange, ...]:
+        """All changes, the oldest first."""
+        return tuple(self._changes())
+
+    def _changes(self) -> Iterator[TrendChange]:
+        before: Level | None = None
+        for level in self.levels.levels:
+            runs = level.last - level.first + 1
+            if before is not None and self.levels.is_step(before, level):
+                change, low, high = self.levels.step_between(before, level)
+                sides = self.points[before.last], self.points[level.first]
+                yield TrendChange("step", *sides, change, low, high, runs, differences=between(*sides))
+            if level.slope:
+                change, low, high = self.levels.along(level)
+                sides = self.points[level.first], self.points[level.last]
+                per_run = (1 + change) ** (1 / (runs - 1)) - 1
+                yield TrendChange("creep", *sides, change, low, high, runs, per_run, between(*sides))
+            before = level
+
+
+@dataclass(frozen=True)
+class Trend:
+    """The series of a kernel on one workload; ``notes`` say which runs are no part of them, and why."""
+
+    kernel: str
+    workload: str
+    by: By
+    series: tuple[TrendSeries, ...]
+    metrics: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def changes(self) -> tuple[tuple[TrendSeries, TrendChange], ...]:
+        """All changes with their series, the newest first."""
+        found = [(series, change) for series in self.series for change in series.changes]
+        return tuple(sorted(found, key=lambda one: one[1].after.run.created, reverse=True))
+
+    @property
+    def points(self) -> tuple[TrendPoint, ...]:
+        return tuple(point for series in self.series for point in series.points)
+
+    @property
+    def newest(self) -> Run:
+        return max((one.run for one in self.points), key=lambda run: run.created)
+
+    @property
+    def source(self) -> Source:
+        return self.newest.source
+
+
+def between(before: TrendPoint, after: TrendPoint) -> tuple[RunDifference, ...]:
+    """Return what differs between two runs that can have moved a time: version, source, tools, GPU, clock."""
+    name = before.timing.workload
+    runs = before.run, after.run
+    found, _ = differences((runs[0], runs[0].workload(name)), (runs[1], runs[1].workload(name)))
+    own = [_differing(what, *answers) for what, answers in _own_answers(before, after)]
+    return tuple(
+        one for one in (*own, *found) if one is not None and one.what not in OF_COUNTERS and one.baseline != "None"
+    )
+
+
+def _own_answers(before: TrendPoint, after: TrendPoint) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield what a diff of versions does not ask, with the answers of both runs, empty where one is not known."""
+    old, new = before.run, after.run
+    yield "version", (old.version, new.version)
+    yield "source", ((old.source_sha256 or "")[:SHOWN_DIGITS], (new.source_sha256 or "")[:SHOWN_DIGITS])
+    yield "commit", (old.commit.short if old.commit else "", new.commit.short if new.commit else "")
+    for name in ("reference.py", "kernel.toml"):
+        kept = [run.files.get(f"source/{name}") for run in (old, new)]
+        yield name, (kept[0].sha256[:SHOWN_DIGITS] if kept[0] else "", kept[1].sha256[:SHOWN_DIGITS] if kept[1] else "")
+    yield "triton", (old.toolchain.triton or "", new.toolchain.triton or "")
+    yield "ncu-assist", (old.tool, new.tool)
+    clocks = before.timing.sm_clock_mhz, after.timing.sm_clock_mhz
+    if clocks[0] and clocks[1] and abs(clocks[0] - clocks[1]) > CLOCKS_APART * min(clocks[0], clocks[1]):
+        yield "SM clock", (f"{clocks[0]:.0f} MHz", f"{clocks[1]:.0f} MHz")
+    throttled = [", ".join(run.bench.throttle_reasons or ()) if run.bench else "" for run in (old, new)]
+    yield "throttled", (throttled[0] or "no", throttled[1] or "no")
+
+
+def _differing(what: str, before: str, after: str) -> RunDifference | None:
+    return RunDifference(what, before, after, False) if before and after and before != after else None
+
+
+def by_version(points: Sequence[TrendPoint]) -> tuple[TrendSeries, ...]:
+    """Return the series of each version on each model of GPU, in the order in which they first come."""
+    groups: dict[tuple[str, str | None], list[TrendPoint]] = {}
+    for point in points:
+        groups.setdefault((point.run.version, point.run.gpu), []).append(point)
+    return tuple(TrendSeries(version, gpu, tuple(some)) for (version, gpu), some in groups.items())
+
+
+def by_commit(points: Sequence[TrendPoint]) -> tuple[TrendSeries, ...]:
+    """Return for each model of GPU the series of the fastest run of each commit, whichever version that is of.
+
+    Runs of no commit, or of changes that were in none, belong together where one bench timed them.
+    """
+    groups: dict[str | None, dict[str, TrendPoint]] = {}
+    for point in points:
+        best = groups.setdefault(point.run.gpu, {})
+        commit = point.run.commit
+        key = commit.id if commit and not commit.dirty else point.timing.bench_id
+        if key not in best or point.timing.median_ns < best[key].timing.median_ns:
+            best[key] = point
+    return tuple(TrendSeries("", gpu, tuple(some.values())) for gpu, some in groups.items())

@@ -1,0 +1,112 @@
+"""``ncu-assist trend``: how the time of a kernel moved over its runs, where it changed, and what changed there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from ncu_assist.cli import options
+from ncu_assist.cli.console import check_output, note_damages, write, write_bytes, write_json
+from ncu_assist.errors import UsageProblem
+
+STDOUT = Path("-")
+
+
+@click.command("trend")
+@click.argument("named", metavar="[KERNEL[/VERSION]]", required=False)
+@options.one_workload
+@click.option(
+    "--by",
+    type=click.Choice(["version", "commit"]),
+    default="version",
+    show_default=True,
+    help="A line for each version, or one of the fastest version at each commit.",
+)
+@click.option(
+    "--metric", "metrics", multiple=True, metavar="KEY", help="A counter to follow; may be given several times."
+)
+@click.option(
+    "--format",
+    "chosen_format",
+    type=click.Choice(["text", "markdown", "html"]),
+    help="Text unless --output names a page. Markdown fits the comment of a pull request, html is a page of its own.",
+)
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path), help="File for the page; stdout unless given, or for -."
+)
+@click.option("--force", is_flag=True, help="Replace a file that is no page of ncu-assist.")
+@options.as_json
+def command(
+    named: str | None,
+    workload: str | None,
+    by: Literal["version", "commit"],
+    metrics: tuple[str, ...],
+    chosen_format: Literal["text", "markdown", "html"] | None,
+    output: Path | None,
+    force: bool,
+    as_json: bool,
+) -> int:
+    """Show how the time of KERNEL moved over its runs: steps, and creeping changes that no single run shows.
+
+    All runs in the archive count that were right, of any day, commit, driver and toolkit; another model of GPU is a
+    line of its own. A change is told from six runs on, three before it and three after it, with how large it is and
+    what differs between the runs on either side: source, commit, tools, driver, GPU, SM clock. A step of 1 % is found
+    within five runs where there are twenty before it.
+
+    Without KERNEL it is the folder you stand in, else the only kernel with runs, else the one profiled last.
+    """
+    from ncu_assist.pipeline.reading import left_out
+    from ncu_assist.pipeline.trend import TrendRequest, trend
+
+    is_page = output is not None and output.suffix.lower() in (".html", ".htm") and not as_json
+    form = chosen_format or ("html" if is_page else "text")
+    options.check_format(as_json, form)
+    if output is not None and form != "html":
+        raise UsageProblem("--output is for a page", "--format html, or send the text to a file with >")
+    output = None if output == STDOUT else output
+    if form == "html":
+        _check_place(output, force)
+    project = options.current_project()
+    found = trend(project, TrendRequest(named, workload, by, metrics))
+    note_damages(left_out(project, f"{found.kernel}/"))
+    if as_json:
+        from ncu_assist.render.json.trend import trend_json
+
+        write_json(trend_json(found))
+    elif form == "html":
+        from ncu_assist.render.html.trend import trend_html
+
+        _write_page(trend_html(found), output, force)
+    elif form == "markdown":
+        from ncu_assist.render.markdown.trend import trend_markdown
+
+        write(trend_markdown(found))
+    else:
+        from ncu_assist.render.terminal.trend import trend_text
+
+        write(trend_text(found))
+    return 0
+
+
+def _check_place(path: Path | None, force: bool) -> None:
+    """Raise UsageProblem, before the work, where no page may go: to a terminal, or over what is no page of ours."""
+    from ncu_assist.pipeline.pages.writing import check_place
+
+    if path is None:
+        check_output(None, False, binary=True)
+        return
+    check_place(path, force)
+
+
+def _write_page(text: str, output: Path | None, force: bool) -> None:
+    from ncu_assist.pipeline.pages.writing import write_page
+    from ncu_assist.render.escape import plain
+    from ncu_assist.render.words.values import shown_path
+
+    if output is None:
+        write_bytes([text.encode("utf-8", "replace")], None)
+    else:
+        write_page(output, text, force)
+        write(plain(shown_path(output, Path.cwd())))

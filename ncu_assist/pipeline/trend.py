@@ -1,0 +1,118 @@
+"""The trend of a kernel from the archive: which of its runs can stand in one line, and what they counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ncu_assist.analysis.trend import By, Trend, TrendPoint, by_commit, by_version
+from ncu_assist.errors import UsageProblem, did_you_mean
+from ncu_assist.frame import combine_tables
+from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES
+from ncu_assist.project import Project
+from ncu_assist.record import Run, Timing
+from ncu_assist.spec_file import kernel_names, load_kernel
+from ncu_assist.store import Store, StoredRun
+from ncu_assist.store.choosing import Context, choose_kernel
+from ncu_assist.store.references import full_name
+from ncu_assist.verdict.levels import MOST_RUNS
+
+
+@dataclass(frozen=True)
+class TrendRequest:
+    """What is asked: ``named`` is a kernel, kernel/version, or None for the kernel that a bare reference would mean.
+
+    ``workload`` None is the default one; ``metrics`` are keys of the catalogue.
+    """
+
+    named: str | None
+    workload: str | None = None
+    by: By = "version"
+    metrics: tuple[str, ...] = ()
+
+
+def trend(project: Project, request: TrendRequest) -> Trend:
+    """Return the trend of a kernel on one workload, over all its runs that can be read.
+
+    Raises UsageProblem for a name that means nothing and where no run was timed on the workload, DamagedData for
+    counters that were changed.
+    """
+    for key in request.metrics:
+        if key not in OVER_LAUNCHES:
+            message = f"no metric is called '{key}'; {did_you_mean(key, OVER_LAUNCHES)}"
+            raise UsageProblem(message, "ncu-assist metrics")
+    store, context = Store(project.reports), Context(project, Path.cwd(), None)
+    typed, _, version = (request.named or "").partition("/")
+    kernel = choose_kernel(store, context, typed or None, None)
+    name = full_name(store, context, kernel, version) if version else None
+    every = store.runs(kernel, name)[::-1]
+    workload = request.workload or _default(project, kernel, every)
+    timed = [(one, timing) for one in every if (timing := one.run.timing(workload))]
+    if not timed:
+        raise _nothing(kernel, workload, every)
+    kept = list(_kept(timed, workload))
+    points = [TrendPoint(one, timing, _counters(one, workload, request.metrics)) for one, timing in kept[-MOST_RUNS:]]
+    if not points:
+        raise UsageProblem(f"every run of {kernel} was wrong on {workload}", f"ncu-assist check {kernel}")
+    made = by_commit(points) if request.by == "commit" else by_version(points)
+    return Trend(kernel, workload, request.by, made, request.metrics, tuple(_notes(timed, workload, len(kept))))
+
+
+def _default(project: Project, kernel: str, runs: Sequence[StoredRun]) -> str:
+    """Return the default workload as the kernel's folder has it; without a folder, the first of the newest run."""
+    if kernel in kernel_names(project):
+        return load_kernel(project, kernel).default_workload.name
+    return next((timing.workload for one in reversed(runs) for timing in _timings(one.run)), "")
+
+
+def _timings(run: Run) -> tuple[Timing, ...]:
+    return run.bench.timings if run.bench else ()
+
+
+def _nothing(kernel: str, workload: str, runs: Sequence[StoredRun]) -> UsageProblem:
+    names = dict.fromkeys(timing.workload for one in runs for timing in _timings(one.run))
+    if not names:
+        return UsageProblem(f"no run of {kernel} was timed, so there is no trend", f"ncu-assist bench {kernel}")
+    return UsageProblem(
+        f"no run of {kernel} was timed on workload '{workload}'; {did_you_mean(workload, names)}",
+        f"ncu-assist trend {kernel} --workload {next(iter(names))}",
+    )
+
+
+def _kept(timed: Sequence[tuple[StoredRun, Timing]], workload: str) -> Iterator[tuple[StoredRun, Timing]]:
+    """Yield the runs that measured the same as the newest did, in the same way, with right results."""
+    like = _measured(timed[-1][0].run, workload)
+    for one, timing in timed:
+        if _measured(one.run, workload) == like and not _is_wrong(one.run, workload):
+            yield one, timing
+
+
+def _measured(run: Run, workload: str) -> tuple[object, ...]:
+    """Return what has to be alike for two times to be of the same work."""
+    facts = run.workload(workload)
+    sizes = tuple(sorted(facts.integers.items())) if facts else ()
+    return (facts.dtype if facts else None, sizes, run.bench.flush if run.bench else None)
+
+
+def _is_wrong(run: Run, workload: str) -> bool:
+    return any(check.workload == workload and not check.passed for check in run.checks)
+
+
+def _counters(stored: StoredRun, workload: str, keys: Sequence[str]) -> Mapping[str, float | None]:
+    if not keys:
+        return {}
+    values = combine_tables(stored.run, stored.by_launch(), workload).values
+    return {key: values.get(key) for key in keys}
+
+
+def _notes(timed: Sequence[tuple[StoredRun, Timing]], workload: str, kept: int) -> Iterator[str]:
+    like = _measured(timed[-1][0].run, workload)
+    wrong = sum(_is_wrong(one.run, workload) for one, _ in timed)
+    other = sum(_measured(one.run, workload) != like and not _is_wrong(one.run, workload) for one, _ in timed)
+    if wrong:
+        yield f"left out as results were wrong: {wrong} of {len(timed)} runs"
+    if other:
+        yield f"left out as {workload} had other sizes or another flush of L2 then: {other} of {len(timed)} runs"
+    if kept > MOST_RUNS:
+        yield f"only the newest {MOST_RUNS} of {kept} runs are looked at"

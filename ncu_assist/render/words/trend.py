@@ -1,0 +1,165 @@
+"""A trend in words and as tables: each series, where it changed and what changed there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ncu_assist.analysis.trend import Trend, TrendChange, TrendPoint, TrendSeries
+from ncu_assist.ncu.catalogue.rows import ROWS
+from ncu_assist.quantity import duration, quantity
+from ncu_assist.render.escape import one_line
+from ncu_assist.render.table import Badge, Cell, Column, Table, number
+from ncu_assist.render.words.values import number_of
+from ncu_assist.render.words.verdicts import origin
+from ncu_assist.verdict.levels import FEWEST
+from ncu_assist.versions import short_name
+
+TOO_SHORT = f"a change is told from {2 * FEWEST} runs on: {FEWEST} before it and {FEWEST} after it"
+HOW = (
+    "a step or a creep is told where its 99 % interval leaves out none, beyond what runs of one code differ by; "
+    "less than one in 1,000 runs is a false alarm"
+)
+DIGITS = 4  # of a time: a trend is about tenths of a per cent
+
+
+def title(trend: Trend) -> str:
+    """Return what a trend is of: ``softmax on c4k by commit``."""
+    return f"{trend.kernel} on {trend.workload}{' by commit' if trend.by == 'commit' else ''}"
+
+
+def provenance(trend: Trend) -> str:
+    """Return how many runs there are, and where and when the newest was measured."""
+    return f"{number_of(len(trend.points), 'run')}, the newest {origin(trend.source, trend.newest)}"
+
+
+def name_of(series: TrendSeries) -> str:
+    """Return what a series is called."""
+    return series.name or "best of each commit"
+
+
+def percent(part: float) -> str:
+    """Return a relative change with a sign: ``+1.1 %``."""
+    text = f"{100 * part:+.1f} %"
+    return text if text[1:] != "0.0 %" else "0.0 %"
+
+
+def series_table(trend: Trend) -> Table:
+    """Return a row a series: how many runs, its first, best and last time, what changed."""
+    several = len({series.gpu for series in trend.series}) > 1
+    columns = (
+        Column("version" if trend.by == "version" else "series", wraps=True),
+        *((Column("GPU", wraps=True),) if several else ()),
+        Column("runs", "right", "number"),
+        Column("first", "right", "number"),
+        Column("best", "right", "number"),
+        Column("last", "right", "number"),
+        Column("change", "right", "number"),
+        Column("found", wraps=True),
+    )
+    rows = tuple(
+        (
+            Cell(one_line(name_of(series))),
+            *((Cell(one_line(series.gpu or "unknown")),) if several else ()),
+            number(str(len(series.points)), len(series.points)),
+            *(_time(point) for point in (series.points[0], series.best, series.points[-1])),
+            number(percent(series.total), series.total) if series.is_long_enough else Cell(),
+            _found(series),
+        )
+        for series in trend.series
+    )
+    return Table("trend-series", "Each series over its runs", columns, rows)
+
+
+def _time(point: TrendPoint) -> Cell:
+    median = point.timing.median_ns
+    return number(duration(median, DIGITS), median)
+
+
+def _found(series: TrendSeries) -> Cell:
+    if not series.is_long_enough:
+        return Cell("too few runs", tone="dim")
+    newest = series.changes[-1] if series.changes else None
+    if newest is None:
+        return Cell("no change")
+    words = " and ".join(
+        number_of(count, kind)
+        for kind in ("step", "creep")
+        if (count := sum(one.kind == kind for one in series.changes))
+    )
+    slower = series.total > 0
+    return Cell(words, badge=Badge(f"{'▼' if slower else '▲'} {words}", "bad" if slower else "good"))
+
+
+def counters_table(trend: Trend) -> Table:
+    """Return a row a series and metric: the first value, the last, and the least and largest between."""
+    columns = (
+        Column("version" if trend.by == "version" else "series", wraps=True),
+        Column("metric", wraps=True),
+        *(Column(name, "right", "number") for name in ("first", "least", "largest", "last")),
+    )
+    rows = []
+    for series in trend.series:
+        for key in trend.metrics:
+            known = [value for point in series.points if (value := point.counters[key]) is not None]
+            unit = ROWS[key].unit
+            shown = (known[0], min(known), max(known), known[-1]) if known else ()
+            cells = [number(quantity(value, unit), value) for value in shown] or [Cell()] * 4
+            rows.append((Cell(one_line(name_of(series))), Cell(key), *cells))
+    return Table("trend-counters", "Counters over the runs", columns, tuple(rows))
+
+
+def changes(trend: Trend) -> Iterator[tuple[TrendChange, str, tuple[str, ...]]]:
+    """Yield each change, the newest first, with a sentence, and lines on what changed there and what to try."""
+    for series, change in trend.changes:
+        yield change, f"{name_of(series)}: {sentence(change)}", tuple(_details(trend, change))
+
+
+def sentence(change: TrendChange) -> str:
+    """Return how much slower or faster it got, when, and how sure that is."""
+    word = "slower" if change.is_slower else "faster"
+    sure = f"99 %: {percent(change.low)} to {percent(change.high)}"
+    before, after = change.before.run.created[:10], change.after.run.created[:10]
+    if change.kind == "step":
+        return (
+            f"{percent(change.change)}, {word} in one step on {after} ({sure}), {number_of(change.runs, 'run')} since"
+        )
+    slope = f"{100 * change.per_run:+.2f} % a run"
+    return (
+        f"{percent(change.change)}, {word} by creeping, {slope} over {change.runs} runs ({sure}), {before} to {after}"
+    )
+
+
+def _details(trend: Trend, change: TrendChange) -> Iterator[str]:
+    before, after = (side.run for side in (change.before, change.after))
+    same = before.version == after.version
+    names = [run.run_id if same else f"{short_name(run.version)}@{run.run_id}" for run in (before, after)]
+    yield f"between {' and '.join(names)}" if change.kind == "step" else f"from {' to '.join(names)}"
+    told = "; ".join(f"{one.what} {one.baseline} to {one.candidate}" for one in change.differences)
+    when = "there" if change.kind == "step" else "meanwhile"
+    yield f"what changed {when}: {told or 'nothing that the runs tell'}"
+    yield f"try: {to_try(trend, change)}"
+
+
+def to_try(trend: Trend, change: TrendChange) -> str:
+    """Return the command that looks closer: at the commits between, else at both runs."""
+    before, after = (side.run.commit for side in (change.before, change.after))
+    run = change.after.run
+    if change.is_slower and before and after and before.id != after.id:
+        name = f"{run.kernel}/{run.version}" if trend.by == "version" else run.kernel
+        span = f"--good {before.id[:12]} --bad {after.id[:12]}"
+        return f"ncu-assist bisect {name} {span} --workload {trend.workload}"
+    sides = [f"{one.kernel}/{short_name(one.version)}@{one.run_id}" for one in (change.before.run, run)]
+    return f"ncu-assist diff {' '.join(sides)} --workload {trend.workload}"
+
+
+def notes(trend: Trend) -> Iterator[str]:
+    """Yield what the tables do not say."""
+    known = [series for series in trend.series if series.is_long_enough]
+    if known:
+        spread = ", ".join(dict.fromkeys(f"{100 * series.levels.run_to_run:.2f} %" for series in known))
+        yield f"runs of one code differ by {spread} (standard deviation); {HOW}"
+    if len(known) < len(trend.series):
+        yield TOO_SHORT
+    if trend.by == "commit" and any(point.run.commit is None for point in trend.points):
+        yield "runs without a commit are of an older ncu-assist or of no repository: each bench counts as one"
+    yield from trend.notes

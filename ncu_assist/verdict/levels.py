@@ -1,0 +1,211 @@
+"""Times of many runs to levels: where a time changed for good, in one step or slowly, and what is only noise.
+
+The runs of a history are of benches of their own, so nothing pairs them. Each has a median whose error is known from
+its samples, and on top of it runs of the same code differ: by the GPU at hand, its temperature, where buffers lie. That
+second part is learned from the history, beside a first guess (``RUN_TO_RUN``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import exp, sqrt
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+# How far the median of one device copy strays between benches of other days, processes and GPUs of the same model:
+# 8 sizes that the recorded archive has from two benches each (benchmarks/trend_rates.py).
+RUN_TO_RUN, RUN_TO_RUN_FREEDOM = 0.0034, 8
+FEWEST = 3  # runs of a level: one or two alone may have met a hot or shared GPU
+FEWEST_ON_A_SLOPE = 2 * FEWEST  # a line through fewer is drawn by one or two of them
+# Standard errors that a change has to be away from none: on histories of recorded noise this gives less than one false
+# alarm in 1,000 runs (benchmarks/trend_rates.py).
+ALARM_SIGMAS = 3.5
+CLIPPED_SIGMAS = 3.0  # as far as a run may be from its neighbours before it is drawn in
+NEIGHBOURS = 2  # on either side
+CONFIDENT_SIGMAS = 2.5758  # of 99 %
+DIFFERENCES_FREEDOM = 2 / 3  # what a difference of neighbours is worth, in degrees of freedom of a deviation
+GAUSS = 1.4826  # from the median of deviations to a standard deviation
+MOST_RUNS = 400  # the newest that are looked at: the work grows with their square
+
+
+@dataclass(frozen=True)
+class Level:
+    """Runs ``first`` to ``last`` at one level, or on one slope: logarithms of times, by place in the history.
+
+    ``slope`` is the change from a run to the next, 0 for a level; ``error`` the standard error of the level at its
+    middle, ``slope_error`` that of the slope.
+    """
+
+    first: int
+    last: int
+    start: float
+    slope: float
+    error: float
+    slope_error: float
+
+    def at(self, place: int) -> float:
+        return self.start + self.slope * (place - self.first)
+
+    @property
+    def end(self) -> float:
+        return self.at(self.last)
+
+    @property
+    def end_error(self) -> float:
+        """The standard error at either end."""
+        return sqrt(self.error**2 + (self.slope_error * (self.last - self.first) / 2) ** 2)
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The levels of a history, the oldest first; ``run_to_run`` is the standard deviation between runs of one code.
+
+    ``sigmas`` is how many standard errors a change had to be large, with ``freedom`` degrees of freedom; ``wide`` how
+    many a 99 % interval reaches.
+    """
+
+    levels: tuple[Level, ...]
+    run_to_run: float
+    freedom: float
+    sigmas: float
+    wide: float
+
+    def step_between(self, before: Level, after: Level) -> tuple[float, float, float]:
+        """Return the relative change from the end of one level to the start of the next, and its 99 % interval."""
+        return _relative(after.start - before.end, self.wide * self._error(before, after))
+
+    def is_step(self, before: Level, after: Level) -> bool:
+        """Tell whether a time changed at once between two levels; where a slope begins it need not have."""
+        both_flat = not (before.slope or after.slope)
+        return both_flat or abs(after.start - before.end) > self.sigmas * self._error(before, after)
+
+    def _error(self, before: Level, after: Level) -> float:
+        return sqrt(before.end_error**2 + after.end_error**2)
+
+    def along(self, level: Level) -> tuple[float, float, float]:
+        """Return the relative change over all runs of a slope, and its 99 % interval."""
+        runs = level.last - level.first
+        return _relative(level.slope * runs, self.wide * level.slope_error * runs)
+
+
+def _relative(change: float, reach: float) -> tuple[float, float, float]:
+    return exp(change) - 1, exp(change - reach) - 1, exp(change + reach) - 1
+
+
+def student(sigmas: float, freedom: float) -> float:
+    """Return the quantile of Student's t that is as rare as so many standard deviations (Wallace 1959, inverted)."""
+    scaled = sigmas * (8 * freedom + 3) / (8 * freedom + 1)
+    return sqrt(freedom * (exp(scaled**2 / freedom) - 1))
+
+
+def levels_of(times_ns: Sequence[float], errors: Sequence[float]) -> Levels:
+    """Return the levels of a history of at least one run, in the order in which they were measured.
+
+    ``errors`` are the relative standard errors of the times, one each. The division into levels and slopes is the one
+    of least squared error, weighted, with ``sigmas`` squared for every level and for every slope that there is more
+    (optimal partitioning: Jackson et al. 2005, exact; Killick et al. 2012 is the same with pruning, of use from
+    thousands of runs on).
+    """
+    import numpy as np
+
+    logs, own = np.log(np.asarray(times_ns, dtype=float)), np.asarray(errors, dtype=float)
+    spread, freedom = run_to_run(logs, own)
+    variances = own**2 + spread**2
+    sigmas = student(ALARM_SIGMAS, freedom)
+    drawn_in = _drawn_in(logs, np.sqrt(variances))
+    found = _partition(drawn_in, 1 / variances, sigmas**2)
+    return Levels(found, spread, freedom, sigmas, student(CONFIDENT_SIGMAS, freedom))
+
+
+def run_to_run(logs: np.ndarray[Any, Any], errors: np.ndarray[Any, Any]) -> tuple[float, float]:
+    """Return the standard deviation between runs beside that of their samples, and its degrees of freedom.
+
+    From differences of neighbours, which a step moves once and a slope all alike: those that lie far out are drawn in,
+    and their median is taken off. The first guess counts as many runs as it was made of.
+    """
+    import numpy as np
+
+    prior, weight = RUN_TO_RUN**2, RUN_TO_RUN_FREEDOM
+    if len(logs) < FEWEST:
+        return sqrt(prior), float(weight)
+    steps = np.diff(logs)
+    centred = steps - np.median(steps)
+    reach = CLIPPED_SIGMAS * max(GAUSS * float(np.median(np.abs(centred))), sqrt(2 * prior) / CLIPPED_SIGMAS)
+    squares = np.clip(centred, -reach, reach) ** 2 / 2 - (errors[1:] ** 2 + errors[:-1] ** 2) / 2
+    freedom = DIFFERENCES_FREEDOM * (len(steps) - 1)
+    variance = (weight * prior + freedom * max(float(squares.mean()), 0.0)) / (weight + freedom)
+    return sqrt(variance), weight + freedom
+
+
+def _drawn_in(logs: np.ndarray[Any, Any], sigmas: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return the times, those far from the median of their neighbours moved nearer (Hampel's filter)."""
+    import numpy as np
+
+    if len(logs) <= 2 * NEIGHBOURS:
+        return logs
+    windows = np.lib.stride_tricks.sliding_window_view(logs, 2 * NEIGHBOURS + 1)
+    medians = np.pad(np.median(windows, axis=1), NEIGHBOURS, mode="edge")
+    drawn: np.ndarray[Any, Any] = np.clip(logs, medians - CLIPPED_SIGMAS * sigmas, medians + CLIPPED_SIGMAS * sigmas)
+    return drawn
+
+
+def _partition(logs: np.ndarray[Any, Any], weights: np.ndarray[Any, Any], penalty: float) -> tuple[Level, ...]:
+    """Return the levels of least cost; fewer runs than two levels need are one."""
+    import numpy as np
+
+    count, lines = len(logs), _lines(logs, weights)
+    flat = lines.yy
+    costs = np.minimum(flat, flat - lines.gained + penalty)
+    best = np.full(count + 1, np.inf)
+    best[0], starts = -penalty, np.zeros(count + 1, dtype=int)
+    for end in range(min(FEWEST, count), count + 1):
+        of_first = best[: max(end - FEWEST, 0) + 1] + costs[: max(end - FEWEST, 0) + 1, end]
+        starts[end] = np.argmin(of_first)
+        best[end] = of_first[starts[end]] + penalty
+    ends = [count]
+    while ends[-1] > 0:
+        ends.append(int(starts[ends[-1]]))
+    return tuple(lines.level(first, end, penalty) for end, first in reversed(list(pairwise(ends))))
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """The weighted line through each stretch of runs, by its first run and the one after its last.
+
+    Weight, mean place and mean; the sums of squares and products about those; ``gained`` is by how much a slope lessens
+    the squared error of a level.
+    """
+
+    w: np.ndarray[Any, Any]
+    x: np.ndarray[Any, Any]
+    y: np.ndarray[Any, Any]
+    xx: np.ndarray[Any, Any]
+    yy: np.ndarray[Any, Any]
+    xy: np.ndarray[Any, Any]
+    gained: np.ndarray[Any, Any]
+
+    def level(self, first: int, end: int, penalty: float) -> Level:
+        w, x, y, xx, xy = (float(one[first, end]) for one in (self.w, self.x, self.y, self.xx, self.xy))
+        is_slope = float(self.gained[first, end]) > penalty
+        slope = xy / xx if is_slope else 0.0
+        return Level(first, end - 1, y + slope * (first - x), slope, w**-0.5, xx**-0.5 if is_slope else 0.0)
+
+
+def _lines(logs: np.ndarray[Any, Any], weights: np.ndarray[Any, Any]) -> _Lines:
+    import numpy as np
+
+    places, middle = np.arange(len(logs), dtype=float), float(np.median(logs))
+    y = logs - middle  # small numbers, whose squares add up without loss
+    rows = np.array([weights, weights * places, weights * y, weights * places**2, weights * y**2, weights * places * y])
+    sums = np.concatenate((np.zeros((6, 1)), np.cumsum(rows, axis=1)), axis=1)
+    w, wx, wy, wxx, wyy, wxy = sums[:, None, :] - sums[:, :, None]
+    w = np.where(w > 0, w, np.inf)  # no stretch: its end lies before its start
+    xx, yy, xy = wxx - wx**2 / w, wyy - wy**2 / w, wxy - wx * wy / w
+    runs = np.arange(len(logs) + 1)
+    is_long = runs[None, :] - runs[:, None] >= FEWEST_ON_A_SLOPE
+    gained = np.divide(xy**2, xx, out=np.zeros_like(xx), where=is_long)
+    return _Lines(w, wx / w, middle + wy / w, xx, yy, xy, gained)

@@ -1,0 +1,101 @@
+"""Times of many runs to levels: what is found, how soon, and how seldom nothing is taken for something."""
+
+from __future__ import annotations
+
+from math import exp, sqrt
+
+import numpy as np
+import pytest
+
+from ncu_assist.verdict.levels import FEWEST, Levels, levels_of, run_to_run, student
+
+ERROR = 0.001
+
+
+def found(*changes: float, noise: float = 0.0028, seed: int = 3) -> Levels:
+    """Return the levels of runs that should take 100 µs times each of ``changes``."""
+    strays = np.random.default_rng(seed).normal(0, noise, len(changes))
+    times = [1e5 * change * exp(stray) for change, stray in zip(changes, strays, strict=True)]
+    return levels_of(times, [ERROR] * len(times))
+
+
+def test_what_does_not_change_is_one_level() -> None:
+    levels = found(*[1.0] * 40).levels
+    assert [(one.first, one.last, one.slope) for one in levels] == [(0, 39, 0.0)]
+    assert exp(levels[0].start) == pytest.approx(1e5, rel=0.002)
+
+
+def test_a_step_is_found_where_it_is() -> None:
+    made = found(*[1.0] * 20, *[1.01] * 5)
+    before, after = made.levels
+    assert (after.first, after.last) == (20, 24)
+    change, low, high = made.step_between(before, after)
+    assert low < 0.01 < high
+    assert low > 0
+    assert change == pytest.approx(0.01, abs=0.004)
+
+
+def test_a_creep_is_one_slope_and_no_row_of_steps() -> None:
+    made = found(*[1.0] * 10, *[1.003**n for n in range(1, 15)])
+    slopes = [one for one in made.levels if one.slope]
+    assert len(slopes) == 1
+    change, low, high = made.along(slopes[0])
+    assert low < 1.003 ** (slopes[0].last - slopes[0].first) - 1 < high
+    assert change > 0.025
+    assert not any(made.is_step(a, b) for a, b in zip(made.levels, made.levels[1:], strict=False))
+
+
+@pytest.mark.parametrize("alone", [1, 2])
+def test_one_or_two_runs_on_a_hot_gpu_are_no_change(alone: int) -> None:
+    steady = [1.0] * 15
+    assert len(found(*steady, *[1.05] * alone, *steady).levels) == 1
+    assert len(found(*steady, *[1.05] * alone).levels) == 1
+
+
+def test_a_noisy_kernel_is_learned_to_be_one() -> None:
+    quiet, noisy = (found(*[1.0] * 40, noise=noise) for noise in (0.002, 0.02))
+    assert len(noisy.levels) == 1
+    assert noisy.run_to_run > 5 * quiet.run_to_run
+    assert noisy.run_to_run == pytest.approx(0.02, rel=0.3)
+
+
+def test_neither_steps_nor_slopes_count_as_noise() -> None:
+    times = np.log(np.array([1.0] * 20 + [1.1] * 20) * 1.002 ** np.arange(40))
+    spread, _ = run_to_run(times + np.random.default_rng(1).normal(0, 0.003, 40), np.zeros(40))
+    assert spread == pytest.approx(0.003, rel=0.4)
+
+
+@pytest.mark.parametrize("count", range(1, 2 * FEWEST))
+def test_too_few_runs_for_a_change_are_one_level(count: int) -> None:
+    levels = found(*[1.0, 1.5, 2.0, 1.2, 3.0][:count]).levels
+    assert [(one.first, one.last) for one in levels] == [(0, count - 1)]
+
+
+def test_the_quantiles_of_student_are_those_of_tables() -> None:
+    # one-sided 0.5 % and 0.05 %, where the normal quantiles are 2.5758 and 3.2905
+    assert student(2.5758, 10) == pytest.approx(3.169, rel=0.01)
+    assert student(2.5758, 30) == pytest.approx(2.750, rel=0.005)
+    assert student(3.2905, 10) == pytest.approx(4.587, rel=0.01)
+    assert student(3.2905, 1e6) == pytest.approx(3.2905, rel=1e-3)
+
+
+def test_the_division_is_the_best_of_all() -> None:
+    """Held against trying every division of a short history into levels and slopes."""
+    made = found(*[1.0] * 4, *[1.02] * 5, *[1.0] * 3, noise=0.004, seed=8)
+    times = np.random.default_rng(8).normal(0, 0.004, 12)
+    logs = np.log([1.0] * 4 + [1.02] * 5 + [1.0] * 3) + times
+    weight, penalty = 1 / (ERROR**2 + made.run_to_run**2), made.sigmas**2
+
+    def cost(first: int, end: int) -> float:
+        y, x = logs[first:end], np.arange(first, end)
+        flat = float(((y - y.mean()) ** 2).sum())
+        slope = float(((y - np.polyval(np.polyfit(x, y, 1), x)) ** 2).sum())
+        return min(weight * flat, weight * slope + penalty)
+
+    def best(end: int) -> float:
+        starts = [0, *range(FEWEST, end - FEWEST + 1)]
+        return min(cost(first, end) + penalty + (best(first) if first else -penalty) for first in starts)
+
+    own = sum(cost(one.first, one.last + 1) + penalty for one in made.levels) - penalty
+    assert own == pytest.approx(best(12), rel=1e-6)
+    assert sqrt(made.levels[0].error ** 2) > 0
