@@ -25,9 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from ncu_assist.analysis.trend import error_of
 from ncu_assist.store import Store
-from ncu_assist.verdict.levels import Levels, levels_of
+from ncu_assist.verdict.levels import Levels, error_of, levels_of
 
 ROOT = Path(__file__).resolve().parents[1]
 BENCHES = ROOT / "benchmarks" / "results" / "bench_verdicts_h200.json"
@@ -56,9 +55,8 @@ class Noise:
         """Return the median of a run whose time should be 1, and its error as `trend` takes it."""
         starts = rng.integers(0, len(recorded) - BLOCK, -(-len(recorded) // BLOCK))
         drawn = np.concatenate([recorded[start : start + BLOCK] for start in starts])
-        q1, median, q3 = np.quantile(drawn, [0.25, 0.5, 0.75])
-        moved = median * (1 + rng.choice([-1, 1]) * rng.choice(self.between))
-        return float(moved), error_of(float(median), float(q1), float(q3), len(drawn))
+        moved = float(np.median(drawn)) * (1 + rng.choice([-1, 1]) * rng.choice(self.between))
+        return moved, error_of(drawn)
 
     def steady(self, rng: np.random.Generator) -> Noise:
         """Return the noise without the kernels whose own medians stray by so much that no step of 1 % shows."""

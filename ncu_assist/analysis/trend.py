@@ -5,31 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import exp, sqrt
+from math import exp
 from typing import Literal
 
 from ncu_assist.analysis.diff.comparability import differences
 from ncu_assist.analysis.diff.records import RunDifference
+from ncu_assist.analysis.diff.timing import SampleReader
 from ncu_assist.record import Run, Source, Timing
 from ncu_assist.store import StoredRun
-from ncu_assist.verdict.levels import FEWEST, Level, Levels, levels_of
+from ncu_assist.verdict.levels import FEWEST, Level, Levels, error_of, levels_of
 from ncu_assist.verdict.samples import CLOCKS_APART
 
 Kind = Literal["step", "creep"]
 By = Literal["version", "commit"]
 # What of a run's differences has no part in the time of a bench: it is about counters.
 OF_COUNTERS = {"clock control", "cache control", "replay mode", "section set", "values", "ncu"}
-OF_A_MEDIAN = 1.2533  # standard error of a median over that of a mean, sqrt(pi / 2)
-QUARTILES = 1.349  # between the quartiles of a normal distribution, in standard deviations
 SHOWN_DIGITS = 12  # of a hash
-
-
-def error_of(median: float, q1: float, q3: float, samples: int) -> float:
-    """Return the relative standard error of the median of independent samples.
-
-    What samples of one run have in common, as noise that lasts, counts as noise between runs.
-    """
-    return OF_A_MEDIAN * (q3 - q1) / QUARTILES / sqrt(samples) / median
 
 
 @dataclass(frozen=True)
@@ -41,6 +32,7 @@ class TrendPoint:
 
     stored: StoredRun
     timing: Timing
+    error: float
     counters: Mapping[str, float | None] = field(default_factory=dict)
 
     @property
@@ -51,9 +43,16 @@ class TrendPoint:
     def reference(self) -> str:
         return self.stored.reference
 
-    @property
-    def error(self) -> float:
-        return error_of(self.timing.median_ns, self.timing.q1_ns, self.timing.q3_ns, self.timing.samples)
+
+def trend_point(
+    stored: StoredRun, workload: str, samples: SampleReader, counters: Mapping[str, float | None] | None = None
+) -> TrendPoint:
+    """Return a run that was timed on a workload as a point. Raises DamagedData for samples that were changed."""
+    timing = stored.run.timing(workload)
+    assert timing is not None
+    frame = samples.of(stored, workload)
+    good = frame[(frame["bench_id"] == timing.bench_id) & ~frame["late"].astype(bool)].sort_values("round")
+    return TrendPoint(stored, timing, error_of(good["time_ns"].to_numpy()), counters or {})
 
 
 @dataclass(frozen=True)

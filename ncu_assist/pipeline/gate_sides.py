@@ -175,6 +175,13 @@ def both_sides(project: Project, request: GateRequest) -> Pair | NotMeasured:
     return NotMeasured(sides[0], sides[1], _to_measure(project, request, sides))
 
 
+def own_side(project: Project, request: GateRequest) -> StoredRun | NotMeasured:
+    """Return the candidate alone, which is not measured where no run of it counts. Raises as ``both_sides`` does."""
+    store, context = Store(project.reports), Context(project, Path.cwd(), request.kernel)
+    found = both_sides(project, replace(request, against=_reference(request.candidate, store, context)))
+    return found if isinstance(found, NotMeasured) else found[1]
+
+
 def _on_workloads_as_now(project: Project, request: GateRequest, sides: Pair) -> list[StoredRun | Unmeasured]:
     """Return both sides, one as not measured where kernel.toml has changed or renamed the workloads of its runs."""
     wanted = None if request.workload == ALL else request.workload

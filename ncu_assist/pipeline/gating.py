@@ -18,10 +18,12 @@ from ncu_assist.pipeline.gate_sides import (
     is_about_runs,
     kernel_of,
     other_references,
+    own_side,
     runs_of_source,
     stale,
     without_folder,
 )
+from ncu_assist.pipeline.gate_window import gate_against_window, is_window
 from ncu_assist.pipeline.reading import learned_noise
 from ncu_assist.project import Project
 from ncu_assist.record import Run
@@ -45,6 +47,8 @@ def gate(project: Project, request: GateRequest) -> Gate | NotMeasured:
     """
     typed = request.fail_on or (USUAL_LIMIT,)
     limits = tuple(dict.fromkeys(parse_limit(text, lambda: _metric_names(project, request)) for text in typed))
+    if is_window(request.against):
+        return gate_against_window(project, request, limits)
     named = both_sides(project, request)
     if isinstance(named, NotMeasured):
         return replace(named, notes=tuple(_no_baseline_set(project, kernel_of(named.baseline), request)))
@@ -67,7 +71,11 @@ def gate(project: Project, request: GateRequest) -> Gate | NotMeasured:
 
 def _metric_names(project: Project, request: GateRequest) -> Collection[str]:
     """Return ncu's names in both runs, of a side that is not measured in the last run there was."""
-    named = both_sides(project, request)
+    if is_window(request.against):
+        own = own_side(project, request)
+        named: Pair | NotMeasured = own if isinstance(own, NotMeasured) else (own, own)
+    else:
+        named = both_sides(project, request)
     sides = (named.baseline, named.candidate) if isinstance(named, NotMeasured) else named
     runs = [one.run if isinstance(one, Unmeasured) else one for one in sides]
     return {str(name) for stored in runs if stored for name in stored.metrics()["metric"].unique()}

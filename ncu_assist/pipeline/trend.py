@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ncu_assist.analysis.trend import By, Trend, TrendPoint, by_commit, by_version
+from ncu_assist.analysis.diff.timing import SampleReader
+from ncu_assist.analysis.trend import By, Trend, by_commit, by_version, trend_point
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.frame import combine_tables
 from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES
@@ -52,7 +53,10 @@ def trend(project: Project, request: TrendRequest) -> Trend:
     if not timed:
         raise _nothing(kernel, workload, every)
     kept = list(_kept(timed, workload))
-    points = [TrendPoint(one, timing, _counters(one, workload, request.metrics)) for one, timing in kept[-MOST_RUNS:]]
+    samples = SampleReader()
+    points = [
+        trend_point(one, workload, samples, _counters(one, workload, request.metrics)) for one, _ in kept[-MOST_RUNS:]
+    ]
     if not points:
         raise UsageProblem(f"every run of {kernel} was wrong on {workload}", f"ncu-assist check {kernel}")
     made = by_commit(points) if request.by == "commit" else by_version(points)
@@ -93,6 +97,11 @@ def _measured(run: Run, workload: str) -> tuple[object, ...]:
     facts = run.workload(workload)
     sizes = tuple(sorted(facts.integers.items())) if facts else ()
     return (facts.dtype if facts else None, sizes, run.bench.flush if run.bench else None)
+
+
+def measured_like(one: Run, other: Run, workload: str) -> bool:
+    """Tell whether a run measured the same work as another, in the same way, with right results."""
+    return _measured(one, workload) == _measured(other, workload) and not _is_wrong(one, workload)
 
 
 def _is_wrong(run: Run, workload: str) -> bool:

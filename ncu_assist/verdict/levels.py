@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import exp, sqrt
+from math import exp, pi, sqrt
 from typing import TYPE_CHECKING, Any
+
+from ncu_assist.verdict.deciding import correlation_length
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,12 +21,15 @@ if TYPE_CHECKING:
 # How far the median of one device copy strays between benches of other days, processes and GPUs of the same model:
 # 8 sizes that the recorded archive has from two benches each (benchmarks/trend_rates.py).
 RUN_TO_RUN, RUN_TO_RUN_FREEDOM = 0.0034, 8
+OF_A_MEDIAN = sqrt(pi / 2)  # standard error of a median over that of a mean
+QUARTILES = 1.349  # between the quartiles of a normal distribution, in standard deviations
 FEWEST = 3  # runs of a level: one or two alone may have met a hot or shared GPU
 FEWEST_ON_A_SLOPE = 2 * FEWEST  # a line through fewer is drawn by one or two of them
 # Standard errors that a change has to be away from none: on histories of recorded noise this gives less than one false
 # alarm in 1,000 runs (benchmarks/trend_rates.py).
 ALARM_SIGMAS = 3.5
 CLIPPED_SIGMAS = 3.0  # as far as a run may be from its neighbours before it is drawn in
+FAR_SIGMAS = 5.0  # the same for a difference of neighbours, which a step may be
 NEIGHBOURS = 2  # on either side
 CONFIDENT_SIGMAS = 2.5758  # of 99 %
 DIFFERENCES_FREEDOM = 2 / 3  # what a difference of neighbours is worth, in degrees of freedom of a deviation
@@ -102,6 +107,18 @@ def student(sigmas: float, freedom: float) -> float:
     return sqrt(freedom * (exp(scaled**2 / freedom) - 1))
 
 
+def error_of(times_ns: np.ndarray[Any, Any]) -> float:
+    """Return the relative standard error of the median of good samples, which stand in the order of their rounds.
+
+    As many count as independent as their correlation leaves; of fewer than two it is not known, and 0 here.
+    """
+    import numpy as np
+
+    q1, median, q3 = np.quantile(times_ns, [0.25, 0.5, 0.75])
+    independent = len(times_ns) / correlation_length(times_ns)
+    return float(OF_A_MEDIAN * (q3 - q1) / QUARTILES / sqrt(independent) / median)
+
+
 def levels_of(times_ns: Sequence[float], errors: Sequence[float]) -> Levels:
     """Return the levels of a history of at least one run, in the order in which they were measured.
 
@@ -113,6 +130,7 @@ def levels_of(times_ns: Sequence[float], errors: Sequence[float]) -> Levels:
     import numpy as np
 
     logs, own = np.log(np.asarray(times_ns, dtype=float)), np.asarray(errors, dtype=float)
+    own = np.maximum(own, np.median(own))  # samples that happen to be alike make no run surer than the others
     spread, freedom = run_to_run(logs, own)
     variances = own**2 + spread**2
     sigmas = student(ALARM_SIGMAS, freedom)
@@ -134,7 +152,7 @@ def run_to_run(logs: np.ndarray[Any, Any], errors: np.ndarray[Any, Any]) -> tupl
         return sqrt(prior), float(weight)
     steps = np.diff(logs)
     centred = steps - np.median(steps)
-    reach = CLIPPED_SIGMAS * max(GAUSS * float(np.median(np.abs(centred))), sqrt(2 * prior) / CLIPPED_SIGMAS)
+    reach = FAR_SIGMAS * max(GAUSS * float(np.median(np.abs(centred))), sqrt(prior))
     squares = np.clip(centred, -reach, reach) ** 2 / 2 - (errors[1:] ** 2 + errors[:-1] ** 2) / 2
     freedom = DIFFERENCES_FREEDOM * (len(steps) - 1)
     variance = (weight * prior + freedom * max(float(squares.mean()), 0.0)) / (weight + freedom)

@@ -23,7 +23,8 @@ NOT_MEASURED_CODE = 4
 # Why a check is not kept, beside the codes of REASONS of the verdict. The words for each are in render.
 ACROSS_LIMIT, ACROSS_MARGIN, MAY_BE_NOISE = "across-limit", "across-margin", "may-be-noise"
 NOT_COUNTED, CHECK_FAILED = "not-counted", "check-failed"
-GATE_REASONS = (ACROSS_LIMIT, ACROSS_MARGIN, MAY_BE_NOISE, NOT_COUNTED, CHECK_FAILED)
+TOO_FEW_RUNS = "too-few-runs"
+GATE_REASONS = (ACROSS_LIMIT, ACROSS_MARGIN, MAY_BE_NOISE, NOT_COUNTED, CHECK_FAILED, TOO_FEW_RUNS)
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,8 @@ class Gate:
     """Two runs compared within limits, workload by workload.
 
     ``differences`` are of what differs besides the version; ``forced`` are reason codes of what forbids a comparison
-    that was made all the same; ``notes`` say what the checks do not.
+    that was made all the same; ``notes`` say what the checks do not. ``window`` are the runs that times were held
+    against, the newest first, where those are several; ``baseline`` is then the newest at their lowest level.
     """
 
     baseline: StoredRun
@@ -103,6 +105,7 @@ class Gate:
     differences: tuple[RunDifference, ...] = ()
     forced: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    window: tuple[StoredRun, ...] = ()
 
     @property
     def outcome(self) -> GateWord:

@@ -22,6 +22,8 @@ def gate_json(gate: Gate | NotMeasured) -> dict[str, Any]:
     fall. ``noise``, in the unit of the metric, is how much further a counter may go and be kept, and twice that before
     it is broken; 0 for what repeats exactly, null for a time. ``sm_clocks_mhz``, baseline first, where they differ.
     Of a time ``delta_cycles`` is the same in SM cycles, ``words`` the verdict, ``by_clock`` where that explains it.
+    ``window`` are the runs that times were held against where those are several, the newest first: the baseline of a
+    time is then their lowest level.
     """
     if isinstance(gate, NotMeasured):
         return _not_measured(gate)
@@ -37,6 +39,7 @@ def gate_json(gate: Gate | NotMeasured) -> dict[str, Any]:
             "differences": [asdict(one) for one in gate.differences],
             "forced": gate.forced,
             "notes": gate.notes,
+            "window": [stored.reference for stored in gate.window],
             "not_measured": [],
             "next": None,
         },
@@ -59,6 +62,7 @@ def _not_measured(gate: NotMeasured) -> dict[str, Any]:
             "differences": [],
             "forced": [],
             "notes": gate.notes,
+            "window": [],
             "not_measured": [
                 {
                     "kernel": side.kernel,

@@ -12,19 +12,23 @@ from ncu_assist.analysis.gate.records import (
     CHECK_FAILED,
     MAY_BE_NOISE,
     NOT_COUNTED,
+    TOO_FEW_RUNS,
     Lacking,
     worst,
 )
 from ncu_assist.analysis.records import ArchivedRun
 from ncu_assist.quantity import DIGITS, quantity
 from ncu_assist.record import Source
+from ncu_assist.render.words.values import number_of
 from ncu_assist.render.words.verdicts import fewer_cycles, origin
 from ncu_assist.verdict import MARGIN, REASONS
+from ncu_assist.verdict.levels import FEWEST
 from ncu_assist.versions import short_name
 
 SENTENCES = {
     ACROSS_LIMIT: "the 99 % interval reaches across the limit",
     ACROSS_MARGIN: f"the 99 % interval reaches across {100 * MARGIN:g} %, the least that is told apart",
+    TOO_FEW_RUNS: f"{FEWEST} earlier runs that measured the same are the least that make a level",
     MAY_BE_NOISE: "it may be noise: it is beyond the limit by less than twice what repeats of a kernel may be apart",
 }
 
@@ -72,14 +76,24 @@ def title(gate: Gate | NotMeasured) -> str:
     """Return what was compared with what, e.g. ``lightning_decode/v7 against v6``."""
     baseline, candidate = sides(gate)
     kernel = _kernel_and_version(gate.candidate)[0]
-    return f"{kernel}/{candidate} against {baseline}" if _is_short(gate) else f"{candidate} against {baseline}"
+    is_named = _is_short(gate) or (isinstance(gate, Gate) and gate.window)
+    return f"{kernel}/{candidate} against {baseline}" if is_named else f"{candidate} against {baseline}"
 
 
 def sides(gate: Gate | NotMeasured) -> tuple[str, str]:
     """Return what to call baseline and candidate: ``v6`` and ``v7``, or references where those do not tell."""
+    if isinstance(gate, Gate) and gate.window:
+        return _window(gate), short_name(gate.candidate.run.version)
     if _is_short(gate):
         return short_name(_kernel_and_version(gate.baseline)[1]), short_name(_kernel_and_version(gate.candidate)[1])
     return _reference_of(gate.baseline), _reference_of(gate.candidate)
+
+
+def _window(gate: Gate) -> str:
+    """Return what several runs are called that one is held against: ``the last 10 runs``, and of which version."""
+    version, own = (short_name(stored.run.version) for stored in (gate.window[0], gate.candidate))
+    of = f" of {version}" if version != own else ""
+    return f"the last {number_of(len(gate.window), 'run')}{of}"
 
 
 def _is_short(gate: Gate | NotMeasured) -> bool:
