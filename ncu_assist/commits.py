@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from ncu_assist import process
@@ -52,6 +55,40 @@ def resolved(folder: Path, name: str) -> str:
         hint = f"git fetch origin {name.removeprefix('origin/')}" if name.startswith("origin/") else "git log --oneline"
         raise UsageProblem(f"'{name}' is no commit of the repository around {folder.name or folder}", hint)
     return done.stdout.strip()
+
+
+def files_changed(folder: Path, commit: str, below: str) -> set[str]:
+    """Return the files below a folder of ours that are not as a commit has them, in no commit yet among them.
+
+    As paths relative to ``folder``. Raises as ``git`` does.
+    """
+    changed = git(folder, "diff", "--name-only", "--relative", "--no-renames", commit, "--", below)
+    unknown = git(folder, "ls-files", "--others", "--exclude-standard", "--", below)
+    return {*changed.splitlines(), *unknown.splitlines()}
+
+
+def files_at(folder: Path, commit: str, below: str) -> list[str]:
+    """Return the files below a folder of ours that a commit has, as paths relative to ``folder``."""
+    return git(folder, "ls-tree", "-r", "--name-only", commit, "--", below).splitlines()
+
+
+def text_at(folder: Path, commit: str, name: str) -> str | None:
+    """Return a file of ours as a commit has it; None where it has none."""
+    done = _git(folder, "show", f"{commit}:./{name}")
+    return done.stdout if done.exit_code == 0 else None
+
+
+@contextmanager
+def checked_out(folder: Path, commit: str) -> Iterator[Path]:
+    """Yield the same folder as a commit has it, in a work tree of its own that is gone afterwards."""
+    prefix = git(folder, "rev-parse", "--show-prefix").strip()
+    with tempfile.TemporaryDirectory(prefix="ncu-assist-") as temporary:
+        tree = Path(temporary) / "tree"
+        git(folder, "worktree", "add", "--quiet", "--detach", str(tree), commit)
+        try:
+            yield tree / prefix
+        finally:
+            _git(folder, "worktree", "remove", "--force", str(tree))
 
 
 def _git(folder: Path, *arguments: str) -> process.Completed:

@@ -31,10 +31,11 @@ class Archive:
     """Runs of one bench, each of a version of its own, on as many workloads as are named."""
 
     def __init__(self, root: Path) -> None:
-        (root / "kernels").mkdir(parents=True)
+        (root / "kernels").mkdir(parents=True, exist_ok=True)
         self.project = Project(root)
         self.store = Store(self.project.reports)
         self.seed = 0
+        self.sm_clock_mhz = float("nan")
 
     def save(
         self, version: str, medians_ns: Mapping[str, float], metrics: Metrics | None = None, **changes: Any
@@ -58,7 +59,9 @@ class Archive:
 
     def _samples(self, version: str, workload: str, bench_id: str, median_ns: float) -> pd.DataFrame:
         self.seed += 1
-        return samples_frame(times(median_ns, self.seed), version=version, workload=workload, bench_id=bench_id)
+        made = times(median_ns, self.seed)
+        clock = self.sm_clock_mhz
+        return samples_frame(made, version=version, workload=workload, bench_id=bench_id, sm_clock_mhz=clock)
 
 
 def _made(version: str, workloads: Sequence[str]) -> dict[str, Any]:

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from ncu_assist.cli import options
-from ncu_assist.cli.console import write, write_json
+from ncu_assist.cli.console import check_output, write, write_bytes, write_json
+from ncu_assist.errors import UsageProblem
 
 
 @click.command("gate")
-@click.argument("candidate", metavar="KERNEL")
-@click.option("--against", metavar="REFERENCE", default="@baseline", show_default=True, help="What to hold it against.")
+@click.argument("candidate", metavar="[KERNEL]", required=False)
+@click.option(
+    "--against",
+    metavar="REFERENCE",
+    default="@baseline",
+    show_default=True,
+    help="What to hold it against; v7@last:10 are the last ten runs of v7, @last:10 those of the version itself.",
+)
+@click.option("--since", metavar="COMMIT", help="Instead of KERNEL: each version that has changed since then.")
+@click.option("--window", type=click.IntRange(3), metavar="N", help="With --since: each also against its last N runs.")
 @click.option(
     "--fail-on",
     multiple=True,
@@ -21,16 +32,20 @@ from ncu_assist.cli.console import write, write_json
 @options.kernel_name
 @click.option("--require-live", is_flag=True, help="Only runs measured on this machine count, none that is recorded.")
 @click.option("--force", is_flag=True, help="Compare in spite of what forbids it; the answer says so.")
+@click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Also write JUnit's XML there.")
 @options.text_format
 @options.as_json
 def command(
-    candidate: str,
+    candidate: str | None,
     against: str,
+    since: str | None,
+    window: int | None,
     fail_on: tuple[str, ...],
     workload: str | None,
     kernel: str | None,
     require_live: bool,
     force: bool,
+    junit: Path | None,
     text_format: str,
     as_json: bool,
 ) -> int:
@@ -39,6 +54,10 @@ def command(
     KERNEL may also be a reference, as `show` takes them: the run to look at. Exit code 0: every limit is kept on every
     workload; 3: one is broken, a regression; 4: none is, and one cannot be told or the runs cannot be compared, or one
     of the two versions is not measured: it has no run of its source as it is now. No other version or run stands in.
+
+    With --since an edited version is held against its run of before, a new one against the baseline that COMMIT has. A
+    version that nothing is there to hold against is named and fails nothing. Against several runs, as @last:10, a time
+    is held against the lowest level that they stood at, so that small steps which add up are found.
 
     \b
     LIMIT is [+|-]NUMBER[%|pt]:
@@ -58,21 +77,41 @@ def command(
     by no bench, so no limit on time is stricter. A counter that repeats exactly is held to its limit exactly, any other
     gets the noise of such counters on top.
     """
+    from ncu_assist.analysis.gate import GateSet
+    from ncu_assist.pipeline.changed import gate_since
     from ncu_assist.pipeline.gating import GateRequest, gate
 
     options.check_format(as_json, text_format)
-    request = GateRequest(candidate, against, kernel, workload, fail_on, force, require_live)
-    result = gate(options.current_project(), request)
+    _check_named(candidate, since, window)
+    if junit is not None:
+        check_output(junit, True, binary=False)
+    project = options.current_project()
+    request = GateRequest(candidate or "", against, kernel, workload, fail_on, force, require_live)
+    result = gate_since(project, request, since, window) if since is not None else gate(project, request)
+    if junit is not None:
+        from ncu_assist.render.junit import junit as junit_xml
+
+        gates = result.gates if isinstance(result, GateSet) else (result,)
+        write_bytes([junit_xml(gates).encode()], junit)
     if as_json:
-        from ncu_assist.render.json.gate import gate_json
+        from ncu_assist.render.json.gate import gate_json, gates_json
 
-        write_json(gate_json(result))
+        write_json(gates_json(result) if isinstance(result, GateSet) else gate_json(result))
     elif text_format == "markdown":
-        from ncu_assist.render.markdown.gate import gate_markdown
+        from ncu_assist.render.markdown.gate import gate_markdown, gates_markdown
 
-        write(gate_markdown(result))
+        write(gates_markdown(result) if isinstance(result, GateSet) else gate_markdown(result))
     else:
-        from ncu_assist.render.terminal.gate import gate_text
+        from ncu_assist.render.terminal.gate import gate_text, gates_text
 
-        write(gate_text(result))
+        write(gates_text(result) if isinstance(result, GateSet) else gate_text(result))
     return result.exit_code
+
+
+def _check_named(candidate: str | None, since: str | None, window: int | None) -> None:
+    """Raise UsageProblem unless either a kernel or a commit says what to judge."""
+    if (candidate is None) == (since is None):
+        said = "a KERNEL and --since are two questions" if candidate else "nothing to judge was named"
+        raise UsageProblem(said, "ncu-assist gate KERNEL, or ncu-assist gate --since COMMIT")
+    if window is not None and since is None:
+        raise UsageProblem("--window is for --since", f"--against @last:{window}")

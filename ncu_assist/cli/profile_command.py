@@ -25,6 +25,7 @@ LAUNCHES = 20  # of a foreign program unless asked for more: autotuning can laun
 
 @click.command("profile")
 @click.argument("words", nargs=-1, metavar="KERNEL [VERSION]... | -- PROGRAM [ARGUMENT]...")
+@click.option("--since", metavar="COMMIT", help="Instead of KERNEL: versions that have changed, and what to compare.")
 @options.workload
 @click.option("--set", "section_set", metavar="NAME", help="ncu section set; full unless given.")
 @click.option("--quick", is_flag=True, help="The small section set: a quarter of the time, fewer answers.")
@@ -46,6 +47,7 @@ LAUNCHES = 20  # of a foreign program unless asked for more: autotuning can laun
 @options.as_json
 def command(
     words: tuple[str, ...],
+    since: str | None,
     workload: str | None,
     section_set: str | None,
     quick: bool,
@@ -71,6 +73,11 @@ def command(
 
     if quick and section_set:
         raise UsageProblem("--quick and --set exclude each other", "drop one of them")
+    if since is not None:
+        if words or kernel or version or dry_run:
+            raise UsageProblem("--since names what to profile itself", "leave out KERNEL, --kernel and --dry-run")
+        request = MeasureRequest("", (), workload, rounds, flush, repeats)
+        return _since(since, request, ProfileOptions(section_set or ("basic" if quick else "full")), as_json)
     if not words:
         raise UsageProblem("nothing to profile was named", "ncu-assist list")
     chosen_set = section_set or ("basic" if quick else "full")
@@ -118,6 +125,22 @@ def _kernel(request: MeasureRequest, ncu: ProfileOptions, is_dry: bool, as_json:
     if outcome.source == "live":
         write_pages(project, [one.run for one in outcome.versions if one.run is not None])
     return outcome.exit_code
+
+
+def _since(since: str, request: MeasureRequest, ncu: ProfileOptions, as_json: bool) -> int:
+    from ncu_assist.pipeline.changed import profile_since
+    from ncu_assist.render.json.versions import outcomes_json
+    from ncu_assist.render.terminal import outcome_text
+
+    project = options.current_project()
+    with progress() as reporter:
+        outcomes = profile_since(project, since, request, ncu, reporter)
+    if as_json:
+        write_json(outcomes_json(outcomes, since))
+    else:
+        write("\n".join(map(outcome_text, outcomes)) or f"no version has changed since {since}")
+    write_pages(project, [one.run for outcome in outcomes for one in outcome.versions if one.run is not None])
+    return max((outcome.exit_code for outcome in outcomes), default=0)
 
 
 def _program(words: tuple[str, ...], names: RunNames, ncu: ProfileOptions, is_dry: bool, as_json: bool) -> int:

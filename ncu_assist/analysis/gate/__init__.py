@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from ncu_assist.analysis.gate.limits import Limit, parse_limit
-from ncu_assist.analysis.gate.records import Gate, GateCheck, GateWord, NotMeasured, Unmeasured
+from ncu_assist.analysis.gate.records import Gate, GateCheck, GateSet, GateWord, NotMeasured, Unmeasured
 
-__all__ = ["Gate", "GateCheck", "GateWord", "Limit", "NotMeasured", "Unmeasured", "parse_limit"]
+__all__ = ["Gate", "GateCheck", "GateSet", "GateWord", "Limit", "NotMeasured", "Unmeasured", "parse_limit"]

@@ -165,6 +165,23 @@ class NotMeasured:
         return tuple(one for one in (self.candidate, self.baseline) if isinstance(one, Unmeasured))
 
 
+@dataclass(frozen=True)
+class GateSet:
+    """What came of each version that changed since a commit; ``first`` are those that nothing is there to hold against.
+
+    ``since`` is the commit, as it was named.
+    """
+
+    since: str
+    gates: tuple[Gate | NotMeasured, ...]
+    first: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """That of a regression before any other, then that of what is unclear or not measured."""
+        return min((one.exit_code for one in self.gates if one.exit_code), default=0)
+
+
 def worst(outcomes: Iterable[GateWord]) -> GateWord:
     """Return the worst of several outcomes."""
     return min(outcomes, key=WORST_FIRST.index, default="unclear")

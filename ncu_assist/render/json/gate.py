@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from ncu_assist.analysis.gate import Gate, GateCheck, NotMeasured, Unmeasured
+from ncu_assist.analysis.gate import Gate, GateCheck, GateSet, NotMeasured, Unmeasured
 from ncu_assist.render.json.values import answer
 from ncu_assist.render.words.gate import reason_words, why_unmeasured
 
@@ -44,6 +44,12 @@ def gate_json(gate: Gate | NotMeasured) -> dict[str, Any]:
             "next": None,
         },
     )
+
+
+def gates_json(some: GateSet) -> dict[str, Any]:
+    """Return the gates of all versions that changed since a commit; ``first`` are those without anything before."""
+    content = {"since": some.since, "exit_code": some.exit_code, "first": some.first}
+    return answer("gates", {**content, "gates": [gate_json(one) for one in some.gates]})
 
 
 def _not_measured(gate: NotMeasured) -> dict[str, Any]:

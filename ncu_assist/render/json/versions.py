@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -24,6 +25,11 @@ def outcome_json(outcome: KernelOutcome, command: str) -> dict[str, Any]:
             "exit_code": outcome.exit_code,
         },
     )
+
+
+def outcomes_json(outcomes: Sequence[KernelOutcome], since: str) -> dict[str, Any]:
+    """Return the kernels of which versions changed since a commit."""
+    return answer("profiles", {"since": since, "kernels": [outcome_json(one, "profile") for one in outcomes]})
 
 
 def _verdict(diff: Diff) -> dict[str, Any]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncu_assist.analysis.gate import Gate, GateCheck, NotMeasured
+from ncu_assist.analysis.gate import Gate, GateCheck, GateSet, NotMeasured
 from ncu_assist.quantity import quantity
 from ncu_assist.render.markdown.text import escaped, folded, paragraph, table
 from ncu_assist.render.words.gate import (
+    FIRST,
     MOST_SAID,
     SHORT,
     UNMEASURED,
@@ -18,6 +19,7 @@ from ncu_assist.render.words.gate import (
     moved,
     not_measured_summary,
     provenance,
+    set_summary,
     sides,
     summary,
     title,
@@ -35,6 +37,13 @@ def gate_markdown(gate: Gate | NotMeasured) -> str:
     lines += [f"- {paragraph(line, MOST_SAID)}" for line in caveats(gate)]
     lines += ["", paragraph(provenance(gate), MOST_SAID), ""]
     return "\n".join([*lines, *folded(f"All checks ({len(gate.checks)})", _checks(gate))]) + "\n"
+
+
+def gates_markdown(some: GateSet) -> str:
+    """Return the gates of all versions that changed as one comment."""
+    parts = [f"## {escaped(set_summary(some), MOST_SAID)}\n", *map(gate_markdown, some.gates)]
+    parts += [f"- {escaped(name)}: {FIRST}\n" for name in some.first]
+    return "\n".join(parts)
 
 
 def _not_measured(gate: NotMeasured) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ncu_assist.analysis.gate import Gate, GateCheck, GateWord, NotMeasured
+from ncu_assist.analysis.gate import Gate, GateCheck, GateSet, GateWord, NotMeasured
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.terminal.style import Style, detected, table, to_text
 from ncu_assist.render.words.gate import (
+    FIRST,
     MOST_SAID,
     SHORT,
     UNMEASURED,
@@ -18,6 +19,7 @@ from ncu_assist.render.words.gate import (
     moved,
     not_measured_summary,
     provenance,
+    set_summary,
     summary,
     title,
     why_unmeasured,
@@ -55,6 +57,13 @@ def gate_text(gate: Gate | NotMeasured, style: Style | None = None) -> str:
         parts += [Text(one_line(message, MOST_SAID), style=COLORS[one.outcome])]
         parts += [Text(one_line(f"try: {one.next}", MOST_SAID))] if one.next else []
     return to_text([*parts, Text(summary(gate), style=COLORS[gate.outcome])], style)
+
+
+def gates_text(some: GateSet, style: Style | None = None) -> str:
+    """Return the gates of all versions that changed, one below the other, the overall word last."""
+    parts = [gate_text(one, style) for one in some.gates]
+    parts += [f"{one_line(name)}: {FIRST}\n" for name in some.first]
+    return "\n".join([*parts, f"{one_line(set_summary(some), MOST_SAID)}\n"])
 
 
 def _not_measured(gate: NotMeasured, style: Style | None) -> str:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ncu_assist.analysis.gate import Gate, GateCheck, GateWord, Limit, NotMeasured, Unmeasured
+from ncu_assist.analysis.gate import Gate, GateCheck, GateSet, GateWord, Limit, NotMeasured, Unmeasured
 from ncu_assist.analysis.gate.records import (
     ACROSS_LIMIT,
     ACROSS_MARGIN,
     CHECK_FAILED,
     MAY_BE_NOISE,
     NOT_COUNTED,
+    NOT_MEASURED,
     TOO_FEW_RUNS,
+    WORST_FIRST,
     Lacking,
     worst,
 )
@@ -224,6 +226,18 @@ def summary(gate: Gate) -> str:
 def _workloads(gate: Gate) -> str:
     names = {check.workload for check in gate.checks}
     return f"{len(names)} workloads" if len(names) > 1 else workload_words(gate.checks[0])
+
+
+NOTHING_CHANGED = "no version has changed"
+FIRST = "nothing to hold it against yet"
+
+
+def set_summary(some: GateSet) -> str:
+    """Return what came of all versions that changed, in a line."""
+    counts = {word: sum(one.outcome == word for one in some.gates) for word in (*WORST_FIRST, NOT_MEASURED)}
+    told = [f"{count} {word}" for word, count in counts.items() if count]
+    told += [f"{len(some.first)} with {FIRST}"] if some.first else []
+    return f"since {some.since}: {', '.join(told) or NOTHING_CHANGED}"
 
 
 def caveats(gate: Gate) -> Iterator[str]:

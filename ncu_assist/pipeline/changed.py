@@ -1,0 +1,211 @@
+"""What changed since a commit: the versions whose sources or runs are not as it has them; measured, and judged."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+
+from ncu_assist.analysis.gate import Gate, GateSet, NotMeasured
+from ncu_assist.analysis.ladder import KernelOutcome
+from ncu_assist.commits import checked_out, files_at, files_changed, git, resolved, text_at
+from ncu_assist.errors import UsageProblem
+from ncu_assist.ncu.command import ProfileOptions
+from ncu_assist.pipeline.gate_sides import BASELINE, GateRequest
+from ncu_assist.pipeline.gating import gate
+from ncu_assist.pipeline.planning import MeasureRequest, profile, why_not_measurable
+from ncu_assist.pipeline.reporter import Reporter
+from ncu_assist.project import Project
+from ncu_assist.sources import discover_versions, source_files
+from ncu_assist.spec_file import kernel_names
+from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
+from ncu_assist.store.baselines import FILE, READERS
+from ncu_assist.verdict.levels import FEWEST
+from ncu_assist.versions import short_name
+
+SHARED = ("kernel.toml", "reference.py")  # what every version of a kernel is measured with
+RUN_PARTS = 4  # reports/KERNEL/VERSION/RUN
+
+
+@dataclass(frozen=True)
+class ChangedVersion:
+    """A version that is not as a commit has it. ``is_new``: the commit has no such version.
+
+    ``runs`` are the ids of the runs that the commit holds of it. ``is_edited``: its source changed, and not only what
+    was measured of it.
+    """
+
+    kernel: str
+    version: str
+    is_new: bool
+    is_edited: bool
+    runs: tuple[str, ...]
+
+    @property
+    def reference(self) -> str:
+        return f"{self.kernel}/{short_name(self.version)}"
+
+
+@dataclass(frozen=True)
+class Since:
+    """What a project was at the commit where this branch left another, or at that commit itself."""
+
+    project: Project
+    name: str
+    commit: str
+
+    def versions(self) -> tuple[ChangedVersion, ...]:
+        """Return the versions that changed, by kernel and number."""
+        root = self.project.root
+        changed = files_changed(root, self.commit, "kernels") if self.project.kernels.is_dir() else set[str]()
+        measured = files_changed(root, self.commit, "reports") if self.project.reports.is_dir() else set[str]()
+        sources, runs = (set(files_at(root, self.commit, below)) for below in ("kernels", "reports"))
+        return tuple(self._versions(changed, measured, sources, runs))
+
+    def _versions(
+        self, changed: set[str], measured: set[str], sources: set[str], runs: set[str]
+    ) -> Iterator[ChangedVersion]:
+        for kernel in kernel_names(self.project):
+            folder = self.project.kernels / kernel
+            is_shared = any(f"kernels/{kernel}/{name}" in changed for name in SHARED)
+            for version in discover_versions(folder):
+                own = [file.resolve().relative_to(self.project.root).as_posix() for file in _within(version.path, self)]
+                place = f"reports/{kernel}/{version.name}/"
+                is_edited = is_shared or any(name in changed for name in own)
+                if is_edited or any(name.startswith(place) and name.endswith("/run.json") for name in measured):
+                    held = sorted({name.split("/")[3] for name in runs if name.startswith(place)})
+                    yield ChangedVersion(kernel, version.name, own[0] not in sources, is_edited, tuple(held))
+
+    def baseline(self, kernel: str) -> str:
+        """Return the reference of the baseline that the commit has set for a kernel, else of v0."""
+        text = text_at(self.project.root, self.commit, f"reports/{kernel}/{FILE}")
+        if text is None:
+            return f"{kernel}/v0"
+        try:
+            said = READERS[1](text.encode())
+        except msgspec.DecodeError:
+            return f"{kernel}/v0"
+        return f"{kernel}/{said.version}" + (f"@{said.run_id}" if said.run_id else "")
+
+
+def _within(path: Path, since: Since) -> list[Path]:
+    """Return the files of a version that lie in the project, its own first."""
+    root = since.project.root.resolve()
+    return [file for file in source_files(path) if file.resolve().is_relative_to(root)]
+
+
+def since_of(project: Project, name: str) -> Since:
+    """Return what a project was where this branch left ``name``. Raises UsageProblem where there is no such commit."""
+    commit = resolved(project.root, name)
+    try:
+        base = git(project.root, "merge-base", commit, "HEAD").strip()
+    except UsageProblem as error:
+        said = f"'{name}' and what is checked out have no commit in common, as far as this clone goes back"
+        raise UsageProblem(said, "git fetch --unshallow") from error
+    return Since(Project(project.root.resolve(), project.settings), name, base)
+
+
+def gate_since(project: Project, request: GateRequest, name: str, window: int | None = None) -> GateSet:
+    """Return a gate for each version that changed since a commit.
+
+    An edited version is held against its newest run of before, a new one against ``request.against``; with ``window``
+    each one also, by time, against as many runs before it, where there are enough. Raises as ``gate`` does.
+    """
+    since = since_of(project, name)
+    gates: list[Gate | NotMeasured] = []
+    first: list[str] = []
+    for version in since.versions():
+        own = replace(request, candidate=version.reference, kernel=version.kernel)
+        against = _against(since, version, request)
+        if against is None:
+            first.append(version.reference)
+            continue
+        found = gate(project, replace(own, against=against))
+        gates.append(found)
+        if window and isinstance(found, Gate) and len(_earlier(project, found.candidate)) >= FEWEST:
+            by_time = tuple(limit for limit in request.fail_on if limit.startswith("time"))
+            gates.append(gate(project, replace(own, against=f"@last:{window}", fail_on=by_time)))
+    return GateSet(name, tuple(gates), tuple(first))
+
+
+def _earlier(project: Project, stored: StoredRun) -> list[StoredRun]:
+    run = stored.run
+    every = Store(project.reports).runs(run.kernel, run.version)
+    return [one for one in every if one.run.created < run.created and one.run.gpu == run.gpu]
+
+
+def _against(since: Since, version: ChangedVersion, request: GateRequest) -> str | None:
+    """Return what a version is held against; None for what nothing is there for, as for a kernel's first version."""
+    before = _before(since, version, request)
+    if before is not None:
+        return before.reference
+    if not version.is_new and version.is_edited:
+        return None  # it was there, and nobody has measured it
+    against = since.baseline(version.kernel) if request.against == BASELINE else request.against
+    is_itself = against.partition("@")[0] in (version.reference, f"{version.kernel}/{version.version}")
+    return None if is_itself else against
+
+
+def _before(since: Since, version: ChangedVersion, request: GateRequest) -> StoredRun | None:
+    """Return the run that shows what a version was at the commit: of this machine if there is one, then the newest."""
+    every = Store(since.project.reports).runs(version.kernel, version.version)
+    known = [one for one in every if one.run.run_id in version.runs or _is_at(one, since.commit)]
+    live = [one for one in known if shown_source(one.run, machine_hash()) == "live"]
+    return next(iter(live or ([] if request.require_live else known)), None)
+
+
+def _is_at(stored: StoredRun, commit: str) -> bool:
+    at = stored.run.commit
+    return at is not None and at.id == commit and not at.dirty
+
+
+def profile_since(
+    project: Project, name: str, request: MeasureRequest, options: ProfileOptions, reporter: Reporter
+) -> tuple[KernelOutcome, ...]:
+    """Measure each version that changed since a commit, and beside it what it is held against.
+
+    A new version is measured in one bench with the baseline, so that their samples are paired; an edited one also as
+    the commit has it, in a work tree of its own. Raises EnvironmentProblem where nothing can be measured.
+    """
+    since = since_of(project, name)
+    versions = since.versions()
+    why = why_not_measurable()
+    if versions and why is not None:
+        raise why
+    outcomes: list[KernelOutcome] = []
+    for kernel in dict.fromkeys(one.kernel for one in versions):
+        own = [one for one in versions if one.kernel == kernel and (one.is_edited or one.is_new)]
+        if not own:
+            continue
+        names = [short_name(one.version) for one in own]
+        if any(one.is_new for one in own):
+            baseline = since.baseline(kernel).partition("/")[2].partition("@")[0]
+            names += [short_name(baseline)] if _has(project, kernel, baseline) else []
+        outcomes.append(profile(project, _of(request, kernel, names), options, reporter))
+        edited = [short_name(one.version) for one in own if not one.is_new]
+        if edited:
+            with checked_out(since.project.root, since.commit) as folder:
+                reporter.note(f"{kernel} {', '.join(edited)} as {shlex.quote(name)} has it, to compare with")
+                there = Project(folder, project.settings)
+                before = profile(there, _of(request, kernel, edited), options, reporter)
+                _take_over(project, [one.run for one in before.versions if one.run])
+    return tuple(outcomes)
+
+
+def _of(request: MeasureRequest, kernel: str, names: Sequence[str]) -> MeasureRequest:
+    return replace(request, kernel=kernel, versions=tuple(dict.fromkeys(names)))
+
+
+def _has(project: Project, kernel: str, version: str) -> bool:
+    return any(short_name(one.name) == short_name(version) for one in discover_versions(project.kernels / kernel))
+
+
+def _take_over(project: Project, runs: Sequence[StoredRun]) -> None:
+    """Save runs of another work tree in this one's archive."""
+    store = Store(project.reports)
+    for stored in runs:
+        files = {name: stored.read(name) for name in stored.run.files}
+        store.save(replace(stored.run, files={}, digest=""), files)

@@ -1,0 +1,99 @@
+"""What changed since a commit, and what it is held against."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from changing import CODE, Developed
+from factories import DEVICE
+
+from ncu_assist.analysis.gate import Gate, GateSet, NotMeasured
+from ncu_assist.errors import UsageProblem
+from ncu_assist.pipeline.changed import gate_since, since_of
+from ncu_assist.pipeline.gating import GateRequest
+from ncu_assist.store.baselines import set_baseline
+
+
+@pytest.fixture
+def developed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Developed:
+    monkeypatch.chdir(tmp_path)
+    return Developed(tmp_path)
+
+
+def judged(developed: Developed, window: int | None = None) -> GateSet:
+    return gate_since(developed.archive.project, GateRequest("", fail_on=("time:2%",)), "main", window)
+
+
+def test_nothing_changed(developed: Developed) -> None:
+    assert since_of(developed.archive.project, "main").versions() == ()
+    assert judged(developed).exit_code == 0
+    (developed.root / "README.md").write_text("about\n")
+    assert judged(developed).gates == ()
+
+
+@pytest.mark.parametrize(("time", "code"), [(9e4, 0), (9.5e4, 3)])
+def test_an_edited_version_is_held_against_its_run_of_before(developed: Developed, time: float, code: int) -> None:
+    before = developed.archive.store.runs("add_one", "v1_own")[0]
+    developed.edit("v1_own", CODE.format("1 + 0"))
+    developed.measure({"v1_own": time})
+    developed.repository.commit()
+    found = judged(developed)
+    assert found.exit_code in ((code, 4) if code == 0 else (code,))
+    (gate,) = found.gates
+    assert isinstance(gate, Gate)
+    assert gate.baseline.reference == before.reference
+
+
+def test_a_new_version_is_held_against_the_baseline_that_the_commit_has(developed: Developed) -> None:
+    developed.edit("v2_new", CODE.format("1.0"))
+    v1, _ = developed.measure({"v1_own": 9e4, "v2_new": 9.7e4})
+    set_baseline(developed.archive.store, v1)  # on this branch only: it does not choose what it is held against
+    (gate,) = [one for one in judged(developed).gates if one.candidate.run.version == "v2_new"]  # type: ignore[union-attr]
+    assert isinstance(gate, Gate)
+    assert gate.baseline.run.version == "v0_torch"
+
+
+def test_an_edited_version_without_a_run_is_not_measured(developed: Developed) -> None:
+    developed.edit("v1_own", CODE.format("1 + 0"))
+    found = judged(developed)
+    assert isinstance(found.gates[0], NotMeasured)
+    assert found.exit_code == 4
+
+
+def test_what_nothing_is_there_for_is_named_and_fails_nothing(developed: Developed) -> None:
+    for name in ("kernel.toml", "reference.py", "v0_torch.py"):
+        target = developed.root / "kernels" / "add_two" / name
+        target.parent.mkdir(exist_ok=True)
+        target.write_text((developed.kernel / name).read_text().replace("add_one", "add_two"))
+    found = judged(developed)
+    assert found.first == ("add_two/v0",)
+    assert found.exit_code == 0
+
+
+def test_runs_of_another_gpu_are_not_compared(developed: Developed) -> None:
+    developed.edit("v1_own", CODE.format("1 + 0"))
+    developed.measure({"v1_own": 9e4}, device=replace(DEVICE, name="NVIDIA H100"))
+    found = judged(developed)
+    assert found.exit_code == 4
+    assert isinstance(found.gates[0], Gate)
+    assert found.gates[0].checks[0].reason == "other-device"
+
+
+def test_small_steps_add_up_in_the_window(developed: Developed) -> None:
+    codes = []
+    for step in range(1, 11):
+        developed.edit("v1_own", CODE.format(f"1 + {step} - {step}"))
+        developed.measure({"v1_own": 9e4 * 1.015**step})
+        codes.append(judged(developed, 10).exit_code)
+        developed.repository.commit(message=f"step {step}")
+        developed.repository.git("branch", "--force", "main", "HEAD")  # merged
+    assert codes[-1] == 3
+    assert codes[:2] != [3, 3]  # a step alone is within the limit
+
+
+def test_a_branch_that_git_does_not_know(developed: Developed) -> None:
+    with pytest.raises(UsageProblem, match="'origin/main' is no commit") as error:
+        since_of(developed.archive.project, "origin/main")
+    assert error.value.hint == "git fetch origin main"
