@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,7 +39,7 @@ def test_a_step_is_named_with_what_changed_there(here: Path, run: Run) -> None:
 
 def test_a_creep_below_every_limit_is_found(here: Path, run: Run) -> None:
     history(here, {"v1_torch": creep(20, 9, 0.003)})
-    found = json.loads(run("trend", "--json").out)["series"][0]
+    found = run("trend", "--json").json["series"][0]
     change = found["changes"][-1]
     assert change["kind"] == "creep"
     assert change["per_run"] == pytest.approx(0.003, abs=0.001)
@@ -67,7 +66,7 @@ def test_what_does_not_change_is_said_to(here: Path, run: Run) -> None:
 def test_commits_have_the_fastest_version_each(here: Path, run: Run) -> None:
     dirty = {3: {"commit": Commit("77" * 20, True)}}
     history(here, {"v1_torch": [1.0] * 8, "v2_new": [2.0, 2.0, 0.5]}, facts=dirty)
-    found = json.loads(run("trend", "--by", "commit", "--json").out)
+    found = run("trend", "--by", "commit", "--json").json
     assert found["by"] == "commit"
     assert [run["version"] for run in found["series"][0]["runs"]] == [*["v1_torch"] * 2, "v2_new", *["v1_torch"] * 5]
 
@@ -75,7 +74,7 @@ def test_commits_have_the_fastest_version_each(here: Path, run: Run) -> None:
 def test_another_gpu_is_a_line_of_its_own(here: Path, run: Run) -> None:
     other = {"device": replace(DEVICE, name="NVIDIA H100")}
     history(here, {"v1_torch": [1.0] * 6 + [1.5] * 6}, facts=dict.fromkeys(range(6, 12), other))
-    found = json.loads(run("trend", "--json").out)["series"]
+    found = run("trend", "--json").json["series"]
     assert [(one["gpu"], len(one["runs"]), one["changes"]) for one in found] == [
         ("NVIDIA H200", 6, []),
         ("NVIDIA H100", 6, []),
@@ -86,7 +85,7 @@ def test_runs_that_measured_something_else_are_left_out_and_counted(here: Path, 
     wrong = {"checks": (Check("small", False, "element 3 differs", (0,), None, None),)}
     larger = {"workloads": (replace(made_on(0)["workloads"][0], integers={"n": 4096}),)}
     history(here, {"v1_torch": [1.0] * 9}, facts={2: wrong, 3: larger})
-    answer = json.loads(run("trend", "--json").out)
+    answer = run("trend", "--json").json
     assert len(answer["series"][0]["runs"]) == 7
     assert any("wrong: 1 of 9 runs" in note for note in answer["notes"])
     assert any("other sizes" in note and "1 of 9 runs" in note for note in answer["notes"])
@@ -95,7 +94,7 @@ def test_runs_that_measured_something_else_are_left_out_and_counted(here: Path, 
 def test_counters_are_followed(here: Path, run: Run) -> None:
     archive = history(here, {"v1_torch": [1.0] * 3})
     archive.save("v1_torch", {"small": 1e5}, {"launch__registers_per_thread": 48.0}, **made_on(5))
-    found = json.loads(run("trend", "--json", "--metric", "registers").out)
+    found = run("trend", "--json", "--metric", "registers").json
     assert [run["counters"]["registers"] for run in found["series"][0]["runs"]] == [None, None, None, 48.0]
     assert "registers" in run("trend", "--metric", "registers").out
     refused = run("trend", "--metric", "registres")
@@ -133,6 +132,6 @@ def test_what_means_nothing_is_refused(here: Path, run: Run, words: tuple[str, .
 
 def test_the_recorded_archive_has_no_changes(repository: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     monkeypatch.chdir(repository)
-    found = json.loads(run("trend", "lightning_decode", "--json").out)
+    found = run("trend", "lightning_decode", "--json").json
     assert found["workload"] == "b64_d96"
     assert not any(one["changes"] for one in found["series"])

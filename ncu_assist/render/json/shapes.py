@@ -23,6 +23,8 @@ from ncu_assist.analysis.ledger import FateReason
 from ncu_assist.analysis.own_against_library import OwnAgainstLibrary
 from ncu_assist.analysis.records import Coverage, Damage, Draft, ModelCost, StoredFinding
 from ncu_assist.analysis.run_view import InL2
+from ncu_assist.analysis.trend import By as TrendBy
+from ncu_assist.analysis.trend import Kind as TrendKind
 from ncu_assist.ceilings.floor import Kind as FloorKind
 from ncu_assist.ceilings.known import KnownRate
 from ncu_assist.ceilings.records import Conditions, Origin, Point, Rate, Stage
@@ -31,7 +33,7 @@ from ncu_assist.ncu.catalogue.metric import Better, How
 from ncu_assist.ncu.catalogue.noise import NoiseClass
 from ncu_assist.ncu.line_sums import HotLine
 from ncu_assist.ncu.nvidia_findings import NvidiaFinding
-from ncu_assist.record import HostMemory, Profile, Source, Toolchain
+from ncu_assist.record import Commit, HostMemory, Profile, Source, Toolchain
 from ncu_assist.render.export.columns import Kind as ColumnKind
 from ncu_assist.rules.base import Severity
 from ncu_assist.rules.model.libraries import LibraryKernel
@@ -269,6 +271,7 @@ class ShowAnswer(AnswerKeys, RunKeys):
     profile: Profile | None
     notes: list[str]
     host_memory: HostMemory | None
+    commit: Commit | None
     workloads: list[WorkloadKeys]
     launches: list[LaunchKeys]
     launches_profiled: int
@@ -340,6 +343,13 @@ class OutcomeAnswer(AnswerKeys):
     against_library: list[OwnAgainstLibrary]
     verdicts: list[OutcomeVerdictKeys]
     exit_code: int
+
+
+class OutcomesAnswer(AnswerKeys):
+    """The versions that have changed since a commit, kernel by kernel: ``profile --since``."""
+
+    since: str
+    kernels: list[OutcomeAnswer]
 
 
 class DiffSideKeys(TypedDict):
@@ -591,8 +601,84 @@ class GateAnswer(AnswerKeys):
     differences: list[RunDifference]
     forced: list[str]
     notes: list[str]
+    window: list[str]
     not_measured: list[UnmeasuredSideKeys]
     next: str | None
+
+
+class GatesAnswer(AnswerKeys):
+    """A gate for each version that has changed since a commit: ``gate --since``."""
+
+    since: str
+    exit_code: int
+    first: list[str]
+    gates: list[GateAnswer]
+
+
+class TrendDifferenceKeys(TypedDict):
+    """What differs between the runs on either side of a change."""
+
+    what: str
+    before: str
+    after: str
+
+
+class TrendChangeKeys(TypedDict):
+    """A change of the time of a version, in one step or creeping."""
+
+    kind: TrendKind
+    before: str
+    after: str
+    change: float
+    low: float
+    high: float
+    runs: int
+    per_run: float | None
+    differences: list[TrendDifferenceKeys]
+    next: str
+
+
+class TrendRunKeys(TypedDict):
+    """One run of a trend."""
+
+    reference: str
+    version: str
+    created: str
+    source: Source
+    commit: Commit | None
+    source_sha256: str | None
+    device: DeviceKeys | None
+    toolchain: Toolchain
+    median_ns: float
+    error: float
+    level_ns: float
+    samples: int
+    sm_clock_mhz: float | None
+    bench_id: str
+    counters: dict[str, float | None]
+
+
+class TrendSeriesKeys(TypedDict):
+    """The runs of one version, or the fastest of each commit, on one model of GPU."""
+
+    version: str | None
+    gpu: str | None
+    best: str
+    run_to_run: float
+    change: float | None
+    changes: list[TrendChangeKeys]
+    runs: list[TrendRunKeys]
+
+
+class TrendAnswer(AnswerKeys):
+    """How the time of a kernel moved over its runs on one workload."""
+
+    kernel: str
+    workload: str
+    by: TrendBy
+    metrics: list[str]
+    series: list[TrendSeriesKeys]
+    notes: list[str]
 
 
 class HistoryCellKeys(CyclesKeys):
