@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ from ncu_assist.analysis.launch_selection import EVERY_LAUNCH, LaunchSelection
 from ncu_assist.errors import UsageProblem
 from ncu_assist.ncu.blanking import SessionTexts
 from ncu_assist.ncu.report import Report, read_report
+from ncu_assist.pipeline.foreign_run import sent
 from ncu_assist.pipeline.kept_reports import kept_report
 from ncu_assist.pipeline.pages.readable import identity_of, said_of
 from ncu_assist.pipeline.showing import launch_numbers
@@ -61,7 +62,8 @@ class ExportSource:
     def report(self) -> Report:
         """Return the report, read. Raises UsageProblem where there is none, DamagedData as read_report does."""
         if self.path is not None:
-            return read_report(self.path)
+            with nullcontext() if self.stored else sent():
+                return read_report(self.path)
         kept = kept_report(self.stored) if self.stored else None
         if kept is None:
             raise UsageProblem(

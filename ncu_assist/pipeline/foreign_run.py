@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from ncu_assist import __version__
-from ncu_assist.errors import UsageProblem
+from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.ncu.command import options_in
 from ncu_assist.ncu.report import Report
 from ncu_assist.record import ROUNDED, Profile, Run, Source
@@ -80,6 +82,16 @@ def _profile(report: Report) -> Profile | None:
     """Return how the counters of a report were taken, as far as its command line says."""
     o = options_in(report.contents.session.command)
     return Profile(o.section_set, o.clock_control, o.cache_control, o.replay_mode, None, "") if o else None
+
+
+@contextlib.contextmanager
+def sent() -> Iterator[None]:
+    """Let what is damaged be got again: whoever was sent a report cannot profile again."""
+    try:
+        yield
+    except DamagedData as error:
+        hint = error.hint if error.hint not in ("", "profile again") else "get the file again, or profile again"
+        raise DamagedData(error.message, hint) from error
 
 
 def report_notes(report: Report) -> tuple[str, ...]:

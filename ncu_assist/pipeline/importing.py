@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from ncu_assist.errors import DamagedData, StageFailed
+from ncu_assist.errors import StageFailed
 from ncu_assist.executors import EXECUTORS
 from ncu_assist.ncu import compressed
 from ncu_assist.ncu.command import ProfileOptions, check_set, find_ncu
@@ -20,7 +20,7 @@ from ncu_assist.ncu.report import read_report
 from ncu_assist.ncu.second_opinion import second_opinion
 from ncu_assist.pipeline.archiving import capture_files, profile_facts
 from ncu_assist.pipeline.derived import save_judged
-from ncu_assist.pipeline.foreign_run import RunNames, check_names, foreign_run, report_notes
+from ncu_assist.pipeline.foreign_run import RunNames, check_names, foreign_run, report_notes, sent
 from ncu_assist.pipeline.ncu_stage import Capture, NcuLimits, NcuStage
 from ncu_assist.pipeline.profiling import VersionCapture
 from ncu_assist.pipeline.reporter import Reporter
@@ -38,14 +38,9 @@ def import_report(project: Project, path: Path, names: RunNames) -> StoredRun:
     """
     check_names(names)
     existing_report(path, command="import")
-    try:
+    with sent():
         report = read_report(path)
         opinion = second_opinion(report)
-    except DamagedData as error:
-        again = error.hint in ("", "profile again")  # whoever imports did not profile
-        raise DamagedData(
-            error.message, "get the file again from where it was made" if again else error.hint
-        ) from error
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
         files: dict[str, bytes | Path] = {METRICS: metrics_parquet(report.metrics)}
         plain = compressed.plain_file(path, Path(folder))

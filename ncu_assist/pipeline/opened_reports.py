@@ -20,7 +20,7 @@ from ncu_assist.frame import is_used
 from ncu_assist.frame.columns import Columns, Values
 from ncu_assist.ncu.contents import Contents
 from ncu_assist.ncu.report import Ahead, Report, read_report
-from ncu_assist.pipeline.foreign_run import IMPORTED, RunNames, foreign_run, report_notes, stem
+from ncu_assist.pipeline.foreign_run import IMPORTED, RunNames, foreign_run, report_notes, sent, stem
 from ncu_assist.project import Project
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.choosing import Context
@@ -132,7 +132,8 @@ def bare_reports(
 
 
 def _read(path: Path, ahead: Ahead | None, stopped: Stopped) -> Report:
-    return read_report(path, stopped=stopped, ahead=ahead)
+    with sent():
+        return read_report(path, stopped=stopped, ahead=ahead)
 
 
 def _import(names: Sequence[str], stopped: Stopped) -> Report | None:

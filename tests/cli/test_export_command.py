@@ -115,6 +115,7 @@ def test_a_damaged_report(run: Run, here: Path) -> None:
     (here / "cut.ncu-rep.zst").write_bytes(SMALL_REPORT.read_bytes()[:9_000])
     answer = run("export", "cut.ncu-rep.zst", "-o", "out.csv")
     assert (answer.code, answer.out) == (7, "")
+    assert "get the file again" in answer.err
     assert not (here / "out.csv").exists()
 
 

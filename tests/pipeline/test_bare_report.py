@@ -60,6 +60,14 @@ def test_one_that_cannot_be_read_ends_the_other(tmp_path: Path, monkeypatch: pyt
         bare_reports(["bad", "good"], [bad, REPORTS[0]], None)
 
 
+def test_a_damaged_one_is_to_be_got_again_by_whoever_was_sent_it(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.ncu-rep"
+    bad.write_bytes(b"NVR\0 and then nothing")
+    with pytest.raises(DamagedData) as told:
+        bare_reports(["bad"], [bad], None)
+    assert told.value.hint == "get the file again, or profile again"
+
+
 def test_what_is_needed_later_is_imported_while_the_child_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     imported: list[str] = []
     monkeypatch.setattr(opened_reports, "import_module", imported.append)

@@ -140,8 +140,9 @@ def test_a_report_is_archived_as_unverified(tmp_path: Path) -> None:
 def test_reports_that_cannot_be_imported(tmp_path: Path) -> None:
     cut = tmp_path / "cut.ncu-rep.zst"
     cut.write_bytes(REPORT.read_bytes()[:-100])
-    with pytest.raises(DamagedData):
+    with pytest.raises(DamagedData) as told:
         import_report(Project(tmp_path), cut, NAMES)
+    assert told.value.hint.startswith("get the file again")
     with pytest.raises(UsageProblem, match=r"there is no report nothere.ncu-rep"):
         import_report(Project(tmp_path), tmp_path / "nothere.ncu-rep", NAMES)
     assert not (tmp_path / "reports").exists()
