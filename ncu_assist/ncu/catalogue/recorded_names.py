@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,17 +36,28 @@ class RecordedName:
 @functools.cache
 def recorded_names() -> dict[str, RecordedName]:
     """Return every recorded base name, sorted."""
-    import zstandard
-
-    packed = (DATA / f"metric_names_{VERSION}.tsv.zst").read_bytes()
     names: dict[str, RecordedName] = {}
-    for line in zstandard.ZstdDecompressor().decompress(packed).decode().splitlines()[1:]:
+    for line in _rows():
         name, kind, unit, collection, chips = line.split("\t")
         on = frozenset(chips.split(","))
         if name in names:  # the unit differs by chip
             on |= names[name].chips
         names[name] = RecordedName(name, "" if collection in ("launch", "source") else kind, unit, collection, on)
     return names
+
+
+@functools.cache
+def words_of_names() -> frozenset[str]:
+    """Return the words that recorded base names are made of, such as max, in small letters."""
+    names = "\n".join(line.partition("\t")[0] for line in _rows())
+    return frozenset(re.split(r"[_.:\n]+", names.lower()))
+
+
+def _rows() -> list[str]:
+    import zstandard
+
+    packed = (DATA / f"metric_names_{VERSION}.tsv.zst").read_bytes()
+    return zstandard.ZstdDecompressor().decompress(packed).decode().splitlines()[1:]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ncu_assist.ncu.catalogue.recorded_names import recorded_names
+from ncu_assist.ncu.catalogue.recorded_names import words_of_names
 
 PLACE = "<path>"
 # File names that stay: those with an ending of code, data or a program, since any other last part may be a folder that
@@ -142,13 +142,7 @@ def _long_enough(found: Iterable[str]) -> tuple[str, ...]:
 
 
 def _is_shared(word: str) -> bool:
-    return word.lower() in SHARED or word.lower() in _vocabulary() or word.replace(".", "").isdigit()
-
-
-@functools.cache
-def _vocabulary() -> frozenset[str]:
-    """Return the words that ncu's metric names are made of, such as max."""
-    return frozenset(part for name in recorded_names() for part in re.split(r"[_.:]+", name.lower()))
+    return word.lower() in SHARED or word.lower() in words_of_names() or word.replace(".", "").isdigit()
 
 
 HOST, USER, ADDRESS, VALUE = "<host>", "<user>", "<address>", "<value>"
