@@ -57,10 +57,16 @@ def resolve(text: str, store: Store, context: Context) -> StoredRun | Path:
         return existing_report(context.folder / text, text)
     try:
         return _stored(text, store, context)
-    except UsageProblem:
-        if _kind(context.folder / text) == _FILE:
-            return context.folder / text
-        raise
+    except UsageProblem as error:
+        path = context.folder / text
+        if _kind(path) == _FILE:
+            return path
+        named = [name for name in _reports_beside(path) if name.startswith(f"{path.name}.")]
+        if not named or isinstance(error, VersionNotMeasured):
+            raise
+        report = str(Path(text).parent / named[0])  # `ncu -o NAME` is told the name without its ending
+        hint = f"ncu-assist show {shlex.quote(report)}"
+        raise UsageProblem(f"{error.message}; did you mean the report {report}?", hint) from error
 
 
 def resolve_all(texts: Sequence[str], store: Store, context: Context) -> list[StoredRun | Path]:

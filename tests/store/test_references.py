@@ -19,7 +19,7 @@ from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
 from ncu_assist.store.baselines import get_baseline, set_baseline
 from ncu_assist.store.choosing import Context
 from ncu_assist.store.matching import recorded_runs_matching
-from ncu_assist.store.references import resolve
+from ncu_assist.store.references import VersionNotMeasured, resolve
 
 SOURCES = {f"v{n}_{idea}.py": PYTHON_VERSION + f"# {n}\n" for n, idea in ((0, "torch"), (1, "fused"), (10, "wide"))}
 
@@ -165,6 +165,17 @@ def test_a_report_is_a_path(desk: Desk, tmp_path: Path) -> None:
 def test_a_file_of_any_name_is_a_report(desk: Desk, tmp_path: Path, name: str) -> None:
     (tmp_path / name).touch()
     assert desk.resolve(name) == tmp_path / name
+
+
+def test_the_name_that_ncu_was_given_leads_to_its_report(desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "my run.ncu-rep").touch()
+    (tmp_path / "v10.ncu-rep").touch()
+    with pytest.raises(UsageProblem) as problem:
+        desk.resolve("my run")
+    assert problem.value.message.endswith("did you mean the report my run.ncu-rep?")
+    assert problem.value.hint == "ncu-assist show 'my run.ncu-rep'"
+    with pytest.raises(VersionNotMeasured):
+        desk.resolve("v10")
 
 
 def test_a_version_goes_before_a_file_of_its_name(desk: Desk, tmp_path: Path) -> None:
