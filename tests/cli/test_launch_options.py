@@ -1,0 +1,96 @@
+"""``--launch`` and ``--filter`` on show, diff, export and report: the same words, the same errors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from commandline import Run, plain_report
+
+NAME = "mine.ncu-rep"
+
+
+@pytest.fixture
+def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    plain_report(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return NAME
+
+
+COMMANDS = (
+    ("show", NAME),
+    ("diff", NAME, NAME),
+    ("export", NAME),
+    ("report", NAME, "-o", "page.html"),
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda one: one[0])
+def test_every_command_says_the_same_of_what_is_not_there(run: Run, report: str, command: tuple[str, ...]) -> None:
+    for asked, said in (
+        (("--launch", "7"), "there is no launch 7: launches are numbered 0 to 2; the nearest is 2"),
+        (("--launch", "first"), "--launch takes a number or a range such as 0-4, and not 'first'"),
+        (("--filter", "transpose_naiv"), "did you mean 'transpose_naive'?"),
+        (("--filter", "regex:("), "'(' is no regular expression: missing ), unterminated subpattern at letter 1"),
+        (("--filter", "nvtx:epoch"), "lies in an NVTX range that fits 'epoch'; there are ncu-assist/v0_naive|w0 (1)"),
+    ):
+        answer = run(*command, *asked)
+        assert answer.code == 2
+        assert said in " ".join(answer.err.split())
+    assert not Path("page.html").exists()
+
+
+def test_show_is_of_the_launches_that_are_asked_for(run: Run, report: str) -> None:
+    shown = run("show", report, "--filter", "transpose_naive", "--json").json
+    assert [one["index"] for one in shown["launches"]] == [0, 2]
+    assert (shown["launches_profiled"], shown["focus"]) == (3, 0)
+    text = run("show", report, "--launch", "1").out
+    assert "\n1 of the 3 launches of this report\n" in text
+    assert "Diagnosis: shared-bank-conflict" in text
+    assert "transpose_naive" not in text
+    ranged = run("show", report, "--filter", "nvtx:ncu-assist/v0_naive|w1/", "--json").json
+    assert [one["index"] for one in ranged["launches"]] == [2]
+
+
+def test_a_diff_is_of_the_launches_that_are_asked_for(run: Run, report: str) -> None:
+    whole, one = (run("diff", report, report, *some, "--json").json for some in ((), ("--launch", "1")))
+    assert (whole["baseline"]["launches"], one["baseline"]["launches"]) == (3, 1)
+    kernels = {launch["kernel"] for launch in one["launches"]}
+    assert kernels <= {"transpose_shared"}
+
+
+def test_an_export_has_the_rows_of_the_launches_that_are_asked_for(run: Run, report: str) -> None:
+    answer = run("export", report, "--launch", "1-2", "--metrics", "duration", "--json")
+    assert [row["launch"] for row in json.loads(answer.out)["rows"]] == [1, 2]
+    for table in ("metrics", "rules", "instances"):
+        rows = json.loads(run("export", report, "--table", table, "--filter", "transpose_shared", "--json").out)["rows"]
+        assert {row["launch"] for row in rows} == {1}
+    refused = run("export", report, "--table", "session", "--launch", "1")
+    assert refused.code == 2
+    assert "the table session has no launches to choose from" in refused.err
+
+
+@pytest.mark.slow
+def test_a_page_is_of_the_launches_that_are_asked_for(run: Run, report: str) -> None:
+    assert run("report", report, "--launch", "1", "-o", "one.html").code == 0
+    text = Path("one.html").read_text()
+    assert "transpose_shared(const float" in text
+    assert "transpose_naive(const float" not in text
+
+
+@pytest.mark.slow
+def test_a_launch_of_a_recorded_call_has_no_floor_of_the_call(run: Run, recorded: Path) -> None:
+    whole = run("show", "v0", "--workload", "b1_d96", "--json").json
+    (one,) = [launch for launch in whole["launches"] if launch["workload"] == "b1_d96"][:1]
+    alone = run("show", "v0", "--launch", str(one["index"]), "--json").json
+    assert alone["launches"] == [one]
+    assert (alone["workload"], alone["workloads"], alone["before"]) == ("b1_d96", [], None)
+    assert one["floor"] is None or not one["floor"]["of_workload"]
+
+
+@pytest.mark.slow
+def test_pages_of_several_runs_are_of_all_launches(run: Run, recorded: Path) -> None:
+    assert "name a run or a report" in run("report", "lightning_decode", "--launch", "0").err
+    assert "the page beside a run is of all its launches" in run("report", "v7", "--launch", "0").err
+    assert "--filter chooses" in " ".join(run("show", "--help").out.split())
