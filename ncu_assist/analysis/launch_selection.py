@@ -90,7 +90,7 @@ def narrowed(stored: S, selection: LaunchSelection) -> S:
     numbers = {one.index for one in chosen}
     cut = {one.workload for one in every if one.index not in numbers and _call(one) in set(map(_call, chosen))}
     kept = {one.workload for one in chosen} - cut
-    return replace(stored, run=_of_workloads(replace(stored.run, launches=chosen), kept), profiled=every)
+    return replace(stored, run=_of_workloads(replace(stored.run, launches=chosen), kept), complete=stored.whole)
 
 
 def _of_workloads(run: Run, kept: set[str | None]) -> Run:

@@ -44,9 +44,9 @@ class LaunchFloor:
 
 def launch_floor(results: RuleResults | None) -> LaunchFloor | None:
     """Return the floor of launches that were judged; None where neither bytes nor operations were counted."""
-    facts = results.facts if results else None
-    if facts is None:
+    if results is None or results.diagnosis.lacks_counters:
         return None
+    facts = results.facts
     if facts.floor is not None:
         return LaunchFloor(facts.floor.ns, facts.floor.bound, facts.times_floor, True, facts.floor.assumed)
     limits = loads(facts)
@@ -237,14 +237,15 @@ def payoffs(rows: Sequence[LaunchRow]) -> tuple[Payoff, ...]:
             rule = _rule(row)
             of = None if rule in OF_A_CALL else row.library or row.launch.signature or row.launch.kernel
             groups.setdefault((of, rule), []).append(row)
-    whole = _sum(row.launch.duration_ns for row in rows)
+    shares = ((row.launch.duration_ns, row.share) for row in rows)
+    whole = next((time / share for time, share in shares if time and share), None)
     found = [_payoff(rule, own, whole) for (_, rule), own in groups.items()]
     return tuple(sorted(found, key=lambda one: -one.winnable_ns))
 
 
 def _payoff(rule: str, rows: Sequence[LaunchRow], whole_ns: float | None) -> Payoff:
     worst = max(rows, key=_most)
-    saved, taken = sum(row.winnable_ns or 0.0 for row in rows), _sum(row.launch.duration_ns for row in rows)
+    saved = sum(row.winnable_ns or 0.0 for row in rows)
     is_other = worst.other_format_ns == worst.winnable_ns
     advice = library_advice(worst.library, OTHER_FORMAT) if is_other and worst.library else _advice(worst)
     return Payoff(
@@ -253,7 +254,7 @@ def _payoff(rule: str, rows: Sequence[LaunchRow], whole_ns: float | None) -> Pay
         library=only({row.library for row in rows}),
         advice=advice,
         winnable_ns=saved,
-        share=taken / whole_ns if taken is not None and whole_ns else None,
+        share=_sum(row.share for row in rows),
         won=saved / whole_ns if whole_ns else None,
         assumed=is_other or any(row.first.finding.assumed for row in rows if row.first),
     )

@@ -223,16 +223,14 @@ def in_l2(facts: WorkloadFacts | None, run: Run) -> InL2 | None:
     return "written" if written and NOTABLE * moved <= written <= l2_bytes else None
 
 
-def shown_workload(run: Run, wanted: str | None) -> str | None:
+def shown_workload(run: Run, wanted: str | None, whole: Run | None = None) -> str | None:
     """Return the workload whose counters are shown: the one wanted, else the first with counters; None without any.
 
-    Raises UsageProblem for one that the run lacks.
+    ``whole`` is the run with all launches where ``run`` has only some. Raises UsageProblem for one that it lacks.
     """
-    names = list(
-        dict.fromkeys(
-            [*(facts.name for facts in run.workloads), *(one.workload for one in run.launches if one.workload)]
-        )
-    )
+    profiled = {launch.workload for launch in run.launches}
+    every = [facts.name for facts in (whole or run).workloads]
+    names = every if whole is None or whole is run else [name for name in every if name in profiled]
     if wanted is not None and not names:
         raise UsageProblem(f"{run.version} knows of no workloads, and so not of '{wanted}'", "leave out --workload")
     if wanted is not None and wanted not in names:
@@ -240,6 +238,5 @@ def shown_workload(run: Run, wanted: str | None) -> str | None:
         message = f"{run.version} was not measured on workload '{wanted}'; {about}"
         near = next(iter(difflib.get_close_matches(wanted, names, n=1)), names[0])
         raise UsageProblem(message, f"ncu-assist show {run.kernel}/{run.version}@{run.run_id} --workload {near}")
-    profiled = {launch.workload for launch in run.launches}
     first = next((name for name in names if name in profiled), names[0] if names else None)
     return wanted or first

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from ncu_assist.analysis.launch_selection import EVERY_LAUNCH, LaunchSelection, narrowed
+from ncu_assist.errors import UsageProblem
 from ncu_assist.frame import is_used
 from ncu_assist.frame.columns import Columns, Values
 from ncu_assist.ncu.contents import Contents
@@ -95,7 +96,16 @@ def named(
     """
     context, store = Context(project, Path.cwd(), kernel), Store(project.reports)
     found = opened(references, resolve_all(references, store, context), kernel, meanwhile, ahead)
-    return [narrowed(one, selection) for one in found]
+    return [_narrowed(text, one, selection, len(found) > 1) for text, one in zip(references, found, strict=True)]
+
+
+def _narrowed(reference: str, stored: StoredRun, selection: LaunchSelection, is_one_of_two: bool) -> StoredRun:
+    try:
+        return narrowed(stored, selection)
+    except UsageProblem as error:
+        if not is_one_of_two:
+            raise
+        raise UsageProblem(f"{reference}: {error.message}", error.hint) from error
 
 
 def opened(

@@ -159,7 +159,7 @@ def gather(
     Raises UsageProblem for a workload that the run lacks, DamagedData when its files were changed.
     """
     run = stored.run
-    chosen = shown_workload(run, workload)
+    chosen = shown_workload(run, workload, stored.whole)
     tables = stored.by_launch()
     combined = combine_tables(run, tables, chosen)
     ceilings = ceilings_of(run.device, store.reports if store else None)

@@ -6,13 +6,13 @@ import hashlib
 import io
 import os
 import stat
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ncu_assist.errors import DamagedData, NewerData
 from ncu_assist.frame.columns import Values
-from ncu_assist.record import FileFact, Launch, Run, decode
+from ncu_assist.record import FileFact, Run, decode
 from ncu_assist.store.findings import FINDINGS, Findings, decode_findings
 from ncu_assist.store.folders import RUN_JSON, is_file_name, unreadable
 
@@ -34,17 +34,17 @@ REPORT_LIMIT = 2_000_000_000  # bytes after decompression; a launch takes 0.6 to
 class StoredRun:
     """A run in the archive. Each method that reads a file raises DamagedData, naming it, when it was changed.
 
-    ``profiled`` are all its launches where ``run`` has only some of them.
+    ``complete`` is the run with all its launches and workloads where ``run`` has only some of them.
     """
 
     run: Run
     folder: Path
-    profiled: tuple[Launch, ...] = field(default=(), repr=False, kw_only=True)
+    complete: Run | None = field(default=None, repr=False, kw_only=True)
 
     @property
     def whole(self) -> Run:
         """The run with every launch that was profiled."""
-        return replace(self.run, launches=self.profiled) if self.profiled else self.run
+        return self.complete or self.run
 
     @property
     def reference(self) -> str:

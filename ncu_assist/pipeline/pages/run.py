@@ -124,7 +124,7 @@ def run_record(stored: StoredRun, store: Store | None = None, redact: bool = Tru
     """Return all that the page of a run says; ``store`` is its archive, for the version before."""
     identity = identities_of([stored]) if redact and stored.run.source != "recorded" else None
     with ThreadPoolExecutor(1) as beside:  # most of the time goes to a child process that reads the report again
-        looking = beside.submit(look_closer, stored, shown_workload(stored.run, None), timeline=True)
+        looking = beside.submit(look_closer, stored, shown_workload(stored.run, None, stored.whole), timeline=True)
         clean = stored if identity is None else redacted_run(stored, identity)
         named = _named_by_content(clean)
         shown = gather(clean, None, store)

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 MOST_ROWS, MOST_SENTENCES = 20, 3
-KERNEL, DIAGNOSIS = 1, 6  # columns that are cut where a line has no room for them
-LEAST = {KERNEL: 14, DIAGNOSIS: 12}  # letters of them at least
+KERNEL, DIAGNOSIS = 1, 6
+# Columns that are cut where a line has no room for them, down to so many letters, in this order.
+CUTS = ((KERNEL, 22), (DIAGNOSIS, 18), (KERNEL, 14), (DIAGNOSIS, 12))
 NUMBERS, MOST_NUMBERS = 0, 9
 GAP = 2
 BEFORE_UNIT, KEPT = re.compile(r"(?<=\d) (?=[%nµms])"), "\N{NO-BREAK SPACE}"  # where no line ends
@@ -69,11 +70,11 @@ def _lines(made: Table, width: int) -> list[str]:
     widths = [max(len(row[place]) for row in cells) for place in range(len(made.columns))]
     widths[NUMBERS] = min(widths[NUMBERS], MOST_NUMBERS)
     gap = GAP
-    for place in (KERNEL, DIAGNOSIS):
+    if sum(widths) + gap * (len(widths) - 1) > width:
+        gap = 1
+    for place, least in CUTS:
         over = sum(widths) + gap * (len(widths) - 1) - width
-        if over > 0 and gap > 1:
-            gap, over = 1, sum(widths) + len(widths) - 1 - width
-        widths[place] -= max(0, min(over, widths[place] - LEAST[place]))
+        widths[place] -= max(0, min(over, widths[place] - least))
     found = []
     for place, row in enumerate(cells):
         texts = [_fitted(text, size) for text, size in zip(row, widths, strict=True)]

@@ -6,7 +6,7 @@ from ncu_assist.analysis.launches import LaunchGroup, LaunchRow, Payoff
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.table import Cell, Column, Table, number
+from ncu_assist.render.table import ABSENT, Cell, Column, Table, number
 from ncu_assist.rules.model.diagnosis import NEAR_CEILING
 
 COLUMNS = (
@@ -72,8 +72,10 @@ def grid_words(group: LaunchGroup) -> str:
 
 
 def shape_words(shape: tuple[int, int, int]) -> str:
-    """Return a grid or block without the trailing dimensions that are one."""
+    """Return a grid or block without the trailing dimensions that are one; ``-`` for what is no kernel."""
     x, y, z = shape
+    if not x:
+        return ABSENT
     return "x".join(map(str, (x, y, z) if z != 1 else (x, y) if y != 1 else (x,)))
 
 
@@ -109,7 +111,8 @@ def unjudged_words(shown: RunView) -> str:
 def chosen_words(shown: RunView) -> str:
     """Return of how many launches those shown were chosen; empty where all are."""
     count = len(shown.launches)
-    return f"{count} of the {shown.profiled} launches of this report" if count < shown.profiled else ""
+    of = "run" if shown.run.run_id else "report"
+    return f"{count} of the {shown.profiled} launches of this {of}" if count < shown.profiled else ""
 
 
 def focus_words(shown: RunView) -> str:
@@ -149,4 +152,4 @@ def _what(payoff: Payoff) -> str:
     if payoff.library is None:
         return f"{launches}{one_line(payoff.kernel, NAME)}"
     kind = payoff.library.words
-    return f"{count} × {kind}" if count > 1 else f"a {kind}"
+    return f"{count} × {kind}"
