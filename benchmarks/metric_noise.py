@@ -1,7 +1,7 @@
 """Write how far each metric strays between repeats of the same launch into the package.
 
-    python benchmarks/metric_noise.py gh100 2025.3.1 tests/data/{repeats,repeats_again,transpose}_full_h200_*.zst \
-        tests/data/repeats_first tests/data/repeats_second
+    python benchmarks/metric_noise.py gh100 2025.3.1 tests/data/repeats_first tests/data/repeats_second \
+        tests/data/{repeats,repeats_again,transpose}_full_h200_*.ncu-rep.zst
 
 tests/data/README.md says how those were recorded: reports, and archives of runs of ``profile --repeats``. Launches of
 one kernel with one grid and block are repeats, across all of them: only programs whose launches repeat the same work
