@@ -101,7 +101,7 @@ class KernelLadder:
     damaged_drafts: tuple[Damage, ...] = ()
 
 
-PageKind = Literal["run", "diff", "ladder", "index"]
+PageKind = Literal["run", "diff", "ladder", "index", "bundle"]
 
 
 @dataclass(frozen=True)

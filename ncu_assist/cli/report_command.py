@@ -26,6 +26,7 @@ STDOUT = Path("-")
 @click.option(
     "--output", "-o", type=click.Path(path_type=Path), help="Write only the page asked for, to this file; - is stdout."
 )
+@click.option("--bundle", is_flag=True, help="Of a KERNEL one file: the ladder, with its runs and diffs inside.")
 @click.option("--force", is_flag=True, help="Replace a file that is no page of ncu-assist.")
 @click.option("--redact/--no-redact", default=True, show_default=True, help="Take out who, where and on what host.")
 @click.option("--open", "opens", is_flag=True, help="Show the page in a browser.")
@@ -37,6 +38,7 @@ def command(
     kernel: str | None,
     every: bool,
     output: Path | None,
+    bundle: bool,
     force: bool,
     redact: bool,
     opens: bool,
@@ -45,7 +47,8 @@ def command(
     """Write the page of a run, of a kernel's ladder, or of all of the archive, and what leads to it.
 
     A REFERENCE as `show` takes it, the last run unless given: report.html beside the run, the ladder of its kernel
-    and the index. A KERNEL: the pages of all its versions, diffs of neighbours, the ladder. A report that is in no
+    and the index. A KERNEL: the pages of all its versions, diffs of neighbours, the ladder; with --bundle all of them
+    as one file KERNEL.html in the current folder, without the tables of all metrics. A report that is in no
     archive: FILE.html in the current folder. --launch and --filter choose launches of a report, or of a run whose page
     goes to --output.
 
@@ -56,7 +59,7 @@ def command(
     from ncu_assist.analysis.launch_selection import selection_of
     from ncu_assist.pipeline.pages.writing import PageRequest, report
 
-    request = PageRequest(wanted, kernel, every, output, force, redact, selection_of(launch, filters))
+    request = PageRequest(wanted, kernel, every, output, force, redact, selection_of(launch, filters), bundle)
     if output == STDOUT:
         if as_json or opens:
             raise UsageProblem("--output - leaves the page on stdout alone", "drop --json and --open, or name a file")

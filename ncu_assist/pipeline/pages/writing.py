@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -178,6 +178,32 @@ class Pages:
 
         self._write("ladder", ladder.history.kernel, path, lambda: ladder_html(ladder))
 
+    def bundle(self, ladder: KernelLadder, path: Path) -> None:
+        """Write a ladder with its runs and diffs as one file, to be sent."""
+        self._write("bundle", ladder.history.kernel, path, lambda: self.bundled(ladder))
+
+    def bundled(self, ladder: KernelLadder) -> str:
+        """Return a ladder with its runs and diffs as one page; what is wrong with one of them is noted."""
+        from ncu_assist.pipeline.pages.run import run_page
+        from ncu_assist.render.html.bundle import bundle_html
+        from ncu_assist.render.html.ladder import ladder_html
+
+        self.plan(ladder)
+        pages: dict[str, str] = {}
+
+        def add(path: Path, made: Callable[[], str]) -> None:
+            name = path.relative_to(self.project.reports / ladder.history.kernel)
+            self.reporter.status(str(name))
+            pages[href_to(name)] = made()
+
+        for stored in _shown_runs(ladder):
+            beside = frozenset(path.name for path in self.planned if path.parent == stored.folder.parent)
+            made = partial(run_page, stored, self.store, True, beside, self.redact)
+            self.tried(partial(add, stored.folder / RUN_PAGE, made))
+        for one in _pairs(ladder, None):
+            self.tried(partial(add, diff_path(one.pair), partial(self._diff_page, one.pair, one.workload, pages)))
+        return bundle_html({INDEX: ladder_html(ladder, frozenset(pages)), **pages})
+
     def index(self) -> None:
         """Write the index over everything, with links to the pages that exist."""
         from ncu_assist.pipeline.pages.index import archive_state
@@ -226,7 +252,8 @@ class Pages:
         self.done.append(WrittenPage(kind, of, path))
         self.reporter.note(f"written: {shown_path(path, Path.cwd())}")
 
-    def _diff_page(self, pair: Pair, workload: str | None) -> str:
+    def _diff_page(self, pair: Pair, workload: str | None, pages: Collection[str] = ()) -> str:
+        """Return the page of a diff; besides those on disk it may link to ``pages``, relative to the ladder."""
         from ncu_assist.analysis.diff import DiffOptions
         from ncu_assist.pipeline.pages.diff import diff_page
         from ncu_assist.pipeline.reading import informed
@@ -235,7 +262,11 @@ class Pages:
         before, after = (one.run for one in pair)
         links = (f"../{before.version}/{before.run_id}/{RUN_PAGE}", f"{after.run_id}/{RUN_PAGE}")
         there = pair[1].folder.parent
-        known = [href_to(link) if (there / link).is_file() else "" for link in links]
+        below = [href_to(one.version, one.run_id, RUN_PAGE) for one in (before, after)]
+        known = [
+            href_to(link) if (there / link).is_file() or name in pages else ""
+            for link, name in zip(links, below, strict=True)
+        ]
         crumbs = (Link("All kernels", f"../../{INDEX}"), Link(after.kernel, f"../{INDEX}"))
         options = informed(self.store, pair, DiffOptions(workload))
         return diff_page(pair, self.store, options, Around(crumbs, (known[0], known[1])), self.redact)
@@ -248,6 +279,12 @@ def _pairs(ladder: KernelLadder, of: set[str] | None) -> Iterator[Neighbours]:
     for found in neighbours(ladder.history):
         if of is None or of & {one.run.version for one in found.pair}:
             yield found
+
+
+def _shown_runs(ladder: KernelLadder) -> list[StoredRun]:
+    """Return the runs that show a kernel's versions now."""
+    cells = (one for row in ladder.history.rows for one in row.cells)
+    return list({one.stored.reference: one.stored for one in cells if one.stored}.values())
 
 
 def diff_path(pair: Pair) -> Path:
@@ -270,7 +307,10 @@ def _index_links(state: ArchiveState) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class PageRequest:
-    """What is asked for; ``wanted`` is a reference, the path of a report or a kernel, None: the last run."""
+    """What is asked for; ``wanted`` is a reference, the path of a report or a kernel, None: the last run.
+
+    ``bundle``: of a kernel one file, with the pages of its runs and diffs inside.
+    """
 
     wanted: str | None = None
     kernel: str | None = None
@@ -279,6 +319,7 @@ class PageRequest:
     force: bool = False
     redact: bool = True
     selection: LaunchSelection = EVERY_LAUNCH
+    bundle: bool = False
 
 
 def report(project: Project, request: PageRequest, reporter: Reporter) -> Written:
@@ -305,8 +346,10 @@ def report(project: Project, request: PageRequest, reporter: Reporter) -> Writte
 
 
 def _check_selection(pages: Pages, request: PageRequest) -> None:
-    """Raise UsageProblem where launches are chosen of more than one run."""
+    """Raise UsageProblem where launches are chosen of more than one run, and for a bundle of anything but a kernel."""
     is_kernel = request.kernel is None and request.wanted in _kernels(pages)
+    if request.bundle and (request.every or not is_kernel):
+        raise UsageProblem("--bundle is for a kernel: its ladder, runs and diffs in one file", "name a kernel")
     if not request.selection.is_of_all and (request.every or is_kernel):
         raise UsageProblem("--launch and --filter choose launches of one run or report", "name a run or a report")
 
@@ -316,12 +359,13 @@ def page_text(project: Project, request: PageRequest, reporter: Reporter) -> str
     from ncu_assist.pipeline.pages.run import run_page
     from ncu_assist.render.html.ladder import ladder_html
 
-    pages = Pages(project, reporter)
+    pages = Pages(project, reporter, redact=request.redact)
     if request.every:
         raise UsageProblem(ALL_ALONE, ALL_ALONE_HINT)
     _check_selection(pages, request)
     if request.kernel is None and request.wanted in _kernels(pages):
-        return ladder_html(_ladder(project, str(request.wanted)))
+        ladder = _ladder(project, str(request.wanted))
+        return pages.bundled(ladder) if request.bundle else ladder_html(ladder)
     return run_page(_named(pages, request), pages.store, linked=False, redact=request.redact)
 
 
@@ -418,12 +462,14 @@ def _everything(pages: Pages, request: PageRequest) -> Written:
 def _kernel(pages: Pages, kernel: str, request: PageRequest) -> Written:
     """Write the pages of the runs that show a kernel's versions now, their diffs, the ladder, the index."""
     ladder = _ladder(pages.project, kernel)
+    if request.bundle:
+        pages.bundle(ladder, request.output or Path.cwd() / f"{kernel}.html")
+        return pages.written(pages.done[0])
     if request.output is not None:
         pages.ladder_alone(ladder, request.output)
         return pages.written(pages.done[0])
     pages.plan(ladder)
-    shown = {one.stored.reference: one.stored for row in ladder.history.rows for one in row.cells if one.stored}
-    for stored in shown.values():
+    for stored in _shown_runs(ladder):
         pages.tried(partial(pages.run, stored))
     pages.ladder(ladder)
     asked = pages.done[-1]

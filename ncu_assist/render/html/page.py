@@ -42,17 +42,19 @@ def embedded_json(value: object) -> Markup:
 
 
 # Attributes that name ids of the page; no text holds them, as quotes are escaped there.
-_IDS = re.compile(r' (id|for|aria-labelledby|data-filter)="([^"]+)"| href="#([^"]+)"')
+_IDS = re.compile(r' (id|for|aria-labelledby|data-filter|popovertarget)="([^"]+)"| href="#([^"]+)"')
 
 
-def scoped(html: str, prefix: str) -> Markup:
+def scoped(html: str, prefix: str, shared: str = "") -> Markup:
     """Return a part of a page, rendered, with a prefix before its ids and what leads to them: it may stand there twice.
 
-    What terms mean stands once in the page, and keeps its ids.
+    An attribute that is ``shared`` keeps its ids.
     """
     from markupsafe import Markup
 
     def renamed(found: re.Match[str]) -> str:
+        if found[1] == shared:
+            return found[0]
         if found[3]:
             return f' href="#{prefix}{found[3]}"'
         return f' {found[1]}="{" ".join(prefix + id for id in found[2].split(" "))}"'
@@ -205,7 +207,8 @@ def _environment() -> Environment:
     style, script = _asset("style.css"), _asset("script.js")
     made.globals |= {"style": Markup(style), "script": Markup(script)}
     made.globals["policy"] = policy(hash_source(style), hash_source(script))
-    made.filters |= {"safe_href": safe_href, "one_line": one_line, "embedded_json": embedded_json, "scoped": scoped}
+    made.filters |= {"safe_href": safe_href, "one_line": one_line, "embedded_json": embedded_json}
+    made.filters["scoped"] = functools.partial(scoped, shared="popovertarget")
     return made
 
 

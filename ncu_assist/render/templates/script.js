@@ -147,26 +147,25 @@
     button.closest("tbody").hidden = true;
   };
 
-  // launches: the one that is picked is shown
+  // launches of a report, and pages of a bundle: the one that is picked is shown
   const pick = (part) => {
-    if (!part || part.classList.contains("shown")) return;
-    all(".launch.shown").forEach((one) => one.classList.remove("shown"));
+    if (part.classList.contains("shown")) return;
+    all(":scope > .shown", part.parentElement).forEach((one) => one.classList.remove("shown"));
     part.classList.add("shown");
     showPicked();
     hot = -1;
     showMore();
-    announce(`Launch ${first(".launch-title", part).textContent}`);
+    announce(first(".launch-title, h1", part).textContent);
   };
   const showPicked = () => {
-    const shown = first(".launch.shown");
-    if (!shown) return;
+    const shown = all(".launch.shown").map((one) => `#${one.id}`);
     for (const one of all(".pick a")) {
-      if (one.hash === `#${shown.id}`) one.setAttribute("aria-current", "true");
+      if (shown.includes(one.hash)) one.setAttribute("aria-current", "true");
       else one.removeAttribute("aria-current");
     }
   };
   const pickNext = (step, focus = false) => {
-    const links = all(".pick tbody tr:not([hidden]) a");
+    const links = all(".pick tbody tr:not([hidden]) a").filter((one) => one.checkVisibility());
     const at = links.findIndex((one) => one.hasAttribute("aria-current"));
     const next = links[Math.min(Math.max(at + step, 0), links.length - 1)];
     if (!next) return false;
@@ -248,7 +247,7 @@
   // a link into a folded part opens it
   const unfoldTarget = () => {
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    pick(target?.closest(".launch"));
+    for (let one = target; one; one = one.parentElement) if (one.matches(".launch, .leaf")) pick(one);
     for (let one = target; one; one = one.parentElement) if (one.tagName === "DETAILS") one.open = true;
     const cold = target?.closest("tbody.cold");
     if (cold?.hidden) unfold(first("[data-unfold]", cold.previousElementSibling));
