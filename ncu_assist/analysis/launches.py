@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 from typing import TypeVar
 
 from ncu_assist.record import Launch
@@ -145,9 +146,8 @@ class LaunchGroup:
     @property
     def ranges(self) -> tuple[str, ...]:
         """The NVTX ranges around all of them, outermost first."""
-        every = [row.launch.ranges for row in self.rows]
-        same = (names[0] for names in zip(*every, strict=False) if len(set(names)) == 1)
-        return tuple(same) if len(set(every)) == 1 or all(every) else ()
+        levels = zip(*(row.launch.ranges for row in self.rows), strict=False)
+        return tuple(names[0] for names in takewhile(lambda names: len(set(names)) == 1, levels))
 
     @property
     def duration_ns(self) -> float | None:

@@ -34,7 +34,7 @@ def command(report: Path, kernel: str | None, version: str | None, as_json: bool
     with progress() as reporter:
         reporter.status(f"reading {report.name}")
         stored = import_report(project, report, default_names(report, kernel, version))
-    shown = gather(stored, store=Store(project.reports))
+    shown = gather(stored, store=Store(project.reports), every=as_json)
     if as_json:
         write_json(show_json(shown, command="import"))
     else:

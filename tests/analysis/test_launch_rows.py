@@ -63,6 +63,15 @@ def test_many_shapes_of_one_kernel_are_one_row(tmp_path: Path) -> None:
     assert [cell.text for cell in row[:5]] == ["0-24", "25 × k", "25 grids", "250 µs", "100 %"]
 
 
+def test_a_row_names_the_ranges_that_all_of_it_share(tmp_path: Path) -> None:
+    layers = [("step", f"layer {n}", "gemm") for n in range(25)]
+    (row,) = launch_table(shown(tmp_path, *({"kernel": "k", "ranges": one, "duration_ns": 1e4} for one in layers))).rows
+    assert row[1].note == "step"
+    some = [*layers[:24], ()]
+    (row,) = launch_table(shown(tmp_path / "some", *({"kernel": "k", "ranges": one} for one in some))).rows
+    assert row[1].note == ""
+
+
 def test_the_floor_is_by_bytes_or_operations(tmp_path: Path) -> None:
     half = {
         "dram__cycles_active.avg.pct_of_peak_sustained_elapsed": 30.0,
