@@ -12,7 +12,7 @@ from ncu_assist.record import Launch
 from ncu_assist.rules.model.diagnosis import OF_A_CALL, Ranked
 from ncu_assist.rules.model.libraries import LibraryKernel, library_advice, library_kernel
 from ncu_assist.rules.model.of_run import RuleResults
-from ncu_assist.rules.model.pipes import operations, tensor_ns
+from ncu_assist.rules.model.pipes import ALU, FMA, FP64, TENSOR, XU, is_matrix_work, operations, tensor_ns
 from ncu_assist.rules.model.resources import HOST_LINK, SM, Bottleneck
 from ncu_assist.rules.model.savings import loads
 
@@ -21,8 +21,7 @@ MOST_GROUPS = 20  # rows of a table: beyond it launches of one kernel are one ro
 OF_HALVES = 2.0
 WITHOUT_TF32 = ("7.0", "7.2", "7.5")
 OTHER_FORMAT = "no-tensor-core"  # the id of the rule whose advice it is
-PIPES = ("FMA pipe", "ALU pipe", "FP64 pipe", "XU pipe", "tensor cores")  # what does operations
-NEEDED = ("DRAM", HOST_LINK, *PIPES)
+PIPES = (FMA, ALU, FP64, XU, TENSOR)  # what does operations
 MEMORY_UNITS = ("DRAM", "L2 input", "L2 tags", "L2 data", "L2 lookups", "L2 output", HOST_LINK)
 
 T = TypeVar("T")
@@ -33,7 +32,8 @@ class LaunchFloor:
     """The least time of a launch, and by what: the floor of its workload where the launch is all of a call.
 
     Else it is what the bytes of DRAM and of the host link, or the operations, need that were counted, at the rates that
-    these can reach. ``times`` is the time over it, None where that was too short to tell.
+    these can reach; of a product on tensor cores the operations of those alone. ``times`` is the time over it, None
+    where that was too short to tell.
     """
 
     ns: float
@@ -51,8 +51,9 @@ def launch_floor(results: RuleResults | None) -> LaunchFloor | None:
     if facts.floor is not None:
         return LaunchFloor(facts.floor.ns, facts.floor.bound, facts.times_floor, True, facts.floor.assumed)
     limits = loads(facts)
-    known = {name: limits[name] for name in NEEDED if limits.get(name)}
-    known = known if any(name in known for name in PIPES) else known | {SM.name: limits.get(SM.name, 0.0)}
+    pipes = (TENSOR,) if is_matrix_work(facts) else PIPES
+    known = {name: limits[name] for name in ("DRAM", HOST_LINK, *pipes) if limits.get(name)}
+    known = known if any(name in known for name in pipes) else known | {SM.name: limits.get(SM.name, 0.0)}
     by = max(known, key=lambda name: known[name])
     load = min(1.0, known[by])
     if not load or not facts.duration_ns:
