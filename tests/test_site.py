@@ -104,6 +104,7 @@ def page(browser: Browser, site: str, request: pytest.FixtureRequest) -> Iterato
         "reference/rules/l2-bound",
         "reference/commands/show",
         "reference/json",
+        "reference/metrics",
         "kernels/softmax",
     ],
 )
