@@ -14,8 +14,10 @@ from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Run, Timing
 from ncu_assist.render.diff_facts import DiffFacts, OnWorkload
 from ncu_assist.render.escape import one_line
+from ncu_assist.render.html.answer import AnswerRow
 from ncu_assist.render.html.charts import Fact
 from ncu_assist.render.html.page import PageSection
+from ncu_assist.render.markdown.diff import diff_markdown
 from ncu_assist.render.table import ABSENT, Badge, Cell, Column, Link, Table, Term, number
 from ncu_assist.render.words.floors import copy_words
 from ncu_assist.render.words.terms import against, term_of, verdict_badge, verdict_tone
@@ -31,6 +33,8 @@ def verdict_section(facts: DiffFacts) -> PageSection:
     diff = facts.diff
     none = diff.verdict.verdict == "not-comparable"
     model = {
+        "answer": tuple(_answer(facts)),
+        "markdown": diff_markdown(diff),
         "badge": Badge("not comparable", "unsure")
         if none
         else Badge(against(diff.verdict), verdict_tone(diff.verdict)),
@@ -43,6 +47,22 @@ def verdict_section(facts: DiffFacts) -> PageSection:
         "workloads": len(facts.workloads),
     }
     return PageSection("verdict", "Verdict", model, "diff_verdict.html.j2")
+
+
+def _answer(facts: DiffFacts) -> Iterator[AnswerRow]:
+    """Yield what is compared on what, and why the time changed: the first words of the sections below."""
+    diff = facts.diff
+    before, after = names(diff)
+    where = f", {one_line(diff.workload)}" if diff.workload else ""
+    gpu = facts.candidate.run.device
+    yield AnswerRow("What", f"{after} against {before}{where}{f'; {one_line(gpu.name)}' if gpu else ''}")
+    bound = [side.bottleneck for side in (diff.baseline, diff.candidate)]
+    told = [f"{one.name} ({one.percent:.0f} %)" for one in bound if one]
+    if told:
+        yield AnswerRow("Bound by", ARROW.join(dict.fromkeys(told)))
+    lines = why_lines(diff.why, None, names(diff), WHY_WIDTH) if facts.is_comparable and diff.why else []
+    if lines:
+        yield AnswerRow("Why", lines[0], links=((Link("all of why", "#why"), ""),))
 
 
 def workloads_section(facts: DiffFacts) -> PageSection:

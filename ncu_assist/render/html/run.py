@@ -22,7 +22,7 @@ from ncu_assist.render.html.source_view import SourceBudget, source_view
 from ncu_assist.render.html.timeline import timeline_charts
 from ncu_assist.render.html.timing_chart import timing_chart
 from ncu_assist.render.table import Link
-from ncu_assist.render.words.commands import to_time
+from ncu_assist.render.words.commands import to_open, to_time
 from ncu_assist.render.words.verdicts import of_longest, origin
 
 OF_LAUNCHES = {"speed", "roofline", "memory", "stalls", "occupancy", "timeline", "mix", "source", "nvidia", "metrics"}
@@ -42,7 +42,7 @@ def run_sections(record: RunRecord) -> tuple[PageSection, ...]:
         nvidia_section(shown),
         PageSection("metrics", "All metrics", metrics_model(shown, record.metrics), "run_metrics.html.j2"),
         PageSection("facts", "Facts to reproduce it", fact_groups(shown), "run_facts.html.j2"),
-        PageSection("raw", "Command and logs", raw_model(shown.run, record.logs), "run_raw.html.j2"),
+        PageSection("raw", "Command and logs", raw_model(shown.run, record.logs, to_open(shown)), "run_raw.html.j2"),
     )
     return tuple(one for one in sections if not (shown.run.launched_nothing and one.id in OF_LAUNCHES))
 

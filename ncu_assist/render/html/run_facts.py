@@ -255,14 +255,18 @@ def _value_text(value: Value, letters: int = TEXT_LETTERS) -> str:
 FILE_COLUMNS = (Column("file"), Column("size", "right", "number"), Column("sha256"))
 
 
-def raw_model(run: Run, logs: tuple[Log, ...]) -> dict[str, object]:
-    """Return the command as it was typed, what the programs wrote, the files that this page was made of."""
+def raw_model(run: Run, logs: tuple[Log, ...], window: str = "") -> dict[str, object]:
+    """Return the command as it was typed, what the programs wrote, the files that this page was made of.
+
+    ``window`` is the command that opens the report in ncu's window.
+    """
     rows = tuple(
         (Cell(one_line(name)), number(quantity(fact.size, "byte"), fact.size), Cell(fact.sha256))
         for name, fact in sorted(run.files.items())
     )
     return {
         "command": one_line(run.profile.command, 4000) if run.profile else "",
+        "window": window,
         "logs": tuple(Log(one_line(one.name), plain(one.text), one.cut) for one in logs),
         "files": Table("files-table", "Files of the run", FILE_COLUMNS, rows) if rows else None,
     }

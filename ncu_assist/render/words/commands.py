@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
+from shlex import quote
+
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.render.escape import one_line
+
+OPENED = (".ncu-rep", ".nsight-cuprof-report")  # what ncu-ui opens
+KEPT_REPORT = "report.ncu-rep.zst"
 
 
 def to_profile(shown: RunView) -> str:
@@ -29,3 +35,16 @@ def to_compare(shown: RunView, before: str) -> str:
     """Return the command that says why the time changed; ``before`` is the version before."""
     kernel = one_line(shown.run.kernel)
     return f"ncu-assist diff {kernel}/{one_line(before)} {kernel}/{one_line(shown.run.version)}"
+
+
+def to_open(shown: RunView) -> str:
+    """Return the command that opens the report in Nsight Compute's window; empty where the run keeps none.
+
+    A report of an archive lies compressed in the folder of its run.
+    """
+    if not shown.keeps_report:
+        return ""
+    if not shown.run.run_id:
+        name = PurePath(shown.reference).name
+        return f"ncu-ui {quote(one_line(name))}" if name.endswith(OPENED) else ""
+    return f"zstd -d {KEPT_REPORT} && ncu-ui {PurePath(KEPT_REPORT).stem}"
