@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,34 +34,47 @@ def timeline_frame(instances: pd.DataFrame) -> pd.DataFrame:
     · value float64, of the time since the sample before. Samples before the start are left out. Without any there are
     no rows: ncu samples since 2024.1, with the section PmSampling, on chips that can.
     """
+    import numpy as np
     import pandas as pd
 
-    names = instances["metric"].astype(str)
-    samples = instances[names.str.match(SAMPLED) & instances["id"].ne(0)]  # the first may be a sum, of no moment
-    starts = instances[names.str.startswith(STARTS)]
-    frames = [
-        _of_metric(own, starts[starts["launch"] == launch]["id"])
-        for (launch, _), own in samples.groupby(["launch", names[samples.index]], sort=True)
-    ]
-    if not frames:
+    metric = instances["metric"].astype("category").cat
+    names = [str(name) for name in metric.categories]
+    rank = np.argsort(np.argsort(np.array(names, dtype=object)))
+    codes, launches = metric.codes.to_numpy(), instances["launch"].to_numpy()
+    at = instances["id"].fillna(0).to_numpy(dtype=np.int64)
+    sampled = np.array([SAMPLED.match(name) is not None for name in names], dtype=bool)
+    starting = np.array([name.startswith(STARTS) for name in names], dtype=bool)
+    rows = np.flatnonzero(sampled[codes] & (at != 0))  # the first may be a sum, of no moment
+    if not len(rows):
         return pd.DataFrame({name: pd.Series(dtype=object) for name in COLUMNS})
-    found = pd.concat(frames, ignore_index=True)
-    metrics = found["metric"].astype(str).str.replace(SAMPLED, "", n=1, regex=True)
-    return found.assign(metric=metrics.astype("category"))[list(COLUMNS)]
-
-
-def _of_metric(own: pd.DataFrame, starts: pd.Series[Any]) -> pd.DataFrame:
-    at = own["id"].astype("int64")
-    within = [int(start) for start in starts.dropna() if at.min() <= int(start) <= at.max()]
-    start = within[0] if within else int(at.min())
-    kept = own.assign(time_ns=(at - start).astype(float))
-    return kept[kept["time_ns"] >= 0].sort_values("time_ns")
+    rows = rows[np.lexsort((at[rows], rank[codes[rows]], launches[rows]))]
+    others = np.flatnonzero(np.diff(launches[rows]) | np.diff(codes[rows])) + 1
+    moments = np.flatnonzero(starting[codes])
+    kept, times = [], []
+    for own in np.split(rows, others):
+        first, last = at[own[0]], at[own[-1]]
+        within = (at[one] for one in moments if launches[one] == launches[own[0]] and first <= at[one] <= last)
+        start = next(within, first)
+        kept.append(own[at[own] >= start])
+        times.append((at[kept[-1]] - start).astype(float))
+    place = np.concatenate(kept)
+    bare = np.array([SAMPLED.sub("", name, count=1) for name in names], dtype=object)
+    return pd.DataFrame(
+        {
+            "launch": launches[place],
+            "metric": pd.Series(bare[codes[place]].tolist()).astype("category"),
+            "time_ns": np.concatenate(times),
+            "value": instances["value"].to_numpy()[place],
+        }
+    )
 
 
 def sampled_metrics(frame: pd.DataFrame) -> tuple[SampledMetric, ...]:
     """Return the samples of a timeline by launch and metric, without those that have no value."""
-    groups = frame.dropna(subset=["value"]).groupby(["launch", "metric"], observed=True, sort=True)
-    return tuple(
-        SampledMetric(int(str(launch)), str(metric), tuple(own["time_ns"].tolist()), tuple(own["value"].tolist()))
-        for (launch, metric), own in groups
-    )
+    known = frame.dropna(subset=["value"])
+    rows: dict[tuple[int, str], tuple[list[float], list[float]]] = {}
+    for launch, metric, time_ns, value in zip(*(known[name].tolist() for name in COLUMNS), strict=True):
+        times, values = rows.setdefault((launch, metric), ([], []))
+        times.append(time_ns)
+        values.append(value)
+    return tuple(SampledMetric(*key, tuple(times), tuple(values)) for key, (times, values) in sorted(rows.items()))
