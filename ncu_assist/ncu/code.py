@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -183,12 +183,16 @@ def source_costs(code: Code, texts: Mapping[str, str]) -> SourceCosts:
     frame, stalls = _together(code.sass)
     totals = _totals(frame)
     work = _Work(frame, stalls, totals.samples or 0.0)
-    lined = frame["line"] > 0
-    files = [_file(work, str(name), rows, texts) for name, rows in frame[lined].groupby("file", sort=True)]
-    keys = ["kernel", "base"]
-    functions, listing = (
-        [work.function(rows) for _, rows in some.groupby(keys, sort=False)] for some in (frame[~lined], frame)
-    )
+    lines: dict[str, dict[int, list[int]]] = {}  # the rows of each line, by file
+    every: dict[Hashable, list[int]] = {}  # of each function
+    bare: dict[Hashable, list[int]] = {}  # of each, as far as they have no line
+    places = (frame[name].tolist() for name in ("kernel", "base", "file", "line"))
+    for row, (kernel, base, file, line) in enumerate(zip(*places, strict=True)):
+        every.setdefault((kernel, base), []).append(row)
+        own = lines.setdefault(file, {}).setdefault(line, []) if line > 0 else bare.setdefault((kernel, base), [])
+        own.append(row)
+    files = [_file(work, name, rows, texts) for name, rows in sorted(lines.items())]
+    functions, listing = ([work.function(rows) for rows in some.values()] for some in (bare, every))
     return SourceCosts(
         totals,
         tuple(sorted(files, key=lambda one: (-one.cost.samples, -one.cost.instructions, one.name))),
@@ -267,9 +271,8 @@ class _Work:
             self._made[row] = SassInstruction(kernel, int(offset), sass, cost, file, int(line), access, known)
         return self._made[row]
 
-    def function(self, rows: pd.DataFrame) -> FunctionCode:
-        own = list(rows.index)
-        return FunctionCode(self._facts[own[0]][0], self.cost(own), self.instructions(own))
+    def function(self, rows: Sequence[int]) -> FunctionCode:
+        return FunctionCode(self._facts[rows[0]][0], self.cost(rows), self.instructions(rows))
 
     def _cost(self, numbers: Sequence[float]) -> Cost:
         own, instructions, excess, conflicts, sectors, wavefronts = numbers[: len(COSTS) - 1]
@@ -282,12 +285,7 @@ class _Work:
         yield from ((name, count / own) for count, name in ranked[:WAITS] if count >= LEAST_WAIT * own)
 
 
-def _file(work: _Work, name: str, rows: pd.DataFrame, texts: Mapping[str, str]) -> FileCode:
-    lines = [_line(work, number, own) for number, own in rows.groupby("line", sort=True)]
+def _file(work: _Work, name: str, rows: Mapping[int, Sequence[int]], texts: Mapping[str, str]) -> FileCode:
+    lines = [LineCode(line, work.cost(own), work.instructions(own)) for line, own in sorted(rows.items())]
     text = split_lines(texts[name]) if name in texts else None
-    return FileCode(name, work.cost(list(rows.index)), tuple(lines), text)
-
-
-def _line(work: _Work, number: Any, rows: pd.DataFrame) -> LineCode:
-    own = list(rows.index)
-    return LineCode(int(number), work.cost(own), work.instructions(own))
+    return FileCode(name, work.cost(sorted(row for own in rows.values() for row in own)), tuple(lines), text)
