@@ -29,6 +29,23 @@ def with_launch(data: bytes, number: int, change: Change, more: bytes = b"") -> 
     return data[: block.header_start - 4] + sized(header) + payload + data[block.entries[-1].end :]
 
 
+def interrupt(data: bytes) -> Change:
+    """Return what makes a launch one in which the program ended: no sizes, no facts of the launch, NaN for counters."""
+
+    def change(result: Any) -> None:
+        names = [name for block in report_file.blocks(data) for name in Messages().header(data, block).strings.strings]
+        kept = [one for one in result.metrics if not names[one.name].startswith("launch__")]
+        del result.metrics[:]
+        result.metrics.extend(kept)
+        for one in result.metrics:
+            if one.value.HasField("double"):
+                one.value.double = float("nan")
+        for size in (result.grid, result.block):
+            size.x = size.y = size.z = 0
+
+    return change
+
+
 def with_header(data: bytes, number: int, change: Change, more: bytes = b"") -> bytes:
     """Return the report after ``change`` of the header of one block."""
     block: Block = report_file.blocks(data)[number]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ncu.rewriting import sized, with_header, with_launch
+from ncu.rewriting import interrupt, sized, with_header, with_launch
 
 from ncu_assist.errors import DamagedData
 from ncu_assist.frame import combine
@@ -68,23 +68,6 @@ def test_a_grid_that_is_neither_blocks_nor_threads_is_damage(plain: bytes, read:
 
     with pytest.raises(DamagedData, match="its launch__grid_size is"):
         read(with_launch(plain, 1, change))
-
-
-def interrupt(data: bytes) -> Callable[[Any], None]:
-    """Return what makes a launch one in which the program ended: no sizes, no facts of the launch, NaN for counters."""
-
-    def change(result: Any) -> None:
-        names = [name for block in report_file.blocks(data) for name in Messages().header(data, block).strings.strings]
-        kept = [one for one in result.metrics if not names[one.name].startswith("launch__")]
-        del result.metrics[:]
-        result.metrics.extend(kept)
-        for one in result.metrics:
-            if one.value.HasField("double"):
-                one.value.double = float("nan")
-        for size in (result.grid, result.block):
-            size.x = size.y = size.z = 0
-
-    return change
 
 
 def test_an_interrupted_launch_is_listed_and_the_others_are_kept(plain: bytes, read: Read) -> None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from ncu.rewriting import interrupt, with_launch
 
 from ncu_assist import process
 from ncu_assist.errors import DamagedData
+from ncu_assist.ncu.compressed import read_plain
 from ncu_assist.ncu.report import read_report
 from ncu_assist.pipeline import opened_reports
 from ncu_assist.pipeline.foreign_run import RunNames
 from ncu_assist.pipeline.importing import import_report
 from ncu_assist.pipeline.opened_reports import bare_reports
+from ncu_assist.pipeline.pages.run import run_page, run_record
 from ncu_assist.project import Project
 
 pytestmark = pytest.mark.slow
@@ -66,6 +69,19 @@ def test_a_damaged_one_is_to_be_got_again_by_whoever_was_sent_it(tmp_path: Path)
     with pytest.raises(DamagedData) as told:
         bare_reports(["bad"], [bad], None)
     assert told.value.hint == "get the file again, or profile again"
+
+
+@pytest.mark.parametrize("ended", [(2,), (0, 1, 2)])
+def test_a_page_has_no_part_for_a_launch_that_was_interrupted(tmp_path: Path, ended: tuple[int, ...]) -> None:
+    data = read_plain(DATA / "transpose_basic_h200_2025.3.1.ncu-rep.zst")
+    for number in ended:
+        data = with_launch(data, number, interrupt(data))
+    path = tmp_path / "ended.ncu-rep"
+    path.write_bytes(data)
+    (stored,) = bare_reports(["ended"], [path], None)
+    parts = {one.shown.combined.launches[0].index for one in run_record(stored).alone}
+    assert parts == {0, 1, 2} - set(ended)
+    assert run_page(stored, linked=False).count("interrupted") >= len(ended)
 
 
 def test_what_is_needed_later_is_imported_while_the_child_reads(monkeypatch: pytest.MonkeyPatch) -> None:

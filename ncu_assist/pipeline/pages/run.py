@@ -152,11 +152,11 @@ def run_record(stored: StoredRun, store: Store | None = None, redact: bool = Tru
 
 
 def _alone(record: RunRecord, metrics: pd.DataFrame) -> Iterator[RunRecord]:
-    """Yield the records of single launches of a report that has several, the longest first."""
+    """Yield the records of single launches of a report that has several, the longest first; of none interrupted."""
     shown = record.shown
     if shown.combined.workload is not None or len(shown.launches) == 1:
         return
-    rows = shown.launches_shown[:MOST_ALONE]
+    rows = [row for row in shown.launches_shown if not row.launch.interrupted][:MOST_ALONE]
     by_launch, _ = _by_launch(metrics, {row.launch.index for row in rows})
     for row in rows:
         view = replace(shown.of_launch(row), close=_close_to(shown, row.launch.index))
