@@ -22,6 +22,7 @@ COMMANDS = {  # name -> what it does; the module <name>_command is imported when
     "diff": "Say which of two versions is faster, and what changed.",
     "history": "Show each version of a kernel against its parent, over all workloads.",
     "trend": "Show how the time of a kernel moved over its runs, and what changed where it did.",
+    "bisect": "Find the first commit at which a version is slower, or wrong.",
     "ledger": "Show what came of drafts: predictions that came true, what was kept, what it won.",
     "suggest": "Draft the next version with a language model, and prove it by measurement.",
     "report": "Write pages of runs, diffs and whole ladders, each one file that opens anywhere.",

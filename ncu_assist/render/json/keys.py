@@ -385,6 +385,17 @@ MEANINGS = {
     "first": "Versions that have changed and that nothing is there to hold against yet",
     "gates": "A gate for each other version that has changed",
     "OutcomesAnswer.kernels": "The kernels of which versions have changed",
+    # bisect
+    "symptom": "What was looked for: `slower`, or `wrong` results",
+    "good": "The commit at which it was still fast and right",
+    "bad": "The later one at which it is not",
+    "tried": "The commits between that were measured, in the order of the search",
+    "BisectAnswer.first": "The first bad commit; several where those between could not be measured",
+    "files": "The files that it touches; empty where several are left",
+    "slowdown": "How much slower the bad end is, relative; null where results are wrong [ratio]",
+    "MeasuredCommit.id": "Its id",
+    "subject": "First line of its message",
+    "found": "What it was taken for; `skipped`: it could not be measured",
     # trend
     "by": "What a series is of: a `version`, or the fastest version at each `commit`",
     "TrendAnswer.metrics": "The counters that were asked for",

@@ -23,6 +23,7 @@ ANSWERS: dict[str, type] = {  # by the name in "schema": ncu-assist.<name>/1
     "gate": shapes.GateAnswer,
     "gates": shapes.GatesAnswer,
     "trend": shapes.TrendAnswer,
+    "bisect": shapes.BisectAnswer,
     "history": shapes.HistoryAnswer,
     "list": shapes.ListAnswer,
     "verify": shapes.VerifyAnswer,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, TypedDict, get_type_hints
 
 from ncu_assist.analysis.archive import PageKind
+from ncu_assist.analysis.bisection import MeasuredCommit, Symptom
 from ncu_assist.analysis.diff.lines import Kind as LineKind
 from ncu_assist.analysis.diff.lines import LineCost
 from ncu_assist.analysis.diff.pairing import Confidence
@@ -613,6 +614,21 @@ class GatesAnswer(AnswerKeys):
     exit_code: int
     first: list[str]
     gates: list[GateAnswer]
+
+
+class BisectAnswer(AnswerKeys):
+    """The first commit at which a version is slower or wrong."""
+
+    kernel: str
+    version: str
+    workload: str
+    symptom: Symptom
+    good: MeasuredCommit
+    bad: MeasuredCommit
+    tried: list[MeasuredCommit]
+    first: list[str]
+    files: list[str]
+    slowdown: float | None
 
 
 class TrendDifferenceKeys(TypedDict):

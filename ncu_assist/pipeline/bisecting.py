@@ -1,0 +1,169 @@
+"""A search over commits for the first at which a version is slower or wrong: git's bisection, measured by bench."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ncu_assist.analysis.bisection import Bisection, MeasuredCommit, Symptom, side_of
+from ncu_assist.commits import checked_out, git, resolved
+from ncu_assist.errors import NcuAssistError, UsageProblem
+from ncu_assist.pipeline.planning import MeasureRequest, bench
+from ncu_assist.pipeline.reporter import Reporter
+from ncu_assist.project import Project, find_project
+from ncu_assist.spec_file import load_kernel
+from ncu_assist.verdict import MARGIN
+from ncu_assist.versions import short_name
+
+MOST_BENCHES = 3  # of a commit whose time is between the two
+FIRST_BAD = re.compile(r"^([0-9a-f]{40}) is the first", re.MULTILINE)
+CANDIDATE = re.compile(r"^([0-9a-f]{40})$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class BisectRequest:
+    """What is asked: the kernel, or kernel/version, and the two ends, ``bad`` what is checked out unless given."""
+
+    named: str
+    good: str
+    bad: str = "HEAD"
+    workload: str | None = None
+    rounds: int | None = None
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """What one commit came to: a time, or why there is none, and whether that is that results are wrong."""
+
+    median_ns: float | None
+    problem: str = ""
+    is_wrong: bool = False
+
+
+def bisect(project: Project, request: BisectRequest, reporter: Reporter) -> Bisection:
+    """Return the first commit between two at which a version is slower, or wrong, as the bad one is.
+
+    Each commit is checked out in a work tree of its own; the one that the user stands in is left alone. What cannot be
+    built or checked is skipped, as git does. Raises UsageProblem for names that mean nothing and where the two ends do
+    not differ, and as ``bench`` does.
+    """
+    kernel_name, _, typed = request.named.partition("/")
+    kernel = load_kernel(project, kernel_name)
+    version = kernel.select_versions((typed,) if typed else (short_name(kernel.versions[-1].name),))[0]
+    workload = kernel.select_workloads(request.workload)[0].name
+    measure = MeasureRequest(kernel.name, (version.short,), workload, request.rounds)
+    root = project.root
+    good, bad = (resolved(root, name) for name in (request.good, request.bad))
+    search = _Search(root, measure, version.name, workload, reporter)
+    ends = [search.measured(commit) for commit in (good, bad)]
+    symptom = _symptom(request, *ends)
+    found = search.run(good, bad, ends, symptom)
+    return Bisection(kernel.name, version.name, workload, symptom, *found)
+
+
+def _symptom(request: BisectRequest, good: _Measured, bad: _Measured) -> Symptom:
+    """Return what to look for. Raises UsageProblem where the good end is none or the two do not differ."""
+    if good.median_ns is None:
+        raise UsageProblem(f"{request.good} is not good: {good.problem}", "name a commit at which it is right: --good")
+    if bad.is_wrong:
+        return "wrong"
+    if bad.median_ns is None:
+        raise UsageProblem(f"{request.bad} cannot be measured: {bad.problem}", "name a later commit: --bad")
+    if bad.median_ns <= good.median_ns * (1 + MARGIN):
+        change = f"{100 * (bad.median_ns / good.median_ns - 1):+.1f} %"
+        raise UsageProblem(
+            f"{request.bad} is not slower than {request.good}: {change}, and less than {100 * MARGIN:g} % is no change",
+            f"ncu-assist trend {request.named}",
+        )
+    return "slower"
+
+
+@dataclass
+class _Search:
+    """git's bisection in a work tree of its own."""
+
+    root: Path
+    request: MeasureRequest
+    version: str
+    workload: str
+    reporter: Reporter
+
+    def measured(self, commit: str) -> _Measured:
+        with checked_out(self.root, commit) as folder:
+            return self._bench(folder, commit)
+
+    def run(
+        self, good: str, bad: str, ends: list[_Measured], symptom: Symptom
+    ) -> tuple[MeasuredCommit, MeasuredCommit, tuple[MeasuredCommit, ...], tuple[str, ...], tuple[str, ...]]:
+        tried: list[MeasuredCommit] = []
+        first: tuple[str, ...] = ()
+        with checked_out(self.root, bad) as folder:
+            said = git(folder, "bisect", "start", bad, good)
+            while not first:
+                done = FIRST_BAD.search(said)
+                if done:
+                    first = (done[1],)
+                elif "only 'skip'ped commits left" in said:
+                    first = tuple(CANDIDATE.findall(said))
+                else:
+                    commit = git(folder, "rev-parse", "HEAD").strip()
+                    one = self._judged(folder, commit, ends, symptom)
+                    tried.append(one)
+                    said = _said(folder, "skip" if one.found == "skipped" else one.found)
+            git(folder, "bisect", "reset", bad)
+        files = git(self.root, "show", "--format=", "--name-only", first[0]).splitlines() if len(first) == 1 else []
+        sides = [
+            MeasuredCommit(
+                commit, self._subject(commit), "good" if side is ends[0] else "bad", side.median_ns, side.problem
+            )
+            for commit, side in zip((good, bad), ends, strict=True)
+        ]
+        return sides[0], sides[1], tuple(tried), first, tuple(files)
+
+    def _judged(self, folder: Path, commit: str, ends: list[_Measured], symptom: Symptom) -> MeasuredCommit:
+        made = MeasuredCommit(commit, self._subject(commit), "skipped")
+        good_ns, bad_ns = ends[0].median_ns, ends[1].median_ns
+        for _ in range(MOST_BENCHES):
+            one = self._bench(folder, commit)
+            made = replace(made, median_ns=one.median_ns, problem=one.problem)
+            if symptom == "wrong":
+                return replace(made, found="bad" if one.is_wrong else "good" if one.median_ns else "skipped")
+            if one.median_ns is None or good_ns is None or bad_ns is None:
+                return made
+            found = side_of(one.median_ns, good_ns, bad_ns)
+            if found:
+                return replace(made, found=found)
+        return replace(made, problem=f"its time is between the two in {MOST_BENCHES} benches")
+
+    def _subject(self, commit: str) -> str:
+        return git(self.root, "show", "--no-patch", "--format=%s", commit).strip()
+
+    def _bench(self, folder: Path, commit: str) -> _Measured:
+        """Return what a commit comes to that is checked out in a folder."""
+        self.reporter.note(f"measuring {commit[:12]} {self._subject(commit)}")
+        try:
+            outcome = bench(find_project(folder), self.request, self.reporter)
+        except UsageProblem as error:  # the version, the workload or the kernel is not there yet
+            return _Measured(None, error.message)
+        row = next(one for one in outcome.versions if one.version.startswith(short_name(self.version)))
+        checks = row.run.run.checks if row.run else ()
+        wrong = next((one for one in checks if not one.passed and one.workload == self.workload), None)
+        timing = row.run.run.timing(self.workload) if row.run else None
+        if wrong is not None or timing is None:
+            return _Measured(None, row.failure or "it was not timed", wrong is not None)
+        return _Measured(timing.median_ns)
+
+
+def _said(folder: Path, word: str) -> str:
+    """Return what git says to a verdict on a commit; that nothing but skipped ones is left is no error here."""
+    try:
+        return git(folder, "bisect", word)
+    except NcuAssistError as error:
+        log = git(folder, "bisect", "log")
+        if "only skipped commits left" not in log:
+            raise
+        found = re.findall(r"# possible first bad commit: \[([0-9a-f]{40})\]", log)
+        if not found:
+            raise error
+        return "\n".join(["only 'skip'ped commits left", *found])

@@ -1,0 +1,124 @@
+"""``ncu-assist bisect``: the first slow or wrong commit of a repository whose versions say how long they take."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from commandline import Run
+from gated import SMALL, Archive
+from gitted import Repository
+from kernel_folder import write_kernel
+
+from ncu_assist.analysis.ladder import KernelOutcome, VersionOutcome
+from ncu_assist.pipeline.planning import MeasureRequest
+from ncu_assist.pipeline.reporter import Reporter
+from ncu_assist.project import Project
+from ncu_assist.record import Check
+from ncu_assist.spec_file import load_kernel
+
+FAST, SLOW, WRONG, BROKEN = "100", "110", "wrong", "broken"
+
+
+@dataclass
+class Told:
+    """A bench that believes what the version's source says; ``asked`` is how often it was."""
+
+    asked: int = 0
+
+    def bench(self, project: Project, request: MeasureRequest, reporter: Reporter) -> KernelOutcome:
+        self.asked += 1
+        (version,) = load_kernel(project, request.kernel).select_versions(request.versions)
+        said = re.findall(r"takes (\w+)", version.path.read_text())[0].split("then")
+        word = said[min(self.asked, len(said)) - 1]
+        if word == BROKEN:
+            return self._outcome(VersionOutcome(version.name, None, "build: it does not compile"))
+        right = word != WRONG
+        check = Check(SMALL, right, "" if right else "element 3 differs", (0,), None, None)
+        run = Archive(project.root).save(
+            version.name, {SMALL: float(word) * 1e3 if right else 0}, run_id=f"20261101T000000Z-{self.asked:06x}"
+        )
+        run = replace(run, run=replace(run.run, checks=(check,)))
+        return self._outcome(VersionOutcome(version.name, run, "" if right else "check small: element 3 differs"))
+
+    def _outcome(self, row: VersionOutcome) -> KernelOutcome:
+        return KernelOutcome("add_one", (SMALL,), "live", (row,))
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> Told:
+    made = Told()
+    monkeypatch.setattr("ncu_assist.pipeline.bisecting.bench", made.bench)
+    return made
+
+
+def committed(root: Path, *words: str) -> list[str]:
+    """Commit the version once for each word that says how long it takes, and return the commits."""
+    repository, commits = Repository(root), []
+    for number, word in enumerate(words):
+        write_kernel(root, {"v0_torch.py": f"# takes {word}, edit {number}\n"})
+        commits.append(repository.commit(message=f"edit {number}"))
+    return commits
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("first", [1, 4, 8])
+def test_the_first_slow_commit_is_found(here: Path, run: Run, told: Told, first: int) -> None:
+    commits = committed(here, *[FAST] * first, *[SLOW] * (9 - first))
+    (here / "kernels" / "add_one" / "v0_torch.py").write_text("# takes 100, not committed\n")
+    done = run("bisect", "add_one/v0", "--good", commits[0][:10], "--json")
+    assert done.code == 0
+    assert done.json["first"] == [commits[first]]
+    assert done.json["symptom"] == "slower"
+    assert done.json["slowdown"] == pytest.approx(0.1, abs=0.01)
+    assert done.json["files"] == ["kernels/add_one/v0_torch.py"]
+    assert told.asked <= 2 + 4
+    assert "not committed" in (here / "kernels" / "add_one" / "v0_torch.py").read_text()
+    assert Repository.git(_repository(here), "worktree", "list").count("\n") == 0
+    text = run("bisect", "add_one/v0", "--good", commits[0]).out
+    assert f"first slower: {commits[first][:12]} edit {first}" in " ".join(text.split())
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_the_first_wrong_commit_is_found(here: Path, run: Run, told: Told) -> None:
+    commits = committed(here, FAST, SLOW, FAST, WRONG, WRONG)
+    answer = run("bisect", "add_one", "--good", commits[0], "--json").json
+    assert (answer["symptom"], answer["first"]) == ("wrong", [commits[3]])
+
+
+def test_what_does_not_build_is_skipped(here: Path, run: Run, told: Told) -> None:
+    commits = committed(here, FAST, FAST, BROKEN, SLOW, SLOW)
+    done = run("bisect", "add_one", "--good", commits[0], "--json")
+    assert done.code == 4
+    assert set(done.json["first"]) == {commits[2], commits[3]}
+    assert "it does not compile" in str(done.json["tried"])
+    assert "one of 2 commits" in run("bisect", "add_one", "--good", commits[0]).out
+
+
+def test_a_time_between_the_two_is_measured_again(here: Path, run: Run, told: Told) -> None:
+    commits = committed(here, FAST, "105then105then105then110", SLOW)
+    answer = run("bisect", "add_one", "--good", commits[0], "--json").json
+    assert answer["first"] == [commits[1]]
+    assert told.asked == 4
+
+
+def test_ends_that_do_not_differ_are_refused(here: Path, run: Run, told: Told) -> None:
+    commits = committed(here, FAST, FAST, FAST)
+    refused = run("bisect", "add_one", "--good", commits[0])
+    assert refused.code == 2
+    assert "HEAD is not slower" in refused.err
+    assert "try: ncu-assist trend add_one" in refused.err
+    assert run("bisect", "add_one", "--good", "nowhere").code == 2
+
+
+def _repository(root: Path) -> Repository:
+    made = Repository.__new__(Repository)
+    made.root = root
+    return made

@@ -1,0 +1,211 @@
+"""The action's steps, as they stand in action.yml, in a clean checkout of one recorded kernel and its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as xml
+
+import pytest
+from acted import Acted, act, action, steps
+from gitted import Repository
+from recorded_family import STORY, copy_family
+
+from ncu_assist.record import Bench
+from ncu_assist.sources import source_sha256
+from ncu_assist.store import Store, StoredRun, samples_parquet
+
+TIMES = ("median_ns", "q1_ns", "q3_ns", "min_ns")
+NOT_INSTALLED = {"install": "none"}
+
+
+class Project:
+    """A clone on a branch, whose origin has main with lightning_decode and its recorded runs."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.scratch, self.number = root / "clone", root / "scratch", 0
+        origin = Repository(root / "origin")
+        copy_family(origin.root)
+        origin.commit(message="first")
+        origin.git("clone", "--quiet", str(origin.root), str(self.root))
+        origin.git("switch", "--quiet", "--detach")
+        self.repository = Repository(self.root)
+        self.repository.git("switch", "--quiet", "--create", "work")
+        self.store = Store(self.root / "reports")
+        (self.source,) = (self.root / "kernels" / STORY).glob(f"{self.version}.*")
+
+    @property
+    def version(self) -> str:
+        return next(name for name in Store(self.root / "reports").versions(STORY) if name.startswith("v9_"))
+
+    def edit(self) -> None:
+        """Change the version, by a line at its end that the compiler drops."""
+        self.number += 1
+        line = f"\nstatic const int edit_{self.number} = {self.number};\n"
+        self.source.write_text(self.source.read_text() + line)
+
+    def record(self, factor: float = 1.0, **changes: Any) -> StoredRun:
+        """Save a run of the version as its source is now, whose times are ``factor`` those of the recorded one."""
+        old = self.store.runs(STORY, self.version)[-1]
+        run, bench = old.run, old.run.bench
+        assert bench is not None
+        samples, name = old.samples(), f"bench-{self.number}"
+        own = samples["version"] == run.version
+        samples["bench_id"] = name
+        samples["bench_id"] = samples["bench_id"].astype("category")
+        samples.loc[own, "time_ns"] *= factor
+        timings = tuple(
+            replace(
+                one,
+                bench_id=name,
+                **{key: getattr(one, key) * factor for key in TIMES},
+            )
+            for one in bench.timings
+        )
+        made: dict[str, Any] = {
+            "run_id": f"20261201T00{self.number:02d}00Z-{self.number:06x}",
+            "created": f"2026-12-01T00:{self.number:02d}:00Z",
+            "source_sha256": source_sha256(self.source),
+            "bench": Bench(name, bench.flush, bench.rounds, bench.temperature_c, bench.throttle_reasons, timings),
+            "launches": (),
+            "profile": None,
+            "files": {},
+            "digest": "",
+        }
+        return self.store.save(replace(run, **{**made, **changes}), {"samples.parquet": samples_parquet(samples)})
+
+    def act(self, fork: bool = False, **inputs: str) -> Acted:
+        self.repository.commit(message="work")
+        self.number += 1
+        return act(self.root, self.scratch / str(self.number), {**NOT_INSTALLED, **inputs}, fork=fork)
+
+    def merge(self) -> None:
+        self.repository.commit(message="work")
+        self.repository.git("push", "--quiet", "origin", "HEAD:main")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path)
+
+
+def test_the_action_is_one_that_github_takes() -> None:
+    made = action()
+    assert {"name", "description", "inputs", "outputs", "runs"} == set(made)
+    assert made["runs"]["using"] == "composite"
+    for step in steps():
+        assert ("run" in step) != ("uses" in step)
+        assert "run" not in step or step["shell"] == "bash"
+        assert "${{" not in step.get("run", ""), "what a pull request names goes through env, never into a script"
+
+
+@pytest.mark.slow
+def test_a_branch_that_changes_nothing_is_green(project: Project) -> None:
+    done = project.act()
+    assert done.is_green, done.said
+    assert "no version has changed" in done.comments
+
+
+@pytest.mark.slow
+def test_the_same_code_is_green_with_pages_a_comment_and_junit(project: Project) -> None:
+    project.edit()
+    project.record()
+    done = project.act()
+    assert done.is_green, done.said
+    assert f"{STORY}/v9" in done.comments
+    assert done.comments == done.summary
+    left = project.root / "ncu-assist-ci"
+    assert {f"{STORY}.html", f"{STORY}-trend.html", "gate.xml", "comment.md"} <= {one.name for one in left.iterdir()}
+    assert len(list(xml.parse(left / "gate.xml").iter("testcase"))) >= 10
+
+
+def slower(project: Project) -> None:
+    project.record(1.05)
+
+
+def wrong(project: Project) -> None:
+    checks = project.store.runs(STORY, project.version)[-1].run.checks
+    project.record(checks=tuple(replace(one, passed=False, reason="element 3 differs") for one in checks))
+
+
+def unmeasured(project: Project) -> None:
+    """Leave the version as it was edited, without a run."""
+
+
+def foreign(project: Project) -> None:
+    device = project.store.runs(STORY, project.version)[-1].run.device
+    assert device is not None
+    project.record(device=replace(device, name="NVIDIA H100 80GB HBM3", uuid_sha256="ab" * 32))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("change", "code", "said"),
+    [
+        (slower, 3, "time +5.0 %"),
+        (wrong, 3, "element 3 differs"),
+        (unmeasured, 4, "changed since it was measured"),
+        (foreign, 4, "the two were measured on different GPUs"),
+    ],
+)
+def test_what_is_red(project: Project, change: Callable[[Project], None], code: int, said: str) -> None:
+    project.edit()
+    change(project)
+    done = project.act()
+    assert done.codes["Verdict"] == code, done.said
+    assert [name for name, own in done.codes.items() if own] == ["Verdict"]
+    assert said in done.comments
+
+
+@pytest.mark.slow
+def test_what_is_unclear_may_pass(project: Project) -> None:
+    project.edit()
+    assert project.act(unclear="pass").is_green
+
+
+@pytest.mark.slow
+def test_ten_small_steps_are_red_although_each_is_within_the_limit(project: Project) -> None:
+    for step in range(1, 11):
+        project.edit()
+        project.record(1.015**step)
+        if step == 1:
+            done = project.act(unclear="pass")  # unpaired, a step alone is not told from the same code on all workloads
+            assert done.is_green, done.said
+        if step < 10:
+            project.merge()
+    done = project.act(unclear="pass")
+    assert done.codes["Verdict"] == 3, done.said
+    assert "against the last 10 runs" in done.comments
+
+
+@pytest.mark.slow
+def test_a_first_version_has_no_baseline_yet_and_is_green(project: Project) -> None:
+    folder = project.root / "kernels" / "first"
+    folder.mkdir()
+    old = project.root / "kernels" / STORY
+    for name in ("kernel.toml", "reference.py", "v0_torch_eager.py"):
+        (folder / name).write_text((old / name).read_text().replace(STORY, "first"))
+    done = project.act()
+    assert done.is_green, done.said
+    assert "nothing to hold it against yet" in done.comments
+
+
+@pytest.mark.slow
+def test_a_fork_without_secrets_has_its_verdict_all_the_same(project: Project) -> None:
+    project.edit()
+    project.record()
+    done = project.act(fork=True, token="")
+    assert done.is_green, done.said
+    assert done.comments == ""
+    assert "::notice::the comment could not be written" in done.said
+    assert f"{STORY}/v9" in done.summary
+
+
+@pytest.mark.slow
+def test_without_a_gpu_there_is_nothing_to_measure_with(project: Project) -> None:
+    project.edit()
+    done = project.act(measure="true")
+    assert done.codes["Measure"] == 6
+    assert "Gate" not in done.codes
