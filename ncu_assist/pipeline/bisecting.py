@@ -114,10 +114,8 @@ class _Search:
             git(folder, "bisect", "reset", bad)
         files = git(self.root, "show", "--format=", "--name-only", first[0]).splitlines() if len(first) == 1 else []
         sides = [
-            MeasuredCommit(
-                commit, self._subject(commit), "good" if side is ends[0] else "bad", side.median_ns, side.problem
-            )
-            for commit, side in zip((good, bad), ends, strict=True)
+            MeasuredCommit(good, self._subject(good), "good", ends[0].median_ns, ends[0].problem),
+            MeasuredCommit(bad, self._subject(bad), "bad", ends[1].median_ns, ends[1].problem),
         ]
         return sides[0], sides[1], tuple(tried), first, tuple(files)
 

@@ -391,7 +391,7 @@ MEANINGS = {
     "bad": "The later one at which it is not",
     "tried": "The commits between that were measured, in the order of the search",
     "BisectAnswer.first": "The first bad commit; several where those between could not be measured",
-    "files": "The files that it touches; empty where several are left",
+    "BisectAnswer.files": "The files that it touches; empty where several are left",
     "slowdown": "How much slower the bad end is, relative; null where results are wrong [ratio]",
     "MeasuredCommit.id": "Its id",
     "subject": "First line of its message",

@@ -17,7 +17,8 @@ SHORT = 12  # digits of a commit
 
 def title(found: Bisection) -> str:
     """Return what was looked for: ``add_one/v1 on small: the first commit at which it is slower``."""
-    return f"{found.kernel}/{short_name(found.version)} on {found.workload}: the first commit at which it is {found.symptom}"
+    version = f"{found.kernel}/{short_name(found.version)}"
+    return f"{version} on {found.workload}: the first commit at which it is {found.symptom}"
 
 
 def commits_table(found: Bisection) -> Table:
