@@ -12,6 +12,7 @@ from ncu_assist import process
 from ncu_assist.errors import EnvironmentProblem, UsageProblem
 from ncu_assist.record import Commit
 
+NO_BYTECODE = ":(exclude,glob)**/__pycache__/**"  # which measuring leaves behind
 GIT_S = 60.0  # a large repository on a slow disk
 # A hook that runs us exports where its own repository is: the one that we mean is that of the folder.
 OF_A_REPOSITORY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
@@ -25,7 +26,7 @@ def commit_of(folder: Path) -> Commit | None:
     """
     try:
         head = _git(folder, "rev-parse", "--verify", "--quiet", "HEAD")
-        status = _git(folder, "status", "--porcelain", "--untracked-files=all", "--", ".")
+        status = _git(folder, "status", "--porcelain", "--untracked-files=all", "--", ".", NO_BYTECODE)
     except EnvironmentProblem:
         return None
     if head.exit_code or status.exit_code:
@@ -57,14 +58,14 @@ def resolved(folder: Path, name: str) -> str:
     return done.stdout.strip()
 
 
-def files_changed(folder: Path, commit: str, below: str) -> set[str]:
-    """Return the files below a folder of ours that are not as a commit has them, in no commit yet among them.
+def files_changed(folder: Path, commit: str, below: str, unknown: bool = True) -> set[str]:
+    """Return the files below a folder of ours that are not as a commit has them, as paths relative to ``folder``.
 
-    As paths relative to ``folder``. Raises as ``git`` does.
+    With ``unknown`` those that git does not know yet are among them. Raises as ``git`` does.
     """
-    changed = git(folder, "diff", "--name-only", "--relative", "--no-renames", commit, "--", below)
-    unknown = git(folder, "ls-files", "--others", "--exclude-standard", "--", below)
-    return {*changed.splitlines(), *unknown.splitlines()}
+    changed = git(folder, "diff", "--name-only", "--relative", "--no-renames", commit, "--", below).splitlines()
+    others = git(folder, "ls-files", "--others", "--exclude-standard", "--", below).splitlines() if unknown else []
+    return {*changed, *others}
 
 
 def files_at(folder: Path, commit: str, below: str) -> list[str]:

@@ -44,12 +44,19 @@ def act(
     inputs: Mapping[str, str],
     event: str = "pull_request",
     fork: bool = False,
+    before: str = "",
 ) -> Acted:
-    """Run the action in a checkout. ``fork``: the token that it has may write no comment."""
+    """Run the action in a checkout.
+
+    ``fork``: the token that it has may write no comment. ``before`` is what a branch was before a push.
+    """
     scratch.mkdir(parents=True)
     made, done = action(), Acted()
     given = {name: str(one.get("default", "")) for name, one in made["inputs"].items()} | dict(inputs)
-    known = {f"inputs.{name}": value for name, value in given.items()} | {"github.event.number": "7"}
+    known = {f"inputs.{name}": value for name, value in given.items()} | {
+        "github.event.number": "7",
+        "github.event.before": before,
+    }
     files = {name: scratch / name for name in ("GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_STEP_SUMMARY")}
     for path in files.values():
         path.touch()
@@ -62,6 +69,7 @@ def act(
         "GITHUB_EVENT_NAME": event,
         "GITHUB_BASE_REF": "main" if event == "pull_request" else "",
         "GITHUB_ACTION_PATH": str(ROOT),
+        "GITHUB_REPOSITORY": "OWNER/kernels",
         "CUDA_VISIBLE_DEVICES": "",
     }
     for step in made["runs"]["steps"]:
@@ -103,7 +111,14 @@ def _programs(folder: Path, fork: bool) -> None:
     """Write ``ncu-assist`` as it is here, and a ``gh`` that notes what it would send, or refuses as for a fork."""
     folder.mkdir()
     refusal = "echo 'GraphQL: Resource not accessible by integration' >&2; exit 1"
-    sends = f'case "$*" in *--edit-last*) exit 1;; esac; cat "$5" >> {folder.parent}/comments'
+    place = folder.parent / "comments"
+    sends = f"""
+case "$*" in
+*--jq*) if [ -e {place} ]; then echo 42; fi ;;
+*PATCH*issues/comments/42*body=@*|*POST*issues/7/comments*body=@*)
+  last="${{*: -1:1}}"; cat "${{last#body=@}}" > {place} ;;
+*) exit 1 ;;
+esac"""
     programs = {"ncu-assist": f'exec {sys.executable} -m ncu_assist "$@"', "gh": refusal if fork else sends}
     for name, script in programs.items():
         path = folder / name

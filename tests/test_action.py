@@ -76,10 +76,11 @@ class Project:
         }
         return self.store.save(replace(run, **{**made, **changes}), {"samples.parquet": samples_parquet(samples)})
 
-    def act(self, fork: bool = False, **inputs: str) -> Acted:
+    def act(self, fork: bool = False, event: str = "pull_request", before: str = "", **inputs: str) -> Acted:
         self.repository.commit(message="work")
         self.number += 1
-        return act(self.root, self.scratch / str(self.number), {**NOT_INSTALLED, **inputs}, fork=fork)
+        scratch = self.scratch / str(self.number)
+        return act(self.root, scratch, {**NOT_INSTALLED, **inputs}, event, fork, before)
 
     def merge(self) -> None:
         self.repository.commit(message="work")
@@ -115,7 +116,7 @@ def test_the_same_code_is_green_with_pages_a_comment_and_junit(project: Project)
     done = project.act()
     assert done.is_green, done.said
     assert f"{STORY}/v9" in done.comments
-    assert done.comments == done.summary
+    assert done.comments == f"<!-- ncu-assist gate -->\n{done.summary}"
     left = project.root / "ncu-assist-ci"
     assert {f"{STORY}.html", f"{STORY}-trend.html", "gate.xml", "comment.md"} <= {one.name for one in left.iterdir()}
     assert len(list(xml.parse(left / "gate.xml").iter("testcase"))) >= 10
@@ -209,3 +210,27 @@ def test_without_a_gpu_there_is_nothing_to_measure_with(project: Project) -> Non
     done = project.act(measure="true")
     assert done.codes["Measure"] == 6
     assert "Gate" not in done.codes
+
+
+@pytest.mark.slow
+def test_a_push_is_compared_with_what_the_branch_was_and_its_runs_are_kept(project: Project, tmp_path: Path) -> None:
+    before = project.repository.git("rev-parse", "HEAD")
+    project.edit()
+    kept = project.record()
+    project.merge()
+    done = project.act(event="push", before=before, archive=str(tmp_path / "kept"))
+    assert done.is_green, done.said
+    assert f"{STORY}/v9" in done.summary
+    assert done.comments == ""
+    assert (tmp_path / "kept" / STORY / kept.run.version / kept.run.run_id / "run.json").is_file()
+
+
+@pytest.mark.slow
+def test_what_the_runner_keeps_is_no_change(project: Project, tmp_path: Path) -> None:
+    project.edit()
+    project.record()
+    (project.root / "reports").rename(tmp_path / "kept")
+    project.repository.git("checkout", "--", ".")
+    done = project.act(archive=str(tmp_path / "kept"))
+    assert done.is_green, done.said
+    assert "no version has changed" in done.summary

@@ -19,6 +19,8 @@ def test_a_folder_is_dirty_by_its_own_files_only(tmp_path: Path) -> None:
     first = repository.commit({"kernels/add/v1_a.py": "one", "kernels/mul/v1_a.py": "one"})
     (tmp_path / "kernels/mul/v1_a.py").write_text("two")
     (tmp_path / "kernels/mul/v2_b.py").write_text("new")
+    (tmp_path / "kernels/add/__pycache__").mkdir()
+    (tmp_path / "kernels/add/__pycache__/v1_a.pyc").write_text("made by Python")
     add, mul = (commit_of(tmp_path / "kernels" / name) for name in ("add", "mul"))
     assert add == record.Commit(first, False)
     assert mul == record.Commit(first, True)

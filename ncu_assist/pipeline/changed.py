@@ -61,7 +61,8 @@ class Since:
         """Return the versions that changed, by kernel and number."""
         root = self.project.root
         changed = files_changed(root, self.commit, "kernels") if self.project.kernels.is_dir() else set[str]()
-        measured = files_changed(root, self.commit, "reports") if self.project.reports.is_dir() else set[str]()
+        is_archive = self.project.reports.is_dir()  # what git does not know there may be the history that CI keeps
+        measured = files_changed(root, self.commit, "reports", unknown=False) if is_archive else set[str]()
         sources, runs = (set(files_at(root, self.commit, below)) for below in ("kernels", "reports"))
         return tuple(self._versions(changed, measured, sources, runs))
 

@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 from commandline import Run, files, measure_here, without_ncu
 from fakes.fake_ncu import install
+from gitted import Repository
 from kernel_folder import write_kernel
 from pipeline.measured import RIGHT, VERSIONS, WORKLOADS, WRONG
 from requirements import require
+
+from ncu_assist.store import Store
 
 PROGRAM = ("--kernel", "train", "--version", "v1", "--", "./train", "--epochs", "3")
 
@@ -318,3 +321,32 @@ def test_the_command_for_a_source_file_is_one_that_profiles_it(
     answer = run(words[0], "--dry-run", *words[1:])
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.rstrip().endswith("./vector_add")
+
+
+@pytest.mark.slow
+def test_what_changed_is_measured_and_judged_beside_what_it_was(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An edited version also as the branch main has it; a new one in a bench with the baseline."""
+    require("torch")
+    folder = write_kernel(tmp_path, VERSIONS, WORKLOADS)
+    measure_here(monkeypatch, tmp_path)
+    (tmp_path / ".gitignore").write_text("bin/\n.ncu-assist/\n")
+    repository = Repository(tmp_path)
+    main = repository.commit()
+    (folder / "v1_shared.py").write_text(RIGHT.replace("1.0", "1"))
+    (folder / "v2_new.py").write_text(RIGHT)
+    found = run("profile", "--since", "main", "--workload", "w0", "--json")
+    assert found.code in (0, 5), found.err  # the report that is replayed has launches of two versions only
+    (kernel,) = found.json["kernels"]
+    assert [one["version"] for one in kernel["versions"]] == ["v0_naive", "v1_shared", "v2_new"]
+    runs = Store(tmp_path / "reports").runs("add_one", "v1_shared")
+    assert {(one.run.commit and one.run.commit.id, one.run.commit and one.run.commit.dirty) for one in runs} == {
+        (main, False),
+        (main, True),
+    }
+    judged = run("gate", "--since", "main", "--fail-on", "time:900%", "--require-live", "--json")
+    edited, new = judged.json["gates"]
+    assert edited["baseline"] == next(one.reference for one in runs if one.run.commit and not one.run.commit.dirty)
+    assert new["baseline"].startswith("add_one/v0_naive@")
+    assert run("profile", "--since", "main", "add_one").code == 2
