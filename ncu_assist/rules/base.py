@@ -27,7 +27,8 @@ class Finding:
     ``unless_known``: a unit is busy, and not why; dropped where another finding takes work off the busiest unit.
     ``is_done``: the kernel is at a ceiling, and has no time to give. ``assumed``: rests on a ceiling that was not
     measured on this GPU. ``advice`` is what to try first, a short clause in the imperative without a full stop; empty
-    where there is nothing to try. ``launches`` are the indices of those that message and evidence are of, empty for all
+    where there is nothing to try. ``reach`` is how far that would carry, in numbers of this kernel: what it has now
+    and what it would have. ``launches``  are the indices of those that message and evidence are of, empty for all
     that were judged; ``elsewhere``: how many others have it less. Where it happens: ``waste`` says which cost of source
     lines shows it, ``stalls`` which stall reasons, ``about`` which instructions, by opcode without modifiers (empty:
     those of its rule); ``with_operands``: loading the operands of a matrix instruction is its own cost.
@@ -43,6 +44,7 @@ class Finding:
     detail: dict[str, str] = field(default_factory=dict)
     assumed: bool = False
     advice: str = ""
+    reach: str = ""
     launches: tuple[int, ...] = ()
     elsewhere: int = 0
     about: frozenset[str] = frozenset()

@@ -91,6 +91,7 @@ def _full(facts: Facts) -> Finding | None:
         unless_known=True,
         assumed=assumed,
         advice=FROM_SHARED if path == SHARED else ANY,
+        reach=_a_product(facts) if path == SHARED else "",
     )
 
 
@@ -139,7 +140,17 @@ def _loads(facts: Facts) -> Finding | None:
         detail={"pipe": "lsu"},
         assumed=assumes_start(facts),
         advice=ADVICE,
+        reach=_a_product(facts),
     )
+
+
+def _a_product(facts: Facts) -> str:
+    """Return the wavefronts a multiply-add now and with a larger tile, in words; empty where the work is no product."""
+    products = operations(facts, "fp32_fma_per_cycle") / LANES
+    now = l1_wavefronts(facts) / products if products else 0.0
+    if products < LEAST_PRODUCTS * (facts.get("instructions") or float("inf")) or now <= WAVEFRONTS_A_PRODUCT:
+        return ""
+    return f"{now:.2f} wavefronts a multiply-add now, {WAVEFRONTS_A_PRODUCT} with 8 x 8 results a thread"
 
 
 def _share_of_loads(facts: Facts) -> float:

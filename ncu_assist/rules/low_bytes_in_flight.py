@@ -82,6 +82,7 @@ def find(facts: Facts) -> Finding | None:
         stalls=(WAIT,),
         assumed=reach(facts).assumed or needed is None,
         advice=ADVICE,
+        reach=f"{needed / under_way:.1f} times as many bytes at once" if needed and under_way else "",
     )
 
 

@@ -31,6 +31,7 @@ from ncu_assist.ceilings.chips import SCHEDULERS
 from ncu_assist.rules.base import LEAST_WORTH, Finding
 from ncu_assist.rules.model import local_traffic
 from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.occupancy import next_step
 from ncu_assist.rules.model.shape import (
     coverable_share,
     latency_bound,
@@ -94,6 +95,7 @@ def _find(facts: Facts) -> Finding | None:
         detail={"limiter": limiter},
         assumed=facts.lacks("dram_throughput", "issue_slots_busy", "warps_selected"),
         advice=SPREAD if is_spilling else TRY[limiter],
+        reach=next_step(facts, limiter),
     )
 
 

@@ -102,6 +102,7 @@ ADVICE = {
     "alu": "work on packed values, or leave part of the integer work to the FMA pipe",
     "fp64": "use floats where their precision does, and write constants with an f",
     "xu": "multiply by reciprocals worked out once, or use a polynomial for part of the functions",
+    "bits": "count the bits of several words at once: sums with carries first, then one count",
     "lsu": "add up in each thread before lanes exchange values",
     "adu": "spare branches, barriers and constants read at an index: let a thread do several elements",
     "uniform": "work out before a loop what is the same for all threads",
@@ -187,7 +188,10 @@ def _xu(facts: Facts) -> Finding | None:
     # a division in integers: to float, the reciprocal, and back, then products of integers
     divides = floats < functions / 3 and not _counts_bits(facts, functions)
     words = "conversions and reciprocals of integer division" if divides else SPECIAL
-    return _finding(facts, "xu", share * (1.0 if divides else FUNCTIONS_SAVED), words, ("fp32_mul_per_cycle",))
+    advice = ADVICE["bits"] if floats < functions / 3 and not divides else ""
+    return _finding(
+        facts, "xu", share * (1.0 if divides else FUNCTIONS_SAVED), words, ("fp32_mul_per_cycle",), advice=advice
+    )
 
 
 def _counts_bits(facts: Facts, functions: float) -> bool:

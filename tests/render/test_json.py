@@ -29,7 +29,7 @@ LAUNCH_KEYS = {
 }  # fmt: skip
 FINDING_KEYS = {
     "rule", "severity", "message", "estimated_speedup", "evidence", "lines", "detail", "assumed",
-    "advice", "launches", "to_floor",
+    "advice", "launches", "to_floor", "next_limit",
 }  # fmt: skip
 CHANGE_KEYS = {"metric", "label", "unit", "baseline", "candidate", "delta", "verdict", "role"}
 

@@ -56,6 +56,7 @@ def _finding(ranked: Ranked, results: RuleResults) -> dict[str, Any]:
         "detail": finding.detail,
         "assumed": finding.assumed,
         "to_floor": ranked.to_floor,
+        "next_limit": {"unit": then.name, "load": then.load} if (then := ranked.next_limit) else None,
         "launches": [one.index for one in facts.combined.launches],
     }
 

@@ -162,6 +162,13 @@ class EvidenceKeys(TypedDict):
     approximate: NotRequired[bool]
 
 
+class NextLimitKeys(TypedDict):
+    """What is the limit once a fault is gone."""
+
+    unit: str
+    load: float
+
+
 class FindingKeys(TypedDict):
     """What one rule says, with what fixing it could win."""
 
@@ -175,6 +182,7 @@ class FindingKeys(TypedDict):
     detail: dict[str, str]
     assumed: bool
     to_floor: bool
+    next_limit: NextLimitKeys | None
     launches: list[int]
 
 

@@ -64,11 +64,11 @@ def _first_title(results: RuleResults) -> str:
 
 
 def _first_lines(first: Ranked, results: RuleResults, width: int) -> Iterator[str]:
-    yield f"  {_message(first, results)}"
-    yield from (f"  {text}" for text in _evidence(first, results))
-    yield from (_place_line(place, width) for place in first.places)
     if first.finding.advice:
         yield f"  try: {one_line(first.finding.advice, MESSAGE_LETTERS)}"
+    yield from (_place_line(place, width) for place in first.places)
+    yield f"  {_message(first, results)}"
+    yield from (f"  {text}" for text in _evidence(first, results))
     if not results.diagnosis.lacks_counters:
         yield f"  more on it: ncu-assist explain {first.finding.rule}"
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ncu_assist.ncu.catalogue.rows import ROWS
+from ncu_assist.quantity import percent
 from ncu_assist.rules.base import Finding, Rule, Severity, severity
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.places import Place
-from ncu_assist.rules.model.savings import Busiest, bounded_ns, busiest_unit
+from ncu_assist.rules.model.savings import Busiest, bounded_ns, busiest_unit, next_limit
 
 UNEXPLAINED, NEAR_CEILING = "unexplained", "near-ceiling"  # ids of rules that know no cause
 LOUD = ("medium", "high")
@@ -32,6 +33,7 @@ class Ranked:
 
     ``places`` are its source lines, none before `located` found them. ``to_floor``: its rule promises more than the
     floor of the workload allows, so that is what it could win; where a rate of the floor is assumed, this is too.
+    ``next_limit`` is the unit that binds once it is won, None where none is busy then.
     """
 
     finding: Finding
@@ -40,6 +42,7 @@ class Ranked:
     severity: Severity
     places: tuple[Place, ...] = ()
     to_floor: bool = False
+    next_limit: Busiest | None = None
 
 
 @dataclass(frozen=True)
@@ -212,4 +215,20 @@ def _ranked(answers: Sequence[tuple[Facts, Finding]], facts: Facts) -> Ranked | 
     if to_floor and most is not None and facts.floor is not None:
         saved, speedup = now * (1.0 - 1.0 / most), most
         finding = replace(finding, assumed=finding.assumed or facts.floor.assumed)
-    return Ranked(finding, saved, speedup, severity(saved / now if now else 0.0), to_floor=to_floor)
+    level = severity(saved / now if now else 0.0)
+    then = next_limit(finding, own, speedup) if is_of_all and level != "info" and not to_floor else None
+    ranked = Ranked(finding, saved, speedup, level, to_floor=to_floor, next_limit=then)
+    return replace(ranked, finding=replace(finding, advice=_advice(ranked)))
+
+
+def _advice(one: Ranked) -> str:
+    """Return what to try with the numbers of this kernel: how far it carries, and what is the limit then."""
+    finding, then = one.finding, one.next_limit
+    if one.severity == "info" or not finding.advice:
+        return finding.advice
+    most = f"up to {one.estimated_speedup:.2f}x"
+    last = f"{most}, which is the floor" if one.to_floor else ""
+    if then is not None:
+        last = f"{most}, then the {then.name} is at {percent(then.load)} of what it can reach"
+    numbers = "; ".join(words for words in (finding.reach, last) if words)
+    return f"{finding.advice} ({numbers})" if numbers else finding.advice

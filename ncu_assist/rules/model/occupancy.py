@@ -17,6 +17,12 @@ Over = Literal["block_size", "registers", "shared_memory"]
 ATTRIBUTE = "device__attribute_"
 REGISTER_PIECE, SHARED_PIECE, OLDER_SHARED_PIECE = 256, 128, 256
 STEP_REGISTERS, MOST_REGISTERS = REGISTER_PIECE // LANES, 255
+UNITS: dict[Over, str] = {
+    "registers": "registers a thread",
+    "shared_memory": "bytes of shared memory",
+    "block_size": "threads a block",
+}
+EVEN = 0.1  # of the time is lost in the last wave at most, for another block size to be named
 MOST_THREADS = 1024  # of a block, on every GPU (CUDA Programming Guide)
 AMPERE = 8.0  # the compute capability with smaller pieces
 
@@ -132,6 +138,40 @@ def occupancy_curves(facts: Facts) -> tuple[OccupancyCurve, ...]:
         )
         for over, (now, values) in steps.items()
     )
+
+
+def next_step(facts: Facts, limiter: str) -> str:
+    """Return with how many registers, or how much shared memory, more warps fit, in words; empty for other limits."""
+    over: Over | None = {"registers": "registers", "shared": "shared_memory", "warps": "block_size"}.get(limiter)  # type: ignore[assignment]
+    curve = next((one for one in occupancy_curves(facts) if one.over == over), None)
+    now = next((one for one in curve.points if one.value == curve.now), None) if curve else None
+    if curve is None or now is None:
+        return ""
+    better = [one for one in curve.points if one.warps > now.warps and (over == "block_size" or one.value < now.value)]
+    if not better:
+        return ""
+    near = min(better, key=lambda one: abs(one.value - now.value))
+    return f"{near.warps} warps fit with {near.value} {UNITS[curve.over]}, {now.warps} with {now.value}"
+
+
+def other_waves(facts: Facts) -> str:
+    """Return the nearest block size whose last wave is nearly full, in words; empty where this one is or none has."""
+    curve = next((one for one in occupancy_curves(facts) if one.over == "block_size"), None)
+    known = [one for one in curve.points if one.waves and not one.value & (one.value - 1)] if curve else []
+    now = next((one for one in curve.points if one.value == curve.now), None) if curve else None
+    if not known or now is None or not now.waves:
+        return ""
+    even = [one for one in known if _idle(one) < min(EVEN, _idle(now))]
+    if not even:
+        return ""
+    best = min(even, key=lambda one: abs(one.value - now.value))
+    return f"{best.waves:.2f} waves with blocks of {best.value} threads, {now.waves:.2f} with {now.value}"
+
+
+def _idle(point: OccupancyPoint) -> float:
+    """Return the part of the last wave's time that is lost, of all."""
+    waves = point.waves or 1.0
+    return 1.0 - waves / -(-waves // 1)
 
 
 def _shared_steps(limits: SmLimits) -> set[int]:

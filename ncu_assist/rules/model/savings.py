@@ -11,7 +11,7 @@ from ncu_assist.rules.model.dram import OF_CEILING, asked_share, fill
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.host_link import link_load
 from ncu_assist.rules.model.pipes import ISSUE
-from ncu_assist.rules.model.resources import BUSY_PERCENT, HOST_LINK, MEMORY, PARTS, SM, SM_PARTS
+from ncu_assist.rules.model.resources import BUSY_PERCENT, HOST_LINK, MEMORY, PARTS, RESOURCES, SM, SM_PARTS
 
 # No kernel keeps a unit busy all the time: a loop of nothing but FMA its pipe 85 to 95 % (docs/sources.md,
 # Rates). It stands for what `ceilings` did not measure as a share: units of L2 (whose reads are held
@@ -84,6 +84,19 @@ def bounded_ns(finding: Finding, facts: Facts) -> float:
         kept["DRAM"], starts = asked_share(facts) / REACHABLE, 0.0
     others = [load for name, load in kept.items() if name not in finding.relieves]
     return max(0.0, min(facts.duration_ns * (1.0 - max([LEAST_SHARE, *others])), facts.duration_ns - starts))
+
+
+def next_limit(finding: Finding, facts: Facts, speedup: float) -> Busiest | None:
+    """Return the unit that keeps its work and is busiest once a fix has won ``speedup``; None where none is busy then.
+
+    ``load`` is of that time. Of different kernels nothing is said: no unit takes the time of all.
+    """
+    kept = {name: load for name, load in loads(facts).items() if name not in finding.relieves}
+    if not kept or len(facts.by_kernel) > 1:
+        return None
+    name = max(kept, key=lambda one: kept[one])
+    then = Busiest(name, facts.busy(RESOURCES[name]) * speedup, min(1.0, kept[name] * speedup))
+    return then if then.is_busy else None
 
 
 def reachable(facts: Facts, name: str) -> float:
