@@ -135,7 +135,7 @@ def run_record(stored: StoredRun, store: Store | None = None, redact: bool = Tru
         if identity is not None:
             close = redact_close(close, redact_files([close], identity), identity)
         shown = with_places(replace(shown, run=named.run, reference=named.reference, close=close))
-    opcodes, launches = _opcodes(shown)
+    opcodes, launches = opcodes_of(shown)
     whole = RunRecord(
         stored=named,
         shown=shown,
@@ -160,7 +160,7 @@ def _alone(record: RunRecord, metrics: pd.DataFrame) -> Iterator[RunRecord]:
     by_launch, _ = _by_launch(metrics, {row.launch.index for row in rows})
     for row in rows:
         view = replace(shown.of_launch(row), close=_close_to(shown, row.launch.index))
-        opcodes, launches = _opcodes(view)
+        opcodes, launches = opcodes_of(view)
         parts = {key: _parts_of(by_launch.get(row.launch.index, {}), CATALOGUE[key].names[0]) for key in WITH_PARTS}
         known = {key: some for key, some in parts.items() if some}
         yield replace(record, shown=view, breakdowns=known, opcodes=opcodes, opcode_launches=launches)
@@ -196,7 +196,7 @@ def _named_by_content(stored: StoredRun) -> StoredRun:
     return replace(stored, run=replace(stored.run, digest=digest), title=PurePath(stored.title).name)
 
 
-def _opcodes(shown: RunView) -> tuple[tuple[tuple[str, float], ...], int]:
+def opcodes_of(shown: RunView) -> tuple[tuple[tuple[str, float], ...], int]:
     """Return how often each opcode was executed, most first, and in how many launches that was counted."""
     code = shown.close.code
     if code is None:

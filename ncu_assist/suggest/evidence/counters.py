@@ -12,7 +12,9 @@ from ncu_assist.frame import Combined
 from ncu_assist.frame.combined import STALL_SHARE
 from ncu_assist.ncu.catalogue.metric import Metric
 from ncu_assist.ncu.catalogue.rows import ROWS
+from ncu_assist.pipeline.pages.run import opcodes_of
 from ncu_assist.quantity import DURATIONS, SCALES, SHORT, digits, percent
+from ncu_assist.render.escape import one_line
 from ncu_assist.render.words.values import COUNTED, IN_FULL_BELOW
 from ncu_assist.render.words.verdicts import of_longest
 from ncu_assist.rules import RULES
@@ -39,8 +41,11 @@ ALWAYS = (
     "dram_throughput", "dram_bytes", "achieved_occupancy", "theoretical_occupancy", "registers", "shared_memory",
     "global_sectors_excessive", "shared_wavefronts_excessive", "sectors_per_request_load", "sectors_per_request_store",
     "memory_throughput", "sm_throughput", "l1_hit_rate_load", "l2_hit_rate", "l2_sectors_sm", "instructions",
-    "issue_slots_busy", "waves_per_sm", "threads_per_instruction", "local_spilling_requests",
+    "issue_slots_busy", "waves_per_sm", "threads_per_instruction", "local_spilling_requests", "bytes_in_flight",
 )  # fmt: skip
+PIPES = ("issue_slots_busy", "pipe_fma", "pipe_fma_heavy", "pipe_alu", "pipe_fp64", "pipe_xu", "pipe_lsu", "pipe_adu",
+         "pipe_uniform", "pipe_tensor_cycles")  # fmt: skip
+LEAST_BUSY, MOST_OPCODES = 1.0, 10  # percent of a pipe; opcodes by name
 PERCENT = "%"
 UNIT_WORDS = {"inst": "instructions", "sector": "sectors", "register/thread": "registers/thread", "warp": "warps"}
 
@@ -221,7 +226,8 @@ def _paragraphs(text: str) -> Iterator[str]:
 def shape_of(shown: RunView, clean: Cleaner) -> CallShape:
     """Return how the launches of the workload that is shown ran."""
     launches = tuple(_launch_line(row, clean) for row in shown.launches_shown[:MOST_LAUNCHES])
-    return CallShape(launches, len(shown.launches_shown), _bound(shown), _occupancy(shown))
+    pipes, opcodes = _pipes(shown), _opcodes(shown)
+    return CallShape(launches, len(shown.launches_shown), _bound(shown), _occupancy(shown), pipes, opcodes)
 
 
 def _launch_line(row: LaunchRow, clean: Cleaner) -> LaunchLine:
@@ -248,6 +254,20 @@ def _bound(shown: RunView) -> str:
         busy = f"no unit is busy for {BUSY_PERCENT:.0f} % of the time, the busiest for {bound.percent:.0f} %"
         return f"{bound.name}: {busy}{waits}{of}"
     return f"{bound.name}, busy for {bound.percent:.0f} % of what it could do{of}"
+
+
+def _pipes(shown: RunView) -> str:
+    """Return how busy each pipe was that did something, the busiest first; empty where nothing was counted."""
+    values = shown.counted.combined.values
+    known = [(ROWS[key].label, value) for key in PIPES if (value := values[key]) is not None and value >= LEAST_BUSY]
+    return ", ".join(f"{label} {value:.0f} %" for label, value in sorted(known, key=lambda one: -one[1]))
+
+
+def _opcodes(shown: RunView) -> str:
+    """Return the opcodes that warps executed most, with their part of all; empty where the code was not read."""
+    found, _ = opcodes_of(shown)
+    whole = sum(count for _, count in found)
+    return ", ".join(f"{one_line(name, 20)} {percent(count / whole)}" for name, count in found[:MOST_OPCODES])
 
 
 def _occupancy(shown: RunView) -> str:

@@ -77,7 +77,7 @@ def evidence(
         reference=stored.reference,
         workload=clean.line(name, 60).replace("`", "'"),
         suffix=folder.version(run.version).path.suffix,
-        task=task_of(folder, run, name, next(iter(sources.values())), clean),
+        task=task_of(folder, run, name, next(iter(sources.values())), clean, ceilings),
         hardware=hardware_of(stored, ceilings),
         floor=floor_of(run, folder, name, ceilings, shown.combined.values["dram_peak_bandwidth"]),
         source=source_of(sources, shown.close, clean),

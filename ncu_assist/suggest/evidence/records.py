@@ -31,6 +31,7 @@ class WorkloadTime:
     default: bool
     median_ns: float | None = None
     copy_ns: float | None = None
+    floor_ns: float | None = None
 
 
 @dataclass(frozen=True)
@@ -105,13 +106,16 @@ class EvidenceItem:
 
 @dataclass(frozen=True)
 class SourceText:
-    """The parent's own file, by line, and files that it includes. ``redacted`` lines are not as they are on disk."""
+    """The parent's own file, by line, and files that it includes, each with notes on its own hot lines.
+
+    ``redacted`` lines are not as they are on disk.
+    """
 
     file: str
     lines: tuple[str, ...]
     margins: tuple[LineNote, ...] = ()
     about_margins: str = ""  # why there are none
-    includes: tuple[tuple[str, str], ...] = ()
+    includes: tuple[SourceText, ...] = ()
     redacted: int = 0
 
 
@@ -150,6 +154,8 @@ class CallShape:
     count: int
     bound: str
     occupancy: str
+    pipes: str = ""  # how busy each that did something was
+    opcodes: str = ""  # the most executed, with their part
 
 
 @dataclass(frozen=True)

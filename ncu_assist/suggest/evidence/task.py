@@ -14,7 +14,7 @@ from ncu_assist.ceilings import floor_of as least_time
 from ncu_assist.ceilings.chips import LANES
 from ncu_assist.pipeline.pages.readable import longest_first
 from ncu_assist.quantity import duration, quantity
-from ncu_assist.record import Run
+from ncu_assist.record import Run, WorkloadFacts
 from ncu_assist.render.escape import one_line, plain
 from ncu_assist.render.redact import NOBODY, Identity, redact_text
 from ncu_assist.render.words.floors import l2_words
@@ -75,10 +75,13 @@ NO_CODE = "the run keeps no report, so nothing is known of single lines"
 NO_LINES = "the report knows no line of this file: its time is in code without line numbers, or in libraries"
 
 
-def task_of(kernel: Kernel, run: Run, workload: str, source: str, clean: Cleaner) -> KernelTask:
+def task_of(
+    kernel: Kernel, run: Run, workload: str, source: str, clean: Cleaner, ceilings: Ceilings | None = None
+) -> KernelTask:
     """Return the task of a kernel; ``source`` is the parent's text, ``workload`` the one that shapes are of."""
     shown = next(one for one in kernel.workloads if one.name == workload)
     version = kernel.version(run.version)
+    served = (one for one in kernel.workloads if _is_for_drafts(one, version))
     suffix = version.path.suffix
     return KernelTask(
         summary=clean.line(kernel.summary),
@@ -87,7 +90,7 @@ def task_of(kernel: Kernel, run: Run, workload: str, source: str, clean: Cleaner
         bounds=tuple(Bound(dtype, one.norm, one.rtol, one.atol) for dtype, one in kernel.tolerances.items()),
         bytes_expression=clean.line(kernel.bytes_expression),
         flops_expression=clean.line(kernel.flops_expression),
-        workloads=tuple(_workload(one, run, clean) for one in kernel.workloads if _is_for_drafts(one, version)),
+        workloads=tuple(_workload(one, kernel, run, ceilings, clean) for one in served),
         build=_build(run, suffix),
         reference="\n".join(clean.code(kernel.reference.read_text(encoding="utf-8", errors="replace"))),
     )
@@ -127,10 +130,17 @@ def _arguments(kernel: Kernel, workload: Workload, suffix: str) -> tuple[Argumen
     return tuple(found)
 
 
-def _workload(workload: Workload, run: Run, clean: Cleaner) -> WorkloadTime:
-    timing = run.timing(workload.name)
-    times = (timing.median_ns, timing.copy_ns) if timing else (None, None)
-    return WorkloadTime(clean.line(workload.name, 60), workload.dtype, workload.integers, workload.default, *times)
+def _workload(workload: Workload, kernel: Kernel, run: Run, ceilings: Ceilings | None, clean: Cleaner) -> WorkloadTime:
+    timing, facts = run.timing(workload.name), run.workload(workload.name)
+    least = least_time(_as_now(facts, kernel, workload), ceilings, run) if facts else None
+    made = WorkloadTime(clean.line(workload.name, 60), workload.dtype, workload.integers, workload.default)
+    median, copy = (timing.median_ns, timing.copy_ns) if timing else (None, None)
+    return replace(made, median_ns=median, copy_ns=copy, floor_ns=least.ns if least else None)
+
+
+def _as_now(facts: WorkloadFacts, kernel: Kernel, workload: Workload) -> WorkloadFacts:
+    """Return what a workload has to do as kernel.toml says it now: older runs lack a part of it."""
+    return replace(facts, written_bytes=kernel.written_bytes(workload), work=kernel.work(workload))
 
 
 def hardware_of(stored: StoredRun, ceilings: Ceilings | None) -> HardwareFacts:
@@ -151,7 +161,7 @@ def floor_of(run: Run, kernel: Kernel, workload: str, ceilings: Ceilings | None,
     ``peak`` is the bandwidth that DRAM has by its clock, in bytes a second.
     """
     facts, timing = run.workload(workload), run.timing(workload)
-    written = kernel.written_bytes(next(one for one in kernel.workloads if one.name == workload))
+    own = next(one for one in kernel.workloads if one.name == workload)
     return FloorFacts(
         median_ns=timing.median_ns if timing else None,
         cold=run.bench is not None and run.bench.flush != "none",
@@ -159,7 +169,7 @@ def floor_of(run: Run, kernel: Kernel, workload: str, ceilings: Ceilings | None,
         bytes=facts.algorithmic_bytes if facts else None,
         flops=facts.flops if facts else None,
         copy_ns=timing.copy_ns if timing else None,
-        least=least_time(replace(facts, written_bytes=written), ceilings, run) if facts else None,
+        least=least_time(_as_now(facts, kernel, own), ceilings, run) if facts else None,
         peak_bytes_per_second=peak,
         in_l2=l2_words(workload_row(run, facts)) if facts else "",
     )
@@ -211,6 +221,11 @@ def _ceiling_words(ceilings: Ceilings) -> Iterator[str]:
     yield from (f"tensor cores {quantity(rate.per_second, 'flop/s')}, {words}" for rate, words in tensor[:1])
 
 
+def _included(name: str, text: str, close: CloseLook, clean: Cleaner) -> SourceText:
+    """Return a file that the version includes, with notes on its hot lines where any is known."""
+    return SourceText(name, clean.code(text), line_notes(close.code, name) if close.code is not None else ())
+
+
 def source_of(sources: dict[str, str], close: CloseLook, clean: Cleaner) -> SourceText:
     """Return the code of a version, its own file first in ``sources``, redacted line by line."""
     (file, text), *others = sources.items()
@@ -220,7 +235,7 @@ def source_of(sources: dict[str, str], close: CloseLook, clean: Cleaner) -> Sour
         lines=lines,
         margins=margins,
         about_margins="" if margins else (close.note or NO_CODE if close.code is None else NO_LINES),
-        includes=tuple((name, "\n".join(clean.code(own))) for name, own in others),
+        includes=tuple(_included(name, own, close, clean) for name, own in others),
         redacted=sum(
             on_disk.removesuffix("\r") != line for on_disk, line in zip(text.split("\n"), lines, strict=False)
         ),

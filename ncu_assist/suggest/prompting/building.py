@@ -107,7 +107,10 @@ def _first_items(count: int) -> Callable[[Evidence], Evidence]:
 
 def _one_workload(one: Evidence) -> Evidence:
     """Return the evidence without the times of other workloads; that they exist and their sizes are the task's."""
-    kept = (w if w.name == one.workload else replace(w, median_ns=None, copy_ns=None) for w in one.task.workloads)
+    kept = (
+        w if w.name == one.workload else replace(w, median_ns=None, copy_ns=None, floor_ns=None)
+        for w in one.task.workloads
+    )
     return replace(one, task=replace(one.task, workloads=tuple(kept)))
 
 
@@ -118,6 +121,7 @@ DROPS: tuple[Drop, ...] = (
     Drop(MOVED, _plain_story),
     Drop("the measured ceilings beside DRAM's", lambda e: replace(e, hardware=replace(e.hardware, ceilings=()))),
     Drop("times of the other workloads", _one_workload),
+    Drop("how busy pipes were, and opcodes", lambda e: replace(e, shape=replace(e.shape, pipes="", opcodes=""))),
     Drop(FROM_21, _first_items(20)),
     Drop(OLD_FAILED, lambda e: replace(e, failed=e.failed[-LAST_FAILED:])),
     Drop(RECENTLY, _recent_story),

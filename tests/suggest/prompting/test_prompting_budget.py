@@ -37,7 +37,7 @@ def test_the_order_is_that_of_importance(v6: Evidence) -> None:
     whole = build_prompt(v6)
     order = [drop.what for drop in DROPS]
     seen: list[tuple[str, ...]] = []
-    for budget in range(whole.tokens, 3_300, -100):
+    for budget in range(whole.tokens, 3_400, -100):
         seen.append(build_prompt(v6, max_tokens=budget).dropped)
     for dropped in seen:
         assert [one for one in order if one in dropped] == list(dropped)
@@ -60,7 +60,7 @@ def test_the_diagnosis_and_its_lines_are_never_dropped(v6: Evidence) -> None:
 
 
 def test_a_dropped_item_is_cited_nowhere(v6: Evidence) -> None:
-    made = build_prompt(v6, max_tokens=3_400)
+    made = build_prompt(v6, max_tokens=3_450)
     kept = {item.id for item in made.evidence.items}
     assert len(kept) < len(v6.items)
     assert made.evidence.diagnosis is not None

@@ -14,7 +14,7 @@ from suggest.recorded import made_project
 
 from ncu_assist.render.redact import NOBODY
 from ncu_assist.suggest.evidence.gathering import evidence
-from ncu_assist.suggest.evidence.records import Evidence, FailedDraft, VersionStory
+from ncu_assist.suggest.evidence.records import Evidence, FailedDraft, SourceText, VersionStory
 from ncu_assist.suggest.prompting.building import build_prompt
 from ncu_assist.suggest.prompting.templates import fenced, quoted
 
@@ -67,7 +67,7 @@ def test_words_of_people_and_models_are_data_too(v6: Evidence, place: str) -> No
     changed = {
         "idea": replace(v6, story=(VersionStory("v1_x", CLOSING, "1 µs", "", 1000.0),)),
         "reason": replace(v6, failed=(FailedDraft("d1", "v5", CLOSING, CLOSING),)),
-        "include": replace(v6, source=replace(v6.source, includes=(("x.cuh", CLOSING),))),
+        "include": replace(v6, source=replace(v6.source, includes=(SourceText("x.cuh", tuple(CLOSING.split("\n"))),))),
     }[place]
     text = build_prompt(changed).text
     assert ATTACK in text

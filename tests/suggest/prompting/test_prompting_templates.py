@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ncu_assist.errors import UsageProblem
-from ncu_assist.suggest.evidence.records import Evidence
+from ncu_assist.suggest.evidence.records import Evidence, SourceText
 from ncu_assist.suggest.prompting.building import build_prompt
 
 
@@ -93,3 +93,21 @@ def test_a_file_that_is_no_text(tmp_path: Path, v6: Evidence) -> None:
     (tmp_path / "task.md.j2").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(UsageProblem, match=r"prompts/task\.md\.j2 is not text"):
         build_prompt(v6, tmp_path)
+
+
+def test_hot_lines_of_a_header_have_notes(v6: Evidence) -> None:
+    """A kernel often lives in a header that its version includes."""
+    note = replace(v6.source.margins[0], line=2)
+    header = SourceText("tile.cuh", ("#pragma once", "float work(float x);"), (note,))
+    said = build_prompt(replace(v6, source=replace(v6.source, includes=(header,)))).text
+    assert "It includes tile.cuh" in said
+    part = said[said.index("It includes tile.cuh") :]
+    assert "2 | float work(float x);\n  ^ " in part
+
+
+def test_the_floor_of_every_workload_and_the_work_of_pipes_are_told(v6: Evidence) -> None:
+    said = build_prompt(v6).text
+    assert "| floor | floor / parent |" in said
+    assert all(one.floor_ns for one in v6.task.workloads)
+    assert "Busy while SMs are active: LSU pipe 18 %" in said
+    assert "Executed instructions: IMAD" in said
