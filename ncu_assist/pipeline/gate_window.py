@@ -74,7 +74,9 @@ def gate_against_window(project: Project, request: GateRequest, limits: Sequence
         judged = limits if wrong else by_counter
         if judged and (found or wrong):
             checks += WorkloadGate(sides, (name, name), judged).checks()
-    return Gate(baseline, named, tuple(checks), notes=tuple(_notes(window, count)), window=tuple(window))
+    return Gate(
+        baseline, named, tuple(checks), notes=tuple(_notes(window, count)), window=tuple(window), by_window=True
+    )
 
 
 def _now_and_before(
@@ -119,5 +121,8 @@ def _points(runs: Sequence[StoredRun], like: Run, workload: str, samples: Sample
 
 def _notes(window: Sequence[StoredRun], count: int) -> list[str]:
     if len(window) < count:
-        return [f"there are {len(window)} earlier runs, not {count}"]
+        known = f"{len(window)} earlier run{'' if len(window) == 1 else 's'}"
+        return [
+            f"of {count} there {'is' if len(window) == 1 else 'are'} {known} on this model of GPU, in other benches"
+        ]
     return []

@@ -96,7 +96,8 @@ class Gate:
 
     ``differences`` are of what differs besides the version; ``forced`` are reason codes of what forbids a comparison
     that was made all the same; ``notes`` say what the checks do not. ``window`` are the runs that times were held
-    against, the newest first, where those are several; ``baseline`` is then the newest at their lowest level.
+    against, the newest first, ``by_window`` that they are meant, also where there are none; ``baseline`` is then the
+    newest at their lowest level.
     """
 
     baseline: StoredRun
@@ -106,6 +107,7 @@ class Gate:
     forced: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     window: tuple[StoredRun, ...] = ()
+    by_window: bool = False
 
     @property
     def outcome(self) -> GateWord:

@@ -78,13 +78,13 @@ def title(gate: Gate | NotMeasured) -> str:
     """Return what was compared with what, e.g. ``lightning_decode/v7 against v6``."""
     baseline, candidate = sides(gate)
     kernel = _kernel_and_version(gate.candidate)[0]
-    is_named = _is_short(gate) or (isinstance(gate, Gate) and gate.window)
+    is_named = _is_short(gate) or (isinstance(gate, Gate) and gate.by_window)
     return f"{kernel}/{candidate} against {baseline}" if is_named else f"{candidate} against {baseline}"
 
 
 def sides(gate: Gate | NotMeasured) -> tuple[str, str]:
     """Return what to call baseline and candidate: ``v6`` and ``v7``, or references where those do not tell."""
-    if isinstance(gate, Gate) and gate.window:
+    if isinstance(gate, Gate) and gate.by_window:
         return _window(gate), short_name(gate.candidate.run.version)
     if _is_short(gate):
         return short_name(_kernel_and_version(gate.baseline)[1]), short_name(_kernel_and_version(gate.candidate)[1])
@@ -93,6 +93,8 @@ def sides(gate: Gate | NotMeasured) -> tuple[str, str]:
 
 def _window(gate: Gate) -> str:
     """Return what several runs are called that one is held against: ``the last 10 runs``, and of which version."""
+    if not gate.window:
+        return "no earlier run"
     version, own = (short_name(stored.run.version) for stored in (gate.window[0], gate.candidate))
     of = f" of {version}" if version != own else ""
     return f"the last {number_of(len(gate.window), 'run')}{of}"
