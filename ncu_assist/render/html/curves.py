@@ -12,7 +12,7 @@ from ncu_assist.render.html.charts import Axis, ChartText, Shape, circle, line, 
 from ncu_assist.rules.model.occupancy import OccupancyCurve, Over, occupancy_curves
 
 WIDTH, HEIGHT = 360, 210
-LEFT, RIGHT, TOP, BOTTOM = 50.0, 330.0, 26.0, 162.0
+LEFT, RIGHT, TOP, BOTTOM = 64.0, 330.0, 26.0, 162.0
 NAMES: dict[Over, tuple[str, str]] = {
     "block_size": ("Threads a block", "threads"),
     "registers": ("Registers a thread", "registers"),

@@ -26,6 +26,7 @@ from ncu_assist.render.words.why import why_lines
 from ncu_assist.verdict import REASONS, clock_note
 
 ARROW = " → "
+MOST_WHY = 4  # lines in the answer: all stand below
 
 
 def verdict_section(facts: DiffFacts) -> PageSection:
@@ -60,9 +61,10 @@ def _answer(facts: DiffFacts) -> Iterator[AnswerRow]:
     told = [f"{one.name} ({one.percent:.0f} %)" for one in bound if one]
     if told:
         yield AnswerRow("Bound by", ARROW.join(dict.fromkeys(told)))
-    lines = why_lines(diff.why, None, names(diff), WHY_WIDTH) if facts.is_comparable and diff.why else []
-    if lines:
-        yield AnswerRow("Why", lines[0], links=((Link("all of why", "#why"), ""),))
+    lines = replace(diff.lines, notes=("", "")) if diff.lines else None
+    told = why_lines(diff.why, lines, names(diff), WHY_WIDTH)[1:] if facts.is_comparable and diff.why else []
+    for place, line in enumerate(told[:MOST_WHY]):  # the first says again what binds
+        yield AnswerRow("" if place else "Why", line)
 
 
 def workloads_section(facts: DiffFacts) -> PageSection:

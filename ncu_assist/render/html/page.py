@@ -179,10 +179,6 @@ class Tips:
         """Return the id of what explains a term."""
         return self._ids.setdefault((term.name, term.meaning), (f"t{len(self._ids) + 1}", term))[0]
 
-    def knows(self, term: Term) -> bool:
-        """Tell whether the page explains a term already: a table of thousands adds none."""
-        return (term.name, term.meaning) in self._ids
-
     def shown(self) -> Collection[tuple[str, Term]]:
         """Return the ids and terms that were asked for so far."""
         return self._ids.values()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.record import Run
@@ -102,7 +102,8 @@ _SHARES = ((SourceBudget.source, MANY_SOURCE), (SourceBudget.sass, MANY_SASS))
 
 
 def _parts_of(record: RunRecord, budget: SourceBudget) -> tuple[PageSection, ...]:
-    return tuple(one for one in _of_one(record, budget) if one.model)
+    verdict, *others = _of_one(record, budget)
+    return tuple(one for one in (replace(verdict, title="This launch"), *others) if one.model)
 
 
 def _launch_title(shown: RunView) -> str:

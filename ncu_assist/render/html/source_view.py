@@ -89,7 +89,7 @@ class SourceBudget:
     """How many bytes of a page source with heat and SASS may take, about."""
 
     source: int = 100_000
-    sass: int = 50_000
+    sass: int = 42_000
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from ncu_assist.render.html.charts import Shape, linear_axis
 from ncu_assist.render.html.curves import BOTTOM, LEFT, RIGHT, TOP, CurveChart
 from ncu_assist.render.html.run_counters import part_label
 
-MOST_SAMPLED = 9  # metrics of a timeline
+MOST_SAMPLED = 6  # metrics of a timeline
 # Which are shown first, by the beginning of their names: is work there, do SMs issue, what is busy.
 FIRST = (
     *("sm__cycles_active", "sm__inst_executed_realtime", "sm__pipe_tensor_cycles", "dramc__throughput"),
