@@ -27,7 +27,7 @@ FEWEST = 3  # runs of a level: one or two alone may have met a hot or shared GPU
 FEWEST_ON_A_SLOPE = 2 * FEWEST  # a line through fewer is drawn by one or two of them
 # Standard errors that a change has to be away from none: on histories of recorded noise this gives less than one false
 # alarm in 1,000 runs (benchmarks/trend_rates.py).
-ALARM_SIGMAS = 3.3
+ALARM_SIGMAS = 3.5
 CLIPPED_SIGMAS = 3.0  # as far as a run may be from its neighbours before it is drawn in
 FAR_SIGMAS = 5.0  # the same for a difference of neighbours, which a step may be
 NEIGHBOURS = 2  # on either side
