@@ -134,6 +134,10 @@ def _block(data: Bytes, at: int) -> tuple[Block, int]:
         for _ in range(counts.get(kind, 0) if at < limit else 0):
             body, at = _sized(data, at, limit)
             entries.append(Entry(kind, body, at))
+    counted = sum(counts.get(kind, 0) for kind in KINDS)
+    if 0 < len(entries) < counted:  # a launch that the header counts as something else would be lost without a word
+        held = f"holds {len(entries)} of the {counted} entries that it counts"
+        raise DamagedData(f"the report is damaged: the block at byte {start} {held}", "profile again")
     if at != limit:
         raise DamagedData(f"the report is damaged: {limit - at} bytes at byte {at} belong to nothing", "profile again")
     return Block(start, end, tuple(entries)), limit

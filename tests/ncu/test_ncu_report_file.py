@@ -57,6 +57,16 @@ def test_bytes_behind_the_last_block_are_damaged(full: bytes) -> None:
         report_file.blocks(full + b"\1\2\3\4\5")
 
 
+def test_a_block_that_holds_less_than_it_counts_is_damaged(basic_path: Path) -> None:
+    """Case 385 of ``size`` in test_ncu_fuzz: a launch is taken for the source that the header counts since."""
+    data = bytearray(read_plain(basic_path))
+    at = report_file.blocks(data)[-1].header_start
+    assert data[at : at + 2] == b"\x08\x00", "it counts no source"
+    data[at + 1] = 1
+    with pytest.raises(DamagedData, match="holds 1 of the 2 entries"):
+        report_file.blocks(bytes(data))
+
+
 def test_random_changes_give_damaged_data_or_an_answer_and_nothing_else(basic_path: Path) -> None:
     data, rng, refused = read_plain(basic_path), random.Random(2), 0
     for _ in range(60):
