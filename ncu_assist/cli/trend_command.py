@@ -52,8 +52,8 @@ def command(
 
     All runs in the archive count that were right, of any day, commit, driver and toolkit; another model of GPU is a
     line of its own. A change is told from six runs on, three before it and three after it, with how large it is and
-    what differs between the runs on either side: source, commit, tools, driver, GPU, SM clock. A step of 1 % is found
-    within five runs nine times in ten where there are twenty before it.
+    what differs between the runs on either side: source, commit, tools, driver, GPU, SM clock. On one GPU a step
+    of 1 % is found within five runs nine times in ten where there are twenty before it.
 
     Without KERNEL it is the folder you stand in, else the only kernel with runs, else the one profiled last.
     """
