@@ -88,14 +88,14 @@ class RunSummary:
 
     @cached_property
     def findings(self) -> pd.DataFrame:
-        """What the rules say: a row a launch and finding, of each launch what could win most first.
+        """What the rules say of each launch of the workload shown: a row a finding, what could win most first.
 
         launch, kernel, rule, severity, estimated_speedup, saved_ns, message, advice; file and line of the first place
-        to look at, None without ``show(..., lines=True)``.
+        to look at, None without ``show(..., lines=True)``. The longest launch is first.
         """
         import pandas as pd
 
-        found = [one for row in self.view.launches for one in _findings(row)]
+        found = [one for row in self.view.launches_shown for one in _findings(row)]
         return pd.DataFrame(found, columns=list(FINDING)).astype({"line": "Int64"})
 
     @cached_property

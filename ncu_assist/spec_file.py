@@ -103,6 +103,8 @@ def load_kernel(project: Project, name: str) -> Kernel:
     """
     names = kernel_names(project)
     if name not in names:
+        if (project.kernels / name).is_dir():
+            raise UsageProblem(f"kernels/{name} has no {FILE}, and so is no kernel yet", "see docs/guide/kernels.md")
         raise UsageProblem(f"there is no kernel '{name}'; {did_you_mean(name, names)}", "ncu-assist list")
     return _read(project.kernels / name, is_whole=True)
 

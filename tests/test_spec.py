@@ -313,6 +313,12 @@ def test_an_unknown_kernel(tmp_path: Path, name: str, hint: str) -> None:
     assert caught.value.hint == "ncu-assist list"
 
 
+def test_a_folder_without_kernel_toml_is_told_from_none(tmp_path: Path) -> None:
+    (write_kernel(tmp_path) / "kernel.toml").unlink()
+    with pytest.raises(UsageProblem, match=r"kernels/add_one has no kernel.toml"):
+        load_kernel(Project(tmp_path), "add_one")
+
+
 def test_unknown_version_and_workload(tmp_path: Path) -> None:
     k = kernel(tmp_path)
     with pytest.raises(UsageProblem, match="no version 'v7'"):

@@ -9,10 +9,10 @@ from ncu_assist.cli.console import write_json, write_result
 
 
 @click.command("explain")
-@click.argument("name")
+@click.argument("words", metavar="NAME", nargs=-1, required=True)
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of command or file NAME: show, run.json.")
 @options.as_json
-def command(name: str, schema: bool, as_json: bool) -> int:
+def command(words: tuple[str, ...], schema: bool, as_json: bool) -> int:
     """Explain NAME: a metric by key, by ncu's name with or without rollup, or by label; a warp stall reason; a
     diagnosis, such as shared-bank-conflict; a rule of ncu, such as SOLBottleneck; or a word, such as wavefront.
 
@@ -22,6 +22,7 @@ def command(name: str, schema: bool, as_json: bool) -> int:
     from ncu_assist.render.json import explain_json
     from ncu_assist.render.terminal import explain_text
 
+    name = " ".join(words)
     if schema:
         from ncu_assist.render.json.schemas import named_schema
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ncu_assist.ceilings import ceilings_of
+from ncu_assist.rules.model.of_run import findings_of
 from ncu_assist.store import Damage, Store, StoredRun
 
 if TYPE_CHECKING:
@@ -33,6 +36,7 @@ class ArchiveFrames:
     """
 
     stored: Sequence[StoredRun]
+    reports: Path
     damaged: Sequence[Damage] = ()
 
     def __len__(self) -> int:
@@ -64,15 +68,27 @@ class ArchiveFrames:
     def findings(self) -> pd.DataFrame:
         """One row a finding, as it was when the run was archived, by the version ``tool``; ``rank`` 0 could win most.
 
+        A run of before findings were kept is judged by this version.
         What is ``whole`` is of all launches of a workload, else of a ``launch`` of the kernel ``function``.
         Raises DamagedData for a file that was changed.
         """
-        return _frame(_each(self.stored, _findings), (*NAMING, *JUDGED, *FINDING))
+        return _frame(_each(self.stored, self._findings_of), (*NAMING, *JUDGED, *FINDING))
+
+    def _findings_of(self, stored: StoredRun) -> Iterator[dict[str, Any]]:
+        found = stored.findings() or findings_of(
+            stored.run, stored.by_launch(), ceilings_of(stored.run.device, self.reports)
+        )
+        for judged in found.judged:
+            about = {name: getattr(judged, name) for name in ("workload", "launch", "whole", "duration_ns")}
+            for rank, finding in enumerate(judged.findings):
+                said = {name: getattr(finding, name) for name in FINDING}
+                yield {**about, "function": judged.kernel, "tool": found.tool, "rank": rank, **said}
 
 
 def archive_frames(store: Store) -> ArchiveFrames:
     """Return the runs of an archive as tables, which are read when they are asked for."""
-    return ArchiveFrames(*store.everything())
+    stored, damaged = store.everything()
+    return ArchiveFrames(stored, store.reports, damaged)
 
 
 def _run(stored: StoredRun) -> dict[str, Any]:
@@ -94,16 +110,6 @@ def _timings(stored: StoredRun) -> Iterator[dict[str, Any]]:
             **{name: getattr(timing, name) for name in ("workload", *TIMES, "bench_id")},
             **{name: getattr(facts, name, None) for name in FACTS},
         }
-
-
-def _findings(stored: StoredRun) -> Iterator[dict[str, Any]]:
-    if (found := stored.findings()) is None:
-        return
-    for judged in found.judged:
-        about = {name: getattr(judged, name) for name in ("workload", "launch", "whole", "duration_ns")}
-        for rank, finding in enumerate(judged.findings):
-            said = {name: getattr(finding, name) for name in FINDING}
-            yield {**about, "function": judged.kernel, "tool": found.tool, "rank": rank, **said}
 
 
 def _each(

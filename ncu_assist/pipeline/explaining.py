@@ -7,6 +7,7 @@ import difflib
 from ncu_assist.errors import UsageProblem
 from ncu_assist.ncu.catalogue.glossary import GLOSSARY, GlossaryEntry
 from ncu_assist.ncu.catalogue.lookup import Subject, explain
+from ncu_assist.ncu.catalogue.stalls import STALL_REASONS
 from ncu_assist.rules import RULES, Rule
 from ncu_assist.rules.model.warnings import WARNINGS, WarningEntry
 
@@ -25,6 +26,8 @@ def explain_any(name: str) -> tuple[Rule | WarningEntry | GlossaryEntry | Subjec
         return (WARNINGS[typed],)
     if typed in GLOSSARY:
         return (GLOSSARY[typed],)
+    if (reason := typed.removeprefix("stall:").strip().replace(" ", "_")) in STALL_REASONS:
+        return explain(reason)
     try:
         return explain(name)
     except UsageProblem as problem:

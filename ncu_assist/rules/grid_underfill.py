@@ -16,6 +16,7 @@ into parts that a second step or an atomic adds up, take batch and heads into th
 
 from __future__ import annotations
 
+from ncu_assist.ceilings.chips import LANES
 from ncu_assist.rules.base import LEAST_WORTH, Finding
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.shape import (
@@ -56,14 +57,16 @@ def _find(facts: Facts) -> Finding | None:
     if saved < LEAST_WORTH:
         return None
     idle = f"{count - blocks:.0f} of {count:.0f} multiprocessors get none" if blocks < count else "each gets few"
-    few = "1 block fills" if blocks == 1 else f"{blocks:.0f} blocks fill"
+    threads = facts.value("block_size")
+    few = "1 block" if blocks == 1 else f"{blocks:.0f} blocks"
+    of = "" if threads >= LANES else f" of {threads:.0f} threads" if threads > 1 else " of a single thread"
     return Finding(
         rule=ID,
-        message=f"{few} {100 * waves:.0f} % of what the chip holds at once, {idle}",
+        message=f"{few}{of} fill{'s' * (blocks == 1)} {100 * waves:.0f} % of what the chip holds at once, {idle}",
         saved_ns=saved * facts.duration_ns,
         evidence=("grid_size", "sm_count", "waves_per_sm", "sm_idle_share", "achieved_warps"),
         assumed=facts.lacks("theoretical_warps", "dram_throughput", "warps_selected"),
-        advice="split the work into more blocks",
+        advice="split the work into more blocks" + (", of whole warps" if threads < LANES else ""),
     )
 
 

@@ -43,9 +43,10 @@ def find(facts: Facts) -> Finding | None:
     if saved < LEAST_WORTH:
         return None
     divergent = facts.get("divergent_branches")
-    cause = "its branches part them" if divergent else "though no branch parts them: blocks of part-filled warps?"
-    if divergent is None and counted is None:
-        cause = f"as a block has {facts.value('block_size'):.0f} threads"
+    threads = facts.get("block_size") or 0.0
+    cause = "its branches part them" if divergent else "though no branch parts them: lanes end early, or are left out"
+    if not divergent and threads % LANES:
+        cause = f"as a block has {threads:.0f} thread{'s' * (threads != 1)}"
     return Finding(
         rule=ID,
         message=f"{lanes:.1f} of {LANES} lanes take part in an instruction on average, {cause}",

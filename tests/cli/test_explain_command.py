@@ -54,6 +54,11 @@ def test_the_samplers_spelling_leads_to_the_whole_entry(run: Run, name: str) -> 
     assert "not on tu102, ga100, ga102, ad102, gb100, gb202" in text
 
 
+@pytest.mark.parametrize("words", [("long", "scoreboard"), ("stall:", "long", "scoreboard"), ("Long scoreboard",)])
+def test_a_reason_as_it_is_printed(run: Run, words: tuple[str, ...]) -> None:
+    assert run("explain", *words).out.startswith("long_scoreboard: warp stall reason")
+
+
 @pytest.mark.parametrize("rule", NVIDIA_RULES)
 def test_every_rule(run: Run, rule: str) -> None:
     answer = run("explain", rule)

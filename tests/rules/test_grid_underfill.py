@@ -29,6 +29,13 @@ def test_one_block_is_called_one() -> None:
     assert finding.message.startswith("1 block fills 25 % of what the chip holds at once, 131 of 132")
 
 
+def test_a_block_without_a_whole_warp_says_so() -> None:
+    finding = found(grid_underfill, made(FEW | {"grid_size": 1, "block_size": 1}, long_scoreboard=90))
+    assert finding
+    assert finding.message.startswith("1 block of a single thread fills 25 %")
+    assert "into more blocks, of whole warps" in finding.advice
+
+
 def test_blocks_spread_over_all_multiprocessors() -> None:
     assert saved_share(grid_underfill, made(FEW, long_scoreboard=90)) == pytest.approx(0.75)
 

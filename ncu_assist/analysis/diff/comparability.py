@@ -113,7 +113,8 @@ def compared_workloads(baseline: Run, candidate: Run, wanted: str | None) -> tup
     """
     sides = [[w.name for w in run.workloads] for run in (baseline, candidate)]
     if wanted == ALL and ALL not in (*sides[0], *sides[1]):
-        raise UsageProblem("a diff is of one workload", f"ncu-assist gate {candidate.kernel}/{candidate.version}")
+        hint = f"ncu-assist gate {candidate.kernel}/{candidate.version} --against {baseline.version}"
+        raise UsageProblem("a diff is of one workload", hint)
     if wanted is not None and not any(sides):
         message = f"{baseline.version} and {candidate.version} know of no workloads, and so not of '{wanted}'"
         raise UsageProblem(message, "leave out --workload")

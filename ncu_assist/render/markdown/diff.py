@@ -56,7 +56,8 @@ def _with_code(line: str) -> str:
     pieces = line.split("`")
     if len(pieces) % 2 == 0:  # a backtick in the source itself
         return escaped(line, 2 * WIDTH)
-    return "".join(code(piece) if place % 2 else escaped(piece, 2 * WIDTH) for place, piece in enumerate(pieces))
+    made = (code(piece) if place % 2 else escaped(piece, 2 * WIDTH) for place, piece in enumerate(pieces))
+    return " ".join(piece for piece in made if piece)
 
 
 def _metrics(count: int) -> str:
