@@ -274,7 +274,7 @@ def _named(meant: list[Path], texts: dict[Path, str], taken: set[int]) -> tuple[
             taken.add(number)
     for path in meant:
         if path not in numbers:
-            numbers[path] = max(taken, default=-1) + 1
+            numbers[path] = max(taken, default=0) + 1  # v0 is the library, which nobody names by chance
             taken.add(numbers[path])
     return tuple(Misnamed(one, f"v{numbers[one]}_{_idea(one, texts[one])}{one.suffix.lower()}") for one in meant)
 

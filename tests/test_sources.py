@@ -42,6 +42,14 @@ def test_each_is_named_with_a_free_name(tmp_path: Path, files: dict[str, str], r
     assert {"v0_torch", *(Path(name).stem for name in renamed.values())} == {v.name for v in discover_versions(folder)}
 
 
+def test_the_first_file_is_no_v0(tmp_path: Path) -> None:
+    """v0 is the version of a library: the number to beat."""
+    folder = write_kernel(tmp_path, {"naive.cu": "", "other.cu": ""})
+    assert [one.name for one in misnamed(folder)] == ["v1_naive.cu", "v2_other.cu"]
+    (folder / "v0.cu").touch()
+    assert "v0_idea.cu" in [one.name for one in misnamed(folder)], "who says 0 means it"
+
+
 def test_what_belongs_to_a_version_is_left_in_peace(tmp_path: Path) -> None:
     write_kernel(
         tmp_path,

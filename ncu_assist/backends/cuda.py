@@ -116,6 +116,15 @@ def _outcome(name: str, artifact: Path, reused: bool, seconds: float) -> BuildOu
     return BuildOutcome(name, artifact if artifact.is_file() else None, words, reused, seconds)
 
 
+C_TYPES = {
+    "float64": "double",
+    "float32": "float",
+    "float16": "__half",
+    "bfloat16": "__nv_bfloat16",
+    "int64": "long long",
+    "int32": "int",
+    "uint8": "unsigned char",
+}
 MAGIC = b"\x7fELF\x02\x01"  # 64 bits, little-endian
 DYNAMIC_SYMBOLS, FUNCTION, LOCAL = 11, 2, 0  # SHT_DYNSYM, STT_FUNC, STB_LOCAL of the System V ABI
 SECTION, SYMBOL = struct.Struct("<IIQQQQIIQQ"), struct.Struct("<IBBHQQ")
@@ -134,8 +143,21 @@ def lacking_launcher(artifact: Path, kernel: Kernel) -> str:
         found = f"the functions it has are {', '.join(plain[:5])}"
     else:
         found = 'it has no function with extern "C"'
-    written = f'extern "C" cudaError_t {kernel.name}({", ".join(kernel.arguments)}, cudaStream_t stream)'
-    return f"it compiles, but has no function {kernel.name} to call; {found}; write: {written}"
+    return f"it compiles, but has no function {kernel.name} to call; {found}; write: {launcher_form(kernel)}"
+
+
+def launcher_form(kernel: Kernel) -> str:
+    """Return how the launcher is declared, with ``…`` for a type that kernel.toml does not say."""
+    outputs = {one.name: one for one in kernel.outputs}
+
+    def typed(name: str) -> str:
+        if name in outputs:
+            dtypes = {kernel.dtype(outputs[name], one) for one in kernel.workloads}
+            return f"{C_TYPES[dtypes.pop()] if len(dtypes) == 1 else '…'}* {name}"
+        is_pointer = name in kernel.inputs and name not in kernel.numbers
+        return f"const …* {name}" if is_pointer else f"long long {name}"
+
+    return f'extern "C" cudaError_t {kernel.name}({", ".join(map(typed, kernel.arguments))}, cudaStream_t stream)'
 
 
 def exported_functions(path: Path) -> tuple[str, ...] | None:

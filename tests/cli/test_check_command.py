@@ -78,7 +78,7 @@ def test_a_missing_extern_c_is_found_after_the_build(
     monkeypatch.chdir(compiled)
     answer = run("check", "add_one", "v2", "v3")
     assert answer.code == 5
-    write = 'write: extern "C" cudaError_t add_one(x, y, n, cudaStream_t stream)'
+    write = 'write: extern "C" cudaError_t add_one(const …* x, float* y, long long n, cudaStream_t stream)'
     assert answer.err.count(write) == " ".join(answer.out.split()).count(write) == 2
     assert 'as _Z7add_onePKfPfxP11CUstream_st: extern "C" is missing' in answer.err
     assert "the functions it has are launch" in answer.err
