@@ -161,6 +161,8 @@ def test_a_word_of_the_glossary(run: Run) -> None:
     (word,) = run("explain", "sector", "--json").json["subjects"]
     assert (word["type"], word["name"]) == ("word", "sector")
     assert "ncu-assist explain wavefront" in run("explain", "wavefrnt").err
+    for printed in ("to floor", "of copy", "Speed of light", "SM", "bank conflict", "latency bound", "dispatch stall"):
+        assert run("explain", printed).code == 0, printed
 
 
 def test_the_glossary_of_the_docs_is_the_one_that_is_explained() -> None:

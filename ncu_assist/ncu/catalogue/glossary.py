@@ -33,20 +33,39 @@ _TEXTS = {
     "focus metric": "the metric that a finding is about",
     "diagnosis": "the first finding: what a good engineer would change first",
     "floor": "the least time that bytes and operations of the workload allow",
+    "to floor": "a time over the floor: at 2x it takes twice as long as it has to",
+    "of copy": "time of a device copy of the same bytes over the time of the version: 100 % is as fast",
+    "geomean": "geometric mean of several speed-ups: of 2x and 0.5x it is 1x",
     "ceiling": "what a unit of this GPU was measured to reach; *assumed* where it was not measured",
-    "SOL throughput": "speed of light: per cent of the peak of a unit. Not bandwidth",
+    "SOL throughput, speed of light": "per cent of the peak of a unit. Not bandwidth",
     "bandwidth": "bytes a second",
-    "sector": "32 bytes, the unit of transfer between L1, L2 and DRAM",
+    "SM": "streaming multiprocessor: runs blocks, with its own L1, shared memory and registers; an H200 has 132",
+    "warp": "32 threads of a block that execute an instruction together",
+    "lane": "one of the 32 threads of a warp",
+    "sector": (
+        "32 bytes, the unit of transfer between L1, L2 and DRAM; 32 lanes that read 4 bytes side by side touch "
+        "4 sectors"
+    ),
+    "coalesced": "neighbouring lanes use neighbouring addresses: a request touches as few sectors as its bytes need",
     "request": "one instruction of a warp that asks for memory",
     "wavefront": (
-        "one pass of a request through the L1 or shared memory pipeline; a bank conflict takes more than one"
+        "one pass of a request through the L1 or shared memory pipeline; 32 lanes that read 4 bytes side by side in "
+        "shared memory take 1, with 128 bytes from lane to lane 32"
+    ),
+    "bank conflict": (
+        "lanes of a warp ask for different words of one of the 32 banks of shared memory: one waits for the other"
     ),
     "excess": "sectors or wavefronts beyond what the bytes need",
     "warp stall reason": (
         "why a warp could not issue: `long_scoreboard` waits for L1TEX, `short_scoreboard` for MIO, `barrier` "
         "for other warps, `gmma` for the tensor core …"
     ),
-    "occupancy": "warps on an SM of those it can hold; theoretical by resources, achieved as counted",
+    "dispatch stall": "a warp waits as the dispatcher holds back a chosen instruction: `explain dispatch_stall`",
+    "latency bound": "no unit is busy enough to be the limit: warps wait, and there are too few to fill the time",
+    "occupancy": (
+        "warps on an SM of those it can hold; theoretical by resources, achieved as counted; 16 warps where 64 fit "
+        "are 25 %"
+    ),
     "wave": "as many blocks as the GPU holds at once; the tail is the last one",
     "bytes in flight": "loads under way; Little's law asks for latency times bandwidth",
     "replay, pass": "ncu runs a launch several times, a pass, as not all counters fit into one",
