@@ -25,3 +25,20 @@ def test_the_picture_has_the_times_of_the_table(folder: Path) -> None:
     shown = re.findall(r'text-anchor="end">(v\d+_\w+)</text>.*?>([\d.]+) µs<', drawing)
     assert shown
     assert [name for name, us in shown if not any(cell.split()[:1] == [us] for cell in rows[name])] == []
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_a_time_measured_is_that_of_the_table(folder: Path) -> None:
+    """Of three digits: rounding is off by half a per cent at most."""
+    text = (folder / "README.md").read_text()
+    if "a first recording" in text:
+        pytest.skip("its steps are told by an earlier recording, and it says so")
+    rows = {found[1]: line.split("|")[2:-1] for line in text.splitlines() if (found := re.match(r"\| (v\d+)_", line))}
+    told = re.findall(r"\*\*(v\d+) [^*]*\*\*(?:(?!\n\n).)*?Measured: ([\d.]+) (µs|ms)", text, re.DOTALL)
+    wrong = []
+    for version, number, unit in told:
+        us = float(number) * (1000 if unit == "ms" else 1)
+        cells = [float(cell.split()[0]) for cell in rows[version] if re.match(r"\s*[\d.]+ ", cell)]
+        if not any(abs(us / cell - 1) < 0.005 for cell in cells):
+            wrong.append((version, number, cells))
+    assert wrong == []
