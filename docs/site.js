@@ -5,4 +5,6 @@ document$.subscribe(() => setTimeout(() => {
     box.setAttribute("role", "group");
     box.setAttribute("aria-label", "Table");
   }
+  // The theme makes a landmark of each block's button, and all of them nameless.
+  for (const nav of document.querySelectorAll(".md-code__nav")) nav.setAttribute("role", "none");
 }));
