@@ -10,9 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from kernel_folder import write_kernel
 from recorded_family import copy_family
+from requirements import needs
 
+from ncu_assist.backends import build_versions
 from ncu_assist.cli import main
+from ncu_assist.spec_file import read_kernel
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("guide/*.md")))
@@ -40,6 +44,26 @@ QUOTES = [
     for words, lines in _quotes(path)
     if words.split()[0] not in MEASURES_OR_WRITES
 ]
+
+
+def _listings(name: str) -> list[str]:
+    return re.findall(r"^```c\+\+\n(.*?)^```$", (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+def test_the_readme_shows_the_version_of_the_guide() -> None:
+    assert len(_listings("README.md")) == 1
+    assert _listings("README.md")[0] in _listings("docs/guide/kernels.md")
+
+
+@pytest.mark.slow
+@needs("nvcc", "ninja")
+def test_the_version_that_is_shown_compiles_and_has_its_launcher(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NCU_ASSIST_ARCH", "sm_90")
+    kernel = read_kernel(write_kernel(tmp_path, {"v1_naive.cu": _listings("README.md")[0]}))
+    built = build_versions(kernel, kernel.versions, tmp_path / "work")["v1_naive"]
+    assert built.artifact is not None, built.problem or built.log
 
 
 @pytest.fixture(scope="module")
