@@ -30,7 +30,7 @@ COMMAND_LINE = re.compile(r"^ncu-assist .*")
 QUOTED_COMMAND = re.compile(r"`(ncu-assist [^`]+)`")
 OF_NCU = re.compile(r"(?<![\w-])ncu(?![\w-])|\bof ncu\b")
 # What follows the tool's name in prose, and is no command of it.
-PROSE = frozenset({"as", "blanked", "has", "that", "uses", "wrote"})
+PROSE = frozenset({"as", "blanked", "has", "measures", "or", "that", "uses", "wrote"})
 # Of `ncu --help`, release 2025.3: the options that the texts of the package name.
 NCU_OPTIONS = frozenset(
     f"--{name}"
@@ -51,11 +51,12 @@ NCU_OPTIONS = frozenset(
 )
 # Modules that put together or read the command line of another program.
 OTHER_PROGRAMS = (
-    *("executors/sandbox/", "backends/nvcc.py", "pipeline/ceilings.py"),
+    *("executors/sandbox/", "backends/nvcc.py", "pipeline/ceilings.py", "commits.py", "pipeline/bisecting.py"),
     *("ncu/command.py", "ncu/command_line.py", "ncu/second_opinion.py"),
     *("rules/model/diagnosis.py", "rules/model/warnings.py"),  # which sections ncu is to collect
 )
-OF_THEIRS = frozenset({"--cap-add", "--pause"})  # of docker run and of dcgmi profile
+# Of docker run, of dcgmi profile, of git.
+OF_THEIRS = frozenset({"--cap-add", "--pause", "--oneline", "--unshallow"})
 ONE_KERNEL = ("bench", "check", "history", "ledger", "list", "profile")  # which take no kernel/version
 
 

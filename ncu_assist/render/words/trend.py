@@ -146,8 +146,8 @@ def to_try(trend: Trend, change: TrendChange) -> str:
     run = change.after.run
     if change.is_slower and before and after and before.id != after.id:
         name = f"{run.kernel}/{run.version}" if trend.by == "version" else run.kernel
-        span = f"--good {before.id[:12]} --bad {after.id[:12]}"
-        return f"ncu-assist bisect {name} {span} --workload {trend.workload}"
+        good, bad = before.id[:12], after.id[:12]
+        return f"ncu-assist bisect {name} --good {good} --bad {bad} --workload {trend.workload}"
     sides = [f"{one.kernel}/{short_name(one.version)}@{one.run_id}" for one in (change.before.run, run)]
     return f"ncu-assist diff {' '.join(sides)} --workload {trend.workload}"
 

@@ -47,7 +47,7 @@ class Naming:
     source: str
 
 
-CUTLASS_NAMES = "CUTLASS, media/docs/cpp/profiler.md: names of the kernels of its instance library"
+CUTLASS_NAMES = "CUTLASS, its page on the profiler: names of the kernels of its instance library"
 ATEN = "PyTorch, aten/src/ATen/native/cuda: kernels are templates in at::native"
 INDUCTOR = "PyTorch, torch/_inductor/codegen/triton.py: triton_<poi|red|per|tem>_fused_<operations>_<number>"
 CCCL = "CCCL, cub/device/dispatch and thrust/system/cuda/detail: kernels of cub and thrust, by their agents"
