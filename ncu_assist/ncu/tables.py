@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-DURATION = "gpu__time_duration.sum"
+DURATION, DURATION_2019 = "gpu__time_duration.sum", "gpu__time_duration"  # the latter of 2019, in ns, without a unit
 NANOSECONDS = {"ns": 1.0, "nsecond": 1.0, "us": 1e3, "usecond": 1e3, "ms": 1e6, "msecond": 1e6, "s": 1e9, "second": 1e9}
 ATTRIBUTE = "device__attribute_"
 DEVICE_ID = "launch__device_id"
@@ -53,8 +53,9 @@ class Launches:
 def launch_records(contents: Contents) -> tuple[Launch, ...]:
     """Return the record of each launch; its workload is not in a report."""
     values = Launches(contents)
-    scale = NANOSECONDS.get(contents.units.get(DURATION, ""), math.nan)
-    durations = [values.number(i, DURATION) * scale for i in range(len(contents.launches))]
+    name = DURATION if DURATION in contents.units else DURATION_2019
+    scale = NANOSECONDS.get(contents.units.get(name, ""), 1.0 if name == DURATION_2019 else math.nan)
+    durations = [values.number(i, name) * scale for i in range(len(contents.launches))]
     return tuple(
         Launch(
             index=index,

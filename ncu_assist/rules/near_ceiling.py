@@ -6,7 +6,8 @@ does not take work off this unit: more warps, fewer stalls and faster other unit
 Cost: none that a rule knows. The distance to the ceiling is what perfect overlap could still win.
 
 What to try: give this unit less to do. Of DRAM and L2 fewer bytes, of L1 more reuse in registers, of a pipe or the
-issue slots fewer instructions for the same result. Or stop here.
+issue slots fewer instructions for the same result. Of a matrix product on the FMA pipe to use the tensor cores instead,
+where its accuracy allows it. Or stop here.
 
 Thresholds: from two thirds of what the unit can reach on, 60 % of its peak, below which NVIDIA's own speed-of-light
 rule calls a kernel bound by latency. It is said only where no rule with a cause names this unit, and the kernel is not
@@ -24,6 +25,7 @@ from ncu_assist.quantity import percent
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.dram import OF_CEILING
 from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.pipes import FMA
 from ncu_assist.rules.model.resources import RESOURCES
 from ncu_assist.rules.model.savings import busiest_unit
 
@@ -34,12 +36,14 @@ LINK_EVIDENCE = "host_bytes"
 # Stall reasons that no unit of RESOURCES is behind (Nsight Compute, Kernel Profiling Guide, "Warp Stall Reasons").
 STANDING_STILL = ("no_instruction", "branch_resolving", "barrier", "membar", "sleeping")
 MOST = 50.0  # percent of all warp states
+FEWER = "do the same with fewer instructions"
+IDLE_PERCENT = 1.0  # of the time that tensor cores work: less is some helper's
 LESS_BYTES = "move fewer bytes, or stop here"
 LESS = {
     "DRAM": LESS_BYTES,
     "L2": "use again what was fetched while it is on the chip, or stop here",
     "L1": "keep in registers what is used again, or stop here",
-    "SM": "do the same with fewer instructions, or stop here",
+    "SM": f"{FEWER}, or stop here",
 }
 
 
@@ -60,8 +64,16 @@ def find(facts: Facts) -> Finding | None:
         unless_known=True,
         detail={"unit": busiest.name},
         assumed=facts.ceilings is None,
-        advice=LESS.get(resource.group if resource else "", LESS_BYTES),
+        advice=_advice(facts, busiest.name, resource.group if resource else ""),
     )
+
+
+def _advice(facts: Facts, unit: str, group: str) -> str:
+    """Return what to do less of; a pipe of products is not the last word where the tensor cores stand idle."""
+    idle = facts.get("pipe_tensor_cycles")
+    if unit == FMA and idle is not None and idle < IDLE_PERCENT:
+        return f"{FEWER}; of a matrix product to use the tensor cores, which are idle, where its accuracy allows it"
+    return LESS.get(group, LESS_BYTES)
 
 
 def _stands_still(facts: Facts) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import lzma
 import resource
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.ncu import reader, report_file, wire
 from ncu_assist.ncu.compressed import compress, read_plain
 from ncu_assist.ncu.report import Report, read_report
+from ncu_assist.ncu.tables import launch_records
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +33,15 @@ def test_launches(report: Report) -> None:
     assert first.ranges == ("ncu-assist", "v0_naive|w0")
     assert (second.grid, second.block, second.duration_ns) == ((32, 32, 1), (32, 8, 1), 7616.0)
     assert (third.index, third.ranges[1], third.workload) == (2, "v0_naive|w1", None)
+
+
+def test_the_time_of_a_release_of_2019_has_neither_rollup_nor_unit(report: Report) -> None:
+    then, now = "gpu__time_duration", "gpu__time_duration.sum"
+    found = report.contents
+    names = tuple(tuple(then if name == now else name for name in each) for each in found.name_lists)
+    units = {name: unit for name, unit in found.units.items() if name != now} | {then: ""}
+    old = launch_records(replace(found, name_lists=names, units=units))
+    assert [one.duration_ns for one in old] == [one.duration_ns for one in report.records]
 
 
 def test_device_and_version(report: Report) -> None:

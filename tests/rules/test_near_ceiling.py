@@ -78,3 +78,11 @@ def test_more_blocks_may_win_while_dram_is_below_its_own_limit() -> None:
     first = diagnose(made(few | {"dram_throughput": 67.0, "issue_slots_busy": 10.0}), RULES).first
     assert first
     assert (first.finding.rule, first.finding.assumed) == ("grid-underfill", True)
+
+
+@pytest.mark.parametrize(("tensor", "said"), [(0.0, True), (40.0, False)])
+def test_a_product_on_the_fma_pipe_is_told_of_idle_tensor_cores(tensor: float, said: bool) -> None:
+    busy = {"pipe_fma_cycles": 80.0, "pipe_tensor_cycles": tensor, "sm_cycles_active": 1e5, "sm_cycles_elapsed": 1e5}
+    finding = found(near_ceiling, made(busy))
+    assert finding
+    assert ("tensor cores, which are idle" in finding.advice) is said

@@ -120,7 +120,8 @@ def focus_words(shown: RunView) -> str:
     if shown.focus is None:
         return ""
     launch, count = shown.focus.launch, sum(len(group.rows) for group in shown.groups)
-    why = f", the most to win of {count} (--launch N: another)" if count > 1 else ""
+    most = "the most to win" if shown.focus.winnable_ns else "the longest"
+    why = f", {most} of {count} (--launch N: another)" if count > 1 else ""
     return f"Launch {launch.index}, {one_line(launch.kernel, TITLE)}{why}"
 
 
