@@ -38,6 +38,8 @@ READING = {
     "check": ["check", "nöwhere"],
     "bench": ["bench", "nöwhere.cu"],
     "suggest": ["suggest", "nöwhere", "--dry-run"],
+    "trend": ["trend", "lightning_decode"],
+    "bisect": ["bisect", "lightning_decode/v7", "--good", "nöwhere", "--bad", "HEAD"],
 }
 RuleResults = Callable[..., tuple[int, str, str]]
 
