@@ -14,9 +14,10 @@ from ncu_assist.analysis.ladder import KernelOutcome
 from ncu_assist.commits import checked_out, files_at, files_changed, git, resolved, text_at
 from ncu_assist.errors import UsageProblem
 from ncu_assist.ncu.command import ProfileOptions
+from ncu_assist.pipeline import planning
 from ncu_assist.pipeline.gate_sides import BASELINE, GateRequest
 from ncu_assist.pipeline.gating import gate
-from ncu_assist.pipeline.planning import MeasureRequest, profile, why_not_measurable
+from ncu_assist.pipeline.planning import MeasureRequest, profile
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
 from ncu_assist.sources import discover_versions, source_files
@@ -173,7 +174,7 @@ def profile_since(
     """
     since = since_of(project, name)
     versions = since.versions()
-    why = why_not_measurable()
+    why = planning.why_not_measurable()
     if versions and why is not None:
         raise why
     outcomes: list[KernelOutcome] = []
