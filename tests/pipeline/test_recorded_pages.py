@@ -71,7 +71,9 @@ def test_a_page_of_each_kind_is_reachable_for_everybody(browser: object, path: P
 def test_links_lead_to_pages_that_are_there(browser: object) -> None:
     for path in ONE_OF_EACH:
         with opened(browser, path) as page:  # type: ignore[arg-type]
-            found = page.eval_on_selector_all("a[href]", "all => all.map((one) => one.href)")
+            found = page.eval_on_selector_all(
+                "a[href]", "all => all.map((one) => new URL(one.getAttribute('href'), location).href)"
+            )
         files = {url.partition("#")[0].removeprefix("file://") for url in found if url.startswith("file:")}
         assert [one for one in files if not Path(one).is_file()] == []
 

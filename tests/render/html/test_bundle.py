@@ -58,6 +58,8 @@ def test_metrics_are_in_the_first_page_alone_and_what_terms_mean_is_kept(bundle:
 
 @pytest.mark.slow
 def test_pages_are_walked_through(browser: Browser, bundle: str, tmp_path: Path) -> None:
+    from playwright.sync_api import expect
+
     path = tmp_path / "bundle.html"
     path.write_text(bundle, encoding="utf-8")
     check_frame(browser, path)
@@ -66,8 +68,8 @@ def test_pages_are_walked_through(browser: Browser, bundle: str, tmp_path: Path)
         assert heading.all_text_contents() == ["Ladder"]
         for link, title in ((f"to {RUN}", "Run"), ("to ../diff-v0.html", "Diff"), ("All versions", "Ladder")):
             shown.locator("a:visible", has_text=link).first.click()
-            assert heading.all_text_contents() == [title]
+            expect(heading).to_have_text([title])
         shown.go_back()
-        assert heading.all_text_contents() == ["Diff"]
+        expect(heading).to_have_text(["Diff"])
     with opened(browser, path, scripts=False) as shown:
         assert shown.locator("h1:visible").all_text_contents() == ["Ladder", "Run", "Diff"]
