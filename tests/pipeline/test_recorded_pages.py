@@ -21,6 +21,7 @@ RUN = next((KERNEL / "v6_coalesced_store").glob("*/report.html"), KERNEL)
 CHAIN = next((KERNEL / "v0_torch_eager").glob("*/report.html"), KERNEL)
 DIFF = KERNEL / "v7_registers_128bit" / "diff-v6_coalesced_store.html"
 ONE_OF_EACH = [RUN, DIFF, KERNEL / "index.html", FOLDER / "index.html"]
+WHERE_THEY_LEAD = "all => all.map((one) => new URL(one.getAttribute('href'), location).href)"  # also in a drawing
 PAGE_BYTES, LAUNCH_BYTES, SOURCE_BYTES = 500_000, 150_000, 2_000_000
 
 
