@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -140,7 +140,7 @@ def test_the_archive_in_pandas() -> None:
 
 @pytest.mark.parametrize(("old", "new"), MOVED.items())
 def test_a_moved_module_says_where_it_is(old: str, new: str) -> None:
-    importlib.import_module(f"{PACKAGE}{new}")
+    assert importlib.util.find_spec(f"{PACKAGE}{new}")
     with pytest.raises(ModuleNotFoundError, match=f"is now {PACKAGE}{new}"):
         importlib.import_module(f"{PACKAGE}{old}")
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("torch")
+
 from ncu_assist.errors import DamagedData
 from ncu_assist.harness.exam.client import take
 from ncu_assist.harness.exam.tensor_files import read_exactly
