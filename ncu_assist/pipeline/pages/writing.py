@@ -23,7 +23,7 @@ from ncu_assist.project import Project
 from ncu_assist.render.links import RUN_PAGE, diff_name, href_to
 from ncu_assist.render.table import Link
 from ncu_assist.render.words.values import shown_path
-from ncu_assist.store import Damage, StoredRun
+from ncu_assist.store import Damage, Store, StoredRun
 from ncu_assist.store.choosing import Context, known_kernels
 from ncu_assist.store.references import REPORT_ENDINGS
 from ncu_assist.store.writing import HINTS
@@ -393,7 +393,7 @@ def pages_of(project: Project, runs: Sequence[StoredRun], reporter: Reporter) ->
 
 
 def _kernels(pages: Pages) -> tuple[str, ...]:
-    return known_kernels(pages.store, Context(pages.project, Path.cwd()))
+    return known_kernels(Store(pages.project.reports), Context(pages.project, Path.cwd()))
 
 
 def _ladder(project: Project, kernel: str) -> KernelLadder:
