@@ -95,6 +95,11 @@ class Launch:
     repeat: int = 0  # which profiled call of the same work it belongs to
 
     @property
+    def call(self) -> tuple[str | None, int]:
+        """The call that it belongs to: its workload, and which of that."""
+        return self.workload, self.repeat
+
+    @property
     def interrupted(self) -> bool:
         """Whether the program ended while this kernel was profiled: ncu then writes no sizes and hardly a value."""
         return not any(self.grid) and self.kernel not in NOT_KERNELS
@@ -222,9 +227,16 @@ class Run:
     def workload(self, name: str) -> WorkloadFacts | None:
         return next((w for w in self.workloads if w.name == name), None)
 
+    @property
+    def timings(self) -> tuple[Timing, ...]:
+        return self.bench.timings if self.bench else ()
+
     def timing(self, workload: str) -> Timing | None:
-        timings = self.bench.timings if self.bench else ()
-        return next((t for t in timings if t.workload == workload), None)
+        return next((t for t in self.timings if t.workload == workload), None)
+
+    def is_wrong(self, workload: str | None) -> bool:
+        """Whether its results were wrong on a workload; not where nobody checked them."""
+        return any(check.workload == workload and not check.passed for check in self.checks)
 
 
 READERS: schema.Readers[Run] = {1: msgspec.json.Decoder(Run).decode}

@@ -88,7 +88,8 @@ def narrowed(stored: S, selection: LaunchSelection) -> S:
     every = stored.run.launches
     chosen = selection.of(every)
     numbers = {one.index for one in chosen}
-    cut = {one.workload for one in every if one.index not in numbers and _call(one) in set(map(_call, chosen))}
+    calls = {one.call for one in chosen}
+    cut = {one.workload for one in every if one.index not in numbers and one.call in calls}
     kept = {one.workload for one in chosen} - cut
     return replace(stored, run=_of_workloads(replace(stored.run, launches=chosen), kept), complete=stored.whole)
 
@@ -101,10 +102,6 @@ def _of_workloads(run: Run, kept: set[str | None]) -> Run:
         workloads=tuple(one for one in run.workloads if one.name in kept),
         checks=tuple(one for one in run.checks if one.workload in kept),
     )
-
-
-def _call(launch: Launch) -> tuple[str | None, int]:
-    return launch.workload, launch.repeat
 
 
 def _numbers(text: str | None) -> tuple[int, int] | None:

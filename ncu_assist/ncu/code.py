@@ -74,15 +74,8 @@ LEAST_WAIT = 0.1  # of the samples of a line: a reason below it says nothing abo
 COUNTERS = ("instructions", "sectors", "sectors_excessive", "wavefronts", "wavefronts_excessive")
 THREADS = "thread_instructions"
 COSTS = (SAMPLES, "instructions", "sectors_excessive", "wavefronts_excessive", "sectors", "wavefronts", THREADS)
-PLACE = [
-    "kernel",
-    "base",
-    "offset",
-    "sass",
-    "file",
-    "line",
-    "access",
-]  # what makes an instruction the same in several launches
+# What makes an instruction the same in several launches
+PLACE = ["kernel", "base", "offset", "sass", "file", "line", "access"]
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ def _run(stored: StoredRun) -> dict[str, Any]:
 
 
 def _timings(stored: StoredRun) -> Iterator[dict[str, Any]]:
-    for timing in stored.run.bench.timings if stored.run.bench else ():
+    for timing in stored.run.timings:
         facts = stored.run.workload(timing.workload)
         yield {
             **{name: getattr(timing, name) for name in ("workload", *TIMES, "bench_id")},

@@ -145,11 +145,10 @@ class _Search:
         except UsageProblem as error:  # the version, the workload or the kernel is not there yet
             return _Measured(None, error.message)
         row = next(one for one in outcome.versions if one.version.startswith(short_name(self.version)))
-        checks = row.run.run.checks if row.run else ()
-        wrong = next((one for one in checks if not one.passed and one.workload == self.workload), None)
-        timing = row.run.run.timing(self.workload) if row.run else None
-        if wrong is not None or timing is None:
-            return _Measured(None, row.failure or "it was not timed", wrong is not None)
+        run = row.run.run if row.run else None
+        timing, is_wrong = (run.timing(self.workload), run.is_wrong(self.workload)) if run else (None, False)
+        if is_wrong or timing is None:
+            return _Measured(None, row.failure or "it was not timed", is_wrong)
         return _Measured(timing.median_ns)
 
 

@@ -28,7 +28,7 @@ from ncu_assist.verdict.levels import FEWEST
 from ncu_assist.versions import short_name
 
 SHARED = ("kernel.toml", "reference.py")  # what every version of a kernel is measured with
-RUN_PARTS = 4  # reports/KERNEL/VERSION/RUN
+RUN_PART = 3  # of reports/KERNEL/VERSION/RUN
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Since:
                 place = f"reports/{kernel}/{version.name}/"
                 is_edited = is_shared or any(name in changed for name in own)
                 if is_edited or any(name.startswith(place) and name.endswith("/run.json") for name in measured):
-                    held = sorted({name.split("/")[3] for name in runs if name.startswith(place)})
+                    held = sorted({name.split("/")[RUN_PART] for name in runs if name.startswith(place)})
                     yield ChangedVersion(kernel, version.name, own[0] not in sources, is_edited, tuple(held))
 
     def baseline(self, kernel: str) -> str:

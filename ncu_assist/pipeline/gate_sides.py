@@ -54,7 +54,7 @@ def as_now(kernel: Kernel | None, stored: StoredRun) -> StoredRun:
     names = {facts.name for facts in run.workloads if kernel is None or _is_as_now(kernel, facts)}
     if len(names) == len(run.workloads):
         return stored
-    timings = tuple(one for one in run.bench.timings if one.workload in names) if run.bench else ()
+    timings = tuple(one for one in run.timings if one.workload in names)
     held = replace(
         run,
         workloads=tuple(one for one in run.workloads if one.name in names),

@@ -90,7 +90,7 @@ def _now_and_before(
     every = [one for one in store.runs(kernel or run.kernel, name) if one.run.gpu == run.gpu]
     if request.require_live:
         every = [one for one in every if shown_source(one.run, machine_hash()) == "live"]
-    benches = {timing.bench_id for timing in run.bench.timings} if run.bench else set()
+    benches = _benches(run)
     now = [one for one in every if _is_again(one.run, run)]
     before = [
         one
@@ -107,7 +107,7 @@ def _is_again(one: Run, other: Run) -> bool:
 
 
 def _benches(run: Run) -> set[str]:
-    return {timing.bench_id for timing in run.bench.timings} if run.bench else set()
+    return {timing.bench_id for timing in run.timings}
 
 
 def _points(runs: Sequence[StoredRun], like: Run, workload: str, samples: SampleReader) -> list[TrendPoint]:

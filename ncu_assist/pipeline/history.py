@@ -311,5 +311,4 @@ def _lacks(run: Run, workload: str | None) -> tuple[bool, bool]:
 
 def _says_something(run: Run, workload: str | None) -> bool:
     """Tell whether a run has a time, counters or a failed check on a workload; that a check passed is no result."""
-    failed = any(check.workload == workload and not check.passed for check in run.checks)
-    return failed or not all(_lacks(run, workload))
+    return run.is_wrong(workload) or not all(_lacks(run, workload))

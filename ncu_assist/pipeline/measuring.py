@@ -150,7 +150,7 @@ def _launches_before(job: MeasureJob, version: str) -> float:
     """Return how many launches a call of this version made when it was profiled last; 1 if it never was."""
     for stored in Store(job.project.reports).runs(job.kernel.name, version):
         if stored.run.launches:
-            return len(stored.run.launches) / len({(one.workload, one.repeat) for one in stored.run.launches})
+            return len(stored.run.launches) / len({one.call for one in stored.run.launches})
     return 1.0
 
 

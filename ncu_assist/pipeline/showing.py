@@ -32,7 +32,7 @@ from ncu_assist.pipeline.derived import shown_launches, with_code
 from ncu_assist.pipeline.history import lineage_of
 from ncu_assist.pipeline.kept_reports import kept_report
 from ncu_assist.pipeline.opened_reports import BareReport
-from ncu_assist.record import Launch, Run
+from ncu_assist.record import Run
 from ncu_assist.rules.model.of_run import judged_alone, located, results_of, results_of_shown
 from ncu_assist.rules.model.resources import bottleneck, bottleneck_of_launch
 from ncu_assist.store import Store, StoredRun
@@ -198,29 +198,25 @@ def _launches(
 ) -> tuple[LaunchRow, ...]:
     """Return all launches, judged alone those of a workload that take longest, or every one."""
     run = stored.run
-    calls = Counter(map(_call, run.launches))
+    calls = Counter(one.call for one in run.launches)
     whole: dict[tuple[str | None, int], float] = {}
     for one in stored.whole.launches:
-        whole[_call(one)] = whole.get(_call(one), 0.0) + (one.duration_ns or 0.0)
+        whole[one.call] = whole.get(one.call, 0.0) + (one.duration_ns or 0.0)
     own = [one for one in run.launches if every or shown in (None, one.workload)]
     judged = {}
     for one in judged_alone(own, None if every else MOST_JUDGED):
         alone = combine_launches(one.workload, [one], [tables.get(one.index, {})])
-        judged[one.index] = results_of(run, alone, ceilings, whole=calls[_call(one)] == 1)
+        judged[one.index] = results_of(run, alone, ceilings, whole=calls[one.call] == 1)
     return tuple(
         LaunchRow(
             launch=one,
             bottleneck=bottleneck_of_launch(tables.get(one.index, {})),
             results=judged.get(one.index),
             judged=one.index in judged,
-            share=one.duration_ns / whole[_call(one)] if one.duration_ns is not None and whole[_call(one)] else None,
+            share=one.duration_ns / whole[one.call] if one.duration_ns is not None and whole[one.call] else None,
         )
         for one in run.launches
     )
-
-
-def _call(launch: Launch) -> tuple[str | None, int]:
-    return launch.workload, launch.repeat
 
 
 def _before(store: Store, stored: StoredRun, workload: str | None) -> ParentVerdict | None:

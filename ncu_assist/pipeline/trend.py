@@ -67,15 +67,11 @@ def _default(project: Project, kernel: str, runs: Sequence[StoredRun]) -> str:
     """Return the default workload as the kernel's folder has it; without a folder, the first of the newest run."""
     if kernel in kernel_names(project):
         return load_kernel(project, kernel).default_workload.name
-    return next((timing.workload for one in reversed(runs) for timing in _timings(one.run)), "")
-
-
-def _timings(run: Run) -> tuple[Timing, ...]:
-    return run.bench.timings if run.bench else ()
+    return next((timing.workload for one in reversed(runs) for timing in one.run.timings), "")
 
 
 def _nothing(kernel: str, workload: str, runs: Sequence[StoredRun]) -> UsageProblem:
-    names = dict.fromkeys(timing.workload for one in runs for timing in _timings(one.run))
+    names = dict.fromkeys(timing.workload for one in runs for timing in one.run.timings)
     if not names:
         return UsageProblem(f"no run of {kernel} was timed, so there is no trend", f"ncu-assist bench {kernel}")
     return UsageProblem(
@@ -86,10 +82,8 @@ def _nothing(kernel: str, workload: str, runs: Sequence[StoredRun]) -> UsageProb
 
 def _kept(timed: Sequence[tuple[StoredRun, Timing]], workload: str) -> Iterator[tuple[StoredRun, Timing]]:
     """Yield the runs that measured the same as the newest did, in the same way, with right results."""
-    like = _measured(timed[-1][0].run, workload)
-    for one, timing in timed:
-        if _measured(one.run, workload) == like and not _is_wrong(one.run, workload):
-            yield one, timing
+    newest = timed[-1][0].run
+    return ((one, timing) for one, timing in timed if measured_like(one.run, newest, workload))
 
 
 def _measured(run: Run, workload: str) -> tuple[object, ...]:
@@ -101,11 +95,7 @@ def _measured(run: Run, workload: str) -> tuple[object, ...]:
 
 def measured_like(one: Run, other: Run, workload: str) -> bool:
     """Tell whether a run measured the same work as another, in the same way, with right results."""
-    return _measured(one, workload) == _measured(other, workload) and not _is_wrong(one, workload)
-
-
-def _is_wrong(run: Run, workload: str) -> bool:
-    return any(check.workload == workload and not check.passed for check in run.checks)
+    return _measured(one, workload) == _measured(other, workload) and not one.is_wrong(workload)
 
 
 def _counters(stored: StoredRun, workload: str, keys: Sequence[str]) -> Mapping[str, float | None]:
@@ -117,8 +107,8 @@ def _counters(stored: StoredRun, workload: str, keys: Sequence[str]) -> Mapping[
 
 def _notes(timed: Sequence[tuple[StoredRun, Timing]], workload: str, kept: int) -> Iterator[str]:
     like = _measured(timed[-1][0].run, workload)
-    wrong = sum(_is_wrong(one.run, workload) for one, _ in timed)
-    other = sum(_measured(one.run, workload) != like and not _is_wrong(one.run, workload) for one, _ in timed)
+    wrong = sum(one.run.is_wrong(workload) for one, _ in timed)
+    other = sum(_measured(one.run, workload) != like and not one.run.is_wrong(workload) for one, _ in timed)
     if wrong:
         yield f"left out as results were wrong: {wrong} of {len(timed)} runs"
     if other:

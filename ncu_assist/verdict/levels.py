@@ -13,7 +13,7 @@ from itertools import pairwise
 from math import exp, pi, sqrt
 from typing import TYPE_CHECKING, Any
 
-from ncu_assist.verdict.deciding import correlation_length
+from ncu_assist.verdict.deciding import correlation_length, student_quantile
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,13 +25,12 @@ OF_A_MEDIAN = sqrt(pi / 2)  # standard error of a median over that of a mean
 QUARTILES = 1.349  # between the quartiles of a normal distribution, in standard deviations
 FEWEST = 3  # runs of a level: one or two alone may have met a hot or shared GPU
 FEWEST_ON_A_SLOPE = 2 * FEWEST  # a line through fewer is drawn by one or two of them
-# Standard errors that a change has to be away from none: on histories of recorded noise this gives less than one false
-# alarm in 1,000 runs (benchmarks/trend_rates.py).
+# Standard errors that a change has to be away from none: on histories of recorded noise 0.2 false alarms in 1,000 runs
+# on one GPU, 0.7 over several (benchmarks/trend_rates.py; the same noise that this was chosen with).
 ALARM_SIGMAS = 3.5
 CLIPPED_SIGMAS = 3.0  # as far as a run may be from its neighbours before it is drawn in
 FAR_SIGMAS = 5.0  # the same for a difference of neighbours, which a step may be
 NEIGHBOURS = 2  # on either side
-CONFIDENT_SIGMAS = 2.5758  # of 99 %
 DIFFERENCES_FREEDOM = 2 / 3  # what a difference of neighbours is worth, in degrees of freedom of a deviation
 GAUSS = 1.4826  # from the median of deviations to a standard deviation
 MOST_RUNS = 400  # the newest that are looked at: the work grows with their square
@@ -136,7 +135,7 @@ def levels_of(times_ns: Sequence[float], errors: Sequence[float]) -> Levels:
     sigmas = student(ALARM_SIGMAS, freedom)
     drawn_in = _drawn_in(logs, np.sqrt(variances))
     found = _partition(drawn_in, 1 / variances, sigmas**2)
-    return Levels(found, spread, freedom, sigmas, student(CONFIDENT_SIGMAS, freedom))
+    return Levels(found, spread, freedom, sigmas, student_quantile(freedom))
 
 
 def run_to_run(logs: np.ndarray[Any, Any], errors: np.ndarray[Any, Any]) -> tuple[float, float]:

@@ -405,9 +405,9 @@ def _ladder(project: Project, kernel: str) -> KernelLadder:
 def _named(pages: Pages, request: PageRequest) -> StoredRun:
     """Return the run that is wanted; raises UsageProblem with the nearest kernel where that is what was meant."""
     try:
-        return named(pages.project, (request.wanted or "@last",), request.kernel, OF_PAGES, "sass", request.selection)[
-            0
-        ]
+        wanted = (request.wanted or "@last",)
+        (found,) = named(pages.project, wanted, request.kernel, OF_PAGES, "sass", request.selection)
+        return found
     except UsageProblem as error:
         word = request.wanted or ""
         near = difflib.get_close_matches(word, _kernels(pages), n=1, cutoff=NEAR)

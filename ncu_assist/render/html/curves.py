@@ -49,7 +49,7 @@ def _occupancy_chart(curve: OccupancyCurve) -> CurveChart:
     x = linear_axis([point.value for point in curve.points], LEFT, RIGHT, text)
     x = replace(x, ticks=x.ticks[:: max(1, len(x.ticks) // 4)])
     y = linear_axis([0.0, float(curve.most_warps)], BOTTOM, TOP)
-    now = next(point for point in curve.points if point.value == curve.now)
+    now = curve.here
     places = [(x.at(point.value), y.at(point.warps)) for point in curve.points]
     more = max(curve.points, key=lambda point: point.warps)  # of several the first
     best = [point.value for point in curve.points if point.warps == more.warps]

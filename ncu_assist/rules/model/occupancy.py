@@ -22,6 +22,7 @@ UNITS: dict[Over, str] = {
     "shared_memory": "bytes of shared memory",
     "block_size": "threads a block",
 }
+STEPS: dict[str, Over] = {"registers": "registers", "shared": "shared_memory", "warps": "block_size"}  # by limiter
 EVEN = 0.1  # of the time is lost in the last wave at most, for another block size to be named
 MOST_THREADS = 1024  # of a block, on every GPU (CUDA Programming Guide)
 AMPERE = 8.0  # the compute capability with smaller pieces
@@ -63,6 +64,11 @@ class OccupancyCurve:
     now: int
     most_warps: int
     points: tuple[OccupancyPoint, ...]
+
+    @property
+    def here(self) -> OccupancyPoint:
+        """The point of the launch as it is."""
+        return next(one for one in self.points if one.value == self.now)
 
 
 @dataclass(frozen=True)
@@ -140,14 +146,17 @@ def occupancy_curves(facts: Facts) -> tuple[OccupancyCurve, ...]:
     )
 
 
+def _curve(facts: Facts, over: Over | None) -> OccupancyCurve | None:
+    return next((one for one in occupancy_curves(facts) if one.over == over), None)
+
+
 def next_step(facts: Facts, limiter: str) -> str:
     """Return with how many registers, or how much shared memory, more warps fit, in words; empty for other limits."""
-    over: Over | None = {"registers": "registers", "shared": "shared_memory", "warps": "block_size"}.get(limiter)  # type: ignore[assignment]
-    curve = next((one for one in occupancy_curves(facts) if one.over == over), None)
-    now = next((one for one in curve.points if one.value == curve.now), None) if curve else None
-    if curve is None or now is None:
+    curve = _curve(facts, STEPS.get(limiter))
+    if curve is None:
         return ""
-    better = [one for one in curve.points if one.warps > now.warps and (over == "block_size" or one.value < now.value)]
+    now, any_way = curve.here, curve.over == "block_size"
+    better = [one for one in curve.points if one.warps > now.warps and (any_way or one.value < now.value)]
     if not better:
         return ""
     near = min(better, key=lambda one: abs(one.value - now.value))
@@ -156,11 +165,11 @@ def next_step(facts: Facts, limiter: str) -> str:
 
 def other_waves(facts: Facts) -> str:
     """Return the nearest block size whose last wave is nearly full, in words; empty where this one is or none has."""
-    curve = next((one for one in occupancy_curves(facts) if one.over == "block_size"), None)
-    known = [one for one in curve.points if one.waves and not one.value & (one.value - 1)] if curve else []
-    now = next((one for one in curve.points if one.value == curve.now), None) if curve else None
-    if not known or now is None or not now.waves:
+    curve = _curve(facts, "block_size")
+    if curve is None or not curve.here.waves:
         return ""
+    now = curve.here
+    known = [one for one in curve.points if one.waves and not one.value & (one.value - 1)]
     even = [one for one in known if _idle(one) < min(EVEN, _idle(now))]
     if not even:
         return ""
