@@ -28,6 +28,7 @@ from ncu_assist.ceilings.floor import OF_HALVES
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import (
+    ADU,
     ALU,
     FMA,
     FMA_HEAVY,
@@ -35,6 +36,7 @@ from ncu_assist.rules.model.pipes import (
     L1_PARTS,
     LSU,
     TENSOR,
+    UNIFORM,
     busy,
     heavy_instructions,
     operations,
@@ -59,6 +61,8 @@ FLOPS_A_BYTE = 64.0
 HALVES = ("bfloat16", "float16")
 HALF = 0.5  # of all instructions
 OPERATIONS_OF_DP4A = 8  # of a lane: four products and sums of bytes
+# All that a loop of products keeps busy: one instruction takes the place of hundreds, their loops and addresses.
+OF_A_PRODUCT = (FMA, FMA_HEAVY, ALU, ADU, UNIFORM, ISSUE, LSU, TENSOR)
 SPEED_UP = 8.0  # where the chip's rate is not known: HFMA2 against tensor cores on 8.0 and 9.0, the lesser ratio
 
 
@@ -84,9 +88,9 @@ def _bytes(facts: Facts) -> Finding | None:
         message="multiplies matrices of integers, not on tensor cores, which do it with bytes",
         saved_ns=facts.duration_ns * (1.0 - 1.0 / SPEED_UP) if after is None else max(0.0, facts.duration_ns - after),
         evidence=("pipe_fma_heavy", "pipe_tensor_cycles", "shared_load_instructions"),
-        relieves=(FMA, FMA_HEAVY, ALU, ISSUE, LSU, TENSOR, *L1_PARTS),
+        relieves=(*OF_A_PRODUCT, *L1_PARTS),
         assumed=True,
-        advice="call a library product of bytes, or use mma.sync or wgmma with s8 operands",
+        advice="multiply bytes on tensor cores: mma.sync or wgmma with s8 operands, or a library's product",
     )
 
 
@@ -108,9 +112,9 @@ def _halves(facts: Facts) -> Finding | None:
         message=f"multiplies matrices of halves with {words}, not on tensor cores",
         saved_ns=max(0.0, facts.duration_ns - with_tensor),
         evidence=("fp16_fma_per_cycle" if packed else "fp32_fma_per_cycle", "pipe_tensor_cycles", "pipe_fma"),
-        relieves=(FMA, FMA_HEAVY, ALU, ISSUE, LSU, TENSOR, *L1_PARTS),
+        relieves=(*OF_A_PRODUCT, *L1_PARTS),
         assumed=after is None,
-        advice="call a library product, or use mma.sync or wgmma",
+        advice="multiply on tensor cores: mma.sync or wgmma, or a library's product",
     )
 
 

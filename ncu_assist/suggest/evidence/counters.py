@@ -22,7 +22,7 @@ from ncu_assist.rules.low_occupancy import allowed_blocks
 from ncu_assist.rules.model.diagnosis import Diagnosis, Ranked
 from ncu_assist.rules.model.of_run import RuleResults
 from ncu_assist.rules.model.places import Place
-from ncu_assist.rules.model.resources import BUSY_PERCENT, LATENCY, RESOURCES, Bottleneck
+from ncu_assist.rules.model.resources import BUSY_PERCENT, LATENCY, RESOURCES, Bottleneck, refined
 from ncu_assist.suggest.evidence.records import CallShape, EvidenceItem, FindingFacts, LaunchLine
 from ncu_assist.suggest.evidence.task import Cleaner
 
@@ -34,14 +34,15 @@ OF_A_FINDING = 3  # of each further one
 SAID = frozenset(("block_size", "grid_size", "barriers", "sm_count", "achieved_warps"))
 # What has no meaning over launches of several kernels.
 OF_A_LAUNCH = frozenset(("registers", "shared_memory", "theoretical_occupancy", "waves_per_sm"))
-LOWER_BOUNDS = {"bytes_in_flight": ", at least"}  # see rules.low_bytes_in_flight
+LOWER_BOUNDS = {"bytes_in_flight": " that warps wait for, at least"}  # see rules.low_bytes_in_flight
 WARPS = "warps_"  # a key of it and a reason: warps that wait at each issue
 # What is asked of every kernel, the most telling first: traffic, room for warps, caches, accesses, instructions.
 ALWAYS = (
-    "dram_throughput", "dram_bytes", "achieved_occupancy", "theoretical_occupancy", "registers", "shared_memory",
-    "global_sectors_excessive", "shared_wavefronts_excessive", "sectors_per_request_load", "sectors_per_request_store",
+    "dram_throughput", "dram_bytes", "bytes_in_flight", "achieved_occupancy", "theoretical_occupancy", "registers",
+    "shared_memory", "global_sectors_excessive", "shared_wavefronts_excessive", "sectors_per_request_load",
+    "sectors_per_request_store",
     "memory_throughput", "sm_throughput", "l1_hit_rate_load", "l2_hit_rate", "l2_sectors_sm", "instructions",
-    "issue_slots_busy", "waves_per_sm", "threads_per_instruction", "local_spilling_requests", "bytes_in_flight",
+    "issue_slots_busy", "waves_per_sm", "threads_per_instruction", "local_spilling_requests",
 )  # fmt: skip
 PIPES = ("issue_slots_busy", "pipe_fma", "pipe_fma_heavy", "pipe_alu", "pipe_fp64", "pipe_xu", "pipe_lsu", "pipe_adu",
          "pipe_uniform", "pipe_tensor_cycles")  # fmt: skip
@@ -251,7 +252,9 @@ def _bound(shown: RunView) -> str:
     if bound.name == LATENCY:
         stall = next(iter(shown.combined.stalls), "")
         waits = f"; warps wait most for {stall}" if stall else ""
-        busy = f"no unit is busy for {BUSY_PERCENT:.0f} % of the time, the busiest for {bound.percent:.0f} %"
+        nearest = shown.results.facts.busiest() if shown.results else None
+        which = f", {refined(nearest[0], shown.combined.values).name}," if nearest else ""
+        busy = f"no unit is busy for {BUSY_PERCENT:.0f} % of the time, the busiest{which} for {bound.percent:.0f} %"
         return f"{bound.name}: {busy}{waits}{of}"
     return f"{bound.name}, busy for {bound.percent:.0f} % of what it could do{of}"
 

@@ -68,10 +68,10 @@ def cleaner(run: Run, sources: Iterable[str], identity: Identity) -> Cleaner:
 
 TORCH_HEADER = "torch/extension.h"
 ATTRIBUTE = "device__attribute_"
-KIB = 1024
 OF_AN_FMA = 2  # operations: a product and a sum
 TENSOR = (("wgmma_bf16", "bf16 by wgmma"), ("mma_bf16", "bf16 by mma.sync"))
 NO_CODE = "the run keeps no report, so nothing is known of single lines"
+BELOW = "the lines that take the time are in the files that it includes, with their notes"
 NO_LINES = "the report knows no line of this file: its time is in code without line numbers, or in libraries"
 
 
@@ -151,7 +151,7 @@ def hardware_of(stored: StoredRun, ceilings: Ceilings | None) -> HardwareFacts:
     facts = tuple(_hardware_facts(stored.run, _attributes(stored)))
     known = chip_facts(device.compute_capability)
     flight = bytes_in_flight(device.name, device.compute_capability)
-    also = (f"about {flight // KIB} KiB of loads in flight on each SM to fill DRAM",) if known and flight else ()
+    also = (f"about {quantity(flight, 'byte')} of loads in flight on each SM to fill DRAM",) if known and flight else ()
     return HardwareFacts(one_line(device.name, 60), facts, (*(_ceiling_words(ceilings) if ceilings else ()), *also))
 
 
@@ -230,12 +230,14 @@ def source_of(sources: dict[str, str], close: CloseLook, clean: Cleaner) -> Sour
     """Return the code of a version, its own file first in ``sources``, redacted line by line."""
     (file, text), *others = sources.items()
     lines, margins = clean.code(text), line_notes(close.code, file) if close.code is not None else ()
+    includes = tuple(_included(name, own, close, clean) for name, own in others)
+    nowhere = BELOW if any(one.margins for one in includes) else NO_LINES
     return SourceText(
         file=file,
         lines=lines,
         margins=margins,
-        about_margins="" if margins else (close.note or NO_CODE if close.code is None else NO_LINES),
-        includes=tuple(_included(name, own, close, clean) for name, own in others),
+        about_margins="" if margins else (close.note or NO_CODE if close.code is None else nowhere),
+        includes=includes,
         redacted=sum(
             on_disk.removesuffix("\r") != line for on_disk, line in zip(text.split("\n"), lines, strict=False)
         ),

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from suggest.recorded import evidence_of
 
 from ncu_assist.frame import combine_tables
 from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES
 from ncu_assist.project import Project
+from ncu_assist.render.redact import NOBODY
 from ncu_assist.spec_file import load_kernel
 from ncu_assist.store import Store
 from ncu_assist.suggest.evidence.counters import name_of
+from ncu_assist.suggest.evidence.gathering import evidence
 from ncu_assist.suggest.evidence.records import Evidence
 
 pytestmark = pytest.mark.slow
@@ -140,6 +144,19 @@ def test_a_chain_has_its_launches_and_no_registers(recorded_project: Project) ->
     assert "launch__registers_per_thread" not in {item.name for item in found.items}
     assert found.source.margins == ()
     assert "no line of this file" in found.source.about_margins
+
+
+@pytest.mark.slow
+def test_hot_lines_of_headers_are_told_of_and_the_busiest_unit_has_a_name(repository: Path) -> None:
+    found = evidence(Project(repository), "flash_attention/v4_row_a_thread", identity=NOBODY)
+    assert found.source.margins == ()
+    assert [one.file for one in found.source.includes if one.margins] == ["row_a_thread.cuh"]
+    assert "in the files that it includes" in found.source.about_margins
+    assert "the busiest, shared memory, for 47 %" in found.shape.bound
+    assert "bytes_in_flight" in {one.name for one in found.items}
+    assert found.diagnosis is not None
+    assert found.diagnosis.id == "no-tensor-core"
+    assert "ADU" not in found.diagnosis.advice  # which a product on tensor cores keeps as little busy as any other pipe
 
 
 def test_a_finished_kernel_is_said_to_be_done(recorded_project: Project) -> None:
