@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ncu_assist.ceilings.chips import LANES, SCHEDULERS, bytes_in_flight, chip_facts, dram_default
+from ncu_assist.ceilings.chips import LANES, SCHEDULERS, bytes_in_flight, chip_facts, dram_default, memory_kind
 from ncu_assist.ceilings.interpolation import dram_ceiling, link_ceiling
 from ncu_assist.ceilings.records import Ceilings
+from ncu_assist.ncu.catalogue.formulas import BITS, EDGES
 from ncu_assist.record import Device
 
 TABLE = "NVIDIA's table of arithmetic throughput"
@@ -15,6 +16,7 @@ PAPERS = "NVIDIA's architecture papers"
 ATTRIBUTES = "memory clock x bus width x 2, from the report's device attributes"
 CCCL = "NVIDIA's tuning constant in CCCL"
 LARGE = 4 << 30  # bytes, of which a copy reads half: long enough for its start not to count
+UNSAID = "the report does not say clock and bus width"
 NOBODY = "nobody measured such a GPU: ncu-assist ceilings"
 PER_CYCLE = "inst/cycle/SM"
 MIXES = {"read only": (LARGE, 0), "copy": (LARGE // 2, LARGE // 2), "written only": (0, LARGE)}
@@ -42,13 +44,26 @@ class KnownGpu:
     rates: tuple[KnownRate, ...]
 
 
+def attribute_peak(bus_bits: float, clock_khz: float, compute_capability: str) -> float | None:
+    """Return DRAM's peak in bytes a second by the device's attributes; None where they do not say it.
+
+    A GPU that shares the memory of its host (all with LPDDR) gives its own clock in place of the memory's: 1,377 MHz on
+    a Xavier, whose 137 GB/s are 256 bits at 2,133 MHz.
+    """
+    if memory_kind(compute_capability) == "LPDDR":
+        return None
+    return bus_bits / BITS * clock_khz * 1e3 * EDGES or None
+
+
 def known_rates(device: Device, ceilings: Ceilings | None, dram_peak: float | None) -> tuple[KnownRate, ...]:
     """Return what is known of a GPU; ``dram_peak`` in bytes a second, None where the report does not say it."""
     return (*_dram(device, ceilings, dram_peak), *_caches(ceilings), *_pipes(device, ceilings))
 
 
 def _dram(device: Device, ceilings: Ceilings | None, peak: float | None) -> Iterator[KnownRate]:
-    yield KnownRate("DRAM peak", peak, "byte/s", ATTRIBUTES if peak else "the report does not say clock and bus width")
+    is_shared = memory_kind(device.compute_capability) == "LPDDR"
+    unknown = "a GPU in the memory of its host: its attributes do not say that memory's clock" if is_shared else UNSAID
+    yield KnownRate("DRAM peak", peak, "byte/s", ATTRIBUTES if peak else unknown)
     curves = [(mix, dram_ceiling(ceilings, *moved)) for mix, moved in MIXES.items()] if ceilings else []
     for mix, found in curves:
         if found is not None:

@@ -17,6 +17,7 @@ from ncu_assist.ceilings.chips import SCHEDULERS, WAVEFRONT_BYTES, memory_kind
 from ncu_assist.ceilings.records import SCHEMA, Ceilings, Point, Rate, Spread
 from ncu_assist.errors import DamagedData, EnvironmentProblem
 from ncu_assist.ncu.catalogue.chips import named_chip
+from ncu_assist.ncu.catalogue.formulas import BITS, EDGES
 from ncu_assist.quantity import quantity
 from ncu_assist.record import Device, content_digest
 
@@ -123,7 +124,6 @@ EXACTLY = 1.02  # above what a cycle can do: clocks of two passes differ by as m
 # The widest bus that a GPU with such a memory has, in bits: eight stacks of HBM (GB100), 16 chips of GDDR7 (GB202), the
 # 256 bits of AGX Orin doubled. From NVIDIA's whitepapers.
 WIDEST_BUS = {"HBM": 8192, "GDDR": 512, "LPDDR": 512}
-EDGES = 2  # DRAM moves data at both edges of its clock
 LARGE = 1 << 30  # bytes; what is smaller may come from L2 in part
 UNITS = {"pipe": "inst", "shared": "byte", "tensor": "op"}
 
@@ -164,7 +164,7 @@ def _dram(ceilings: Ceilings) -> Iterator[str]:
     clock, kind = ceilings.conditions.memory_clock_mhz, memory_kind(ceilings.device.compute_capability)
     if not clock or kind is None:
         return
-    most = clock * 1e6 * EDGES * WIDEST_BUS[kind] / 8
+    most = clock * 1e6 * EDGES * WIDEST_BUS[kind] / BITS
     for point in ceilings.dram:
         if point.bytes >= LARGE and point.bytes_per_second > EXACTLY * most:
             rate, bound = (quantity(one, "byte/s") for one in (point.bytes_per_second, most))

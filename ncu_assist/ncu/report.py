@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import html
+import math
 import tempfile
 import threading
 from collections import Counter
@@ -285,6 +286,7 @@ def read_report(
         else:
             found, code = _read_both(path, plain, Path(folder), limits, ahead)
     _check_counts(path, found, expected_launches)
+    _check_times(path, found)
     return Report(path, found, limits, changed_ns, code, lacks)
 
 
@@ -369,6 +371,15 @@ def _check_counts(path: Path, contents: Contents, expected_launches: int | None)
         raise DamagedData(
             f"{path.name} holds {found} launches, but ncu's log says it profiled {expected_launches}", "profile again"
         )
+
+
+def _check_times(path: Path, contents: Contents) -> None:
+    for one in tables.launch_records(contents):
+        if one.duration_ns is not None and not 0 <= one.duration_ns < math.inf:
+            raise DamagedData(
+                f"{path.name} is damaged: launch {one.index} takes {one.duration_ns:g} ns, which no launch can",
+                "profile again, or export the report again",
+            )
 
 
 def _absences(contents: Contents) -> list[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ncu_assist.ceilings import Ceilings, ceilings_of, decode, path_of, save, shipped, stored
-from ncu_assist.ceilings.known import KnownGpu, known_rates
+from ncu_assist.ceilings.known import KnownGpu, attribute_peak, known_rates
 from ncu_assist.ceilings.storage import problems, product
 from ncu_assist.errors import DamagedData, EnvironmentProblem, UsageProblem
 from ncu_assist.ncu.compressed import is_compressed
@@ -142,7 +142,6 @@ def _refuse_others(name: str, data: bytes) -> None:
 
 BUS_WIDTH = "device__attribute_global_memory_bus_width"  # bits
 MEMORY_CLOCKS = ("device__attribute_max_mem_frequency_khz", "device__attribute_memory_clock_rate")  # kHz, both
-EDGES, BITS = 2, 8  # DRAM moves data at both edges of its clock
 
 
 def known_of(project: Project, reference: str) -> KnownGpu:
@@ -156,9 +155,9 @@ def known_of(project: Project, reference: str) -> KnownGpu:
 
 
 def dram_peak(stored: StoredRun) -> float | None:
-    """Return DRAM's peak in bytes a second from the device attributes of a run; None where one is not there."""
+    """Return DRAM's peak in bytes a second from the device attributes of a run; None where they do not say it."""
     values = stored.metrics()
     found = {name: values.loc[values["metric"] == name, "value"].dropna() for name in (BUS_WIDTH, *MEMORY_CLOCKS)}
     width, *clocks = [float(column.iloc[0]) if len(column) else 0.0 for column in found.values()]
     clock = next((one for one in clocks if one), 0.0)
-    return width / BITS * clock * 1e3 * EDGES or None
+    return attribute_peak(width, clock, stored.run.device.compute_capability if stored.run.device else "")

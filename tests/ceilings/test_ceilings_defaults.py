@@ -7,6 +7,7 @@ import pytest
 from ncu_assist.ceilings import Ceilings, shipped
 from ncu_assist.ceilings.chips import DRAM_DEFAULTS, START_NS, dram_default, memory_kind
 from ncu_assist.ceilings.interpolation import dram_curves
+from ncu_assist.ceilings.known import attribute_peak
 
 SMALL = 256 << 20
 
@@ -21,6 +22,29 @@ SMALL = 256 << 20
 def test_the_kind_of_memory_follows_from_the_compute_capability(capability: str, kind: str) -> None:
     assert memory_kind(capability) == kind
     assert dram_default(capability).kind == kind
+
+
+# Bus and clock as CUDA gives them, and the bandwidth that the maker prints (product pages; a whole number is rounded).
+@pytest.mark.parametrize(
+    ("board", "bits", "clock_mhz", "capability", "printed_gb"),
+    [
+        ("GTX 1070 Ti, GDDR5", 256, 4004, "6.1", 256), ("GTX 1650, GDDR5", 128, 4001, "7.5", 128),
+        ("P40, GDDR5", 384, 3615, "6.1", 346), ("GTX 1080, GDDR5X", 256, 5005, "6.1", 320),
+        ("GTX 1080 Ti, GDDR5X", 352, 5505, "6.1", 484), ("T4, GDDR6", 256, 5001, "7.5", 320),
+        ("RTX 2080 Ti, GDDR6", 352, 7000, "7.5", 616), ("A40, GDDR6", 384, 7251, "8.6", 696),
+        ("L4, GDDR6", 192, 6251, "8.9", 300), ("RTX 3080, GDDR6X", 320, 9501, "8.6", 760),
+        ("RTX 4090, GDDR6X", 384, 10501, "8.9", 1008), ("RTX 5090, GDDR7", 512, 14001, "12.0", 1792),
+        ("P100, HBM2", 4096, 715, "6.0", 732), ("V100, HBM2", 4096, 877, "7.0", 900),
+        ("A100 40 GB, HBM2", 5120, 1215, "8.0", 1555), ("A100 80 GB PCIe, HBM2e", 5120, 1512, "8.0", 1935),
+        ("H100 SXM, HBM3", 5120, 2619, "9.0", 3350), ("GH200, HBM3", 6144, 2619, "9.0", 4000),
+        ("AGX Xavier, LPDDR4X, whose attribute is the clock of the GPU", 256, 1377, "7.2", None),
+    ],
+)  # fmt: skip
+def test_the_peak_by_attributes_is_what_the_maker_prints(
+    board: str, bits: int, clock_mhz: int, capability: str, printed_gb: int | None
+) -> None:
+    expected = None if printed_gb is None else pytest.approx(1e9 * printed_gb, rel=0.01)
+    assert attribute_peak(bits, 1e3 * clock_mhz, capability) == expected
 
 
 def test_of_a_report_that_names_no_chip_the_least_of_all_kinds_is_taken() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +14,7 @@ from ncu.test_ncu_csv_export import STREAMS, TRANSPOSE, recorded
 from ncu_assist.errors import DamagedData, NcuAssistError, UsageProblem
 from ncu_assist.ncu.csv_page.export import read_csv
 from ncu_assist.ncu.csv_page.text import is_csv
+from ncu_assist.ncu.report import read_report
 
 ROWS = [
     row(0, "1,234.50", "2.00", "all", ranges=(pushed("a", 'b "c"'), "")),
@@ -123,6 +125,20 @@ DAMAGED = {
     "unquoted": (SIMPLE.replace('"', ""), "saved again"),
     "tabs": (SIMPLE.replace('","', "\t").replace('"', ""), "saved again"),
 }
+
+
+@pytest.mark.parametrize("duration", ["-5.20", "inf"])
+def test_a_time_that_cannot_be_is_damage(tmp_path: Path, duration: str) -> None:
+    (tmp_path / "made.csv").write_text(page(row(0, "1.00", "2.00", "all"), row(1, duration, "2.00", "all")))
+    with pytest.raises(DamagedData, match=r"made.csv is damaged: launch 1 takes .* ns, which no launch can"):
+        read_report(tmp_path / "made.csv")
+
+
+def test_of_a_raw_page_what_nothing_here_reads_is_no_news() -> None:
+    units = {"gpu__time_duration.sum": "us", "derived_tempMetric4": "", "dram__bytes.sum": "Kbyte"}
+    assert read_csv(page(row(0, "1.00", "nan", "2.00"), units=units).encode(), "made.csv").notes == ()
+    (note,) = read_csv(page(row(0, "1.00", "nan", "-2.00"), units=units).encode(), "made.csv").notes
+    assert note == "below zero, which no counter can be: dram__bytes.sum -2.00 Kbyte; nothing is concluded from it"
 
 
 @pytest.mark.parametrize("case", DAMAGED)

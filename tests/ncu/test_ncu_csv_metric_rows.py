@@ -84,6 +84,33 @@ def test_the_rows_of_rules_are_passed_over(tmp_path: Path) -> None:
     assert read(tmp_path, header + own + rule).launches["dram__bytes.sum"].tolist() == [5.0]
 
 
+@pytest.mark.parametrize(
+    ("rows", "note"),
+    [
+        ((metric(0, "dram__bytes.sum", "Mbyte", "-104.1"),),
+         "below zero, which no counter can be: dram__bytes.sum -104.1 Mbyte; nothing is concluded from it"),
+        ((metric(0, "dram__throughput.avg_pct", "", "(!) n/a"), metric(0, "sm__cycles_active.avg", "cycle", "(!) nan")),
+         "ncu printed no value, as it does not know the metric here or could not count it: "
+         "dram__throughput.avg_pct (!) n/a, sm__cycles_active.avg (!) nan cycle"),
+        ((metric(0, "sm__cycles_active.avg", "cycle", "inf"),),
+         "ncu printed no value, as it does not know the metric here or could not count it: "
+         "sm__cycles_active.avg inf cycle"),
+        ((metric(0, "gpu__time_duration.sum", "us", "5.00"), metric(0, "gpu__time_duration.sum", "us", "6.00")),
+         "twice in a launch, with different values: gpu__time_duration.sum; the last counts, as with NVIDIA's reader"),
+    ],
+    ids=["below zero", "no value", "infinite", "twice"],
+)  # fmt: skip
+def test_what_is_no_number_that_can_be_is_told(tmp_path: Path, rows: tuple[str, ...], note: str) -> None:
+    """ncu puts (!) before what it has no value for: a name that it does not know, a counter that this chip lacks."""
+    report = read(tmp_path, HEADER + "".join(rows))
+    assert report.notes == (note,)
+
+
+def test_noise_of_two_passes_and_a_rounded_zero_are_no_news(tmp_path: Path) -> None:
+    rows = (metric(0, "lts__t_sector_hit_rate.pct", "%", "-0.31"), metric(0, "dram__bytes.sum", "byte", "-0.00"))
+    assert read(tmp_path, HEADER + "".join(rows)).notes == ()
+
+
 def test_labels_only_are_refused() -> None:
     text = HEADER + metric(0, "Memory Throughput", "%", "71.00", section="GPU Speed Of Light Throughput")
     with pytest.raises(UsageProblem, match="details page"):
@@ -99,6 +126,7 @@ def test_labels_only_are_refused() -> None:
         (PAGE + HEADER, "more than one export"),
         (PAGE + metric(1, "dram__sectors.sum", "sector", "3", kernel="other(int)"), "name different kernels"),
         (PAGE + metric(1, "dram__sectors.sum", "sector", "1.234,5"), "not a number as ncu prints it"),
+        (PAGE + metric(1, "sm__inst_executed.sum", "", "fast"), "sm__inst_executed.sum is 'fast', where a number"),
     ],
 )
 def test_damage_is_named(text: str, words: str) -> None:

@@ -53,6 +53,13 @@ def test_what_it_needs_may_itself_be_known_another_way_and_says_so() -> None:
     assert slots.is_approximate({**share, "gpc__cycles_elapsed.max": 1000.0})
 
 
+def test_the_peak_of_dram_on_pascal_is_that_of_its_bus() -> None:
+    """ncu 2019 counts transfers: 4.0 GHz of GDDR5 on 256 bits are 8 of them in a ns, and 256 GB/s."""
+    values = {"dram__frequency": 8.008e9, "device__attribute_global_memory_bus_width": 256.0}
+    assert CATALOGUE["dram_clock"].value(values) == 4.004e9
+    assert ROWS["dram_peak_bandwidth"].value(values) == pytest.approx(256e9, rel=0.002)
+
+
 def test_nothing_follows_from_nothing() -> None:
     assert CATALOGUE["bytes_per_sector_load"].value(dict.fromkeys(CATALOGUE["global_sectors_ideal"].names, 0.0)) is None
     none = {"memory_l2_theoretical_sectors_global": 0.0, "memory_l2_theoretical_sectors_global_ideal": 0.0}

@@ -13,6 +13,9 @@ NOT_APPLICABLE = math.nan
 PCIE_RATES = (8_000, 32_000)  # in million transfers
 PCIE_DATA = 128 / 130
 BITS = 8
+# Of every kind of DRAM by the clock that CUDA and ncu give: GDDR5 and HBM move data at both edges of it, and of those
+# that do so more often (GDDR5X, GDDR6, GDDR6X, GDDR7) it is half of the data rate too. A test has boards of each kind.
+EDGES = 2
 MOST = 0.5  # of the requests
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncu_assist.ncu.catalogue.formulas import NOT_APPLICABLE, SECTOR_BYTES, share
+from ncu_assist.ncu.catalogue.formulas import BITS, EDGES, NOT_APPLICABLE, SECTOR_BYTES, share
 from ncu_assist.ncu.catalogue.metric import (
     A_SECOND,
     ATTRIBUTE,
@@ -61,9 +61,7 @@ def _host(key: str, end: str, label: str, meaning: str, ways: tuple[Way, ...], s
 
 
 SECTORS = f"{HARDWARE}: a sector is {SECTOR_BYTES} bytes"
-# Bytes a cycle on each bit of the bus: DRAM moves data at both edges of its clock. Only near: an RTX 2080 Ti counts 384
-# bits of its 352.
-DOUBLE_RATE = 2.0 / 8
+OF_EACH_BIT = EDGES / BITS  # bytes a cycle of the bus; only near: an RTX 2080 Ti counts 384 bits of its 352
 L2 = "lts__t_sectors_srcunit_tex"
 HOST = "lts__t_sectors_srcunit_tex_aperture_sysmem"
 
@@ -124,7 +122,7 @@ MEMORY_METRICS: tuple[Metric, ...] = (
            EXACT, OF_DEVICE, "bytes that DRAM can move in one of its cycles",
            ways=(times(("device__attribute_global_memory_bus_width",),
                        f"{ATTRIBUTE}; {HARDWARE}: DRAM moves data at both edges",
-                       factor=DOUBLE_RATE, approximate=True),)),
+                       factor=OF_EACH_BIT, approximate=True),)),
     Metric("dram_ceiling", ("ncu_assist__dram_ceiling_bytes_per_second",), NOWHERE, "DRAM ceiling", "byte/s", None,
            NOISY, NOT_AT_ALL,
            "what a plain kernel reached on this GPU with this mix and number of bytes; measured by us",

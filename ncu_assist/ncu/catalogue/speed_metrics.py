@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ncu_assist.ncu.catalogue.formulas import EDGES
 from ncu_assist.ncu.catalogue.metric import (
     A_SECOND,
     ATTRIBUTE,
@@ -38,6 +39,8 @@ from ncu_assist.ncu.catalogue.metric import (
 SCHEDULERS = 0.25  # every chip since Pascal but GP100 has four a multiprocessor: NVIDIA's tuning guides
 SUM_OVER_UNITS = f"{DOCUMENTED}: .avg is .sum over the units"
 ONE_CLOCK = f"{COMPARED}: the parts of a GPC have one clock, and start and end within a few cycles"
+# Four reports of a GTX 1080 have bytes a second and percent of the peak beside it: 256 bits of its bus in each of them.
+TRANSFERS = "transfers of each pin a second, two a cycle"
 
 # fmt: off
 SPEED_METRICS: tuple[Metric, ...] = (
@@ -74,7 +77,7 @@ SPEED_METRICS: tuple[Metric, ...] = (
                  same("gpc__frequency", RELEASE_2019))),
     Metric("dram_clock", ("dram__cycles_elapsed.avg.per_second",), SPEED, "DRAM Frequency", "hz", None, NOISY, CLOCK,
            "cycles of DRAM, a second",
-           ways=(same("dram__frequency", RELEASE_2019),)),
+           ways=(times(("dram__frequency",), f"{RELEASE_2019}; {TRANSFERS}", factor=1 / EDGES),)),
     Metric("l2_clock", ("lts__cycles_elapsed.avg.per_second",), NOWHERE, "L2 Frequency", "hz", None, NOISY, CLOCK,
            "cycles of L2, a second",
            ways=(over(("lts__cycles_elapsed.avg",), ("duration",), RATE_TIMES_TIME, factor=1 / A_SECOND),)),

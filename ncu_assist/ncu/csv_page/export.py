@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
 
 from ncu_assist.errors import DamagedData, UsageProblem
@@ -35,6 +36,7 @@ from ncu_assist.ncu.csv_page.text import (
     layout,
 )
 from ncu_assist.ncu.csv_page.values import Values
+from ncu_assist.ncu.oddities import double_sentences
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,8 +85,38 @@ def read_csv(data: bytes, name: str) -> Contents:
         texts=tuple(texts),
         units=values.units,
         session=SessionFacts(versions={}, host=host),
+        notes=tuple(_odd_notes(values.odd, known_only=True)),
         values=_in_order(values, order, len(launches)),
     )
+
+
+MOST_NAMED = 3  # metrics in a note
+
+
+def _odd_notes(odd: Mapping[str, tuple[str, float]], *, known_only: bool) -> Iterator[str]:
+    """Yield which metrics stand without a value that can be; ``known_only``: of those alone that anything here reads.
+
+    ncu's raw page has several that are nan in every report; whoever asked for a metric by its name wants to know.
+    """
+    if not odd:
+        return
+    from ncu_assist.ncu.catalogue.rows import CATALOGUE, STRAYS, WHOLE
+
+    known = frozenset[str]().union(*(row.every_name for row in CATALOGUE.values())) if known_only else odd
+    own = {name: said for name, said in odd.items() if name in known}
+    without = [f"{name} {cell}" for name, (cell, value) in own.items() if not isfinite(value)]
+    if without:
+        yield f"ncu printed no value, as it does not know the metric here or could not count it: {_some(without)}"
+    negative = [
+        f"{name} {cell}" for name, (cell, value) in own.items() if -inf < value < (-STRAYS * WHOLE * ("%" in cell))
+    ]
+    if negative:
+        yield f"below zero, which no counter can be: {_some(negative)}; nothing is concluded from it"
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
 
 
 def _in_order(values: Values, order: list[int], launches: int) -> np.ndarray[Any, Any]:
@@ -170,9 +202,12 @@ def _contents(file: str, rows: list[tuple[dict[str, str], list[Said]]], notes: t
     texts: dict[str, int] = {}
     values: list[float] = []
     launches: list[LaunchFacts] = []
+    differing: set[str] = set()
     for facts, metrics in rows:
-        line = [""] * len(pairs)
+        line, printed = [""] * len(pairs), dict[str, tuple[str, str]]()
         for name, unit, value in metrics:
+            if printed.setdefault(name, (unit, value)) != (unit, value):
+                differing.add(name)
             line[place[name, unit]] = value
         start = len(read.numbers)
         said = read.add(line)
@@ -189,7 +224,8 @@ def _contents(file: str, rows: list[tuple[dict[str, str], list[Said]]], notes: t
     units = dict.fromkeys((name for names in lists for name in names), "") | read.units
     host = next((facts["Host Name"] for facts, _ in rows if facts.get("Host Name")), None)
     session = SessionFacts(versions={}, host=host)
-    return Contents(tuple(launches), tuple(lists), tuple(texts), units, session, notes, values=np.array(values))
+    every = (*notes, *_odd_notes(read.odd, known_only=False), *double_sentences((), differing))
+    return Contents(tuple(launches), tuple(lists), tuple(texts), units, session, every, values=np.array(values))
 
 
 def _of_columns(facts: Mapping[str, str]) -> Iterator[tuple[str, float]]:

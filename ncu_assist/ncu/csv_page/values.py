@@ -19,9 +19,10 @@ NUMBER = re.compile(r"-?(?:[1-9][0-9]{0,2}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?")
 DOT_GROUP = re.compile(r"-?[1-9][0-9]{0,2}\.[0-9]{3}")
 NUMBER_LIKE = re.compile(r"[-+.,'0-9]")
 SEPARATED_DIGITS = re.compile("[-+0-9.,'\N{RIGHT SINGLE QUOTATION MARK} \N{NO-BREAK SPACE}\u202f\ufffd]+")
-NO_NUMBER = {"nan", "-nan", "nan(ind)", "-nan(ind)"}
+FLAG = "(!) "  # which ncu puts before what it has no value for
+NO_NUMBER = {"nan", "-nan", "nan(ind)", "-nan(ind)", "n/a"}  # n/a: ncu does not know the name, or not on this chip
 INFINITE = {"inf": math.inf, "-inf": -math.inf}
-ABSENT = {"", "no data", "n/a"}
+ABSENT = {"", "no data"}
 TEXT_METRICS = {  # a list of numbers among them is a text too
     "device__attribute_confidential_computing_mode",
     "device__attribute_display_name",
@@ -30,6 +31,7 @@ TEXT_METRICS = {  # a list of numbers among them is a text too
     "launch__kernel_name",
     "launch__tpc_enabled",
 }
+ROLLUP = re.compile(r"\.(sum|avg|max|min|ratio|pct)\b")  # ncu's documentation, Metrics Structure
 MOST_KNOWN = 1 << 17  # cells whose values are remembered: some 15 MB
 MOST_SHOWN = 40  # characters of a cell in a message
 NAN = math.nan
@@ -38,12 +40,14 @@ NAN = math.nan
 class Values:
     """The metric columns of a file, and the values of its rows so far.
 
-    ``numbers`` has one double for each column of each row, in base units; NaN for texts and absences.
+    ``numbers`` has one double for each column of each row, in base units; NaN for texts and absences. ``odd`` has what
+    stands in place of a number that can be, by name, as printed and as read: no value, an infinite one, or less than 0.
     """
 
     def __init__(self, file: str, names: tuple[str, ...], units: tuple[str, ...]) -> None:
         self.numbers = array("d")
         self.names = names
+        self.odd: dict[str, tuple[str, float]] = {}
         self._file, self._printed = file, units
         bases = [base_unit(unit) for unit in units]
         self.units = {name: base for name, (base, _) in zip(names, bases, strict=True)}
@@ -67,7 +71,9 @@ class Values:
                 value = self._value(column, cell)
                 if value is None:
                     texts[column], value = cell, NAN
-                else:
+                elif value < 0 or (not math.isfinite(value) and cell not in ABSENT):
+                    self.odd.setdefault(self.names[column], (f"{cell} {self._printed[column]}".rstrip(), value))
+                else:  # what is odd is looked at in each column
                     if len(known) >= MOST_KNOWN:
                         known.clear()
                     known[cell] = value
@@ -76,7 +82,7 @@ class Values:
 
     def _value(self, column: int, cell: str) -> float | None:
         """Return the value of a cell, or None for a text."""
-        if cell in ABSENT or cell in NO_NUMBER:
+        if cell in ABSENT or cell.removeprefix(FLAG).lower() in NO_NUMBER:
             return NAN
         if self.names[column] in TEXT_METRICS:
             return None
@@ -88,7 +94,7 @@ class Values:
         if cell.endswith(")") and cell[0] in "-0123456789(":
             # --print-metric-instances puts the instances behind the value
             return self._value(column, cell.partition("(")[0].rstrip())
-        if NUMBER_LIKE.match(cell) or self._printed[column]:
+        if NUMBER_LIKE.match(cell) or self._printed[column] or _counts(self.names[column]):
             raise self._no_number(column, cell)
         return None
 
@@ -101,6 +107,11 @@ class Values:
                 f"set LC_ALL=C, or on Windows an English region format, and {AGAIN}",
             )
         return DamagedData(f"{self._file} is damaged: {name} is {shown!r}, where a number belongs", AGAIN)
+
+
+def _counts(name: str) -> bool:
+    """Tell whether a metric is a number by its name, though ncu prints no unit beside it: the end says how it adds."""
+    return name.partition("__")[0] not in ("launch", "device") and bool(ROLLUP.search(name))
 
 
 PREFIXES = {"": 0, "K": 3, "M": 6, "G": 9, "T": 12, "P": 15}
