@@ -100,7 +100,8 @@ def _odd_notes(odd: Mapping[str, tuple[str, float]], *, known_only: bool) -> Ite
     """
     if not odd:
         return
-    from ncu_assist.ncu.catalogue.rows import CATALOGUE, STRAYS, WHOLE
+    from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+    from ncu_assist.ncu.catalogue.rows import STRAYS, WHOLE
 
     known = frozenset[str]().union(*(row.every_name for row in CATALOGUE.values())) if known_only else odd
     own = {name: said for name, said in odd.items() if name in known}
