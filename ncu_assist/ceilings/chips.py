@@ -60,6 +60,47 @@ CHIPS: dict[str, ChipFacts] = {
         ChipFacts("12.0", 128, 2, 128, 64, 16, 64 * KIB),
     )
 }
+
+
+@dataclass(frozen=True)
+class SmLimits:
+    """What a multiprocessor holds; shared memory in bytes, ``reserved`` of it in each block by the driver.
+
+    ``assumed`` is the compute capability that it is known of, empty where the report itself says it.
+    """
+
+    warps: int
+    blocks: int
+    registers: int
+    shared: int
+    shared_a_block: int
+    reserved: int
+    assumed: str = ""
+
+
+def _sm(chip: str, warps: int, blocks: int, shared_kib: int, a_block_kib: int) -> tuple[str, SmLimits]:
+    reserved = KIB if float(chip) >= DRIVER_SHARES else 0
+    return chip, SmLimits(warps, blocks, REGISTERS, shared_kib * KIB, a_block_kib * KIB, reserved, chip)
+
+
+# By compute capability, from the table "Technical Specifications per Compute Capability" of the CUDA C++ Programming
+# Guide; those up to 9.0 are the same in the device attributes of public reports, 10.0 and 12.0 were seen in none.
+DRIVER_SHARES = 8.0  # from this compute capability on the driver keeps 1 KiB of shared memory in each block
+REGISTERS = 65_536  # of a multiprocessor, on all of these
+SM_LIMITS: dict[str, SmLimits] = dict(
+    (
+        _sm("6.1", 64, 32, 96, 48),
+        _sm("7.0", 64, 32, 96, 96),
+        _sm("7.5", 32, 16, 64, 64),
+        _sm("8.0", 64, 32, 164, 163),
+        _sm("8.6", 48, 16, 100, 99),
+        _sm("8.9", 48, 24, 100, 99),
+        _sm("9.0", 64, 32, 228, 227),
+        _sm("10.0", 64, 32, 228, 227),
+        _sm("12.0", 48, 24, 100, 99),
+    )
+)
+
 BYTES_IN_FLIGHT = {"H100": 32 * KIB, "H200": 48 * KIB}  # by a word of the product's name; the same source
 
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from ncu_assist.frame.columns import Columns, Values
 from ncu_assist.frame.combined import Combined
+from ncu_assist.ncu.catalogue.launch_metrics import SM_LIMITS
+from ncu_assist.ncu.catalogue.memory_tables import OF_PEAK, TABLE_NAMES
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE, STALL
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.record import Launch, Run
@@ -19,19 +21,22 @@ if TYPE_CHECKING:
 
 
 def is_used(name: str) -> bool:
-    """Tell whether the catalogue knows a metric by its name at ncu: the others need not be read from an archive."""
-    return name in _NAMES or STALL.fullmatch(name) is not None
+    """Tell whether the catalogue knows a metric, or its share of peak, by ncu's name: others need not be read."""
+    return name in _NAMES or name.removesuffix(OF_PEAK) in _NAMES or STALL.fullmatch(name) is not None
 
 
 # The keys that a way needs are rows too, so that the names of all rows and those that ways need by name are all.
-_NAMES = frozenset(name for row in CATALOGUE.values() for name in row.names) | frozenset(
-    part for row in ROWS.values() for way in row.ways for part in way.parts if isinstance(part, str)
+_NAMES = (
+    frozenset(name for row in CATALOGUE.values() for name in row.names)
+    | frozenset(part for row in ROWS.values() for way in row.ways for part in way.parts if isinstance(part, str))
+    | TABLE_NAMES
+    | frozenset(SM_LIMITS)
 )
 
 
 def catalogue_sha256() -> str:
     """Return a hash of what ``is_used`` goes by: it changes with the catalogue."""
-    return hashlib.sha256("\n".join([STALL.pattern, *sorted(_NAMES)]).encode()).hexdigest()
+    return hashlib.sha256("\n".join([STALL.pattern, OF_PEAK, *sorted(_NAMES)]).encode()).hexdigest()
 
 
 MOST_REPEATS = 50  # more say no more of how far a counter strays, and take seconds where a program has thousands

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from made_facts import gallery, made
 
+from ncu_assist.ncu.catalogue.launch_metrics import SM_LIMITS as NAMES_OF_LIMITS
 from ncu_assist.rules import Facts
 from ncu_assist.rules.low_occupancy import LIMITS
 from ncu_assist.rules.model.occupancy import OccupancyCurve, fits, occupancy_curves, shape_of, sm_limits
@@ -27,6 +28,7 @@ def test_as_many_blocks_fit_as_ncu_says(name: str) -> None:
     assert shape is not None
     assert limits is not None
     told = fits(shape, replace(limits, shared=int(facts.value("shared_memory_configured"))))
+    assert limits.assumed == ""
     assert {word: facts.get(LIMITS[word]) for word in told} == told
 
 
@@ -56,6 +58,24 @@ def test_each_number_of_blocks_has_the_most_shared_memory_that_it_fits_with() ->
     assert [one.blocks for one in limited] == sorted((one.blocks for one in limited), reverse=True)
     assert limited[-1].blocks == 1
     assert limited[-1].value == 232_448  # of 228 KiB, one is the driver's
+
+
+def without(facts: Facts, chip: str, *names: str) -> Facts:
+    """Return facts as of a report that lacks these attributes, and of that compute capability."""
+    tables = tuple({name: table[name] for name in table if name not in names} for table in facts.combined.tables)
+    device = replace(facts.device, compute_capability=chip) if facts.device else None
+    return replace(facts, combined=replace(facts.combined, tables=tables), device=device)
+
+
+def test_what_the_report_does_not_say_is_known_of_the_compute_capability_or_of_the_launch() -> None:
+    facts = gallery("occupancy_registers")
+    said, known = sm_limits(facts), sm_limits(without(facts, "9.0", *NAMES_OF_LIMITS))
+    assert said is not None
+    assert known == replace(said, assumed="9.0")
+    assert {one.assumed for one in occupancy_curves(without(facts, "9.0", *NAMES_OF_LIMITS))} == {"9.0"}
+    blocks = next(name for name in NAMES_OF_LIMITS if "max_blocks" in name)
+    assert sm_limits(without(facts, "9.0", blocks)) == said  # ncu 2019 has it as the limit of the launch
+    assert sm_limits(without(facts, "3.5", *NAMES_OF_LIMITS)) is None
 
 
 def test_without_what_a_multiprocessor_holds_there_is_none() -> None:

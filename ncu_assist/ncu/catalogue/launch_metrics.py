@@ -25,6 +25,13 @@ from ncu_assist.ncu.catalogue.metric import (
 )
 
 MAX_WARPS = "device__attribute_max_warps_per_multiprocessor"
+# What a multiprocessor holds: warps, blocks, registers, shared memory; and of that a block, and the driver in each.
+SM_LIMITS = (
+    MAX_WARPS,
+    *(f"device__attribute_max_{what}_per_multiprocessor" for what in ("blocks", "registers", "shared_memory")),
+    "device__attribute_max_shared_memory_per_block_optin",
+    "device__attribute_reserved_shared_memory_per_block",
+)
 
 # fmt: off
 LAUNCH_METRICS: tuple[Metric, ...] = (

@@ -43,6 +43,13 @@ def occupancy_charts(shown: RunView) -> tuple[CurveChart, ...]:
     return tuple(map(_occupancy_chart, occupancy_curves(results.facts))) if results else ()
 
 
+def occupancy_basis(shown: RunView) -> str:
+    """Return by what limits the charts were drawn where the report does not say them; empty where it does."""
+    results = shown.counted.results
+    assumed = next((one.assumed for one in occupancy_curves(results.facts)), "") if results else ""
+    return f"The report does not say what an SM holds: limits of compute capability {assumed}." if assumed else ""
+
+
 def _occupancy_chart(curve: OccupancyCurve) -> CurveChart:
     title, unit = NAMES[curve.over]
     text = (lambda value: quantity(value, "byte")) if unit == "byte" else digits

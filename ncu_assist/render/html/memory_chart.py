@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ncu_assist.analysis.memory_flows import BOX_LIMITS, FLOWS, OPTIONAL, Figure, Flow
+from ncu_assist.analysis.memory_tables import MemoryTable, memory_tables
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.catalogue.formulas import SECTOR_BYTES
+from ncu_assist.ncu.catalogue.memory_tables import MemoryColumn
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import quantity
 from ncu_assist.render.html.charts import Box, ChartText, Shape, line
@@ -245,7 +247,8 @@ BothValues = tuple[float | None, float | None, str]  # of the run, of the baseli
 class MemoryChart:
     """A memory chart ready to be drawn; ``missing`` instead of all else where nothing was counted.
 
-    ``says`` is its outcome in a sentence, ``figures`` is a table of every number under ncu's name.
+    ``says`` is its outcome in a sentence, ``figures`` is a table of every number under ncu's name, ``tables`` are ncu's
+    memory tables by operation.
     """
 
     says: str = ""
@@ -253,6 +256,7 @@ class MemoryChart:
     shapes: tuple[Shape, ...] = ()
     words: tuple[ChartText, ...] = ()
     figures: Table | None = None
+    tables: tuple[Table, ...] = ()
     description: str = ""
     has_baseline: bool = False
     missing: str = ""
@@ -276,7 +280,8 @@ def memory_chart(shown: RunView, baseline: RunView | None = None) -> MemoryChart
         shapes=tuple(shapes),
         words=(*texts, *labels),
         figures=_figures(shown, baseline),
-        description=f"{says} Every figure stands in the table below.",
+        tables=tuple(_by_operation(one) for one in memory_tables(shown.combined)) if baseline is None else (),
+        description=f"{says} Every figure that is not nothing stands in the table below.",
         has_baseline=baseline is not None,
         height=round(place.height),
     )
@@ -318,6 +323,24 @@ def _ends(flow: Flow) -> str:
     return f"{TITLES[flow.source]} to {TITLES[flow.target]}"
 
 
+def _by_operation(one: MemoryTable) -> Table:
+    """Return a memory table as it is shown: the columns that hold anything, and what moved nothing in its note."""
+    kept = [i for i, own in enumerate(one.columns) if not own.rare or any(values[i] for _, values in one.rows)]
+    columns = (Column("operation", order=""), *(_counted_column(one.columns[i]) for i in kept))
+    rows = tuple((Cell(name), *(_counted_cell(values[i], one.columns[i]) for i in kept)) for name, values in one.rows)
+    names = [name.partition(" (")[0] for name in one.quiet]
+    quiet = ", ".join(name if name[:2].isupper() else name[:1].lower() + name[1:] for name in names)
+    return Table(one.id, one.title, columns, rows, note=f"No {quiet}." if quiet else "").without_empty()
+
+
+def _counted_column(one: MemoryColumn) -> Column:
+    return Column(one.title, "right", "", Term(one.title, "", one.meaning))
+
+
+def _counted_cell(value: float | None, column: MemoryColumn) -> Cell:
+    return Cell() if value is None else Cell(quantity(value, column.unit))
+
+
 def _figures(shown: RunView, baseline: RunView | None) -> Table:
     rows = [row for flow in FLOWS for row in _flow_rows(flow, shown, baseline)]
     for part, keys in IN_BOXES.items():
@@ -340,7 +363,7 @@ def _flow_rows(flow: Flow, shown: RunView, baseline: RunView | None) -> list[tup
     ends = TITLES[flow.source], TITLES[flow.target]
     for one in flow.figures:
         value, old = one.value(shown), one.value(baseline) if baseline else None
-        if value is None and old is None:
+        if not value and not old:
             continue
         unit = "byte" if one.is_sectors else ROWS[one.key].unit
         percent = flow.percent(shown) if one in main else None

@@ -14,7 +14,7 @@ from ncu_assist.ncu.catalogue.stalls import ISSUED, STALL_REASONS
 from ncu_assist.quantity import digits, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import Bar, Bars, BarTone, Fact
-from ncu_assist.render.html.curves import occupancy_charts
+from ncu_assist.render.html.curves import occupancy_basis, occupancy_charts
 from ncu_assist.render.html.page import PageSection
 from ncu_assist.render.html.run_diagnosis import diagnosis_first
 from ncu_assist.render.html.run_records import Breakdowns, RunRecord
@@ -251,6 +251,7 @@ def occupancy_model(shown: RunView) -> dict[str, object]:
         "bars": Bars("Occupancy, in percent of the warps that an SM can hold", bars, "0 to 100 %" if bars else ""),
         "limits": _limit_bars(allowed),
         "curves": occupancy_charts(shown),
+        "basis": occupancy_basis(shown),
         "facts": warp_facts(counted, SHAPE_FACTS),
         "launches": _occupancy_of_launches(shown) if len(shown.combined.launches) > 1 else None,
         "collect": to_profile(shown),

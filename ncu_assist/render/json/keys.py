@@ -244,10 +244,11 @@ MEANINGS = {
     "per_launch": "The value of each of the longest launches, by `index`, where different functions make no common "
     "value; null elsewhere [unit of the metric]",
     "stalls": "Shares of the warp stall reasons, by ncu's spelling; empty for launches of different functions [%]",
-    "occupancy_curves": "How many warps would fit an SM with other blocks, registers or shared memory; empty where the "
-    "report does not say what an SM holds, and for launches of several shapes",
+    "occupancy_curves": "How many warps would fit an SM with other blocks, registers or shared memory; empty where "
+    "neither the report nor its compute capability says what an SM holds, and for launches of several shapes",
     "over": "The number that changes; all others are as they are",
     "OccupancyCurve.now": "Its value now",
+    "OccupancyCurve.assumed": "The compute capability whose limits it goes by; empty where the report says them itself",
     "most_warps": "Warps that an SM holds",
     "OccupancyCurve.points": "What would fit, by value",
     "OccupancyPoint.value": "The value",

@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from ncu_assist.ceilings.chips import LANES, SCHEDULERS
+from ncu_assist.ceilings.chips import LANES, SCHEDULERS, SM_LIMITS, SmLimits
+from ncu_assist.ncu.catalogue.launch_metrics import SM_LIMITS as NAMES_OF_LIMITS
 from ncu_assist.rules.model.facts import Facts
 
 Over = Literal["block_size", "registers", "shared_memory"]
-ATTRIBUTE = "device__attribute_"
 REGISTER_PIECE, SHARED_PIECE, OLDER_SHARED_PIECE = 256, 128, 256
 STEP_REGISTERS, MOST_REGISTERS = REGISTER_PIECE // LANES, 255
 UNITS: dict[Over, str] = {
@@ -25,20 +25,6 @@ UNITS: dict[Over, str] = {
 STEPS: dict[str, Over] = {"registers": "registers", "shared": "shared_memory", "warps": "block_size"}  # by limiter
 EVEN = 0.1  # of the time is lost in the last wave at most, for another block size to be named
 MOST_THREADS = 1024  # of a block, on every GPU (CUDA Programming Guide)
-AMPERE = 8.0  # the compute capability with smaller pieces
-
-
-@dataclass(frozen=True)
-class SmLimits:
-    """What a multiprocessor holds; shared memory in bytes, ``reserved`` of it in each block by the driver."""
-
-    warps: int
-    blocks: int
-    registers: int
-    shared: int
-    shared_a_block: int
-    reserved: int
-    shared_piece: int
 
 
 @dataclass(frozen=True)
@@ -58,12 +44,16 @@ class OccupancyPoint:
 
 @dataclass(frozen=True)
 class OccupancyCurve:
-    """Warps by one number of a launch, all others as they are; ``now`` is among the points, which are sorted."""
+    """Warps by one number of a launch, all others as they are; ``now`` is among the points, which are sorted.
+
+    ``assumed`` is the compute capability whose limits it goes by, empty where the report says them itself.
+    """
 
     over: Over
     now: int
     most_warps: int
     points: tuple[OccupancyPoint, ...]
+    assumed: str = ""
 
     @property
     def here(self) -> OccupancyPoint:
@@ -82,20 +72,20 @@ class LaunchShape:
 
 
 def sm_limits(facts: Facts) -> SmLimits | None:
-    """Return what a multiprocessor holds, by the attributes in the report; None where it has none."""
+    """Return what a multiprocessor holds: by the attributes in the report, else by its compute capability.
+
+    None where neither is known. Reports of before 2020 lack how many blocks it holds as an attribute, but have it as
+    the limit of the launch.
+    """
 
     def known(name: str) -> float | None:
-        return next((v for table in facts.combined.tables if (v := table.get(f"{ATTRIBUTE}{name}")) is not None), None)
+        return next((value for table in facts.combined.tables if (value := table.get(name)) is not None), None)
 
-    warps, blocks, registers, shared = (
-        known(f"max_{what}_per_multiprocessor") for what in ("warps", "blocks", "registers", "shared_memory")
-    )
-    a_block, reserved = known("max_shared_memory_per_block_optin"), known("reserved_shared_memory_per_block")
-    if not warps or not blocks or not registers or not shared or not a_block:
-        return None
-    chip = facts.device.compute_capability if facts.device else ""
-    piece = SHARED_PIECE if not chip or float(chip) >= AMPERE else OLDER_SHARED_PIECE
-    return SmLimits(int(warps), int(blocks), int(registers), int(shared), int(a_block), int(reserved or 0), piece)
+    warps, blocks, registers, shared, a_block, reserved = map(known, NAMES_OF_LIMITS)
+    blocks = blocks or facts.get("block_limit_blocks")
+    if warps and blocks and registers and shared and a_block:
+        return SmLimits(int(warps), int(blocks), int(registers), int(shared), int(a_block), int(reserved or 0.0))
+    return SM_LIMITS.get(facts.device.compute_capability) if facts.device else None
 
 
 def fits(shape: LaunchShape, limits: SmLimits) -> dict[str, int]:
@@ -108,9 +98,14 @@ def fits(shape: LaunchShape, limits: SmLimits) -> dict[str, int]:
         found["barriers"] = shape.barriers
     found["warps"] = limits.warps // each
     if shape.shared:
-        taken = _up(shape.shared + limits.reserved, limits.shared_piece)
+        taken = _up(shape.shared + limits.reserved, _piece(limits))
         found["shared"] = limits.shared // taken if shape.shared <= limits.shared_a_block else 0
     return found
+
+
+def _piece(limits: SmLimits) -> int:
+    """Return the bytes that shared memory is handed out in: smaller from the chips on where the driver keeps some."""
+    return SHARED_PIECE if limits.reserved else OLDER_SHARED_PIECE
 
 
 def _up(value: int, piece: int) -> int:
@@ -140,7 +135,11 @@ def occupancy_curves(facts: Facts) -> tuple[OccupancyCurve, ...]:
     }
     return tuple(
         OccupancyCurve(
-            over, now, limits.warps, tuple(_point(facts, over, one, shape, limits) for one in sorted({now, *values}))
+            over,
+            now,
+            limits.warps,
+            tuple(_point(facts, over, one, shape, limits) for one in sorted({now, *values})),
+            limits.assumed,
         )
         for over, (now, values) in steps.items()
     )
@@ -185,7 +184,7 @@ def _idle(point: OccupancyPoint) -> float:
 
 def _shared_steps(limits: SmLimits) -> set[int]:
     """Return the most bytes with which each number of blocks fits, and 0."""
-    piece = limits.shared_piece
+    piece = _piece(limits)
     most = (limits.shared // count // piece * piece - limits.reserved for count in range(1, limits.blocks + 1))
     return {0, *(min(value, limits.shared_a_block) for value in most if value > 0)}
 

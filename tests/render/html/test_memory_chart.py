@@ -9,6 +9,7 @@ import pytest
 from render.html.charts_page import ARCHIVE, GALLERY, launch, recorded, shown
 
 from ncu_assist.analysis.memory_flows import FLOWS
+from ncu_assist.analysis.memory_tables import memory_tables
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.html.memory_chart import THINNEST, WIDEST, delta, memory_chart, width_of
 
@@ -158,3 +159,49 @@ def test_missing_counters_are_named_with_the_command() -> None:
     made = memory_chart(bare)
     assert made.missing
     assert made.collect.endswith("--set full")
+
+
+def test_memory_tables_hold_what_ncu_counted_by_operation() -> None:
+    raw = recorded("v6").metrics()
+    raw = raw[raw["launch"] == shown("v6").combined.launches[0].index].set_index("metric")["value"]
+    tables = {one.id: one for one in memory_tables(shown("v6").combined)}
+    assert list(tables) == ["memory-shared", "memory-l1", "memory-l2", "memory-evictions", "memory-dram"]
+
+    def row(table: str, name: str) -> dict[str, float | None]:
+        titles = [column.title for column in tables[table].columns]
+        return dict(zip(titles, dict(tables[table].rows)[name], strict=True))
+
+    lsu = "l1tex__t_{}_pipe_lsu_mem_global_op_ld"
+    hit, miss = (raw[f"{lsu.format('sectors')}_lookup_{what}.sum"] for what in ("hit", "miss"))
+    waves, sectors = f"{lsu.format('output_wavefronts')}.sum", raw[f"{lsu.format('sectors')}.sum"]
+    assert row("memory-l1", "Global loads") == {
+        "instructions": raw["smsp__sass_inst_executed_op_global_ld.sum"],
+        "requests": raw[f"{lsu.format('requests')}.sum"],
+        "wavefronts": raw[waves],
+        "of peak": raw[f"{waves}.pct_of_peak_sustained_elapsed"],
+        "sectors": sectors,
+        "sectors/req": sectors / raw[f"{lsu.format('requests')}.sum"],
+        "hit rate": pytest.approx(raw["l1tex__t_sector_pipe_lsu_mem_global_op_ld_hit_rate.pct"]),
+        "bytes": 32 * sectors,
+        "misses": miss,
+    }
+    assert hit + miss == sectors
+    stores = row("memory-l2", "Stores of L1")
+    assert stores["sectors"] == raw["lts__t_sectors_srcunit_tex_op_write.sum"]
+    assert stores["from device"] == raw["lts__t_sectors_srcunit_tex_aperture_device_op_write_lookup_miss.sum"]
+    assert row("memory-l2", "Total")["hit rate"] == raw["lts__t_sector_hit_rate.pct"]
+    total = row("memory-dram", "Total")
+    assert total["bytes"] == raw["dram__bytes_read.sum"] + raw["dram__bytes_write.sum"]
+    assert total["throughput"] == pytest.approx(raw["dram__bytes.sum.per_second"], rel=1e-3)
+    shared = row("memory-shared", "Loads")
+    assert shared["bank conflicts"] == raw["l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"]
+    assert "Texture" in tables["memory-l1"].quiet
+
+
+def test_memory_tables_leave_out_what_moved_nothing_and_are_those_of_a_bare_report_too() -> None:
+    made = {one.id: one for one in memory_chart(launch(CONTROL, "atomic_global_bins")).tables}
+    assert [row[0].text for row in made["memory-l1"].rows] == ["Global loads", "Global reductions"]
+    assert "No global stores, " in made["memory-l1"].note
+    assert "from peer" not in [column.title for column in made["memory-l2"].columns]  # nothing came from another GPU
+    assert all(cell.text != "-" for row in made["memory-l1"].rows for cell in row[2:4])
+    assert memory_chart(shown("v7"), shown("v3")).tables == ()
