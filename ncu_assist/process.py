@@ -31,6 +31,7 @@ class RunOptions(TypedDict, total=False):
     cwd: Path | None
     timeout_s: float | None
     on_line: Callable[[str], None] | None
+    on_error_line: Callable[[str], None] | None
     is_stuck: Callable[[], bool] | None
 
 
@@ -53,14 +54,16 @@ def run(
     cwd: Path | None = None,
     timeout_s: float | None = None,
     on_line: Callable[[str], None] | None = None,
+    on_error_line: Callable[[str], None] | None = None,
     is_stuck: Callable[[], bool] | None = None,
 ) -> Completed:
     """Run a program in a process group of its own and return when it has ended.
 
-    ``on_line`` gets each line of its stdout as it comes. ``is_stuck`` is asked about 20 times a second; when it says
-    yes, or after ``timeout_s``, the whole group is ended (SIGINT, SIGTERM, SIGKILL) and ``timed_out`` is set. Ctrl-C
-    ends the group in the same way and is passed on; an error that ``is_stuck`` raises ends it by SIGKILL at once and
-    is passed on. Raises EnvironmentProblem if the program cannot be started.
+    ``on_line`` gets each line of its stdout as it comes, ``on_error_line`` each of its stderr, in a thread of its own.
+    ``is_stuck`` is asked about 20 times a second; when it says yes, or after ``timeout_s``, the whole group is ended
+    (SIGINT, SIGTERM, SIGKILL) and ``timed_out`` is set. Ctrl-C ends the group in the same way and is passed on; an
+    error that ``is_stuck`` raises ends it by SIGKILL at once and is passed on. Raises EnvironmentProblem if the program
+    cannot be started.
     """
     started = time.monotonic()
     try:
@@ -77,7 +80,7 @@ def run(
         )
     except OSError as error:
         raise EnvironmentProblem(f"cannot start {argv[0]}: {error.strerror}", "ncu-assist doctor") from error
-    out, err = _Reader(child.stdout, on_line), _Reader(child.stderr, None)
+    out, err = _Reader(child.stdout, on_line), _Reader(child.stderr, on_error_line)
     timed_out = False
     try:
         while not _ended(child, out):

@@ -25,6 +25,8 @@ COMMANDS = {  # name -> what it does; the module <name>_command is imported when
     "bisect": "Find the first commit at which a version is slower, or wrong.",
     "ledger": "Show what came of drafts: predictions that came true, what was kept, what it won.",
     "suggest": "Draft the next version with a language model, and prove it by measurement.",
+    "mcp": "Serve the loop as tools to an agent, over the Model Context Protocol.",
+    "skill": "Teach an agent how to work with this tool.",
     "report": "Write pages of runs, diffs and whole ladders, each one file that opens anywhere.",
     "gate": "Fail where a version got worse than limits allow.",
     "baseline": "Set, show or clear the run that @baseline names.",

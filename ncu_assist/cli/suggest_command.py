@@ -129,13 +129,20 @@ def command(
 
 @command.command("prove")
 @click.argument("id")
+@click.option("--keep/--no-keep", default=True, help="Make it the next version if it is better; else `accept` does.")
 @no_sandbox
 @allow_libraries
 @options.one_workload
 @options.kernel_name
 @options.as_json
 def prove(
-    id: str, no_sandbox: bool, allow_libraries: bool, workload: str | None, kernel: str | None, as_json: bool
+    id: str,
+    keep: bool,
+    no_sandbox: bool,
+    allow_libraries: bool,
+    workload: str | None,
+    kernel: str | None,
+    as_json: bool,
 ) -> int:
     """Prove a draft that lies in the archive, and keep it if it is better.
 
@@ -149,7 +156,7 @@ def prove(
     proving = ProofOptions(not no_sandbox)
     request = SuggestRequest(kernel=kernel, workload=workload, libraries=allow_libraries, proving=proving)
     with progress() as reporter:
-        found = prove_draft(project, request, id, reporter)
+        found = prove_draft(project, request, id, reporter, keep)
     return _write_result(project, found, as_json)
 
 

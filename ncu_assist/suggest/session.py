@@ -132,8 +132,11 @@ def _check_parent(project: Project, request: SuggestRequest, prompt: Prompt) -> 
         raise UsageProblem(f"{prompt.id} is of {said.kernel}/{said.version}, not of {request.reference}", own)
 
 
-def prove_draft(project: Project, request: SuggestRequest, id: str, reporter: Reporter) -> Suggested:
-    """Prove a draft of the archive, as ``suggest`` does of a new one; raises UsageProblem for one that was proved."""
+def prove_draft(project: Project, request: SuggestRequest, id: str, reporter: Reporter, keep: bool = True) -> Suggested:
+    """Prove a draft of the archive, as ``suggest`` does of a new one; raises UsageProblem for one that was proved.
+
+    Without ``keep`` a draft that may be kept stays a draft, for ``accept_draft``.
+    """
     stored = DraftArchive(project.reports).find(request.kernel, id)
     if stored.draft.fate != "drafted" or request.proving is None:
         known = f"ncu-assist ledger {stored.draft.kernel}"
@@ -146,7 +149,7 @@ def prove_draft(project: Project, request: SuggestRequest, id: str, reporter: Re
         proved = prover.prove(task, stored).stored
     finally:
         prover.close()
-    if proved.draft.fate != "kept":
+    if proved.draft.fate != "kept" or not keep:
         return Suggested((proved,))
     kept_draft, path = prover.keep(task, proved)
     return Suggested((kept_draft,), (path,))

@@ -1,0 +1,80 @@
+"""Calls one tool of `ncu-assist mcp` from a shell: for agents and scripts that have no client of their own.
+
+    python benchmarks/mcp_call.py                                   # the tools, their arguments, and how to use them
+    python benchmarks/mcp_call.py show '{"reference": "lightning_decode/v3"}'
+    python benchmarks/mcp_call.py propose @draft.json               # the arguments from a file
+
+One server a call; every question of the server is printed and answered with no, unless --yes is given, which the person
+does. With --log FILE each call is added to a file, with the tokens of its arguments and its result.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from mcp import Client, MCPError, StdioServerParameters, stdio_client
+from mcp.types import CallToolResult, ElicitRequestParams, ElicitResult, TextContent
+
+CHARACTERS_A_TOKEN = 4
+
+
+async def call(words: list[str], tool: str | None, arguments: dict[str, Any], yes: bool) -> tuple[str, bool]:
+    """Return what a tool answers and whether that is an error; without a tool what there is to call."""
+
+    async def answer(_context: Any, asked: ElicitRequestParams) -> ElicitResult:
+        sys.stderr.write(f"the server asks: {asked.message}\nanswer: {'yes' if yes else 'no'}\n")
+        return ElicitResult(action="accept", content={"accept": True}) if yes else ElicitResult(action="decline")
+
+    async def tell(_progress: float, _total: float | None, message: str | None) -> None:
+        sys.stderr.write(f"… {message or ''}\n")
+
+    server = stdio_client(StdioServerParameters(command=words[0], args=words[1:]))
+    async with Client(server, elicitation_callback=answer) as client:
+        if tool is None:
+            return await _help(client), False
+        result = await client.call_tool(tool, arguments, progress_callback=tell)
+        assert isinstance(result, CallToolResult)
+        return "\n".join(one.text for one in result.content if isinstance(one, TextContent)), bool(result.is_error)
+
+
+async def _help(client: Client) -> str:
+    lines = [client.instructions or "", ""]
+    for tool in (await client.list_tools()).tools:
+        required = tool.input_schema.get("required", [])
+        names = [name if name in required else f"[{name}]" for name in tool.input_schema["properties"]]
+        lines.append(f"{tool.name}({', '.join(names)}): {' '.join((tool.description or '').split())}")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Call the tool that the command line names; exit code 1 where it answers with an error."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("tool", nargs="?", help="the tool; without it the tools are listed")
+    parser.add_argument("arguments", nargs="?", default="{}", help="a JSON object, or @FILE with one")
+    parser.add_argument("--server", default=f"{sys.executable} -m ncu_assist mcp", help="what starts the server")
+    parser.add_argument("--yes", action="store_true", help="answer the server's question with yes: for the person")
+    parser.add_argument("--log", type=Path, help="add the call and its tokens to this file")
+    given = parser.parse_args()
+    text = given.arguments
+    arguments = json.loads(Path(text[1:]).read_text(encoding="utf-8") if text.startswith("@") else text)
+    try:
+        said, is_error = asyncio.run(call(given.server.split(), given.tool, arguments, given.yes))
+    except* MCPError as errors:
+        said, is_error = "the server ended, or refused the call: see above", True
+        sys.stderr.write(f"{errors.exceptions[0]}\n")
+    sys.stdout.write(f"{said}\n")
+    if given.log is not None:
+        row = {"tool": given.tool, "arguments": arguments, "error": is_error, "result": said}
+        row |= {"tokens_in": len(json.dumps(arguments)) // CHARACTERS_A_TOKEN, "tokens_out": len(said) // 4}
+        with given.log.open("a", encoding="utf-8") as log:
+            log.write(json.dumps(row) + "\n")
+    return int(is_error)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

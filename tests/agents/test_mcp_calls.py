@@ -1,0 +1,158 @@
+"""Calls under way: cancelled, ended from outside, in line for the GPU, of two clients. The commands are fakes."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import anyio
+import pytest
+from agents.talking import talk, text_of, value_of
+from mcp import Client
+from mcp.types import CallToolResult
+
+# Stands for every command: notes when it starts and ends, and does what the file `plan` says.
+FAKE = """#!{python}
+import json, os, sys, time
+from pathlib import Path
+def note(word):
+    with open("events", "a") as events:
+        events.write(f"{{word}} {{os.getpid()}}\\n")
+plan = Path("plan").read_text().split()
+note("begin")
+sys.stderr.write("check: v1 of 2\\n"); sys.stderr.flush()
+if plan[0] == "dies":
+    os.kill(os.getpid(), 9)
+try:
+    time.sleep(float(plan[1]))
+finally:
+    note("end")
+print(json.dumps({{"kernel": "k", "source": "live", "versions": [], "verdicts": [], "exit_code": 0}}))
+"""
+LAUNCH = (
+    "import sys; sys.executable = {fake!r}; sys.argv = ['ncu-assist', 'mcp']; from ncu_assist.cli import main; main()"
+)
+BENCH = ("bench", {"kernel": "k", "versions": ["v1"]})
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project whose commands are fakes."""
+    (tmp_path / "kernels").mkdir()
+    fake = tmp_path / "fake"
+    fake.write_text(FAKE.format(python=sys.executable))
+    fake.chmod(0o755)
+    return tmp_path
+
+
+def words(project: Path) -> tuple[str, ...]:
+    return (sys.executable, "-c", LAUNCH.format(fake=str(project / "fake")))
+
+
+def events(project: Path) -> list[str]:
+    path = project / "events"
+    return [line.split()[0] for line in path.read_text().splitlines()] if path.is_file() else []
+
+
+def is_running(project: Path) -> bool:
+    pid = (project / "events").read_text().splitlines()[0].split()[1]
+    return Path(f"/proc/{pid}").exists() and "Z" not in Path(f"/proc/{pid}/stat").read_text().split()[2]
+
+
+@pytest.mark.slow
+class TestUnderWay:
+    def test_a_child_that_dies_is_an_error_and_the_server_lives_on(self, project: Path) -> None:
+        (project / "plan").write_text("dies")
+
+        async def calls(client: Client) -> tuple[CallToolResult, CallToolResult]:
+            dead = await client.call_tool(*BENCH)
+            (project / "plan").write_text("sleeps 0")
+            return dead, await client.call_tool(*BENCH)
+
+        dead, alive = talk(project, calls, words=words(project))
+        assert dead.is_error
+        assert "was ended by signal 9" in text_of(dead)
+        assert value_of(alive)["exit_code"] == 0
+
+    def test_a_cancelled_call_ends_the_command_and_frees_the_gpu(self, project: Path) -> None:
+        (project / "plan").write_text("sleeps 60")
+
+        async def calls(client: Client) -> CallToolResult:
+            with anyio.move_on_after(20) as scope:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(client.call_tool, *BENCH)
+                    while events(project) != ["begin"]:
+                        await anyio.sleep(0.1)
+                    tasks.cancel_scope.cancel()
+            assert not scope.cancelled_caught
+            (project / "plan").write_text("sleeps 0")
+            return await client.call_tool(*BENCH)
+
+        began = time.monotonic()
+        result = talk(project, calls, words=words(project))
+        assert time.monotonic() - began < 50
+        assert value_of(result)["exit_code"] == 0
+        assert not is_running(project)
+        assert events(project) == ["begin", "end", "begin", "end"]
+
+    def test_calls_wait_in_line_for_the_gpu_and_say_so(self, project: Path) -> None:
+        (project / "plan").write_text("sleeps 1")
+        told: list[str] = []
+
+        async def tell(_progress: float, _total: float | None, message: str | None) -> None:
+            told.append(message or "")
+
+        async def calls(client: Client) -> None:
+            async def one() -> None:
+                await client.call_tool(*BENCH, progress_callback=tell)
+
+            async with anyio.create_task_group() as tasks:
+                for _ in range(3):
+                    tasks.start_soon(one)
+
+        talk(project, calls, words=words(project))
+        assert events(project) == ["begin", "end"] * 3
+        assert "waiting: another call uses the GPU" in told
+        assert "check: v1 of 2" in told
+
+    def test_two_clients_at_once(self, project: Path) -> None:
+        (project / "plan").write_text("sleeps 0.5")
+
+        async def both(client: Client) -> list[CallToolResult]:
+            first = await client.call_tool(*BENCH)
+            second = await anyio.to_thread.run_sync(lambda: talk(project, one, words=words(project)))
+            return [first, second, await client.call_tool(*BENCH)]
+
+        async def one(client: Client) -> CallToolResult:
+            return await client.call_tool(*BENCH)
+
+        results = talk(project, both, words=words(project))
+        assert [value_of(one)["kernel"] for one in results] == ["k"] * 3
+
+    def test_a_client_that_leaves_ends_what_it_asked_for(self, project: Path) -> None:
+        (project / "plan").write_text("sleeps 60")
+
+        async def leave(client: Client) -> None:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(client.call_tool, *BENCH)
+                while events(project) != ["begin"]:
+                    await anyio.sleep(0.1)
+                tasks.cancel_scope.cancel()
+
+        talk(project, leave, words=words(project))
+        deadline = time.monotonic() + 15
+        while is_running(project) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert not is_running(project)
+
+
+def test_words_that_are_no_json_are_the_error(project: Path) -> None:
+    (project / "fake").write_text(
+        f"#!{sys.executable}\nimport sys\nsys.exit('error: the disk is full\\n  try: a smaller one')\n"
+    )
+
+    async def call(client: Client) -> CallToolResult:
+        return await client.call_tool(*BENCH)
+
+    assert "the disk is full\n  try: a smaller one" in text_of(talk(project, call, words=words(project)))
