@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ async def call(words: list[str], tool: str | None, arguments: dict[str, Any], ye
     async def tell(_progress: float, _total: float | None, message: str | None) -> None:
         sys.stderr.write(f"… {message or ''}\n")
 
-    server = stdio_client(StdioServerParameters(command=words[0], args=words[1:]))
+    server = stdio_client(StdioServerParameters(command=words[0], args=words[1:], env=dict(os.environ)))
     async with Client(server, elicitation_callback=answer) as client:
         if tool is None:
             return await _help(client), False
