@@ -14,7 +14,7 @@ from pathlib import Path
 from ncu_assist.ncu import compressed, report_file, wire
 from ncu_assist.ncu.messages import Messages
 from ncu_assist.ncu.report_file import PAYLOAD, RESULT_METRIC, RESULTS, Block, Entry
-from ncu_assist.pipeline.dropping import is_sampled
+from ncu_assist.ncu.timeline import SAMPLED
 
 NAME, INSTANCE = 1, 3  # fields of a metric
 WORTH = 0.9
@@ -37,7 +37,7 @@ def without_samples(data: bytes) -> bytes:
     """Return the report without the instances of sampled metrics."""
     found = report_file.blocks(data)
     names = [name for block in found for name in Messages().header(data, block).strings.strings]
-    sampled = {number for number, name in enumerate(names) if is_sampled(name)}
+    sampled = {number for number, name in enumerate(names) if SAMPLED.match(name)}
     return data[: found[0].header_start - 4] + b"".join(_block(data, block, sampled) for block in found)
 
 

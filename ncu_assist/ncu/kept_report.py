@@ -30,7 +30,8 @@ class ReportFacts:
 
     ``numbers`` are what the run calls the launches of the report; ``names`` and ``texts`` of a launch are empty, as its
     metrics stand in metrics.parquet. ``said`` names machine and user: what a page goes by to take them out.
-    ``without_samples`` are launches, by their place in the report, whose samples over time were not kept.
+    ``charted_only`` are launches, by their place in the report, of whose samples over time those of metrics that pages
+    chart were kept; of ``without_samples`` none were, as in some runs recorded before that.
     """
 
     report_sha256: str
@@ -40,6 +41,7 @@ class ReportFacts:
     notes: tuple[str, ...]
     said: SessionTexts
     without_samples: tuple[int, ...] = ()
+    charted_only: tuple[int, ...] = ()
     schema: str = SCHEMA
 
 

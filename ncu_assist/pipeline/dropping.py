@@ -15,7 +15,9 @@ from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.ncu.source import kept
 from ncu_assist.ncu.source.kept import launches_of
 from ncu_assist.ncu.source.reading import read_code, tables_of
+from ncu_assist.ncu.timeline import SAMPLED, sampled_metrics, timeline_frame
 from ncu_assist.pipeline.showing import launch_numbers
+from ncu_assist.render.html.timeline import FIRST, charted
 from ncu_assist.store import StoredRun
 from ncu_assist.store.parquet import decode_instances, instances_parquet
 from ncu_assist.store.reading import CODE, FACTS, INSTANCES, REPORTS
@@ -30,9 +32,9 @@ FRAMES = ("launches", "metrics", "rules", "session")
 def kept_files(stored: StoredRun, most_moments: int = MOST_MOMENTS) -> dict[str, bytes]:
     """Return the files that take the place of a run's report, by name.
 
-    Samples over time of launches with more than ``most_moments`` of them are left out, and the facts say so. Raises
-    UsageProblem where the run has no report or where the files do not say all else that it says, DamagedData as
-    ``read_report`` does.
+    Of launches with more than ``most_moments`` samples over time, those of metrics that a page charts are kept, and no
+    others; the facts say so. Raises UsageProblem where the run has no report or where the files do not say all else
+    that it says, DamagedData as ``read_report`` does.
     """
     name = next((one for one in REPORTS if one in stored.run.files), None)
     if name is None:
@@ -44,34 +46,36 @@ def kept_files(stored: StoredRun, most_moments: int = MOST_MOMENTS) -> dict[str,
         path = compressed.plain_file(archived, folder)
         report = read_report(path)
         said = session_texts(path)
-        instances, without = _without_samples(report.instances, most_moments)
+        instances, long = _with_charted_samples(report.instances, most_moments)
         digest = stored.run.files[name].sha256
         code = kept.packed(read_code(path), digest)
         facts = facts_of(report.contents, digest, launch_numbers(stored.run, report), said)
-        facts = replace(facts, without_samples=without)
+        facts = replace(facts, charted_only=long)
         files = {FACTS: kept_report.packed(facts), INSTANCES: instances_parquet(instances)}
         _check(stored, report, instances, files)
         return files | _checked_code(stored, report, code)
 
 
-def _without_samples(instances: pd.DataFrame, most: int) -> tuple[pd.DataFrame, tuple[int, ...]]:
-    """Return instances without samples over time of launches that have many, and the places of those launches."""
-    names = instances["metric"].cat.categories
-    sampled = instances["metric"].isin([name for name in names if is_sampled(name)])
-    sizes = instances[sampled].groupby(["launch", "metric"], observed=True).size().groupby("launch").max()
-    many = tuple(int(launch) for launch in sizes.index[sizes > most])
-    if not many:
-        return instances, ()
-    left = instances[~(sampled & instances["launch"].isin(many))].reset_index(drop=True)
-    return left.assign(metric=left["metric"].cat.remove_unused_categories()), many
+def _with_charted_samples(instances: pd.DataFrame, most: int) -> tuple[pd.DataFrame, tuple[int, ...]]:
+    """Return instances, of launches with many samples over time those of charted metrics only, and these launches.
 
-
-def is_sampled(metric: str) -> bool:
-    """Tell whether the instances of a metric are samples over time: ncu puts the unit that sampled before its name.
-
-    As in TPC.TriageCompute.sm__cycles_active.avg; other names have no dot before the two underscores.
+    Charted are the metrics that pages prefer, FIRST, and what else the page of the launch shows.
     """
-    return "." in metric.partition("__")[0]
+    names = instances["metric"].cat.categories
+    bare = {name: SAMPLED.sub("", name, count=1) for name in names if SAMPLED.match(name)}
+    sampled = instances["metric"].isin(bare)
+    sizes = instances[sampled].groupby(["launch", "metric"], observed=True).size().groupby("launch").max()
+    long = tuple(int(launch) for launch in sizes.index[sizes > most])
+    if not long:
+        return instances, ()
+    timeline = sampled_metrics(timeline_frame(instances[instances["launch"].isin(long)]))
+    left_out = sampled & instances["launch"].isin(long)
+    for launch in long:
+        shown = {one.metric for one in charted(one for one in timeline if one.launch == launch)}
+        kept = [name for name in bare if bare[name] in shown or bare[name].startswith(FIRST)]
+        left_out &= (instances["launch"] != launch) | ~instances["metric"].isin(kept)
+    left = instances[~left_out].reset_index(drop=True)
+    return left.assign(metric=left["metric"].cat.remove_unused_categories()), long
 
 
 def _check(stored: StoredRun, report: Report, instances: pd.DataFrame, files: dict[str, bytes]) -> None:

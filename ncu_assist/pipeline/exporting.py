@@ -24,6 +24,7 @@ from ncu_assist.render.export import Export
 from ncu_assist.render.export.columns import Chosen, choose, rows_of, wide
 from ncu_assist.render.json.values import clean, device, run_facts
 from ncu_assist.render.redact import Identity, redact_frame, redact_text
+from ncu_assist.render.words.changes import count_of
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.choosing import Context
 from ncu_assist.store.references import resolve_all
@@ -250,14 +251,21 @@ def _notes(source: ExportSource, table: str, rows: int) -> tuple[str, ...]:
     elif table in OF_THE_REPORT and len(source.numbers) < len(source.run.launches):
         held = f"{len(source.numbers)} of the {len(source.run.launches)} launches of the run"
         notes.append(f"the archived report, and so the table {table}, holds {held}; metrics and launches hold all")
-    facts = source.stored.report_facts() if source.stored and table == "instances" else None
-    if facts and facts.without_samples:
-        launches = "launch" if len(facts.without_samples) == 1 else "launches"
-        held = f"{len(facts.without_samples)} {launches}"
-        notes.append(f"samples over time of {held} are not kept: they went when the report was dropped")
+    if source.stored and table in ("instances", "timeline"):
+        notes += _sample_notes(source.stored)
     if not rows:
         notes.append(f"the table {table} of {source.where} has no rows")
     return tuple(notes)
+
+
+def _sample_notes(stored: StoredRun) -> Iterator[str]:
+    """Yield which samples over time went when the report was dropped."""
+    facts = stored.report_facts()
+    if facts and facts.without_samples:
+        yield f"samples over time of {count_of(len(facts.without_samples))} are not kept"
+    if facts and facts.charted_only:
+        launches = count_of(len(facts.charted_only))
+        yield f"of the samples over time of {launches} those of metrics that pages chart are kept, and no others"
 
 
 def _redacted(value: Any, identity: Identity) -> Any:

@@ -27,10 +27,15 @@ def timeline_charts(sampled: Iterable[SampledMetric], launch: Launch) -> tuple[C
     They end with the kernel: ncu samples for a while longer. Where its time is not known, with the last sample that
     counted something.
     """
-    own = [one for one in sampled if one.launch == launch.index and any(one.values)]
+    own = charted([one for one in sampled if one.launch == launch.index])
     counted = [time for one in own for time, value in zip(one.times_ns, one.values, strict=True) if value]
     ends = [launch.duration_ns] if launch.duration_ns else counted
-    return tuple(_chart(one, max(ends)) for one in sorted(own, key=_rank)[:MOST_SAMPLED])
+    return tuple(_chart(one, max(ends)) for one in own)
+
+
+def charted(own: Iterable[SampledMetric]) -> list[SampledMetric]:
+    """Return those of the metrics sampled of one launch that its page shows: of those that counted, FIRST before."""
+    return sorted((one for one in own if any(one.values)), key=_rank)[:MOST_SAMPLED]
 
 
 def _rank(one: SampledMetric) -> int:
