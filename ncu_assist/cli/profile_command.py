@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,15 +15,43 @@ from ncu_assist.errors import UsageProblem
 if TYPE_CHECKING:
     from ncu_assist.harness.request import Flush
     from ncu_assist.ncu.command import ProfileOptions
-    from ncu_assist.pipeline.foreign_run import RunNames
     from ncu_assist.pipeline.planning import MeasureRequest
 
 MOST_REPEATS = 50  # a launch takes 1.8 s under --set full (docs/sources.md, Cost)
 LAUNCHES = 20  # of a foreign program unless asked for more: autotuning can launch hundreds, each taking a second
 
 
-@click.command("profile")
-@click.argument("words", nargs=-1, metavar="KERNEL [VERSION]... | -- PROGRAM [ARGUMENT]...")
+class ProfileCommand(click.Command):
+    """Leaves to a program what stands behind its name: options of ours come before it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        parser = self.make_parser(ctx)
+        parser.allow_interspersed_args = False
+        try:
+            found = parser.parse_args(args=list(args))[0].get("words")
+        except click.UsageError:  # which is met again
+            found = ()
+        rest = found if isinstance(found, tuple) else ()
+        own = args[: len(args) - len(rest)]
+        if rest and own[-1:] == ["--"]:
+            ctx.obj = BEHIND_DASHES
+        elif rest and not rest[0].startswith("-") and _is_program(rest[0]):
+            ctx.obj = NAMED
+            args = [*own, "--", *rest]
+        return super().parse_args(ctx, args)
+
+
+BEHIND_DASHES, NAMED = "behind --", "named"  # how a program was told from a kernel
+
+
+def _is_program(word: str) -> bool:
+    from ncu_assist.pipeline.programs import names_program
+
+    return names_program(options.current_project(), word)
+
+
+@click.command("profile", cls=ProfileCommand)
+@click.argument("words", nargs=-1, metavar="KERNEL [VERSION]... | PROGRAM [ARGUMENT]...")
 @click.option("--since", metavar="COMMIT", help="Instead of KERNEL: versions that have changed, and what to compare.")
 @options.workload
 @click.option("--set", "section_set", metavar="NAME", help="ncu section set; full unless given.")
@@ -40,12 +67,21 @@ LAUNCHES = 20  # of a foreign program unless asked for more: autotuning can laun
 @click.option("--dry-run", is_flag=True, help="Print the exact ncu command and environment; run nothing.")
 @options.rounds
 @options.flush
-@click.option("--kernel", metavar="NAME", help="Archive a program's run under this kernel.")
-@click.option("--version", metavar="V", help="Archive a program's run as this version.")
-@click.option("--filter", "kernel_filter", metavar="NAME|regex:…", help="Of a program, profile these kernels only.")
+@click.option("--kernel", metavar="NAME", help="Archive a program's run under this kernel; its name unless given.")
+@click.option("--version", metavar="V", help="Archive a program's run as this version; the next vN unless given.")
+@click.option(
+    "--filter",
+    "kernel_filter",
+    metavar="NAME|regex:…|nvtx:…",
+    help="Of a program, profile these kernels only, or what one NVTX range launches.",
+)
 @click.option("--max-launches", type=click.IntRange(1), default=LAUNCHES, show_default=True, help="Of a program.")
+@click.option("--skip-launches", type=click.IntRange(0), default=0, metavar="N", help="Of a program: warm-up first.")
+@click.option("--nvcc-flags", default="", metavar="FLAGS", help="More flags to build a .cu with, e.g. '-lcublas'.")
 @options.as_json
+@click.pass_obj
 def command(
+    told: str | None,
     words: tuple[str, ...],
     since: str | None,
     workload: str | None,
@@ -59,50 +95,79 @@ def command(
     version: str | None,
     kernel_filter: str | None,
     max_launches: int,
+    skip_launches: int,
+    nvcc_flags: str,
     as_json: bool,
 ) -> int:
     """Build, check, time and profile versions of KERNEL (all unless named), and archive a run of each.
 
-    Where there is no GPU or no ncu, recorded runs answer, and say so. With --kernel, --version and a program after
-    --, profile that program instead. Exit code 5 when something failed, 6 when a version could neither be measured
-    nor shown from a run of its source as it is; the others are shown.
+    Where there is no GPU or no ncu, recorded runs answer, and say so. Exit code 5 when something failed, 6 when a
+    version could neither be measured nor shown from a run of its source as it is; the others are shown.
+
+    PROGRAM is a .cu file with a main, which is built first, an executable, a Python script, MODULE:FUNCTION, or any
+    command behind --. Its options come behind it, ours before it. Its run is archived under its name, as the version
+    after the last; `diff` without arguments then compares the last two.
     """
     from ncu_assist.ncu.command import ProfileOptions
-    from ncu_assist.pipeline.foreign_run import RunNames
     from ncu_assist.pipeline.planning import MeasureRequest
 
     if quick and section_set:
         raise UsageProblem("--quick and --set exclude each other", "drop one of them")
+    chosen_set = section_set or ("basic" if quick else "full")
+    of_program = {
+        "--kernel": kernel,
+        "--version": version,
+        "--filter": kernel_filter,
+        "--skip-launches": skip_launches,
+        "--nvcc-flags": nvcc_flags,
+    }
     if since is not None:
         if words or kernel or version or dry_run:
             raise UsageProblem("--since names what to profile itself", "leave out KERNEL, --kernel and --dry-run")
         request = MeasureRequest("", (), workload, rounds, flush, repeats)
-        return _since(since, request, ProfileOptions(section_set or ("basic" if quick else "full")), as_json)
+        return _since(since, request, ProfileOptions(chosen_set), as_json)
     if not words:
         raise UsageProblem("nothing to profile was named", "ncu-assist list")
-    chosen_set = section_set or ("basic" if quick else "full")
-    if kernel is None and version is None:
-        _refuse_program(words, kernel_filter)
+    if told is None:
+        for name, value in of_program.items():
+            if value:
+                _refuse(words, name)
         request = MeasureRequest(words[0], words[1:], workload, rounds, flush, repeats)
         return _kernel(request, ProfileOptions(chosen_set), dry_run, as_json)
-    if kernel is None or version is None:
-        raise UsageProblem("a program's run needs both --kernel and --version", "add --kernel NAME --version V")
-    if repeats > 1:
-        raise UsageProblem("--repeats is for a kernel; a program repeats its own launches", "drop --repeats")
-    ncu = ProfileOptions(chosen_set, nvtx_include=None, kernel_filter=kernel_filter, max_launches=max_launches)
-    return _program(words, RunNames(kernel, version), ncu, dry_run, as_json)
+    of_kernel = {"--repeats": repeats > 1, "--workload": workload, "--rounds": rounds}
+    for name, value in of_kernel.items():
+        if value:
+            raise UsageProblem(f"{name} is for a kernel; a program repeats its own launches", f"drop {name}")
+    nvtx = (kernel_filter or "").removeprefix("nvtx:") if (kernel_filter or "").startswith("nvtx:") else None
+    ncu = ProfileOptions(
+        chosen_set,
+        nvtx_include=f"{nvtx.rstrip('/')}/" if nvtx else None,
+        kernel_filter=None if nvtx else kernel_filter,
+        max_launches=max_launches,
+        skip_launches=skip_launches,
+    )
+    if told == NAMED:
+        _note_options(words)
+    return _program(words, kernel, version, ncu, shlex.split(nvcc_flags), dry_run, as_json)
 
 
-def _refuse_program(words: tuple[str, ...], kernel_filter: str | None) -> None:
-    """Raise UsageProblem for a program without the names to archive it under; the first word is a kernel otherwise."""
+def _refuse(words: tuple[str, ...], option: str) -> None:
+    """Raise UsageProblem for an option of programs; of a word that is no kernel it says what that is."""
+    from ncu_assist.pipeline.planning import no_kernel
     from ncu_assist.spec_file import kernel_names
 
-    word = words[0]
-    if word not in kernel_names(options.current_project()) and shutil.which(word):
-        command = f"ncu-assist profile --kernel {Path(word).name} --version v0 -- {shlex.join(words)}"
-        raise UsageProblem(f"'{word}' is a program, not a kernel of this project", command)
-    if kernel_filter is not None:
-        raise UsageProblem("--filter is for a program; of a kernel, name versions and --workload", "drop --filter")
+    project = options.current_project()
+    if words[0] not in kernel_names(project):
+        raise no_kernel(project, words[0], Path.cwd())
+    raise UsageProblem(f"{option} is for a program; of a kernel, name versions and --workload", f"drop {option}")
+
+
+def _note_options(words: tuple[str, ...]) -> None:
+    """Say which words behind a program look like options of ours: they go to the program."""
+    own = {name for option in command.params for name in option.opts}
+    meant = [word for word in words[1:] if word.partition("=")[0] in own]
+    if meant:
+        click.echo(f"note: {' '.join(meant)} goes to {words[0]}: what is for profile stands before it", err=True)
 
 
 def _kernel(request: MeasureRequest, ncu: ProfileOptions, is_dry: bool, as_json: bool) -> int:
@@ -143,19 +208,33 @@ def _since(since: str, request: MeasureRequest, ncu: ProfileOptions, as_json: bo
     return max((outcome.exit_code for outcome in outcomes), default=0)
 
 
-def _program(words: tuple[str, ...], names: RunNames, ncu: ProfileOptions, is_dry: bool, as_json: bool) -> int:
+def _program(
+    words: tuple[str, ...],
+    kernel: str | None,
+    version: str | None,
+    ncu: ProfileOptions,
+    flags: list[str],
+    is_dry: bool,
+    as_json: bool,
+) -> int:
     from ncu_assist.pipeline.importing import dry_run, profile_program
+    from ncu_assist.pipeline.programs import build, call_of, full_command, names_for
     from ncu_assist.pipeline.showing import gather
     from ncu_assist.render.json import show_json
     from ncu_assist.render.terminal import show_text
     from ncu_assist.store import Store
 
     project = options.current_project()
-    if is_dry:
-        write(dry_run(project, words, ncu))
-        return 0
+    call = call_of(project, words, flags)
+    names = names_for(project, call, kernel, version)
     with progress() as reporter:
-        stored = profile_program(project, names, words, ncu, reporter)
+        if kernel is None or version is None:
+            reporter.note(f"{names.kernel}/{names.version}: {full_command(names, ncu, call)}")
+        if is_dry:
+            built = f"{shlex.join(call.compiles)}\n" if call.compiles else ""
+            write(built + dry_run(project, call.command, ncu))
+            return 0
+        stored = profile_program(project, names, call.command, ncu, reporter, lambda: build(project, call, reporter))
     shown = gather(stored, store=Store(project.reports))
     write_result(shown, as_json, show_json, show_text)
     write_pages(project, [stored])

@@ -33,6 +33,7 @@ class ProfileOptions:
     nvtx_include: str | None = "ncu-assist/"
     kernel_filter: str | None = None  # an exact name or 'regex:…'
     max_launches: int | None = None
+    skip_launches: int = 0  # of those that the filter lets through
     metrics: tuple[str, ...] = ()  # these alone instead of the section set
 
 
@@ -88,6 +89,8 @@ def profile_argv(ncu: Path, options: ProfileOptions, report: Path, log: Path, co
     argv += ["--replay-mode", options.replay_mode]
     if options.kernel_filter is not None:
         argv += ["--kernel-name", options.kernel_filter]
+    if options.skip_launches:
+        argv += ["--launch-skip", str(options.skip_launches)]
     if options.max_launches is not None:
         argv += ["--launch-count", str(options.max_launches), "--kill", "yes"]  # else the program runs on to its end
     return [*argv, "--log-file", str(log), "-f", "-o", str(target), "--", *command]

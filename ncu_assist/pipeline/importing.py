@@ -6,7 +6,7 @@ import secrets
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -51,15 +51,23 @@ def import_report(project: Project, path: Path, names: RunNames) -> StoredRun:
 
 
 def profile_program(
-    project: Project, names: RunNames, command: Sequence[str], options: ProfileOptions, reporter: Reporter
+    project: Project,
+    names: RunNames,
+    command: Sequence[str],
+    options: ProfileOptions,
+    reporter: Reporter,
+    build: Callable[[], None] = lambda: None,
 ) -> StoredRun:
     """Profile a command, started in the current folder, and save what it launched as one run.
+
+    ``build`` makes the program, once it is known that it can be profiled.
 
     Raises UsageProblem for names or a section set that cannot be, as NcuStage.run does, and StageFailed when no launch
     was profiled. What was finished before a failure, a time limit or Ctrl-C is saved all the same.
     """
     check_names(names)
     check_set(find_ncu(), options.section_set)
+    build()
     stage = _stage(project, secrets.token_hex(6), options)
 
     def show(launch: ProfiledLaunch) -> bool:

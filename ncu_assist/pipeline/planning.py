@@ -30,8 +30,8 @@ from ncu_assist.store.matching import newest_of_source
 from ncu_assist.store.references import REPORT_ENDINGS
 
 A_KERNEL = "a kernel is a folder kernels/NAME with kernel.toml, reference.py and v0_<idea>.cu or .py"
-COMPILED = {".cu": "nvcc -lineinfo", ".cc": "nvcc", ".cpp": "nvcc", ".c": "nvcc"}
-MAIN = re.compile(r"\bint\s+main\s*\(")
+COMPILED = {".cu": "nvcc", ".cc": "nvcc", ".cpp": "nvcc", ".c": "nvcc"}
+MAIN = re.compile(r"^(?!\s*(?://|\*)).*\b(?:int|auto)\s+main\s*\(", re.MULTILINE)  # not in a comment
 LONGEST_SOURCE = 1_000_000  # bytes that are looked at
 NEAR = 0.5
 SHOWN = {"metrics.parquet", "samples.parquet"}  # the files behind the figures of a table
@@ -68,20 +68,26 @@ def _of_file(word: str, path: Path) -> tuple[str, str]:
     name, quoted = fit_name(path.stem).strip("_") or "program", shlex.quote(word)
     if word.endswith(REPORT_ENDINGS):
         return f"{word} is a report, in which a kernel was profiled already", f"ncu-assist show {quoted}"
-    archived = f"ncu-assist profile --kernel {name} --version v0 --"
     if path.suffix == ".py":
-        return f"{word} is a file; {A_KERNEL}; a script is profiled as a program", f"{archived} python {quoted}"
+        return f"{word} is a file; {A_KERNEL}; a script is profiled as a program", f"ncu-assist profile {quoted}"
     if path.suffix not in COMPILED:
+        if not os.access(path, os.X_OK):
+            return f"{word} is a file, and neither a kernel nor a program: it may not be executed", f"chmod +x {quoted}"
         program = quoted if os.sep in word else f"./{quoted}"
-        return (
-            f"{word} is a file, not a kernel: a program is profiled under a name for its run",
-            f"{archived} {program}",
-        )
-    if not MAIN.search(path.read_bytes()[:LONGEST_SOURCE].decode("utf-8", "replace")):
+        return f"{word} is a file, not a kernel: a program can be profiled", f"ncu-assist profile {program}"
+    if not has_main(path):
         alone = f"{word} is a file without main(), and cannot be run alone; {A_KERNEL}"
-        return f"{alone}; or call it from a program, and profile that", f"{archived} PROGRAM"
+        return f"{alone}; or call it from a program, and profile that", "ncu-assist profile -- PROGRAM"
+    if path.suffix == ".cu":
+        return f"{word} is a file; {A_KERNEL}; a program can be profiled", f"ncu-assist profile {quoted}"
     built = f"{COMPILED[path.suffix]} -o {name} {quoted}"
-    return f"{word} is a file; {A_KERNEL}; a program is profiled once it is built", f"{built} && {archived} ./{name}"
+    said = f"{word} is a file; {A_KERNEL}; a program is profiled once it is built"
+    return said, f"{built} && ncu-assist profile ./{name}"
+
+
+def has_main(path: Path) -> bool:
+    """Tell whether a source has the function that makes it a program."""
+    return MAIN.search(path.read_bytes()[:LONGEST_SOURCE].decode("utf-8", "replace")) is not None
 
 
 def _inside(project: Project, path: Path) -> tuple[str, str]:

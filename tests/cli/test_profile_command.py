@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -106,10 +107,12 @@ class TestRecorded:
             (["lightning_decode", "v77"], "known: v0, v1, v2"),
             (["lightning_decode", "--workload", "b65_d96"], "did you mean 'b64_d96'?"),
             (["lightning_decode", "--quick", "--set", "full"], "drop one of them"),
-            (["lightning_decode", "--kernel", "x"], "add --kernel NAME --version V"),
+            (["lightning_decode", "--kernel", "x"], "drop --kernel"),
             (["lightning_decode", "--filter", "x"], "drop --filter"),
-            (["--version", "v1", "--", "ls"], "add --kernel NAME --version V"),
-            (["--", "ls", "-l"], "try: ncu-assist profile --kernel ls --version v0 -- ls -l"),
+            (["lightning_decode", "--nvcc-flags", "-g"], "drop --nvcc-flags"),
+            (["--repeats", "3", "--", "ls"], "drop --repeats"),
+            (["--nvcc-flags", "-g", "--", "ls"], "drop --nvcc-flags"),
+            (["--", "lightning_decod"], "there is no program 'lightning_decod' on PATH"),
             ([], "ncu-assist list"),
         ],
     )
@@ -182,6 +185,7 @@ class TestProgram:
         monkeypatch.setenv("PATH", f"{install(tmp_path / 'bin').parent}:/usr/bin:/bin")
         monkeypatch.setenv("FAKE_NCU_ARGV", str(tmp_path / "argv"))
         monkeypatch.chdir(tmp_path)
+        program(tmp_path / "train")
         return tmp_path
 
     @pytest.mark.slow
@@ -272,10 +276,10 @@ MAIN = "__global__ void add(float* x) { x[0] = 1; }\nint main() { return 0; }\n"
 @pytest.mark.parametrize(
     ("word", "text", "said", "tried"),
     [
-        ("vector_add.cu", MAIN, "vector_add.cu is a file; a kernel is a folder kernels/NAME", "-- ./vector_add"),
-        ("alone.cu", "__global__ void f() {}\n", "alone.cu is a file without main()", "--version v0 -- PROGRAM"),
-        ("train.py", "print(1)\n", "train.py is a file", "-- python train.py"),
-        ("a.out", "", "a.out is a file, not a kernel", "-- ./a.out"),
+        ("vector_add.cu", MAIN, "vector_add.cu is a file; a kernel is a folder kernels/NAME", "profile vector_add.cu"),
+        ("alone.cu", "__global__ void f() {}\n", "alone.cu is a file without main()", "profile -- PROGRAM"),
+        ("train.py", "print(1)\n", "train.py is a file", "profile train.py"),
+        ("a.out", "", "a.out is a file, and neither a kernel nor a program", "chmod +x a.out"),
         ("old.ncu-rep", "", "old.ncu-rep is a report", "ncu-assist show old.ncu-rep"),
         ("kernels/add_one/v0_torch.py", None, "belongs to the kernel add_one", "ncu-assist profile add_one v0"),
         ("kernels/add_one", None, "belongs to the kernel add_one", "ncu-assist profile add_one"),
@@ -293,7 +297,8 @@ def test_a_file_in_the_place_of_a_kernel(
     if text is not None:
         (tmp_path / word).write_text(text)
     before = files(tmp_path)
-    for command in ("profile", "check", "bench"):
+    profiled = word in ("vector_add.cu", "alone.cu", "train.py")
+    for command in ("check", "bench", *(() if profiled else ("profile",))):
         answer = run(command, word)
         assert (answer.code, answer.out) == (2, "")
         assert said in answer.err
@@ -310,17 +315,127 @@ def test_a_missing_file_gets_the_nearest_that_is_there(
     assert run("profile", "zzz").err.startswith("error: there is no kernel 'zzz'; there are none\n")
 
 
-def test_the_command_for_a_source_file_is_one_that_profiles_it(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+# What is typed, what is built before and run under ncu, and the name of its run.
+CALLS = [
+    (["./vector_add", "--n", "5"], "", "./vector_add --n 5", "vector_add"),
+    (["vector_add"], "", "./vector_add", "vector_add"),
+    (["--", "vector_add"], "", "./vector_add", "vector_add"),
+    (["--max-launches", "3", "./vector_add", "--max-launches", "9"], "", "./vector_add --max-launches 9", "vector_add"),
+    (["vector_add.cu", "7"], "vector_add.cu", ".ncu-assist/programs/vector_add 7", "vector_add"),
+    (["train.py", "--steps", "3"], "", "python3 train.py --steps 3", "train"),
+    (["--", "python3", "-u", "train.py"], "", "python3 -u train.py", "train"),
+    (["--", "python3", "-m", "train.loop", "x"], "", "python3 -m train.loop x", "loop"),
+    (["--", "sh", "-c", "./vector_add"], "", "sh -c ./vector_add", "sh"),
+    (["train:step"], "", "python3 -c ", "step"),
+    (["--kernel", "add", "./vector_add"], "", "./vector_add", "add"),
+]
+
+
+NVCC = """case "$*" in *--version*) echo V13.0.0; exit;; *broken*) echo "error: expected a ;"; exit 2;; esac
+while [ "$1" != -o ]; do shift; done
+echo '#!/bin/sh' > "$2"; chmod +x "$2"
+"""
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_gpu: None) -> Path:
+    """A folder with a program, its source and a script, under the fake ncu; nvcc is a script that notes its words."""
+    monkeypatch.setenv("PATH", f"{install(tmp_path / 'bin').parent}:/usr/bin:/bin")
+    monkeypatch.setenv("FAKE_NCU_ARGV", str(tmp_path / "argv"))
+    monkeypatch.delenv("CUDA_HOME", raising=False)
+    monkeypatch.setattr("ncu_assist.pipeline.programs._python", lambda: "python3")
+    nvcc = tmp_path / "bin" / "nvcc"
+    program(nvcc, NVCC)
     monkeypatch.chdir(tmp_path)
+    program(tmp_path / "vector_add")
     (tmp_path / "vector_add.cu").write_text(MAIN)
-    built, _, profiled = run("profile", "vector_add.cu").err.partition("try: ")[2].strip().partition(" && ")
-    assert built == "nvcc -lineinfo -o vector_add vector_add.cu"
-    words = profiled.split()[1:]
-    answer = run(words[0], "--dry-run", *words[1:])
-    assert (answer.code, answer.err) == (0, "")
-    assert answer.out.rstrip().endswith("./vector_add")
+    (tmp_path / "train.py").write_text("def step(): pass\n")
+    return tmp_path
+
+
+def program(path: Path, text: str = "exit 0") -> None:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("words", "built", "ran", "name"), CALLS, ids=lambda one: " ".join(one) if isinstance(one, list) else ""
+)
+def test_a_program_is_profiled_as_it_is_named(
+    run: Run, programs: Path, words: list[str], built: str, ran: str, name: str
+) -> None:
+    before = files(programs)
+    answer = run("profile", "--dry-run", *words)
+    assert answer.code == 0, answer.err
+    *compiled, _, _, called = answer.out.rstrip().splitlines()
+    assert called.partition(" -- ")[2].startswith(ran)
+    assert files(programs) == before
+    assert [line.split()[-1] for line in compiled] == ([built] if built else [])
+    assert all(" -lineinfo " in line for line in compiled)
+    assert ("goes to" in answer.err) == (words[-1] == "9")
+    assert f"{name}/v1: " in answer.err
+
+
+@pytest.mark.slow
+def test_each_profile_of_a_program_is_the_next_version_and_a_diff_alone_compares_the_last_two(
+    run: Run, programs: Path
+) -> None:
+    for number in (1, 2):
+        answer = run("profile", "--skip-launches", "2", "--filter", "nvtx:step", "vector_add.cu")
+        assert answer.code == 0, answer.err
+        said, _, full = answer.err.splitlines()[0].partition(": ")
+        assert said == f"vector_add/v{number}"
+        assert full.endswith("-- .ncu-assist/programs/vector_add")
+        built, _, profiled = full.partition(" && ")
+        assert built.endswith("-o .ncu-assist/programs/vector_add vector_add.cu")
+        again = run(*shlex.split(profiled)[1:-2], "--dry-run", *shlex.split(profiled)[-2:])
+        assert "--launch-skip 2 --launch-count 20" in again.out
+        assert "--nvtx-include step/" in again.out
+    answer = run("diff", "--json")
+    assert [answer.json[side]["version"] for side in ("baseline", "candidate")] == ["v1", "v2"]
+
+
+# What is wrong, what is said of it, and what is to be tried; nothing is run under ncu.
+WRONG_PROGRAMS = [
+    (["alone.cu"], 2, "alone.cu has no main(), so it is no program", "ncu-assist profile -- PROGRAM"),
+    (["broken.cu"], 5, "broken.cu does not compile: error: expected a ;", "--nvcc-flags"),
+    (["plain"], 2, "plain is a file, and neither a kernel nor a program", "chmod +x plain"),
+    (["./nowhere"], 2, "there is no file ./nowhere", "ncu-assist list"),
+    (["nowhere.py"], 2, "there is no file nowhere.py", "ncu-assist list"),
+    (["--", "nowhere"], 2, "there is no program 'nowhere' on PATH", "ls nowhere*"),
+    (["."], 2, ". is a folder, and no kernel's", "ncu-assist list"),
+    (["old.ncu-rep"], 2, "old.ncu-rep is a report", "ncu-assist show old.ncu-rep"),
+    (["nowhere:step"], 2, "finds no module 'nowhere'", "python3 -c 'import nowhere'"),
+    (["train:step", "5"], 2, "is called without arguments", "a function without any"),
+    (["--kernel", "../x", "./vector_add"], 2, "cannot be the name of a kernel", "use letters"),
+    (["--version", "v 1", "./vector_add"], 2, "cannot be the name of a version", "use letters"),
+    (["--workload", "x", "./vector_add"], 2, "--workload is for a kernel", "drop --workload"),
+    (["--repeats", "2", "./vector_add"], 2, "--repeats is for a kernel", "drop --repeats"),
+    (["--nvcc-flags", "-g", "train.py"], 2, "--nvcc-flags is for a .cu file", "drop --nvcc-flags"),
+    (["--since", "main", "train.py"], 2, "--since names what to profile itself", "leave out"),
+    (["--quick", "--set", "full", "./vector_add"], 2, "exclude each other", "drop one of them"),
+    (["--set", "ful", "./vector_add"], 2, "did you mean 'full'?", "ncu --list-sets"),
+    (["--max-launches", "0", "./vector_add"], 2, "0 is not in the range", ""),
+    (["vector_ad.cu"], 2, "did you mean 'vector_add.cu'?", "ncu-assist list"),
+    (["--", "add_one"], 2, "'add_one' is a kernel of this project", "--kernel add_one_program -- ./add_one"),
+]
+
+
+@pytest.mark.parametrize(("words", "code", "said", "tried"), WRONG_PROGRAMS, ids=str)
+def test_what_is_no_program_is_told_before_anything_is_profiled(
+    run: Run, programs: Path, words: list[str], code: int, said: str, tried: str
+) -> None:
+    write_kernel(programs)
+    program(programs / "add_one")
+    (programs / "plain").write_text("#!/bin/sh\n")
+    (programs / "old.ncu-rep").write_text("")
+    (programs / "alone.cu").write_text("// int main() {}\n__global__ void f() {}\n")
+    (programs / "broken.cu").write_text(MAIN)
+    answer = run("profile", *words)
+    assert (answer.code, answer.out) == (code, ""), answer.err
+    assert said in " ".join(answer.err.split())
+    assert tried in answer.err.partition("try: ")[2] or not tried
+    assert not (programs / "argv").exists()
 
 
 @pytest.mark.slow
