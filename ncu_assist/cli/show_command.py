@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Literal
+
 import click
 
 from ncu_assist.cli import options
-from ncu_assist.cli.console import note_damages, note_misnamed, write_result
+from ncu_assist.cli.console import note_damages, note_misnamed, write, write_result
 
 OF_SHOW = (  # imported while a report is read
     "ncu_assist.pipeline.reading",
@@ -23,6 +26,14 @@ OF_SHOW = (  # imported while a report is read
 @options.kernel_name
 @click.option("--lines", is_flag=True, help="Add source lines, of each finding and the hottest.")
 @click.option("--ncu-rules", is_flag=True, help="Add what Nsight Compute's own rules say.")
+@click.option(
+    "--format",
+    "chosen_format",
+    type=click.Choice(["text", "lines"]),
+    default="text",
+    show_default=True,
+    help="lines: file:line: severity: finding (share), as editors read them.",
+)
 @options.as_json
 def command(
     reference: str,
@@ -32,6 +43,7 @@ def command(
     kernel: str | None,
     lines: bool,
     ncu_rules: bool,
+    chosen_format: Literal["text", "lines"],
     as_json: bool,
 ) -> int:
     """Show the run that REFERENCE names: verdict, launches, what binds it, diagnosis, warp states, counters.
@@ -48,15 +60,19 @@ def command(
     from ncu_assist.analysis.launch_selection import selection_of
     from ncu_assist.pipeline.opened_reports import named
 
+    options.check_format(as_json, chosen_format)
+    as_problems = chosen_format == "lines"
+    lines = lines or as_problems
     selection = selection_of(launch, filters)
     project = options.current_project()
     meanwhile = (*(("pandas",) if lines else ()), *OF_SHOW)
     (stored,) = named(project, (reference,), kernel, meanwhile, "sass" if lines else None, selection)
 
     from ncu_assist.pipeline.reading import beside
-    from ncu_assist.pipeline.showing import gather
+    from ncu_assist.pipeline.showing import files_of_kernel, gather
     from ncu_assist.render.json import show_json
     from ncu_assist.render.terminal import show_text
+    from ncu_assist.render.terminal.diagnosis import problem_lines
     from ncu_assist.store import Store
 
     note_damages(beside(project, reference, stored))
@@ -64,5 +80,12 @@ def command(
         note_misnamed(project, stored.run.kernel)
     store = Store(project.reports)
     shown = gather(stored, workload, store, lines=lines, ncu_rules=ncu_rules, every=as_json)
+    if as_problems:
+        problems = problem_lines(shown, files_of_kernel(project, stored.run.kernel, Path.cwd()))
+        if problems:
+            write("\n".join(problems))
+        else:
+            click.echo("note: no finding has a source line; is it built with -lineinfo?", err=True)
+        return 0
     write_result(shown, as_json, show_json, show_text)
     return 0

@@ -5,6 +5,7 @@ For lines and NVIDIA's findings the archived tables do not suffice: the report i
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -32,6 +33,7 @@ from ncu_assist.pipeline.derived import shown_launches, with_code
 from ncu_assist.pipeline.history import lineage_of
 from ncu_assist.pipeline.kept_reports import kept_report
 from ncu_assist.pipeline.opened_reports import BareReport
+from ncu_assist.project import Project
 from ncu_assist.record import Run
 from ncu_assist.rules.model.of_run import judged_alone, located, results_of, results_of_shown
 from ncu_assist.rules.model.resources import bottleneck, bottleneck_of_launch
@@ -259,3 +261,11 @@ def _library(store: Store, stored: StoredRun, workload: str | None) -> ParentVer
 def _median(run: Run, workload: str | None) -> float:
     timing = run.timing(workload) if workload else None
     return timing.median_ns if timing else inf
+
+
+def files_of_kernel(project: Project, kernel: str, folder: Path) -> dict[str, str]:
+    """Return the files in a kernel's folder by name, each as it is reached from ``folder``; none without such a one."""
+    place = project.kernels / kernel
+    if not kernel or not place.is_dir():
+        return {}
+    return {path.name: os.path.relpath(path, folder) for path in sorted(place.iterdir()) if path.is_file()}

@@ -17,7 +17,7 @@ from recorded_family import ROOT
 
 T = TypeVar("T")
 SERVER = (sys.executable, "-m", "ncu_assist", "mcp")
-ENVIRONMENT = {"PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
+ENVIRONMENT = {"PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "-1", "OMP_NUM_THREADS": "1"}
 
 
 def talk(

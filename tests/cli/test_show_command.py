@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -290,3 +291,30 @@ def test_a_name_that_is_nearly_a_kernels_gets_the_kernel(
     names = re.findall(r"\w+/v\w+", far.err)
     assert len(names) == len(set(names)) > 5
     assert re.search(r" and \d+ more\n  try: ncu-assist list\n$", far.err), "a message is no screen of names"
+
+
+class TestLinesForEditors:
+    @pytest.mark.slow
+    def test_each_line_is_what_the_documented_matcher_reads_and_its_file_is_there(
+        self, run: Run, recorded: Path
+    ) -> None:
+        guide = (Path(__file__).parents[2] / "docs" / "guide" / "agents.md").read_text()
+        tasks = json.loads(guide.partition("```json\n")[2].partition("```")[0])
+        matcher = tasks["tasks"][0]["problemMatcher"]["pattern"]
+        lines = run("show", "v3", "--format", "lines").out.splitlines()
+        found = [re.fullmatch(matcher["regexp"], line) for line in lines]
+        assert all(found)
+        assert len(found) > 3
+        places = [(one[matcher["file"]], int(one[matcher["line"]]), one[matcher["severity"]]) for one in found if one]
+        assert places[0] == ("kernels/lightning_decode/v3_global_memory.cu", 32, "warning")
+        assert all((recorded / file).read_text().count("\n") >= line for file, line, _ in places)
+        assert "uncoalesced-global-store" in lines[0]
+        assert "(100 % of it, estimated 2.55x)" in lines[0]
+
+    def test_a_report_without_lines_says_so(self, run: Run, recorded: Path) -> None:
+        answer = run("show", str(SMALL_REPORT), "--format", "lines")
+        assert (answer.code, answer.out) == (0, "")
+        assert "no finding has a source line" in answer.err
+
+    def test_it_is_no_json(self, run: Run, recorded: Path) -> None:
+        assert run("show", "v3", "--format", "lines", "--json").code == 2

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from ncu_assist.analysis.diff.lines import base_name
+from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.ncu.line_sums import HotLine, HotSpots
 from ncu_assist.ncu.nvidia_findings import NvidiaFinding
@@ -45,6 +47,32 @@ def diagnosis_lines(results: RuleResults, width: int = NARROWEST) -> list[str]:
     remarks = ", ".join(_name(one) for one in diagnosis.remarks)
     lines += [f"remarks: {remarks}"] if remarks else []
     return [*lines, *(f"warning {one.id}: {one_line(one.sentence, 1000)}" for one in results.warnings)]
+
+
+EDITOR_WORDS: dict[str, str] = {"high": "warning", "medium": "warning", "low": "info", "info": "info"}
+
+
+def problem_lines(shown: RunView, files: Mapping[str, str]) -> list[str]:
+    """Return a line a finding and place, for editors: ``file:line: severity: finding (share)``.
+
+    ``files`` are paths by the name of a file; one that is not among them is told as the report has it. A finding
+    without a place stands at line 1 of the version's own file, and nowhere where that is not there.
+    """
+    found: dict[tuple[str, int, str], str] = {}
+    own = next((path for name, path in files.items() if PurePath(name).stem == shown.run.version), None)
+    for results in [row.results for row in shown.launches_shown if row.results]:
+        for one in results.diagnosis.findings:
+            won = "" if one.severity == "info" else f", {estimated(one.estimated_speedup, one.finding.assumed)}"
+            advice = f"; {one_line(one.finding.advice, MESSAGE_LETTERS)}" if one.finding.advice else ""
+            says = f"{EDITOR_WORDS[one.severity]}: {_name(one)}: {_message(one, results)}{advice}"
+            places = [place for place in one.places if place.file and place.line]
+            for place in places:
+                path = files.get(base_name(place.file or ""), place.file or "")
+                key = (one_line(path, MESSAGE_LETTERS), place.line or 1, _name(one))
+                found.setdefault(key, f"{says} ({percent(place.share)} of it{won})")
+            if not places and own is not None:
+                found.setdefault((one_line(own, MESSAGE_LETTERS), 1, _name(one)), f"{says} (of the kernel{won})")
+    return [f"{path}:{line}: {says}" for (path, line, _), says in found.items()]
 
 
 def _of_kernel(results: RuleResults) -> str:
