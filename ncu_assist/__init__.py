@@ -9,20 +9,21 @@ from typing import TYPE_CHECKING
 from ncu_assist.moved import MovedModules
 
 if TYPE_CHECKING:
-    from ncu_assist.api import ProfiledKernel, RunComparison, RunSummary, archive, diff, profile, show
+    from ncu_assist.api import MeasuredKernel, RunComparison, RunSummary, archive, bench, diff, profile, show
     from ncu_assist.errors import DamagedData, NcuAssistError
     from ncu_assist.ncu.report import Report, read_report
 
 __version__ = "0.1.0"
 __all__ = [
     "DamagedData",
+    "MeasuredKernel",
     "NcuAssistError",
-    "ProfiledKernel",
     "Report",
     "RunComparison",
     "RunSummary",
     "__version__",
     "archive",
+    "bench",
     "diff",
     "profile",
     "read_report",
@@ -31,8 +32,8 @@ __all__ = [
 
 _HOMES = dict.fromkeys(("DamagedData", "NcuAssistError"), "ncu_assist.errors")
 _HOMES |= dict.fromkeys(("Report", "read_report"), "ncu_assist.ncu.report")
-_HOMES |= dict.fromkeys(("ProfiledKernel", "RunComparison", "RunSummary"), "ncu_assist.api")
-_HOMES |= dict.fromkeys(("archive", "diff", "profile", "show"), "ncu_assist.api")
+_HOMES |= dict.fromkeys(("MeasuredKernel", "RunComparison", "RunSummary"), "ncu_assist.api")
+_HOMES |= dict.fromkeys(("archive", "bench", "diff", "profile", "show"), "ncu_assist.api")
 # Asked last, for what nobody finds: a script that imports a module of an older layout is told where it is now.
 sys.meta_path += [MovedModules()]
 

@@ -1,4 +1,4 @@
-"""The public Python API: what `show`, `diff` and `profile` answer, and reports in pandas, for scripts and notebooks.
+"""The public Python API: what `show`, `diff`, `bench` and `profile` answer, and reports in pandas, for notebooks.
 
 References are those of the command line: ``kernel/version@run``, ``@last``, ``@best``, or the path of a report. The
 project is the one that the current folder stands in, unless ``project`` names a folder.
@@ -6,17 +6,18 @@ project is the one that the current folder stands in, unless ``project`` names a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ncu_assist.analysis.diff import Diff, DiffOptions
 from ncu_assist.analysis.ladder import KernelOutcome
 from ncu_assist.analysis.launch_selection import EVERY_LAUNCH, LaunchSelection, narrowed, selection_of
 from ncu_assist.analysis.launches import LaunchRow
 from ncu_assist.analysis.run_view import RunView
+from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.project import Project, find_project
 from ncu_assist.store import Store, StoredRun
@@ -26,9 +27,21 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ncu_assist.pipeline.archive_frames import ArchiveFrames
+    from ncu_assist.pipeline.callables import CallableKernel
 
-__all__ = ["ProfiledKernel", "RunComparison", "RunSummary", "archive", "diff", "profile", "read_report", "show"]
+__all__ = [
+    "MeasuredKernel",
+    "RunComparison",
+    "RunSummary",
+    "archive",
+    "bench",
+    "diff",
+    "profile",
+    "read_report",
+    "show",
+]
 Place = str | Path | None
+Functions = Callable[..., Any] | Sequence[Callable[..., Any]] | Mapping[str, Callable[..., Any]]
 Pair = tuple[StoredRun, StoredRun]
 
 
@@ -222,11 +235,79 @@ class RunComparison:
         return diff_page(self.runs, Store(self.project.reports), self.options, redact=redact)
 
 
-@dataclass(frozen=True)
-class ProfiledKernel:
-    """What `profile` came to: ``outcome`` has a run of each version, or why there is none."""
+@dataclass(frozen=True, repr=False)
+class MeasuredKernel:
+    """What `bench` or `profile` came to: ``outcome`` has a run of each version, or why there is none.
+
+    ``len`` counts the versions that were measured; an index is a place among them, a version (``v1``, ``v1_fused``) or
+    the name of a function, and gives what `show` says of its run.
+    """
 
     outcome: KernelOutcome
+    command: Literal["bench", "profile"]
+    project: Project = field(repr=False)
+    workload: str | None = None
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The names of the versions that were measured."""
+        return tuple(one.version for one in self.outcome.versions if one.run)
+
+    def __len__(self) -> int:
+        return len(self.versions)
+
+    def __iter__(self) -> Iterator[RunSummary]:
+        return (self[name] for name in self.versions)
+
+    def __getitem__(self, which: int | str) -> RunSummary:
+        """Return what `show` says of one version; raises IndexError for a place, UsageProblem for a name of none."""
+        if isinstance(which, int):
+            name = self.versions[which]
+        else:
+            called = {name: (name, *name.split("_", 1)) for name in self.versions}
+            name = next((name for name, names in called.items() if which in names), "")
+            if not name:
+                raise UsageProblem(self._why_not(which, called), f"one of {', '.join(self.versions) or 'none'}")
+        stored = next(one.run for one in self.outcome.versions if one.version == name)
+        assert stored is not None
+        return _summary(stored, self.workload, self.project, EVERY_LAUNCH, False)
+
+    def _why_not(self, which: str, called: Mapping[str, Sequence[str]]) -> str:
+        failed = next(
+            (one for one in self.outcome.versions if which in (one.version, *one.version.split("_", 1))), None
+        )
+        if failed is not None:
+            return f"{failed.version} has no run: {failed.failure or failed.skipped or 'it was not measured'}"
+        near = did_you_mean(which, [name for names in called.values() for name in names])
+        return f"{self.outcome.kernel} has no version '{which}' here; {near}"
+
+    @cached_property
+    def timings(self) -> pd.DataFrame:
+        """A row a version and workload: as in ``archive().timings``, with ``speedup`` over the first version.
+
+        ``verdict`` is that of `bench` against the first, None without one.
+        """
+        import pandas as pd
+
+        from ncu_assist.pipeline.archive_frames import ArchiveFrames
+
+        frame = ArchiveFrames([one.run for one in self.outcome.versions if one.run], self.project.reports).timings
+        frame = frame[frame["workload"].isin(self.outcome.workloads)].reset_index(drop=True)
+        first = frame.drop_duplicates("workload").set_index("workload")["median_ns"]
+        said = {(one.candidate.version, one.workload): one.verdict.verdict for one in self.outcome.diffs}
+        verdicts = [said.get(pair) for pair in zip(frame["version"], frame["workload"], strict=True)]
+        speedup = frame["workload"].map(first) / frame["median_ns"]
+        return frame.assign(speedup=speedup, verdict=pd.Series(verdicts, dtype=object))
+
+    def __repr__(self) -> str:
+        failed = [one.version for one in self.outcome.versions if one.failure]
+        troubles = f"; failed: {', '.join(failed)}" if failed else ""
+        return f"<{self.outcome.kernel}: {', '.join(self.versions) or 'no version'}{troubles}>"
+
+    def _repr_html_(self) -> str:
+        from ncu_assist.render.html.notebook import outcome_box
+
+        return outcome_box(self.outcome)
 
     def to_text(self) -> str:
         """Return what the terminal shows."""
@@ -238,7 +319,7 @@ class ProfiledKernel:
         """Return what ``--json`` prints."""
         from ncu_assist.render.json import outcome_json
 
-        return outcome_json(self.outcome, "profile")
+        return outcome_json(self.outcome, self.command)
 
 
 Reference = str | Path | RunSummary | Report
@@ -305,26 +386,86 @@ def archive(*, project: Place = None) -> ArchiveFrames:
     return archive_frames(Store(_project(project).reports))
 
 
-def profile(
-    kernel: str,
+def bench(
+    kernel: str | Functions,
     versions: Sequence[str] = (),
     *,
+    inputs: Any = None,
+    workloads: Mapping[str, Any] | None = None,
+    reference: Callable[..., Any] | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    flops: float | Callable[..., float] | None = None,
+    name: str | None = None,
+    workload: str | None = None,
+    rounds: int | None = None,
+    project: Place = None,
+) -> MeasuredKernel:
+    """Check versions of a kernel and time them against each other, interleaved round by round.
+
+    ``kernel`` is a folder's name, or Python functions: one, a list, or a mapping of names to them. They are called in
+    a child process with ``inputs``, a tuple, or a function of a workload's integers that returns one, and return
+    their results, which are held against those of ``reference``, by default the first function. ``workloads`` are
+    ``{"large": {"n": 4096}}``, or ``{"n": [1024, 4096]}`` for a workload each. ``rtol`` and ``atol`` are by default
+    those of torch.testing.assert_close; ``flops`` are a call's operations, a number or a function of the integers.
+    The runs are archived under ``name``, by default that of the first function.
+
+    Raises UsageProblem for names that there are not, and for a function that cannot be pickled; EnvironmentProblem
+    where nothing can be measured.
+    """
+    from ncu_assist.pipeline import planning
+
+    given = _given(kernel, inputs, workloads, name, reference=reference, rtol=rtol, atol=atol, flops=flops)
+    where, several = _project(project), workload or (None if isinstance(given, str) else "all")
+    chosen = tuple(versions) or (() if isinstance(given, str) else given.shorts)
+    request = planning.MeasureRequest(given, chosen, several, rounds)
+    return MeasuredKernel(planning.bench(where, request, _Silent()), "bench", where, workload)
+
+
+def profile(
+    kernel: str | Functions,
+    versions: Sequence[str] = (),
+    *,
+    inputs: Any = None,
+    workloads: Mapping[str, Any] | None = None,
+    reference: Callable[..., Any] | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    flops: float | Callable[..., float] | None = None,
+    name: str | None = None,
     workload: str | None = None,
     section_set: str = "full",
     rounds: int | None = None,
     repeats: int = 1,
     project: Place = None,
-) -> ProfiledKernel:
+) -> MeasuredKernel:
     """Build, check, time and profile versions of a kernel, all unless named, and archive a run of each.
 
-    Where there is no GPU or no ncu, recorded runs answer. Raises UsageProblem for a kernel, version or workload that
-    does not exist, EnvironmentProblem where nothing can be measured and nothing is recorded.
+    Takes what ``bench`` takes. Where there is no GPU or no ncu, recorded runs of a kernel folder answer. Raises
+    UsageProblem for a kernel, version or workload that does not exist, EnvironmentProblem where nothing can be
+    measured and nothing is recorded.
     """
     from ncu_assist.ncu.command import ProfileOptions
     from ncu_assist.pipeline import planning
 
-    request = planning.MeasureRequest(kernel, tuple(versions), workload, rounds, repeats=repeats)
-    return ProfiledKernel(planning.profile(_project(project), request, ProfileOptions(section_set), _Silent()))
+    given = _given(kernel, inputs, workloads, name, reference=reference, rtol=rtol, atol=atol, flops=flops)
+    where, several = _project(project), workload or (None if isinstance(given, str) else "all")
+    request = planning.MeasureRequest(given, tuple(versions), several, rounds, repeats=repeats)
+    outcome = planning.profile(where, request, ProfileOptions(section_set), _Silent())
+    return MeasuredKernel(outcome, "profile", where, workload)
+
+
+def _given(
+    kernel: str | Functions, inputs: Any, workloads: Mapping[str, Any] | None, name: str | None, **rest: Any
+) -> str | CallableKernel:
+    from ncu_assist.pipeline.callables import callable_kernel
+
+    if not isinstance(kernel, str):
+        return callable_kernel(kernel, inputs, workloads, name, **rest)
+    unfit = [key for key, value in {"inputs": inputs, "workloads": workloads, "name": name, **rest}.items() if value]
+    if unfit:
+        raise UsageProblem(f"{unfit[0]}= is for Python functions; {kernel} has that in its folder", "workload=NAME")
+    return kernel
 
 
 class _Silent:

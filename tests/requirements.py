@@ -62,6 +62,8 @@ NEEDS: dict[str, Callable[[], bool]] = {
     "playwright": _module("playwright"),
     "axe": _module("axe_playwright_python"),
     "mkdocs": _module("material"),
+    "cloudpickle": _module("cloudpickle"),
+    "matplotlib": _module("matplotlib"),
 }
 
 

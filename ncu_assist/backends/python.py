@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import linecache
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,8 @@ def import_file(path: Path) -> Any:
 def entry_point(module: Any, name: str, file: str) -> Call:
     """Return a call of ``module.name(*inputs, *outputs)``; raises StageFailed if the module has no such function."""
     function = getattr(module, name, None)
+    if isinstance(function, Returning):
+        return function
     if not callable(function):
         raise StageFailed(f"{file} defines no function '{name}'", f"name the entry point like the kernel: {name}")
 
@@ -54,6 +58,62 @@ def entry_point(module: Any, name: str, file: str) -> Call:
         function(*inputs, *outputs)
 
     return call
+
+
+@dataclass(frozen=True)
+class Returning:
+    """A function that returns its results, as a version: a call copies them into the outputs."""
+
+    name: str
+    function: Callable[..., Any]
+
+    def __call__(self, inputs: tuple[Any, ...], outputs: tuple[Any, ...], integers: Mapping[str, int]) -> None:
+        results = results_of(self.name, self.function(*inputs))
+        found, wanted = ([(one.dtype, tuple(one.shape)) for one in some] for some in (results, outputs))
+        if found != wanted:
+            raise StageFailed(f"{self.name} returns {_shapes(found)}, the reference {_shapes(wanted)}")
+        for output, result in zip(outputs, results, strict=True):
+            output.copy_(result.detach())
+
+    def alone(self, inputs: tuple[Any, ...], outputs: tuple[Any, ...], integers: Mapping[str, int]) -> None:
+        """Call the function and drop its results: what is timed and profiled."""
+        self.function(*inputs)
+
+
+def measured(call: Call) -> Call:
+    """Return what of a call is timed and profiled."""
+    return call.alone if isinstance(call, Returning) else call
+
+
+def results_of(name: str, returned: Any) -> tuple[Any, ...]:
+    """Return the tensors that a function returned; raises StageFailed for anything else."""
+    results = tuple(returned) if isinstance(returned, tuple | list) else (returned,)
+    others = [type(one).__name__ for one in results if not hasattr(one, "element_size")]
+    if others or not results:
+        what = ", ".join(others) or "no result"
+        raise StageFailed(f"{name} returns {what}: a function has to return a tensor or a tuple of tensors")
+    return results
+
+
+def jit_again(function: Any, file: str, lines: Sequence[str], first: int, options: Mapping[str, Any]) -> Any:
+    """Return a Triton function made from its Python function, whose ``file`` may be the cell of a notebook.
+
+    ``first`` is the number of the first of its ``lines`` there, which Triton reads again.
+    """
+    import triton
+
+    function.__code__ = function.__code__.replace(co_filename=file)  # cloudpickle forgets it
+    if not Path(file).is_file():
+        known = linecache.cache.get(file)
+        text = list(known[2]) if known is not None and len(known) == 4 else []
+        text += [""] * (first - 1 + len(lines) - len(text))
+        text[first - 1 : first - 1 + len(lines)] = lines
+        linecache.cache[file] = (sum(map(len, text)), None, [line or "\n" for line in text], file)
+    return triton.jit(function, **options)
+
+
+def _shapes(found: Sequence[tuple[Any, tuple[int, ...]]]) -> str:
+    return ", ".join(f"{str(dtype).removeprefix('torch.')} {list(shape)}" for dtype, shape in found)
 
 
 def _outcome(version: Version) -> BuildOutcome:

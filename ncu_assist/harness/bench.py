@@ -16,6 +16,7 @@ import pyarrow.parquet
 import torch
 
 from ncu_assist.backends.base import Call
+from ncu_assist.backends.python import measured
 from ncu_assist.harness import accelerator, events, results
 from ncu_assist.harness.events import Event
 from ncu_assist.harness.names import COPY, EMPTY, LINK
@@ -137,7 +138,8 @@ def run_rounds(
 def _bind(
     call: Call, inputs: tuple[object, ...], outputs: tuple[object, ...], integers: Mapping[str, int]
 ) -> Callable[[], None]:
-    return lambda: call(inputs, outputs, integers)
+    own = measured(call)
+    return lambda: own(inputs, outputs, integers)
 
 
 def _copy(size: int, place: str, device: str) -> Callable[[], None] | None:

@@ -6,6 +6,9 @@ from __future__ import annotations
 EMPTY, COPY, LINK = "(empty)", "(copy)", "(link)"
 RANGE = "ncu-assist"  # the outer range, which ncu filters by
 SEPARATOR = "|"
+# Of Python functions as versions: what is pickled for the child, and what it says of their inputs and results.
+PICKLED, DESCRIBED = "callables.pickle", "results.json"
+INPUTS, REFERENCE = "inputs", "reference"
 
 
 def range_name(version: str, workload: str, repeat: int = 0) -> str:

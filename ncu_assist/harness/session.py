@@ -13,7 +13,7 @@ import torch
 
 from ncu_assist.backends import BACKENDS
 from ncu_assist.backends.base import Call
-from ncu_assist.backends.python import import_file
+from ncu_assist.backends.python import import_file, measured
 from ncu_assist.harness import accelerator, events, results
 from ncu_assist.harness.check import check
 from ncu_assist.harness.events import Event
@@ -32,6 +32,7 @@ WARMUP_CALLS = 2  # the first compiles and loads, the second finds everything in
 def profile(call: Call, version: str, problem: Problem, seed: int, repeats: int) -> None:
     """Warm up outside the ranges, then call inside them, each time in its own, everything before and after finished."""
     inputs, outputs, integers = problem.inputs(seed), problem.outputs(), problem.workload.integers
+    call = measured(call)
     for _ in range(WARMUP_CALLS):
         call(inputs, outputs, integers)
     accelerator.synchronize(problem.device)

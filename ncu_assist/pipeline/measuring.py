@@ -43,13 +43,16 @@ class MeasureJob:
     @property
     def command(self) -> str:
         """The command line that asks for this job again."""
+        what = "profile" if self.options else "bench" if "bench" in self.settings.stages else "check"
+        if self.project.work in self.kernel.folder.parents:  # of Python functions
+            names = [version.name.split("_", 1)[1] for version in self.versions]
+            return f"ncu_assist.{what}([{', '.join(names)}])"
         everything = len(self.versions) == len(self.kernel.versions)
         names = [] if everything else [version.short for version in self.versions]
         workload = "all" if len(self.workloads) > 1 else self.workloads[0].name
         section_set = ["--set", self.options.section_set] if self.options else []
         if self.settings.profile_repeats > 1:
             section_set += ["--repeats", str(self.settings.profile_repeats)]
-        what = "profile" if self.options else "bench" if "bench" in self.settings.stages else "check"
         return " ".join(["ncu-assist", what, self.kernel.name, *names, "--workload", workload, *section_set])
 
 

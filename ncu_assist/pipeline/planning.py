@@ -16,6 +16,7 @@ from ncu_assist.executors import EXECUTORS
 from ncu_assist.harness.client import profile_command
 from ncu_assist.harness.request import REQUEST_FILE, Flush, HarnessSettings, Stage
 from ncu_assist.ncu.command import ProfileOptions, check_set, find_ncu
+from ncu_assist.pipeline.callables import CallableKernel, kernel_of
 from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
 from ncu_assist.pipeline.foreign_run import fit_name
 from ncu_assist.pipeline.measuring import MeasureJob, measure, ncu_stage
@@ -204,12 +205,13 @@ def _measured_on(runs: list[StoredRun]) -> str:
 
 @dataclass(frozen=True)
 class MeasureRequest:
-    """What was asked for, by name. ``workload`` None is the default one; ``rounds`` None what the project says.
+    """What was asked for, by name, or Python functions. ``workload`` None is the default one; ``rounds`` None what the
+    project says.
 
     ``repeats`` is how often each call is profiled, ``counted`` the workloads to profile; empty: all that are measured.
     """
 
-    kernel: str
+    kernel: str | CallableKernel
     versions: tuple[str, ...] = ()
     workload: str | None = None
     rounds: int | None = None
@@ -229,16 +231,6 @@ def plan(
 
     Raises UsageProblem for a kernel, version or workload that does not exist, and where no workload is for a version.
     """
-    if request.kernel not in kernel_names(project):
-        raise no_kernel(project, request.kernel, Path.cwd())
-    kernel = load_kernel(project, request.kernel)
-    strays = misnamed(kernel.folder)
-    if strays and not kernel.versions:
-        said = "; ".join(one.problem for one in strays)
-        raise UsageProblem(f"{kernel.name} has no versions: {said}", " && ".join(one.command for one in strays))
-    if reporter is not None:
-        for one in strays:
-            reporter.note(one.note)
     settings = HarnessSettings(
         stages=stages,
         trials=project.settings.check_trials,
@@ -247,10 +239,28 @@ def plan(
         flush=request.flush,
         profile_repeats=request.repeats,
     )
+    if isinstance(request.kernel, CallableKernel):
+        kernel = kernel_of(project, request.kernel, EXECUTORS["local"], settings.device)
+    else:
+        kernel = _folder(project, request.kernel, reporter)
     versions, workloads = kernel.select_versions(request.versions), kernel.select_workloads(request.workload)
     _check_served(kernel, versions, workloads)
     counted = _counted(kernel, workloads, request)
     return MeasureJob(project, kernel, versions, workloads, settings, options, EXECUTORS["local"], counted)
+
+
+def _folder(project: Project, name: str, reporter: Reporter | None) -> Kernel:
+    if name not in kernel_names(project):
+        raise no_kernel(project, name, Path.cwd())
+    kernel = load_kernel(project, name)
+    strays = misnamed(kernel.folder)
+    if strays and not kernel.versions:
+        said = "; ".join(one.problem for one in strays)
+        raise UsageProblem(f"{kernel.name} has no versions: {said}", " && ".join(one.command for one in strays))
+    if reporter is not None:
+        for one in strays:
+            reporter.note(one.note)
+    return kernel
 
 
 def _check_served(kernel: Kernel, versions: tuple[Version, ...], workloads: tuple[Workload, ...]) -> None:
@@ -277,8 +287,10 @@ def profile(project: Project, request: MeasureRequest, options: ProfileOptions, 
 
     Raises EnvironmentProblem where neither can be done.
     """
-    job = plan(project, request, ("check", "bench"), options, reporter)
     why = why_not_measurable()
+    if why is not None and isinstance(request.kernel, CallableKernel):
+        raise why
+    job = plan(project, request, ("check", "bench"), options, reporter)
     if why is not None:
         return replay(Store(project.reports), job.kernel, job.versions, job.workloads, why, reporter)
     check_set(find_ncu(), options.section_set)

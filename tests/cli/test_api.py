@@ -15,7 +15,7 @@ from ncu_assist.errors import UsageProblem
 from ncu_assist.moved import MOVED, PACKAGE
 
 MANY_LAUNCHES = DATA / "repeats_full_h200_2025.3.1.ncu-rep.zst"
-OFFERED = ("archive", "read_report", "show", "diff", "profile")
+OFFERED = ("archive", "read_report", "show", "diff", "bench", "profile")
 
 
 def test_what_is_offered_is_listed() -> None:

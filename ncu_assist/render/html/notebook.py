@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from ncu_assist.analysis.diff import Diff
+from ncu_assist.analysis.ladder import KernelOutcome, LadderCell
 from ncu_assist.analysis.run_view import RunView
+from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.answer import AnswerRow, answer_rows
 from ncu_assist.render.html.page import fragment
 from ncu_assist.render.html.run_verdict import answer_sentence
 from ncu_assist.render.words.changes import flags_by_role
-from ncu_assist.render.words.verdicts import kernels_and_origins, names, verdict_line
+from ncu_assist.render.words.floors import floor_words
+from ncu_assist.render.words.verdicts import factor, kernels_and_origins, names, verdict_line
 from ncu_assist.render.words.why import why_lines
 from ncu_assist.verdict import REASONS
 
-WIDTH, FLAGS = 120, 3
+WIDTH, FLAGS, REASON = 120, 3, 300
 
 
 def run_box(shown: RunView) -> str:
@@ -34,6 +37,35 @@ def diff_box(diff: Diff) -> str:
         *flags,
     ]
     return _box(" against ".join(reversed(both)), verdict_line(diff, WIDTH), tuple(rows))
+
+
+def outcome_box(outcome: KernelOutcome) -> str:
+    """Return what each version of a kernel came to, as HTML for a notebook: a row a version and workload."""
+    rows, several = [], len(outcome.workloads) > 1
+    for version in outcome.versions:
+        cells = [cell for cell in outcome.cells(version) if cell.row and cell.row.timing]
+        for place, cell in enumerate(cells):
+            words = [f"{one_line(cell.workload)}:"] if several else []
+            rows.append(AnswerRow("" if place else one_line(version.version), " ".join([*words, _cell(cell)])))
+        if version.failure or not cells:
+            why = version.failure or version.skipped or outcome.status(version)
+            rows.append(AnswerRow("" if cells else one_line(version.version), one_line(why, REASON)))
+    said = "; ".join(verdict_line(diff, WIDTH) for diff in outcome.diffs[:FLAGS])
+    newest = f" on {one_line(outcome.newest.gpu or '')}" if outcome.newest and outcome.newest.gpu else ""
+    return _box(f"{one_line(outcome.kernel)}{newest}", said, tuple(rows))
+
+
+def _cell(cell: LadderCell) -> str:
+    row = cell.row
+    assert row is not None
+    assert row.timing is not None
+    words = [duration(row.timing.median_ns)]
+    if cell.speedup is not None:
+        words.append(f"{factor(cell.speedup)} against v0")
+    floor = floor_words(row)
+    if floor:
+        words.append(f"floor: {floor}")
+    return ", ".join(words)
 
 
 def _box(title: str, sentence: str, rows: tuple[AnswerRow, ...]) -> str:
