@@ -9,13 +9,28 @@ from typing import TYPE_CHECKING
 from ncu_assist.moved import MovedModules
 
 if TYPE_CHECKING:
-    from ncu_assist.api import MeasuredKernel, RunComparison, RunSummary, archive, bench, diff, profile, show
+    from ncu_assist.api import (
+        KernelHistory,
+        KernelTrend,
+        MeasuredKernel,
+        RunComparison,
+        RunSummary,
+        archive,
+        bench,
+        diff,
+        history,
+        profile,
+        show,
+        trend,
+    )
     from ncu_assist.errors import DamagedData, NcuAssistError
     from ncu_assist.ncu.report import Report, read_report
 
 __version__ = "0.1.0"
 __all__ = [
     "DamagedData",
+    "KernelHistory",
+    "KernelTrend",
     "MeasuredKernel",
     "NcuAssistError",
     "Report",
@@ -25,15 +40,18 @@ __all__ = [
     "archive",
     "bench",
     "diff",
+    "history",
     "profile",
     "read_report",
     "show",
+    "trend",
 ]
 
 _HOMES = dict.fromkeys(("DamagedData", "NcuAssistError"), "ncu_assist.errors")
 _HOMES |= dict.fromkeys(("Report", "read_report"), "ncu_assist.ncu.report")
-_HOMES |= dict.fromkeys(("MeasuredKernel", "RunComparison", "RunSummary"), "ncu_assist.api")
-_HOMES |= dict.fromkeys(("archive", "bench", "diff", "profile", "show"), "ncu_assist.api")
+_HOMES |= dict.fromkeys(("KernelHistory", "KernelTrend", "MeasuredKernel"), "ncu_assist.api")
+_HOMES |= dict.fromkeys(("RunComparison", "RunSummary"), "ncu_assist.api")
+_HOMES |= dict.fromkeys(("archive", "bench", "diff", "history", "profile", "show", "trend"), "ncu_assist.api")
 # Asked last, for what nobody finds: a script that imports a module of an older layout is told where it is now.
 sys.meta_path += [MovedModules()]
 

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ncu_assist.analysis.diff import Diff, DiffOptions
+from ncu_assist.analysis.history import History
 from ncu_assist.analysis.ladder import KernelOutcome
 from ncu_assist.analysis.launch_selection import EVERY_LAUNCH, LaunchSelection, narrowed, selection_of
 from ncu_assist.analysis.launches import LaunchRow
 from ncu_assist.analysis.run_view import RunView
+from ncu_assist.analysis.trend import By, Trend
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.project import Project, find_project
@@ -30,15 +32,19 @@ if TYPE_CHECKING:
     from ncu_assist.pipeline.callables import CallableKernel
 
 __all__ = [
+    "KernelHistory",
+    "KernelTrend",
     "MeasuredKernel",
     "RunComparison",
     "RunSummary",
     "archive",
     "bench",
     "diff",
+    "history",
     "profile",
     "read_report",
     "show",
+    "trend",
 ]
 Place = str | Path | None
 Functions = Callable[..., Any] | Sequence[Callable[..., Any]] | Mapping[str, Callable[..., Any]]
@@ -140,6 +146,14 @@ class RunSummary:
             self.stored.reference, table=name, metrics=metrics, redact=False, selection=self.selection
         )
         return export(self.project, request).frame
+
+    def plot(self, kind: str = "roofline", ax: Any = None) -> Any:
+        """Draw ``roofline``, ``stalls`` or ``timeline`` into matplotlib axes, new ones unless given; return them."""
+        from ncu_assist.ncu.timeline import sampled_metrics
+        from ncu_assist.render.plots import plot_run
+
+        sampled = sampled_metrics(self.timeline) if kind == "timeline" else ()
+        return plot_run(self.view.detail, kind, sampled, ax)
 
     def to_text(self) -> str:
         """Return what the terminal shows."""
@@ -299,6 +313,12 @@ class MeasuredKernel:
         speedup = frame["workload"].map(first) / frame["median_ns"]
         return frame.assign(speedup=speedup, verdict=pd.Series(verdicts, dtype=object))
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the median of each version on each workload into matplotlib axes, new ones unless given."""
+        from ncu_assist.render.plots import plot_outcome
+
+        return plot_outcome(self.outcome, ax)
+
     def __repr__(self) -> str:
         failed = [one.version for one in self.outcome.versions if one.failure]
         troubles = f"; failed: {', '.join(failed)}" if failed else ""
@@ -320,6 +340,127 @@ class MeasuredKernel:
         from ncu_assist.render.json import outcome_json
 
         return outcome_json(self.outcome, self.command)
+
+
+@dataclass(frozen=True, repr=False)
+class KernelHistory:
+    """What `history` says of a kernel: each version against its parent. ``history`` has all of it."""
+
+    history: History
+
+    @cached_property
+    def versions(self) -> pd.DataFrame:
+        """A row a version and workload that was timed: version, before, workload, median_ns, speedup, verdict, …
+
+        ``speedup`` and ``verdict`` are against ``before``; ``share_of_floor`` is 1 at the least time possible.
+        """
+        import pandas as pd
+
+        cells = [(row, cell) for row in self.history.rows for cell in row.cells if cell.time_ns]
+        names = ("version", "is_peer", "workload", "before", "median_ns", "speedup", "verdict", "share_of_floor")
+        rows = [
+            (
+                *(row.version, row.is_peer, cell.workload, cell.before, cell.time_ns, cell.speedup),
+                *(cell.verdict.verdict if cell.verdict else None, cell.share_of_floor),
+            )
+            for row, cell in cells
+        ]
+        return pd.DataFrame(rows, columns=list(names))
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the median of each version on the workload shown, and the floor, into matplotlib axes."""
+        from ncu_assist.render.plots import plot_history
+
+        return plot_history(self.history, ax)
+
+    def __repr__(self) -> str:
+        return f"<{self.history.kernel}: {len(self.history.rows)} versions on {self.history.shown}>"
+
+    def _repr_html_(self) -> str:
+        from ncu_assist.render.html.notebook import text_box
+
+        return text_box(self.to_text())
+
+    def to_text(self) -> str:
+        """Return what the terminal shows."""
+        from ncu_assist.render.terminal.history import history_text
+
+        return history_text(self.history)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what ``--json`` prints."""
+        from ncu_assist.render.json.history import history_json
+
+        return history_json(self.history)
+
+
+@dataclass(frozen=True, repr=False)
+class KernelTrend:
+    """What `trend` says of a kernel: its times run after run, and where they changed. ``trend`` has all of it."""
+
+    trend: Trend
+
+    @cached_property
+    def runs(self) -> pd.DataFrame:
+        """A row a run, the oldest of each series first: series, gpu, reference, created, median_ns, level_ns, error."""
+        import pandas as pd
+
+        rows = [
+            (series.name, series.gpu, one.reference, one.run.created, one.timing.median_ns, level, one.error)
+            for series in self.trend.series
+            for one, level in zip(series.points, series.levels_ns, strict=True)
+        ]
+        names = ("series", "gpu", "reference", "created", "median_ns", "level_ns", "error")
+        frame = pd.DataFrame(rows, columns=list(names))
+        return frame.assign(created=pd.to_datetime(frame["created"], utc=True, format="ISO8601"))
+
+    @cached_property
+    def changes(self) -> pd.DataFrame:
+        """A row a change, the newest first: series, kind, before, after, change, low, high, runs, per_run."""
+        import pandas as pd
+
+        rows = [
+            (
+                *(series.name, one.kind, one.before.reference, one.after.reference),
+                *(one.change, one.low, one.high, one.runs, one.per_run),
+            )
+            for series, one in self.trend.changes
+        ]
+        names = ("series", "kind", "before", "after", "change", "low", "high", "runs", "per_run")
+        return pd.DataFrame(rows, columns=list(names))
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the runs and the levels that they stand at into matplotlib axes."""
+        from ncu_assist.render.plots import plot_trend
+
+        return plot_trend(self.trend, ax)
+
+    def __repr__(self) -> str:
+        found = len(self.trend.changes)
+        return f"<{self.trend.kernel} on {self.trend.workload}: {len(self.trend.points)} runs, {found} changes>"
+
+    def _repr_html_(self) -> str:
+        from ncu_assist.render.html.notebook import text_box
+
+        return text_box(self.to_text())
+
+    def to_text(self) -> str:
+        """Return what the terminal shows."""
+        from ncu_assist.render.terminal.trend import trend_text
+
+        return trend_text(self.trend)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what ``--json`` prints."""
+        from ncu_assist.render.json.trend import trend_json
+
+        return trend_json(self.trend)
+
+    def to_html(self) -> str:
+        """Return the page, whole in one file."""
+        from ncu_assist.render.html.trend import trend_html
+
+        return trend_html(self.trend)
 
 
 Reference = str | Path | RunSummary | Report
@@ -377,6 +518,27 @@ def diff(
         runs = (narrowed(runs[0], chosen[0]), narrowed(runs[1], chosen[1]))
         options = informed(Store(where.reports), runs, wish, free=False)
     return RunComparison(compare_runs(runs, options), runs, where, options)
+
+
+def history(kernel: str | None = None, *, workload: str | None = None, project: Place = None) -> KernelHistory:
+    """Return how a kernel got faster, version by version, from the archive. Raises UsageProblem as `history` does."""
+    from ncu_assist.pipeline import history as histories
+
+    return KernelHistory(histories.history(_project(project), kernel, workload))
+
+
+def trend(
+    kernel: str | None = None,
+    *,
+    workload: str | None = None,
+    by: By = "version",
+    metrics: Sequence[str] = (),
+    project: Place = None,
+) -> KernelTrend:
+    """Return how the time of a kernel, or of ``kernel/version``, moved over its runs, by version or by commit."""
+    from ncu_assist.pipeline import trend as trends
+
+    return KernelTrend(trends.trend(_project(project), trends.TrendRequest(kernel, workload, by, tuple(metrics))))
 
 
 def archive(*, project: Place = None) -> ArchiveFrames:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from markupsafe import escape
+
 from ncu_assist.analysis.diff import Diff
 from ncu_assist.analysis.ladder import KernelOutcome, LadderCell
 from ncu_assist.analysis.run_view import RunView
@@ -53,6 +55,11 @@ def outcome_box(outcome: KernelOutcome) -> str:
     said = "; ".join(verdict_line(diff, WIDTH) for diff in outcome.diffs[:FLAGS])
     newest = f" on {one_line(outcome.newest.gpu or '')}" if outcome.newest and outcome.newest.gpu else ""
     return _box(f"{one_line(outcome.kernel)}{newest}", said, tuple(rows))
+
+
+def text_box(text: str) -> str:
+    """Return what a terminal shows, as HTML for a notebook."""
+    return f'<pre style="line-height: 1.2; overflow-x: auto">{escape(text)}</pre>'
 
 
 def _cell(cell: LadderCell) -> str:

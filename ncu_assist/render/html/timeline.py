@@ -27,10 +27,16 @@ def timeline_charts(sampled: Iterable[SampledMetric], launch: Launch) -> tuple[C
     They end with the kernel: ncu samples for a while longer. Where its time is not known, with the last sample that
     counted something.
     """
+    kept, last = drawn(sampled, launch)
+    return tuple(_chart(one, last) for one in kept)
+
+
+def drawn(sampled: Iterable[SampledMetric], launch: Launch) -> tuple[list[SampledMetric], float]:
+    """Return what is drawn of a launch, what matters most first, and the moment that it ends at."""
     own = charted([one for one in sampled if one.launch == launch.index])
     counted = [time for one in own for time, value in zip(one.times_ns, one.values, strict=True) if value]
     ends = [launch.duration_ns] if launch.duration_ns else counted
-    return tuple(_chart(one, max(ends)) for one in own)
+    return own, max(ends, default=0.0)
 
 
 def charted(own: Iterable[SampledMetric]) -> list[SampledMetric]:

@@ -1,0 +1,190 @@
+"""Pictures for notebooks, drawn by matplotlib into axes: roofline, stalls, timeline, versions, trend.
+
+The numbers are those of pages. matplotlib is imported when a picture is asked for, and needed for nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ncu_assist.analysis.history import History
+from ncu_assist.analysis.ladder import KernelOutcome
+from ncu_assist.analysis.roofline import roofline_numbers
+from ncu_assist.analysis.run_view import RunView
+from ncu_assist.analysis.trend import Trend
+from ncu_assist.errors import EnvironmentProblem, UsageProblem, did_you_mean
+from ncu_assist.ncu.catalogue.stalls import ISSUED, STALL_REASONS
+from ncu_assist.ncu.timeline import SampledMetric
+from ncu_assist.render.escape import one_line
+from ncu_assist.render.html.run_counters import LEAST_STALL, part_label
+from ncu_assist.render.html.timeline import PERCENT, drawn
+from ncu_assist.render.words.trend import name_of
+from ncu_assist.versions import short_name
+
+Axes = Any
+OF_A_RUN = ("roofline", "stalls", "timeline")
+INSTALL = "pip install 'ncu-assist[notebook]'"
+INCH = 0.28  # of a bar and the gap to the next
+NS_PER_US = 1e3
+
+
+def axes(given: Axes | None, height: float = 3.6, width: float = 7.0) -> Axes:
+    """Return the axes to draw into, new ones unless some are given; raises EnvironmentProblem without matplotlib."""
+    if given is not None:
+        return given
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise EnvironmentProblem("plots are drawn by matplotlib, which is not installed", INSTALL) from error
+    _, made = pyplot.subplots(figsize=(width, height), layout="constrained")
+    return made
+
+
+def plot_run(shown: RunView, kind: str, sampled: Sequence[SampledMetric], ax: Axes | None) -> Axes:
+    """Draw one of ``OF_A_RUN``; raises UsageProblem for another kind and for what was not counted."""
+    if kind not in OF_A_RUN:
+        raise UsageProblem(f"a run has no plot '{kind}'; {did_you_mean(kind, OF_A_RUN)}", "plot('roofline')")
+    if kind == "timeline":
+        return _timeline(shown, sampled, ax)
+    return _roofline(shown.counted, ax) if kind == "roofline" else _stalls(shown.counted, ax)
+
+
+def _nothing(shown: RunView, what: str, hint: str) -> UsageProblem:
+    return UsageProblem(f"{one_line(shown.reference)} has no {what} to draw", hint)
+
+
+def _roofline(shown: RunView, ax: Axes | None) -> Axes:
+    """Draw operations a second over operations a byte of DRAM, under the roofs of such a GPU."""
+    numbers = roofline_numbers(shown)
+    known = [point for point in numbers.points if point.of_dram] if numbers else []
+    if numbers is None or not known:
+        hint = "a kernel without arithmetic has none; else profile with --set full"
+        raise _nothing(shown, "floating-point operations and DRAM bytes", hint)
+    ax = axes(ax)
+    tops = [flat.per_second for flat in numbers.flats] or [max(point.per_second for point in known)]
+    slopes = [slope for slope in numbers.slopes if slope.label.startswith("DRAM")]
+    ridges = [top / slope.per_second for top in tops for slope in slopes]
+    low = min([point.of_dram or 1.0 for point in known] + ridges) / 4
+    high = max([point.of_dram or 1.0 for point in known] + ridges) * 4
+    for slope in slopes:
+        end = min(high, max(tops) / slope.per_second)
+        style = "-" if slope.measured else "--"
+        line = [low * slope.per_second, end * slope.per_second]
+        ax.plot([low, end], line, style, color="tab:gray", lw=1.2, label=f"{slope.label}: {slope.per_second:.3g} B/s")
+    for flat in numbers.flats:
+        start = min((flat.per_second / slope.per_second for slope in slopes), default=low)
+        style = "-" if flat.measured else "--"
+        said = f"{flat.label}: {flat.per_second / 1e12:.3g} Tflop/s"
+        ax.plot([start, high], [flat.per_second] * 2, style, color="tab:blue", lw=1.2, label=said)
+    for point in known:
+        ax.plot(point.of_dram, point.per_second, "o", color="tab:red")
+        ax.annotate(point.precision.label, (point.of_dram, point.per_second), (6, -4), textcoords="offset points")
+    ax.set(xscale="log", yscale="log", xlabel="operations per byte of DRAM", ylabel="operations per second")
+    ax.set_title(one_line(shown.reference), fontsize="medium")
+    ax.legend(
+        fontsize="small",
+        loc="lower right",
+        title="dashed: assumed" if not all(one.measured for one in numbers.roofs) else None,
+    )
+    return ax
+
+
+def _stalls(shown: RunView, ax: Axes | None) -> Axes:
+    """Draw the states of warps, the largest at the top, in percent of all."""
+    known = [(reason, share) for reason, share in shown.combined.stalls.items() if share >= LEAST_STALL]
+    if not known:
+        raise _nothing(shown, "warp states", "profile with --set full")
+    ax = axes(ax, 1 + INCH * len(known))
+    names = [
+        STALL_REASONS[reason].label.removeprefix("Stall ") if reason in STALL_REASONS else reason.replace("_", " ")
+        for reason, _ in known
+    ]
+    colors = ["tab:green" if reason == ISSUED else "tab:blue" for reason, _ in known]
+    drawn_bars = ax.barh(names[::-1], [share for _, share in known][::-1], color=colors[::-1])
+    ax.bar_label(drawn_bars, fmt="%.1f", padding=3, fontsize="small")
+    ax.set(xlabel="warp states, percent")
+    ax.margins(x=0.12)
+    ax.set_title(one_line(shown.reference), fontsize="medium")
+    return ax
+
+
+def _timeline(shown: RunView, sampled: Sequence[SampledMetric], ax: Axes | None) -> Axes:
+    """Draw what ncu sampled while the longest launch ran, percent of peak over time."""
+    launch = shown.launches_shown[0].launch if shown.launches_shown else None
+    shares = [one for one in sampled if one.metric.endswith(PERCENT)]
+    kept, last = drawn(shares, launch) if launch else ((), 0.0)
+    if not kept:
+        raise _nothing(shown, "samples over time", "ncu takes them from 2024.1 on, with --set full")
+    ax = axes(ax)
+    for one in kept:
+        points = [(time, value) for time, value in zip(one.times_ns, one.values, strict=True) if time <= last]
+        name = part_label(one.metric.replace("_realtime", "").split(".")[0])
+        ax.plot([time / NS_PER_US for time, _ in points], [value for _, value in points], lw=1.2, label=name)
+    ax.set(xlabel="µs since the launch began", ylabel="percent of peak", ylim=(0, None))
+    ax.set_title(one_line(launch.kernel if launch else "", 80), fontsize="medium")
+    ax.legend(fontsize="small")
+    return ax
+
+
+Bar = tuple[str, str, float]  # version, workload, nanoseconds
+
+
+def plot_outcome(outcome: KernelOutcome, ax: Axes | None) -> Axes:
+    """Draw the median of each version on each workload."""
+    cells = [(one.version, cell) for one in outcome.versions for cell in outcome.cells(one)]
+    timed = [
+        (version, cell.workload, cell.row.timing.median_ns) for version, cell in cells if cell.row and cell.row.timing
+    ]
+    return _versions(outcome.kernel, timed, {}, ax)
+
+
+def plot_history(history: History, ax: Axes | None) -> Axes:
+    """Draw the median of each version on the workload shown, and the floor."""
+    cells = [(row.version, history.cell(row)) for row in history.rows]
+    timed = [(version, str(cell.workload or ""), cell.time_ns) for version, cell in cells if cell.time_ns]
+    floors = {str(cell.workload or ""): cell.floor.ns for _, cell in cells if cell.floor}
+    return _versions(history.kernel, timed, floors, ax)
+
+
+def _versions(kernel: str, timed: Sequence[Bar], floors: dict[str, float], ax: Axes | None) -> Axes:
+    if not timed:
+        raise UsageProblem(f"no version of {kernel} was timed", f"ncu-assist bench {kernel}")
+    versions = list(dict.fromkeys(version for version, _, _ in timed))
+    workloads = list(dict.fromkeys(workload for _, workload, _ in timed))
+    ax = axes(ax, 1.2 + INCH * len(timed) + 0.1 * len(versions))
+    for place, workload in enumerate(workloads):
+        own = {version: ns for version, name, ns in timed if name == workload}
+        at = [versions.index(version) + (place + 0.5) * 0.8 / len(workloads) - 0.4 for version in own]
+        times = [ns / NS_PER_US for ns in own.values()]
+        bars = ax.barh(at, times, 0.8 / len(workloads), label=workload, color=f"C{place}")
+        ax.bar_label(bars, fmt="%.4g", padding=3, fontsize="small")
+        if workload in floors:
+            ax.axvline(floors[workload] / NS_PER_US, ls="--", lw=1, color=f"C{place}", label=f"floor of {workload}")
+    ax.set_yticks(range(len(versions)), versions)
+    ax.invert_yaxis()
+    times = [ns for _, _, ns in timed]
+    ax.set(xlabel="median, µs", xscale="log" if max(times) > 20 * min(times) else "linear")
+    ax.margins(x=0.12, y=0.01)
+    ax.set_title(one_line(kernel), fontsize="medium")
+    if len(workloads) > 1 or floors:
+        ax.legend(fontsize="small")
+    return ax
+
+
+def plot_trend(trend: Trend, ax: Axes | None) -> Axes:
+    """Draw the runs of each series over the first of it, with the levels that were found."""
+    ax = axes(ax)
+    for place, series in enumerate(trend.series):
+        first, count = series.levels_ns[0], range(len(series.points))
+        name = name_of(series) if trend.by == "commit" else short_name(series.name)
+        points = [100 * (one.timing.median_ns / first - 1) for one in series.points]
+        ax.plot(count, points, "o", ms=3, color=f"C{place}", label=name)
+        ax.plot(count, [100 * (one / first - 1) for one in series.levels_ns], lw=1, color=f"C{place}")
+    low, high = ax.get_ylim()
+    ax.set(xlabel="run, the oldest first", ylabel="percent over the first level", ylim=(min(low, -1), max(high, 1)))
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.set_title(f"{one_line(trend.kernel)} on {one_line(trend.workload)}", fontsize="medium")
+    if len(trend.series) > 1:
+        ax.legend(fontsize="small", ncols=2)
+    return ax
