@@ -436,8 +436,10 @@ class KernelTrend:
         return plot_trend(self.trend, ax)
 
     def __repr__(self) -> str:
-        found = len(self.trend.changes)
-        return f"<{self.trend.kernel} on {self.trend.workload}: {len(self.trend.points)} runs, {found} changes>"
+        from ncu_assist.render.words.values import number_of
+
+        counts = number_of(len(self.trend.points), "run"), number_of(len(self.trend.changes), "change")
+        return f"<{self.trend.kernel} on {self.trend.workload}: {', '.join(counts)}>"
 
     def _repr_html_(self) -> str:
         from ncu_assist.render.html.notebook import text_box

@@ -17,6 +17,7 @@ import pickle
 import re
 import shutil
 import sys
+import sysconfig
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +41,7 @@ CLOSE = {
     "bfloat16": (1.6e-2, 1e-5),
 }
 JIT_OPTIONS = ("version", "do_not_specialize", "do_not_specialize_on_alignment", "debug", "noinline")
+LIBRARIES = {Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")}  # whose source is not kept
 SHIM = """\
 # {name}, given as a Python function: {place}
 from ncu_assist.harness.callables import version
@@ -196,19 +198,20 @@ def _pickled(name: str, value: Any) -> bytes:
 def _module_of(value: Any) -> str:
     inner = value.func if isinstance(value, functools.partial) else value
     own = inner if inspect.isroutine(inner) or inspect.isclass(inner) else type(inner)
-    return str(getattr(own, "__module__", ""))
+    return str(getattr(own, "__module__", None) or "")
 
 
 def _shim(kernel: str, name: str, function: Function) -> str:
     """Return the source of a version: the call, and the function's own source as a comment, where it is known."""
     inner = function.func if isinstance(function, functools.partial) else function
     inner = getattr(inner, "fn", inner)
-    place, source = _name_of(function), ""
+    place, source = ".".join(filter(None, (_module_of(function), _name_of(function)))), ""
     with contextlib.suppress(OSError, TypeError):
         lines, first = inspect.getsourcelines(inner)
-        file = inspect.getsourcefile(inner) or ""
-        place = f"line {first} of {Path(file).name}" if Path(file).is_file() else "a notebook's or a prompt's own"
-        source = "\n" + "".join(f"# {line.rstrip()}".rstrip() + "\n" for line in lines)
+        file = Path(inspect.getsourcefile(inner) or "")
+        if LIBRARIES.isdisjoint(file.parents):
+            place = f"line {first} of {file.name}" if file.is_file() else "a notebook's or a prompt's own"
+            source = "\n" + "".join(f"# {line.rstrip()}".rstrip() + "\n" for line in lines)
     if isinstance(function, functools.partial):
         bound = ", ".join([*map(repr, function.args), *(f"{key}={one!r}" for key, one in function.keywords.items())])
         source += "".join(f"# {line}\n" for line in f"called with {bound}".splitlines())

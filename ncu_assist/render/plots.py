@@ -103,7 +103,7 @@ def _stalls(shown: RunView, ax: Axes | None) -> Axes:
     colors = ["tab:green" if reason == ISSUED else "tab:blue" for reason, _ in known]
     drawn_bars = ax.barh(names[::-1], [share for _, share in known][::-1], color=colors[::-1])
     ax.bar_label(drawn_bars, fmt="%.1f", padding=3, fontsize="small")
-    ax.set(xlabel="warp states, percent")
+    ax.set(xlabel="stalled, percent of warp states")
     ax.margins(x=0.12)
     ax.set_title(one_line(shown.reference), fontsize="medium")
     return ax

@@ -1,0 +1,123 @@
+"""Plots of the API, into matplotlib's axes: what is drawn is what the answers say."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from requirements import require
+from trended import history as made_history
+from trended import steps
+
+import ncu_assist
+from ncu_assist.errors import EnvironmentProblem, UsageProblem
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def drawn(monkeypatch: pytest.MonkeyPatch) -> Any:
+    require("matplotlib")
+    import matplotlib
+    from matplotlib import pyplot
+
+    matplotlib.use("Agg")
+    yield
+    pyplot.close("all")
+
+
+def words(ax: Any) -> str:
+    legend = ax.get_legend()
+    texts = [*ax.texts, *ax.get_yticklabels(), *(legend.get_texts() if legend else ()), ax.xaxis.label, ax.title]
+    return " | ".join(text.get_text() for text in texts)
+
+
+def test_a_roofline_has_the_points_and_the_roofs_of_the_page() -> None:
+    run = ncu_assist.show("gemm_bias_gelu/v12", project=ROOT)
+    ax = run.plot()
+    assert "Tensor BF16" in words(ax)
+    assert "DRAM: " in words(ax)
+    points = [line.get_xydata()[0] for line in ax.lines if line.get_marker() == "o"]
+    page = run.to_html()
+    assert len(points) == 2
+    top = max(y for _, y in points)
+    assert f"{top / 1e12:.3g} Tflop/s" in page
+    roofs = [line for line in ax.lines if line.get_marker() != "o"]
+    assert all(y <= max(max(line.get_ydata()) for line in roofs) for _, y in points)
+
+
+def test_stalls_are_those_of_the_terminal_and_go_into_given_axes() -> None:
+    from matplotlib import pyplot
+
+    run = ncu_assist.show("lightning_decode/v6", project=ROOT)
+    _, given = pyplot.subplots()
+    ax = run.plot("stalls", ax=given)
+    assert ax is given
+    shares = [share for share in run.view.combined.stalls.values() if share >= 0.1]
+    assert sorted(bar.get_width() for bar in ax.patches) == pytest.approx(sorted(shares))
+
+
+def test_a_timeline_ends_with_its_launch_and_is_in_percent() -> None:
+    run = ncu_assist.show("lightning_decode/v6", project=ROOT)
+    ax = run.plot("timeline")
+    assert "DRAMC: Throughput" in words(ax)
+    assert 1e3 * max(line.get_xdata()[-1] for line in ax.lines) <= run.view.launches_shown[0].launch.duration_ns
+    assert max(max(line.get_ydata()) for line in ax.lines) <= 100
+
+
+@pytest.mark.parametrize(
+    ("reference", "kind", "said"),
+    [
+        ("lightning_decode/v6", "rooflin", "did you mean 'roofline'"),
+        ("fast_h2d/v8", "roofline", "has no floating-point operations and DRAM bytes to draw"),
+        ("gemm_bias_gelu/v12", "timeline", "has no samples over time to draw"),
+    ],
+)
+def test_what_cannot_be_drawn(reference: str, kind: str, said: str) -> None:
+    with pytest.raises(UsageProblem, match=said):
+        ncu_assist.show(reference, project=ROOT).plot(kind)
+
+
+def test_versions_with_their_floor() -> None:
+    found = ncu_assist.history("lightning_decode", project=ROOT)
+    ax = found.plot()
+    own = found.versions[found.versions["workload"] == found.history.shown]
+    assert [bar.get_width() * 1e3 for bar in ax.patches] == pytest.approx(own["median_ns"].tolist())
+    assert "floor of b64_d96" in words(ax)
+    assert own.set_index("version").loc["v7_registers_128bit", "verdict"] == "faster"
+    assert "<pre" in found._repr_html_()
+    assert found.to_dict()["kernel"] == "lightning_decode"
+
+
+def test_outcomes_have_a_bar_a_version_and_workload(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    found = ncu_assist.profile("softmax", ["v1", "v7"], workload="all", project=ROOT)
+    ax = found.plot()
+    assert sorted(bar.get_width() * 1e3 for bar in ax.patches) == pytest.approx(sorted(found.timings["median_ns"]))
+    assert ax.get_xscale() == "log"
+
+
+def test_a_trend_with_its_levels(tmp_path: Path) -> None:
+    made_history(tmp_path, {"v1_a": steps(30, 15, 0.05)})
+    found = ncu_assist.trend("add_one", project=tmp_path)
+    (change,) = found.changes.to_dict("records")
+    assert (change["kind"], change["runs"]) == ("step", 15)
+    assert change["low"] < 0.05 < change["high"]
+    runs, level = found.plot().lines
+    assert len(runs.get_xdata()) == len(found.runs) == 30
+    assert level.get_ydata()[-1] == pytest.approx(
+        100 * (found.runs["level_ns"].iloc[-1] / found.runs["level_ns"][0] - 1)
+    )
+    assert repr(found) == "<add_one on small: 30 runs, 1 change>"
+    assert found.to_html().startswith("<!doctype html>")
+
+
+def test_without_matplotlib_nothing_is_drawn_and_the_rest_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    run = ncu_assist.show("lightning_decode/v6", project=ROOT)
+    with pytest.raises(EnvironmentProblem, match="matplotlib, which is not installed") as told:
+        run.plot("stalls")
+    assert "[notebook]" in told.value.hint
+    assert run.diagnosis
