@@ -1,21 +1,22 @@
-"""Hold the change points of `trend` against made-up histories of recorded noise.
+"""Hold the change points of `trend` against histories of recorded noise, and against the best that any test can do.
 
-python benchmarks/trend_rates.py [--histories 200] [--seed 1]
+python benchmarks/trend_rates.py [--histories 400] [--seed 1]
 
-A history is of one kernel of the recorded archive: a run is its samples, drawn anew in blocks and moved to the time
-that they should have, times what runs of one code differ by: of one GPU by the medians of a kernel in 20 benches
-(benchmarks/results/bench_verdicts_h200.json), of several GPUs by the medians of the same device copy in benches of
-other days that the archive holds. Prints the noise, and of each kind: false alarms in 1,000 runs, how often a step of
-1 % is found, by the number of runs since, and how often a creep of 0.3 % a run. A history is looked at after each run,
-as by somebody who asks every day; an alarm is a change that the run before did not have.
+The noise is that of real benches of one code on one H200: eleven kernels, 20 or 25 benches each of 100 rounds
+(tests/data). A run of a history is one of these benches, its median and the error that its samples give, drawn anew;
+only the change is made up. Every second bench is what thresholds were chosen on, and the others are what they are
+judged on. A history is looked at after each run, as by somebody who asks every day; an alarm is a change that the run
+before did not have.
+
+Prints the noise and what could cancel it; what the best test (CUSUM, which knows level and noise: Moustakides 1986)
+finds at one false alarm in 1,000 runs; and for `trend` false alarms, how often a step of 1 % and a creep of 0.3 % a run
+are found, by the number of runs since.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -24,90 +25,90 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from ncu_assist.store import Store
+from ncu_assist.verdict import levels
 from ncu_assist.verdict.levels import Levels, error_of, levels_of
 
 ROOT = Path(__file__).resolve().parents[1]
-BENCHES = ROOT / "benchmarks" / "results" / "bench_verdicts_h200.json"
+DATA = ROOT / "tests" / "data"
 STEP, CREEP = 0.01, 0.003
 LONGEST = 60  # runs of a history without a change
 BEFORE = (10, 20, 40)  # runs before a change
 AFTER = 10
-BLOCK = 10  # samples that stay together
-SAMPLE_SETS = 40  # of the archive
-UNSTEADY = 0.01
+LONG_ENOUGH_NS = 20_000  # the clock of a GPU ticks in 32 ns: below, a step of 1 % is a few ticks
+BESIDE = ("(copy)", "(empty)")
+PER_ALARM = 1000  # runs that may pass before a false alarm, on average
+SIGMAS = (1.0, 0.5, 0.4, 1 / 3, 0.25, 0.2)  # of a run, in percent, for a step of 1 %
+THRESHOLDS = (2.5, 3.0, 3.5, 4.0)
 Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
-class Noise:
-    """What runs of one code differ by: ``between`` runs, and the samples ``within`` one, relative to their median."""
+class Benches:
+    """The benches of one code: medians in ns in the order of the benches, the error of each, and what ran beside it.
 
-    between: Array
-    within: Sequence[Array] = field(repr=False)
+    ``peers`` are the medians of other versions and of the device copy in the same benches, ``clock`` the SM clock.
+    """
 
-    def kernel(self, rng: np.random.Generator) -> Array:
-        """Return the samples of a kernel, which its runs draw from."""
-        return self.within[rng.integers(len(self.within))]
+    name: str
+    medians: Array
+    errors: Array
+    clock: Array
+    peers: dict[str, Array] = field(default_factory=dict, repr=False)
 
-    def run(self, recorded: Array, rng: np.random.Generator) -> tuple[float, float]:
-        """Return the median of a run whose time should be 1, and its error as `trend` takes it."""
-        starts = rng.integers(0, len(recorded) - BLOCK, -(-len(recorded) // BLOCK))
-        drawn = np.concatenate([recorded[start : start + BLOCK] for start in starts])
-        moved = float(np.median(drawn)) * (1 + rng.choice([-1, 1]) * rng.choice(self.between))
-        return moved, error_of(drawn)
+    @property
+    def is_long(self) -> bool:
+        return float(np.median(self.medians)) > LONG_ENOUGH_NS
 
-    def steady(self, rng: np.random.Generator) -> Noise:
-        """Return the noise without the kernels whose own medians stray by so much that no step of 1 % shows."""
-        kept = [own for own in self.within if np.std([self.run(own, rng)[0] for _ in range(50)]) < UNSTEADY]
-        return Noise(self.between, kept)
+    @property
+    def strays(self) -> Array:
+        """How far the logarithm of each median is from the mean, which is made of the same values."""
+        return strays(np.log(self.medians))
 
+    def half(self, first: int) -> Benches:
+        """Return every second bench."""
+        return Benches(self.name, self.medians[first::2], self.errors[first::2], self.clock[first::2])
 
-def one_gpu() -> Array:
-    """Return how far the medians of a version lie from their mean over benches of one machine."""
-    groups: dict[str, list[list[float]]] = defaultdict(list)
-    for bench in json.loads(BENCHES.read_text()):
-        groups[bench["company"]].append(bench["cycles"]["medians"])
-    return np.concatenate([_strays(np.array(medians)[:, side]) for medians in groups.values() for side in (0, 1)])
-
-
-def several_gpus(reports: Path) -> Array:
-    """Return how far copies of as many bytes lie from each other's mean over benches of other days and machines."""
-    found: dict[int, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for stored in Store(reports).runs():
-        run = stored.run
-        for timing in run.bench.timings if run.bench else ():
-            facts = run.workload(timing.workload)
-            if timing.copy_ns and facts and facts.algorithmic_bytes and run.bench and run.bench.flush == "read":
-                found[facts.algorithmic_bytes][f"{run.kernel} {run.created}"].append(timing.copy_ns)
-    medians = [[float(np.median(own)) for own in benches.values()] for benches in found.values() if len(benches) > 1]
-    return np.concatenate([_strays(np.array(some)) for some in medians])
+    def run(self, rng: np.random.Generator, repeats: int = 1) -> tuple[float, float]:
+        """Return the median of a run in ns, and its error; of several benches their mean."""
+        places = rng.integers(len(self.medians), size=repeats)
+        error = float(sqrt((self.errors[places] ** 2).sum()) / repeats)
+        return float(np.exp(np.log(self.medians).mean() + self.strays[places].mean())), error
 
 
-def _strays(medians: Array) -> Array:
-    logs = np.log(medians)
-    return (logs - logs.mean()) * sqrt(len(logs) / (len(logs) - 1))  # the mean is made of the same values
+def strays(logs: Array) -> Array:
+    return (logs - logs.mean()) * sqrt(len(logs) / (len(logs) - 1))
 
 
-def sample_sets(reports: Path) -> list[Array]:
-    """Return samples of recorded runs over their median, of kernels long enough for a step of 1 % to be timed."""
-    sets = []
-    for stored in Store(reports).runs()[: 4 * SAMPLE_SETS : 4]:
-        timing = stored.run.bench.timings[0] if stored.run.bench and stored.run.bench.timings else None
-        if timing is None or timing.median_ns < 20_000:
-            continue
-        frame = stored.samples()
-        own = frame[(frame["version"] == stored.run.version) & (frame["workload"] == timing.workload) & ~frame["late"]]
-        sets.append(own["time_ns"].to_numpy() / timing.median_ns)
-    return sets
+def recorded(data: Path = DATA) -> list[Benches]:
+    """Return the benches of every code that tests/data has samples of."""
+    found = []
+    for path in sorted(data.glob("*.parquet")):
+        for workload, frame in pd.read_parquet(path).groupby("workload", observed=True):
+            found += list(_of_frame(f"{path.stem} {workload}", frame))
+    return found
 
 
-def history(noise: Noise, shape: Sequence[float], rng: np.random.Generator) -> Iterator[Levels]:
-    """Yield what is found after each run of a history whose times should be as ``shape``."""
-    times, errors, kernel = [], [], noise.kernel(rng)
+def _of_frame(name: str, frame: pd.DataFrame) -> Iterator[Benches]:
+    order = list(dict.fromkeys(frame["bench_id"]))
+    rows = frame.sort_values("round").groupby(["version", "bench_id"], observed=True)
+    medians, clocks = rows["time_ns"].median(), rows["sm_clock_mhz"].median()
+    errors = rows["time_ns"].apply(lambda times: error_of(times.to_numpy(dtype=float)))
+    versions = list(dict.fromkeys(frame["version"]))
+    every = {version: medians[version][order].to_numpy(dtype=float) for version in versions}
+    for version in versions:
+        if version not in BESIDE:
+            peers = {other: every[other] for other in versions if other not in (version, "(empty)")}
+            own = errors[version][order].to_numpy(dtype=float), clocks[version][order].to_numpy(dtype=float)
+            yield Benches(f"{name} {version}", every[version], *own, peers)
+
+
+def history(of: Benches, shape: Sequence[float], rng: np.random.Generator, repeats: int = 1) -> Iterator[Levels]:
+    """Yield what is found after each run of a history whose times should be as those recorded, times ``shape``."""
+    times, errors = [], []
     for wanted in shape:
-        time, error = noise.run(kernel, rng)
+        time, error = of.run(rng, repeats)
         times.append(time * wanted)
         errors.append(error)
         yield levels_of(times, errors)
@@ -118,23 +119,72 @@ def alarms(found: Levels) -> int:
     return len(found.levels) - 1 + sum(level.slope != 0 for level in found.levels)
 
 
-def false_alarms(noise: Noise, histories: int, rng: np.random.Generator) -> tuple[int, int]:
+def false_alarms(every: Sequence[Benches], histories: int, rng: np.random.Generator) -> tuple[int, int]:
     """Return the number of alarms over histories in which nothing changed, and of runs."""
     count = 0
-    for _ in range(histories):
-        counts = [alarms(found) for found in history(noise, [1.0] * LONGEST, rng)]
+    for number in range(histories):
+        counts = [alarms(found) for found in history(every[number % len(every)], [1.0] * LONGEST, rng)]
         count += sum(max(0, after - before) for before, after in pairwise(counts))
     return count, histories * LONGEST
 
 
-def found_after(noise: Noise, shape: Sequence[float], before: int, histories: int, rng: np.random.Generator) -> Array:
+def found_after(
+    every: Sequence[Benches],
+    shape: Sequence[float],
+    before: int,
+    histories: int,
+    rng: np.random.Generator,
+    repeats: int = 1,
+) -> Array:
     """Return in which part of histories a change that begins after ``before`` runs is found, by runs since."""
     found = np.zeros(len(shape) - before + 1)
-    for _ in range(histories):
-        counts = [alarms(one) for one in history(noise, shape, rng)]
-        since = next((n for n in range(1, len(found)) if counts[before + n - 1] > 0), len(found))
+    for number in range(histories):
+        seen = [alarms(one) for one in history(every[number % len(every)], shape, rng, repeats)]
+        since = next((n for n in range(1, len(found)) if seen[before + n - 1] > 0), len(found))
         found[since:] += 1
     return found / histories
+
+
+def cusum_threshold(shift: float, rng: np.random.Generator, runs: int = 200_000) -> float:
+    """Return the threshold of a two-sided CUSUM for a shift in sigmas at which PER_ALARM runs pass between alarms."""
+    noise = rng.standard_normal(runs).tolist()
+    low, high = 0.5, 8.0
+    for _ in range(9):
+        threshold = (low + high) / 2
+        up = down = count = 0.0
+        for value in noise:
+            up, down = max(0.0, up + value - shift / 2), max(0.0, down - value - shift / 2)
+            if max(up, down) > threshold:
+                up = down = 0.0
+                count += 1
+        low, high = (threshold, high) if runs / max(count, 1) < PER_ALARM else (low, threshold)
+    return (low + high) / 2
+
+
+def cusum_found(shift: float, rng: np.random.Generator, histories: int = 4000) -> Array:
+    """Return in which part of histories the best test finds a shift, by runs since: it knows the level and the noise.
+
+    No test that is as seldom wrong finds a change of this size sooner in its worst case.
+    """
+    threshold, found = cusum_threshold(shift, rng), np.zeros(AFTER + 1)
+    up = np.zeros(histories)
+    for _ in range(30):
+        up = np.maximum(0.0, up + rng.standard_normal(histories) - shift / 2)
+        up[up > threshold] = 0.0
+    is_found = np.zeros(histories, dtype=bool)
+    for since in range(1, AFTER + 1):
+        up = np.maximum(0.0, up + shift + rng.standard_normal(histories) - shift / 2)
+        is_found |= up > threshold
+        found[since] = is_found.mean()
+    return found
+
+
+def cancelled(benches: Benches) -> dict[str, float]:
+    """Return the standard deviation that is left of the logarithms with something of the same bench divided out."""
+    own = np.log(benches.medians)
+    known = {"alone": own, "in cycles": own + np.log(benches.clock)}
+    known |= {f"over {name}": own - np.log(peer) for name, peer in benches.peers.items()}
+    return {name: float(np.std(logs, ddof=1)) for name, logs in known.items()}
 
 
 def say(text: str) -> None:
@@ -142,33 +192,61 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def main() -> int:
-    """Print all rates."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--histories", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=1)
-    arguments = parser.parse_args()
-    rng, within = np.random.default_rng(arguments.seed), sample_sets(ROOT / "reports")
-    for name, between in (("one GPU", one_gpu()), ("several GPUs", several_gpus(ROOT / "reports"))):
-        noise = Noise(between, within)
-        say(f"{name}: runs differ by {100 * between.std():.2f} %, {len(between)} values")
-        count, runs = false_alarms(noise, arguments.histories, rng)
-        say(f"  false alarms: {count} in {runs} runs, {1000 * count / runs:.2f} in 1,000")
-        noise = noise.steady(rng)
-        say(f"  of {len(within)} kernels {len(noise.within)} have medians that stray by less than 1 %; of those:")
-        for before in BEFORE:
-            shape = [1.0] * before + [1 + STEP] * AFTER
-            rates = found_after(noise, shape, before, arguments.histories, rng)
-            say(f"  step of 1 % after {before} runs, found within 3 to 7: {_words(rates[3:8])}")
-        for before in (0, *BEFORE[:2]):
-            shape = [1.0] * before + [(1 + CREEP) ** n for n in range(1, AFTER + 1)]
-            rates = found_after(noise, shape, before, arguments.histories, rng)
-            say(f"  creep of 0.3 % a run after {before} runs, found by run 5 to 10: {_words(rates[5:])}")
-    return 0
+def _percent(value: float) -> str:
+    return f"{100 * value:.2f} %"
 
 
 def _words(rates: Array) -> str:
     return ", ".join(f"{100 * rate:.0f} %" for rate in rates)
+
+
+def say_noise(every: Sequence[Benches]) -> None:
+    say("noise between benches, standard deviation: alone, and with something of the same bench divided out")
+    for one in every:
+        sampling = float(np.sqrt((one.errors**2).mean()))
+        left = "; ".join(f"{name} {_percent(value)}" for name, value in cancelled(one).items())
+        say(f"  {one.name}: {np.median(one.medians) / 1e3:.1f} µs, of sampling {_percent(sampling)}; {left}")
+
+
+def main() -> int:
+    """Print all rates."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--histories", type=int, default=400)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--choose", action="store_true", help="also the rates of other thresholds, on the first half")
+    arguments = parser.parse_args()
+    rng, every = np.random.default_rng(arguments.seed), recorded()
+    say_noise(every)
+    say(f"the best test at one false alarm in {PER_ALARM} runs finds a step of 1 % within 1 to 7 runs:")
+    for sigma in SIGMAS:
+        say(f"  where runs differ by {sigma:.2f} %: {_words(cusum_found(1 / sigma, rng)[1:8])}")
+    if arguments.choose:
+        own = levels.ALARM_SIGMAS
+        for threshold in THRESHOLDS:
+            levels.ALARM_SIGMAS = threshold
+            _say_half([one.half(0) for one in every], f"chosen on, {threshold} sigmas", arguments.histories, rng)
+        levels.ALARM_SIGMAS = own
+    _say_half([one.half(1) for one in every], "judged on", arguments.histories, rng)
+    return 0
+
+
+def _say_half(every: Sequence[Benches], name: str, histories: int, rng: np.random.Generator) -> None:
+    long = [one for one in every if one.is_long]
+    for what, some in (("", long), (" below 20 µs", [one for one in every if not one.is_long])):
+        count, runs = false_alarms(some, histories, rng)
+        say(f"{name}: false alarms{what}: {count} in {runs} runs, {1000 * count / runs:.2f} in 1,000")
+    for before in BEFORE:
+        shape = [1.0] * before + [1 + STEP] * AFTER
+        rates = found_after(long, shape, before, histories, rng)
+        say(f"  step of 1 % after {before} runs, found within 3 to 7: {_words(rates[3:8])}")
+    for repeats in (2, 4):
+        shape = [1.0] * 10 + [1 + STEP] * AFTER
+        rates = found_after(long, shape, 10, histories, rng, repeats)
+        say(f"  of {repeats} benches a run after 10 runs, within 3 to 7: {_words(rates[3:8])}")
+    for before in (0, *BEFORE[:2]):
+        shape = [1.0] * before + [(1 + CREEP) ** n for n in range(1, AFTER + 1)]
+        rates = found_after(long, shape, before, histories, rng)
+        say(f"  creep of 0.3 % a run after {before} runs, found by run 5 to 10: {_words(rates[5:])}")
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from ncu_assist.verdict import Verdict
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ncu_assist.frame.launch_metrics import LaunchMetrics
     from ncu_assist.pipeline.archive_frames import ArchiveFrames
     from ncu_assist.pipeline.callables import CallableKernel
 
@@ -118,11 +119,21 @@ class RunSummary:
         return pd.DataFrame(found, columns=list(FINDING)).astype({"line": "Int64"})
 
     @cached_property
-    def metrics(self) -> pd.DataFrame:
-        """The metrics, one row a launch and metric: launch, metric, value, text, unit."""
-        frame = self.stored.metrics()
-        numbers = {row.launch.index for row in self.view.launches}
-        return frame[frame["launch"].isin(numbers)].reset_index(drop=True)
+    def metrics(self) -> LaunchMetrics:
+        """The metrics that were counted: a row a launch, a column a key of `ncu-assist metrics`, in base units.
+
+        ``["sm__cycles_elapsed.avg"]``, a list of names, or a pattern such as ``["l1tex__*"]`` finds what ncu counted
+        beside them; every one, tidy, is in ``table("metrics")``. Raises UsageProblem for a name of none, with what may
+        have been meant.
+        """
+        from ncu_assist.frame.launch_metrics import launch_metrics
+        from ncu_assist.ncu.catalogue.rows import ROWS
+
+        def by_launch(names: Sequence[str]) -> pd.DataFrame:
+            frame = self.table("launches", *names).set_index("launch")
+            return frame[[*frame.columns][[*frame.columns].index("duration_ns") + 1 :]]
+
+        return launch_metrics(by_launch(list(ROWS)).dropna(axis=1, how="all"), by_launch)
 
     @cached_property
     def lines(self) -> pd.DataFrame:

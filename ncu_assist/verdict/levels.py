@@ -19,14 +19,15 @@ if TYPE_CHECKING:
     import numpy as np
 
 # How far the median of one device copy strays between benches of other days, processes and GPUs of the same model:
-# 8 sizes that the recorded archive has from two benches each (benchmarks/trend_rates.py).
-RUN_TO_RUN, RUN_TO_RUN_FREEDOM = 0.0034, 8
+# 8 sizes that the recorded archive has from two benches each. On one GPU benches of one code stray by 0.1 to 0.3 %, but
+# by 0.1 µs at least: of a kernel of 4 µs that is 3 % (benchmarks/trend_rates.py, the half that was chosen on).
+RUN_TO_RUN, RUN_TO_RUN_FREEDOM, RUN_TO_RUN_NS = 0.0034, 8, 113.0
 OF_A_MEDIAN = sqrt(pi / 2)  # standard error of a median over that of a mean
 QUARTILES = 1.349  # between the quartiles of a normal distribution, in standard deviations
 FEWEST = 3  # runs of a level: one or two alone may have met a hot or shared GPU
 FEWEST_ON_A_SLOPE = 2 * FEWEST  # a line through fewer is drawn by one or two of them
-# Standard errors that a change has to be away from none: on histories of recorded noise 0.2 false alarms in 1,000 runs
-# on one GPU, 0.7 over several (benchmarks/trend_rates.py; the same noise that this was chosen with).
+# Standard errors that a change has to be away from none: the least of 2.5, 3, 3.5 and 4 with less than one false alarm
+# in 1,000 runs on one half of the recorded benches; on the other half it is judged (benchmarks/trend_rates.py).
 ALARM_SIGMAS = 3.5
 CLIPPED_SIGMAS = 3.0  # as far as a run may be from its neighbours before it is drawn in
 FAR_SIGMAS = 5.0  # the same for a difference of neighbours, which a step may be
@@ -141,12 +142,14 @@ def levels_of(times_ns: Sequence[float], errors: Sequence[float]) -> Levels:
 def run_to_run(logs: np.ndarray[Any, Any], errors: np.ndarray[Any, Any]) -> tuple[float, float]:
     """Return the standard deviation between runs beside that of their samples, and its degrees of freedom.
 
+    ``logs`` are those of times in ns.
     From differences of neighbours, which a step moves once and a slope all alike: those that lie far out are drawn in,
     and their median is taken off. The first guess counts as many runs as it was made of.
     """
     import numpy as np
 
-    prior, weight = RUN_TO_RUN**2, RUN_TO_RUN_FREEDOM
+    prior = RUN_TO_RUN**2 + (RUN_TO_RUN_NS * exp(-float(np.median(logs)))) ** 2
+    weight = RUN_TO_RUN_FREEDOM
     if len(logs) < FEWEST:
         return sqrt(prior), float(weight)
     steps = np.diff(logs)

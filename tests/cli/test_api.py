@@ -34,7 +34,7 @@ def test_show(run: Run, recorded: Path) -> None:
     shown = ncu_assist.show("lightning_decode/v3")
     assert shown.to_dict() == run("show", "lightning_decode/v3", "--json").json
     assert shown.to_text().rstrip("\n") == run("show", "lightning_decode/v3").out.rstrip("\n")
-    assert set(shown.metrics) >= {"launch", "metric", "value"}
+    assert set(shown.table("metrics")) >= {"launch", "metric", "value"}
 
 
 def test_launches_of_a_report(run: Run, tmp_path: Path) -> None:
@@ -62,12 +62,28 @@ def test_what_a_notebook_has_of_a_run(recorded: Path) -> None:
     box = shown._repr_html_()
     assert "What to do" in box
     assert "v6_coalesced_store.cu:42" in box
-    assert set(shown.metrics["launch"]) == set(shown.table()["launch"])
+    assert set(shown.metrics.index) == set(shown.table()["launch"])
     counted = shown.table("launches", "dram_bytes").set_index("launch").loc[own, "dram_bytes"]
     assert counted == shown.to_dict()["metrics"]["dram_bytes"]["value"]
     assert shown.lines["line"].notna().any()
+    assert shown.metrics.loc[own, "dram_bytes"] == counted
     with pytest.raises(UsageProblem, match="no recorded chip has"):
         shown.table("launches", "dram_bytez")
+
+
+def test_metrics_by_key_and_by_ncu_s_names(tmp_path: Path) -> None:
+    found = ncu_assist.show(MANY_LAUNCHES, project=tmp_path)
+    metrics, tidy = found.metrics, found.table("metrics").set_index(["launch", "metric"])["value"]
+    assert len(metrics) == len(found)
+    cycles = metrics["sm__cycles_elapsed.avg"]
+    assert cycles.tolist() == [tidy[launch, "sm__cycles_elapsed.avg"] for launch in metrics.index]
+    assert list(metrics[["dram_bytes", "sm__cycles_elapsed.avg"]]) == ["dram_bytes", "sm__cycles_elapsed.avg"]
+    assert all(name.startswith("l1tex__") for name in metrics["l1tex__t_sector*"])
+    assert type(metrics[metrics["dram_bytes"] > 1e8].T).__name__ == "DataFrame"
+    assert found[3].metrics.index.tolist() == [3]
+    for wrong, said in (("dram_bytez", "did you mean 'dram_bytes'"), ("sm__cycles_elapsed", "needs a rollup")):
+        with pytest.raises(UsageProblem, match=said):
+            metrics[wrong]
 
 
 def test_what_a_notebook_has_of_a_diff(recorded: Path) -> None:

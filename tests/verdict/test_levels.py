@@ -59,8 +59,15 @@ def test_a_noisy_kernel_is_learned_to_be_one() -> None:
     assert noisy.run_to_run == pytest.approx(0.02, rel=0.3)
 
 
+def test_a_short_kernel_strays_by_a_tenth_of_a_microsecond() -> None:
+    """Steps of a few ticks of the GPU's clock are noise at 4 µs, from the first runs on, and a change at 400 µs."""
+    shape = np.array([1.0] * 6 + [1.02] * 6)
+    for microseconds, levels in ((4, 1), (400, 2)):
+        assert len(levels_of(shape * microseconds * 1e3, [ERROR] * len(shape)).levels) == levels
+
+
 def test_neither_steps_nor_slopes_count_as_noise() -> None:
-    times = np.log(np.array([1.0] * 20 + [1.1] * 20) * 1.002 ** np.arange(40))
+    times = np.log(1e5 * np.array([1.0] * 20 + [1.1] * 20) * 1.002 ** np.arange(40))
     spread, _ = run_to_run(times + np.random.default_rng(1).normal(0, 0.003, 40), np.zeros(40))
     assert spread == pytest.approx(0.003, rel=0.4)
 
