@@ -165,6 +165,16 @@ def _read(folder: Path, is_whole: bool) -> Kernel:
     return kernel
 
 
+def check_kernel_name(name: str) -> None:
+    """Raise UsageProblem for the name of a kernel to be that cannot be that of its functions."""
+    wrong = _Mistakes(Path(name))
+    _check_name(wrong.folder, wrong)
+    if wrong.found or wrong.folder.name != name:
+        better = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "my_kernel"
+        said = f"'{name}' cannot be the name of a function in C and Python, and each version's function has it"
+        raise UsageProblem(said, f"ncu-assist new {better if C_NAME.fullmatch(better) else 'kernel_' + better}")
+
+
 def _check_name(folder: Path, wrong: _Mistakes) -> None:
     name = folder.name
     if C_NAME.fullmatch(name) and name not in RESERVED.split() and not keyword.iskeyword(name):

@@ -22,6 +22,7 @@ from ncu_assist.render.escape import plain
 if TYPE_CHECKING:
     from rich.status import Status
 
+    from ncu_assist.pipeline.new_kernel import NewKernel
     from ncu_assist.project import Project
     from ncu_assist.store import Damage, StoredRun
 
@@ -67,6 +68,19 @@ def write_result(found: T, as_json: bool, to_json: Callable[[T], dict[str, Any]]
         write_json(to_json(found))
     else:
         write(to_text(found))
+
+
+def write_new(made: NewKernel, command: str, as_json: bool) -> None:
+    """Write which files were made to stdout, and what is left to do in them to stderr."""
+    from ncu_assist.render.json.archive import new_json
+
+    if as_json:
+        write_json(new_json([path.as_posix() for path in made.files], made.left, command))
+        return
+    for path in made.files:
+        write(plain(str(path)))
+    for number, todo in enumerate(made.left, 1):
+        click.echo(plain(f"{number}. {todo}"), err=True)
 
 
 class Progress:

@@ -78,7 +78,7 @@ def _of_file(word: str, path: Path) -> tuple[str, str]:
         return f"{word} is a file, not a kernel: a program can be profiled", f"ncu-assist profile {program}"
     if not has_main(path):
         alone = f"{word} is a file without main(), and cannot be run alone; {A_KERNEL}"
-        return f"{alone}; or call it from a program, and profile that", "ncu-assist profile -- PROGRAM"
+        return f"{alone}; or call it from a program, and profile that", f"ncu-assist new {name} --from {quoted}"
     if path.suffix == ".cu":
         return f"{word} is a file; {A_KERNEL}; a program can be profiled", f"ncu-assist profile {quoted}"
     built = f"{COMPILED[path.suffix]} -o {name} {quoted}"

@@ -17,7 +17,7 @@ from ncu_assist.backends.nvcc import BUILD_TIMEOUT_S, find_arch, find_nvcc
 from ncu_assist.errors import EnvironmentProblem, StageFailed, UsageProblem
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.foreign_run import RunNames, fit_name
-from ncu_assist.pipeline.planning import A_KERNEL, has_main, no_kernel
+from ncu_assist.pipeline.planning import has_main, no_kernel
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
 from ncu_assist.spec_file import kernel_names
@@ -121,8 +121,8 @@ def full_command(names: RunNames, options: ProfileOptions, call: ProgramCall) ->
 def _compiled(project: Project, word: str, arguments: Sequence[str], flags: Sequence[str]) -> ProgramCall:
     name = _name_of([word])
     if not has_main(Path(word)):
-        said = f"{word} has no main(), so it is no program that can be run: call its kernel from one"
-        raise UsageProblem(f"{said}; {A_KERNEL}", "ncu-assist profile -- PROGRAM")
+        said = f"{word} has no main(), so it is no program: its kernel needs one, or a kernel folder"
+        raise UsageProblem(said, f"ncu-assist new {name} --from {shlex.quote(word)}")
     nvcc = find_nvcc()
     number = find_arch(nvcc).removeprefix("sm_")
     target = os.path.relpath(project.work / "programs" / name)

@@ -277,7 +277,7 @@ MAIN = "__global__ void add(float* x) { x[0] = 1; }\nint main() { return 0; }\n"
     ("word", "text", "said", "tried"),
     [
         ("vector_add.cu", MAIN, "vector_add.cu is a file; a kernel is a folder kernels/NAME", "profile vector_add.cu"),
-        ("alone.cu", "__global__ void f() {}\n", "alone.cu is a file without main()", "profile -- PROGRAM"),
+        ("alone.cu", "__global__ void f() {}\n", "alone.cu is a file without main()", "new alone --from alone.cu"),
         ("train.py", "print(1)\n", "train.py is a file", "profile train.py"),
         ("a.out", "", "a.out is a file, and neither a kernel nor a program", "chmod +x a.out"),
         ("old.ncu-rep", "", "old.ncu-rep is a report", "ncu-assist show old.ncu-rep"),
@@ -397,7 +397,7 @@ def test_each_profile_of_a_program_is_the_next_version_and_a_diff_alone_compares
 
 # What is wrong, what is said of it, and what is to be tried; nothing is run under ncu.
 WRONG_PROGRAMS = [
-    (["alone.cu"], 2, "alone.cu has no main(), so it is no program", "ncu-assist profile -- PROGRAM"),
+    (["alone.cu"], 2, "alone.cu has no main(), so it is no program", "ncu-assist new alone --from alone.cu"),
     (["broken.cu"], 5, "broken.cu does not compile: error: expected a ;", "--nvcc-flags"),
     (["plain"], 2, "plain is a file, and neither a kernel nor a program", "chmod +x plain"),
     (["./nowhere"], 2, "there is no file ./nowhere", "ncu-assist list"),

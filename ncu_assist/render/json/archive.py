@@ -86,6 +86,11 @@ def verify_json(damages: Sequence[Damage], runs: int, drafts: int = 0) -> dict[s
     return answer("verify", {"runs": runs, "drafts": drafts, "damaged": [asdict(damage) for damage in damages]})
 
 
+def new_json(files: Sequence[str], left: Sequence[str], command: str) -> dict[str, Any]:
+    """Return what ``new`` or ``init`` wrote, and what is left to do."""
+    return answer(command, {"files": list(files), "left": list(left)})
+
+
 def report_json(written: Written, folder: Path) -> dict[str, Any]:
     """Return the pages in the order in which they were written; paths are relative to ``folder`` where below it.
 

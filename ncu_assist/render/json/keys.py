@@ -477,6 +477,8 @@ MEANINGS = {
     "folder": "Folder that the path is in",
     "runs": "Runs that can be read",
     "drafts": "The drafts, oldest first",
+    "NewAnswer.files": "Files and folders that were written",
+    "NewAnswer.left": "What is left to do, in order",
     "VerifyAnswer.drafts": "Drafts that can be read",
     "set": "Whether a baseline was set; else it is v0",
     "since": "When it was set",

@@ -871,6 +871,13 @@ class VerifyAnswer(AnswerKeys):
     damaged: list[Damage]
 
 
+class NewAnswer(AnswerKeys):
+    """What was written to begin with, and what is left to do."""
+
+    files: list[str]
+    left: list[str]
+
+
 class BaselineKeys(TypedDict):
     """Which run ``@baseline`` names."""
 

@@ -1,0 +1,321 @@
+"""A kernel folder to begin with: read from a .cu file's launcher or kernel, or in the form of another kernel."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ncu_assist.errors import EnvironmentProblem, UsageProblem
+from ncu_assist.project import Project
+from ncu_assist.sources import discover_versions
+from ncu_assist.spec import DTYPE_BYTES
+from ncu_assist.spec_file import FILE, check_kernel_name, load_kernel
+
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+LAUNCHER = re.compile(r'extern\s+"C"\s+cudaError_t\s+(\w+)\s*\(([^)]*)\)')
+GLOBAL = re.compile(
+    r"(template\s*<[^;{]*?>\s*)?__global__\s+void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?(\w+)\s*\(([^)]*)\)"
+)
+WORDS = {"const", "volatile", "__restrict__", "__restrict", "restrict", "struct"}
+C_DTYPES = {
+    "float": "float32",
+    "double": "float64",
+    "__half": "float16",
+    "half": "float16",
+    "int": "int32",
+    "__nv_bfloat16": "bfloat16",
+    "nv_bfloat16": "bfloat16",
+    "long long": "int64",
+    "int64_t": "int64",
+    "int32_t": "int32",
+    "unsigned char": "uint8",
+    "uint8_t": "uint8",
+}
+WHOLE = ("int", "long", "long long", "short")
+INTEGERS = {
+    *WHOLE,
+    *(f"unsigned {one}" for one in WHOLE),
+    "unsigned",
+    "size_t",
+    "int32_t",
+    "int64_t",
+    "uint32_t",
+    "uint64_t",
+}
+STREAM = "cudaStream_t"
+# A tolerance to begin with: some roundings of the type, for a result that is summed up in it.
+TOLERANCES = {"float64": "1e-12", "float32": "1e-5", "float16": "1e-2", "bfloat16": "2e-2"}
+SIZE, SIDE = 1 << 24, 4096  # of the workload that is written, 64 MB of float32, which no L2 holds; of several
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a C function: ``type`` without const and pointer."""
+
+    name: str
+    type: str
+    is_pointer: bool
+    is_const: bool
+
+    @property
+    def is_integer(self) -> bool:
+        return not self.is_pointer and self.type in INTEGERS
+
+    @property
+    def dtype(self) -> str:
+        """What kernel.toml calls the type; raises UsageProblem for one that it has no name for."""
+        if self.type not in C_DTYPES:
+            said = f"{self.name} points to {self.type}, which is none of {', '.join(C_DTYPES)}"
+            raise UsageProblem(said, "write a launcher that takes one of them")
+        return C_DTYPES[self.type]
+
+
+@dataclass(frozen=True)
+class NewKernel:
+    """Files written, as seen from the project, and what is left to do, in order."""
+
+    files: tuple[Path, ...]
+    left: tuple[str, ...]
+
+
+def init(project: Project, here: Path) -> NewKernel:
+    """Make a folder a project: ``kernels/``, and what is built kept out of git.
+
+    Raises UsageProblem where it lies in one already, EnvironmentProblem where it cannot be written.
+    """
+    if project.kernels.is_dir():
+        raise UsageProblem(f"this is a project already: {project.root}", "ncu-assist list")
+    ignored = here / ".gitignore"
+    lines = ignored.read_text(encoding="utf-8").splitlines() if ignored.is_file() else []
+    try:
+        (here / "kernels").mkdir()
+        written = [Path("kernels")]
+        if ".ncu-assist/" not in lines:
+            ignored.write_text("\n".join([*lines, ".ncu-assist/", ""]), encoding="utf-8")
+            written.append(Path(ignored.name))
+    except OSError as error:
+        raise EnvironmentProblem(f"cannot write in {here}: {error.strerror}", "stand in another folder") from error
+    return NewKernel(tuple(written), ("ncu-assist new KERNEL --from FILE.cu",))
+
+
+def new_from(project: Project, name: str, source: Path, with_torch: bool) -> NewKernel:
+    """Write a kernel folder around a .cu file; ``with_torch`` begins with a version to fill in that calls torch.
+
+    Raises UsageProblem for a name that cannot be or is taken, and for a file in which no kernel is found.
+    """
+    folder = _free_folder(project, name)
+    text = _text_of(source)
+    parameters, launcher, left = _read(source, text, name)
+    pointers = [one for one in parameters if one.is_pointer]
+    outputs = [one for one in pointers if not one.is_const]
+    inputs = [one for one in pointers if one.is_const]
+    integers = [one for one in parameters if one.is_integer]
+    if not inputs or not outputs:
+        said = "no pointer to const: what it reads is not known" if outputs else "no pointer to what it writes"
+        raise UsageProblem(f"{source} takes {said}", "declare what is read as const T*, and what is written as T*")
+    sizes = [one.name for one in integers] or ["n"]
+    order = [one.name for one in parameters if one.is_pointer or one.is_integer]
+    order += [] if integers or not launcher else sizes
+    stem = re.sub(r"[^A-Za-z0-9_]+", "_", source.stem).strip("_") or "first"
+    own = f"v{int(with_torch)}_{'naive' if stem == name else stem}.cu"
+    files = {
+        FILE: _toml(name, inputs, outputs, sizes, order),
+        "reference.py": _reference(name, inputs, outputs, sizes),
+        own: text + launcher,
+    }
+    if with_torch:
+        files["v0_torch.py"] = _torch_version(name, inputs, outputs)
+    todo = [f"{FILE}: shapes of outputs, bytes, flops and sizes are guesses", *(f"{own}: {one}" for one in left)]
+    todo.append("reference.py: make_inputs makes normal numbers of one size; reference is to be written")
+    if with_torch:
+        todo.append("v0_torch.py: call torch, into the outputs")
+    todo.append(f"then: ncu-assist check {name}")
+    return NewKernel(_write(project, folder, files), tuple(todo))
+
+
+def new_like(project: Project, name: str, other: str) -> NewKernel:
+    """Write a kernel folder in the form of another kernel: its kernel.toml, its reference and its first version.
+
+    Raises UsageProblem as ``new_from`` does, and where there is no such kernel.
+    """
+    folder = _free_folder(project, name)
+    kernel = load_kernel(project, other)
+    first = [version.path for version in discover_versions(kernel.folder)[:1]]
+    paths = [kernel.folder / FILE, kernel.folder / "reference.py", *first]
+    word = re.compile(rf"\b{re.escape(other)}\b")
+    files = {path.name: word.sub(name, path.read_text(encoding="utf-8")) for path in paths}
+    left = (
+        f"{FILE}: what it computes, arguments, sizes, bytes and tolerance are those of {other}",
+        f"reference.py and {first[0].name if first else 'v0'}: compute what {other} does",
+        f"then: ncu-assist check {name}",
+    )
+    return NewKernel(_write(project, folder, files), left)
+
+
+def _free_folder(project: Project, name: str) -> Path:
+    check_kernel_name(name)
+    folder = project.kernels / name
+    if folder.exists():
+        raise UsageProblem(f"there is a kernel {name} already: {folder.relative_to(project.root)}", "take another name")
+    return folder
+
+
+def _text_of(source: Path) -> str:
+    if source.suffix != ".cu":
+        raise UsageProblem(f"{source} is no .cu file, and only such a file is read", "name a .cu file, or use --like")
+    try:
+        return source.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageProblem(f"{source} is no text in UTF-8", "name a .cu file") from error
+    except OSError as error:
+        raise UsageProblem(f"{source} cannot be read: {error.strerror}", "ls") from error
+
+
+def _read(source: Path, text: str, name: str) -> tuple[list[Parameter], str, list[str]]:
+    """Return the parameters of the launcher, the launcher where one has to be written, and what is left to do in it."""
+    bare = COMMENT.sub(" ", text)
+    launchers = {found[1]: found[2] for found in LAUNCHER.finditer(bare)}
+    if name in launchers:
+        own = [one for one in _parameters(launchers[name]) if one.type != STREAM]
+        for one in own:
+            if not (one.is_pointer or one.is_integer):
+                said = f"the launcher of {source} takes {one.type} {one.name}: it may take pointers and integers only"
+                raise UsageProblem(said, f"pass {one.name} within the launcher")
+        return own, "", []
+    if launchers:
+        other = next(iter(launchers))
+        raise UsageProblem(f"the launcher of {source} is called {other}", f"ncu-assist new {other} --from {source}")
+    kernels = {found[2]: found for found in GLOBAL.finditer(bare)}
+    if not kernels:
+        raise UsageProblem(f"{source} has no __global__ function", "name the .cu file that has the kernel")
+    if len(kernels) > 1 and name not in kernels:
+        listed = ", ".join(kernels)
+        raise UsageProblem(
+            f"{source} has several kernels, {listed}, and no launcher: one of them is not enough",
+            f'write extern "C" cudaError_t {name}(pointers, long long sizes, cudaStream_t stream) in it',
+        )
+    found = kernels.get(name) or next(iter(kernels.values()))
+    if found[1]:
+        raise UsageProblem(
+            f"{found[2]} in {source} is a template, and which types it is meant for is not known",
+            f'write extern "C" cudaError_t {name}(pointers, long long sizes, cudaStream_t stream) in it',
+        )
+    parameters = _parameters(found[3])
+    left = [f"the launcher at its end: blocks of 256 threads over {_count(parameters)} are a guess"]
+    numbers = [one.name for one in parameters if not (one.is_pointer or one.is_integer)]
+    left += [f"the launcher takes pointers and integers only: {', '.join(numbers)} is 1 in it"] if numbers else []
+    return parameters, _launcher(name, found[2], parameters), left
+
+
+def _parameters(text: str) -> list[Parameter]:
+    found = []
+    for place, part in enumerate(one.strip() for one in text.split(",") if one.strip() and one.strip() != "void"):
+        words = part.partition("=")[0].replace("*", " * ").replace("&", " ").replace("[]", " * ").split()
+        is_pointer, is_const = "*" in words, "const" in words[: words.index("*")] if "*" in words else False
+        rest = [word for word in words if word not in WORDS and word != "*"]
+        known = rest[-1:] if len(rest) > 1 else []
+        kind = " ".join(rest[: len(rest) - len(known)])
+        found.append(Parameter(known[0] if known else f"argument_{place}", kind, is_pointer, is_const))
+    return found
+
+
+def _count(parameters: Sequence[Parameter]) -> str:
+    return next((one.name for one in parameters if one.is_integer), "n")
+
+
+def _launcher(name: str, kernel: str, parameters: Sequence[Parameter]) -> str:
+    taken, passed = [], []
+    for one in parameters:
+        if one.is_pointer:
+            taken.append(f"{'const ' if one.is_const else ''}{one.type}* {one.name}")
+            passed.append(one.name)
+        elif one.is_integer:
+            taken.append(f"long long {one.name}")
+            passed.append(one.name)
+        else:  # a launcher takes pointers and integers: another number stands in the version
+            passed.append(f"{one.type}(1) /* {one.name} */")
+    count = _count(parameters)
+    taken += [] if any(one.is_integer for one in parameters) else ["long long n"]
+    return f"""
+extern "C" cudaError_t {name}({", ".join([*taken, f"{STREAM} stream"])}) {{
+    {kernel}<<<({count} + 255) / 256, 256, 0, stream>>>({", ".join(passed)});
+    return cudaGetLastError();
+}}
+"""
+
+
+def _toml(
+    name: str, inputs: Sequence[Parameter], outputs: Sequence[Parameter], sizes: Sequence[str], order: Sequence[str]
+) -> str:
+    def listed(names: Sequence[str]) -> str:
+        return ", ".join(f'"{one}"' for one in names)
+
+    size, each = sizes[0], sum(DTYPE_BYTES[one.dtype] for one in (*inputs, *outputs))
+    shapes = "".join(f'{one.name} = {{ dtype = "{one.dtype}", shape = ["{size}"] }}\n' for one in outputs)
+    limits = {one.dtype: TOLERANCES.get(one.dtype, "0") for one in outputs}
+    tables = "".join(f"[tolerance.{one}]\nnorm = {it}\nrtol = {it}\natol = {it}\n\n" for one, it in limits.items())
+    values = "".join(f"{one} = {SIZE if len(sizes) == 1 else SIDE}\n" for one in sizes)
+    return f"""summary = "{name}: say what it computes"
+inputs = [{listed([one.name for one in inputs])}]
+arguments = [{listed(order)}]
+# each input read once, each output written once
+bytes = "{each} * {size}"
+flops = "{size}"
+
+[outputs]
+{shapes}
+# norm = ||out - ref|| / ||ref||; each element: |out - ref| <= atol + rtol * |ref|
+{tables}[workloads.large]
+{values}dtype = "{inputs[0].dtype}"
+default = true
+"""
+
+
+def _reference(name: str, inputs: Sequence[Parameter], outputs: Sequence[Parameter], sizes: Sequence[str]) -> str:
+    made = ", ".join(f'normal("{one.dtype}")' for one in inputs)
+    taken, returned = (", ".join(one.name for one in some) for some in (inputs, outputs))
+    return f'''"""Inputs of {name} and its result in float64."""
+
+import torch
+
+
+def make_inputs(workload: dict, seed: int, device: str) -> tuple:
+    """Return {taken}."""
+    generator = torch.Generator(device=device).manual_seed(seed)
+
+    def normal(dtype: str) -> torch.Tensor:
+        made = torch.randn(workload["{sizes[0]}"], generator=generator, device=device)
+        return made.to(getattr(torch, dtype))
+
+    return ({made},)
+
+
+def reference({taken}) -> tuple:
+    """Return ({returned},), in float64 where it can be."""
+    raise NotImplementedError("reference.py: write what {name} computes")
+'''
+
+
+def _torch_version(name: str, inputs: Sequence[Parameter], outputs: Sequence[Parameter]) -> str:
+    taken = ", ".join(one.name for one in (*inputs, *outputs))
+    return f"""# Baseline: torch. The number to beat.
+import torch
+
+
+def {name}({taken}):
+    raise NotImplementedError("v0_torch.py: call torch, e.g. torch.add(x, 1, out=y)")
+"""
+
+
+def _write(project: Project, folder: Path, files: dict[str, str]) -> tuple[Path, ...]:
+    try:
+        folder.mkdir(parents=True)
+        for name, text in files.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise EnvironmentProblem(f"cannot write {folder}: {error.strerror}", "make kernels/ writable") from error
+    return tuple((folder / name).relative_to(project.root) for name in files)

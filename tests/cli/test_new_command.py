@@ -1,0 +1,162 @@
+"""``ncu-assist init`` and ``ncu-assist new``: from a .cu file to a folder that is read, builds and can be checked."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from commandline import Run, files
+from kernel_folder import write_kernel
+
+from ncu_assist.backends.nvcc import find_nvcc
+from ncu_assist.errors import EnvironmentProblem
+from ncu_assist.project import Project
+from ncu_assist.spec_file import load_kernel
+
+KERNEL = """\
+#include <cuda_runtime.h>
+// __global__ void other(const float* x) {}
+__global__ void __launch_bounds__(256) scale(const float* __restrict__ x, float *y, float by, unsigned int n) {
+    unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = x[i] * by;
+}
+"""
+LAUNCHED = """\
+#include <cuda_runtime.h>
+#include <cuda_fp16.h>
+__global__ void rows(const __half* x, const int *index, double* sums, int m, int n) {}
+extern "C" cudaError_t row_sums(const __half *x, const int *index, double *sums,
+                                long long m, long long n, cudaStream_t stream) {
+    rows<<<m, 256, 0, stream>>>(x, index, sums, m, n);
+    return cudaGetLastError();
+}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_gpu: None) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "naive.cu").write_text(KERNEL)
+    (tmp_path / "launched.cu").write_text(LAUNCHED)
+    return tmp_path
+
+
+def test_init_makes_a_project_once(run: Run, folder: Path) -> None:
+    (folder / ".gitignore").write_text("*.o\n")
+    assert run("init", "--json").json["files"] == ["kernels", ".gitignore"]
+    assert (folder / ".gitignore").read_text() == "*.o\n.ncu-assist/\n"
+    again = run("init")
+    assert (again.code, again.out) == (2, "")
+    assert f"this is a project already: {folder}" in again.err
+
+
+# The file, the name, and what is read of it: inputs, outputs with dtype, arguments, the file of the version.
+READ = [
+    ("naive.cu", "scale", "x", "y float32", "x y n", "v0_naive.cu"),
+    ("launched.cu", "row_sums", "x index", "sums float64", "x index sums m n", "v0_launched.cu"),
+]
+
+
+@pytest.mark.parametrize(("source", "name", "inputs", "outputs", "arguments", "version"), READ)
+@pytest.mark.parametrize("with_torch", [False, True])
+def test_a_kernel_is_read_from_a_file(
+    run: Run,
+    folder: Path,
+    source: str,
+    name: str,
+    inputs: str,
+    outputs: str,
+    arguments: str,
+    version: str,
+    with_torch: bool,
+) -> None:
+    before = (folder / source).read_text()
+    answer = run("new", name, "--from", source, "--json", *(["--torch"] if with_torch else []))
+    assert answer.code == 0, answer.err
+    assert answer.json["left"][-1] == f"then: ncu-assist check {name}"
+    kernel = load_kernel(Project(folder), name)
+    (workload,) = kernel.workloads
+    assert " ".join(kernel.inputs) == inputs
+    assert " ".join(f"{one.name} {kernel.dtype(one, workload)}" for one in kernel.outputs) == outputs
+    assert " ".join(kernel.arguments) == arguments
+    own = version.replace("v0", "v1") if with_torch else version
+    assert [one.path.name for one in kernel.versions] == [*(["v0_torch.py"] if with_torch else []), own]
+    assert (folder / source).read_text() == before
+    assert (kernel.folder / own).read_text().startswith(before)
+    compile((kernel.folder / "reference.py").read_text(), "reference.py", "exec")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("source", "name"), [(one[0], one[1]) for one in READ])
+def test_what_is_written_compiles_and_has_its_launcher(run: Run, folder: Path, source: str, name: str) -> None:
+    try:
+        find_nvcc()
+    except EnvironmentProblem as error:
+        pytest.skip(error.message)
+    run("new", name, "--from", source)
+    answer = run("check", name)
+    assert "built, but not checked: v0_" in answer.err + answer.out
+
+
+def test_a_kernel_in_the_form_of_another(run: Run, folder: Path) -> None:
+    write_kernel(folder)
+    other = folder / "kernels" / "add_one"
+    (other / "v1_naive.cu").write_text("")
+    shutil.copy(other / "reference.py", other / "notes.py")
+    assert run("new", "add_two", "--like", "add_one").code == 0
+    made = folder / "kernels" / "add_two"
+    assert {path.name for path in made.iterdir()} == {"kernel.toml", "reference.py", "v0_torch.py"}
+    assert "def add_two(x, y)" in (made / "v0_torch.py").read_text()
+
+
+TEMPLATE = "template <typename T>\n__global__ void f(const T* x, T* y, int n) {}\n"
+# What is typed, what is said, and what is to be tried; nothing is written.
+WRONG = [
+    (["f"], "what to begin with was not named", "ncu-assist new f --from FILE.cu"),
+    (["f", "--from", "naive.cu", "--like", "add_one"], "both --from and --like", "ncu-assist new f"),
+    (["f", "--like", "add_one", "--torch"], "--torch is for --from", "drop --torch"),
+    (["f", "--from", "nowhere.cu"], "nowhere.cu cannot be read: No such file", "ls"),
+    (["f", "--from", "naive.py"], "naive.py is no .cu file", "name a .cu file"),
+    (["f", "--from", "bytes.cu"], "bytes.cu is no text in UTF-8", "name a .cu file"),
+    (["f", "--from", "."], ". is no .cu file", "name a .cu file"),
+    (["f", "--from", "empty.cu"], "empty.cu has no __global__ function", "that has the kernel"),
+    (["f", "--from", "two.cu"], "two.cu has several kernels, a, b", 'write extern "C" cudaError_t f('),
+    (["f", "--from", "template.cu"], "f in template.cu is a template", 'write extern "C" cudaError_t f('),
+    (["f", "--from", "launched.cu"], "is called row_sums", "ncu-assist new row_sums --from launched.cu"),
+    (["f", "--from", "inplace.cu"], "no pointer to const", "declare what is read as const T*"),
+    (["f", "--from", "reads.cu"], "no pointer to what it writes", "declare what is read as const T*"),
+    (["f", "--from", "struct.cu"], "x points to float4", "write a launcher"),
+    (["f", "--from", "scalar.cu"], "takes float by", "pass by within the launcher"),
+    (["for", "--from", "naive.cu"], "'for' cannot be the name of a function", "ncu-assist new"),
+    (["a-b", "--from", "naive.cu"], "'a-b' cannot be the name of a function", "ncu-assist new a_b"),
+    (["../x", "--from", "naive.cu"], "cannot be the name of a function", "ncu-assist new"),
+    (["add_one", "--from", "naive.cu"], "there is a kernel add_one already", "take another name"),
+    (["f", "--like", "add_on"], "there is no kernel 'add_on'; did you mean 'add_one'?", "ncu-assist list"),
+]
+SOURCES = {
+    "naive.py": "",
+    "empty.cu": "int main() {}",
+    "two.cu": "__global__ void a(const int* x, int* y) {}\n__global__ void b(const int* x, int* y) {}\n",
+    "template.cu": TEMPLATE,
+    "inplace.cu": "__global__ void f(float* x, int n) {}",
+    "reads.cu": "__global__ void f(const float* x, int n) {}",
+    "struct.cu": "__global__ void f(const float4* x, float4* y, int n) {}",
+    "scalar.cu": 'extern "C" cudaError_t f(const float* x, float* y, float by, cudaStream_t s) {}',
+}
+
+
+@pytest.mark.parametrize(("words", "said", "tried"), WRONG, ids=str)
+def test_what_cannot_be_a_kernel_is_told_and_nothing_is_written(
+    run: Run, folder: Path, words: list[str], said: str, tried: str
+) -> None:
+    write_kernel(folder)
+    for name, text in SOURCES.items():
+        (folder / name).write_text(text)
+    (folder / "bytes.cu").write_bytes(b"\xff\xfe\x00")
+    before = files(folder)
+    answer = run("new", *words)
+    assert (answer.code, answer.out) == (2, "")
+    assert said in answer.err
+    assert tried in answer.err.partition("try: ")[2]
+    assert files(folder) == before
