@@ -1,4 +1,4 @@
-"""``ncu-assist init`` and ``ncu-assist new``: from a .cu file to a folder that is read, builds and can be checked."""
+"""``ncu-assist new``: from a .cu file to a folder that is read, builds and can be checked."""
 
 from __future__ import annotations
 
@@ -40,15 +40,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_gpu: None) -> Pat
     (tmp_path / "naive.cu").write_text(KERNEL)
     (tmp_path / "launched.cu").write_text(LAUNCHED)
     return tmp_path
-
-
-def test_init_makes_a_project_once(run: Run, folder: Path) -> None:
-    (folder / ".gitignore").write_text("*.o\n")
-    assert run("init", "--json").json["files"] == ["kernels", ".gitignore"]
-    assert (folder / ".gitignore").read_text() == "*.o\n.ncu-assist/\n"
-    again = run("init")
-    assert (again.code, again.out) == (2, "")
-    assert f"this is a project already: {folder}" in again.err
 
 
 # The file, the name, and what is read of it: inputs, outputs with dtype, arguments, the file of the version.

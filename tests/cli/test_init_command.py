@@ -1,0 +1,41 @@
+"""``ncu-assist init``: a folder becomes a project, once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from commandline import Run, files
+
+from ncu_assist.project import find_project
+
+
+def test_a_folder_becomes_a_project_once(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".gitignore").write_text("*.o\n")
+    assert run("init", "--json").json["files"] == ["kernels", ".gitignore"]
+    assert (tmp_path / ".gitignore").read_text() == "*.o\n.ncu-assist/\n"
+    below = tmp_path / "kernels" / "below"
+    below.mkdir()
+    monkeypatch.chdir(below)
+    assert find_project(below).root == tmp_path
+    again = run("init")
+    assert (again.code, again.out) == (2, "")
+    assert f"this is a project already: {tmp_path}" in again.err
+
+
+def test_what_is_to_be_done_next_is_said(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer = run("init")
+    assert answer.out.split() == ["kernels", ".gitignore"]
+    assert answer.err == "1. ncu-assist new KERNEL --from FILE.cu\n"
+
+
+def test_a_folder_that_cannot_be_written(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kernels").write_text("a file in its place")
+    before = files(tmp_path)
+    answer = run("init")
+    assert (answer.code, answer.out) == (6, "")
+    assert f"cannot write in {tmp_path}: File exists" in answer.err
+    assert files(tmp_path) == before
