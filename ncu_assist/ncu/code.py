@@ -57,13 +57,14 @@ def code_of(
 def _texts(tables: SourceTables) -> dict[tuple[str, int], str]:
     """Return the text of each line that ncu names, and of those that call what is inlined.
 
-    A statement of inline assembly has its instruction behind it.
+    A line of a statement of inline assembly has its instruction beside it.
     """
     known = tables.lines[tables.lines["source"].notna()]
     named = zip(known["file"], known["line"], known["source"], strict=True)
     texts = {(str(file), int(line)): str(text) for file, line, text in named}
     callers = {line for chain in set(tables.chains) if chain for line in chain}
-    wanted = (callers - texts.keys()) | {place for place, text in texts.items() if ASSEMBLY.search(text)}
+    with_assembly = {file for file, text in tables.texts.items() if ASSEMBLY.search(text)}
+    wanted = (callers - texts.keys()) | {place for place in texts if place[0] in with_assembly}
     files = {file: split_lines(tables.texts[file]) for file in {file for file, _ in wanted} if file in tables.texts}
     inside = ((file, line) for file, line in wanted if 0 < line <= len(files.get(file, ())))
     return texts | {(file, line): with_instruction(files[file], line) for file, line in inside}

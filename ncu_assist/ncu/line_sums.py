@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.report import Report
+from ncu_assist.ncu.source.assembly import with_instruction
 from ncu_assist.ncu.source.metrics import NOT_ISSUED, SAMPLES, STALL_COLUMN
 from ncu_assist.ncu.source.reading import SourceLines, SourceTables
 from ncu_assist.ncu.tables import Launches
@@ -177,7 +178,8 @@ def hot_spots(report: Report, launches: int, read: Sequence[int], source: Source
 
 def _line(key: object, row: pd.Series[float], sums: LineSums) -> HotLine:
     assert isinstance(key, tuple)
-    source: object = row["source"]
+    lines = sums.texts.get(str(key[0]), "").split("\n")
+    source: object = with_instruction(lines, int(key[1])) or row["source"]
     excess = {name: known(row[name]) for name in EXCESSES}
     return HotLine(
         file=str(key[0]),

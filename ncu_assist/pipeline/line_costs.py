@@ -24,6 +24,7 @@ from ncu_assist.ncu.line_sums import (
     pass_ns,
 )
 from ncu_assist.ncu.report import Report
+from ncu_assist.ncu.source.assembly import with_instruction
 from ncu_assist.ncu.source.metrics import SAMPLES
 from ncu_assist.pipeline.opened_reports import BareReport, Stopped, archived_report, together
 from ncu_assist.pipeline.showing import launch_numbers
@@ -181,7 +182,7 @@ def _cost(sums: LineSums, split: dict[str, list[str]], numbers: Sequence[int], p
     return LineCost(
         file=str(file),
         line=int(line),
-        text=lines[line - 1] if 0 < line <= len(lines) else None,
+        text=with_instruction(lines, line) if 0 < line <= len(lines) else None,
         ns=known(row[NS]) or 0.0,
         share=float(row[COST]) / sums.total,
         samples=int(row[SAMPLES]),

@@ -10,12 +10,15 @@ from itertools import groupby, pairwise
 from pathlib import PurePath
 from typing import Literal
 
+from markupsafe import Markup
+
 from ncu_assist.analysis.diff.lines import LineCost, Place, SideLines, aligned, base_name
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.code import Cost, FileCode, SourceCosts, Totals, source_costs
 from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import heat_level
+from ncu_assist.render.html.colours import coloured
 from ncu_assist.render.html.source_file import NO_TEXT, slugs
 from ncu_assist.render.html.source_heat import HOTTEST_FROM, Heat, cut_line, shown_regions, size_of
 from ncu_assist.render.html.source_view import collect_lines
@@ -165,10 +168,10 @@ SHOWN_WHOLE = 250  # rows up to which files are shown whole
 
 @dataclass(frozen=True)
 class PairCell:
-    """One side of a row; a line that moved says where it stands on the other side."""
+    """One side of a row, ``code`` its text in colours; a line that moved says where it stands on the other side."""
 
     number: int
-    text: str
+    code: Markup
     heat: Heat
     moved: str = ""
 
@@ -272,25 +275,33 @@ class _FilePair:
     def rows(self, rows: list[Aligned], regions: list[range]) -> Iterator[PairRow]:
         for previous, region in pairwise([range(0), *regions]):
             yield from _gap(rows, previous.stop, region.start)
-            yield from (self._row(rows[i]) for i in region)
+            shown = [rows[i] for i in region]
+            codes = self._codes(0, [row.before for row in shown]), self._codes(1, [row.after for row in shown])
+            yield from (self._row(row, codes) for row in shown)
         yield from _gap(rows, regions[-1].stop if regions else 0, len(rows))
 
-    def _row(self, row: Aligned) -> PairRow:
+    def _codes(self, side: int, numbers: Iterable[int | None]) -> dict[int, Markup]:
+        """Return these lines of a side in colours, by number: those of one region follow one another."""
+        own, file = sorted(number for number in numbers if number is not None), self._files[side]
+        texts = [self._text(side, number) for number in own]
+        return dict(zip(own, coloured(file.name, texts) if file else (), strict=True))
+
+    def _row(self, row: Aligned, codes: tuple[dict[int, Markup], dict[int, Markup]]) -> PairRow:
         costs = self._both(row)
         change, tone = ("", "") if row.moved else self._scale.change(*costs)  # one that moved has its cost elsewhere
         place = f"pair-{self._slug}-{row.after}" if row.after else f"pair-before-{self._slug}-{row.before}"
         sides = zip((False, True), self._files, (row.before, row.after), strict=True)
         keys = tuple((is_candidate, file.name, line) for is_candidate, file, line in sides if file and line)
-        cells = self._cell(row, 0), self._cell(row, 1)
+        cells = self._cell(row, 0, codes[0]), self._cell(row, 1, codes[1])
         return PairRow(*cells, row.kind, change, tone, self._scale.excess_change(*costs), place, keys)
 
-    def _cell(self, row: Aligned, side: int) -> PairCell | None:
+    def _cell(self, row: Aligned, side: int, codes: Mapping[int, Markup]) -> PairCell | None:
         number = (row.before, row.after)[side]
         if number is None:
             return None
         moved = f"{'to' if side == 0 else 'from'} line {row.moved}" if row.moved else ""
         heat = self._scale.heat(self._both(row)[side], bool(side))
-        return PairCell(number, self._text(side, number), heat, moved)
+        return PairCell(number, codes[number], heat, moved)
 
     def _both(self, row: Aligned) -> tuple[Cost | None, Cost | None]:
         before, after = self.costs

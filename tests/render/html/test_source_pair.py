@@ -44,6 +44,17 @@ def test_lines_stand_beside_each_other_with_their_times(tmp_path: Path) -> None:
     assert [row.kind for row in file.rows] == ["replaced", "same", "changed", "same"]
 
 
+def test_both_sides_have_the_colours_of_their_language(tmp_path: Path) -> None:
+    (file,) = pair(tmp_path, text="/* a better\n\tx = load(p); */\n\ty = 2;\n\tstore(p, y);\n").files
+    codes = [str(row.after.code) for row in file.rows if row.after]
+    assert codes[:3] == [
+        '<span class="kc">/* a better</span>',
+        '<span class="kc">\tx = load(p); */</span>',
+        '\ty = <span class="kn">2</span>;',
+    ]
+    assert all("load" in str(row.before.code) for row in file.rows if row.before and row.before.number == 2)
+
+
 def test_the_change_of_time_and_of_excess(tmp_path: Path) -> None:
     (file,) = pair(tmp_path).files
     assert [(row.change, row.tone) for row in file.rows] == [

@@ -14,6 +14,7 @@ from render.html.made_code import NAME, ROWS, TEXT, Row, close, code, html, show
 from render.html.test_sampler import HOSTILE
 
 from ncu_assist.analysis.run_view import RunView
+from ncu_assist.ncu.source.assembly import with_instruction
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.html.source_view import SourceView, source_view
 from ncu_assist.render.table import Link
@@ -258,6 +259,24 @@ def test_a_statement_of_assembly_shows_its_instruction(tmp_path: Path) -> None:
     assert made.hottest
     notes = [row[0].note for row in made.hottest.rows]
     assert notes == ['asm volatile( "mbarrier.try_wait.b64 p, [%1]; }"', 'asm("membar;");']
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "shown"),
+    [
+        (
+            'asm("mma.sync %0;"\n  : "+f"(c)\n  : "r"(a[0]));\n',
+            3,
+            'asm "mma.sync %0;" : "r"(a[0]));',
+        ),  # compilers book it
+        ('asm("mma.sync %0;" : "+f"(c));\nf(a);\n', 2, "f(a);"),  # the statement ended above
+        ('asm("mma.sync %0, %1;"\n  " // (" :: "r"(x)\n);\n', 3, 'asm "mma.sync %0, %1;" );'),
+        ('g(\n  "a.b;",\n  x);\n', 3, "  x);"),  # no assembly
+        ("f();\n", 9, ""),
+    ],
+)
+def test_a_line_further_down_in_a_statement_shows_its_instruction_too(text: str, number: int, shown: str) -> None:
+    assert with_instruction(text.split("\n"), number) == shown
 
 
 def test_source_has_the_colours_of_its_language(tmp_path: Path) -> None:
