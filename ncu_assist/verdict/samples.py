@@ -62,11 +62,16 @@ def known_clocks(mhz: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def clock_note(verdict: Verdict) -> str:
-    """Return e.g. ``SM clocks 1980 and 1755 MHz``, baseline first; empty where they hardly differ."""
+    """Return e.g. ``SM clocks 1980 and 1755 MHz``, baseline first, and what that does to the difference.
+
+    Empty where they hardly differ.
+    """
     if verdict.clocks_mhz is None:
         return ""
     before, after = verdict.clocks_mhz
-    return f"SM clocks {before:.0f} and {after:.0f} MHz"
+    against = verdict.speedup is not None and (verdict.speedup > 1) == (after < before)
+    said = "at one clock the difference would be larger" if against else "part of the difference may be theirs"
+    return f"SM clocks {before:.0f} and {after:.0f} MHz: {said}"
 
 
 COARSEST_NS = 512  # cudaEventElapsedTime promises about 0.5 us; a larger common divisor is chance

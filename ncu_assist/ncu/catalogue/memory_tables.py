@@ -43,7 +43,7 @@ HITS = MemoryColumn("hit rate", "%", "sectors that were found there, of all")
 BYTES = MemoryColumn("bytes", "byte", f"sectors times {SECTOR_BYTES} bytes")
 RATE = MemoryColumn("throughput", "byte/s", "bytes over the time of the launch under ncu")
 CONFLICTS = MemoryColumn(
-    "bank conflicts", "", "passes above those that the accesses need; up to 2 % are arbitration between warps"
+    "raw bank conflicts", "", "passes above those that the accesses need; up to 2 % are arbitration between warps"
 )
 L1_MISSES = MemoryColumn(
     "misses", "", "sectors that were not found; stores and atomics go on to L2 whether found or not"

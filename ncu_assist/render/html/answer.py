@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from ncu_assist.analysis.launches import launch_floor
 from ncu_assist.analysis.run_view import ParentVerdict, RunView
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
@@ -13,6 +14,7 @@ from ncu_assist.render.html.run_diagnosis import diagnosis_first
 from ncu_assist.render.markdown.text import code, escaped
 from ncu_assist.render.table import Badge, Link
 from ncu_assist.render.words.floors import floor_words
+from ncu_assist.render.words.launches import times_words
 from ncu_assist.render.words.terms import verdict_badge
 from ncu_assist.render.words.verdicts import estimated, factor
 from ncu_assist.rules.model.diagnosis import Ranked
@@ -35,19 +37,21 @@ class AnswerRow:
     links: tuple[tuple[Link, str], ...] = ()
 
 
-def answer_rows(shown: RunView, href: Href) -> tuple[AnswerRow, ...]:
+def answer_rows(shown: RunView, href: Href, hottest: tuple[Link, str] | None = None) -> tuple[AnswerRow, ...]:
     """Return what a reader of a run, or of one launch of it, asks first; what is not known is left out.
 
-    ``href`` says where the page shows a source line.
+    ``href`` says where the page shows a source line; ``hottest`` is the line with most samples, which stands where the
+    diagnosis names none.
     """
     first = next(iter(diagnosis_first(shown.results)), None) if shown.results else None
-    bound = shown.counted.bottleneck
+    bound, places = shown.counted.bottleneck, tuple(_where(first.places, href)) if first else ()
     rows = [
         AnswerRow("What", what_words(shown)),
         AnswerRow("Time", _time(shown)),
         AnswerRow("Bound by", _bound(bound) if bound else ""),
         _to_do(first, shown) if first else AnswerRow("What to do", ""),
-        AnswerRow("Where", "", links=tuple(_where(first.places, href)) if first else ()),
+        AnswerRow("Where", "", links=places),
+        AnswerRow("Hottest line", "", links=(hottest,) if hottest and not places else ()),
         *_against(shown),
     ]
     return tuple(row for row in rows if row.text or row.links or row.badge)
@@ -74,7 +78,16 @@ def _time(shown: RunView) -> str:
     if row and row.timing:
         floor = floor_words(row)
         return f"{duration(row.timing.median_ns)} a call" + (f". Floor: {floor}" if floor else "")
-    return f"{duration(under)} under ncu, not timed" if under is not None else ""
+    return f"{duration(under)} under ncu{_over_floor(shown)}" if under is not None else ""
+
+
+def _over_floor(shown: RunView) -> str:
+    """Return how far a launch that was not timed is from what was counted of it needs at least."""
+    floor = launch_floor(shown.results) if len(shown.combined.launches) == 1 else None
+    if floor is None or floor.times is None:
+        return ""
+    needs = f"what the counted bytes of DRAM or operations need at least: {floor.by}"
+    return f", {times_words(floor.times)} its floor ({needs}{', assumed' if floor.assumed else ''})"
 
 
 def _bound(bound: Bottleneck) -> str:
@@ -106,7 +119,7 @@ def _where(places: Iterable[Place], href: Href) -> Iterator[tuple[Link, str]]:
     for place in list(places)[:MOST_PLACES]:
         name = f"{one_line(PurePath(place.file).name, NAME)}:{place.line}" if place.file else "code without lines"
         text = one_line((place.text or "").strip(), CODE_LETTERS)
-        yield Link(name, href(place.file, place.line)), f"{100 * place.share:.0f} % `{text}`"
+        yield Link(name, href(place.file, place.line)), f"{100 * place.share:.0f} % of what is wasted `{text}`"
 
 
 def _against(shown: RunView) -> Iterator[AnswerRow]:

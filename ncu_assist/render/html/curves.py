@@ -16,7 +16,7 @@ LEFT, RIGHT, TOP, BOTTOM = 64.0, 330.0, 26.0, 162.0
 NAMES: dict[Over, tuple[str, str]] = {
     "block_size": ("Threads a block", "threads"),
     "registers": ("Registers a thread", "registers"),
-    "shared_memory": ("Shared memory a block", "byte"),
+    "shared_memory": ("Shared memory a block, without the driver's", "byte"),
 }
 
 
@@ -63,6 +63,9 @@ def _occupancy_chart(curve: OccupancyCurve) -> CurveChart:
     here = f"now {text(curve.now)}: {now.warps} warps, limited by {now.limiter}"
     ends = " to ".join(dict.fromkeys(map(text, (best[0], best[-1]))))
     most = f"; at most {more.warps}, at {ends}" if more.warps > now.warps else "; no other value gives more"
+    fewer = [point for point in curve.points if point.value < curve.now and point.warps > now.warps]
+    if fewer and curve.over != "block_size" and fewer[-1].warps < more.warps:
+        most = f"; {fewer[-1].warps} at {text(fewer[-1].value)}{most}"
     at = (x.at(curve.now), y.at(now.warps))
     shapes = (
         Shape(_steps(places, down=curve.over != "block_size"), "curve"),

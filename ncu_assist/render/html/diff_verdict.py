@@ -10,7 +10,7 @@ from ncu_assist.analysis.diff import Diff, DiffSide
 from ncu_assist.analysis.diff.why import Factor, Factors, Why
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.analysis.yardstick import COPY, measure_of
-from ncu_assist.quantity import duration, quantity
+from ncu_assist.quantity import DIGITS, duration, quantity
 from ncu_assist.record import Run, Timing
 from ncu_assist.render.diff_facts import DiffFacts, OnWorkload
 from ncu_assist.render.escape import one_line
@@ -136,7 +136,12 @@ def _tile(term: Term, both: Sequence[float | None], unit: str, note: str) -> Fac
 
 
 def _middle_half(timing: Timing) -> str:
-    return f"{duration(timing.q1_ns).split()[0]} to {duration(timing.q3_ns)}"
+    """Return the quartiles with as many digits as tell them apart, up to two more than elsewhere."""
+    for more in (DIGITS, DIGITS + 1, DIGITS + 2):
+        ends = duration(timing.q1_ns, more), duration(timing.q3_ns, more)
+        if ends[0] != ends[1]:
+            break
+    return f"{ends[0].split()[0]} to {ends[1]}"
 
 
 def _grounds(diff: Diff) -> list[tuple[str, str]]:
@@ -156,7 +161,7 @@ def _notes(diff: Diff) -> list[str]:
     notes = [f"forced in spite of: {REASONS[diff.forced].meaning}"] if diff.forced else []
     notes += ["both sides are the same run"] if diff.is_one_run else []
     clocks = clock_note(diff.verdict)
-    notes += [f"{clocks}: part of the difference may be theirs"] if clocks else []
+    notes += [clocks] if clocks else []
     said: dict[str, list[str]] = {}
     for name, side in zip(names(diff), (diff.baseline, diff.candidate), strict=True):
         unknown = bool(side.launches) and not side.has_settings

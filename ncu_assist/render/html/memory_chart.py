@@ -192,6 +192,8 @@ def _flow_arrow(
 def _labels(flow: Flow, shown: RunView, before: RunView | None, x: float, y: float, limit: bool) -> list[ChartText]:
     """Return the main figure above an arrow, its share of peak beside or below it, what else there is, the change."""
     main, *others = flow.shown_figures(shown) or (None,)
+    if before and main and not main.value(shown) and flow.has_traffic(before):
+        main, *others = flow.shown_figures(before)  # what is gone is of its kind
     if main is None:
         return [ChartText("not counted", x, y - 13, "middle")]
     first, more = _figure_text(main, main.value(shown) or 0.0), _next_figure(shown, others)

@@ -102,9 +102,16 @@ class Provenance:
     tool: str = __version__
 
 
+SHORT = {
+    "Memory chart": "Memory", "Warp stall reasons": "Stalls", "Warp states and occupancy": "Warps",
+    "Instructions and pipes": "Instructions", "Facts to reproduce it": "Facts", "Command and logs": "Logs",
+    "How the counters were taken": "Commands",
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class PageSection:
-    """A section of a page: anchor and title, which the navigation has too, what it shows, and the template for that.
+    """A section of a page: anchor and title, which the navigation has in short, what it shows, and the template for it.
 
     In the template it is called ``section``. ``model`` is one thing, or several by the names that the template has for
     them. ``intro`` is a sentence below the title.
@@ -115,6 +122,11 @@ class PageSection:
     model: object
     template: str
     intro: str = ""
+
+    @property
+    def short(self) -> str:
+        """Its title as the navigation has it, which is to fit a line."""
+        return SHORT.get(self.title, self.title)
 
 
 def table_section(

@@ -377,7 +377,10 @@ def _notes(shown: RunView, scene: RooflineNumbers, is_drawn: bool) -> Iterator[s
     clock = shown.combined.values["sm_clock"]
     measured = shown.ceilings.conditions.sm_clock_mhz if shown.ceilings else None
     if clock and measured and abs(clock / 1e6 / measured - 1) > OFF_CLOCK:
-        yield f"Ceilings were measured at {measured:.0f} MHz, this ran at {clock / 1e6:.0f} MHz."
+        yield (
+            f"Ceilings were measured at {measured:.0f} MHz, this ran at {clock / 1e6:.0f} MHz: what SMs compute has a "
+            f"roof {clock / 1e6 / measured:.2f} times as high at that clock."
+        )
     if (launches := len(shown.combined.launches)) > 1:
         yield f"Operations and bytes of all {launches} launches of one kernel, over their time under ncu."
 

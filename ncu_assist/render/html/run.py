@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ncu_assist.analysis.run_view import RunView
+from ncu_assist.quantity import duration
 from ncu_assist.record import Run
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.curves import CurveChart
@@ -52,7 +53,7 @@ def _of_one(record: RunRecord, budget: SourceBudget | None = None) -> Iterator[P
     shown = record.shown
     lines, longest = finding_lines(shown), of_longest(shown)
     source, of = source_view(shown, lines, budget), f"Of {longest}." if longest else ""
-    yield verdict_section(record, source.href)
+    yield verdict_section(record, source.href, source.hottest_line)
     yield speed_section(shown, record.breakdowns, longest)
     yield diagnosis_section(shown, lines, source)
     yield PageSection("roofline", "Roofline", roofline(shown.counted, of=longest), "roofline.html.j2")
@@ -92,7 +93,7 @@ def _of_many(record: RunRecord) -> Iterator[PageSection]:
     yield PageSection("launches", "Launches", made, "run_launches.html.j2", PICK)
     budget = SourceBudget(*(max(10_000, min(own, every // count)) for own, every in _SHARES))
     parts = tuple(
-        LaunchPart(index, _launch_title(one.shown), _parts_of(one, budget), index == first)
+        LaunchPart(index, _launch_title(one.shown) + _most_to_win(shown, index), _parts_of(one, budget), index == first)
         for index, one in zip(indices, record.alone, strict=True)
     )
     yield PageSection("launch", "The launch picked", parts, "run_launch.html.j2")
@@ -109,6 +110,12 @@ def _parts_of(record: RunRecord, budget: SourceBudget) -> tuple[PageSection, ...
 def _launch_title(shown: RunView) -> str:
     launch = shown.combined.launches[0]
     return f"#{launch.index} {one_line(launch.kernel, LAUNCH_NAME)}"
+
+
+def _most_to_win(shown: RunView, index: int) -> str:
+    """Return why a launch is the one shown first, behind its name; empty where it is only the longest."""
+    won = shown.focus.winnable_ns if shown.focus and shown.focus.launch.index == index else None
+    return f", with the most to win of one launch: {duration(won)}" if won else ""
 
 
 LAUNCH_NAME = 90  # letters
@@ -128,7 +135,7 @@ def _head(record: RunRecord) -> Head:
     return Head(
         title=one_line(run.version if run.run_id else shown.reference),
         subtitle=subtitle,
-        crumbs=_crumbs(run, record.linked) if run.run_id else (Link("a report that is in no archive"),),
+        crumbs=_crumbs(run, record.linked) if run.run_id else (Link("report file"),),
         provenance=provenance((record.stored, *record.read)),
         recorded=_recorded(shown),
         warnings=_warnings(shown),

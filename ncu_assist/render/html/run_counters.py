@@ -226,7 +226,8 @@ def _fact_text(key: str, value: float) -> str:
     """Return a value in reading size; counts of the launch in full, a ratio as a percentage."""
     if key == "branch_share":
         return quantity(100 * value, "%")
-    return f"{value:,.0f}" if key in IN_FULL else quantity(value, ROWS[key].unit)
+    in_full = key in IN_FULL or (key == "waves_per_sm" and value >= 1000)
+    return f"{value:,.0f}" if in_full else quantity(value, ROWS[key].unit)
 
 
 LIMIT_WORDS = {"shared": "shared memory", "blocks": "places for blocks"}

@@ -35,6 +35,7 @@ SIGNATURE, ARGUMENTS = 400, 90  # letters
 MANY, TALL = 12, 30  # rows from which a filter is of use, and from which the table scrolls
 WON = Term("could win", "", "the time that its diagnosis could save, by the rule's own model")
 FLOOR = Term("to floor", "", TO_FLOOR.partition(": ")[2])
+BOUND_BY = Term("bound by", "", "the unit nearest to its peak; latency: no unit is busy, so warps wait for results")
 LAUNCH_COLUMNS = (
     Column("#", "left", "number"),
     Column("time", "right", "number", term_of("duration", "time")),
@@ -42,7 +43,7 @@ LAUNCH_COLUMNS = (
     Column("kernel"),
     Column("grid", "right", ""),
     Column("block", "right", ""),
-    Column("bound by"),
+    Column("bound by", term=BOUND_BY),
     Column("diagnosis"),
     Column("to floor", "right", "number", FLOOR),
     Column("could win", "right", "number", WON),
@@ -80,7 +81,7 @@ def _launch_row(row: LaunchRow, whole: float, longest: LaunchRow, is_alone: bool
         _kernel_cell(launch),
         Cell(shape_words(launch.grid)),
         Cell(shape_words(launch.block)),
-        Cell(f"{row.bottleneck.name} {row.bottleneck.percent:.0f} %") if row.bottleneck else Cell(),
+        Cell(row.bottleneck.name, note=f"{row.bottleneck.percent:.0f} % busy") if row.bottleneck else Cell(),
         _diagnosis_cell(row),
         number(times_words(times), times) if times is not None else Cell(),
         number(duration(won), won) if won else Cell(),
@@ -118,7 +119,7 @@ def _arguments(launch: Launch) -> str:
 def _gain(said: Ranked) -> str:
     if said.severity == "info":
         return ""
-    return f"{said.severity}, {estimated(said.estimated_speedup, said.finding.assumed)}"
+    return estimated(said.estimated_speedup, said.finding.assumed)
 
 
 NVIDIA_MESSAGE = 3000  # letters
@@ -155,7 +156,7 @@ def nvidia_section(shown: RunView) -> PageSection:
 
 
 def _nvidia_view(one: NvidiaFinding, launches: int) -> NvidiaView:
-    where = f"{one_line(one.kernel, 60)}, {one.launches} of {launches} launches" if launches > 1 else ""
+    where = f"{one_line(one.kernel, 60)}, said of {one.launches} of {launches} launches" if launches > 1 else ""
     return NvidiaView(
         title=one_line(one.title),
         rule=one_line(one.rule),

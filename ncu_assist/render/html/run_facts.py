@@ -200,7 +200,8 @@ def metrics_model(shown: RunView, raw: RawMetrics) -> dict[str, object]:
         *(_derived_row(key, shown, raw.launches, several) for key in derived),
         *(_metric_row(row, shown, several) for row in others),
     )
-    note = f"{raw.left_out} shorter launches are left out; “together” is over all of them." if raw.left_out else ""
+    left_out = f"{raw.left_out} shorter launches are left out (`export` has them); “together” is over all of them."
+    note = left_out if raw.left_out else ""
     if any(value.endswith(IMPOSSIBLE) for _, _, values, _ in rows for value in values):
         note = f"{note} {NOTE}".strip()
     return {

@@ -162,11 +162,13 @@ def _check_cell(row: WorkloadRow) -> Cell:
     return Cell("FAILED", badge=Badge("✗ FAILED", "bad"), note=one_line(row.check.reason))
 
 
-def verdict_section(record: RunRecord, href: Href = lambda file, line: "") -> PageSection:
-    """Return the answer, first against the version before, then tiles and all workloads; ``href`` as answer_rows'."""
+def verdict_section(
+    record: RunRecord, href: Href = lambda file, line: "", hottest: tuple[Link, str] | None = None
+) -> PageSection:
+    """Return the answer, first against the version before, then tiles and all workloads; others as answer_rows'."""
     shown, verdicts = record.shown, dict(record.verdicts)
     before = shown.before
-    sentence, rows = answer_sentence(shown), answer_rows(shown, href)
+    sentence, rows = answer_sentence(shown), answer_rows(shown, href, hottest)
     since = f"All that changed since {one_line(before.version)}" if before else ""
     model = {
         "badge": verdict_badge(before.verdict) if before else None,
@@ -193,7 +195,8 @@ def across_section(record: RunRecord) -> PageSection:
     told = payoff_sentences(shown, MOST_PAYING)
     rows = (
         AnswerRow("What", what_words(shown)),
-        *(AnswerRow("What would pay" if not place else "", text) for place, text in enumerate(told)),
+        *_longest(shown),
+        *(AnswerRow("What to do" if not place else "", text) for place, text in enumerate(told)),
         *((AnswerRow("Not judged", unjudged_words(shown)),) if unjudged_words(shown) else ()),
     )
     sentence = answer_sentence(shown)
@@ -203,6 +206,18 @@ def across_section(record: RunRecord) -> PageSection:
         "workloads": None, "diff": None,
     }  # fmt: skip
     return PageSection("verdict", "Verdict", model, "run_verdict.html.j2")
+
+
+def _longest(shown: RunView) -> Iterator[AnswerRow]:
+    """Yield the longest launch; none where no times are known."""
+    whole = shown.combined.duration_ns
+    row = max(shown.launches_shown, key=lambda one: one.launch.duration_ns or 0.0, default=None)
+    if row is None or not row.launch.duration_ns or not whole:
+        return
+    share = 100 * row.launch.duration_ns / whole
+    name = f"#{row.launch.index} {one_line(row.launch.kernel, 80)}"
+    said = f"{duration(row.launch.duration_ns)}, {share:.0f} % of the time"
+    yield AnswerRow("Longest launch", "", links=((Link(name, f"#launch-{row.launch.index}"), said),))
 
 
 def answer_sentence(shown: RunView) -> str:
@@ -218,7 +233,7 @@ def answer_sentence(shown: RunView) -> str:
     if under is not None:
         count = len(shown.combined.launches)
         what = "its launch takes" if count == 1 else f"its {count} launches take"
-        return f"Not timed: {what} {duration(under)} under ncu, which explains a time and is no benchmark"
+        return f"{what[:1].upper()}{what[1:]} {duration(under)} under ncu; not timed without it"
     return "Not timed, and without counters"
 
 
@@ -239,6 +254,6 @@ def _verdict_notes(shown: RunView, verdicts: Mapping[str, Verdict]) -> tuple[str
     lines = (
         several if len(verdicts) > 1 else "",
         doubt if verdict.verdict in ("unclear", "not-comparable") else "",
-        f"{clocks}: part of the difference may be theirs" if clocks else "",
+        clocks,
     )
     return tuple(line for line in lines if line)

@@ -115,6 +115,14 @@ class SourceView:
     def counters(self) -> tuple[HeatColumn, ...]:
         return tuple(column for column in self.columns if column.key != SAMPLES)
 
+    @property
+    def hottest_line(self) -> tuple[Link, str] | None:
+        """The line with most samples, with its share, its text and what it waits for; None without samples of lines."""
+        if not self.samples or self.hottest is None or not self.hottest.rows:
+            return None
+        line, share, *_, waits = self.hottest.rows[0]
+        return (line.link, f"{share.text} of samples `{line.note}`, {waits.text}") if line.link else None
+
     def href(self, file: str | None, line: int | None) -> str:
         """Return the link to a line of a file, by its name in the report; empty where the page does not show it."""
         place = self._places.get((file or "", line or 0))

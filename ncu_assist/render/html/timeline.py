@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from statistics import mean, median
 
 from ncu_assist.ncu.timeline import SampledMetric
 from ncu_assist.quantity import duration, quantity
@@ -56,8 +57,9 @@ def _chart(one: SampledMetric, last: float) -> CurveChart:
     y = linear_axis([max(values)], BOTTOM, TOP)
     path = "M" + "L".join(f"{x.at(time):.1f} {y.at(value):.1f}" for time, value in kept)
     unit = "%" if one.metric.endswith(PERCENT) else ""
-    mean, most = quantity(sum(values) / len(values), unit), quantity(max(values), unit)
-    words = f"{len(kept)} samples over {duration(last)}: mean {mean}, most {most}"
+    told = (("mean", mean(values)), ("median", median(values)), ("most", max(values)))
+    said = ", ".join(f"{word} {quantity(value, unit)}" for word, value in told)
+    words = f"{len(kept)} samples over {duration(last)}: {said}"
     name, *rollup = one.metric.replace("_realtime", "").split(".")
     title = part_label(name) + (", per cycle active" if "per_cycle_active" in rollup else "")
     id = one.metric.replace(".", "-")

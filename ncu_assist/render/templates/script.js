@@ -30,7 +30,13 @@
   // text is not what it sorts by
   const keyOf = (row, column, kind) => {
     const cell = row.cells[column];
+    if (!cell) return NaN;  // a gap
     const text = cell.dataset.key ?? cell.textContent.trim();
+    if (kind === "hex") return parseInt(text, 16);
+    if (kind === "shown") {  // as it is read: 12.5 %, 49.2 k
+      const [, number, scale] = text.match(/^<?([\d.,]+) ?([kMGT]?)/) ?? [];
+      return Number(number?.replaceAll(",", "")) * 1000 ** " kMGT".indexOf(scale || " ");
+    }
     if (kind === "plain") return text ? Number(text.replaceAll(",", "")) : NaN;
     if (kind === "number") return cell.dataset.key === undefined ? NaN : Number(text);
     return text === "-" ? "" : text;

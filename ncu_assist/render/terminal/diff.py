@@ -161,7 +161,7 @@ def _reason(diff: Diff, explain: bool) -> list[str]:
 
 def _clocks(diff: Diff) -> list[str]:
     note = clock_note(diff.verdict)
-    return [f"note: {note}: part of the difference may be theirs"] if note else []
+    return [f"note: {note}"] if note else []
 
 
 def _why(diff: Diff, width: int) -> list[str]:

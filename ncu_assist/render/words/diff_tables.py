@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ncu_assist.analysis.diff import Change
+from ncu_assist.analysis.diff.noise import BEYOND, WITHIN
 from ncu_assist.ncu.catalogue.metric import MAX
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.quantity import duration
@@ -29,6 +30,11 @@ ROLES = {
     "explains": Badge("explains", "bad", "it got worse, and so did the time: it can be why"),
     "side-effect": Badge("side effect", "unsure", "it got worse, and the time did not: no reason to go back"),
 }
+STRAYS = Term(
+    "strays by",
+    meaning=f"how far one side alone may stray between runs. As both do, a change of up to {WITHIN:.0f} times that is "
+    f"none; up to {BEYOND:.0f} times it is undecided, but for what is counted",
+)
 NEUTRAL = ("unchanged", "missing", "not-comparable")
 STALL = "stall_"
 CHANGE, SCORED = "change", "change, z@n"  # with the standard score over repeats, as ncu writes it
@@ -50,7 +56,7 @@ def change_table(id: str, caption: str, changes: Sequence[Change], sides: tuple[
         Column(SCORED if has_scores else CHANGE, "right", "number"),
         Column("change is"),
         Column("role"),
-        Column("strays by", "right", "", Term("strays by", meaning="how far one side alone may stray between runs")),
+        Column("strays by", "right", "", STRAYS),
         Column("what it is", order=""),
     )
     return Table(id, caption, columns, tuple(_change_row(one, largest) for one in changes)).without_empty()

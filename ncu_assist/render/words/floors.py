@@ -78,7 +78,8 @@ def _beside(row: WorkloadRow, timing: Timing, *, far: bool) -> Iterator[str]:
             taken = f"the copy engine takes {duration(timing.link_ns)} for them"
             yield taken + (_how_far(timing.link_ns / timing.median_ns) if far else "")
     elif timing.copy_ns and row.share_of_copy and row.measure is COPY:
-        yield f"a device copy of the same bytes takes {duration(timing.copy_ns)}{_how_far(row.share_of_copy)}"
+        far_from = _how_far(row.share_of_copy, ", no less")
+        yield f"a device copy of the same bytes takes {duration(timing.copy_ns)}{far_from}"
         if kept := l2_words(row):
             yield kept
 
@@ -88,10 +89,10 @@ def _from_floor(floor: Floor, timing: Timing) -> str:
     return _how_far(floor.ns / timing.median_ns) + (", assumed" if floor.assumed else "")
 
 
-def _how_far(share: float) -> str:
+def _how_far(share: float, beyond: str = ": reached") -> str:
     if share <= 0:
         return ""
-    return f", {factor(1 / share)} away" if share < 1 else ": reached"
+    return f", {factor(1 / share)} away" if share < 1 else beyond
 
 
 def operations_words(shown: RunView) -> str:

@@ -85,7 +85,9 @@ def share_words(share: float) -> str:
 
 
 def times_words(times: float) -> str:
-    """Return how often a floor fits in a time, e.g. ``1.3x``."""
+    """Return how often a floor fits in a time, e.g. ``1.3x``; what does next to nothing is a thousand times over it."""
+    if times >= 1000:
+        return ">1000x"
     return f"{times:.2f}x" if times < 10 else f"{times:.0f}x"
 
 

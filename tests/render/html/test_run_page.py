@@ -331,7 +331,7 @@ def test_a_run_without_counters_has_its_times(tmp_path: Path) -> None:
 def test_a_run_without_times_says_so(tmp_path: Path) -> None:
     stored = save_run(Store(tmp_path), make_run(), metrics=metrics_frame({}))
     model = models(run_sections(run_record(stored, Store(tmp_path))))
-    assert model.verdict.sentence.startswith("Not timed: its launch takes 100 µs under ncu")
+    assert model.verdict.sentence.startswith("Its launch takes 100 µs under ncu")
     assert model.timing.collect == "ncu-assist bench add_one v1_torch"
 
 
