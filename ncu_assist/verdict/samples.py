@@ -69,7 +69,7 @@ def clock_note(verdict: Verdict) -> str:
     if verdict.clocks_mhz is None:
         return ""
     before, after = verdict.clocks_mhz
-    against = verdict.speedup is not None and (verdict.speedup > 1) == (after < before)
+    against = verdict.verdict.endswith("faster" if after < before else "slower")
     said = "at one clock the difference would be larger" if against else "part of the difference may be theirs"
     return f"SM clocks {before:.0f} and {after:.0f} MHz: {said}"
 

@@ -16,7 +16,7 @@ LEFT, RIGHT, TOP, BOTTOM = 64.0, 330.0, 26.0, 162.0
 NAMES: dict[Over, tuple[str, str]] = {
     "block_size": ("Threads a block", "threads"),
     "registers": ("Registers a thread", "registers"),
-    "shared_memory": ("Shared memory a block, without the driver's", "byte"),
+    "shared_memory": ("Shared memory a block", "byte"),
 }
 
 
@@ -60,7 +60,8 @@ def _occupancy_chart(curve: OccupancyCurve) -> CurveChart:
     places = [(x.at(point.value), y.at(point.warps)) for point in curve.points]
     more = max(curve.points, key=lambda point: point.warps)  # of several the first
     best = [point.value for point in curve.points if point.warps == more.warps]
-    here = f"now {text(curve.now)}: {now.warps} warps, limited by {now.limiter}"
+    own = " without the driver's" if curve.over == "shared_memory" else ""
+    here = f"now {text(curve.now)}{own}: {now.warps} warps, limited by {now.limiter}"
     ends = " to ".join(dict.fromkeys(map(text, (best[0], best[-1]))))
     most = f"; at most {more.warps}, at {ends}" if more.warps > now.warps else "; no other value gives more"
     fewer = [point for point in curve.points if point.value < curve.now and point.warps > now.warps]

@@ -38,7 +38,7 @@ def test_a_timeline_ends_with_the_kernel_else_with_the_last_sample_that_counted_
     )
     (chart,) = timeline_charts(sampled, launch(0, duration_ns=None))
     assert (chart.title, chart.y_label) == ("SM: Inst Executed", "%")
-    assert chart.description == "3 samples over 2 µs: mean 20.0 %, most 40.0 %"
+    assert chart.description == "3 samples over 2 µs: mean 20.0 %, median 20.0 %, most 40.0 %"
     (whole,) = timeline_charts(sampled, launch(0, duration_ns=3500.0))
-    assert whole.description == "4 samples over 3.50 µs: mean 15.0 %, most 40.0 %"
+    assert whole.description == "4 samples over 3.50 µs: mean 15.0 %, median 10.0 %, most 40.0 %"
     assert timeline_charts(sampled, launch(2)) == ()

@@ -93,6 +93,22 @@ def test_launches_are_picked_by_link_and_by_keys(browser: Browser, path: Path, r
         assert all(page.locator(f"#{one}").is_visible() for one in order)
 
 
+def test_what_is_asked_first_stands_first(record: RunRecord) -> None:
+    """The longest launch by name, what to do, and of each launch its floor and its costliest line."""
+    verdict = next(one.model for one in run_sections(record) if one.id == "verdict")
+    assert isinstance(verdict, dict)
+    rows = {row.label: row for row in reversed(verdict["answer"])}
+    longest = max(record.shown.launches_shown, key=lambda one: one.launch.duration_ns or 0.0).launch
+    (link, _), *_ = rows["Longest launch"].links
+    assert link.href == f"#launch-{longest.index}"
+    assert link.text.startswith(f"#{longest.index} {longest.kernel[:40]}")
+    assert verdict["sentence"].startswith(f"Its {len(record.alone)} launches take ")
+    told = [{row.label: row for row in part.sections[0].model["answer"]} for part in parts(record)]  # type: ignore[index]
+    assert all(" its floor (" in own["Time"].text for own in told)
+    first = next(part for part in parts(record) if part.is_first)
+    assert ", with the most to win of one launch: " in first.title
+
+
 def test_ids_of_a_part_are_its_own() -> None:
     html = '<a id="x" href="#y" for="z">id="x"</a><svg aria-labelledby="a b"></svg><a href="r.html">'
     assert scoped(html, "l3-") == (

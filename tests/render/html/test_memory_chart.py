@@ -138,6 +138,14 @@ def test_deltas_against_the_baseline() -> None:
     assert [column.title for column in made.figures.columns][-2:] == ["baseline", "change"]
 
 
+def test_what_went_is_told_by_its_kind() -> None:
+    """v11 loads tiles by ldmatrix, v12 nothing from shared memory: the arrow tells of ldmatrix, not of plain loads."""
+    runs = {one.run.version: gather(one, None, ARCHIVE) for one in ARCHIVE.runs("gemm_bias_gelu")}
+    made = memory_chart(runs["v12_wgmma"], runs["v11_tma"])
+    assert any(word.text.startswith("0 ldmatrix") for word in made.words)
+    assert "▼ -100.0 %" in [word.text for word in made.words]
+
+
 def test_deltas_in_words() -> None:
     assert delta(2.0, 2.0) == "="
     assert delta(3.0, 2.0) == "▲ +50.0 %"
@@ -194,7 +202,7 @@ def test_memory_tables_hold_what_ncu_counted_by_operation() -> None:
     assert total["bytes"] == raw["dram__bytes_read.sum"] + raw["dram__bytes_write.sum"]
     assert total["throughput"] == pytest.approx(raw["dram__bytes.sum.per_second"], rel=1e-3)
     shared = row("memory-shared", "Loads")
-    assert shared["bank conflicts"] == raw["l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"]
+    assert shared["raw bank conflicts"] == raw["l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"]
     assert "Texture" in tables["memory-l1"].quiet
 
 

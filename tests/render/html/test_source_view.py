@@ -289,6 +289,22 @@ def test_source_has_the_colours_of_its_language(tmp_path: Path) -> None:
     ]
 
 
+def test_instructions_sort_by_what_they_cost_and_back_by_their_place(browser: Browser, tmp_path: Path) -> None:
+    with opened(browser, written(tmp_path, view(tmp_path))) as page:
+        page.locator("details.function").first.evaluate("one => { one.open = true; }")
+        offsets = "[...document.querySelectorAll('table.sass tbody tr[id]')].map((one) => one.cells[0].textContent)"
+        samples = offsets.replace("one.cells[0].textContent", "parseFloat(one.cells[2].textContent)")
+        placed = page.evaluate(offsets)
+        column = page.locator("table.sass th").filter(has_text="Samples").locator("button.sort")
+        column.click()
+        column.click()
+        cost = page.evaluate(samples)
+        assert cost == sorted(cost, reverse=True)
+        assert len(set(cost)) > 1
+        page.locator("table.sass th").filter(has_text="Offset").locator("button.sort").click()
+        assert page.evaluate(offsets) == placed
+
+
 def test_tabs_stay(browser: Browser, tmp_path: Path) -> None:
     with opened(browser, written(tmp_path, view(tmp_path))) as page:
         assert page.locator("#line-a-cu-2 code").first.text_content() == "\tx = load(p);"
