@@ -1,4 +1,4 @@
-"""Run by hatch when a wheel or an sdist is built: the commit goes into it, for ``ncu-assist --version``."""
+"""Run by hatch when a wheel or an sdist is built: the commit and, into a wheel, the demo go into it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,20 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 PLACE = "ncu_assist/commit.txt"
+DEMO = ("kernels/softmax", "reports/softmax")  # for ``ncu-assist demo``, below ncu_assist/demo/
+NO_PART = (".html", ".pyc")  # pages are made again at will
 
 
-class CommitHook(BuildHookInterface[Any]):
-    """Adds a file with the commit; nothing in an editable install, and none where there is no git."""
+class PackageHook(BuildHookInterface[Any]):
+    """Adds the demo, and a file with the commit where there is git; nothing to an editable install."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Name the file to hatch. A wheel that is built of an sdist takes the one in that."""
         root = Path(self.root)
+        if self.target_name == "wheel" and version != "editable":
+            for path in (one for folder in DEMO for one in (root / folder).rglob("*") if one.is_file()):
+                if path.suffix not in NO_PART:
+                    build_data["force_include"][str(path)] = f"ncu_assist/demo/{path.relative_to(root).as_posix()}"
         if version == "editable" or (root / PLACE).exists() or not (root / ".git").exists():
             return
         asked = ["git", "rev-parse", "--short=12", "HEAD"]

@@ -13,6 +13,7 @@ from ncu_assist.render.escape import plain
 
 COMMANDS = {  # name -> what it does; the module <name>_command is imported when the command is run
     "doctor": "Say what this machine has and lacks for measuring, with one fix each.",
+    "demo": "Show what the tool does, on recorded runs in a folder of their own.",
     "init": "Make the current folder a project.",
     "new": "Write a kernel folder to begin with, from a .cu file or like another.",
     "list": "List kernels, their versions and what has been measured.",

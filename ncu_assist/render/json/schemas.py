@@ -27,7 +27,7 @@ ANSWERS: dict[str, type] = {  # by the name in "schema": ncu-assist.<name>/1
     "history": shapes.HistoryAnswer,
     "list": shapes.ListAnswer,
     "verify": shapes.VerifyAnswer,
-    **dict.fromkeys(("init", "new"), shapes.NewAnswer),
+    **dict.fromkeys(("init", "new", "demo"), shapes.NewAnswer),
     "baseline": shapes.BaselineAnswer,
     "baselines": shapes.BaselinesAnswer,
     "report": shapes.ReportAnswer,

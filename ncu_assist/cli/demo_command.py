@@ -1,0 +1,50 @@
+"""``ncu-assist demo``: what the tool does, shown on recorded runs in a folder of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+from pathlib import Path
+
+import click
+
+from ncu_assist.cli import options
+from ncu_assist.cli.console import write, write_new
+
+PROMPT = "prompt.md"
+
+
+@click.command("demo")
+@click.argument("folder", type=click.Path(path_type=Path), default="ncu-assist-demo")
+@options.as_json
+@click.pass_context
+def command(ctx: click.Context, folder: Path, as_json: bool) -> int:
+    """Show profile, diff, page and prompt on a kernel with recorded runs, in a new FOLDER. No GPU is needed.
+
+    Each command is printed before its answer, and can be typed again in FOLDER. With --json the folder is written and
+    the commands are named, but none is run.
+    """
+    from ncu_assist.pipeline.demo import COMMANDS, copy_demo
+    from ncu_assist.pipeline.new_kernel import NewKernel
+
+    copy_demo(folder)
+    if as_json:
+        write_new(NewKernel((folder,), tuple(f"ncu-assist {shlex.join(one)}" for one in COMMANDS)), "demo", True)
+        return 0
+    write(f"$ cd {shlex.quote(str(folder))}")
+    with contextlib.chdir(folder):
+        for words in COMMANDS:
+            _answer(ctx, words)
+    return 0
+
+
+def _answer(ctx: click.Context, words: tuple[str, ...]) -> None:
+    """Run a command as if it was typed; a prompt, which is long, goes to a file."""
+    group = ctx.find_root().command
+    is_prompt = "--dry-run" in words
+    write(f"\n$ ncu-assist {shlex.join(words)}{f' > {PROMPT}' if is_prompt else ''}")
+    if not is_prompt:
+        group.main(list(words), prog_name="ncu-assist", standalone_mode=False)
+        return
+    with Path(PROMPT).open("w", encoding="utf-8") as file, contextlib.redirect_stdout(file):
+        group.main(list(words), prog_name="ncu-assist", standalone_mode=False)
