@@ -5,8 +5,8 @@ python benchmarks/trend_rates.py [--histories 400] [--seed 1]
 The noise is that of real benches of one code on one H200: eleven kernels, 20 or 25 benches each of 100 rounds
 (tests/data). A run of a history is one of these benches, its median and the error that its samples give, drawn anew;
 only the change is made up. Every second bench is what thresholds were chosen on, and the others are what they are
-judged on. A history is looked at after each run, as by somebody who asks every day; an alarm is a change that the run
-before did not have.
+judged on. A history is looked at after each run, as by somebody who asks every day; a run with an alarm is one after
+which there are more changes than before it.
 
 Prints the noise and what could cancel it; what the best test (CUSUM, which knows level and noise: Moustakides 1986)
 finds at one false alarm in 1,000 runs; and for `trend` false alarms, how often a step of 1 % and a creep of 0.3 % a run
@@ -120,11 +120,11 @@ def alarms(found: Levels) -> int:
 
 
 def false_alarms(every: Sequence[Benches], histories: int, rng: np.random.Generator) -> tuple[int, int]:
-    """Return the number of alarms over histories in which nothing changed, and of runs."""
+    """Return the number of runs with an alarm over histories in which nothing changed, and of all their runs."""
     count = 0
     for number in range(histories):
         counts = [alarms(found) for found in history(every[number % len(every)], [1.0] * LONGEST, rng)]
-        count += sum(max(0, after - before) for before, after in pairwise(counts))
+        count += sum(after > before for before, after in pairwise(counts))
     return count, histories * LONGEST
 
 

@@ -9,7 +9,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+MOST_OTHERS = 3  # kernels of a note
+FORMS = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown"}
 PLAINER = "ncu-assist-plainer"
 SIGNS = dict(zip("▲▼█→≠≈…·•◆✓✗✕×µ°±–", "^v#>!~..**+xxxuo~-", strict=True))  # one for one: columns stay where they are
 QUIET_TERMINAL_STEP_S = 10.0  # without a terminal, a live line would be noise: one line in ten seconds at most
@@ -117,6 +119,20 @@ def note_misnamed(project: Project, *kernels: str) -> None:
         click.echo(plain(one.note), err=True)
 
 
+def note_meant(project: Project, kernel: str | None, chosen: Mapping[str, str]) -> None:
+    """Write to stderr which kernel bare versions were taken of, where others have them too; ``chosen`` by word."""
+    from ncu_assist.store import Store
+    from ncu_assist.store.choosing import Context, also_called
+
+    for text, meant in chosen.items():
+        others = also_called(Store(project.reports), Context(project, Path.cwd(), kernel), text, meant)
+        if others:
+            also = f"{', '.join(others[:MOST_OTHERS])}{' and others' if len(others) > MOST_OTHERS else ''}"
+            said = f"note: {text} is {meant}/{text}, of the kernel profiled last; {also} have one too"
+            click.echo(plain(said), err=True)
+            return
+
+
 @contextmanager
 def progress() -> Iterator[Progress]:
     """Show progress on stderr while the block runs; a spinner with one live line where stderr is a terminal."""
@@ -159,6 +175,31 @@ def write_bytes(chunks: Iterable[bytes], path: Path | None) -> None:
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def form_of(output: Path | None) -> str:
+    """Return the format that a file's name asks for: html, markdown, else text."""
+    return FORMS.get(output.suffix.lower(), "text") if output is not None else "text"
+
+
+def check_text_output(output: Path | None, form: str, force: bool) -> None:
+    """Raise UsageProblem where what is no page cannot go to a file: other text than Markdown, or over a file."""
+    if output is None or output == Path("-"):
+        return
+    if form != "markdown":
+        raise UsageProblem(
+            "--output is for a page or Markdown", "--format html or markdown, or send the text to a file with >"
+        )
+    check_output(output, force, binary=False)
+
+
+def write_markdown(text: str, output: Path | None) -> None:
+    """Write Markdown to a file and say which, or to stdout without one."""
+    if output is None or output == Path("-"):
+        write(text)
+        return
+    write_bytes([text.encode("utf-8", "replace")], output)
+    write(plain(str(output)))
 
 
 def write_pages(project: Project, runs: Sequence[StoredRun]) -> None:

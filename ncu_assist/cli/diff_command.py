@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from ncu_assist.cli import options
-from ncu_assist.cli.console import check_output, note_misnamed, write, write_bytes, write_json
-from ncu_assist.errors import UsageProblem
+from ncu_assist.cli.console import (
+    check_output,
+    check_text_output,
+    form_of,
+    note_meant,
+    note_misnamed,
+    write,
+    write_bytes,
+    write_json,
+    write_markdown,
+)
 
 if TYPE_CHECKING:
     from ncu_assist.analysis.diff import DiffOptions
@@ -17,7 +26,6 @@ if TYPE_CHECKING:
     from ncu_assist.project import Project
 
 Format = Literal["text", "markdown", "html"]
-PAGE_ENDINGS = (".html", ".htm")
 STDOUT = Path("-")
 
 
@@ -39,10 +47,13 @@ STDOUT = Path("-")
     "--format",
     "chosen_format",
     type=click.Choice(["text", "markdown", "html"]),
-    help="Text unless --output names a page. Markdown fits the comment of a pull request, html is a page of its own.",
+    help="As --output is called (.html, .md), else text. Markdown fits the comment of a pull request, html is a page.",
 )
 @click.option(
-    "--output", "-o", type=click.Path(path_type=Path), help="File for the page; stdout unless given, or for -."
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path),
+    help="File for the page or the Markdown; stdout unless given, or for -.",
 )
 @click.option("--redact/--no-redact", default=True, show_default=True, help="Of a page: without who, where, what host.")
 @options.as_json
@@ -72,7 +83,7 @@ def command(
     from ncu_assist.pipeline.reading import compare, two_named
 
     selection = selection_of(launch, filters)
-    form = chosen_format or ("html" if _is_page(output) and not as_json else "text")
+    form = chosen_format or ("text" if as_json else form_of(output))
     options.check_format(as_json, form)
     asked = DiffOptions(workload, None, force, every)
     if form == "html":
@@ -81,11 +92,12 @@ def command(
         project = options.current_project()
         runs, informed = two_named(project, _references(project, baseline, candidate, kernel), kernel, asked, selection)
         return _write_page(project, runs, informed, output, force, redact)
-    if output is not None:
-        raise UsageProblem("--output is for a page", "--format html, or send the text to a file with >")
+    check_text_output(output, form, force)
     project = options.current_project()
     result = compare(project, _references(project, baseline, candidate, kernel), kernel, asked, selection)
     note_misnamed(project, *(side.kernel for side in (result.baseline, result.candidate) if side.run_id))
+    if baseline is not None and result.baseline.run_id:
+        note_meant(project, kernel, {baseline: result.baseline.kernel})
     if as_json:
         from ncu_assist.render.json import diff_json
 
@@ -93,16 +105,12 @@ def command(
     elif form == "markdown":
         from ncu_assist.render.markdown import diff_markdown
 
-        write(diff_markdown(result))
+        write_markdown(diff_markdown(result), output)
     else:
         from ncu_assist.render.terminal import diff_text
 
         write(diff_text(result, explain=explain))
     return 0
-
-
-def _is_page(output: Path | None) -> bool:
-    return output is not None and output.suffix.lower() in PAGE_ENDINGS
 
 
 def _references(project: Project, baseline: str | None, candidate: str, kernel: str | None) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from typing import Literal
 import click
 
 from ncu_assist.cli import options
-from ncu_assist.cli.console import note_damages, note_misnamed, write, write_result
+from ncu_assist.cli.console import note_damages, note_meant, note_misnamed, write, write_result
 
 OF_SHOW = (  # imported while a report is read
     "ncu_assist.pipeline.reading",
@@ -78,6 +78,7 @@ def command(
     note_damages(beside(project, reference, stored))
     if stored.run.run_id:
         note_misnamed(project, stored.run.kernel)
+        note_meant(project, kernel, {reference: stored.run.kernel})
     store = Store(project.reports)
     shown = gather(stored, workload, store, lines=lines, ncu_rules=ncu_rules, every=as_json)
     if as_problems:

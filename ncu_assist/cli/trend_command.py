@@ -8,8 +8,16 @@ from typing import Literal
 import click
 
 from ncu_assist.cli import options
-from ncu_assist.cli.console import check_output, note_damages, write, write_bytes, write_json
-from ncu_assist.errors import UsageProblem
+from ncu_assist.cli.console import (
+    check_output,
+    check_text_output,
+    form_of,
+    note_damages,
+    write,
+    write_bytes,
+    write_json,
+    write_markdown,
+)
 
 STDOUT = Path("-")
 
@@ -31,10 +39,13 @@ STDOUT = Path("-")
     "--format",
     "chosen_format",
     type=click.Choice(["text", "markdown", "html"]),
-    help="Text unless --output names a page. Markdown fits the comment of a pull request, html is a page of its own.",
+    help="As --output is called (.html, .md), else text. Markdown fits the comment of a pull request, html is a page.",
 )
 @click.option(
-    "--output", "-o", type=click.Path(path_type=Path), help="File for the page; stdout unless given, or for -."
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path),
+    help="File for the page or the Markdown; stdout unless given, or for -.",
 )
 @click.option("--force", is_flag=True, help="Replace a file that is no page of ncu-assist.")
 @options.as_json
@@ -53,18 +64,17 @@ def command(
     All runs in the archive count that were right, of any day, commit, driver and toolkit; another model of GPU is a
     line of its own. A change is told from six runs on, three before it and three after it, with how large it is and
     what differs between the runs on either side: source, commit, tools, driver, GPU, SM clock. On one GPU a step
-    of 1 % is found within five runs nine times in ten where there are twenty before it.
+    of 1 % is found within five runs where there are ten before it, of a kernel that takes 20 µs or more.
 
     Without KERNEL it is the folder you stand in, else the only kernel with runs, else the one profiled last.
     """
     from ncu_assist.pipeline.reading import left_out
     from ncu_assist.pipeline.trend import TrendRequest, trend
 
-    is_page = output is not None and output.suffix.lower() in (".html", ".htm") and not as_json
-    form = chosen_format or ("html" if is_page else "text")
+    form = chosen_format or ("text" if as_json else form_of(output))
     options.check_format(as_json, form)
-    if output is not None and form != "html":
-        raise UsageProblem("--output is for a page", "--format html, or send the text to a file with >")
+    if form != "html":
+        check_text_output(output, form, force)
     output = None if output == STDOUT else output
     if form == "html":
         _check_place(output, force)
@@ -82,7 +92,7 @@ def command(
     elif form == "markdown":
         from ncu_assist.render.markdown.trend import trend_markdown
 
-        write(trend_markdown(found))
+        write_markdown(trend_markdown(found), output)
     else:
         from ncu_assist.render.terminal.trend import trend_text
 

@@ -66,6 +66,7 @@ def gate(project: Project, request: GateRequest) -> Gate | NotMeasured:
         differences=tuple(dict.fromkeys(each for one in parts for each in one.differences)),
         forced=tuple(dict.fromkeys(reason for one in parts for reason in one.forced)),
         notes=(*_notes(project, sides, request), *_other_runs(parts, named)),
+        stands_in=_is_without_baseline(project, baseline.run.kernel, request),
     )
 
 
@@ -120,9 +121,13 @@ def _notes(project: Project, sides: GateSides, request: GateRequest) -> Iterator
 
 def _no_baseline_set(project: Project, kernel: str, request: GateRequest) -> Iterator[str]:
     """Yield that v0 stands in for a baseline, and how to set one."""
-    if request.against.endswith(BASELINE) and get_baseline(Store(project.reports), kernel) is None:
+    if _is_without_baseline(project, kernel, request):
         to_set = f"ncu-assist baseline set {shlex.quote(kernel)}/VERSION"
-        yield f"no baseline is set, so this compares with v0; to set one: {to_set}"
+        yield f"no baseline is set, so this compares with v0, and with no version since; to set one: {to_set}"
+
+
+def _is_without_baseline(project: Project, kernel: str, request: GateRequest) -> bool:
+    return request.against.endswith(BASELINE) and get_baseline(Store(project.reports), kernel) is None
 
 
 def _left_out(baseline: Run, candidate: Run) -> Iterator[str]:

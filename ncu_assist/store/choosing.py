@@ -61,6 +61,15 @@ def choose_kernel(store: Store, context: Context, named: str | None, version: st
     raise UsageProblem(f"'{version}' may mean several: {listed}; name the kernel too", command)
 
 
+def also_called(store: Store, context: Context, text: str, chosen: str) -> tuple[str, ...]:
+    """Return the other kernels that a bare version may have meant, where the kernel profiled last was taken."""
+    version = text.partition("@")[0]
+    known = known_kernels(store, context)
+    if not version or "/" in text or context.kernel or _kernel_of_folder(context, known):
+        return ()
+    return tuple(one for one in known if one != chosen and _has(store, context, one, version))
+
+
 def refuse_unreadable(store: Store, kernel: str | None, version: str | None) -> None:
     """Raise DamagedData where what was asked for may lie in a folder of the archive that cannot be looked into."""
     for damage in store.unreadable():

@@ -275,7 +275,7 @@ def test_a_page_replaces_nothing_but_pages(run: Run, recorded: Path) -> None:
 
 def test_what_output_is_for(run: Run, recorded: Path) -> None:
     for words, why in (
-        (("--output", "x.txt"), "--output is for a page"),
+        (("--output", "x.txt"), "--output is for a page or Markdown"),
         (("--json", "--output", "x.html"), "--output is for a page"),
         (("--json", "--format", "html"), "two answers"),
         (("--output", "nowhere/x.html"), "does not exist"),
@@ -285,9 +285,26 @@ def test_what_output_is_for(run: Run, recorded: Path) -> None:
         assert why in answer.err
 
 
+def test_markdown_goes_into_a_file_that_is_called_so(run: Run, recorded: Path) -> None:
+    answer = run("diff", "v5", "v6", "-o", "pr.md")
+    assert (answer.code, answer.out) == (0, "pr.md\n")
+    assert (recorded / "pr.md").read_text() == run("diff", "v5", "v6", "--format", "markdown").out
+    again = run("diff", "v5", "v6", "-o", "pr.md")
+    assert (again.code, "exists already" in again.err) == (2, True)
+    assert run("diff", "v5", "v6", "-o", "pr.md", "--force").code == 0
+    assert run("trend", "lightning_decode", "-o", "trend.md").code == 0
+    assert (recorded / "trend.md").read_text().startswith("###")
+
+
 @pytest.mark.slow
 def test_the_kernel_that_bare_versions_were_taken_of_is_named(run: Run, recorded: Path) -> None:
+    assert "profiled last" not in run("diff", "v4", "v5").err
     copy_family(recorded, "add_relu")
+    noted = run("diff", "v4", "v5").err
+    assert "of the kernel profiled last" in noted
+    assert noted.count("note: ") == 1
+    assert "profiled last" in run("show", "v5").err
+    assert "profiled last" not in run("show", "add_relu/v5").err + run("show", "v5", "--kernel", "add_relu").err
     kernel = run("diff", "v4", "v5", "--json").json["candidate"]["kernel"]
     for words in ((), ("--format", "markdown")):
         named = next(line for line in run("diff", "v4", "v5", *words).out.splitlines() if "NVIDIA H200" in line)

@@ -97,7 +97,7 @@ class Gate:
     ``differences`` are of what differs besides the version; ``forced`` are reason codes of what forbids a comparison
     that was made all the same; ``notes`` say what the checks do not. ``window`` are the runs that times were held
     against, the newest first, ``by_window`` that they are meant, also where there are none; ``baseline`` is then the
-    newest at their lowest level.
+    newest at their lowest level. ``stands_in``: no baseline is set, and v0 stands in for one.
     """
 
     baseline: StoredRun
@@ -108,6 +108,7 @@ class Gate:
     notes: tuple[str, ...] = ()
     window: tuple[StoredRun, ...] = ()
     by_window: bool = False
+    stands_in: bool = False
 
     @property
     def outcome(self) -> GateWord:

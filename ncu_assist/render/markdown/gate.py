@@ -15,8 +15,8 @@ from ncu_assist.render.words.gate import (
     Complaint,
     caveats,
     complaints,
+    heading,
     limit_words,
-    moved,
     not_measured_summary,
     provenance,
     set_summary,
@@ -24,6 +24,7 @@ from ncu_assist.render.words.gate import (
     summary,
     title,
     why_unmeasured,
+    within,
     workload_words,
 )
 
@@ -32,7 +33,7 @@ def gate_markdown(gate: Gate | NotMeasured) -> str:
     """Return a gate as Markdown that fits the comment of a pull request."""
     if isinstance(gate, NotMeasured):
         return _not_measured(gate)
-    lines = [f"### Gate: {escaped(title(gate))}", "", f"**{escaped(summary(gate))}**", ""]
+    lines = [f"### Gate: {escaped(heading(gate))}", "", f"**{escaped(summary(gate))}**", ""]
     lines += [f"- {_complaint(one)}" for one in complaints(gate)]
     lines += [f"- {paragraph(line, MOST_SAID)}" for line in caveats(gate)]
     lines += ["", paragraph(provenance(gate), MOST_SAID), ""]
@@ -65,7 +66,7 @@ def _complaint(one: Complaint) -> str:
 
 def _checks(gate: Gate) -> list[str]:
     columns = [("workload", "left"), ("metric", "left"), ("limit", "right"), *((name, "right") for name in sides(gate))]
-    return table([*columns, ("change", "right"), ("outcome", "left")], map(list, map(_row, gate.checks)))
+    return table([*columns, ("change (99 %)", "right"), ("outcome", "left")], map(list, map(_row, gate.checks)))
 
 
 def _row(check: GateCheck) -> Iterator[str]:
@@ -74,5 +75,5 @@ def _row(check: GateCheck) -> Iterator[str]:
     yield check.limit.metric.key
     yield limit_words(check.limit)
     yield from ("-" if value is None else quantity(value, unit) for value in (check.baseline, check.candidate))
-    yield moved(check)
+    yield within(check)
     yield SHORT[check.outcome]

@@ -15,14 +15,15 @@ from ncu_assist.render.words.gate import (
     by_workload,
     caveats,
     complaints,
+    heading,
     limit_words,
-    moved,
     not_measured_summary,
     provenance,
     set_summary,
     summary,
     title,
     why_unmeasured,
+    within,
     worst_of,
 )
 from ncu_assist.versions import short_name
@@ -44,7 +45,7 @@ def gate_text(gate: Gate | NotMeasured, style: Style | None = None) -> str:
     if isinstance(gate, NotMeasured):
         return _not_measured(gate, style)
     parts: list[RenderableType] = [
-        Text(one_line(title(gate), MOST_SAID), style="bold"),
+        Text(one_line(heading(gate), MOST_SAID), style="bold"),
         Text(one_line(provenance(gate), MOST_SAID), style="dim"),
         Text(one_line(f"limits: {_limits(gate)}", MOST_SAID)),
         Text(""),
@@ -92,7 +93,8 @@ def _checks(gate: Gate, width: int) -> Table:
     from rich.text import Text
 
     room = width - max(len(workload) for workload in by_workload(gate)) - max(map(len, SHORT.values())) - MARGINS
-    made = table(("workload", "left"), ("", "left"), ("change", "left"))
+    change = "change (99 %)" if any(check.low is not None for check in gate.checks) else "change"
+    made = table(("workload", "left"), ("", "left"), (change, "left"))
     made.columns[0].no_wrap, made.columns[2].no_wrap = True, False
     made.columns[0].overflow, made.columns[2].overflow = "ellipsis", "fold"
     for workload, checks in by_workload(gate).items():
@@ -116,5 +118,5 @@ def _cell(check: GateCheck) -> Text:
     """Return a metric and how it moved, marked where its limit was not kept."""
     from rich.text import Text
 
-    text = f"{MARKS[check.outcome]}{one_line(check.limit.metric.key)} {moved(check)}"
+    text = f"{MARKS[check.outcome]}{one_line(check.limit.metric.key)} {within(check)}"
     return Text(text, "" if check.outcome == "pass" else COLORS[check.outcome])

@@ -82,6 +82,12 @@ def title(gate: Gate | NotMeasured) -> str:
     return f"{kernel}/{candidate} against {baseline}" if is_named else f"{candidate} against {baseline}"
 
 
+def heading(gate: Gate | NotMeasured) -> str:
+    """Return the title, and that nobody chose what it is held against where v0 stands in for a baseline."""
+    stands_in = isinstance(gate, Gate) and gate.stands_in
+    return f"{title(gate)}, as no baseline is set" if stands_in else title(gate)
+
+
 def sides(gate: Gate | NotMeasured) -> tuple[str, str]:
     """Return what to call baseline and candidate: ``v6`` and ``v7``, or references where those do not tell."""
     if isinstance(gate, Gate) and gate.by_window:
@@ -197,6 +203,14 @@ def moved(check: GateCheck) -> str:
         in_points = check.limit.metric.unit == "%"
         return f"{check.delta:+.1f} pt" if in_points else percent(check.delta)
     return values(check) or "-"
+
+
+def within(check: GateCheck) -> str:
+    """Return by how much a metric moved, and of a time between which ends of its 99 % interval, where there is one."""
+    if check.low is None or check.high is None or check.delta is None:
+        return moved(check)
+    low, high = (percent(end).removesuffix(" %") for end in (check.low, check.high))
+    return f"{moved(check)} ({low} to {high})"
 
 
 def values(check: GateCheck) -> str:
