@@ -27,6 +27,7 @@ OF_A_RUN = ("roofline", "stalls", "timeline")
 INSTALL = "pip install 'ncu-assist[notebook]'"
 INCH = 0.28  # of a bar and the gap to the next
 NS_PER_US = 1e3
+MOST_LINES = 4  # of a timeline
 
 
 def axes(given: Axes | None, height: float = 3.6, width: float = 7.0) -> Axes:
@@ -48,6 +49,11 @@ def plot_run(shown: RunView, kind: str, sampled: Sequence[SampledMetric], ax: Ax
     if kind == "timeline":
         return _timeline(shown, sampled, ax)
     return _roofline(shown.counted, ax) if kind == "roofline" else _stalls(shown.counted, ax)
+
+
+def _name(shown: RunView) -> str:
+    """Return what a run is called without which run it is, for a title."""
+    return one_line(shown.reference.partition("@")[0])
 
 
 def _nothing(shown: RunView, what: str, hint: str) -> UsageProblem:
@@ -81,7 +87,7 @@ def _roofline(shown: RunView, ax: Axes | None) -> Axes:
         ax.plot(point.of_dram, point.per_second, "o", color="tab:red")
         ax.annotate(point.precision.label, (point.of_dram, point.per_second), (6, -4), textcoords="offset points")
     ax.set(xscale="log", yscale="log", xlabel="operations per byte of DRAM", ylabel="operations per second")
-    ax.set_title(one_line(shown.reference), fontsize="medium")
+    ax.set_title(_name(shown), fontsize="medium")
     ax.legend(
         fontsize="small",
         loc="lower right",
@@ -105,7 +111,7 @@ def _stalls(shown: RunView, ax: Axes | None) -> Axes:
     ax.bar_label(drawn_bars, fmt="%.1f", padding=3, fontsize="small")
     ax.set(xlabel="stalled, percent of warp states")
     ax.margins(x=0.12)
-    ax.set_title(one_line(shown.reference), fontsize="medium")
+    ax.set_title(_name(shown), fontsize="medium")
     return ax
 
 
@@ -117,13 +123,13 @@ def _timeline(shown: RunView, sampled: Sequence[SampledMetric], ax: Axes | None)
     if not kept:
         raise _nothing(shown, "samples over time", "ncu takes them from 2024.1 on, with --set full")
     ax = axes(ax)
-    for one in kept:
+    for one in kept[:MOST_LINES]:
         points = [(time, value) for time, value in zip(one.times_ns, one.values, strict=True) if time <= last]
         name = part_label(one.metric.replace("_realtime", "").split(".")[0])
         ax.plot([time / NS_PER_US for time, _ in points], [value for _, value in points], lw=1.2, label=name)
     ax.set(xlabel="µs since the launch began", ylabel="percent of peak", ylim=(0, None))
     ax.set_title(one_line(launch.kernel if launch else "", 80), fontsize="medium")
-    ax.legend(fontsize="small")
+    ax.legend(fontsize="small", ncols=2, loc="upper left", bbox_to_anchor=(0, -0.14), frameon=False)
     return ax
 
 
