@@ -17,7 +17,7 @@ from ncu_assist.versions import short_name
 TOO_SHORT = f"a change is told from {2 * FEWEST} runs on: {FEWEST} before it and {FEWEST} after it"
 HOW = (
     "a step or a creep is told where its 99 % interval leaves out none, beyond what runs of one code differ by; "
-    "on one GPU less than one in 1,000 runs is a false alarm, over several perhaps one"
+    "of kernels of 20 µs and more less than one run in 1,000 is a false alarm on one GPU; over several nobody knows"
 )
 DIGITS = 4  # of a time: a trend is about tenths of a per cent
 
