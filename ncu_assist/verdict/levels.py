@@ -27,7 +27,7 @@ QUARTILES = 1.349  # between the quartiles of a normal distribution, in standard
 FEWEST = 3  # runs of a level: one or two alone may have met a hot or shared GPU
 FEWEST_ON_A_SLOPE = 2 * FEWEST  # a line through fewer is drawn by one or two of them
 # Standard errors that a change has to be away from none: the least of 2.5, 3, 3.5 and 4 at which one half of the
-# recorded benches raises less than one false alarm in 2,000 runs, half of what is promised, as those are all of one GPU.
+# recorded benches raises less than one false alarm in 2,000 runs, half of what is promised, as all are of one GPU.
 # Judged on the other half (benchmarks/trend_rates.py --choose).
 ALARM_SIGMAS = 3.5
 CLIPPED_SIGMAS = 3.0  # as far as a run may be from its neighbours before it is drawn in
