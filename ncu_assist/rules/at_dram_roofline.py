@@ -13,7 +13,7 @@ that stays in L2 from the launch before.
 How it is told: 95 % of the bandwidth that a plain kernel reached on a GPU of this model for this mix of reads and
 writes and this number of bytes (`ncu-assist ceilings`; curves of known GPUs come with the tool). Without a measured
 curve it is *assumed*: 95 % of the least that streams reached over this kind of memory (GDDR 91 to 96 % of the peak, HBM
-89 to 95 %) but for 3 µs of start, and no less than 75 % of the peak. Where nobody said how many bytes the work needs,
+89 to 95 %) but for 3 µs of start, and no less than 75 % of the peak; below that least it is *within 5 %* of the ceiling. Where nobody said how many bytes the work needs,
 DRAM is at its ceiling and the kernel may still move too much. What L2 still holds of its results at the end counts as
 moved, as it does in the curves. Launches below 20 µs (`short-kernel`) move hardly more than the smallest point of a
 curve, and most of their time is not DRAM's: they are done only where they reach 75 % of the peak as well. A rate within
@@ -24,6 +24,7 @@ that are mostly idle and whose tiles seem to come again is not done either (`ten
 
 from __future__ import annotations
 
+from ncu_assist.ceilings import DramDefault
 from ncu_assist.quantity import percent, quantity
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.dram import (
@@ -36,6 +37,7 @@ from ncu_assist.rules.model.dram import (
     is_full,
     moved_bytes,
     reach,
+    streams_share,
 )
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import reads_tiles_again
@@ -67,7 +69,8 @@ def find(facts: Facts) -> Finding | None:
     ):
         return None
     is_known = facts.algorithmic_bytes is not None
-    first = "done" if is_known and not limit.assumed else f"at DRAM's ceiling{', assumed' if limit.assumed else ''}"
+    near = "within 5 % of" if limit.default and asked_share(facts) < streams_share(facts, limit.default) else "at"
+    first = "done" if is_known and not limit.assumed else f"{near} DRAM's ceiling{', assumed' if limit.assumed else ''}"
     what = f"these {quantity(moved, 'byte')} are" if is_counted else "what it moves is"
     needed = "" if is_known else f"; whether {what} needed is not known"
     return Finding(
@@ -86,8 +89,15 @@ def _where(facts: Facts) -> str:
     limit, busy = reach(facts), f"DRAM is at {percent(counted_share(facts))} of its peak"
     held = f" ({percent(asked_share(facts))} with what L2 still holds of the results)" if _is_held(facts) else ""
     if limit.default is not None:
-        return f"{busy}{held}; {limit.why}"
+        return f"{busy}{held}{_of_streams(facts, limit.default)}; {limit.why}"
     return f"{busy}{held}, a plain kernel of this mix and size at {percent(limit.share / OF_CEILING)} ({limit.why})"
+
+
+def _of_streams(facts: Facts, default: DramDefault) -> str:
+    """Return what streams reach in launches of this length, in words; nothing where that is what they reach at all."""
+    least = streams_share(facts, default)
+    takes = quantity(facts.combined.typical_ns or 0.0, "ns")
+    return f", streams of {takes} reach {percent(least)}" if percent(least) != percent(default.low) else ""
 
 
 def _is_too_short(facts: Facts) -> bool:

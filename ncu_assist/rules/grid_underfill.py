@@ -6,7 +6,8 @@ with fewer than fit (less than one wave), those that work have fewer warps than 
 What it could save: blocks spread over all multiprocessors take the time down to blocks over multiprocessors. Beyond
 that, where waiting is the problem (no resource at 80 % of what it can reach in the time that a multiprocessor had
 work), the waits that other warps could cover shrink by the warps now over those that fit. A launch with a block on
-every multiprocessor that keeps DRAM or a pipe busy, or the link to the host, has enough: half a wave may do. Without
+every multiprocessor that keeps DRAM or a pipe busy, or the link to the host, has enough: half a wave may do. The time
+in which most multiprocessors wait for the longest block is left to `workload-imbalance`: it saves that. Without
 throughputs nobody knows whether a unit is busy, and without warp states what others could cover: then the time in which
 no scheduler issued stands in, an upper bound, *assumed*.
 
@@ -24,6 +25,7 @@ from ncu_assist.rules.model.shape import (
     has_room,
     of_each_shape,
     room_beside,
+    uneven_work,
     warps_a_block,
     working_share,
 )
@@ -53,7 +55,8 @@ def _find(facts: Facts) -> Finding | None:
         return None
     used = min(1.0, blocks / count)
     faster = 1.0 - used * (1.0 - _waits_saved(facts, blocks / (used * count)))
-    saved = min(working_share(facts) * faster, room_beside(facts))
+    even = 1.0 if facts.lacks("sm_cycles_active") else 1.0 - uneven_work(facts)
+    saved = min(working_share(facts) * faster * even, room_beside(facts))
     if saved < LEAST_WORTH:
         return None
     idle = f"{count - blocks:.0f} of {count:.0f} multiprocessors get none" if blocks < count else "each gets few"

@@ -26,16 +26,12 @@ from ncu_assist.rules.model.shape import (
     chip_room,
     knows_uneven,
     of_each_shape,
-    uneven_by_grid,
-    uneven_share,
+    uneven_work,
 )
 
 ID = "workload-imbalance"
 NEEDS: tuple[str, ...] = ("duration", "waves_per_sm", "sm_cycles_active", "sm_cycles_elapsed")
 USES: tuple[str, ...] = tuple(key for key in UNEVEN_USES if key not in NEEDS)
-# Of the time that the mean multiprocessor rests in kernels with equal blocks: at most 0.056 in those at their limit,
-# 0.092 in `occupancy_registers_fix` of 21 us (the fault gallery, tuned and blind part, on an H200 and an H100).
-EVEN_RESTS = 0.10
 
 
 def find(facts: Facts) -> Finding | None:
@@ -44,9 +40,7 @@ def find(facts: Facts) -> Finding | None:
 
 
 def _find(facts: Facts) -> Finding | None:
-    saved = max(0.0, uneven_share(facts) - uneven_by_grid(facts) - max(EVEN_RESTS, _ragged_end(facts))) * chip_room(
-        facts
-    )
+    saved = uneven_work(facts) * chip_room(facts)
     if saved < LEAST_WORTH:
         return None
     mean, longest = facts.value("sm_cycles_active"), facts.get("sm_cycles_active_max")
@@ -61,9 +55,3 @@ def _find(facts: Facts) -> Finding | None:
         assumed=not knows_uneven(facts),
         advice="split the long pieces of work, start them first, or deal work out in small pieces",
     )
-
-
-def _ragged_end(facts: Facts) -> float:
-    """Return half the length of a block as a part of the time; 0 where all blocks run at once."""
-    waves = facts.value("waves_per_sm")
-    return 0.5 / waves if waves > 1 else 0.0

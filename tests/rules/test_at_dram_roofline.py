@@ -9,8 +9,9 @@ from made_ceilings import ceilings, point
 from made_facts import gallery, made, told
 
 from ncu_assist.ceilings import Ceilings
+from ncu_assist.record import Device
 from ncu_assist.rules import at_dram_roofline as rule
-from ncu_assist.rules.model.dram import fill
+from ncu_assist.rules.model.dram import asked_share, fill
 
 
 @pytest.mark.parametrize("name", ["healthy_add", "healthy_sum", "healthy_softmax", "healthy_stencil"])
@@ -42,6 +43,28 @@ def test_without_ceilings_it_is_assumed_and_says_by_what() -> None:
         "no stream over memory of an unknown kind was seen: that of other memory, 89 to 96 %; "
         "whether these 27 GB are needed is not known"
     )
+
+
+@pytest.mark.parametrize(
+    ("busy", "words"),
+    [
+        (83.0, "within 5 % of DRAM's ceiling, assumed: DRAM is at 83 % of its peak, streams of 100 µs reach 86 %; no"),
+        (87.0, "at DRAM's ceiling, assumed: DRAM is at 87 % of its peak, streams of 100 µs reach 86 %; no ceiling"),
+    ],
+)
+def test_below_what_streams_of_its_length_reach_it_is_not_called_there(busy: float, words: str) -> None:
+    facts = made(100e3, dram_throughput=busy, dram_bytes_read=400e6, dram_bytes_write=0.0)
+    (found,) = told(rule, facts).findings
+    assert found.finding.message.startswith(words)
+
+
+def test_what_l2_takes_beyond_the_peak_does_not_make_dram_full() -> None:
+    """As on an A40: DRAM is at 43 % in 10 µs, and at 108 % with what L2 holds. Then L2 took what DRAM could not."""
+    sectors = {"global_store_requests": 2e5, "global_store_sectors": 8e5, "bytes_per_sector_store": 32.0}
+    facts = made(25e3, dram_throughput=45.0, dram_bytes_read=5e6, dram_bytes_write=1e6, **sectors)
+    held = replace(facts, device=Device("GPU", "", "8.6", 84, 50 << 20, None, None))
+    assert told(rule, held).findings == ()
+    assert asked_share(held) == 0.45
 
 
 def test_it_is_done_only_where_bytes_and_ceiling_are_known() -> None:

@@ -8,7 +8,7 @@ import pytest
 from made_ceilings import MIB, ceilings, point
 from shape_facts import Counters, found, made, missing, of_case, saved_share, without
 
-from ncu_assist.rules import grid_underfill
+from ncu_assist.rules import grid_underfill, workload_imbalance
 
 FEW: Counters = {
     "grid_size": 33, "block_size": 1024, "sm_count": 132, "waves_per_sm": 0.25, "theoretical_warps": 32,
@@ -38,6 +38,17 @@ def test_a_block_without_a_whole_warp_says_so() -> None:
 
 def test_blocks_spread_over_all_multiprocessors() -> None:
     assert saved_share(grid_underfill, made(FEW, long_scoreboard=90)) == pytest.approx(0.75)
+
+
+def test_the_time_that_the_longest_block_takes_alone_is_not_claimed_twice() -> None:
+    """As in a report of an RTX 3050 Ti: 40 blocks on 20 multiprocessors, whose mean works a twentieth of the time."""
+    even = FEW | {"grid_size": 264, "theoretical_warps": 64, "issue_slots_busy": 1,
+                  "sm_cycles_active": 95, "sm_cycles_active_max": 98}  # fmt: skip
+    uneven = even | {"sm_cycles_active": 5}
+    whole, rest = (saved_share(grid_underfill, made(one, long_scoreboard=90)) for one in (even, uneven))
+    gone = saved_share(workload_imbalance, made(uneven, long_scoreboard=90))
+    assert gone == pytest.approx(0.93 - 0.10)
+    assert rest == pytest.approx(whole * (1 - gone))
 
 
 def test_waiting_warps_get_company_as_well() -> None:

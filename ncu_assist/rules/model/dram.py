@@ -57,11 +57,16 @@ def counted_share(facts: Facts) -> float:
 
 
 def asked_share(facts: Facts) -> float:
-    """Return the share of DRAM's peak that those bytes come to, 0 to 1; the share counted where not both were."""
+    """Return the share of DRAM's peak that those bytes come to, 0 to 1; the share counted where not both were.
+
+    So too where nobody measured such a GPU and they come to more than the peak: L2 took what DRAM could not, so that
+    DRAM is busy as far as it was counted. Curves were measured with what L2 takes.
+    """
     busy, counted = counted_share(facts), moved_bytes(facts)
     if not counted or not are_counted(facts):
         return busy
-    return busy * sum(asked_bytes(facts)) / counted
+    asked = busy * sum(asked_bytes(facts)) / counted
+    return asked if asked <= 1.0 or _measured(facts) else busy
 
 
 def fill(facts: Facts) -> float:
@@ -72,6 +77,11 @@ def fill(facts: Facts) -> float:
 def is_full(facts: Facts) -> bool:
     """Return whether DRAM is at its limit, as far as that can be told."""
     return fill(facts) >= 1.0 - reach(facts).strays
+
+
+def streams_share(facts: Facts, default: DramDefault) -> float:
+    """Return the share of DRAM's peak that streams reach at least in launches of this length, 0 to 1."""
+    return default.share(facts.combined.typical_ns or 0.0)
 
 
 def moved_bytes(facts: Facts) -> float:
@@ -120,7 +130,7 @@ def _measured(facts: Facts) -> Reach | None:
 
 def _assumed(facts: Facts) -> Reach:
     default = dram_default(facts.device.compute_capability if facts.device else "")
-    share = max(OF_PEAK_SHORT, OF_CEILING * default.share(facts.combined.typical_ns or 0.0))
+    share = max(OF_PEAK_SHORT, OF_CEILING * streams_share(facts, default))
     measured = "no ceiling was measured on such a GPU"
     why = f"{measured}; {default.why}" if are_counted(facts) else "the bytes that DRAM moved were not counted"
     return Reach(share, True, why, _strays(_bytes_each(facts)), default)
