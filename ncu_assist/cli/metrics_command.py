@@ -10,7 +10,9 @@ from ncu_assist.cli.console import write_result
 
 @click.command("metrics")
 @click.argument("patterns", metavar="[PATTERN]...", nargs=-1)
-@click.option("--chip", metavar="NAME", help="Spellings on this chip, as gb202 or RTX 4090, and its other names.")
+@click.option(
+    "--chip", metavar="NAME", help="Spellings on this chip, as gb202, RTX 4090 or sm_89, and its other names."
+)
 @options.as_json
 def command(patterns: tuple[str, ...], chip: str | None, as_json: bool) -> int:
     """List the metrics that show, diff and gates use: key, unit, which way is better, ncu's name, meaning.

@@ -51,6 +51,12 @@ class Oddities:
             if any(first.get(_identifier(section), section) != section for section in sections):
                 self._described_otherwise.add(len(self._needed))
 
+    @property
+    def sections(self) -> str:
+        """The identifiers of the sections that the launches hold, with commas between."""
+        named = (_identifier(section)[2:].decode("utf-8", "replace") for section in self._sections)
+        return ",".join(sorted(filter(str.isidentifier, named)))
+
     def sentences(self) -> Iterator[str]:
         """Yield what is odd about the launches."""
         if self._described_otherwise:

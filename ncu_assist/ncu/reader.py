@@ -13,6 +13,7 @@ import math
 import sys
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 
@@ -108,6 +109,7 @@ def _read(data: Bytes, folder: Path) -> None:
     if not read:
         raise DamagedData("the report holds no launch: it is cut, or nothing was profiled")
     session, recorded = session_facts(headers), recorded_units()
+    session = replace(session, sections=session.sections or launches_seen.sections or None)
     release = _release(session.ncu_version)
     newer = list(oddities.unknown_sentences(release, table.unknown, sum(block.unknown for block in blocks)))
     launches = checked_sizes(read, table.name_lists, values)

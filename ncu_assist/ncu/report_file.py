@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import mmap
+import re
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from ncu_assist.ncu import wire
 from ncu_assist.ncu.wire import Bytes
 
 MAGIC = b"NVR\0"
+OTHER_THAN_ZERO, ZEROS_READ = re.compile(rb"[^\0]"), 1 << 20  # bytes: the rest of a file may be gigabytes
 VERSION = 1  # field of the file header
 # Fields of a block header.
 SOURCES, RESULTS, SESSION, STRINGS, PAYLOAD, PROCESS, RANGES, COMMAND_LISTS, GRAPHS = 1, 2, 3, 4, 5, 6, 7, 8, 9
@@ -124,7 +126,10 @@ def select(data: Bytes, keep: Set[int]) -> bytes:
 def _block(data: Bytes, at: int) -> tuple[Block, int]:
     start, end = _sized(data, at, len(data))
     if start == end:  # of a file that goes on with zeros: each four of them would be a block
-        raise DamagedData(f"the report is damaged: the block at byte {at} says nothing of itself", "profile again")
+        words = f"the block at byte {at} says nothing of itself"
+        if not OTHER_THAN_ZERO.search(data, at, at + ZEROS_READ):
+            words = f"{len(data) - at} bytes behind its last block are zeros, as in a copy that did not end"
+        raise DamagedData(f"the report is damaged: {words}", "profile again")
     counts = {f.number: f.value for f in wire.fields(data, start, end) if f.wire == wire.VARINT}
     limit = end + counts.get(PAYLOAD, 0)
     if limit > len(data):

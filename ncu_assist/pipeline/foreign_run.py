@@ -75,6 +75,7 @@ def foreign_run(names: RunNames, report: Report, source: Source) -> Run:
         workloads=(),
         profile=_profile(report),
         launches=report.records,
+        sections=tuple(filter(None, (report.contents.session.sections or "").split(","))),
     )
 
 

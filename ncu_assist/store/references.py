@@ -61,6 +61,9 @@ def resolve(text: str, store: Store, context: Context) -> StoredRun | Path:
         path = context.folder / text
         if _kind(path) == _FILE:
             return path
+        if (within := _reports_within(path)) and not isinstance(error, VersionNotMeasured):
+            hint = f"ncu-assist show {shlex.quote(str(Path(text) / within[0]))}"
+            raise UsageProblem(f"{text} is a folder: name a report that lies in it", hint) from error
         named = [name for name in _reports_beside(path) if name.startswith(f"{path.name}.")]
         if not named or isinstance(error, VersionNotMeasured):
             raise
@@ -150,7 +153,8 @@ def existing_report(path: Path, text: str | None = None, command: str = "show") 
     if kind == _FILE:
         return path
     near, beside = _nearest(path), _reports_beside(path)
-    other = str(Path(text).parent / (near or beside[0])) if beside else ""
+    within = _reports_within(path)
+    other = str(Path(text) / within[0]) if within else str(Path(text).parent / (near or beside[0])) if beside else ""
     hint = f"ncu-assist {command} {shlex.quote(other)}" if other else "ncu-assist list"
     if kind:
         raise UsageProblem(f"{text} is no report: it is {kind}", hint)
@@ -175,6 +179,11 @@ def _nearest(path: Path) -> str:
     stems = {name.partition(".")[0]: name for name in reversed(names)}
     near = difflib.get_close_matches(path.name.partition(".")[0], stems, n=1, cutoff=0.5)
     return stems[near[0]] if near else ""
+
+
+def _reports_within(folder: Path) -> list[str]:
+    """Return the names of the reports in a folder; none where it is no folder, or may not be looked into."""
+    return _reports_beside(folder / "any") if folder.is_dir() else []
 
 
 def _reports_beside(path: Path) -> list[str]:

@@ -62,6 +62,10 @@ def test_a_chip_shows_its_spellings_and_what_it_lacks(run: Run) -> None:
         ("NVIDIA H100 80GB HBM3", "gh100"),
         ("H200", "gh100"),
         ("GB202", "gb202"),
+        ("sm_89", "ad102"),
+        ("compute_86", "ga102"),
+        ("9.0a", "gh100"),
+        ("CC 12.0", "gb202"),
     ],
 )
 def test_a_product_stands_for_its_chip(run: Run, asked: str, chip: str) -> None:
@@ -76,6 +80,11 @@ def test_a_product_stands_for_its_chip(run: Run, asked: str, chip: str) -> None:
         ("Tesla T4", "tu104, of compute capability 7.5", "tu102"),
         ("V100", "gv100, of compute capability 7.0", "tu102"),
         ("GTX 1080", "gp104, of compute capability 6.1", "tu102"),
+        ("NVIDIA GeForce RTX 3050", "ga106, of compute capability 8.6", "ga102"),
+        ("NVIDIA GeForce RTX 2060 with Max-Q Design", "tu106, of compute capability 7.5", "tu102"),
+        ("sm_61", "gp102, of compute capability 6.1", "tu102"),
+        ("B300", "gb110, of compute capability 10.3", "gb100"),
+        ("NVIDIA GB10", "gb20b, of compute capability 12.1", "gb202"),
         ("ad103", "ad103, of compute capability 8.9", "ad102"),
         ("NVIDIA GeForce RTX 3060 Laptop GPU", "ga106, of compute capability 8.6", "ga102"),
     ],
@@ -95,6 +104,7 @@ def test_of_a_chip_that_was_not_recorded_the_nearest_answers_and_says_so(
         ("rtx409", "did you mean 'rtx4090'?", "metrics --chip rtx4090"),
         ("RTX 1050 Laptop GPU", "there is no chip 'RTX 1050 Laptop GPU'", "metrics"),
         ("b301", "there is no chip 'b301'; known: tu102,", "metrics"),
+        ("sm_52", "the compute capabilities 6.1, 7.0, 7.2, 7.5, 8.0,", "metrics"),
     ],
 )
 def test_no_chip_answers_for_one_that_nobody_knows(run: Run, asked: str, said: str, command: str) -> None:

@@ -102,7 +102,10 @@ def bytes_read() -> int:
 
 def test_gigabytes_of_zeros(plain: bytes, tmp_path: Path) -> None:
     path = tmp_path / "sparse.ncu-rep"
-    for start, words in ((b"", "does not start with NVR"), (plain, "says nothing of itself")):
+    for start, words in (
+        (b"", "does not start with NVR"),
+        (plain, "behind its last block are zeros, as in a copy that did not end"),
+    ):
         with path.open("wb") as file:
             file.write(start)
             file.truncate(6 * GIB)

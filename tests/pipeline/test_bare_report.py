@@ -42,6 +42,11 @@ def test_its_numbers_are_those_of_the_archived_run(path: Path, tmp_path: Path) -
     assert bare.run.notes == archived.run.notes[: len(bare.run.notes)]
 
 
+def test_it_knows_which_sections_of_ncu_it_holds() -> None:
+    (basic,) = bare_reports(["basic"], [DATA / "transpose_basic_h200_2025.3.1.ncu-rep.zst"], None)
+    assert basic.run.sections == ("LaunchStats", "Occupancy", "SpeedOfLight", "WorkloadDistribution")
+
+
 def test_two_are_read_in_their_order(tmp_path: Path) -> None:
     found = bare_reports(["a", "b"], REPORTS[::2], "mine")
     assert [(one.reference, one.run.kernel, len(one.run.launches)) for one in found] == [

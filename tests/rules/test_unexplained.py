@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from shape_facts import found, made, of_case
 
+from ncu_assist.record import Device
 from ncu_assist.rules import RULES, diagnose, unexplained
-from ncu_assist.rules.model.warnings import metric_missing
+from ncu_assist.rules.model.warnings import IDENTIFIERS, metric_missing
 
 
 def test_alone_and_first_where_no_rule_knows_the_stall() -> None:
@@ -63,6 +65,30 @@ def test_a_launch_that_was_interrupted_is_not_told_what_to_collect() -> None:
     assert "--set" not in first.advice
     assert metric_missing(diagnose(facts, RULES), facts)
     assert metric_missing(diagnosis, interrupted) == ()
+
+
+@pytest.mark.parametrize(
+    ("capability", "words"),
+    [
+        ("6.1", " with Nsight Compute 2019.5 (nv-nsight-cu-cli), the last that knows this GPU"),
+        ("7.0", " with Nsight Compute 2025.2, the last that knows this GPU"),
+        ("8.6", ""),
+    ],
+)
+def test_what_to_collect_can_be_collected_on_this_gpu(capability: str, words: str) -> None:
+    facts = replace(made({}), device=Device("GPU", "", capability, 20, None, None, None))
+    diagnosis = diagnose(facts, RULES)
+    (missing,) = metric_missing(diagnosis, facts)
+    assert f"collect `--set full`{words and words + ','} to ask " in missing.sentence
+    assert diagnosis.findings[0].finding.advice.endswith(f"or all by `--set full`{words}")
+
+
+def test_what_the_report_says_was_collected_is_not_asked_for_again() -> None:
+    """As on a GTX 1080, whose counters have other names: all sections are in the report, and few of these metrics."""
+    facts = made({"duration": 1e5})
+    every = replace(facts, sections=tuple(IDENTIFIERS.values()))
+    assert metric_missing(diagnose(facts, RULES), facts)
+    assert metric_missing(diagnose(every, RULES), every) == ()
 
 
 def test_throughputs_alone_are_an_answer() -> None:

@@ -167,6 +167,15 @@ def test_a_file_of_any_name_is_a_report(desk: Desk, tmp_path: Path, name: str) -
     assert desk.resolve(name) == tmp_path / name
 
 
+@pytest.mark.parametrize("name", ["x.ncu-rep", "out", "out/"])
+def test_a_folder_leads_to_a_report_in_it(desk: Desk, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "in.ncu-rep").touch()
+    with pytest.raises(UsageProblem, match="is a folder") as problem:
+        desk.resolve(name)
+    assert problem.value.hint == f"ncu-assist show {name.rstrip('/')}/in.ncu-rep"
+
+
 def test_the_name_that_ncu_was_given_leads_to_its_report(desk: Desk, tmp_path: Path) -> None:
     (tmp_path / "my run.ncu-rep").touch()
     (tmp_path / "v10.ncu-rep").touch()

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ncu_assist.errors import UsageProblem
-from ncu_assist.ncu.catalogue.chips import CHIPS, Chip, named_chip, names, nearest_chip
+from ncu_assist.ncu.catalogue.chips import Chip, known_chips, named_chip, names, nearest_chip
 from ncu_assist.ncu.catalogue.derived import DERIVED_GROUPS
 from ncu_assist.ncu.catalogue.metric import Metric
 from ncu_assist.ncu.catalogue.metric_doctor import check_names, spelled, suggestion
@@ -188,7 +188,7 @@ def _known_chip(asked: str) -> Chip:
     digits = re.sub(r"\D", "", asked)  # some may be left out; with others it is another chip
     alike = [name for name in names() if re.sub(r"\D", "", name).startswith(digits)]
     near = next(iter(difflib.get_close_matches(asked.lower(), alike, n=1, cutoff=NEAR_CHIP)), None)
-    meant = f"did you mean '{near}'?" if near else f"known: {', '.join(CHIPS)}, and what they are sold as"
+    meant = f"did you mean '{near}'?" if near else known_chips()
     raise UsageProblem(f"there is no chip '{asked}'; {meant}", _listing("", near))
 
 

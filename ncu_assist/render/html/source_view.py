@@ -22,6 +22,7 @@ from ncu_assist.render.html.source_file import (
 )
 from ncu_assist.render.html.source_heat import HOTTEST_FROM, HeatColumn, heat_columns, percent, stall_term
 from ncu_assist.render.table import Cell, Column, Link, Table, Term, number
+from ncu_assist.render.words.commands import collect_again
 
 HOTTEST = 5
 LEAST_SAMPLES = 0.01  # of all samples
@@ -214,5 +215,5 @@ def collect_lines(shown: RunView) -> str:
     if run.launched_nothing:
         return ""
     if run.source == "imported" or not run.workloads:
-        return "ncu --set full --import-source yes -o REPORT PROGRAM"
+        return collect_again(run.device)
     return f"ncu-assist profile {one_line(run.kernel)} {one_line(run.version)}"

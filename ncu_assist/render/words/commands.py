@@ -6,6 +6,8 @@ from pathlib import PurePath
 from shlex import quote
 
 from ncu_assist.analysis.run_view import RunView
+from ncu_assist.ncu.catalogue.chips import profiler_of
+from ncu_assist.record import Device
 from ncu_assist.render.escape import one_line
 
 OPENED = (".ncu-rep", ".nsight-cuprof-report")  # what ncu-ui opens
@@ -18,10 +20,16 @@ def to_profile(shown: RunView) -> str:
     if shown.run.launched_nothing:
         return ""
     if shown.run.source == "imported":
-        return "ncu --set full --import-source yes -o REPORT PROGRAM"
+        return collect_again(shown.run.device)
     if not shown.run.workloads:
         return f"ncu-assist profile --kernel {kernel} --version {version} --set full -- PROGRAM"
     return f"ncu-assist profile {kernel} {version} --set full"
+
+
+def collect_again(device: Device | None) -> str:
+    """Return the command that collects all counters and the source of a program on such a GPU."""
+    _, program = profiler_of(device.compute_capability if device else "")
+    return f"{program} --set full{' --import-source yes' if program == 'ncu' else ''} -o REPORT PROGRAM"
 
 
 def to_time(shown: RunView) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from ncu_assist.ncu.catalogue.chips import profiler_of
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import percent
 from ncu_assist.rules.base import Finding, Rule, Severity, severity
@@ -122,8 +123,17 @@ def diagnose(facts: Facts, rules: Mapping[str, Rule]) -> Diagnosis:
 def _unasked(diagnosis: Diagnosis, facts: Facts) -> tuple[Ranked, ...]:
     """Return the findings, the first of which says why there are too few counters instead of that none explains it."""
     first, *others = diagnosis.findings
-    message, advice = (INTERRUPTED, LET_IT_END) if facts.is_interrupted else (TOO_FEW, COLLECT)
+    message, advice = (
+        (INTERRUPTED, LET_IT_END) if facts.is_interrupted else (TOO_FEW, f"{COLLECT}{by_last_release(facts)}")
+    )
     return replace(first, finding=replace(first.finding, message=message, advice=advice)), *others
+
+
+def by_last_release(facts: Facts) -> str:
+    """Return with which release to collect, in words, where the newest does not know the GPU; else nothing."""
+    release, program = profiler_of(facts.device.compute_capability if facts.device else "")
+    called = "" if program == "ncu" else f" ({program})"
+    return f" with Nsight Compute {release}{called}, the last that knows this GPU" if release else ""
 
 
 def _without_known(found: Sequence[Ranked], busiest: Busiest | None) -> list[Ranked]:

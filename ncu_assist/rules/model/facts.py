@@ -18,6 +18,7 @@ class Facts:
 
     ``dtype`` is that of inputs and outputs, as kernel.toml names it. ``floor`` is the least time of the workload, and
     ``median_ns`` what a bench took for it; None where that is not known, and of launches that are a part of it.
+    ``sections`` of ncu that the report holds, by identifier; empty where that is not known.
     """
 
     combined: Combined
@@ -28,6 +29,7 @@ class Facts:
     dtype: str | None = None
     floor: Floor | None = None
     median_ns: float | None = None
+    sections: tuple[str, ...] = ()
 
     def get(self, key: str) -> float | None:
         """Return a metric by its key; None where it is absent, or says nothing of this kernel."""

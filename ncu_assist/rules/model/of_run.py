@@ -68,7 +68,7 @@ def results_of(
     if not combined.launches or not any(combined.tables):
         return None
     workload = run.workload(combined.workload) if combined.workload and whole else None
-    facts = Facts(combined, run.device, ceilings)
+    facts = Facts(combined, run.device, ceilings, sections=run.sections)
     if workload:
         timing = run.timing(workload.name)
         facts = replace(

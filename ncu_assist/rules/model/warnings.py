@@ -12,7 +12,7 @@ from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.noise import SHORT_NS
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import quantity
-from ncu_assist.rules.model.diagnosis import Diagnosis
+from ncu_assist.rules.model.diagnosis import Diagnosis, by_last_release
 from ncu_assist.rules.model.facts import Facts
 
 # Less than half of what must have come from or gone to DRAM: no rounding, and no estimate of the bytes that is a little
@@ -79,8 +79,9 @@ def metric_missing(diagnosis: Diagnosis, facts: Facts) -> tuple[Warned, ...]:
     lacking = dict.fromkeys(section for own in gaps.values() for section in own)
     options = " ".join(f"--section {IDENTIFIERS.get(one, one)}" for one in lacking) if len(lacking) <= FEW else ALL
     rules = ", ".join(gaps) if len(gaps) <= FEW else f"{len(gaps)} of {diagnosis.asked} rules"
+    with_what = f"{words}," if (words := by_last_release(facts)) else ""
     named = f"the section{'s' if len(lacking) > 1 else ''} {', '.join(lacking)}"
-    return (Warned("metric-missing", f"the report lacks {named}: collect `{options}` to ask {rules}"),)
+    return (Warned("metric-missing", f"the report lacks {named}: collect `{options}`{with_what} to ask {rules}"),)
 
 
 def _sections_of(keys: Sequence[str], facts: Facts) -> list[str]:
@@ -92,7 +93,9 @@ def _sections_of(keys: Sequence[str], facts: Facts) -> list[str]:
 
 
 def is_collected(section: str, facts: Facts) -> bool:
-    """Tell whether a section of ncu was collected: most of its metrics are known."""
+    """Tell whether a section of ncu was collected: the report has it, or most of its metrics are known."""
+    if IDENTIFIERS.get(section) in facts.sections:
+        return True
     keys = [key for key, metric in CATALOGUE.items() if metric.section == section]
     known = [facts.get(key) is not None for key in keys]
     return 2 * sum(known) > len(known)
