@@ -15,8 +15,8 @@ writes and this number of bytes (`ncu-assist ceilings`; curves of known GPUs com
 curve it is *assumed*: 95 % of the least that streams reached over this kind of memory (GDDR 91 to 96 % of the peak, HBM
 89 to 95 %) but for 3 µs of start, and no less than 75 % of the peak; below that least it is *within 5 %* of the
 ceiling. Where nobody said how many bytes the work needs, DRAM is at its ceiling and the kernel may still move too much.
-What L2 took beyond the peak of DRAM kept that no busier than it was counted. What L2 still holds of its results at the end counts as
-moved, as it does in the curves. Launches below 20 µs (`short-kernel`) move hardly more than the smallest point of a
+What L2 still holds of its results at the end counts as moved, as it does in the curves; without one, only up to the
+peak of DRAM. Launches below 20 µs (`short-kernel`) move hardly more than the smallest point of a
 curve, and most of their time is not DRAM's: they are done only where they reach 75 % of the peak as well. A rate within
 1 % of that limit has reached it, below 1 GB within 2.2 %: repeats and GPUs of one model differ by so much. DRAM bytes
 that uncoalesced accesses or repeated traffic waste, above 5 %, make it their fault instead; a product on tensor cores

@@ -81,7 +81,7 @@ KNOWN: tuple[Chip, ...] = (
 CHIPS: dict[str, Chip] = {chip.name: chip for chip in KNOWN if chip.recorded}
 
 # The last releases that know generations which newer ones do not, by the start of a compute capability, with the name
-# of their program: release notes of 2020.1 ("Removed support for the Pascal SM 6.x GPU architecture"; the program is ncu
+# of their program: release notes of 2020.1 ("Removed support for the Pascal SM 6.x GPU architecture"; it is called ncu
 # since) and of 2025.4 (GPU Support: Volta no), which came with CUDA 13, without Volta; CUDA 12.9 has ncu 2025.2.
 LAST_RELEASES = {
     "6.": ("2019.5", "nv-nsight-cu-cli"), "7.0": ("2025.2", "ncu"), "7.2": ("2025.2", "ncu"),
