@@ -32,8 +32,8 @@ class LaunchFloor:
     """The least time of a launch, and by what: the floor of its workload where the launch is all of a call.
 
     Else it is what the bytes of DRAM and of the host link, or the operations, need that were counted, at the rates that
-    these can reach; of a product on tensor cores the operations of those alone. ``times`` is the time over it, None
-    where that was too short to tell.
+    these can reach, less what a finding says is not needed; of a product on tensor cores the operations of those alone.
+    ``times`` is the time over it, None where that was too short to tell.
     """
 
     ns: float
@@ -43,8 +43,12 @@ class LaunchFloor:
     assumed: bool
 
 
-def launch_floor(results: RuleResults | None) -> LaunchFloor | None:
-    """Return the floor of launches that were judged; None where neither bytes nor operations were counted."""
+def launch_floor(results: RuleResults | None, other_format_ns: float = 0.0) -> LaunchFloor | None:
+    """Return the floor of launches that were judged; None where neither bytes nor operations were counted.
+
+    What a finding takes off the unit that sets it is not needed, nor what another number format would save: it is no
+    longer than what the most that could be won leaves.
+    """
     if results is None or results.diagnosis.lacks_counters:
         return None
     facts = results.facts
@@ -58,7 +62,13 @@ def launch_floor(results: RuleResults | None) -> LaunchFloor | None:
     load = min(1.0, known[by])
     if not load or not facts.duration_ns:
         return None
-    return LaunchFloor(facts.duration_ns * load, by, 1.0 / load, False, facts.ceilings is None)
+    ranked = [one for one in results.diagnosis.findings if one.severity != "info"]
+    most = max(ranked, key=lambda one: one.saved_ns, default=None)
+    won, is_assumed = (most.saved_ns, most.finding.assumed) if most else (0.0, False)
+    needed, left = facts.duration_ns * load, facts.duration_ns - max(won, other_format_ns)
+    if left >= needed or left <= 0:
+        return LaunchFloor(needed, by, 1.0 / load, False, facts.ceilings is None)
+    return LaunchFloor(left, by, facts.duration_ns / left, False, facts.ceilings is None or is_assumed)
 
 
 @dataclass(frozen=True)
@@ -83,7 +93,7 @@ class LaunchRow:
     @cached_property
     def floor(self) -> LaunchFloor | None:
         """How little time it could take; None where it was not judged, or no unit was counted."""
-        return launch_floor(self.results)
+        return launch_floor(self.results, self.other_format_ns)
 
     @cached_property
     def library(self) -> LibraryKernel | None:

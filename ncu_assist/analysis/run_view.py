@@ -161,15 +161,16 @@ class RunView:
 
     @cached_property
     def counted(self) -> RunView:
-        """What ratios, stalls, roofline and occupancy are shown of: of different kernels one launch alone.
+        """What ratios, stalls, roofline and occupancy are shown of: one launch alone, or a call on a workload.
 
-        That is the launch in ``focus``, or the longest of a call on a workload.
+        That is the launch in ``focus``, or of the different kernels of a call the longest.
         """
+        if self.focus is not None:
+            return self.detail
         if not self.combined.is_of_kernels:
             return self
         alone = self.combined.longest.launches[0].index
-        row = self.focus or next(one for one in self.launches if one.launch.index == alone)
-        return self.of_launch(row)
+        return self.of_launch(next(one for one in self.launches if one.launch.index == alone))
 
     @property
     def _of_a_call(self) -> tuple[LaunchRow, ...]:

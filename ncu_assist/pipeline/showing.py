@@ -24,7 +24,7 @@ from ncu_assist.frame import combine_launches, combine_tables
 from ncu_assist.frame.columns import Values
 from ncu_assist.ncu.code import code_of
 from ncu_assist.ncu.compressed import plain_file
-from ncu_assist.ncu.line_sums import HotSpots, hot_spots
+from ncu_assist.ncu.line_sums import NO_LINES, HotSpots, hot_spots
 from ncu_assist.ncu.nvidia_findings import nvidia_findings
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.ncu.source.reading import SourceTables
@@ -35,7 +35,15 @@ from ncu_assist.pipeline.kept_reports import kept_report
 from ncu_assist.pipeline.opened_reports import BareReport
 from ncu_assist.project import Project
 from ncu_assist.record import Run
-from ncu_assist.rules.model.of_run import judged_alone, located, results_of, results_of_shown
+from ncu_assist.rules.model.libraries import library_kernel
+from ncu_assist.rules.model.of_run import (
+    KernelPart,
+    RuleResults,
+    judged_alone,
+    located,
+    results_of,
+    results_of_shown,
+)
 from ncu_assist.rules.model.resources import bottleneck, bottleneck_of_launch
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.matching import live_first, same_source
@@ -112,8 +120,14 @@ def _read(
         return CloseLook(hot_spots(report, len(places), read, None))
     source = report.source(read)
     own = _own_texts(stored, source)
+    spots = hot_spots(report, len(places), read, source)
+    kernels = [library_kernel(report.records[place]) for place in read]
+    if spots.note == NO_LINES and (known := [one.library for one in kernels if one]) and all(kernels):
+        spots = replace(
+            spots, note=f"the code has no line numbers: it is of a library, {', '.join(sorted(set(known)))}"
+        )
     return CloseLook(
-        spots=hot_spots(report, len(places), read, source),
+        spots=spots,
         code=code_of(report, read, source, numbers),
         texts={**own, **source.texts},
         kept=frozenset(own),
@@ -180,10 +194,19 @@ def gather(
         ceilings=ceilings,
         profiled=len(stored.whole.launches),
     )
+    shown = replace(shown, results=_of_focus(shown))
     if not lines and not ncu_rules:
         return shown
     read = None if every or shown.focus is None else {shown.focus.launch.index}
     return with_places(replace(shown, close=look_closer(stored, chosen, lines, ncu_rules, read)))
+
+
+def _of_focus(shown: RunView) -> RuleResults | None:
+    """Return what the rules say of the launch that details are of, so that every format speaks of the same one."""
+    row, every = shown.focus, shown.combined.launches
+    if row is None or row.results is None or len(every) < 2:
+        return shown.results
+    return replace(row.results, part=KernelPart(row.launch.kernel, 1, len(every), row.share))
 
 
 def with_places(shown: RunView) -> RunView:

@@ -30,8 +30,8 @@ from ncu_assist.versions import is_called, with_short_names
 FORMS, PACKED = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report", ".csv"), ("", ".zst", ".xz", ".gz")
 REPORT_ENDINGS = tuple(form + packed for form in FORMS for packed in PACKED)
 NAMES_SHOWN = 5
-_FILE = "a file"
-_KINDS = {stat.S_IFREG: _FILE, stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+_FILE, _FOLDER = "a file", "a folder"
+_KINDS = {stat.S_IFREG: _FILE, stat.S_IFDIR: _FOLDER, stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
 
 
 class VersionNotMeasured(UsageProblem):
@@ -183,7 +183,7 @@ def _nearest(path: Path) -> str:
 
 def _reports_within(folder: Path) -> list[str]:
     """Return the names of the reports in a folder; none where it is no folder, or may not be looked into."""
-    return _reports_beside(folder / "any") if folder.is_dir() else []
+    return _reports_beside(folder / "any") if _kind(folder) == _FOLDER else []
 
 
 def _reports_beside(path: Path) -> list[str]:

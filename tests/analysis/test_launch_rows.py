@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from factories import DEVICE, launch, make_run, metrics_frame, save_run
 
 from ncu_assist.analysis.launch_selection import narrowed, selection_of
-from ncu_assist.analysis.launches import LaunchGroup
+from ncu_assist.analysis.launches import LaunchGroup, launch_floor
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.pipeline import showing
 from ncu_assist.pipeline.opened_reports import bare_reports
@@ -17,6 +18,8 @@ from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.json import show_json
 from ncu_assist.render.terminal import Style, show_text
 from ncu_assist.render.words.launches import launch_cells, launch_table, payoff_sentences
+from ncu_assist.rules.base import Finding
+from ncu_assist.rules.model.diagnosis import Ranked
 from ncu_assist.store import Store, StoredRun
 
 DATA = Path(__file__).parents[1] / "data"
@@ -70,6 +73,41 @@ def test_a_row_names_the_ranges_that_all_of_it_share(tmp_path: Path) -> None:
     some = [*layers[:24], ()]
     (row,) = launch_table(shown(tmp_path / "some", *({"kernel": "k", "ranges": one} for one in some))).rows
     assert row[1].note == ""
+
+
+def test_no_estimate_promises_more_than_the_floor_beside_it(tmp_path: Path) -> None:
+    """What a finding takes off DRAM is not needed: 86 of 100 µs of it, and 80 can be won."""
+    busy = {"dram__cycles_active.avg.pct_of_peak_sustained_elapsed": 73.0}
+    (row,) = shown(tmp_path, {"duration_ns": 1e5, "metrics": busy}).launches
+    assert row.results is not None
+    assert row.floor is not None
+    assert row.floor.times is not None
+    assert row.floor.times < 1.5
+    finding = Finding(rule="uncoalesced-global-load", message="", saved_ns=8e4, evidence=(), relieves=("DRAM",))
+    ranked = Ranked(finding, 8e4, 5.0, "high")
+    results = replace(row.results, diagnosis=replace(row.results.diagnosis, findings=(ranked,)))
+    found = launch_floor(results)
+    assert found is not None
+    assert (found.by, found.times) == ("DRAM", pytest.approx(5.0))
+
+
+def test_text_json_and_page_speak_of_the_same_launch(tmp_path: Path) -> None:
+    """Most of the time goes to what cannot win anything, most of what can be won to another."""
+    busy = {"dram__cycles_active.avg.pct_of_peak_sustained_elapsed": 93.0, "gpu__time_duration.sum": 1e6}
+    few = {"launch__grid_size": 1.0, "launch__block_size": 256.0, "launch__sm_count": 132.0}
+    few |= {"launch__waves_per_multiprocessor": 0.001, "dram__cycles_active.avg.pct_of_peak_sustained_elapsed": 1.0}
+    view = shown(
+        tmp_path,
+        {"kernel": "busy", "duration_ns": 1e6, "metrics": busy},
+        {"kernel": "few", "duration_ns": 9e5, "metrics": few},
+    )
+    told = show_json(view)
+    assert told["focus"] == 1
+    assert (told["diagnosis"]["kernel"], told["diagnosis"]["launches"]) == ("few", [1])
+    assert told["diagnosis"]["findings"] == told["launches"][1]["findings"]
+    assert (view.results and view.counted.results) is not None
+    assert [one.index for one in view.counted.combined.launches] == [1]
+    assert "Diagnosis: grid-underfill" in show_text(view)
 
 
 def test_the_floor_is_by_bytes_or_operations(tmp_path: Path) -> None:

@@ -60,6 +60,15 @@ def test_the_peak_of_dram_on_pascal_is_that_of_its_bus() -> None:
     assert ROWS["dram_peak_bandwidth"].value(values) == pytest.approx(256e9, rel=0.002)
 
 
+@pytest.mark.parametrize(("major", "bytes_a_block"), [(6.0, 5120.0), (7.0, 5120.0), (8.0, None)])
+def test_before_ampere_shared_memory_is_what_the_kernel_asked_for(major: float, bytes_a_block: float | None) -> None:
+    values = {
+        "launch__shared_mem_per_block_static": 4096.0, "launch__shared_mem_per_block_dynamic": 1024.0,
+        "device__attribute_compute_capability_major": major, "device__attribute_compute_capability_minor": 0.0,
+    }  # fmt: skip
+    assert CATALOGUE["shared_memory"].value(values) == bytes_a_block
+
+
 def test_nothing_follows_from_nothing() -> None:
     assert CATALOGUE["bytes_per_sector_load"].value(dict.fromkeys(CATALOGUE["global_sectors_ideal"].names, 0.0)) is None
     none = {"memory_l2_theoretical_sectors_global": 0.0, "memory_l2_theoretical_sectors_global_ideal": 0.0}

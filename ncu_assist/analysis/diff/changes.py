@@ -295,12 +295,12 @@ def _score(row: ComparedMetric) -> tuple[float | None, int]:
     """Return the candidate's distance from the mean of the baseline's repeats in their standard deviations, and n.
 
     That is what Nsight Compute shows beside several baselines; None where the baseline has one value, or always the
-    same.
+    same. Of a candidate with repeats it is their mean that is as far: the values that are shown are medians.
     """
-    samples = row.samples[0]
+    samples, others = row.samples
     if row.candidate is None or len(samples) < 2 or (deviation := stdev(samples)) == 0:
         return None, len(samples)
-    return (row.candidate - mean(samples)) / deviation, len(samples)
+    return (mean(others or [row.candidate]) - mean(samples)) / deviation, len(samples)
 
 
 def _verdict(row: ComparedMetric, noise: NoiseModel) -> ChangeWord:

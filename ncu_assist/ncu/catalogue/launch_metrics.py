@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from ncu_assist.ncu.catalogue.formulas import NOT_APPLICABLE
 from ncu_assist.ncu.catalogue.metric import (
     ATTRIBUTE,
     BEFORE_HOPPER,
     BY_SM_ACTIVE,
+    CAPABILITY,
     EXACT,
     HARDWARE,
     LAUNCH,
@@ -18,12 +20,15 @@ from ncu_assist.ncu.catalogue.metric import (
     SECTION,
     SUM,
     Metric,
+    Way,
     added,
     over,
     same,
     times,
 )
 
+DRIVERS_OWN = f"{HARDWARE}: from 8.0 on the system keeps 1 KB of shared memory for each block"
+AMPERE = 8.0
 MAX_WARPS = "device__attribute_max_warps_per_multiprocessor"
 # What a multiprocessor holds: warps, blocks, registers, shared memory; and of that a block, and the driver in each.
 SM_LIMITS = (
@@ -32,6 +37,11 @@ SM_LIMITS = (
     "device__attribute_max_shared_memory_per_block_optin",
     "device__attribute_reserved_shared_memory_per_block",
 )
+
+
+def _without_driver(static: float, dynamic: float, major: float, _minor: float) -> float:
+    return static + dynamic if major < AMPERE else NOT_APPLICABLE
+
 
 # fmt: off
 LAUNCH_METRICS: tuple[Metric, ...] = (
@@ -42,7 +52,11 @@ LAUNCH_METRICS: tuple[Metric, ...] = (
     Metric("shared_memory", ("launch__shared_mem_per_block",), OCCUPANCY, "Shared Memory Per Block", "byte/block",
            None, EXACT, MAX, "static, dynamic and the driver's own",
            ways=(added(("launch__shared_mem_per_block_static", "launch__shared_mem_per_block_dynamic",
-                        "launch__shared_mem_per_block_driver"), SECTION),)),
+                        "launch__shared_mem_per_block_driver"), SECTION),
+                 Way(("launch__shared_mem_per_block_static", "launch__shared_mem_per_block_dynamic", *CAPABILITY),
+                     _without_driver,
+                     "launch__shared_mem_per_block_static + launch__shared_mem_per_block_dynamic; not from compute "
+                     f"capability 8.0 on, by {' and '.join(CAPABILITY)}", DRIVERS_OWN))),
     Metric("shared_memory_static", ("launch__shared_mem_per_block_static",), LAUNCH, "Static Shared Memory Per Block",
            "byte/block", None, EXACT, MAX, "shared memory whose size the compiler knew"),
     Metric("shared_memory_dynamic", ("launch__shared_mem_per_block_dynamic",), LAUNCH,

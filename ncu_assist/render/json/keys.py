@@ -163,9 +163,8 @@ MEANINGS = {
     "Score.before": "The metric of the parent [unit of the metric]",
     "RenamedKeys.before": "The fault of the version before",
     # what the rules say
-    "diagnosis": "What the rules say of all launches of the workload together, or, where they are of different "
-    "functions, of the function with most of the time: `kernel` and `time_share` say which. What they say of each "
-    "launch alone stands in `launches[]`",
+    "diagnosis": "What the rules say of the launches of a call on the workload together, else of the launch in "
+    "`focus`: `kernel`, `time_share` and `launches` say which. What they say of each launch alone is in `launches[]`",
     "Draft.diagnosis": "Id of the first finding of the parent",
     "DraftInFolder.diagnosis": "Id of the first finding of the parent",
     "DiagnosisKeys.kernel": "The function that it is of; null where it is of all launches",

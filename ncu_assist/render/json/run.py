@@ -96,7 +96,7 @@ def show_json(shown: RunView, command: str = "show") -> dict[str, Any]:
             "across_launches": [_payoff(one) for one in shown.payoffs],
             "workload": shown.combined.workload,
             "before": _before(shown),
-            "bound_by": shown.bottleneck.name if shown.bottleneck else None,
+            "bound_by": bound.name if (bound := shown.detail.bottleneck) else None,
             "diagnosis": diagnosis_of_json(shown.results),
             "metrics": _metrics(shown),
             "stalls": shown.combined.stalls,

@@ -28,6 +28,7 @@ from ncu_assist.render.words.verdicts import (
 )
 from ncu_assist.rules.low_occupancy import allowed_blocks
 from ncu_assist.rules.model.resources import BUSY_PERCENT, LATENCY
+from ncu_assist.rules.model.warnings import can_be_collected
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -274,7 +275,7 @@ def check_word(row: WorkloadRow | None) -> str:
 
 
 def _metrics(shown: RunView) -> list[RenderableType]:
-    """Return the key metrics that a report has, and in one line those that it lacks."""
+    """Return the key metrics that a report has, and in one line those that it lacks and that can be collected."""
     from rich.text import Text
 
     made = table(("metric (under ncu)", "left"), ("value", "right"), ("", "left"))
@@ -285,7 +286,8 @@ def _metrics(shown: RunView) -> list[RenderableType]:
         combined = shown.combined if is_of_all else shown.counted.combined
         value = combined.values[key]
         if value is None and key not in combined.not_applicable:
-            lacking.append(metric.label)
+            if shown.results is None or can_be_collected(key, shown.results.facts):
+                lacking.append(metric.label)
             continue
         text = combined.not_applicable[key] if value is None else quantity(value, metric.unit)
         of = of_launches(combined.coverage(key)) if is_of_all else f"launch {combined.launches[0].index}"

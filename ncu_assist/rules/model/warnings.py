@@ -92,6 +92,15 @@ def _sections_of(keys: Sequence[str], facts: Facts) -> list[str]:
     return [section for section in found if section and not is_collected(section, facts)]
 
 
+def can_be_collected(key: str, facts: Facts) -> bool:
+    """Tell whether a metric that is missing may be in a section that was not collected, or is of none.
+
+    What a collected section lacks is none that this chip and release count: nobody has lost it.
+    """
+    parts = [part for part in getattr(ROWS[key], "needs", (key,)) if part in CATALOGUE]
+    return bool(_sections_of((key,), facts)) or not any(CATALOGUE[part].section for part in parts)
+
+
 def is_collected(section: str, facts: Facts) -> bool:
     """Tell whether a section of ncu was collected: the report has it, or most of its metrics are known."""
     if IDENTIFIERS.get(section) in facts.sections:

@@ -109,6 +109,12 @@ def test_a_repeated_baseline_gives_a_standard_score() -> None:
     assert (lone.z, lone.repeats) == (None, 0)
 
 
+def test_of_the_same_repeats_the_standard_score_is_zero() -> None:
+    """Also where their median is not their mean."""
+    same = repeated(1e8, 1.01e8, 1.3e8)
+    assert {one.metric: one for one in changes(same, same, NOISE)}["dram_bytes"].z == 0.0
+
+
 def test_repeats_that_never_stray_have_no_score() -> None:
     found = {one.metric: one for one in changes(repeated(1e8, 1e8), repeated(2e8), NOISE)}["dram_bytes"]
     assert (found.z, found.repeats) == (None, 2)
