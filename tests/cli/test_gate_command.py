@@ -451,7 +451,17 @@ def test_without_a_baseline_it_says_that_v0_stands_in_and_how_to_set_one(
     for version in ("v0_torch", "v1_own"):
         made.save(version, {SMALL: 1e5})
     for form in ((), ("--format", "markdown"), ("--json",)):
-        assert NO_BASELINE_SET in " ".join(run("gate", "add_one", *form).out.replace("\\", "").split())
+        answer = run("gate", "add_one", *form)
+        assert form == ("--json",) or "against v0, as no baseline is set" in answer.out.splitlines()[0]
+        assert NO_BASELINE_SET in " ".join(answer.out.replace("\\", "").split())
     assert "no baseline is set" not in run("gate", "add_one", "--against", "v0").out
     assert run("baseline", "set", "add_one/v0").code == 0
     assert "no baseline is set" not in run("gate", "add_one").out
+
+
+def test_a_time_that_is_kept_has_its_interval(run: Run, recorded: Path) -> None:
+    answer = run("gate", "lightning_decode/v7", "--against", "v8", "--workload", "b64_d96")
+    (check,) = run("gate", "lightning_decode/v7", "--against", "v8", "--workload", "b64_d96", "--json").json["checks"]
+    assert (answer.code, check["outcome"]) == (0, "pass")
+    low, high = (f"{100 * check[end]:+.1f}" for end in ("delta_low", "delta_high"))
+    assert f"({low} to {high})" in answer.out
