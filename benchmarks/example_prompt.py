@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from ncu_assist.project import find_project
@@ -16,8 +17,11 @@ EXAMPLE = Path("docs") / "prompt_v6.md"
 
 
 def example_prompt(root: Path) -> Prompt:
-    """Return the prompt of the example; no name of this machine is looked for, so that it is the same everywhere."""
-    return build_prompt(evidence(find_project(root), REFERENCE, identity=NOBODY))
+    """Return the prompt of the example, the same everywhere and whatever other kernels lie in the archive.
+
+    No name of this machine is looked for, and what answered the diagnosis in other kernels is left out.
+    """
+    return build_prompt(replace(evidence(find_project(root), REFERENCE, identity=NOBODY), removed=()))
 
 
 if __name__ == "__main__":

@@ -206,7 +206,7 @@ class Prover(Protocol):
 def draft_task(project: Project, request: SuggestRequest, form: ReplyForm) -> DraftTask:
     """Return what the next draft is to improve, and the prompt that says so; raises as ``evidence`` does."""
     (parent,) = named(project, [request.reference], request.kernel)
-    drafts = [one.draft for one in DraftArchive(project.reports).drafts(parent.run.kernel)]
+    drafts = [one.draft for one in DraftArchive(project.reports).drafts()]
     found = evidence(project, parent.reference, request.workload, drafts, kernel=request.kernel)
     found = replace(found, task=replace(found.task, libraries_allowed=request.libraries))
     make = partial(build_prompt, found, project.prompts, request.prompt_tokens)
@@ -264,7 +264,11 @@ class SuggestSession:
             if ended or best is None:
                 break
             request = replace(request, reference=f"{best.draft.kernel}/{best.draft.version}")
-            task = draft_task(self.project, request, self.form) if number < request.rounds else task
+            if number < request.rounds:
+                task = draft_task(self.project, request, self.form)
+                ended = _done(task)
+            if ended:
+                break
         return Suggested(tuple(self.drafts), tuple(self.files), ended, first.prompt.dropped)
 
     def _round(self, task: DraftTask, number: int) -> tuple[str, StoredDraft | None]:
@@ -320,6 +324,16 @@ class SuggestSession:
         reason = f"right and faster than its parent, but draft {kept.draft.id} of the same round is faster"
         archive = DraftArchive(self.project.reports)
         return archive.update(one, replace(one.draft, fate="rejected", reason=reason))
+
+
+DONE = ("at-dram-roofline", "at-compute-roofline")
+
+
+def _done(task: DraftTask) -> str:
+    """Return why there is nothing left to win for the next round: what binds is at its ceiling; empty otherwise."""
+    evidence = task.prompt.evidence
+    is_done = evidence.diagnosis_id in DONE
+    return f"{short_name(evidence.version)} is at its floor ({evidence.diagnosis_id})" if is_done else ""
 
 
 def _spent(budget: Budget, drafts: Sequence[StoredDraft], seconds: float) -> str:

@@ -13,12 +13,12 @@ from suggest.recorded import made_project
 
 from ncu_assist.errors import ModelProblem
 from ncu_assist.project import Project
-from ncu_assist.store.draft_records import ModelCost, Proof
+from ncu_assist.store.draft_records import MetricPrediction, ModelCost, Proof, Score
 from ncu_assist.store.drafts import DraftArchive, StoredDraft
 from ncu_assist.suggest.drafting import DraftTask, LanguageModel, SavedReply
 from ncu_assist.suggest.model import Message, ModelAnswer
 from ncu_assist.suggest.request import Budget, SuggestRequest
-from ncu_assist.suggest.session import ProvedDraft, SuggestSession
+from ncu_assist.suggest.session import ProvedDraft, SuggestSession, draft_task
 
 SOURCE = "import torch\n\n\ndef add_one(x, y):\n    torch.add(x, {}, out=y)\n"
 
@@ -168,6 +168,31 @@ def test_rounds_go_on_from_what_was_kept_and_tell_what_failed(project: Project) 
     again = suggestion(project, Queue([reply(4)]))
     again.run()
     assert "adds 2" in again.author.ask.heard[0]  # type: ignore[attr-defined]
+
+
+def test_rounds_end_where_what_was_kept_has_nothing_left_to_win(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = draft_task(project, SuggestRequest("add_one/v1"), "fences").prompt.evidence.diagnosis_id
+    monkeypatch.setattr("ncu_assist.suggest.session.DONE", (told,))
+    found = suggestion(project, Queue([reply(1), reply(2)]), 1.5, 1.5, rounds=3).run()
+    assert [(one.draft.round, one.draft.fate) for one in found.drafts] == [(1, "kept")]
+    assert found.ended == f"v1 is at its floor ({told})"
+
+
+def test_a_prompt_tells_what_a_draft_predicted_that_did_not_come(project: Project) -> None:
+    suggestion(project, Queue([reply(2)])).run()
+    (stored,) = DraftArchive(project.reports).drafts()
+    prediction = MetricPrediction("dram_bytes", "down", 0.5)
+    scores = (Score(prediction, 100.0, 140.0, False), Score(prediction, 100.0, 50.0, True))
+    proof = Proof((), "bwrap", "small", "faster", 1.1, scores=scores)
+    unproven = replace(stored.draft, fate="unproven", reason="right and faster, but", proof=proof)
+    DraftArchive(project.reports).update(stored, unproven)
+    again = suggestion(project, Queue([reply(4)]))
+    again.run()
+    heard = again.author.ask.heard[0]  # type: ignore[attr-defined]
+    assert "unproven: right and faster, but" in heard
+    assert "disproved: dram_bytes down to 0.5 of it, and it went from 100 to 140\n" in heard
 
 
 def test_budgets_end_the_work_before_the_next_draft(project: Project) -> None:

@@ -12,10 +12,10 @@ from ncu_assist.analysis.diff.comparing import verdict_by_time
 from ncu_assist.analysis.diff.timing import SampleReader, common_bench, is_timed
 from ncu_assist.analysis.faults_gone import FaultsGone, faults_gone
 from ncu_assist.analysis.history import VersionRow
-from ncu_assist.errors import UsageProblem, did_you_mean
+from ncu_assist.errors import DamagedData, UsageProblem, did_you_mean
 from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.harness.exam.plan import refuse_host_inputs
-from ncu_assist.pipeline.history import history_of
+from ncu_assist.pipeline.history import history_of, lineage_of
 from ncu_assist.pipeline.opened_reports import BareReport, named
 from ncu_assist.pipeline.pages.readable import own_comment
 from ncu_assist.pipeline.showing import gather
@@ -29,9 +29,9 @@ from ncu_assist.spec import Kernel
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.draft_records import Draft
-from ncu_assist.store.matching import same_source
+from ncu_assist.store.matching import live_first, same_source
 from ncu_assist.suggest.evidence.counters import findings_of, items_of, shape_of, unknown_of
-from ncu_assist.suggest.evidence.records import Evidence, FailedDraft, VersionStory
+from ncu_assist.suggest.evidence.records import Evidence, FailedDraft, RemovedFault, VersionStory
 from ncu_assist.suggest.evidence.task import Cleaner, cleaner, floor_of, hardware_of, source_of, task_of, this_machine
 from ncu_assist.verdict import Verdict
 from ncu_assist.versions import short_name, version_order
@@ -50,10 +50,10 @@ def evidence(
 ) -> Evidence:
     """Return the evidence on the run that a reference names, on one workload, the default one unless it is named.
 
-    ``drafts`` are those of earlier rounds; rejected ones are told. ``identity`` are names to redact beside those that
-    the run gives away, by default those of this machine. ``kernel`` is what a bare version is of, as ``--kernel``.
-    Nothing is measured. Raises UsageProblem for a run without a kernel folder, source or counters, or whose check
-    failed, DamagedData for files that were changed.
+    ``drafts`` are those of earlier rounds and of other kernels; what failed is told, and what answered the diagnosis.
+    ``identity`` are names to redact beside those that the run gives away, by default those of this machine. ``kernel``
+    is what a bare version is of, as ``--kernel``. Nothing is measured. Raises UsageProblem for a run without a kernel
+    folder, source or counters, or whose check failed, DamagedData for files that were changed.
     """
     stored = named(project, [reference], kernel)[0]
     folder = kernel_of(project, stored)
@@ -89,6 +89,7 @@ def evidence(
         before=before.run.version if before and past else None,
         story=story,
         failed=failed_of(drafts, run.kernel, clean),
+        removed=removed_before(project, store, run.kernel, first.id, drafts, clean) if first else (),
     )
 
 
@@ -151,6 +152,8 @@ def sources_of(stored: StoredRun) -> dict[str, str]:
     return found
 
 
+FAILED = ("rejected", "unproven")
+MOST_REMOVED = 3
 IDEA = 400  # letters
 MOVED = 400
 CHANGES = re.compile(r"^Changes:\s*")
@@ -174,17 +177,74 @@ def story_of(
 
 def failed_of(drafts: Sequence[Draft], kernel: str, clean: Cleaner) -> tuple[FailedDraft, ...]:
     """Return the drafts of a kernel that were not kept, the newest last; one that was only drafted proves nothing."""
-    rejected = (one for one in sorted(drafts, key=lambda one: (one.created, one.id)) if one.fate == "rejected")
+    tried = (one for one in sorted(drafts, key=lambda one: (one.created, one.id)) if one.fate in FAILED)
     return tuple(
         FailedDraft(
             id=clean.line(one.id, 60),
             parent=clean.line(one.parent.rpartition("/")[2].partition("@")[0], 60),
             change=clean.line(one.claim.change if one.claim else "a reply that could not be used", IDEA),
             reason=clean.line(one.reason, IDEA),
+            fate=one.fate,
+            disproved=clean.line("; ".join(_disproved(one)), IDEA),
         )
-        for one in rejected
+        for one in tried
         if one.kernel == kernel
     )
+
+
+def _disproved(draft: Draft) -> Iterator[str]:
+    """Yield what a draft predicted that did not come, with what was measured."""
+    for score in draft.proof.scores if draft.proof else ():
+        if score.came_true is False and score.before is not None and score.after is not None:
+            said = score.prediction
+            by = f" to {said.factor:g} of it" if said.factor else ""
+            yield f"{said.metric} {said.direction}{by}, and it went from {score.before:.3g} to {score.after:.3g}"
+
+
+def removed_before(
+    project: Project, store: Store, kernel: str, rule: str, drafts: Sequence[Draft], clean: Cleaner
+) -> tuple[RemovedFault, ...]:
+    """Return what took the fault ``rule`` away in other kernels and in kept drafts of any, the most won first.
+
+    In the archive that is a version that is faster than its parent, whose first finding it was and the version's own is
+    not. Versions of ``kernel`` itself are its story.
+    """
+    found = [
+        RemovedFault(clean.line(f"draft {one.id} of {one.kernel}", 80), clean.line(one.claim.change, IDEA), won)
+        for one in drafts
+        if one.fate == "kept" and one.diagnosis == rule and one.claim and one.proof and (won := one.proof.speedup)
+    ]
+    for other in kernel_names(project):
+        if other != kernel:
+            found += _removed_in(project, store, other, rule, clean)
+    return tuple(sorted(found, key=lambda one: -one.speedup)[:MOST_REMOVED])
+
+
+def _removed_in(project: Project, store: Store, kernel: str, rule: str, clean: Cleaner) -> Iterator[RemovedFault]:
+    newest = {name: live_first(store.runs(kernel, name))[0] for name in store.versions(kernel)}
+    firsts = {name: _first_fault(stored) for name, stored in newest.items()}
+    if rule not in {one for _, one in firsts.values()}:
+        return
+    lineage = lineage_of(store, kernel, sorted(newest, key=version_order))
+    for name, stored in newest.items():
+        workload, own = firsts[name]
+        parent = next((one for one in lineage.ancestors(name) if firsts[one][0] == workload), None)
+        if own == rule or parent is None or firsts[parent][1] != rule or workload is None:
+            continue
+        pair = common_bench([newest[parent]], [stored], workload)
+        verdict = verdict_by_time(*pair, workload, SampleReader()) if pair else None
+        if verdict is not None and verdict.words == "faster" and verdict.speedup:
+            yield RemovedFault(clean.line(f"{kernel}/{name}", 80), _idea(stored, clean), verdict.speedup)
+
+
+def _first_fault(stored: StoredRun) -> tuple[str | None, str]:
+    """Return the first workload of which a run's findings are kept, and the first finding there; empty for none."""
+    try:
+        findings = stored.findings()
+    except DamagedData:
+        return None, ""
+    judged = next((one for one in findings.judged if one.whole), None) if findings else None
+    return (judged.workload, judged.findings[0].rule) if judged and judged.findings else (None, "")
 
 
 def _chapter(

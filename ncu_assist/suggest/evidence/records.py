@@ -172,12 +172,23 @@ class VersionStory:
 
 @dataclass(frozen=True)
 class FailedDraft:
-    """An earlier draft of this kernel that was not kept, and why."""
+    """An earlier draft of this kernel that was not kept, why, and what it predicted that did not come."""
 
     id: str
     parent: str
     change: str
     reason: str
+    fate: str = "rejected"  # or unproven
+    disproved: str = ""
+
+
+@dataclass(frozen=True)
+class RemovedFault:
+    """A change that took the same fault away before, in another kernel or in a draft, and what it won."""
+
+    where: str  # softmax/v4_online, or a draft
+    change: str
+    speedup: float
 
 
 @dataclass(frozen=True)
@@ -201,6 +212,7 @@ class Evidence:
     before: str | None
     story: tuple[VersionStory, ...]
     failed: tuple[FailedDraft, ...]
+    removed: tuple[RemovedFault, ...] = ()  # what the diagnosis was answered with before, the most won first
 
     @property
     def diagnosis_id(self) -> str:

@@ -125,6 +125,7 @@ DROPS: tuple[Drop, ...] = (
     Drop(FROM_21, _first_items(20)),
     Drop(OLD_FAILED, lambda e: replace(e, failed=e.failed[-LAST_FAILED:])),
     Drop(RECENTLY, _recent_story),
+    Drop("what took the same fault away elsewhere", lambda e: replace(e, removed=())),
     Drop("what the hardware does", lambda e: replace(e, diagnosis=_unexplained(e.diagnosis))),
     Drop(FROM_13, _first_items(12), (FROM_21,)),
     Drop("further findings", lambda e: replace(e, further=())),

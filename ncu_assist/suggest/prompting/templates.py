@@ -24,6 +24,7 @@ from ncu_assist.suggest.evidence.records import (
     EvidenceItem,
     FailedDraft,
     LaunchLine,
+    RemovedFault,
     SourceText,
     VersionStory,
     WorkloadTime,
@@ -242,9 +243,20 @@ def _chapter(one: VersionStory, parent: str) -> list[str]:
 
 
 def failures_text(failed: Sequence[FailedDraft]) -> str:
-    """Return the drafts that failed, the newest last: what each changed, and why it was rejected."""
-    words = (f"{one.id} (from {one.parent}): {one.change}\n    rejected: {one.reason}" for one in failed)
-    return "\n".join(words)
+    """Return the drafts that failed, the newest last: what each changed, why it was not kept, and what did not come."""
+    return "\n".join(line for one in failed for line in _failure(one))
+
+
+def _failure(one: FailedDraft) -> Iterator[str]:
+    yield f"{one.id} (from {one.parent}): {one.change}"
+    yield f"    {one.fate}: {one.reason}"
+    if one.disproved:
+        yield f"    disproved: {one.disproved}"
+
+
+def removed_text(removed: Sequence[RemovedFault]) -> str:
+    """Return what took a fault away before: where, by which change, and what it won."""
+    return "\n".join(f"{one.where}: {factor(one.speedup)} faster\n    idea: {one.change}" for one in removed)
 
 
 FILTERS = {
@@ -256,6 +268,7 @@ FILTERS = {
     "numbered": numbered,
     "percent": percent,
     "quantity": quantity,
+    "removed": removed_text,
     "sizes": sizes,
     "story": story_text,
 }

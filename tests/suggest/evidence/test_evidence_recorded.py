@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from recorded_family import ROOT
 from suggest.recorded import evidence_of
 
 from ncu_assist.frame import combine_tables
@@ -13,6 +14,7 @@ from ncu_assist.project import Project
 from ncu_assist.render.redact import NOBODY
 from ncu_assist.spec_file import load_kernel
 from ncu_assist.store import Store
+from ncu_assist.store.drafts import DraftArchive
 from ncu_assist.suggest.evidence.counters import name_of
 from ncu_assist.suggest.evidence.gathering import evidence
 from ncu_assist.suggest.evidence.records import Evidence
@@ -164,3 +166,16 @@ def test_a_finished_kernel_is_said_to_be_done(recorded_project: Project) -> None
     assert found.diagnosis is not None
     assert found.diagnosis.is_done
     assert found.diagnosis.gain is None
+
+
+def test_what_answered_the_same_diagnosis_is_of_other_kernels_and_of_kept_drafts() -> None:
+    project = Project(ROOT)
+    drafts = [one.draft for one in DraftArchive(project.reports).drafts()]
+    found = evidence(project, "lightning_decode/v6", drafts=drafts, identity=NOBODY)
+    assert found.diagnosis_id == "uncoalesced-global-load"
+    where = {one.where: one for one in found.removed}
+    assert where["fast_h2d/v3_warp_a_token"].change == "a warp a token, its lanes side by side."
+    assert where["fast_h2d/v3_warp_a_token"].speedup > 3
+    assert where["draft 20261121T221601Z-02975f of lightning_decode"].speedup == pytest.approx(1.88, abs=0.01)
+    assert not [name for name in where if name.startswith("lightning_decode/")]
+    assert [one.speedup for one in found.removed] == sorted((one.speedup for one in found.removed), reverse=True)

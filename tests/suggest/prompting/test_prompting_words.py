@@ -11,6 +11,7 @@ from ncu_assist.suggest.evidence.records import (
     EvidenceItem,
     FailedDraft,
     LaunchLine,
+    RemovedFault,
     SourceText,
     VersionStory,
 )
@@ -21,6 +22,7 @@ from ncu_assist.suggest.prompting.templates import (
     note_words,
     number,
     numbered,
+    removed_text,
     story_text,
 )
 
@@ -97,3 +99,10 @@ def test_launches() -> None:
 def test_failures() -> None:
     told = failures_text([FailedDraft("d1", "v6", "a change", "wrong on b1")])
     assert told == "d1 (from v6): a change\n    rejected: wrong on b1"
+    missed = FailedDraft("d2", "v6", "a change", "nothing moved", "unproven", "hits up, and it went from 3 to 2")
+    assert failures_text([missed]).endswith("unproven: nothing moved\n    disproved: hits up, and it went from 3 to 2")
+
+
+def test_what_took_a_fault_away() -> None:
+    told = removed_text([RemovedFault("softmax/v4", "one pass", 1.5), RemovedFault("draft d1 of rope", "wide", 1.25)])
+    assert told == "softmax/v4: 1.50x faster\n    idea: one pass\ndraft d1 of rope: 1.25x faster\n    idea: wide"
