@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -30,5 +31,7 @@ def command(allow: tuple[Path, ...]) -> int:
         if error.name is None or error.name.partition(".")[0] != "mcp":
             raise
         raise EnvironmentProblem("the Python package mcp is not installed", "pip install 'ncu-assist[mcp]'") from error
+    if sys.stdin.isatty():
+        click.echo("waiting for a client's messages on stdin: an agent starts this; Ctrl-C ends it", err=True)
     serve(options.current_project(), allow)
     return 0
