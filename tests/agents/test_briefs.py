@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from recorded_family import ROOT
 
 from ncu_assist.agents import briefs
 
@@ -75,3 +77,13 @@ def test_instructions_of_a_line_or_of_all(line: int, stalls: list[str]) -> None:
     assert [one["stall"] for one in told["instructions"]] == stalls
     assert {one["file"] for one in told["instructions"]} == {"k.cu"}
     assert told["instructions"][-1]["share"] == 0.75
+
+
+def test_the_tokens_in_the_guide_are_those_that_were_measured() -> None:
+    measured = json.loads((ROOT / "benchmarks" / "results" / "agent_tokens.json").read_text())
+    guide = (ROOT / "docs" / "guide" / "agents.md").read_text()
+    assert f"takes {measured['list_of_tools']:,} and the instructions {measured['instructions']:,}" in guide
+    for tool, row in measured["tools"].items():
+        whole = f"{row['whole_answer_median']:,}" if row["whole_answer_median"] else "–"
+        assert f"| `{tool}` | {row['median']:,} | {row['most']:,} | {row['budget']:,} | {whole} |" in guide
+        assert row["most"] <= row["budget"]
