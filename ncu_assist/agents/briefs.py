@@ -16,6 +16,7 @@ from typing import (
 
 from typing_extensions import TypedDict
 
+from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.render.escape import plain
 
 Json = dict[str, Any]
@@ -411,8 +412,14 @@ def _curve(curve: Json) -> Json:
 
 
 def lines(answer: Json, rule: str) -> LinesBrief:
-    """Return the source lines of a ``show --lines`` answer, of the findings of one ``rule`` where it names one."""
-    found = [one for one in answer["diagnosis"]["findings"] if rule in ("", one["rule"])]
+    """Return the source lines of a ``show --lines`` answer, of the findings of one ``rule`` where it names one.
+
+    Raises UsageProblem for a rule that found nothing.
+    """
+    every = answer["diagnosis"]["findings"]
+    found = [one for one in every if rule in ("", one["rule"])]
+    if rule and not found:
+        raise UsageProblem(f"no finding is called '{rule}'; {did_you_mean(rule, [one['rule'] for one in every])}")
     shown: LinesBrief = {
         "reference": answer["reference"],
         "launch": answer["focus"],

@@ -10,12 +10,12 @@ from mcp.server.elicitation import AcceptedElicitation, ElicitationResult
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from mcp.server.mcpserver.resolve import Elicit, Resolve
-from mcp.types import CallToolResult, TextContent, ToolAnnotations
+from mcp.types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field
 
 from ncu_assist.agents import briefs
 from ncu_assist.agents.commands import CallContext, CommandCaller
-from ncu_assist.errors import NcuAssistError, UsageProblem
+from ncu_assist.errors import NcuAssistError, UsageProblem, did_you_mean
 from ncu_assist.project import Project
 from ncu_assist.render.escape import one_line
 
@@ -103,6 +103,21 @@ class QuotedRow(BaseModel):
     value: float | None = None
 
 
+class AgentServer(MCPServer[Any]):
+    """A server that refuses arguments which a tool does not have: passed over, they would seem to be obeyed."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Caller | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        known = next(
+            (list(one.input_schema["properties"]) for one in await self.list_tools() if one.name == name), None
+        )
+        unknown = [key for key in arguments if known is not None and key not in known]
+        if unknown:
+            raise ToolError(f"{name} has no argument '{one_line(unknown[0])}'; {did_you_mean(unknown[0], known or ())}")
+        return await super().call_tool(name, arguments, context)
+
+
 def serve(project: Project, allowed: Sequence[Path]) -> None:
     """Answer on stdin and stdout until the client closes them."""
     server(project, allowed).run("stdio")
@@ -112,7 +127,7 @@ def server(project: Project, allowed: Sequence[Path] = ()) -> MCPServer[Any]:
     """Return a server of a project; reports may be read there and below ``allowed``."""
     from importlib.metadata import version
 
-    made: MCPServer[Any] = MCPServer(
+    made: MCPServer[Any] = AgentServer(
         "ncu-assist", instructions=INSTRUCTIONS, version=version("ncu-assist"), log_level="ERROR"
     )
     caller = CommandCaller(project, tuple(allowed))
@@ -387,6 +402,8 @@ def _draft_id(id: str) -> str:
 
 def _next_step(draft: briefs.DraftBrief) -> str:
     """Return what to do with a draft next."""
+    if draft["fate"] == "drafted" and draft.get("flaws"):
+        return f"`propose` it again without the flaws, or prove {draft['id']}"
     if draft["version"]:
         return f"show {draft['kernel']}/{draft['version']}, then write the worklog"
     return {

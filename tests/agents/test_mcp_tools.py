@@ -27,6 +27,7 @@ DRAFT = {
     "bottleneck": "Loads wait for one another.",
     "edits": [{"search": "constexpr int THREADS", "replace": "constexpr int  THREADS"}],
     "predictions": [PREDICTION],
+    "evidence": [{"id": "E1"}],
 }
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("kernels", {}),
@@ -152,6 +153,8 @@ BAD = [
     ("propose", {**DRAFT, "edits": [], "source": "x" * 10_000_000}, "at most 500000 characters"),
     ("propose", {**DRAFT, "predictions": []}, "predictions"),
     ("show", {"reference": 7}, "valid string"),
+    ("show", {"reference": V3, "workloads": True}, "has no argument 'workloads'; did you mean 'workload'?"),
+    ("lines", {"reference": V3, "rule": "global-store"}, "no finding is called 'global-store'; did you mean"),
     ("show", {}, "reference"),
     ("metrics", {"names": ["drum_bytes"], "reference": V3}, "drum_bytes"),
     ("prove", {"id": "../x"}, "is no id of a draft"),
