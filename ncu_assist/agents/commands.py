@@ -74,6 +74,18 @@ class CommandCaller:
             f"'{one_line(reference)}' lies outside the project", "ncu-assist mcp --allow FOLDER, by the person"
         )
 
+    def kernel(self, name: str) -> str:
+        """Return the name of a kernel of the project; raises UsageProblem for any other word: it may be a program."""
+        if not NAME.fullmatch(name) or "/" in name or not (self.project.kernels / name).is_dir():
+            raise UsageProblem(f"there is no kernel '{one_line(name)}'", "the tool kernels")
+        return name
+
+    def version(self, name: str) -> str:
+        """Return the name of a version; raises UsageProblem for what cannot be one."""
+        if not NAME.fullmatch(name) or "/" in name:
+            raise UsageProblem(f"'{one_line(name)}' is no version", "the tool kernels")
+        return name
+
     async def ask(self, context: CallContext, *words: str) -> CommandAnswer:
         """Run a command and return its answer; raises UsageProblem where it has none, in its own words.
 

@@ -272,7 +272,8 @@ def _acting_tools(caller: CommandCaller) -> tuple[Callable[..., Any], ...]:
     """Return the tools that measure or write."""
 
     async def measured(context: Caller, command: str, kernel: str, versions: list[str], *options: str) -> Outcome:
-        words = [command, "--json", *options, "--", caller.checked(kernel), *map(caller.checked, versions)]
+        # Behind `--` stands a program: the names are checked, so that none is an option or a path.
+        words = [command, "--json", *options, caller.kernel(kernel), *map(caller.version, versions)]
         found = await caller.ask_gpu(context, *words)
         return briefs.outcome(found.json, found.said)
 

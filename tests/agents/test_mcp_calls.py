@@ -39,7 +39,7 @@ BENCH = ("bench", {"kernel": "k", "versions": ["v1"]})
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A project whose commands are fakes."""
-    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "k").mkdir(parents=True)
     fake = tmp_path / "fake"
     fake.write_text(FAKE.format(python=sys.executable))
     fake.chmod(0o755)
