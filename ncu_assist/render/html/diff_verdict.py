@@ -343,7 +343,7 @@ COMPARED = {
 SIDE_FACTS: tuple[tuple[str, SideText], ...] = (
     ("version", lambda _, side: one_line(f"{side.kernel}/{side.version}")),
     ("median", _of_timing(lambda timing: duration(timing.median_ns))),
-    ("middle half", _of_timing(lambda timing: f"{duration(timing.q1_ns)} to {duration(timing.q3_ns)}")),
+    ("middle half", _of_timing(lambda timing: _middle_half(timing))),
     ("samples", _of_timing(_sample_words)),
     ("copy", _of_timing(lambda timing: f"{duration(timing.copy_ns)} for the same bytes" if timing.copy_ns else None)),
     ("copy engine", _of_timing(lambda timing: duration(timing.link_ns) if timing.link_ns else None)),
