@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 DATA = Path(__file__).parents[2] / "data"
 LAUNCH_BYTES, BASE_BYTES = 96_000, 500_000  # 26 launches in 3 MB
+ONE_S, MANY_S = 0.4, 2.0  # of one launch and of 26
 SAME = ("speed", "roofline", "memory", "stalls", "occupancy", "mix")
 
 
@@ -52,6 +54,16 @@ def parts(record: RunRecord) -> tuple[LaunchPart, ...]:
 def test_it_passes_every_check(browser: Browser, path: Path, record: RunRecord) -> None:
     check_page(browser, path)
     assert path.stat().st_size < BASE_BYTES + LAUNCH_BYTES * len(record.alone)
+
+
+def test_rendering_takes_little_time(record: RunRecord) -> None:
+    """Of the processor, which a busy machine changes little: 0.4 s for one launch, 2 s for 26."""
+    spent = []
+    for _ in range(2):
+        started = time.process_time()
+        run_html(record)
+        spent.append(time.process_time() - started)
+    assert min(spent) < ONE_S + (MANY_S - ONE_S) / 25 * (len(record.alone) - 1)
 
 
 @pytest.mark.parametrize("name", ["torch_full", "transpose_full"])

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[3]
 SHEETS, OF_SOURCE = 6, 3  # at most
+PAGE_BYTES = 500_000  # of a run of one launch
 A4_WIDTH = 703  # pixels between margins of 12 mm
 # Numbers, with their unit, that stand on more than one line.
 _BROKEN = """() => [...document.querySelectorAll("td.num, dd.num, .figure")]
@@ -47,6 +48,7 @@ def test_a_run_takes_six_sheets_beside_its_source(browser: Browser, tmp_path: Pa
     stored = next(one for one in store.runs("lightning_decode") if one.run.version.startswith("v6_"))
     path = tmp_path / "report.html"
     path.write_text(run_page(stored, store), encoding="utf-8")
+    assert path.stat().st_size <= PAGE_BYTES
     with opened(browser, path) as page:
         assert sheets(page) <= SHEETS + OF_SOURCE
         page.evaluate("document.getElementById('source').remove()")
