@@ -55,7 +55,7 @@ def _chart(one: SampledMetric, last: float) -> CurveChart:
     x = linear_axis([0.0, last], LEFT, RIGHT, duration)
     x = replace(x, ticks=x.ticks[:: max(1, len(x.ticks) // 3)])
     y = linear_axis([max(values)], BOTTOM, TOP)
-    path = "M" + "L".join(f"{x.at(time):.1f} {y.at(value):.1f}" for time, value in kept)
+    path = "M" + "L".join(f"{x.at(time):.0f} {y.at(value):.1f}" for time, value in kept)
     unit = "%" if one.metric.endswith(PERCENT) else ""
     told = (("mean", mean(values)), ("median", median(values)), ("most", max(values)))
     said = ", ".join(f"{word} {quantity(value, unit)}" for word, value in told)
