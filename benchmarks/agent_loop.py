@@ -82,7 +82,6 @@ async def loop(folder: Path) -> dict[str, Any]:
                     "tokens_in": len(json.dumps(arguments)) // 4,
                     "tokens_out": len(text) // 4,
                     "is_error": bool(result.is_error),
-                    "result": text,
                 }
             )
             sys.stderr.write(f"{tool}: {text[:300]}\n")
@@ -98,14 +97,17 @@ async def loop(folder: Path) -> dict[str, Any]:
         proved = await call("prove", id=id)
         kept = proved.get("draft", {}).get("fate") == "kept"
         accepted = await call("accept", id=id) if kept else {}
-        version = accepted.get("draft", {}).get("version", "")
+        version, shown = accepted.get("draft", {}).get("version", ""), {}
         if version:
-            await call("show", reference=f"{KERNEL}/{version}")
+            shown = await call("show", reference=f"{KERNEL}/{version}")
             await call("diff", reference=f"{KERNEL}/v3@last", candidate=f"{KERNEL}/{version}")
             await call("bench", kernel=KERNEL, versions=["v3", version.partition("_")[0]])
+    draft = proved.get("draft", {})
     return {
         "asked": asked,
         "version": version,
+        "gpu": shown.get("device"),
+        "draft": {name: draft.get(name) for name in ("fate", "reason", "speedup", "flaws", "predictions")},
         "tokens_in": sum(row["tokens_in"] for row in rows),
         "tokens_out": sum(row["tokens_out"] for row in rows),
         "seconds": round(sum(row["seconds"] for row in rows), 1),
