@@ -94,10 +94,11 @@ def test_kernels_that_no_workload_holds_together_are_ranked_by_time(
     assert "2 launches of transpose_naive take 82 % of the time; uncoalesced-global-store: let neighbouring" in text
     assert "Launch 0, transpose_naive, the most to win of 3 (--launch N: another) Speed of light unit" in text
     assert "Diagnosis: uncoalesced-global-store, high" in text
-    found = run("show", "mine.ncu-rep", "--json").json["diagnosis"]
-    assert (found["kernel"], found["launches"]) == ("transpose_naive", [0, 2])
-    assert found["time_share"] == pytest.approx(0.818, abs=0.01)
-    assert found["findings"][0]["launches"] == [0, 2]
+    answer = run("show", "mine.ncu-rep", "--json").json
+    found, own = answer["diagnosis"], next(one for one in answer["launches"] if one["index"] == 0)
+    assert (answer["focus"], found["kernel"], found["launches"]) == (0, "transpose_naive", [0])
+    assert found["time_share"] == own["time_share"]
+    assert found["findings"] == own["findings"]
 
 
 def test_throughputs_alone_are_an_answer_that_says_what_to_collect(run: Run) -> None:
@@ -215,7 +216,8 @@ def test_lines_where_there_are_none(run: Run, tmp_path: Path, monkeypatch: pytes
     monkeypatch.chdir(tmp_path)
     assert "note: no warp states were sampled" in run("show", str(SMALL_REPORT), "--lines").out
     torch = run("show", str(DATA / "torch_full_h200_2025.3.1.ncu-rep.zst"), "--lines", "--ncu-rules").out
-    assert "note: the code has no line numbers: compile with -lineinfo" in torch
+    assert "note: the code has no line numbers: it is of a library, " in torch
+    assert "-lineinfo" not in torch
     assert "Long Scoreboard Stalls" in torch
     export = DATA / "transpose_full_h200_2025.3.1.raw.csv.zst"
     assert "holds neither source lines nor NVIDIA's findings" in run("show", str(export), "--lines").out

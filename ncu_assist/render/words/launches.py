@@ -19,7 +19,7 @@ COLUMNS = (
     Column("diagnosis"),
     Column("to floor", "right", "number"),
 )
-TO_FLOOR = "to floor: time over what the counted bytes of DRAM or operations need, without what a finding spares"
+TO_FLOOR = "to floor: time over what the counted bytes of DRAM or operations need, but for what a finding spares"
 OF_WORKLOAD = "to floor: time over the floor of the workload, or of its bytes and operations"
 TOO_FEW, INTERRUPTED = "too few counters", "interrupted"
 LEAST_TOLD = 0.005  # of all time: a change that wins less is not worth a sentence
