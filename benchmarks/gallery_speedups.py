@@ -1,11 +1,12 @@
 """Hold estimated speed-ups against achieved ones, over the pairs of the gallery: a fault, and the same work without it.
 
-    python benchmarks/gallery_speedups.py [--part chip|blind2] [--reports FOLDER] [--out FILE]
+    python benchmarks/gallery_speedups.py [--part chip|blind2] [--reports FOLDER] [--out FILE] [--before FILE]
 
 Achieved: the fault's time over the fix's, both with CUDA events in one process (times*.json in tests/gallery/reports).
 Estimated: of the finding that the case must have, else of the first one; NVIDIA's: its largest global estimate, and
 beside it the largest of the advice that can be read as the right id (nvidia_rules.py), where there is such. The error
-is the absolute natural logarithm of estimated over achieved. No pair is left out for its fit.
+is the absolute natural logarithm of estimated over achieved. No pair is left out for its fit. ``--before`` names a file
+that ``--out`` wrote earlier: all pairs are printed in Markdown, with the estimates of then and of now.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from gallery_scores import CHIP_HALVES, HALVES, PARTS, REPORTS, Judged, folder_of, judged, say, score_rows, theirs
 from table import pairs
@@ -118,10 +120,14 @@ def main() -> int:
     parser.add_argument("--out", type=Path)
     parser.add_argument("--part", choices=("main", "blind", "blind2", "chip"))
     parser.add_argument("--reports", type=Path)
+    parser.add_argument("--before", type=Path)
     asked = parser.parse_args()
     folder = asked.reports or folder_of(asked.part)
     found = tuple(judged(folder=folder, parts=(asked.part,) if asked.part else PARTS))
     used, out = speedups(found, folder)
+    if asked.before:
+        _say_table(used, json.loads(asked.before.read_text())["pairs"])
+        return 0
     _say_pairs(used, out)
     errors = _errors(used) if used else {}
     for half, row in errors.items():
@@ -137,6 +143,17 @@ def main() -> int:
         }
         asked.out.write_text(json.dumps(record, indent=1) + "\n")
     return 0
+
+
+def _say_table(used: Sequence[Pair], before: Sequence[dict[str, Any]]) -> None:
+    """Print all pairs in Markdown, the worst first: what was achieved, and estimated then and now."""
+    then = {one["fault"]: Pair(**one) for one in before}
+    say("| fault | finding | achieved | estimated before | now | error before | now |\n|---|---|--:|--:|--:|--:|--:|")
+    for one in sorted(used, key=lambda one: -one.error("estimated")):
+        was = then.get(one.fault)
+        old = ("", "") if was is None else (f"{was.estimated:.2f}x", f"{was.error('estimated'):.2f}")
+        now = f"{one.estimated:.2f}x", f"{one.error('estimated'):.2f}"
+        say(f"| `{one.fault}` | `{one.rule}` | {one.achieved:.2f}x | {old[0]} | {now[0]} | {old[1]} | {now[1]} |")
 
 
 def _errors(used: Sequence[Pair]) -> dict[str, dict[str, float]]:

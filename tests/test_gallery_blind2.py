@@ -21,9 +21,10 @@ CASES = cases("blind2")
 BY_NAME = {case.name: case for case in CASES}
 SOURCES = {f"blind2/{path.name}": path.read_text() for path in sorted((FOLDER / "blind2").glob("*.cu"))}
 OTHERS = {case.name for part in ("main", "blind", "chip") for case in cases(part)}  # type: ignore[arg-type]
-NOT_RECORDED = {"blind2/blind2_sequence.cu", "blind2/blind2_series.cu", "blind2/blind2_tensor.cu"}  # timed only, so far
-STILL_WRONG = {"gradients_nine_bins"}  # warp-divergence stands before its atomics
+NOT_RECORDED = {"blind2/blind2_sequence.cu", "blind2/blind2_series.cu", "blind2/blind2_tensor.cu"}  # on an H100
+STILL_WRONG = {"scan_barrier_a_step", "healthy_polynomials_double"}  # README of the gallery has why
 WORST_MEDIAN = 0.20  # of |ln(estimated / achieved)|: 0.30 as it was found; 0.2 is the target
+OF_THE_OTHERS = 0.30  # of what was profiled on an H100, as it was found
 
 
 @pytest.fixture(scope="module")
@@ -67,8 +68,23 @@ def test_the_first_finding_is_right_and_estimates_are_as_near_as_they_were_found
     assert {one.case.name for one in judged} == {
         case.name for case in CASES if case.profile and case.source not in NOT_RECORDED
     }
-    assert {one.case.name for one in judged if not one.first_is_right} <= STILL_WRONG
+    assert [one.case.name for one in judged if not one.first_is_right] == []
     assert [one.case.name for one in judged if one.cries_wolf] == []
     used, _ = gallery_speedups.speedups(judged, gallery_scores.BLIND2_REPORTS)
     assert len(used) == 10
     assert gallery_speedups.median_error(used, "estimated") <= WORST_MEDIAN
+
+
+def test_the_other_half_was_recorded_on_another_gpu(benchmarks: Any) -> None:
+    import gallery_scores
+    import gallery_speedups
+
+    folder = FOLDER / "reports_blind2_h100"
+    judged = tuple(gallery_scores.judged(folder=folder, parts=("blind2",)))
+    assert {one.case.name for one in judged} == {case.name for case in CASES if case.source in NOT_RECORDED}
+    assert {one.facts.device.name for one in judged} == {"NVIDIA H100 80GB HBM3"}
+    assert {one.case.name for one in judged if not one.first_is_right} <= STILL_WRONG
+    assert {one.case.name for one in judged if one.cries_wolf} <= STILL_WRONG
+    used, _ = gallery_speedups.speedups(judged, folder)
+    assert len(used) == 10
+    assert gallery_speedups.median_error(used, "estimated") <= OF_THE_OTHERS

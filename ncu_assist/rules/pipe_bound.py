@@ -23,25 +23,29 @@ addresses, angles, weights; wider accesses; packed or cheaper instructions.
 
 Thresholds: a pipe binds from 72 % of all time on: 80 %, where Nsight Compute calls it a bottleneck, of the 90 % that
 any unit reaches; XU and FP64 from 60 % of active time on, where it says that they might become one, since they take an
-instruction for several cycles and are asked in bursts. So do others where warps wait for room in just that pipe, or for
-their turn, more than for anything else. Issue slots bind where they are nearer to their limit than anything else, and
-no pipe above 60 % has the products that are the work, or is itself full: else the pipe is why instructions queue
-(unfused sums and products fill 98 % of the slots and 94 % of the FMA pipe). Pipes are held against that while SMs are
-active: a last wave that leaves most of them idle makes no full pipe less full.
+instruction for several cycles and are asked in bursts; FP64 below that too where it is the busiest unit and most warps
+are ready, and queue for a pipe or their turn. So do others where warps wait for room in just that pipe, or for their
+turn, more than for anything else. Issue slots bind where they are nearer to their limit than anything else, and no pipe
+above 60 % has the products that are the work, or is itself full: else the pipe is why instructions queue (unfused sums
+and products fill 98 % of the slots and 94 % of the FMA pipe). Pipes are held against that while SMs are active: a last
+wave that leaves most of them idle makes no full pipe less full.
 
 Without counts of instructions nobody can tell products from integers, or shuffles from loads: nothing is said of those.
 
 What the fix is worth: of products and sums the smaller half; of doubles what the ratio of the two rates leaves; of
 special functions half (a polynomial of eight steps on the FMA pipe takes as long as one function, so sharing them
-halves the time), of conversions for integer division all, and of those between floats and doubles; between ALU and FMA
-pipe half of what one has more than the other; of shuffles all but what the issue of the rest takes; of all instructions
-half, as of functions, by the part of their lanes that work (idle ones are `warp-divergence`), and no more than leaves
+halves the time), of counts of bits half, as far as the ALU has room for the adders that take their place (seven adders
+of two operations make four words of eight), of conversions for integer division all, and of those between floats and
+doubles; between ALU and FMA pipe half of what one has more than the other; of shuffles all but what the issue of the
+rest takes; of integer products, branches and constants at an index three quarters, which four elements together need
+once, as long as the issue slots have room for the rest; of all instructions half, as of functions, and more where they
+are addresses and loops; all by the part of lanes that work (idle ones are `warp-divergence`), and no more than leaves
 pipes and memory the work they have.
 """
 
 from __future__ import annotations
 
-from ncu_assist.ceilings.chips import LANES
+from ncu_assist.ceilings.chips import LANES, SCHEDULERS
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import (
@@ -58,13 +62,15 @@ from ncu_assist.rules.model.pipes import (
     UNIFORM,
     XU,
     busy,
+    float_instructions,
     heavy_instructions,
     is_bound_by,
+    memory_instructions,
     operations,
     while_active,
 )
 from ncu_assist.rules.model.resources import SM_PARTS
-from ncu_assist.rules.model.savings import loads
+from ncu_assist.rules.model.savings import busiest_unit, loads, reachable
 
 ID = "pipe-bound"
 NEEDS: tuple[str, ...] = ("sm_active_share", "issue_slots_busy")
@@ -76,6 +82,7 @@ USES: tuple[str, ...] = (
 UNFUSED_LEAST = 0.1  # of what the FMA pipe does: a tenth is within what the pipe itself varies by (85 to 95 %)
 SHUFFLES_LEAST = 0.5  # of what the LSU does: else it is bound by memory instructions
 SLOW_BINDS = 0.6
+MOST_READY = 50.0  # percent of all warp states
 WORK_OF = {
     "adu": "branches, barriers and constants at an index",
     "uniform": "what is the same for all threads of a warp",
@@ -84,6 +91,8 @@ PRODUCTS = 0.5  # of all instructions are multiply-adds
 OWN_PRODUCTS = 0.25  # of all instructions are products of integers: fewer go with the addresses of others
 FUNCTIONS_SAVED = INSTRUCTIONS_SAVED = 0.5
 SHARED_BY = 4  # elements: as many floats as an access of 16 bytes brings
+A_CYCLE = 0.5  # instructions of the ADU pipe: two FMAs a read of a constant keep it 98 % busy at 0.46 reads a cycle
+ADDER = 3.5  # operations of three inputs a count that is spared: seven adders of two make four words of eight
 FP64_TO_FMA = 0.5  # where the chip is not known: the best ratio that any has
 SPECIAL = "special functions, conversions or counts of bits"
 PIPES = {
@@ -108,10 +117,6 @@ ADVICE = {
     "uniform": "work out before a loop what is the same for all threads",
     "issue": "spare instructions: let elements share what they have in common, and access 16 bytes at a time",
 }
-LOADS = (
-    "global_load_instructions", "global_store_instructions", "shared_load_instructions", "shared_store_instructions",
-    "local_load_instructions", "local_store_instructions", "shared_atomics", "global_reductions", "global_atomics",
-)  # fmt: skip
 
 
 def find(facts: Facts) -> Finding | None:
@@ -157,7 +162,8 @@ def _heavy(facts: Facts) -> Finding | None:
     if not every or not is_bound_by(facts, FMA_HEAVY) or heavy_instructions(facts) < OWN_PRODUCTS * every:
         return None
     words = "products of integers, divisions among them, which no other pipe does"
-    return _finding(facts, "fma_heavy", share * INSTRUCTIONS_SAVED, words, ("pipe_fma", "pipe_alu"), (FMA, ALU, ISSUE))
+    saved, keys = share * (1.0 - 1.0 / SHARED_BY) * _lanes_at_work(facts), ("pipe_fma", "pipe_alu")
+    return _finding(facts, "fma_heavy", saved, words, keys, (FMA, ALU, ISSUE))
 
 
 def _lanes(facts: Facts, share: float) -> float:
@@ -168,11 +174,21 @@ def _lanes(facts: Facts, share: float) -> float:
 
 def _fp64(facts: Facts) -> Finding | None:
     share = busy(facts, FP64)
-    if while_active(facts, FP64) < SLOW_BINDS:
+    if while_active(facts, FP64) < SLOW_BINDS and not _is_crowded(facts, FP64):
         return None
     ratio = facts.chip.fp64 / facts.chip.fma if facts.chip else FP64_TO_FMA
     words = f"in floats it would take {ratio:.2f} of the time, if their precision does"
     return _finding(facts, "fp64", share * (1.0 - ratio), words, ("fp64_fma_per_cycle",))
+
+
+def _is_crowded(facts: Facts, pipe: str) -> bool:
+    """Return whether a pipe is the busiest unit, and most warps could issue but for room in a pipe or their turn.
+
+    Warps that are ready do not wait for a latency, so that the pipe they are ready for sets the pace.
+    """
+    ready = sum(facts.stall(reason) for reason in dict.fromkeys((*QUEUES[ISSUE], *QUEUES[pipe])))
+    busiest = busiest_unit(facts)
+    return busiest is not None and busiest.name == pipe and ready >= MOST_READY
 
 
 def _xu(facts: Facts) -> Finding | None:
@@ -186,12 +202,21 @@ def _xu(facts: Facts) -> Finding | None:
         words = "conversions between floats and doubles"
         return _finding(facts, "xu", share, words, ("pipe_fp64",), (FP64, ISSUE), ADVICE["fp64"])
     # a division in integers: to float, the reciprocal, and back, then products of integers
-    divides = floats < functions / 3 and not _counts_bits(facts, functions)
-    words = "conversions and reciprocals of integer division" if divides else SPECIAL
-    advice = ADVICE["bits"] if floats < functions / 3 and not divides else ""
-    return _finding(
-        facts, "xu", share * (1.0 if divides else FUNCTIONS_SAVED), words, ("fp32_mul_per_cycle",), advice=advice
-    )
+    if floats >= functions / 3:
+        return _finding(facts, "xu", share * FUNCTIONS_SAVED, SPECIAL, ("fp32_mul_per_cycle",))
+    if _counts_bits(facts, functions):
+        return _bits(facts, share)
+    words = "conversions and reciprocals of integer division"
+    return _finding(facts, "xu", share, words, ("fp32_mul_per_cycle",))
+
+
+def _bits(facts: Facts, share: float) -> Finding:
+    """Counts of bits, half of which go where words are added with carries first, on the ALU pipe."""
+    spared = share * FUNCTIONS_SAVED
+    counts = spared * (facts.chip.xu if facts.chip else LANES / 2)  # lanes a cycle
+    adders = (ADDER - 1.0) * counts / ((facts.chip and facts.chip.integer) or 2 * LANES)  # less a sum a count
+    saved = min(spared, 1.0 - min(1.0, loads(facts)[ALU] + adders / reachable(facts, ALU)))
+    return _finding(facts, "xu", saved, SPECIAL, ("pipe_alu",), advice=ADVICE["bits"])
 
 
 def _counts_bits(facts: Facts, functions: float) -> bool:
@@ -211,7 +236,7 @@ def _shuffles(facts: Facts) -> Finding | None:
     if facts.lacks("global_load_instructions", "shared_load_instructions"):
         return None
     done = share * facts.value("sm_cycles_elapsed") * (count or 0.0)  # an instruction a cycle
-    loads = sum(facts.get(key) or 0.0 for key in LOADS)
+    loads = memory_instructions(facts)
     if share < BINDS or not count or loads > (1.0 - SHUFFLES_LEAST) * done:
         return None
     part = 1.0 - loads / done
@@ -226,8 +251,11 @@ def _others(facts: Facts) -> Finding | None:
     name, pipe = max((("adu", ADU), ("uniform", UNIFORM)), key=lambda two: busy(facts, two[1]))
     if not is_bound_by(facts, pipe):
         return None
-    words = WORK_OF[name]
-    return _finding(facts, name, busy(facts, pipe) * INSTRUCTIONS_SAVED, words, ("issue_slots_busy",), (ISSUE,))
+    share, spared = busy(facts, pipe), (1.0 - 1.0 / SHARED_BY) * _lanes_at_work(facts)
+    # the issue slots lose those instructions and no others
+    issued = max(0.0, loads(facts)[ISSUE] - spared * share * A_CYCLE / SCHEDULERS)
+    saved = min(share * spared, 1.0 - issued)
+    return _finding(facts, name, saved, WORK_OF[name], ("issue_slots_busy",), (ISSUE,))
 
 
 def _mixed(facts: Facts) -> Finding | None:
@@ -239,12 +267,11 @@ def _mixed(facts: Facts) -> Finding | None:
     if while_active(facts, pipe) >= SLOW_BINDS and not _is_shared_by_pipes(facts, pipe):
         return None
     active = facts.value("sm_active_share") / 100.0 or 1.0
-    lanes = (facts.get("threads_per_instruction") or LANES) / LANES
     return Finding(
         rule=ID,
         message=f"instructions fill {100 * share / active:.0f} % of the issue slots while SMs are active, and no pipe: "
         f"of those the {pipe} is busiest, {100 * busy(facts, pipe) / active:.0f} %",
-        saved_ns=facts.duration_ns * share * _spared(facts) * lanes,
+        saved_ns=facts.duration_ns * share * _spared(facts) * _lanes_at_work(facts),
         evidence=("issue_slots_busy", "instructions", "pipe_fma", "pipe_alu", "pipe_xu", "pipe_lsu"),
         relieves=(ISSUE, FMA, FMA_HEAVY, ALU),
         waste="instructions",
@@ -253,17 +280,20 @@ def _mixed(facts: Facts) -> Finding | None:
     )
 
 
+def _lanes_at_work(facts: Facts) -> float:
+    """Return the part of lanes that work, 0 to 1: what the idle ones cost is `warp-divergence`."""
+    return (facts.get("threads_per_instruction") or LANES) / LANES
+
+
 def _spared(facts: Facts) -> float:
     """Return the part of all instructions that can be spared: half, or more where floats are few among them.
 
     What is neither a float operation nor a load is addresses and loops, which four elements together need once.
     """
-    floats = operations(facts, *(f"fp{bits}_{op}_per_cycle" for bits in (16, 32, 64) for op in ("add", "mul", "fma")))
-    every = LANES * (facts.get("instructions") or 0.0)
-    accesses = LANES * sum(facts.get(key) or 0.0 for key in LOADS)
+    floats, every = float_instructions(facts), facts.get("instructions") or 0.0
     if not floats or not every:
         return INSTRUCTIONS_SAVED
-    overhead = max(0.0, 1.0 - (floats + accesses) / every)
+    overhead = max(0.0, 1.0 - (floats + memory_instructions(facts)) / every)
     return max(INSTRUCTIONS_SAVED, overhead * (1.0 - 1.0 / SHARED_BY))
 
 

@@ -11,8 +11,9 @@ What to try: pad the rows of a tile by one element (33 instead of 32); mix bits 
 let lanes walk the banks in another order; store an array of structures as separate arrays.
 
 How the time is worked out: excessive wavefronts over all of the data pipe, times how busy it was; DRAM and the other
-units bound it. Up to 2 % of wavefronts are left alone: arbitration between warps looks like that. Conflicts of atomics
-are not counted here, padding does not help against them.
+units bound it; where none is busy, so does the part of their time that warps wait for shared memory. Up to 2 % of
+wavefronts are left alone: arbitration between warps looks like that. Conflicts of atomics are not counted here, padding
+does not help against them.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from __future__ import annotations
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.resources import L1_DATA
-from ncu_assist.rules.model.savings import assumes_start, saved_ns, worth_saying
+from ncu_assist.rules.model.savings import assumes_start, busiest_unit, saved_ns, worth_saying
 from ncu_assist.rules.model.traffic import l1_wavefronts
 
 ID = "shared-bank-conflict"
@@ -31,6 +32,7 @@ USES: tuple[str, ...] = ()
 EVIDENCE = ("bank_conflict_ways", "shared_wavefronts_excessive", "shared_wavefronts", "l1_data_pipe")
 IGNORED = 0.02  # of all wavefronts (docs/sources.md: up to 2 % of raw conflicts are arbitration)
 
+WAITS = ("mio_throttle", "short_scoreboard")
 ADVICE = "pad the rows of the tile by one element, or swizzle its columns"
 
 
@@ -39,7 +41,8 @@ def find(facts: Facts) -> Finding | None:
     excessive, every, shared = _excessive(facts), l1_wavefronts(facts), facts.value("shared_wavefronts")
     if every <= 0 or shared <= 0 or excessive <= IGNORED * shared:
         return None
-    saved = worth_saying(saved_ns(facts, {L1_DATA: 1.0 - min(1.0, excessive / every)}), facts)
+    gone = min(1.0, excessive / every)
+    saved = worth_saying(min(saved_ns(facts, {L1_DATA: 1.0 - gone}), _waited_ns(facts, gone)), facts)
     if not saved:
         return None
     share = 100.0 * excessive / shared
@@ -50,10 +53,21 @@ def find(facts: Facts) -> Finding | None:
         evidence=EVIDENCE,
         relieves=(L1_DATA,),
         waste="wavefronts_excessive",
-        stalls=("mio_throttle", "short_scoreboard"),
+        stalls=WAITS,
         assumed=assumes_start(facts),
         advice=ADVICE,
     )
+
+
+def _waited_ns(facts: Facts, gone: float) -> float:
+    """Return the most that shorter queues can win: where no unit is busy, what warps wait for shared memory.
+
+    All of the time where one is, or where waits were not counted.
+    """
+    busiest = busiest_unit(facts)
+    if busiest is None or busiest.is_busy or not facts.combined.stalls:
+        return facts.duration_ns
+    return facts.duration_ns * gone * sum(facts.stall(reason) for reason in WAITS) / 100.0
 
 
 def _excessive(facts: Facts) -> float:

@@ -32,3 +32,16 @@ def test_local_memory_relieves_dram_only_where_it_is_most_of_the_traffic() -> No
     assert part is not None
     assert "DRAM" not in part.relieves
     assert part.saved_ns < found.saved_ns
+
+
+def test_loops_and_addresses_go_with_an_index_that_is_constant() -> None:
+    """Half an operation on floats an access: what is neither is there for loops and addresses."""
+    idle = {f"fp{bits}_{op}_per_cycle": 0.0 for bits in (16, 32, 64) for op in ("add", "mul", "fma")}
+    cycles, accesses = (gallery("local_stack").value(key) for key in ("sm_cycles_elapsed", "local_load_requests"))
+    used = idle | {"fp32_fma_per_cycle": 2 * 32 * accesses / cycles}
+    unknown, known = (local_array.find(gallery("local_stack", **floats)) for floats in (idle, used))
+    assert unknown is not None
+    assert known is not None
+    assert known.saved_ns > unknown.saved_ns
+    assert "ALU pipe" in known.relieves
+    assert "ALU pipe" not in unknown.relieves  # it may be what does the work

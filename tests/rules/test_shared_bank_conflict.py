@@ -44,3 +44,14 @@ def test_without_counters_it_says_what_it_lacks() -> None:
 def test_excess_without_wavefronts_is_nothing_to_divide_by() -> None:
     facts = gallery("shared_stride_of_16", shared_wavefronts=0.0)
     assert told(rule, facts).findings == ()
+
+
+@pytest.mark.parametrize(("waits", "saved"), [(90.0, 0.8 * 0.5 / 0.9), (10.0, 0.1 * 0.8)])
+def test_where_no_unit_is_busy_conflicts_cost_what_warps_wait_for_shared_memory(waits: float, saved: float) -> None:
+    found = rule.find(made(
+        shared_wavefronts=1e6, shared_wavefronts_excessive=8e5, bank_conflicts_load=8e5, bank_conflicts_store=0.0,
+        bank_conflicts_atomic=0.0, l1_data_pipe=50.0, sm_cycles_elapsed=200_000.0, sm_count=10.0,
+        warps_short_scoreboard=waits, warps_long_scoreboard=100.0 - waits,
+    ))  # fmt: skip
+    assert found is not None
+    assert found.saved_ns == pytest.approx(saved * 100_000, rel=0.02)

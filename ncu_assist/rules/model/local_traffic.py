@@ -41,7 +41,7 @@ def may_be_spills(facts: Facts) -> bool:
     return (facts.get("registers") or 0.0) >= min(MOST_OF_A_THREAD, fit)
 
 
-def cost_ns(facts: Facts, requests: float, instructions: int = 1) -> float:
+def cost_ns(facts: Facts, requests: float, instructions: float = 1) -> float:
     """Return the time that so many local requests cost, each with ``instructions``; 0 if less than could be noticed.
 
     Warps that wait on memory wait on local memory as often as its sectors are among all; that is lost only while no

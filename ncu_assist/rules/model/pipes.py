@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncu_assist.ceilings.chips import SCHEDULERS, SECTOR_BYTES
+from ncu_assist.ceilings.chips import LANES, SCHEDULERS, SECTOR_BYTES
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.resources import SM_PARTS
 
@@ -44,6 +44,11 @@ QUEUES: dict[str, tuple[str, ...]] = {
     ADU: ("mio_throttle",),
     LSU: ("lg_throttle", "mio_throttle"),
 }
+ACCESSES = (
+    "global_load_instructions", "global_store_instructions", "shared_load_instructions", "shared_store_instructions",
+    "local_load_instructions", "local_store_instructions", "shared_atomics", "global_reductions", "global_atomics",
+)  # fmt: skip
+FLOATS = tuple(f"fp{bits}_{op}_per_cycle" for bits in (16, 32, 64) for op in ("add", "mul", "fma"))
 L1_PARTS = ("L1 data pipe", "L1 input", "L1 writeback", "L1 output", "L1 fill")
 L2_PARTS = ("L2 input", "L2 tags", "L2 data", "L2 lookups", "L2 output")
 
@@ -95,6 +100,16 @@ def is_best_instruction(facts: Facts) -> bool | None:
 def operations(facts: Facts, *keys: str) -> float:
     """Return how many instructions of threads there were of kinds that are counted a cycle."""
     return sum(facts.get(key) or 0.0 for key in keys) * facts.value("sm_cycles_elapsed")
+
+
+def float_instructions(facts: Facts) -> float:
+    """Return how many instructions of warps were operations on floats of any width."""
+    return operations(facts, *FLOATS) / LANES
+
+
+def memory_instructions(facts: Facts) -> float:
+    """Return how many instructions of warps were loads, stores and atomics."""
+    return sum(facts.get(key) or 0.0 for key in ACCESSES)
 
 
 def heavy_instructions(facts: Facts) -> float:

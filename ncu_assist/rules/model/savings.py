@@ -77,13 +77,15 @@ def bounded_ns(finding: Finding, facts: Facts) -> float:
     """Return the most time that a fix can save: the other resources keep the work that it does not take off them.
 
     A fix that spares the start of a kernel leaves DRAM the time for its bytes, not that of a kernel of this size; any
-    other leaves the start of each launch.
+    other leaves the start of each launch, beside what the busiest of the others needs; what DRAM can be asked for has
+    its start in it.
     """
     kept, starts = loads(facts), START_NS * len(facts.combined.launches)
     if START in finding.relieves:
         kept["DRAM"], starts = asked_share(facts) / REACHABLE, 0.0
-    others = [load for name, load in kept.items() if name not in finding.relieves]
-    return max(0.0, min(facts.duration_ns * (1.0 - max([LEAST_SHARE, *others])), facts.duration_ns - starts))
+    others = {name: load for name, load in kept.items() if name not in finding.relieves}
+    of_dram, of_others = others.pop("DRAM", 0.0), max([LEAST_SHARE, *others.values()])
+    return max(0.0, facts.duration_ns - max(of_dram * facts.duration_ns, of_others * facts.duration_ns + starts))
 
 
 def next_limit(finding: Finding, facts: Facts, speedup: float) -> Busiest | None:

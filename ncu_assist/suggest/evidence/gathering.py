@@ -23,6 +23,7 @@ from ncu_assist.project import Project
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.redact import Identity
+from ncu_assist.render.words.history import fault
 from ncu_assist.render.words.verdicts import factor
 from ncu_assist.render.words.why import why_lines
 from ncu_assist.spec import Kernel
@@ -322,4 +323,4 @@ def _faults(found: FaultsGone | None) -> Iterator[str]:
     """Yield which faults the rules no longer find, and which they find anew."""
     for word, some in (("gone", found.gone), ("new", found.appeared)) if found else ():
         if some:
-            yield f"{word}: {', '.join(one.rule for one in some)}"
+            yield f"{word}: {', '.join(fault(one) for one in some)}"

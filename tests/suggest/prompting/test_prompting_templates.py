@@ -32,6 +32,10 @@ def test_data_that_lies_in_l2_is_said_beside_the_floor(v6: Evidence) -> None:
     said = replace(v6.floor, in_l2="all 12 MB fit in L2 (62.9 MB)")
     text = build_prompt(replace(v6, floor=said)).text
     assert "\n- all 12 MB fit in L2 (62.9 MB); a kernel may seem faster than that floor\n- a device copy" in text
+    assert v6.floor.least is not None
+    of_operations = replace(said, least=replace(v6.floor.least, kind="fma"))
+    text = build_prompt(replace(v6, floor=of_operations)).text
+    assert "\n- all 12 MB fit in L2 (62.9 MB)\n- a device copy" in text  # no cache makes multiply-adds faster
 
 
 def test_no_folder_means_the_defaults(tmp_path: Path, v6: Evidence) -> None:
