@@ -14,9 +14,9 @@ __device__ inline void take_registers() {
 }
 
 // GROUPS warp groups of 64 queries each, and one group that fills stages with KEYS keys and as many values.
-template <int DIM_, int GROUPS_, int KEYS_ = 128>
+template <int DIM_, int GROUPS_>
 struct Tiles {
-    static constexpr int DIM = DIM_, GROUPS = GROUPS_, KEYS = KEYS_, STAGES = 2;
+    static constexpr int DIM = DIM_, GROUPS = GROUPS_, KEYS = 128, STAGES = 2;
     static constexpr int ROWS = GROUPS * GROUP_ROWS, THREADS = (GROUPS + 1) * GROUP_THREADS;
     static constexpr int WIDE = KEYS / 8, COLUMNS = DIM / 8;
     // Of 65,536 for all.
