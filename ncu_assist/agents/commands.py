@@ -1,4 +1,4 @@
-"""Runs commands of ncu-assist for tools: each in a process of its own, in the project, and one at a time on the GPU."""
+"""Runs commands for tools: each in a process of its own, in the project, and one at a time on the GPU."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ class CommandCaller:
         if inside:
             raise UsageProblem(f"'{one_line(reference)}' is neither a reference nor a file", "the tool kernels")
         raise UsageProblem(
-            f"'{one_line(reference)}' lies outside the project", "ncu-assist mcp --allow FOLDER, by the person"
+            f"'{one_line(reference)}' lies outside the project",
+            "ask the person to start ncu-assist mcp with --allow and that folder",
         )
 
     def kernel(self, name: str) -> str:
