@@ -20,7 +20,8 @@ from requirements import promised
 
 ROOT = Path(__file__).parent.parent
 AT_THE_END = pytest.StashKey[list[str]]()
-SKIPS_THAT_REMAIN = ("shared", "public report")  # folders that a clone does not carry
+# Folders that a clone does not carry, and a program of npm, which not every machine has.
+SKIPS_THAT_REMAIN = ("shared", "public report", "needs the inspector")
 
 # The same examples in every run, however long one takes: no test fails by how fast the machine is.
 settings.register_profile("steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
