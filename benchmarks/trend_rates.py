@@ -1,12 +1,12 @@
 """Hold the change points of `trend` against histories of recorded noise, and against the best that any test can do.
 
-python benchmarks/trend_rates.py [--histories 400] [--seed 1]
+python benchmarks/trend_rates.py [--histories 400] [--seed 1] [--alarms]
 
 The noise is that of real benches of one code on one H200: eleven kernels, 20 or 25 benches each of 100 rounds
 (tests/data). A run of a history is one of these benches, its median and the error that its samples give, drawn anew;
 only the change is made up. Every second bench is what thresholds were chosen on, and the others are what they are
-judged on. A history is looked at after each run, as by somebody who asks every day; a run with an alarm is one after
-which there are more changes than before it.
+judged on. A history is looked at after each run, as by somebody who asks every day; each change that there was not
+before it is an alarm.
 
 Prints the noise and what could cancel it; what the best test (CUSUM, which knows level and noise: Moustakides 1986)
 finds at one false alarm in 1,000 runs; and for `trend` false alarms, how often a step of 1 % and a creep of 0.3 % a run
@@ -120,11 +120,11 @@ def alarms(found: Levels) -> int:
 
 
 def false_alarms(every: Sequence[Benches], histories: int, rng: np.random.Generator) -> tuple[int, int]:
-    """Return the number of runs with an alarm over histories in which nothing changed, and of all their runs."""
+    """Return the number of alarms over histories in which nothing changed, and of runs."""
     count = 0
     for number in range(histories):
         counts = [alarms(found) for found in history(every[number % len(every)], [1.0] * LONGEST, rng)]
-        count += sum(after > before for before, after in pairwise(counts))
+        count += sum(max(0, after - before) for before, after in pairwise(counts))
     return count, histories * LONGEST
 
 
@@ -214,8 +214,13 @@ def main() -> int:
     parser.add_argument("--histories", type=int, default=400)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--choose", action="store_true", help="also the rates of other thresholds, on the first half")
+    parser.add_argument("--alarms", action="store_true", help="only the false alarms, on both halves")
     arguments = parser.parse_args()
     rng, every = np.random.default_rng(arguments.seed), recorded()
+    if arguments.alarms:
+        for half, name in ((1, "judged on"), (0, "chosen on")):
+            _say_alarms([one.half(half) for one in every], name, arguments.histories, rng)
+        return 0
     say_noise(every)
     say(f"the best test at one false alarm in {PER_ALARM} runs finds a step of 1 % within 1 to 7 runs:")
     for sigma in SIGMAS:
@@ -230,11 +235,16 @@ def main() -> int:
     return 0
 
 
-def _say_half(every: Sequence[Benches], name: str, histories: int, rng: np.random.Generator) -> None:
+def _say_alarms(every: Sequence[Benches], name: str, histories: int, rng: np.random.Generator) -> None:
     long = [one for one in every if one.is_long]
     for what, some in (("", long), (" below 20 µs", [one for one in every if not one.is_long])):
         count, runs = false_alarms(some, histories, rng)
         say(f"{name}: false alarms{what}: {count} in {runs} runs, {1000 * count / runs:.2f} in 1,000")
+
+
+def _say_half(every: Sequence[Benches], name: str, histories: int, rng: np.random.Generator) -> None:
+    _say_alarms(every, name, histories, rng)
+    long = [one for one in every if one.is_long]
     for before in BEFORE:
         shape = [1.0] * before + [1 + STEP] * AFTER
         rates = found_after(long, shape, before, histories, rng)

@@ -175,12 +175,16 @@ def check_kernel_name(name: str) -> None:
         raise UsageProblem(said, f"ncu-assist new {better if C_NAME.fullmatch(better) else 'kernel_' + better}")
 
 
+def is_function_name(name: str) -> bool:
+    """Return whether a function of C and of Python can have this name."""
+    return bool(C_NAME.fullmatch(name)) and name not in RESERVED.split() and not keyword.iskeyword(name)
+
+
 def _check_name(folder: Path, wrong: _Mistakes) -> None:
-    name = folder.name
-    if C_NAME.fullmatch(name) and name not in RESERVED.split() and not keyword.iskeyword(name):
+    if is_function_name(folder.name):
         return
-    better = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_")
-    if not C_NAME.fullmatch(better) or better in RESERVED.split() or keyword.iskeyword(better):
+    better = re.sub(r"[^A-Za-z0-9]+", "_", folder.name).strip("_")
+    if not is_function_name(better):
         better = f"kernel_{better}".rstrip("_")
     message = "the folder's name cannot be that of a function in C and Python, and each version's function has it"
     wrong.of_folder(message, move(folder, folder.with_name(better)))

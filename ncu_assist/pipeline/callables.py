@@ -12,7 +12,6 @@ import inspect
 import io
 import itertools
 import json
-import keyword
 import pickle
 import re
 import shutil
@@ -31,7 +30,7 @@ from ncu_assist.harness.events import parse
 from ncu_assist.harness.names import DESCRIBED, INPUTS, PICKLED, REFERENCE
 from ncu_assist.project import Project
 from ncu_assist.spec import DTYPE_BYTES, Kernel
-from ncu_assist.spec_file import kernel_names, read_kernel
+from ncu_assist.spec_file import is_function_name, kernel_names, read_kernel
 
 # (rtol, atol) of torch.testing.assert_close, by dtype.
 CLOSE = {
@@ -101,8 +100,10 @@ def callable_kernel(
     own = name or next(iter(named))
     if inputs is None:
         raise UsageProblem(f"{own} needs inputs to be called with", "inputs=(x,), or inputs=FUNCTION that returns them")
-    if not own.isidentifier() or keyword.iskeyword(own):
-        raise UsageProblem(f"'{own}' cannot be the name of a kernel", "name= letters, digits and _")
+    if not name and not is_function_name(own):  # that of an operator, of a lambda
+        own = f"kernel_{own}"
+    if not is_function_name(own):
+        raise UsageProblem(f"'{own}' cannot be the name of a function in C and Python", "name= letters, digits and _")
     chosen = rest.pop("reference", None) or next(iter(named.values()))
     given = {key: value for key, value in rest.items() if value is not None}
     return CallableKernel(own, named, inputs, _workloads(workloads), chosen, **given)

@@ -119,11 +119,16 @@ def _exists(path: Path) -> bool:
 def why_not_measurable() -> EnvironmentProblem | None:
     """Return what keeps this machine from profiling (no driver, no GPU, no ncu), None if it can try."""
     try:
-        chosen_gpu(query_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES"))
+        _find_gpu()
         find_ncu()
     except EnvironmentProblem as problem:
         return problem
     return None
+
+
+def _find_gpu() -> None:
+    """Raise EnvironmentProblem where the driver has no GPU for this process."""
+    chosen_gpu(query_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES"))
 
 
 def replay(
@@ -299,18 +304,30 @@ def profile(project: Project, request: MeasureRequest, options: ProfileOptions, 
 
 def check(project: Project, request: MeasureRequest, reporter: Reporter) -> KernelOutcome:
     """Compare versions of a kernel with its reference."""
-    return measure(plan(project, request, ("check",), reporter=reporter), reporter)
+    return _measured(project, request, ("check",), reporter)
 
 
 def bench(project: Project, request: MeasureRequest, reporter: Reporter) -> KernelOutcome:
     """Check and time versions of a kernel; where several were named, with the verdict of each against the first."""
-    outcome = measure(plan(project, request, ("check", "bench"), reporter=reporter), reporter)
+    outcome = _measured(project, request, ("check", "bench"), reporter)
     if not request.versions:
         return outcome
     runs = [version.run for version in outcome.versions if version.run and version.run.run.bench]
     pairs = [(other, name) for other in runs[1:] for name in outcome.workloads]
     both = [(one, name) for one, name in pairs if runs[0].run.workload(name) and one.run.workload(name)]
     return replace(outcome, diffs=tuple(diff_runs(runs[0], one, DiffOptions(name)) for one, name in both))
+
+
+def _measured(
+    project: Project, request: MeasureRequest, stages: tuple[Stage, ...], reporter: Reporter
+) -> KernelOutcome:
+    """Measure without ncu. Where the driver has no GPU, that is told, as by ``profile``, not what torch says of it."""
+    try:
+        return measure(plan(project, request, stages, reporter=reporter), reporter)
+    except EnvironmentProblem:
+        if HarnessSettings(stages).device == "cuda":
+            _find_gpu()
+        raise
 
 
 def dry_run(project: Project, request: MeasureRequest, options: ProfileOptions, reporter: Reporter) -> str:

@@ -164,7 +164,7 @@ def _versions(kernel: str, timed: Sequence[Bar], floors: dict[str, float], ax: A
         at = [versions.index(version) + (place + 0.5) * 0.8 / len(workloads) - 0.4 for version in own]
         times = [ns / NS_PER_US for ns in own.values()]
         bars = ax.barh(at, times, 0.8 / len(workloads), label=workload, color=f"C{place}")
-        ax.bar_label(bars, fmt="%.4g", padding=3, fontsize="small")
+        ax.bar_label(bars, [_digits(time) for time in times], padding=3, fontsize="small")
         if workload in floors:
             ax.axvline(floors[workload] / NS_PER_US, ls="--", lw=1, color=f"C{place}", label=f"floor of {workload}")
     ax.set_yticks(range(len(versions)), versions)
@@ -174,8 +174,12 @@ def _versions(kernel: str, timed: Sequence[Bar], floors: dict[str, float], ax: A
     ax.margins(x=0.12, y=0.01)
     ax.set_title(one_line(kernel), fontsize="medium")
     if len(workloads) > 1 or floors:
-        ax.legend(fontsize="small")
+        ax.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
     return ax
+
+
+def _digits(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10_000 else f"{value:.4g}"
 
 
 def plot_trend(trend: Trend, ax: Axes | None) -> Axes:

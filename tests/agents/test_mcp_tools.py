@@ -54,8 +54,8 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("propose", DRAFT),
 ]
 NEED_A_GPU = [
-    ("check", {"kernel": "lightning_decode", "versions": ["v3"]}, "cannot use a GPU"),
-    ("bench", {"kernel": "lightning_decode", "versions": ["v3"]}, "cannot use a GPU"),
+    ("check", {"kernel": "lightning_decode", "versions": ["v3"]}, "no NVIDIA driver answers"),
+    ("bench", {"kernel": "lightning_decode", "versions": ["v3"]}, "no NVIDIA driver answers"),
     ("prove", {"id": "20261121T221601Z"}, "is kept already"),
     ("accept", {"id": "20261121T221601Z"}, "ncu-assist suggest accept 20261121T221601Z"),
 ]

@@ -77,6 +77,32 @@ def test_functions_are_profiled(here: Path) -> None:
     assert ncu_assist.diff(found[0], found[1]).changes.shape[0] > 0
 
 
+@pytest.mark.parametrize(
+    ("functions", "name"),
+    [({"operator": naive, "add": shared}, "kernel_operator"), ([lambda x: x + 1], "kernel_lambda"), ([naive], "naive")],
+)
+def test_a_kernel_is_named_after_its_first_function(here: Path, functions: Any, name: str) -> None:
+    """Also where no function of C or Python can have that name."""
+    require("cloudpickle")
+    found = ncu_assist.bench(functions, inputs=make, workloads={"n": 64}, rounds=3)
+    assert found.outcome.kernel == name
+    assert not any(one.failure for one in found.outcome.versions)
+
+
+@pytest.mark.parametrize("measure", [ncu_assist.bench, ncu_assist.profile])
+def test_without_a_gpu_all_say_the_same(measure: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    require("torch")
+    (tmp_path / "pyproject.toml").write_text("[tool.ncu-assist]\n")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+
+    def no_driver() -> None:
+        raise EnvironmentProblem("no NVIDIA driver answers")
+
+    monkeypatch.setattr("ncu_assist.pipeline.planning.query_gpus", no_driver)
+    with pytest.raises(EnvironmentProblem, match="no NVIDIA driver answers"):
+        measure([naive], inputs=make, workloads={"n": 64}, project=tmp_path)
+
+
 def test_a_function_that_changes_its_source_is_another(here: Path) -> None:
     first = ncu_assist.bench({"one": naive}, inputs=make, workloads={"n": 64})
     again = ncu_assist.bench({"one": naive}, inputs=make, workloads={"n": 64})
@@ -150,7 +176,7 @@ def test_without_a_gpu_nothing_is_measured(monkeypatch: pytest.MonkeyPatch, tmp_
         ([], {"inputs": make}, "there is no function"),
         ({"one": 1}, {"inputs": make}, "one is no function but int"),
         (naive, {}, "naive needs inputs"),
-        (naive, {"inputs": make, "name": "a kernel"}, "'a kernel' cannot be the name of a kernel"),
+        (naive, {"inputs": make, "name": "a kernel"}, "'a kernel' cannot be the name of a function"),
         ("softmax", {"inputs": make}, "inputs= is for Python functions; softmax has that in its folder"),
     ],
 )

@@ -13,6 +13,7 @@ from trended import steps
 
 import ncu_assist
 from ncu_assist.errors import EnvironmentProblem, UsageProblem
+from ncu_assist.render import plots
 
 ROOT = Path(__file__).parents[2]
 
@@ -97,6 +98,15 @@ def test_outcomes_have_a_bar_a_version_and_workload(monkeypatch: pytest.MonkeyPa
     ax = found.plot()
     assert sorted(bar.get_width() * 1e3 for bar in ax.patches) == pytest.approx(sorted(found.timings["median_ns"]))
     assert ax.get_xscale() == "log"
+
+
+def test_a_legend_covers_no_bar_and_long_times_have_their_digits() -> None:
+    bars = [(f"v{row}", name, ns) for row in range(4) for name, ns in (("n4096", 2.659e6), ("n8192", 2.128e7))]
+    ax = plots._versions("matmul", bars, {}, None)
+    ax.figure.canvas.draw()
+    assert ax.get_legend().get_window_extent().x0 >= ax.get_window_extent().x1
+    assert {text.get_text() for text in ax.texts} == {"2659", "21,280"}
+    assert all(text.get_window_extent().x1 <= ax.get_window_extent().x1 for text in ax.texts)
 
 
 def test_a_trend_with_its_levels(tmp_path: Path) -> None:
