@@ -123,8 +123,8 @@ class RunSummary:
         """The metrics that were counted: a row a launch, a column a key of `ncu-assist metrics`, in base units.
 
         ``["sm__cycles_elapsed.avg"]``, a list of names, or a pattern such as ``["l1tex__*"]`` finds what ncu counted
-        beside them; every one, tidy, is in ``table("metrics")``. Raises UsageProblem for a name of none, with what may
-        have been meant.
+        beside them; every one, tidy, is in ``table("metrics")``, and ``table("launches", "dram_bytes")`` has some
+        beside the kernel's name. Raises UsageProblem for a name of none, with what may have been meant.
         """
         from ncu_assist.frame.launch_metrics import launch_metrics
         from ncu_assist.ncu.catalogue.rows import ROWS
@@ -142,7 +142,10 @@ class RunSummary:
 
     @cached_property
     def timeline(self) -> pd.DataFrame:
-        """The samples that ncu took over time, as ``Report.timeline``; no rows where it took none."""
+        """The samples that ncu took over time, as ``Report.timeline``; no rows where it took none.
+
+        They go on after the launch has ended: ``time_ns`` up to its ``duration`` of ``metrics`` is of the launch.
+        """
         return self.table("timeline")
 
     def table(self, name: str = "launches", *metrics: str) -> pd.DataFrame:
@@ -151,8 +154,10 @@ class RunSummary:
         ``metrics`` are columns of ``launches``, or rows: keys of `ncu-assist metrics` such as ``dram_bytes``, ncu's
         names, patterns with ``*``. Raises UsageProblem for what there is not, with what may have been meant.
         """
-        from ncu_assist.pipeline.exporting import ExportRequest, export
+        from ncu_assist.pipeline.exporting import TABLES, ExportRequest, export
 
+        if name not in TABLES:
+            raise UsageProblem(f"there is no table '{name}'; {did_you_mean(name, TABLES)}", 'table("launches")')
         request = ExportRequest(
             self.stored.reference, table=name, metrics=metrics, redact=False, selection=self.selection
         )
@@ -235,11 +240,19 @@ class RunComparison:
 
     @cached_property
     def changes(self) -> pd.DataFrame:
-        """What changed, a row a metric; see `Change` in `analysis/diff/records.py` for the columns."""
+        """What changed, a row a metric that both sides or one of them have, what matters most first.
+
+        ``ratio`` is candidate over baseline, 0.5 is half as much; ``delta`` the difference in points where ``unit`` is
+        ``%``, else the relative change: 0.1 is 10 % more. ``verdict`` knows for which metrics less is better.
+        """
         import pandas as pd
 
         rows = [{name: getattr(one, name) for name in CHANGE} for one in self.diff.changes]
-        return pd.DataFrame(rows, columns=list(CHANGE))
+        frame = pd.DataFrame(rows, columns=list(CHANGE))
+        sides = frame[["baseline", "candidate"]].astype(float)
+        ratio = sides["candidate"] / sides["baseline"].where(sides["baseline"] != 0)
+        frame.insert(frame.columns.get_loc("delta"), "ratio", ratio)
+        return frame
 
     def to_markdown(self) -> str:
         """Return the comment for a pull request."""
@@ -363,7 +376,9 @@ class KernelHistory:
     def versions(self) -> pd.DataFrame:
         """A row a version and workload that was timed: version, before, workload, median_ns, speedup, verdict, …
 
-        ``speedup`` and ``verdict`` are against ``before``; ``share_of_floor`` is 1 at the least time possible.
+        ``speedup`` and ``verdict`` are against ``before``; ``share_of_floor`` is the least time
+        possible over the median: 1 is at the floor. Floors are of bandwidths measured in other runs, and some bytes can
+        stay in L2, so that it can be a few hundredths above 1.
         """
         import pandas as pd
 
@@ -584,6 +599,8 @@ def bench(
     ``{"large": {"n": 4096}}``, or ``{"n": [1024, 4096]}`` for a workload each. ``rtol`` and ``atol`` are by default
     those of torch.testing.assert_close; ``flops`` are a call's operations, a number or a function of the integers.
     The runs are archived under ``name``, by default that of the first function.
+
+    What comes back has ``timings``, ``plot()``, and by a function's name its run, with what ``show`` has of one.
 
     Raises UsageProblem for names that there are not, and for a function that cannot be pickled; EnvironmentProblem
     where nothing can be measured.

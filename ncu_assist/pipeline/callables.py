@@ -133,6 +133,9 @@ def _name_of(function: Any) -> str:
 def _workloads(given: Mapping[str, Any] | None) -> dict[str, dict[str, int]]:
     if not given:
         return {"default": {}}
+    if not isinstance(given, Mapping):
+        said = f"workloads are given by name, and this is {type(given).__name__}"
+        raise UsageProblem(said, 'workloads={"n": [1024, 4096]}, or {"large": {"n": 4096}}')
     if all(isinstance(one, Mapping) for one in given.values()):
         return {name: dict(one) for name, one in given.items()}
     axes = {key: list(one) if isinstance(one, Sequence | range) else [one] for key, one in given.items()}

@@ -22,6 +22,7 @@ def test_what_is_offered_is_listed() -> None:
     code = "import ncu_assist; print(*dir(ncu_assist))"  # afresh: here other tests have imported much
     listed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert set(OFFERED) <= set(listed)
+    assert [name for name in listed if not name.startswith("__")] == sorted(set(ncu_assist.__all__) - {"__version__"})
     assert all(callable(getattr(ncu_assist, name)) for name in OFFERED)
 
 
@@ -35,6 +36,8 @@ def test_show(run: Run, recorded: Path) -> None:
     assert shown.to_dict() == run("show", "lightning_decode/v3", "--json").json
     assert shown.to_text().rstrip("\n") == run("show", "lightning_decode/v3").out.rstrip("\n")
     assert set(shown.table("metrics")) >= {"launch", "metric", "value"}
+    with pytest.raises(UsageProblem, match="did you mean 'launches'"):
+        shown.table("launchs")
 
 
 def test_launches_of_a_report(run: Run, tmp_path: Path) -> None:
@@ -90,7 +93,9 @@ def test_what_a_notebook_has_of_a_diff(recorded: Path) -> None:
     both = ncu_assist.diff("lightning_decode/v6", "lightning_decode/v7")
     assert repr(both).startswith("<v7 is 2.99x faster than v6")
     assert "L1 data pipe" in both._repr_html_()
-    assert both.changes.set_index("metric").loc["duration", "verdict"] == "improved"
+    changes = both.changes.set_index("metric")
+    assert changes.loc["duration", "verdict"] == "improved"
+    assert changes.loc["duration", "ratio"] == pytest.approx(1 + changes.loc["duration", "delta"])
 
 
 def test_two_launches_of_one_report(tmp_path: Path) -> None:

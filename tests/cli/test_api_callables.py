@@ -89,6 +89,11 @@ def test_a_kernel_is_named_after_its_first_function(here: Path, functions: Any, 
     assert not any(one.failure for one in found.outcome.versions)
 
 
+def test_workloads_without_names_are_no_workloads() -> None:
+    with pytest.raises(UsageProblem, match="workloads are given by name, and this is list"):
+        ncu_assist.bench([naive], inputs=make, workloads=[1, 2])
+
+
 @pytest.mark.parametrize("measure", [ncu_assist.bench, ncu_assist.profile])
 def test_without_a_gpu_all_say_the_same(measure: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     require("torch")
