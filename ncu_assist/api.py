@@ -251,7 +251,7 @@ class RunComparison:
         frame = pd.DataFrame(rows, columns=list(CHANGE))
         sides = frame[["baseline", "candidate"]].astype(float)
         ratio = sides["candidate"] / sides["baseline"].where(sides["baseline"] != 0)
-        frame.insert(frame.columns.get_loc("delta"), "ratio", ratio)
+        frame.insert(CHANGE.index("delta"), "ratio", ratio)
         return frame
 
     def to_markdown(self) -> str:
