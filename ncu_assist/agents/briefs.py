@@ -17,6 +17,7 @@ from typing import (
 from typing_extensions import TypedDict
 
 from ncu_assist.errors import UsageProblem, did_you_mean
+from ncu_assist.pipeline.exporting import FACTS
 from ncu_assist.render.escape import plain
 
 Json = dict[str, Any]
@@ -126,7 +127,7 @@ class ShowBrief(Brief):
 
 
 class LinesBrief(Brief):
-    """Source lines: of each finding those to blame, and the hottest."""
+    """Source lines: of each finding those to blame with their part of what it counts, and the hottest, of samples."""
 
     reference: str
     launch: int | None
@@ -173,7 +174,7 @@ class HistoryLine(TypedDict):
     words: str | None
     speedup: float | None
     bottleneck: str | None
-    share_of_floor: float | None
+    times_floor: float | None
     check_passed: bool | None
     geomean: float | None
     slower: list[Any]
@@ -199,6 +200,7 @@ class MetricLine(TypedDict):
     metric: str
     unit: str | None
     launch: NotRequired[int | None]
+    workload: NotRequired[str | None]
     value: NotRequired[float | str | None]
     label: NotRequired[str]
     better: NotRequired[str | None]
@@ -426,13 +428,13 @@ def lines(answer: Json, rule: str) -> LinesBrief:
         "findings": [
             {
                 **_picked(one, "rule", "severity", "estimated_speedup"),
-                "lines": [_placed(line, "line", "share", "text") for line in one["lines"][:MOST_LINES]],
+                "lines": [_placed(line, "finding", "line", "text") for line in one["lines"][:MOST_LINES]],
                 "evidence": {value["metric"]: value["value"] for value in one["evidence"]},
             }
             for one in found
         ],
         "hot_lines": [
-            _placed(line, "line", "share", "stall", "sectors_excessive", "wavefronts_excessive", "source")
+            _placed(line, "samples", "line", "stall", "sectors_excessive", "wavefronts_excessive", "source")
             for line in answer["hot_lines"] or ()
         ],
         "untrusted": ["findings[].lines[].text", "hot_lines[].source"],
@@ -442,9 +444,10 @@ def lines(answer: Json, rule: str) -> LinesBrief:
     return shown
 
 
-def _placed(line: Json, *keys: str) -> Json:
-    """Return a line with the name of its file and without what is zero."""
-    return {"file": _file(line["file"]), **{key: line[key] for key in keys if line[key] not in (0, None)}}
+def _placed(line: Json, whole: str, *keys: str) -> Json:
+    """Return a line with the name of its file, its share of the ``whole`` by that name, and without what is zero."""
+    told = {key: line[key] for key in keys if line[key] not in (0, None)}
+    return {"file": _file(line["file"]), **told, **({f"share_of_{whole}": line["share"]} if line["share"] else {})}
 
 
 def _file(path: str | None) -> str | None:
@@ -476,7 +479,7 @@ def _instruction(row: Json, total: float) -> Json:
         "sass": row["sass"],
         "file": _file(row["file"]),
         "line": row["line"],
-        "share": (row["samples"] or 0.0) / total,
+        "share_of_samples": (row["samples"] or 0.0) / total,
         "stall": max(stalls, key=lambda name: stalls[name]) if stalls else None,
         "sectors_excessive": row["sectors_excessive"],
         "wavefronts_excessive": row["wavefronts_excessive"],
@@ -546,7 +549,7 @@ def _rung(row: Json, workload: str) -> HistoryLine:
         "words": cell.get("words"),
         "speedup": cell.get("speedup"),
         "bottleneck": cell.get("bottleneck"),
-        "share_of_floor": cell.get("share_of_floor"),
+        "times_floor": 1.0 / share if (share := cell.get("share_of_floor")) else None,
         "check_passed": cell.get("check_passed"),
         "geomean": row["geomean"],
         "slower": row["slower"],
@@ -577,18 +580,24 @@ def catalogue(answer: Json) -> MetricsBrief:
 
 
 def metrics(answer: Json) -> MetricsBrief:
-    """Return the rows of an ``export --table metrics`` answer."""
+    """Return the values of an ``export --table launches`` answer, those of a launch with the workload that it is of."""
+    columns = answer["columns"][len(FACTS) :]
     return {
         "reference": answer["run"]["reference"] or "",
         "metrics": [
             {
                 "launch": row["launch"],
-                "metric": row["metric"],
-                "value": row["value"] if row["value"] is not None else row.get("text"),
-                "unit": row["unit"],
+                "workload": row["workload"] or None,
+                "metric": column["name"],
+                "value": row[column["name"]],
+                "unit": column["unit"],
             }
             for row in answer["rows"]
+            for column in columns
+            if row[column["name"]] is not None
         ],
+        "notes": answer["notes"],
+        "untrusted": ["notes"],
     }
 
 

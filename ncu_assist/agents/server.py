@@ -13,6 +13,7 @@ from mcp.server.mcpserver.resolve import Elicit, Resolve
 from mcp.types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field
 
+import ncu_assist
 from ncu_assist.agents import briefs
 from ncu_assist.agents.commands import CallContext, CommandCaller
 from ncu_assist.errors import NcuAssistError, UsageProblem, did_you_mean
@@ -125,10 +126,8 @@ def serve(project: Project, allowed: Sequence[Path]) -> None:
 
 def server(project: Project, allowed: Sequence[Path] = ()) -> MCPServer[Any]:
     """Return a server of a project; reports may be read there and below ``allowed``."""
-    from importlib.metadata import version
-
     made: MCPServer[Any] = AgentServer(
-        "ncu-assist", instructions=INSTRUCTIONS, version=version("ncu-assist"), log_level="ERROR"
+        "ncu-assist", instructions=INSTRUCTIONS, version=ncu_assist.__version__, log_level="ERROR"
     )
     caller = CommandCaller(project, tuple(allowed))
     for tool in (*_reading_tools(caller), *_acting_tools(caller)):
@@ -251,7 +250,7 @@ def _reading_tools(caller: CommandCaller) -> tuple[Callable[..., Any], ...]:
         catalogue knows of the names."""
         if not reference:
             return briefs.catalogue((await caller.ask(context, "metrics", "--json", "--", *names)).json)
-        words = ["export", "--table=metrics", "--json", f"--metrics={','.join(names)}", *_options(launch=launch)]
+        words = ["export", "--table=launches", "--json", f"--metrics={','.join(names)}", *_options(launch=launch)]
         return briefs.metrics((await caller.ask(context, *words, "--", caller.checked(reference))).json)
 
     @_answered()
@@ -331,7 +330,8 @@ def _acting_tools(caller: CommandCaller) -> tuple[Callable[..., Any], ...]:
         prompt_id: Annotated[str, Field(max_length=40, description="of the `task` it answers")] = "",
     ) -> briefs.DraftOutcome:
         """Store a draft of the next version of `reference`: one change, as the whole `source` or as `edits`, and what
-        it will do. The first prediction names the counter that must move. Nothing is run, no file is changed."""
+        it will do. The first prediction names the counter that must move. Nothing is compiled or run, no file is
+        changed."""
         reply = {
             "bottleneck": bottleneck,
             "change": change,

@@ -30,9 +30,9 @@ def skill_files() -> dict[str, str]:
 
 
 def whole_text() -> str:
-    """Return the skill as one text, the references behind it."""
-    head, *rest = skill_files().values()
-    return "\n".join([head, *rest])
+    """Return the skill as one text, the references behind it in place of links to them."""
+    head, mark, _ = skill_files()["SKILL.md"].partition("\n---\n")
+    return f"{head}{mark}\n{_body()}"
 
 
 def _claude() -> list[SkillFile]:
@@ -77,7 +77,9 @@ def _merged(path: Path, file: SkillFile) -> str:
 
 
 def _description() -> str:
-    return next(line for line in whole_text().splitlines() if line.startswith("description: ")).partition(": ")[2]
+    return next(line for line in skill_files()["SKILL.md"].splitlines() if line.startswith("description: ")).partition(
+        ": "
+    )[2]
 
 
 def _body() -> str:

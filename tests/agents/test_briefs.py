@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from recorded_family import ROOT
 
 from ncu_assist.agents import briefs
+from ncu_assist.pipeline.exporting import FACTS
 
 LAUNCH: dict[str, Any] = {
     "index": 0,
@@ -76,7 +77,19 @@ def test_instructions_of_a_line_or_of_all(line: int, stalls: list[str]) -> None:
     told = briefs.sass({"run": {"reference": None}, "rows": rows}, line, 10)
     assert [one["stall"] for one in told["instructions"]] == stalls
     assert {one["file"] for one in told["instructions"]} == {"k.cu"}
-    assert told["instructions"][-1]["share"] == 0.75
+    assert told["instructions"][-1]["share_of_samples"] == 0.75
+
+
+def test_metrics_name_the_workload_of_their_launch_and_leave_out_what_is_absent() -> None:
+    facts = {**dict.fromkeys(FACTS), "launch": 3, "workload": "b64", "a.sum": 2.0, "b.sum": None}
+    outside = {**facts, "launch": 0, "workload": "", "b.sum": "text"}
+    columns = [{"name": name, "unit": None} for name in (*FACTS, "a.sum", "b.sum")]
+    told = briefs.metrics({"run": {"reference": None}, "columns": columns, "rows": [facts, outside], "notes": []})
+    assert [(one["launch"], one.get("workload"), one["metric"], one["value"]) for one in told["metrics"]] == [
+        (3, "b64", "a.sum", 2.0),
+        (0, None, "a.sum", 2.0),
+        (0, None, "b.sum", "text"),
+    ]
 
 
 def test_the_tokens_in_the_guide_are_those_that_were_measured() -> None:

@@ -125,7 +125,11 @@ class TestEveryTool:
         assert (shown["source"], shown["bound_by"], shown["findings"][0]["rule"]) == (
             *("recorded", "L2 input", "uncoalesced-global-store"),
         )
-        assert by_tool["lines"]["findings"][0]["lines"][0]["line"] == 32
+        blamed = by_tool["lines"]["findings"][0]["lines"][0]
+        assert (blamed["line"], blamed["share_of_finding"]) == (32, 1.0)
+        assert 0.4 < max(one["share_of_samples"] for one in by_tool["lines"]["hot_lines"]) < 1
+        rung = next(one for one in by_tool["history"]["rows"] if one["version"] == shown["version"])
+        assert rung["times_floor"] == pytest.approx(shown["floor"]["ratio"], rel=0.001)
         assert all("LDG" in one["sass"] or one["line"] == 32 for one in by_tool["sass"]["instructions"])
         assert by_tool["diff"]["summary"].startswith("v7 is 8.79x faster than v3")
         assert "Nothing was measured here" in by_tool["profile"]["notes"][0]

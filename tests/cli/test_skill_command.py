@@ -71,6 +71,8 @@ class TestInstall:
         before = files(recorded)
         answer = run("skill", "--print")
         assert (answer.code, answer.out.rstrip()) == (0, whole_text().rstrip())
+        assert "references/" not in answer.out
+        assert "## A draft and its proof" in answer.out
         assert files(recorded) == before
 
     @pytest.mark.parametrize(
@@ -89,7 +91,11 @@ class TestInstall:
             answer = run("skill", "--install", agent)
             assert (answer.code, answer.out.splitlines()) == (0, paths)
         assert files(recorded) - before == set(paths)
-        assert "ncu-assist suggest prove ID --no-keep" in (recorded / paths[0]).read_text()
+        text = (recorded / paths[0]).read_text()
+        assert "ncu-assist suggest prove ID --no-keep" in text
+        links = re.findall(r"\]\(([^)]+)\)", text)
+        assert bool(links) == (agent == "claude")
+        assert all((recorded / paths[0]).parent.joinpath(link).is_file() for link in links)
 
     def test_the_rest_of_a_shared_file_stays(self, run: Run, recorded: Path) -> None:
         path = recorded / "AGENTS.md"

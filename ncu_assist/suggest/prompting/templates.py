@@ -16,6 +16,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment as Environment
 
 from ncu_assist.analysis.line_notes import LineNote
 from ncu_assist.errors import UsageProblem, did_you_mean
+from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import digits, percent, quantity
 from ncu_assist.render.escape import plain
 from ncu_assist.render.words.verdicts import factor
@@ -40,6 +41,10 @@ TICKS = re.compile(r"`+")
 FULL_WARP = 28.0  # lanes; a few idle ones are no divergence worth a word
 WASTED = 1.02  # of what an access needs: up to 2 % is left alone, as by the rules
 LEAST_SHARE = 0.01  # of all samples; less is not said
+FLOATING = (
+    "Of {ids} the ideal is no fixed number, it grows with the bytes that an access moves: predict an efficiency in "
+    "percent or the excess in its place."
+)
 
 
 def load(names: Collection[str], folder: Path | None = None) -> Environment:
@@ -259,10 +264,17 @@ def removed_text(removed: Sequence[RemovedFault]) -> str:
     return "\n".join(f"{one.where}: {factor(one.speedup)} faster\n    idea: {one.change}" for one in removed)
 
 
+def floating_ideals(items: Sequence[EvidenceItem]) -> str:
+    """Return what to mind of the items whose ideal is a metric itself, and so no fixed number; empty for none."""
+    ids = ", ".join(one.id for one in items if f"{one.name}_ideal" in ROWS)
+    return f" {FLOATING.format(ids=ids)}" if ids else ""
+
+
 FILTERS = {
     "change": change_words,
     "failures": failures_text,
     "factor": factor,
+    "floating_ideals": floating_ideals,
     "launches": launches_text,
     "number": number,
     "numbered": numbered,

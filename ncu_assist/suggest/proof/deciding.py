@@ -79,7 +79,7 @@ def by_target(predictions: Sequence[object], moved: bool) -> Fate:
     if not predictions:
         return Fate("unproven", "right and faster, but it predicted no counter that could show why")
     if not moved:
-        return Fate("unproven", "right and faster, but the counter that it was to move has not moved as predicted")
+        return Fate("unproven", "right and faster, but the counter that it was to move has not moved the way predicted")
     return Fate("kept")
 
 

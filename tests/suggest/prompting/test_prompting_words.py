@@ -18,6 +18,7 @@ from ncu_assist.suggest.evidence.records import (
 from ncu_assist.suggest.prompting.templates import (
     change_words,
     failures_text,
+    floating_ideals,
     launches_text,
     note_words,
     number,
@@ -43,6 +44,20 @@ QUIET = LineNote(2, 0.0, (), 0.0, None, 0.0, None, 32.0)
 )
 def test_changes(value: float, before: float | None, unit: str, words: str) -> None:
     assert change_words(EvidenceItem("E1", "a", "a", value, unit, before)) == words
+
+
+@pytest.mark.parametrize(
+    ("names", "ids"),
+    [
+        (["sector_efficiency_load", "sectors_per_request_load_excess", "stall_barrier"], ""),
+        (["sector_efficiency_load", "sectors_per_request_load", "sectors_per_request_load_ideal"], "Of E2 the ideal"),
+        (["sectors_per_request_store", "dram_bytes", "sectors_per_request_load"], "Of E1, E3 the ideal"),
+    ],
+)
+def test_what_has_no_fixed_ideal_is_named(names: list[str], ids: str) -> None:
+    items = [EvidenceItem(f"E{i}", name, name, 1.0, "", None) for i, name in enumerate(names, 1)]
+    text = floating_ideals(items)
+    assert text.strip().startswith(ids) if ids else text == ""
 
 
 def test_numbers_are_as_a_reply_quotes_them() -> None:
