@@ -40,6 +40,11 @@ READING = {
     "suggest": ["suggest", "nöwhere", "--dry-run"],
     "trend": ["trend", "lightning_decode"],
     "bisect": ["bisect", "lightning_decode/v7", "--good", "nöwhere", "--bad", "HEAD"],
+    "init": ["init"],
+    "new": ["new", "nöwhere", "--from", "nöwhere.cu"],
+    "demo": ["demo", "--help"],
+    "skill": ["skill", "--print"],
+    "mcp": ["mcp", "--help"],
 }
 RuleResults = Callable[..., tuple[int, str, str]]
 

@@ -38,7 +38,7 @@ def judged(archive: Archive, *fail_on: str) -> Gate:
 def test_the_reasons_stand_last_and_what_failed_behind_what_is_unclear(archive: Archive) -> None:
     archive.save("v1_own", {SMALL: 1.02e5, "medium": 1.02e5, LARGE: 1.2e6}, {CONFLICTS: 5.0})
     lines = gate_text(judged(archive), Style()).splitlines()
-    assert lines[0] == "add_one/v1 against v0"
+    assert lines[0] == "add_one/v1 against v0, as no baseline is set"
     assert lines[2] == "limits: time 2 %, shared_wavefronts_excessive +0"
     assert lines[5].startswith("small     FAIL  ? time +")
     assert lines[-1] == "regression: 4 of 6 checks failed, 2 are unclear"
@@ -141,14 +141,14 @@ def test_the_noise_on_top_of_a_limit_is_shown(archive: Archive) -> None:
 def test_markdown_folds_the_details(archive: Archive) -> None:
     archive.save("v1_own", {SMALL: 1.02e5, "medium": 1e5, LARGE: 1.2e6}, {})
     lines = gate_markdown(judged(archive)).splitlines()
-    assert lines[0] == "### Gate: add_one/v1 against v0"
+    assert lines[0] == "### Gate: add_one/v1 against v0, as no baseline is set"
     assert lines[2] == "**regression: 1 of 6 checks failed, 1 is unclear**"
     assert lines[4].startswith("- **UNCLEAR** small +")
     assert lines[4].endswith(". Try: ncu-assist bench add_one v0 v1 --rounds 400 --workload small")
     assert lines[5].startswith("- **FAIL** large time +2")
     folded = lines[lines.index("<details>") :]
     assert folded[1] == "<summary>All checks (6)</summary>"
-    assert folded[3] == "| workload | metric | limit | v0 | v1 | change | outcome |"
+    assert folded[3] == "| workload | metric | limit | v0 | v1 | change (99 %) | outcome |"
     assert len([line for line in folded if line.startswith("| ")]) == 2 + 6
     assert folded[-1] == "</details>"
 

@@ -675,6 +675,7 @@ MEANINGS = {
     "Run.checks": "The checks, by workload",
     "bench": "How the times were taken; null without any",
     "Run.launches": "The launches that ncu profiled",
+    "Run.sections": "Sections that ncu was asked for, else those that the report holds",
     "ranges": "NVTX push/pop ranges around it, outermost first",
     "repeat": "Which profiled call of the same work it belongs to",
     "Bench.rounds": "Rounds, in each of which every version is timed once",
