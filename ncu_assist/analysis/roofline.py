@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.analysis.yardstick import OPERATIONS
@@ -63,6 +63,7 @@ class Roof:
     per_second: float
     measured: bool
     why: str
+    clock: float | None = None  # of the SMs, where it was measured and goes with them
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,8 @@ def roof(shown: RunView, precision: Precision) -> Roof | None:
         why = f"{best.name.replace('_', ' ')} loop, {_where(shown.ceilings, best.source)}"
         if best.sm_clock_mhz:
             why += f" at {best.sm_clock_mhz:.0f} MHz"
-        return Roof(precision.label, best.per_second * precision.operations, True, why)
+        clock = best.sm_clock_mhz * 1e6 if best.sm_clock_mhz else None
+        return Roof(precision.label, best.per_second * precision.operations, True, why, clock)
     return _assumed(shown, precision)
 
 
@@ -222,6 +224,7 @@ class RooflineNumbers:
     main: RooflinePoint
     binding: Roof | None
     bound: Bottleneck | None = None
+    clock: float | None = None  # of the SMs in the run
 
     @property
     def binds(self) -> bool:
@@ -264,7 +267,8 @@ def roofline_numbers(shown: RunView, baseline: RunView | None = None) -> Rooflin
     main = max(own, key=lambda one: (round(share_of(one, dram) or 0.0, 3), one.operations))
     drawn = tuple(one for one in slopes if one), tuple(one for one in flats if one)
     trifles = tuple(one for one in every if one not in own)
-    return RooflineNumbers(own, before, trifles, *drawn, main, binding_of(main, dram), shown.bottleneck)
+    clock = shown.combined.values["sm_clock"]
+    return RooflineNumbers(own, before, trifles, *drawn, main, binding_of(main, dram), shown.bottleneck, clock)
 
 
 def is_only_constants(point: RooflinePoint, shown: RunView) -> bool:
@@ -279,6 +283,23 @@ def share_of(point: RooflinePoint, dram: Roof | None) -> float | None:
     """Return how much of what its roofs allow a point reaches, 1 for all; None where no roof is known."""
     limit = point.limit(dram)
     return point.per_second / limit if limit else None
+
+
+OFF_CLOCK = 0.05  # of the clock at which a ceiling was measured: ceilings of two H200 differ by less (docs/sources.md)
+
+
+def clock_factor(one: Roof, clock: float | None) -> float:
+    """Return how high a roof is at a clock of the SMs, 1 for as it was measured: nearly there, or without a clock."""
+    factor = clock / one.clock if clock and one.clock else 1.0
+    return factor if abs(factor - 1) > OFF_CLOCK else 1.0
+
+
+def share_at_clock(scene: RooflineNumbers) -> float | None:
+    """Return what the main point reaches of its roofs at the clock it ran at; None where that is no other number."""
+    roof = scene.main.roof
+    if roof is None or scene.binding != roof or (factor := clock_factor(roof, scene.clock)) == 1.0:
+        return None
+    return share_of(replace(scene.main, roof=replace(roof, per_second=factor * roof.per_second)), scene.dram)
 
 
 def binding_of(point: RooflinePoint, dram: Roof | None) -> Roof | None:

@@ -48,6 +48,16 @@ LARGEST_OF = {
 IN_PERCENT = {"dram_bandwidth": ("dram_throughput", "dram_peak_bandwidth")}
 OF_PEAK = 0.001  # by how much a rate may differ from its percentage: small kernels, whose peak is of few cycles
 OF_THE_LINK = ("host_bytes", "host_link_busy")  # only where something crossed it
+# A count of L2 and the parts that add up to it. Where SMs read one sector at nearly the same time, the coalescer before
+# L2 looks it up once or several times, and ncu counts the whole and its parts in different passes (docs/sources.md).
+L2_WHOLE = "l2_sectors_sm"
+L2_PARTS = ("l2_sectors_read", "l2_sectors_write", "l2_sectors_reduction", "l2_sectors_atomic")
+COUNTED_APART = (L2_WHOLE, "l2_sectors_read")
+# Global accesses of warps and those of TMA beside them: of a trifle of all bytes an efficiency says nothing.
+BESIDE_TMA = {
+    "sector_efficiency_load": ("global_load_bytes", "tma_load_bytes"),
+    "sector_efficiency_store": ("global_store_bytes", "tma_store_bytes"),
+}
 TOP_STALLS = 5
 NAMED = frozenset(name for metric in CATALOGUE.values() for name in metric.names)
 # What a count is a part of: it matters by its share of the whole, not by how much it grew.
@@ -83,6 +93,7 @@ class ComparedMetric:
     noise_of: str = ""  # the metric whose noise is this one's, where that is another
     counted: bool = False  # as the catalogue's ``repeats_as`` says; neither exact nor counted is one with times in it
     in_percent: ComparedMetric | None = None  # the same number in percent of a peak, by which it is judged
+    apart: float = 0.0  # as in ``MetricReading``
 
     @property
     def is_of_all(self) -> bool:
@@ -118,6 +129,7 @@ class ComparedMetric:
             self.duration_ns,
             whole,
             self.counted,
+            self.apart,
         )
 
 
@@ -128,7 +140,8 @@ def rows(baseline: Combined, candidate: Combined, every: bool = False) -> list[C
     """
     crossed = any(side.values[key] for side in (baseline, candidate) for key in OF_THE_LINK)
     shown = (*COMPARED, *OF_THE_LINK) if crossed else COMPARED
-    found = [catalogue_row(key, baseline, candidate) for key in shown] + _stall_rows(baseline, candidate)
+    telling = [key for key in shown if not any(_is_of_few(key, side) for side in (baseline, candidate))]
+    found = [catalogue_row(key, baseline, candidate) for key in telling] + _stall_rows(baseline, candidate)
     found = [row for row in found if row.is_of_all]
     if not every:
         return found
@@ -160,7 +173,21 @@ def catalogue_row(key: str, baseline: Combined, candidate: Combined) -> Compared
         _part_of(key, baseline, candidate),
         repeats == "counted",
         _in_percent(key, baseline, candidate),
+        max(_apart(key, side) for side in (baseline, candidate)),
     )
+
+
+def _apart(key: str, side: Combined) -> float:
+    """Return how far a count of L2 is from the sum of its parts, which would be it in one pass."""
+    whole, parts = side.values[L2_WHOLE], [side.values[part] for part in L2_PARTS]
+    known = [part for part in parts if part is not None]
+    return abs(whole - sum(known)) if key in COUNTED_APART and whole and len(known) == len(parts) else 0.0
+
+
+def _is_of_few(key: str, side: Combined) -> bool:
+    """Tell whether an efficiency is one of a trifle of the bytes, as nearly all came by TMA."""
+    own, by_tma = (side.values[one] or 0.0 for one in BESIDE_TMA.get(key, (key, key)))
+    return key in BESIDE_TMA and own < IMMATERIAL * by_tma
 
 
 def _in_percent(key: str, baseline: Combined, candidate: Combined) -> ComparedMetric | None:

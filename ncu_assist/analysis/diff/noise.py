@@ -74,6 +74,7 @@ class MetricReading:
     duration_ns: float | None = None
     whole: float = 0.0  # what the value is a part of, where that is known
     counted: bool = False
+    apart: float = 0.0  # how far two counts of it in one launch differ, which are of different passes
 
     @property
     def larger(self) -> float:
@@ -116,7 +117,7 @@ class NoiseModel:
             return max(COUNTED * smaller, rounding / WITHIN, *own)
         if all(len(side) >= ENOUGH_REPEATS for side in reading.samples):
             return max(reading.floor, *own)
-        return max(reading.floor, self._recorded(reading), rounding, *own)
+        return max(reading.floor, self._recorded(reading), rounding, reading.apart, *own)
 
     def distance(self, reading: MetricReading) -> Distance:
         """Return whether the values are as near as repeats are, farther apart, or too far for noise."""

@@ -186,7 +186,7 @@ GLOBAL: tuple[Metric, ...] = (
            shown_as="L2 Theoretical Sectors Global Excessive",
            ways=(less("memory_l2_theoretical_sectors_global", "memory_l2_theoretical_sectors_global_ideal", SECTION),)),
     _bytes("l1_bytes_from_l2", "xbar2l1tex_read_bytes", "Bytes from L2 to L1",
-           "bytes that SMs got over the crossbar, those of TMA and of clusters too",
+           "bytes that SMs got over the crossbar, those of TMA and of clusters too; one lookup may answer several",
            ways=(Way((FILL, "sm_cycles_elapsed", "sm_count", *CAPABILITY), _received,
                      f"{SECTOR_BYTES} * sectors a cycle by {' and '.join(CAPABILITY)} * {FILL} / 100 * "
                      "sm_cycles_elapsed * sm_count", f"{COMPARED}: one, two or four sectors a cycle, by chip"),)),

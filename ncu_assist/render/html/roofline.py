@@ -11,9 +11,11 @@ from ncu_assist.analysis.roofline import (
     RooflineNumbers,
     RooflinePoint,
     binding_of,
+    clock_factor,
     is_counted,
     points,
     roofline_numbers,
+    share_at_clock,
     share_of,
 )
 from ncu_assist.analysis.run_view import RunView
@@ -223,7 +225,9 @@ POINT_COLUMNS = (
     Column("operations", "right", "number"),
     Column("a second", "right", "number"),
     Column("per byte of DRAM", "right", "number"),
-    Column("per byte of L2", "right", "number", Term("per byte of L2", "", "operations a byte between L1 and L2")),
+    Column(
+        "per byte of L2", "right", "number", Term("per byte of L2", "", "operations a byte that L2 looked up for L1")
+    ),
     Column("lowest roof"),
     Column("of what the roofs allow", "right", "number"),
 )
@@ -292,7 +296,6 @@ NO_WORK = (
     "A roofline says nothing of such a kernel; what moves its data is in the memory chart."
 )
 CONSTANTS = f"Pairs of halves were counted, but {ONLY_CONSTANTS}."
-OFF_CLOCK = 0.05  # of the clock at which a ceiling was measured: ceilings of two H200 differ by less (docs/sources.md)
 
 
 @dataclass(frozen=True)
@@ -352,9 +355,11 @@ def _outcome(scene: RooflineNumbers) -> str:
     assumed = "" if scene.binding.measured else ", assumed,"
     at = f" at {quantity(main.of_dram, '')} operations a byte" if main.of_dram else ""
     roof = scene.binding.label if scene.binding == scene.dram else f"the roof of {scene.binding.label}"
-    return (
-        f"{main.precision.label} work reaches {100 * share:.0f} % of what {roof}{assumed} allows{at}.{_bound_by(scene)}"
-    )
+    own = share_at_clock(scene)
+    measured = f", measured at {quantity(scene.binding.clock or 0.0, 'Hz')}," if own else ""
+    ran = f"; {100 * own:.0f} % at the {quantity(scene.clock or 0.0, 'Hz')} it ran at" if own else ""
+    what = f"{100 * share:.0f} % of what {roof}{assumed}{measured} allows{at}{ran}"
+    return f"{main.precision.label} work reaches {what}.{_bound_by(scene)}"
 
 
 def _bound_by(scene: RooflineNumbers) -> str:
@@ -374,13 +379,14 @@ def _notes(shown: RunView, scene: RooflineNumbers, is_drawn: bool) -> Iterator[s
         yield "No ceiling was measured on such a GPU, so roofs are assumed; to measure them: ncu-assist ceilings"
     if without := [one.precision.label for one in scene.points if one.roof is None]:
         yield f"No peak is known for {', '.join(without)}."
-    clock = shown.combined.values["sm_clock"]
-    measured = shown.ceilings.conditions.sm_clock_mhz if shown.ceilings else None
-    if clock and measured and abs(clock / 1e6 / measured - 1) > OFF_CLOCK:
-        yield (
-            f"Ceilings were measured at {measured:.0f} MHz, this ran at {clock / 1e6:.0f} MHz: what SMs compute has a "
-            f"roof {clock / 1e6 / measured:.2f} times as high at that clock."
-        )
+    others = [(one, clock_factor(one, scene.clock)) for one in scene.flats]
+    if moved := [
+        f"{one.label} {factor:.2f} times as high, measured at {quantity(one.clock or 0.0, 'Hz')}"
+        for one, factor in others
+        if factor != 1.0
+    ]:
+        ran = quantity(scene.clock or 0.0, "Hz")
+        yield f"At the {ran} of this run roofs of what SMs compute are: {'; '.join(moved)}."
     if (launches := len(shown.combined.launches)) > 1:
         yield f"Operations and bytes of all {launches} launches of one kernel, over their time under ncu."
 

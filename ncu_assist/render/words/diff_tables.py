@@ -31,9 +31,9 @@ ROLES = {
     "side-effect": Badge("side effect", "unsure", "it got worse, and the time did not: no reason to go back"),
 }
 STRAYS = Term(
-    "strays by",
-    meaning=f"how far one side alone may stray between runs. As both do, a change of up to {WITHIN:.0f} times that is "
-    f"none; up to {BEYOND:.0f} times it is undecided, but for what is counted",
+    "unchanged up to",
+    meaning=f"{WITHIN:.0f} times how far one side alone may stray between runs, as both do; up to {BEYOND:.0f} times "
+    "that a change is undecided, but for what is counted",
 )
 NEUTRAL = ("unchanged", "missing", "not-comparable")
 STALL = "stall_"
@@ -56,7 +56,7 @@ def change_table(id: str, caption: str, changes: Sequence[Change], sides: tuple[
         Column(SCORED if has_scores else CHANGE, "right", "number"),
         Column("change is"),
         Column("role"),
-        Column("strays by", "right", "", STRAYS),
+        Column("unchanged up to", "right", "", STRAYS),
         Column("what it is", order=""),
     )
     return Table(id, caption, columns, tuple(_change_row(one, largest) for one in changes)).without_empty()
@@ -115,7 +115,9 @@ def _noise_cell(change: Change) -> Cell:
         return Cell()
     if change.noise == 0:
         return Cell("exact", tone="dim")
-    return Cell(f"±{change.noise:.1f} pt" if change.in_points else f"±{100 * change.noise:.1f} %", tone="dim")
+    unit, amount = ("pt", change.noise) if change.in_points else ("%", 100 * change.noise)
+    most = f"undecided up to ±{BEYOND * amount:.1f} {unit}" if change.verdict == "undecided" else ""
+    return Cell(f"±{WITHIN * amount:.1f} {unit}", tone="dim", note=most)
 
 
 MOST_ROWS = 200  # of kernels and shapes; a program has thousands of launches of some dozens

@@ -178,3 +178,40 @@ def test_dram_bandwidth_is_judged_as_the_percentage_that_it_is(busy: tuple[float
     assert [one.verdict for one in rates] == [word] * 3
     assert len({one.is_material for one in rates}) == 1
     assert rates[0].noise == pytest.approx(rates[1].noise / busy[1])  # type: ignore[operator]
+
+
+def of_l2(whole: float, reads: float) -> Combined:
+    """A long launch of which L2 counted a whole, and the reads in it in another pass."""
+    counted = {"": whole, "_op_read": reads, "_op_write": 4e6, "_op_red": 0.0, "_op_atom": 0.0}
+    table = metrics_frame({f"lts__t_sectors_srcunit_tex{end}.sum": value for end, value in counted.items()})
+    return combine(make_run(launches=(launch(duration_ns=LONG),)), table, "small")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "word"),
+    [
+        ((249e6, 262e6), (255e6, 238e6), "unchanged"),  # the whole and its parts are 17 M and 13 M apart
+        ((249e6, 245e6), (265e6, 261e6), "regressed"),
+        ((249e6, 262e6), (349e6, 345e6), "regressed"),
+    ],
+)
+def test_two_counts_of_one_launch_that_differ_make_no_change(
+    before: tuple[float, float], after: tuple[float, float], word: str
+) -> None:
+    found = {one.metric: one for one in changes(of_l2(*before), of_l2(*after), NoiseModel(None), every=True)}
+    assert found["l2_sectors_sm"].verdict == word
+    assert (found["l2_sectors_read"].verdict == "unchanged") == (word == "unchanged")
+
+
+@pytest.mark.parametrize(("by_tma", "is_shown"), [(0.0, True), (3e9, True), (4e9, False)])
+def test_an_efficiency_of_a_trifle_beside_tma_is_not_shown(by_tma: float, is_shown: bool) -> None:
+    counted = {
+        "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": 1e6,
+        "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum": 1e6,
+        "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio": 8.0,
+        "l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld.sum": by_tma,
+    }
+    one = combine(make_run(launches=(launch(),)), metrics_frame(counted), "small")
+    plain = combine(make_run(launches=(launch(),)), metrics_frame(counted | {next(reversed(counted)): 0.0}), "small")
+    for sides in ((one, one), (plain, one), (one, plain)):
+        assert ("sector_efficiency_load" in [row.key for row in rows(*sides)]) == is_shown

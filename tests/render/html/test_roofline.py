@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from render.html.charts_page import GALLERY, launch, shown
+from render.html.charts_page import ARCHIVE, GALLERY, launch, shown
 
-from ncu_assist.analysis.roofline import dram_roof, points, roofline_numbers
+from ncu_assist.analysis.roofline import dram_roof, points, roofline_numbers, share_at_clock, share_of
+from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.html.charts import box_of
 from ncu_assist.render.html.roofline import roofline
 
@@ -144,3 +145,22 @@ def test_launches_of_different_kernels_have_no_roofline_together() -> None:
     for made in (roofline(chain), roofline(shown("v7"), chain)):
         assert made.drawing is None
         assert made.missing.startswith("A roofline of launches of different kernels")
+
+
+def test_a_roof_is_held_at_the_clock_of_the_run_too() -> None:
+    """A tensor kernel that ran slower than the loop that its roof was measured with."""
+    stored = next(one for one in ARCHIVE.runs("gemm_bias_gelu") if one.run.version == "v12_wgmma")
+    one = gather(stored, "square8k", ARCHIVE)
+    scene, made = roofline_numbers(one), roofline(one)
+    assert scene is not None
+    assert scene.clock
+    assert scene.binding == scene.main.roof
+    assert scene.binding.clock
+    share, own = share_of(scene.main, scene.dram), share_at_clock(scene)
+    assert share
+    assert own == pytest.approx(share * scene.binding.clock / scene.clock)
+    assert "79 % of what the roof of Tensor BF16, measured at 1.83 GHz, allows at 810" in made.says
+    assert "; 89 % at the 1.63 GHz it ran at." in made.says
+    assert any("Tensor BF16 0.89 times as high, measured at 1.83 GHz" in note for note in made.notes)
+    near = replace(scene, clock=scene.binding.clock * 0.97)
+    assert share_at_clock(near) is None
