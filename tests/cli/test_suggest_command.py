@@ -54,7 +54,7 @@ class TestPrompt:
     @pytest.mark.slow
     def test_a_small_budget_says_what_it_left_out(self, run: Run, recorded: Path) -> None:
         answer = run("suggest", "v6", "--dry-run", "--max-prompt-tokens", "4000")
-        assert "left out for --max-prompt-tokens: what moved in earlier versions" in answer.err
+        assert "left out for --max-prompt-tokens: further findings" in answer.err
 
     @pytest.mark.slow
     def test_a_budget_that_nothing_fits_into(self, run: Run, recorded: Path) -> None:
