@@ -73,7 +73,8 @@ class SessionFacts:
     versions: dict[str, str]  # of programs as ncu names them, such as 'Display Driver Version'
     clock_control: str | None = None
     replay_mode: str | None = None
-    sections: str | None = None  # identifiers of the sections asked for, else of those held, with commas between
+    sections: str | None = None  # identifiers of the sections asked for, with commas between
+    held: str | None = None  # likewise of those that its launches hold
     command: str | None = None  # ncu's command line
     host: str | None = None
     created: int | None = None  # seconds since 1970, UTC

@@ -109,7 +109,7 @@ def _read(data: Bytes, folder: Path) -> None:
     if not read:
         raise DamagedData("the report holds no launch: it is cut, or nothing was profiled")
     session, recorded = session_facts(headers), recorded_units()
-    session = replace(session, sections=session.sections or launches_seen.sections or None)
+    session = replace(session, held=launches_seen.sections or None)
     release = _release(session.ncu_version)
     newer = list(oddities.unknown_sentences(release, table.unknown, sum(block.unknown for block in blocks)))
     launches = checked_sizes(read, table.name_lists, values)

@@ -59,7 +59,7 @@ def stem(path: Path) -> str:
 
 def foreign_run(names: RunNames, report: Report, source: Source) -> Run:
     """Return the record of a run made of a report, without notes, as if its bytes were those of its capture."""
-    moment = datetime.now(UTC)
+    moment, session = datetime.now(UTC), report.contents.session
     return Run(
         run_id=new_run_id(moment, names.version),
         kernel=names.kernel,
@@ -75,7 +75,7 @@ def foreign_run(names: RunNames, report: Report, source: Source) -> Run:
         workloads=(),
         profile=_profile(report),
         launches=report.records,
-        sections=tuple(filter(None, (report.contents.session.sections or "").split(","))),
+        sections=tuple(filter(None, (session.sections or session.held or "").split(","))),
     )
 
 

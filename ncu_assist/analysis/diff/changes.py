@@ -186,8 +186,10 @@ def _apart(key: str, side: Combined) -> float:
 
 def _is_of_few(key: str, side: Combined) -> bool:
     """Tell whether an efficiency is one of a trifle of the bytes, as nearly all came by TMA."""
-    own, by_tma = (side.values[one] or 0.0 for one in BESIDE_TMA.get(key, (key, key)))
-    return key in BESIDE_TMA and own < IMMATERIAL * by_tma
+    if key not in BESIDE_TMA:
+        return False
+    own, by_tma = (side.values[one] or 0.0 for one in BESIDE_TMA[key])
+    return own < IMMATERIAL * by_tma
 
 
 def _in_percent(key: str, baseline: Combined, candidate: Combined) -> ComparedMetric | None:
