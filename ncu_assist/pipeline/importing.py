@@ -68,7 +68,7 @@ def profile_program(
     check_names(names)
     check_set(find_ncu(), options.section_set)
     build()
-    stage = _stage(project, secrets.token_hex(6), options)
+    stage = program_stage(project, secrets.token_hex(6), options)
 
     def show(launch: ProfiledLaunch) -> bool:
         reporter.status(f"ncu: launch {launch.index + 1} · {launch.name} {launch.percent} %")
@@ -112,10 +112,10 @@ def _save(
 
 def dry_run(project: Project, command: Sequence[str], options: ProfileOptions) -> str:
     """Return what profile_program would run, as text for a shell."""
-    return _stage(project, "RUN", options).in_words(command)
+    return program_stage(project, "RUN", options).in_words(command)
 
 
-def _stage(project: Project, run: str, options: ProfileOptions) -> NcuStage:
+def program_stage(project: Project, run: str, options: ProfileOptions) -> NcuStage:
     """Return the stage for a program: in the user's folder, silent as long as it likes, for it may load data first."""
     total_s = project.settings.profile_timeout_s
     folder = project.work / "profile" / run

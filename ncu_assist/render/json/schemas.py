@@ -24,6 +24,7 @@ ANSWERS: dict[str, type] = {  # by the name in "schema": ncu-assist.<name>/1
     "gates": shapes.GatesAnswer,
     "trend": shapes.TrendAnswer,
     "bisect": shapes.BisectAnswer,
+    "triage": shapes.TriageAnswer,
     "history": shapes.HistoryAnswer,
     "list": shapes.ListAnswer,
     "verify": shapes.VerifyAnswer,

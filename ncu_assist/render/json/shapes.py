@@ -26,6 +26,7 @@ from ncu_assist.analysis.records import Coverage, Damage, Draft, ModelCost, Stor
 from ncu_assist.analysis.run_view import InL2
 from ncu_assist.analysis.trend import By as TrendBy
 from ncu_assist.analysis.trend import Kind as TrendKind
+from ncu_assist.analysis.triage import GpuTime, ProfiledGroup
 from ncu_assist.ceilings.floor import Kind as FloorKind
 from ncu_assist.ceilings.known import KnownRate
 from ncu_assist.ceilings.records import Conditions, Origin, Point, Rate, Stage
@@ -41,6 +42,7 @@ from ncu_assist.rules.model.libraries import LibraryKernel
 from ncu_assist.rules.model.occupancy import OccupancyCurve
 from ncu_assist.rules.model.places import Place
 from ncu_assist.spec import Math
+from ncu_assist.trace import CopyWay, Recorder
 from ncu_assist.verdict import Cycles, Likely, Word
 
 
@@ -702,6 +704,56 @@ class TrendAnswer(AnswerKeys):
     by: TrendBy
     metrics: list[str]
     series: list[TrendSeriesKeys]
+    notes: list[str]
+
+
+class TriageKernelKeys(TypedDict):
+    """The launches of one kernel in one grid and block."""
+
+    kernel: str
+    signature: str
+    grid: list[int] | None
+    block: list[int] | None
+    launches: int
+    total_ns: float
+    mean_ns: float
+    median_ns: float
+    longest_ns: float
+    share: float
+    cumulative: float
+    library: LibraryKernel | None
+    skip: int
+    archived_as: str
+    profile: str
+
+
+class TriageCopyKeys(TypedDict):
+    """Copies one way, of one kind of host memory."""
+
+    way: CopyWay
+    memory: str
+    copies: int
+    total_ns: float
+    bytes: float | None
+    bytes_per_second: float | None
+
+
+class TriageAnswer(AnswerKeys):
+    """Where the time of a whole program goes."""
+
+    program: str
+    command: str | None
+    recorder: Recorder
+    gpu: str | None
+    gpus: int
+    trace: str | None
+    launches: int
+    total_ns: float
+    kernels: list[TriageKernelKeys]
+    time: GpuTime | None
+    copies: list[TriageCopyKeys]
+    profiled: list[ProfiledGroup]
+    next: list[str]
     notes: list[str]
 
 

@@ -196,7 +196,7 @@ def library_kernel(launch: Launch) -> LibraryKernel | None:
 
 @cache
 def _by_name(kernel: str, signature: str) -> LibraryKernel | None:
-    name = _qualified(signature or kernel)
+    name = qualified_name(signature or kernel)
     found = next((one for one in NAMINGS if re.match(one.pattern, name)), None)
     if found is None:
         return None
@@ -204,7 +204,7 @@ def _by_name(kernel: str, signature: str) -> LibraryKernel | None:
     return LibraryKernel(found.library, found.kind, next(told, None) if found.kind in OF_PRODUCTS else None)
 
 
-def _qualified(signature: str) -> str:
+def qualified_name(signature: str) -> str:
     """Return a name with namespaces and template arguments, without what it returns and takes."""
     text = signature.replace("(anonymous namespace)", "<unnamed>").replace("operator()", "operator")
     depth = start = 0

@@ -1,0 +1,175 @@
+"""``ncu-assist triage``: where the time of a whole program goes, kernel by kernel, and what to profile."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ncu_assist.cli import options
+from ncu_assist.cli.console import progress, write, write_json, write_pages
+from ncu_assist.errors import UsageProblem
+
+if TYPE_CHECKING:
+    from ncu_assist.analysis.triage import Triage
+    from ncu_assist.pipeline.programs import ProgramCall
+    from ncu_assist.pipeline.triaging import Recording
+    from ncu_assist.store import StoredRun
+
+MOST_PROFILED = 20  # each starts the program once more
+
+
+class TriageCommand(click.Command):
+    """Leaves to a program what stands behind its name; behind a trace options of ours may stand, up to --."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        from ncu_assist.trace import is_trace
+
+        parser = self.make_parser(ctx)
+        parser.allow_interspersed_args = False
+        try:
+            found = parser.parse_args(args=list(args))[0].get("words")
+        except click.UsageError:  # which is met again
+            found = ()
+        rest = found if isinstance(found, tuple) else ()
+        own = args[: len(args) - len(rest)]
+        if own[-1:] != ["--"] and rest and not is_trace(rest[0]):
+            args = [*own, "--", *rest]
+        return super().parse_args(ctx, args)
+
+
+@click.command("triage", cls=TriageCommand)
+@click.argument("words", nargs=-1, metavar="PROGRAM [ARGUMENT]... | TRACE [-- PROGRAM...]")
+@click.option(
+    "--with",
+    "recording",
+    type=click.Choice(["auto", "torch", "nsys", "ncu"]),
+    default="auto",
+    show_default=True,
+    help="What records the program: torch.profiler in a Python with torch, else Nsight Systems, else ncu.",
+)
+@click.option("--seconds", type=click.FloatRange(0.1), metavar="S", help="End the program after this time.")
+@click.option(
+    "--profile-top",
+    "top",
+    type=click.IntRange(1, MOST_PROFILED),
+    metavar="N",
+    help="Then profile one launch each of the first N kernels and shapes with ncu.",
+)
+@click.option("--set", "section_set", default="full", show_default=True, metavar="NAME", help="ncu section set.")
+@click.option("--nvcc-flags", default="", metavar="FLAGS", help="More flags to build a .cu with, e.g. '-lcublas'.")
+@click.option("--output", "-o", type=click.Path(path_type=Path), help="Write a page with every kernel to this file.")
+@click.option("--force", is_flag=True, help="Replace a file that is no page of ncu-assist.")
+@options.as_json
+def command(
+    words: tuple[str, ...],
+    recording: Recording,
+    seconds: float | None,
+    top: int | None,
+    section_set: str,
+    nvcc_flags: str,
+    output: Path | None,
+    force: bool,
+    as_json: bool,
+) -> int:
+    """Say where the time of a whole program goes: kernels by name and shape, gaps, copies; and what to profile.
+
+    PROGRAM is what `profile` takes: a script, a .cu file with a main, an executable, MODULE:FUNCTION, or any command
+    behind --. It runs once, at little cost. Its options come behind it, ours before it. TRACE is a recording instead:
+    an SQLite export of Nsight Systems or its .nsys-rep, or a trace of torch.profiler (JSON, also gzipped).
+
+    With --profile-top N the program runs N times more, each until the launch that stands for a kernel: the one whose
+    time is in the middle. What ncu finds in it is then a part of the program's time.
+    """
+    from ncu_assist.pipeline.pages.writing import check_place
+    from ncu_assist.pipeline.programs import call_of
+    from ncu_assist.pipeline.triaging import name_of_file, profile_top, read_file, record, triage_of
+    from ncu_assist.trace import is_trace
+
+    if not words:
+        raise UsageProblem("no program and no trace to look at was named", "ncu-assist triage -- python train.py")
+    if output is not None:
+        check_place(output, force)
+    project = options.current_project()
+    flags = shlex.split(nvcc_flags)
+    path = Path(words[0]) if is_trace(words[0]) else None
+    call = call_of(project, words if path is None else words[1:], flags) if path is None or words[1:] else None
+    if path is not None:
+        _refuse_for_trace(recording, seconds, top, call)
+    if top is not None:
+        _check_ncu(section_set)
+    runs: list[StoredRun] = []
+    exit_code, kept, spent = 0, path, 0.0
+    with progress() as reporter:
+        if path is not None:
+            trace = read_file(project, path, reporter)
+        else:
+            assert call is not None
+            recorded = record(project, call, recording, seconds, reporter)
+            trace, kept, spent = recorded.trace, recorded.kept, recorded.seconds
+        name = call.name if call else name_of_file(words[0])
+        found = triage_of(trace, name, shlex.join(call.command) if call else "")
+        if top is not None and call is not None:
+            found, runs, exit_code = profile_top(project, found, call, top, section_set, reporter, spent)
+        if kept is not None and path is None:
+            reporter.note(f"the trace is kept: ncu-assist triage {shlex.quote(_shown(kept))}")
+    _write(found, kept, as_json)
+    write_pages(project, runs)
+    if output is not None:
+        _write_page(found, output, force)
+    return exit_code
+
+
+def _refuse_for_trace(recording: str, seconds: float | None, top: int | None, call: ProgramCall | None) -> None:
+    """Raise UsageProblem for what is asked of a program where a trace was given."""
+    for name, value in (("--with", recording != "auto"), ("--seconds", seconds)):
+        if value:
+            raise UsageProblem(f"{name} is for a program, and a trace is recorded already", f"drop {name}")
+    if top is not None and call is None:
+        raise UsageProblem(
+            "--profile-top runs the program, and a trace does not say how it is started",
+            "ncu-assist triage TRACE --profile-top 2 -- python train.py",
+        )
+
+
+def _check_ncu(section_set: str) -> None:
+    """Raise EnvironmentProblem or UsageProblem where ncu is not there, before minutes of recording, not after."""
+    from ncu_assist.ncu.command import check_set, find_ncu
+
+    check_set(find_ncu(), section_set)
+
+
+def _write(found: Triage, kept: Path | None, as_json: bool) -> None:
+    from ncu_assist.render.json.triage import triage_json
+    from ncu_assist.render.terminal.triage import triage_text
+
+    if as_json:
+        write_json(triage_json(found, _shown(kept) if kept else None))
+    else:
+        write(triage_text(found))
+
+
+def _write_page(found: Triage, output: Path, force: bool) -> None:
+    """Write the page, whose links are relative to where it lies."""
+    import os
+
+    from ncu_assist.pipeline.pages.writing import write_page
+    from ncu_assist.render.escape import plain
+    from ncu_assist.render.html.triage import triage_html
+    from ncu_assist.render.links import href_to
+
+    linked = (
+        replace(one, page=href_to(os.path.relpath(one.page, output.parent)) if one.page else "")
+        for one in found.profiled
+    )
+    write_page(output, triage_html(replace(found, profiled=tuple(linked))), force)
+    click.echo(plain(f"page: {_shown(output)}"), err=True)
+
+
+def _shown(path: Path) -> str:
+    from ncu_assist.render.words.values import shown_path
+
+    return shown_path(path, Path.cwd())

@@ -1,0 +1,1 @@
+"""A folder for PYTHONPATH: what Python starts in every process of a traced program, and nothing else to import."""
