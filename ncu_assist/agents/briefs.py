@@ -257,10 +257,19 @@ class DraftsBrief(Brief):
     diagnoses: list[Json]
 
 
+class BuildBrief(Brief):
+    """Whether a change compiles, what the compiler says, and what ptxas counts of each kernel."""
+
+    passed: bool
+    said: str
+    functions: list[Json]
+
+
 class DraftOutcome(Brief):
-    """One draft, ``written`` what file it became, and what to do next."""
+    """One draft, ``written`` what file it became, and what to do next; ``build`` where it was compiled alone."""
 
     draft: DraftBrief
+    build: NotRequired[BuildBrief]
     written: list[str]
     next: str
     exit_code: int
@@ -684,12 +693,25 @@ def _proof(proof: Json) -> Json:
 def suggested(answer: Json, next_step: Callable[[DraftBrief], str], exit_code: int) -> DraftOutcome:
     """Return the one draft of a ``suggest``, ``suggest prove`` or ``suggest accept`` answer."""
     one = draft(answer["drafts"][-1])
-    return {
+    told: DraftOutcome = {
         "draft": one,
         "written": answer["written"],
         "next": next_step(one),
         "exit_code": exit_code,
         "untrusted": ["draft.change", "draft.reason", "draft.flaws", "draft.proof"],
+    }
+    if answer["builds"]:
+        told["build"] = build(answer["builds"][-1])
+    return told
+
+
+def build(made: Json) -> BuildBrief:
+    """Return what compiling one source came to."""
+    return {
+        "passed": made["passed"],
+        "said": made["said"],
+        "functions": [{key: value for key, value in one.items() if value} for one in made["functions"]],
+        "untrusted": ["said"],
     }
 
 

@@ -19,6 +19,7 @@ from ncu_assist.agents.commands import CallContext, CommandCaller
 from ncu_assist.errors import NcuAssistError, UsageProblem, did_you_mean
 from ncu_assist.project import Project
 from ncu_assist.render.escape import one_line
+from ncu_assist.store.draft_records import NOT_BUILT
 
 P = ParamSpec("P")
 Caller = Context[Any, Any]
@@ -58,7 +59,8 @@ BUDGETS = {  # tokens, characters over four, that the result of each tool takes 
     "check": 2_000,
     "bench": 2_000,
     "profile": 2_000,
-    "propose": 1_000,
+    "build": 1_000,
+    "propose": 1_500,
     "prove": 1_200,
     "accept": 600,
     "doctor": 700,
@@ -140,6 +142,7 @@ def server(project: Project, allowed: Sequence[Path] = ()) -> MCPServer[Any]:
 
 READING = {
     *("kernels", "launches", "show", "lines", "sass", "diff", "history", "explain", "metrics", "drafts", "doctor"),
+    "build",
 }
 
 
@@ -315,6 +318,20 @@ def _acting_tools(caller: CommandCaller) -> tuple[Callable[..., Any], ...]:
         words = ["suggest", "--dry-run", "--json", f"--max-prompt-tokens={max_tokens}", *_options(workload=workload)]
         return briefs.task((await caller.ask(context, *words, "--", caller.checked(reference))).json)
 
+    @_answered("said")
+    async def build(
+        context: Caller,
+        reference: Reference,
+        source: Source = "",
+        edits: Annotated[list[SourceEdit], Field(max_length=50)] = [],  # noqa: B006
+    ) -> briefs.BuildBrief:
+        """Compile a change of `reference`, the whole `source` or `edits`, in the sandbox: the compiler's errors and
+        warnings, registers, spills. Nothing is kept or run; needs nvcc, no GPU."""
+        reply = {"bottleneck": "", "change": "compile it", **_code(source, edits)}
+        with caller.file_with(json.dumps(reply), ".json") as file:
+            words = ["suggest", "build", "--json", f"--reply={file}", "--", caller.checked(reference)]
+            return briefs.build((await caller.ask(context, *words)).json["builds"][-1])
+
     @_answered()
     async def propose(
         context: Caller,
@@ -330,8 +347,8 @@ def _acting_tools(caller: CommandCaller) -> tuple[Callable[..., Any], ...]:
         prompt_id: Annotated[str, Field(max_length=40, description="of the `task` it answers")] = "",
     ) -> briefs.DraftOutcome:
         """Store a draft of the next version of `reference`: one change, as the whole `source` or as `edits`, and what
-        it will do. The first prediction names the counter that must move. Nothing is compiled or run, no file is
-        changed."""
+        it will do. The first prediction names the counter that must move. It is compiled where nvcc is; nothing is
+        run, no file is changed."""
         reply = {
             "bottleneck": bottleneck,
             "change": change,
@@ -339,13 +356,13 @@ def _acting_tools(caller: CommandCaller) -> tuple[Callable[..., Any], ...]:
             "expected_speedup": expected_speedup,
             "predictions": [one.model_dump() for one in predictions],
             "evidence": [one.model_dump() for one in evidence],
-            "source": source or None,
-            "edits": [one.model_dump() for one in edits] or None,
+            **_code(source, edits),
         }
         with caller.file_with(json.dumps(reply), ".json") as file:
-            words = ["suggest", "--no-prove", "--json", f"--reply={file}", *_options(prompt=prompt_id)]
+            words = ["suggest", "--no-prove", "--build", "--json", f"--reply={file}", *_options(prompt=prompt_id)]
             found = await caller.ask(context, *words, "--", caller.checked(reference))
-        return briefs.suggested(found.json, _next_step, found.exit_code)
+        told = briefs.suggested(found.json, _next_step, found.exit_code)
+        return {**told, "notes": [line for line in found.said if "was not compiled" in line]}
 
     @_answered()
     async def prove(context: Caller, id: Name, workload: Name = "") -> briefs.DraftOutcome:
@@ -387,7 +404,12 @@ def _acting_tools(caller: CommandCaller) -> tuple[Callable[..., Any], ...]:
         found = await caller.ask(context, "suggest", "accept", "--json", "--", _draft_id(id))
         return briefs.suggested(found.json, _next_step, found.exit_code)
 
-    return check, bench, profile, task, propose, prove, accept
+    return check, bench, profile, task, build, propose, prove, accept
+
+
+def _code(source: str, edits: Sequence[SourceEdit]) -> dict[str, Any]:
+    """Return the two keys of a reply that hold its code."""
+    return {"source": source or None, "edits": [one.model_dump() for one in edits] or None}
 
 
 def _options(**given: object) -> list[str]:
@@ -403,6 +425,8 @@ def _draft_id(id: str) -> str:
 
 def _next_step(draft: briefs.DraftBrief) -> str:
     """Return what to do with a draft next."""
+    if draft["reason"] == NOT_BUILT:
+        return "`propose` the same change again, corrected"
     if draft["fate"] == "drafted" and draft.get("flaws"):
         return f"`propose` it again without the flaws, or prove {draft['id']}"
     if draft["version"]:

@@ -127,22 +127,50 @@ class Written:
 
 
 @dataclass(frozen=True)
+class CompiledFunction:
+    """What ptxas counts of a kernel in a build: registers a thread, the rest in bytes a thread or a block."""
+
+    name: str
+    registers: int = 0
+    stack_bytes: int = 0
+    spilled_bytes: int = 0
+    shared_bytes: int = 0  # static, a block
+
+
+@dataclass(frozen=True)
+class DraftBuild:
+    """What compiling a draft, by its id, came to: the compiler's errors and warnings, and what it counted.
+
+    ``id`` is empty for a source that is no draft of the archive.
+    """
+
+    id: str
+    passed: bool
+    seconds: float
+    said: str
+    functions: tuple[CompiledFunction, ...] = ()
+
+
+@dataclass(frozen=True)
 class Suggested:
     """The drafts of a suggestion in the order in which they were made; ``files`` are versions written of some.
 
     ``ended`` says what ended the work before its time, a budget or a model without an answer; ``dropped`` what the
-    first prompt had no room for. Both are empty for nothing.
+    first prompt had no room for. Both are empty for nothing. ``builds`` are those of drafts that were compiled alone.
     """
 
     drafts: tuple[StoredDraft, ...]
     files: tuple[Path, ...] = ()
     ended: str = ""
     dropped: tuple[str, ...] = ()
+    builds: tuple[DraftBuild, ...] = ()
 
     @property
     def exit_code(self) -> int:
-        """0; 3 where every draft was rejected; 4 where none was kept and one could not be proved."""
+        """0; 3 where every draft was rejected, or a source does not compile; 4 where none was kept and one unproven."""
         fates = {stored.draft.fate for stored in self.drafts}
+        if any(not one.id and not one.passed for one in self.builds):
+            return EVERY_DRAFT_REJECTED
         if not fates or "kept" in fates or "drafted" in fates or self.files:
             return 0
         return UNPROVEN if "unproven" in fates else EVERY_DRAFT_REJECTED

@@ -63,6 +63,7 @@ class CommandWithSubcommands(click.Group):
 @click.option("--budget-tokens", type=click.IntRange(1), metavar="N", help="Ask for no further draft beyond these.")
 @click.option("--budget-seconds", type=click.FloatRange(0, min_open=True), metavar="S", help="The same, in seconds.")
 @click.option("--prove/--no-prove", default=None, help="Build, check, time, profile drafts; asked for unless given.")
+@click.option("--build/--no-build", default=False, help="Compile drafts that are not proved, in the sandbox.")
 @no_sandbox
 @allow_libraries
 @options.one_workload
@@ -82,6 +83,7 @@ def command(
     budget_tokens: int | None,
     budget_seconds: float | None,
     prove: bool | None,
+    build: bool,
     no_sandbox: bool,
     allow_libraries: bool,
     workload: str | None,
@@ -122,6 +124,7 @@ def command(
         budget=Budget(budget_tokens, budget_seconds),
         libraries=allow_libraries,
         proving=ProofOptions(not no_sandbox) if proves else None,
+        compiled=build and not dry_run,
     )
     answering = ReplyOptions(model or "", base_url, key_file, reply, dry_run, _show_piece, prompt)
     return (_dry_run if dry_run else _suggest)(project, request, answering, as_json)
@@ -157,6 +160,25 @@ def prove(
     request = SuggestRequest(kernel=kernel, workload=workload, libraries=allow_libraries, proving=proving)
     with progress() as reporter:
         found = prove_draft(project, request, id, reporter, keep)
+    return _write_result(project, found, as_json)
+
+
+@command.command("build")
+@click.argument("reference", metavar="REFERENCE")
+@click.option("--reply", metavar="FILE|-", required=True, help="A reply, or a source file of the version's language.")
+@options.kernel_name
+@options.as_json
+def build_alone(reference: str, reply: str, kernel: str | None, as_json: bool) -> int:
+    """Compile what a reply makes of a version, in the sandbox: nothing is kept and nothing is run.
+
+    Prints the compiler's words, and what ptxas counts of each kernel: registers, spills, shared memory. Exit code 3
+    where it does not compile.
+    """
+    from ncu_assist.suggest.request import SuggestRequest
+    from ncu_assist.suggest.session import compile_reply
+
+    project = options.current_project()
+    found = compile_reply(project, SuggestRequest(reference=reference, kernel=kernel), reply)
     return _write_result(project, found, as_json)
 
 

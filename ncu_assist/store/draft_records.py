@@ -10,6 +10,7 @@ from ncu_assist.record import Source
 
 SCHEMA = "ncu-assist.draft/1"
 
+NOT_BUILT = "it does not build"  # the reason of a draft that a compiler rejected
 Direction = Literal["up", "down"]
 FateWord = Literal["drafted", "kept", "rejected", "unproven"]
 

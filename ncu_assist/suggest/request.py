@@ -29,7 +29,8 @@ class ProofOptions:
 class SuggestRequest:
     """From which run to go on and how: ``candidates`` drafts of each of ``rounds`` prompts.
 
-    ``libraries`` may do the work. ``proving`` None: drafts are kept in the archive, nothing of them is run.
+    ``libraries`` may do the work. ``proving`` None: drafts are kept in the archive, nothing of them is run; with
+    ``compiled`` they are compiled.
     """
 
     reference: str = BEST
@@ -41,3 +42,4 @@ class SuggestRequest:
     budget: Budget = Budget()
     libraries: bool = False
     proving: ProofOptions | None = None
+    compiled: bool = False

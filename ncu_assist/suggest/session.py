@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
 from ncu_assist.spec_file import load_kernel
 from ncu_assist.store import Store, StoredRun
+from ncu_assist.store.draft_records import Claim
 from ncu_assist.store.drafts import DraftArchive, StoredDraft
 from ncu_assist.suggest.accepting import make_version
 from ncu_assist.suggest.drafting import (
@@ -29,12 +31,15 @@ from ncu_assist.suggest.drafting import (
     draft,
     saved_reply,
 )
-from ncu_assist.suggest.evidence.gathering import BEST, evidence
+from ncu_assist.suggest.evidence.gathering import BEST, evidence, kernel_of, sources_of
 from ncu_assist.suggest.model import Endpoint, Messages, ModelAnswer, ReplyForm, ask, expected_form
 from ncu_assist.suggest.prompting.archive import Prompt, PromptArchive, ids_in
 from ncu_assist.suggest.prompting.building import build_prompt
+from ncu_assist.suggest.proof.building import DraftCompiler, DraftSource, build_draft
 from ncu_assist.suggest.proof.prover import SandboxProver
-from ncu_assist.suggest.reply.form import REPLY_SCHEMA
+from ncu_assist.suggest.reply.applying import apply
+from ncu_assist.suggest.reply.form import REPLY_SCHEMA, ParsedReply
+from ncu_assist.suggest.reply.reading import read_reply
 from ncu_assist.suggest.request import Budget, SuggestRequest
 from ncu_assist.versions import short_name
 
@@ -86,13 +91,33 @@ def prompt_of(project: Project, request: SuggestRequest, answering: ReplyOptions
 
 def suggest(project: Project, request: SuggestRequest, answering: ReplyOptions, reporter: Reporter) -> Suggested:
     """Make the drafts that are asked for, and prove them if wished. Raises as ``SuggestSession.run`` does."""
-    prover = SandboxProver(project, request.proving, reporter) if request.proving else None
-    if prover is not None:
+    prover: SandboxProver | DraftCompiler | None = DraftCompiler(project, reporter) if request.compiled else None
+    if request.proving:
+        prover = SandboxProver(project, request.proving, reporter)
         prover.check()  # before a model is paid for a draft that cannot be proved here
     author, first = answering.author(reporter), None
     if isinstance(author, SavedReply):
         first = _answered(project, request, author.text, answering.prompt, reporter)
-    return SuggestSession(project, request, author, reporter, prover, answering.form, first).run()
+    found = SuggestSession(project, request, author, reporter, prover, answering.form, first).run()
+    return replace(found, builds=tuple(prover.told)) if isinstance(prover, DraftCompiler) else found
+
+
+def compile_reply(project: Project, request: SuggestRequest, path: str) -> Suggested:
+    """Compile what a reply, or a whole source, in the file ``path`` would make of a version; nothing of it is kept.
+
+    Raises UnusableReply for a reply of which no source can be made, EnvironmentProblem without a compiler or a sandbox,
+    and as ``named`` and ``saved_reply`` do.
+    """
+    (parent,) = named(project, [request.reference], request.kernel)
+    kernel, text = kernel_of(project, parent), saved_reply(path)
+    suffix = kernel.version(parent.run.version).path.suffix
+    reply = ParsedReply(Claim("", "", "draft"), text, ()) if Path(path).suffix == suffix else read_reply(text)
+    source = apply(reply, next(iter(sources_of(parent).values())), suffix, kernel)
+    made = DraftSource(reply.claim.slug, suffix, source.encode())
+    place = project.work / "proofs"
+    place.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=place, prefix="build-", ignore_cleanup_errors=True) as root:
+        return Suggested((), builds=(build_draft(project, True, kernel, parent, made, Path(root), False).told(),))
 
 
 def _answered(
@@ -190,6 +215,10 @@ class Prover(Protocol):
         """Start what the next proof needs before there is a draft."""
         ...
 
+    def begin(self, task: DraftTask, stored: StoredDraft) -> None:
+        """Start the build of a draft, beside whatever else is done."""
+        ...
+
     def close(self) -> None:
         """End what was started and not used."""
         ...
@@ -272,40 +301,56 @@ class SuggestSession:
         return Suggested(tuple(self.drafts), tuple(self.files), ended, first.prompt.dropped)
 
     def _round(self, task: DraftTask, number: int) -> tuple[str, StoredDraft | None]:
-        """Make the candidates of a round; return why it ended early, and the draft that the next one goes on from."""
-        proved, ended = [], ""
+        """Ask for the candidates of a round, each built while the next is asked for, then prove one after the other.
+
+        Return why the round ended early, and the draft that the next one goes on from.
+        """
+        asked: list[tuple[Conversation, StoredDraft]] = []
+        ended = ""
         for candidate in range(1, self.request.candidates + 1):
             ended = _spent(self.request.budget, self.drafts, time.monotonic() - self.started)
             if ended:
                 break
+            conversation = Conversation(self.author)
             try:
-                proved.append(self._candidate(task, number, candidate))
+                asked.append((conversation, self._ask(task, conversation, task.worded, number, candidate)))
             except ModelProblem as error:
                 if not self.drafts:
                     raise
                 ended = error.message
                 break
+        proved = [self._prove(task, conversation, stored) for conversation, stored in asked]
         return ended, self._keep(task, proved)
 
-    def _candidate(self, task: DraftTask, number: int, candidate: int) -> StoredDraft:
-        """Return a draft with its fate, after repairs where it did not build; each repair is a draft of its own."""
-        conversation = Conversation(self.author)
-        words: Words = task.worded
+    def _ask(
+        self, task: DraftTask, conversation: Conversation, words: Words, number: int, candidate: int
+    ) -> StoredDraft:
+        """Return a draft of what its author answers; its build begins."""
+        self.reporter.status(f"draft {candidate} of round {number}: waiting for the reply")
+        stored = draft(DraftArchive(self.project.reports), task, conversation, words, number, candidate)
+        if self.author.can_be_answered:
+            PromptArchive(self.project.reports).keep(task.prompt)
+        self.drafts.append(stored)
+        if self.prover is not None and stored.draft.fate == "drafted":
+            self.prover.begin(task, stored)
+        return stored
+
+    def _prove(self, task: DraftTask, conversation: Conversation, stored: StoredDraft) -> StoredDraft:
+        """Return a draft with its fate, after repairs where it does not build; each repair is a draft of its own."""
         for repairs in range(REPAIRS + 1):
-            self.reporter.status(f"draft {candidate} of round {number}: waiting for the reply")
-            stored = draft(DraftArchive(self.project.reports), task, conversation, words, number, candidate)
-            if self.author.can_be_answered:
-                PromptArchive(self.project.reports).keep(task.prompt)
-            self.drafts.append(stored)
             if self.prover is None or stored.draft.fate != "drafted":
-                return stored
+                break
             proved = self.prover.prove(task, stored)
-            self.drafts[-1] = proved.stored
-            words = proved.repair
-            if not words or not self.author.can_be_answered or repairs == REPAIRS:
+            self.drafts[self.drafts.index(stored)] = stored = proved.stored
+            if not proved.repair or not self.author.can_be_answered or repairs == REPAIRS:
                 break
             self.reporter.note("the draft does not build; its author gets the compiler's words")
-        return self.drafts[-1]
+            try:
+                stored = self._ask(task, conversation, proved.repair, stored.draft.round, stored.draft.candidate)
+            except ModelProblem as error:
+                self.reporter.note(f"asking for a repair came to nothing: {error.message}")
+                break
+        return stored
 
     def _keep(self, task: DraftTask, proved: Sequence[StoredDraft]) -> StoredDraft | None:
         """Make the fastest draft of a round that may be kept the next version; the others stay drafts."""

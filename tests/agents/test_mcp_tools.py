@@ -12,6 +12,7 @@ from cli.commandline import files, plain_report
 from mcp import Client
 from mcp.types import CallToolResult, ListToolsResult, TextResourceContents
 from recorded_family import copy_family
+from requirements import require
 
 from ncu_assist.agents.briefs import tokens_of
 from ncu_assist.agents.server import BUDGETS, MORE_TOKENS, READING
@@ -51,6 +52,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("doctor", {}),
     ("task", {"reference": V6}),
     ("profile", {"kernel": "lightning_decode", "versions": ["v3", "v4"]}),
+    ("build", {"reference": V6, "edits": DRAFT["edits"]}),
     ("propose", DRAFT),
 ]
 NEED_A_GPU = [
@@ -164,6 +166,10 @@ BAD = [
     ("profile", {"kernel": "python"}, "there is no kernel 'python'"),
     ("bench", {"kernel": "kernels/lightning_decode/v3_global_memory.cu"}, "there is no kernel"),
     ("check", {"kernel": "lightning_decode", "versions": ["--help"]}, "is no version"),
+    ("build", {"reference": "../secret.ncu-rep", "source": "x"}, "lies outside the project"),
+    ("build", {"reference": V6, "source": "x" * 10_000_000}, "at most 500000 characters"),
+    ("build", {"reference": V6}, "it has no code"),
+    ("build", {"reference": REPORT, "source": "int x;"}, "is a report of another program"),
     ("prove", {"id": "../x"}, "is no id of a draft"),
     ("prove", {"id": "2019"}, "there is no draft '2019'"),
     ("no_such_tool", {}, "no_such_tool"),
@@ -232,6 +238,35 @@ class TestAccepting:
         again = one_call(root, "accept", {"id": id}, "accept")
         assert again.is_error
         assert "already" in text_of(again)
+
+    def test_the_compilers_words_come_back_at_once(self, tmp_path: Path) -> None:
+        require("nvcc", "bwrap")
+        copy_family(tmp_path)
+        edits = [{"search": "constexpr int THREADS", "replace": "constexpr into THREADS"}]
+        before = files(tmp_path / "reports")
+        tried = value_of(one_call(tmp_path, "build", {"reference": V6, "edits": edits}))
+        assert (tried["passed"], tried["functions"]) == (False, [])
+        assert "error: " in tried["said"]
+        assert files(tmp_path / "reports") == before
+        told = value_of(one_call(tmp_path, "propose", {**DRAFT, "edits": edits}))
+        assert (told["draft"]["fate"], told["draft"]["reason"]) == ("rejected", "it does not build")
+        assert told["build"]["said"].startswith("kernels/lightning_decode/v11_the_loop_over_rows.cu(")
+        assert told["next"] == "`propose` the same change again, corrected"
+        right = value_of(one_call(tmp_path, "propose", DRAFT))
+        assert right["build"]["passed"]
+        assert right["build"]["functions"][0]["registers"] > 16
+        assert right["notes"] == []
+
+    def test_without_a_compiler_a_draft_is_stored_and_that_is_said(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        copy_family(tmp_path)
+        for name in ("CUDA_HOME", "CUDA_PATH"):
+            monkeypatch.setenv(name, str(tmp_path))
+        monkeypatch.setenv("NCU_ASSIST_ARCH", "no architecture")  # nothing is compiled for it
+        told = value_of(one_call(tmp_path, "propose", DRAFT))
+        assert (told["draft"]["fate"], "build" in told) == ("drafted", False)
+        assert "was not compiled: NCU_ASSIST_ARCH is 'no architecture'" in told["notes"][0]
 
     def test_a_change_that_does_not_apply_is_rejected_with_why(self, tmp_path: Path) -> None:
         copy_family(tmp_path)

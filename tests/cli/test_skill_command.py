@@ -51,9 +51,9 @@ def test_each_command_runs(line: str, run: Run, recorded: Path) -> None:
 def test_its_tools_exist_and_it_is_short() -> None:
     from ncu_assist.agents.server import BUDGETS
 
-    rows = re.findall(r"^\| \d\. [^|]+\|([^|]+)\|", whole_text(), re.MULTILINE)
+    rows = re.findall(r"^\| \d+\. [^|]+\|([^|]+)\|", whole_text(), re.MULTILINE)
     named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
-    assert len(rows) == 9
+    assert len(rows) == 10
     assert named < set(BUDGETS)
     assert len(whole_text()) // 4 < LARGEST_TOKENS
 

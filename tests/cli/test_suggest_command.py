@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from commandline import Run, files
+from requirements import require
 from suggest.protocol_server import error, protocol_server, raw, streamed
 
 REPLIES = Path(__file__).parent.parent / "suggest" / "replies"
@@ -103,6 +104,40 @@ class TestReply:
         again = run("suggest", "accept", draft["id"])
         assert again.code == 2
         assert "is v11_coalesced_load already" in again.err
+
+    @pytest.mark.slow
+    def test_a_draft_is_compiled_where_that_is_wanted(self, run: Run, recorded: Path, tmp_path: Path) -> None:
+        require("nvcc", "bwrap")
+        right = run("suggest", "v6", "--reply", RIGHT, "--no-prove", "--build", "--json").json
+        (build,) = right["builds"]
+        assert (build["id"], build["passed"], build["said"]) == (right["drafts"][0]["id"], True, "")
+        assert build["functions"][0]["registers"] > 16
+        (tmp_path / "bad.md").write_text(Path(RIGHT).read_text().replace("i += THREADS", "i += THREAD"))
+        answer = run("suggest", "v6", "--reply", str(tmp_path / "bad.md"), "--no-prove", "--build", "--json")
+        (draft,) = answer.json["drafts"]
+        assert (answer.code, draft["fate"], draft["reason"]) == (3, "rejected", "it does not build")
+        assert 'identifier "THREAD" is undefined' in answer.json["builds"][0]["said"]
+        assert draft["proof"]["stages"][0]["name"] == "build"
+        log = recorded / "reports" / draft["folder"] / "build.log"
+        assert "v11_coalesced_load.cu" in log.read_text()
+
+    @pytest.mark.slow
+    def test_a_source_is_compiled_alone_and_nothing_is_kept(self, run: Run, recorded: Path, tmp_path: Path) -> None:
+        require("nvcc", "bwrap")
+        (parent,) = (recorded / "kernels" / "lightning_decode").glob("v6_*.cu")
+        source = tmp_path / "next.cu"
+        source.write_text(parent.read_text() + "\nint unused() { return 1; }\n")
+        before = files(recorded)
+        answer = run("suggest", "build", "v6", "--reply", str(source))
+        assert answer.code == 0
+        assert "the source compiles" in answer.out
+        assert " registers" in answer.out
+        source.write_text(parent.read_text().replace("cudaGetLastError()", "cudaGetLastWords()"))
+        answer = run("suggest", "build", "v6", "--reply", str(source))
+        assert answer.code == 3
+        assert "the source does not compile" in answer.out
+        assert 'identifier "cudaGetLastWords" is undefined' in " ".join(answer.out.split())
+        assert files(recorded) - before == set()
 
     def test_without_a_gpu_nothing_is_asked_and_nothing_proved(self, run: Run, recorded: Path) -> None:
         before = files(recorded)

@@ -61,13 +61,18 @@ class RuleResults:
     project: Project
     verdicts: list[float | str]
     kept: list[str] = field(default_factory=list)
+    steps: list[str] = field(default_factory=list)
 
     def open(self) -> None: ...
+
+    def begin(self, task: DraftTask, stored: StoredDraft) -> None:
+        self.steps.append(f"build {stored.draft.candidate}")
 
     def close(self) -> None: ...
 
     def prove(self, task: DraftTask, stored: StoredDraft) -> ProvedDraft:
         verdict = self.verdicts.pop(0)
+        self.steps.append(f"prove {stored.draft.candidate}")
         if isinstance(verdict, str):
             failed = replace(stored.draft, fate="rejected", reason="it does not build")
             return ProvedDraft(DraftArchive(self.project.reports).update(stored, failed), verdict)
@@ -158,6 +163,22 @@ def test_of_several_candidates_the_fastest_is_kept(project: Project) -> None:
     assert isinstance(made.prover, RuleResults)
     assert made.prover.kept == [found.drafts[1].draft.id]
     assert found.exit_code == 0
+
+
+def test_candidates_are_built_while_others_are_asked_for_and_proved_in_turn(project: Project) -> None:
+    made = suggestion(project, Queue([reply(1), reply(2), reply(4)]), "line 1: error", 1.6, 1.2, candidates=2)
+    found = made.run()
+    assert isinstance(made.prover, RuleResults)
+    assert made.prover.steps == ["build 1", "build 2", "prove 1", "build 1", "prove 1", "prove 2"]
+    assert [(one.draft.candidate, one.draft.fate) for one in found.drafts] == [
+        *((1, "rejected"), (2, "rejected"), (1, "kept")),
+    ]
+
+
+def test_a_repair_that_comes_to_nothing_leaves_the_others(project: Project) -> None:
+    queue = Queue([reply(1), reply(2), ModelProblem("the endpoint is down")])
+    found = suggestion(project, queue, "line 1: error", 1.6, candidates=2).run()
+    assert [one.draft.fate for one in found.drafts] == ["rejected", "kept"]
 
 
 def test_rounds_go_on_from_what_was_kept_and_tell_what_failed(project: Project) -> None:

@@ -70,6 +70,7 @@ def suggest_json(found: Suggested) -> dict[str, Any]:
             "drafts": [{**asdict(one.draft), "folder": one.reference} for one in found.drafts],
             "written": [path.name for path in found.files],
             "ended": found.ended or None,
+            "builds": [asdict(one) for one in found.builds],
             **_prompt(None, None, found.dropped),
         },
     )
@@ -77,7 +78,8 @@ def suggest_json(found: Suggested) -> dict[str, Any]:
 
 def prompt_json(text: str, tokens: int, dropped: tuple[str, ...], id: str) -> dict[str, Any]:
     """Return a prompt with its size in tokens, which are characters over four, what it had no room for, and its id."""
-    return answer("suggest", {"drafts": [], "written": [], "ended": None, **_prompt(text, tokens, dropped, id)})
+    nothing: dict[str, Any] = {"drafts": [], "written": [], "ended": None, "builds": []}
+    return answer("suggest", {**nothing, **_prompt(text, tokens, dropped, id)})
 
 
 def _prompt(text: str | None, tokens: int | None, dropped: tuple[str, ...], id: str | None = None) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypedDict, get_type_hints
 
-from ncu_assist.analysis.archive import PageKind
+from ncu_assist.analysis.archive import DraftBuild, PageKind
 from ncu_assist.analysis.bisection import MeasuredCommit, Symptom
 from ncu_assist.analysis.diff.lines import Kind as LineKind
 from ncu_assist.analysis.diff.lines import LineCost
@@ -1175,6 +1175,7 @@ class SuggestAnswer(AnswerKeys):
     drafts: list[DraftInFolder]
     written: list[str]
     ended: str | None
+    builds: list[DraftBuild]
     prompt: str | None
     prompt_id: str | None
     tokens: int | None

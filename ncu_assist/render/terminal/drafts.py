@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ncu_assist.analysis.archive import Suggested
+from ncu_assist.analysis.archive import DraftBuild, Suggested
 from ncu_assist.analysis.ledger import Ledger, RoundBest, Tally
 from ncu_assist.analysis.records import REFUSAL, ArchivedDraft, Draft, Proof, Score
 from ncu_assist.quantity import digits, duration
-from ncu_assist.render.escape import one_line
+from ncu_assist.render.escape import one_line, plain
 from ncu_assist.render.terminal.style import Style, styled, table, to_text
 from ncu_assist.render.words import drafts as words
 from ncu_assist.render.words.values import number_of
@@ -126,11 +126,25 @@ def suggest_text(found: Suggested, style: Style | None = None) -> str:
     parts: list[RenderableType] = []
     for stored in found.drafts:
         parts += [*_draft_parts(stored.draft), *_answer_file(stored), styled("")]
+    parts += [part for one in found.builds for part in _build_parts(one)]
     for path in found.files:
         parts += [styled(f"written: {path.name}", "bold green"), below("read it: from now on it runs with your rights")]
     parts += [styled(f"ended early: {one_line(found.ended, words.MOST_SAID)}", "yellow")] if found.ended else []
     parts += [styled(line) for line in _next_commands(found)]
     return to_text(parts, style)
+
+
+def _build_parts(build: DraftBuild) -> Iterator[RenderableType]:
+    """Yield what compiling came to, in the compiler's words where it has any."""
+    what = f"draft {build.id}" if build.id else "the source"
+    came = "compiles" if build.passed else "does not compile"
+    yield styled(f"{what} {came}, {duration(build.seconds * 1e9)}", "" if build.passed else "bold red")
+    if build.said:
+        yield below(plain(build.said))
+    for one in build.functions:
+        spilled = f", {number_of(one.spilled_bytes, 'byte')} of spills" if one.spilled_bytes else ""
+        shared = f", {number_of(one.shared_bytes, 'byte')} of shared memory" if one.shared_bytes else ""
+        yield below(f"{one_line(one.name, 60)}: {number_of(one.registers, 'register')}{spilled}{shared}")
 
 
 def _answer_file(stored: ArchivedDraft) -> Iterator[RenderableType]:

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
-import msgspec
-
 from ncu_assist.analysis.diff import DiffOptions, diff_runs
-from ncu_assist.backends.base import BuildOutcome
-from ncu_assist.backends.building import OUTCOMES, PROBLEM, BuildProblem, BuildRequest, command, decode
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError, StageFailed
-from ncu_assist.executors.base import Executor
-from ncu_assist.executors.sandbox import choose_runner, read_result
-from ncu_assist.harness.client import child_environment
+from ncu_assist.executors.sandbox import choose_runner
 from ncu_assist.harness.events import Event
 from ncu_assist.harness.exam.client import Examined, NotBuilt
 from ncu_assist.harness.exam.plan import ExamPlan
@@ -27,28 +22,28 @@ from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
 from ncu_assist.spec import Kernel
 from ncu_assist.store import Store
-from ncu_assist.store.draft_records import Proof, ProofStage
+from ncu_assist.store.draft_records import NOT_BUILT, Proof, ProofStage
 from ncu_assist.store.drafts import BUILD_LOG, DraftArchive, StoredDraft, runs_below
 from ncu_assist.suggest.accepting import make_version
 from ncu_assist.suggest.drafting import DraftTask, ProvedDraft
+from ncu_assist.suggest.proof.building import BuiltDraft, DraftBuilds, Outcomes
 from ncu_assist.suggest.proof.cheats import counted_cheats
 from ncu_assist.suggest.proof.deciding import Fate, ProofEnded, by_exam, by_target, by_time, scores, target_moved
-from ncu_assist.suggest.proof.runs import ProofMeasurement, RunPair, log_of, profile, save_runs
+from ncu_assist.suggest.proof.runs import ProofMeasurement, RunPair, profile, save_runs
 from ncu_assist.suggest.proof.workspace import ProofWorkspace, open_workspace, set_up
 from ncu_assist.suggest.request import ProofOptions
 from ncu_assist.verdict import Verdict, compare, select
 
-Builds = dict[str, BuildOutcome]
 NOT_BELIEVED = "right, and faster by the clock of its own process; without counters that is not believed"
-TIMEOUT_S = 300.0  # a torch extension takes half a minute (docs/sources.md, Cost)
-NO_GPU = {"CUDA_VISIBLE_DEVICES": "-1"}  # which locks are by
-SMALL = 1 << 24  # bytes of a file of outcomes, compilers' words and all
-NO_BUILD = Fate("rejected", "it does not build")
+NO_BUILD = Fate("rejected", NOT_BUILT)
 
 
 @dataclass
 class ProofRun:
-    """A proof under way: ``proof`` is what is known so far, ``repair`` what the draft's author may be told."""
+    """A proof under way: ``proof`` is what is known so far, ``repair`` what the draft's author may be told.
+
+    ``built`` waits for the build and returns it.
+    """
 
     workspace: ProofWorkspace
     task: DraftTask
@@ -57,10 +52,12 @@ class ProofRun:
     plan: ExamPlan
     reporter: Reporter
     proof: Proof
+    built: Callable[[], BuiltDraft]
     repair: str = ""
-    builds: Builds = field(default_factory=dict)
+    build: BuiltDraft | None = None
     measurement: ProofMeasurement | None = None
     runs: RunPair | None = None
+    _built_at: float = 0.0
     _bench_began: float = 0.0
 
     def run(self) -> Fate:
@@ -92,34 +89,35 @@ class ProofRun:
         self.proof = replace(self.proof, stages=(*self.proof.stages, stage))
 
     def _examine(self) -> None:
-        """Build, check and time the draft beside its parent: the process that answers starts while they are built."""
-        started, workspace = time.monotonic(), self.workspace
+        """Check and time the draft beside its parent: the process that answers starts while they are built."""
+        workspace = self.workspace
         try:
             examined = workspace.exam.measure(self._build, workspace.executor, self._show, workspace.limits)
         except NotBuilt:
             raise self._not_built() from None
-        self.measurement = ProofMeasurement(self.kernel, self.plan, examined, self.builds, {}, workspace.work)
-        self._judge(examined, started)
+        assert self.build is not None
+        self.measurement = ProofMeasurement(self.kernel, self.plan, examined, self.build, {})
+        self._judge(examined)
 
-    def _build(self) -> Builds:
-        started = time.monotonic()
-        self.builds = build(self.plan, self.workspace.builder, self.workspace.build_folder)
-        built = self.builds[self.plan.draft].artifact is not None
-        self._note("build", time.monotonic() - started, None if built else NO_BUILD)
-        return self.builds
+    def _build(self) -> Outcomes:
+        self.build = self.built()
+        self._note("build", self.build.seconds, None if self.build.outcome.artifact is not None else NO_BUILD)
+        self._built_at = time.monotonic()
+        return self.build.delivered(self.workspace.folders.readable)
 
     def _not_built(self) -> Exception:
-        parent, draft = (self.builds[name] for name in (self.plan.parent, self.plan.draft))
-        if draft.artifact is not None:
+        assert self.build is not None
+        if self.build.outcome.artifact is not None:
+            parent = self.build.outcomes[self.plan.parent]
             return StageFailed(f"its parent {self.plan.parent} does not build any more:\n{parent.log.strip()}")
-        self.repair = words_for_author(draft)
+        self.repair = self.build.words_for_author()
         return ProofEnded(NO_BUILD.word, NO_BUILD.reason)
 
-    def _judge(self, examined: Examined, started: float) -> None:
+    def _judge(self, examined: Examined) -> None:
         """Note check and bench, which one process did, and end the proof where the draft fails in one of them."""
         ended, fate = time.monotonic(), by_exam(self.plan.draft, examined)
         began = self._bench_began or ended
-        self._note("check", began - started - self.proof.stages[0].seconds, fate)
+        self._note("check", began - self._built_at, fate)
         end(fate)
         verdict = self._verdict(examined)
         known = replace(self.proof, verdict=verdict.words, speedup=verdict.speedup)
@@ -190,54 +188,6 @@ def end(fate: Fate | None) -> None:
         raise ProofEnded(fate.word, fate.reason)
 
 
-def build(plan: ExamPlan, executor: Executor, out: Path) -> dict[str, BuildOutcome]:
-    """Build the versions of an exam in the executor, into ``out``, and return their outcomes.
-
-    It takes no GPU, and so may run beside what holds it. Raises EnvironmentProblem without a compiler, StageFailed
-    where building itself came to nothing.
-    """
-    request = BuildRequest(str(plan.kernel.folder), plan.versions, str(out), str(out))
-    done = executor.run(
-        command(request), env={**child_environment(), **NO_GPU}, cwd=plan.folders.readable, timeout_s=TIMEOUT_S
-    )
-    if done.timed_out:
-        raise StageFailed(f"building took longer than {TIMEOUT_S:.0f} s")
-    if (out / PROBLEM).is_file():
-        problem = msgspec.json.decode(read_result(out, PROBLEM, SMALL), type=BuildProblem)
-        raise EnvironmentProblem(problem.message, problem.hint)
-    if done.exit_code != 0:
-        raise StageFailed(f"building ended with exit code {done.exit_code}: {done.stderr.strip()[-500:]}")
-    return _outcomes(plan, read_result(out, OUTCOMES, SMALL), out)
-
-
-def _outcomes(plan: ExamPlan, data: bytes, out: Path) -> dict[str, BuildOutcome]:
-    """Return what a sandboxed build said; what it says it built is copied, so it must lie where it was to be built.
-
-    Raises StageFailed for other versions or other places: a compiler that a source has got hold of.
-    """
-    try:
-        outcomes = decode(data)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise StageFailed(f"building left no outcomes that can be read: {error}") from error
-    places = (out.resolve(), plan.folders.readable)
-    built = [one.artifact.resolve() for one in outcomes.values() if one.artifact is not None]
-    strays = [path.name for path in built if not any(path.is_relative_to(place) for place in places)]
-    if set(outcomes) != set(plan.versions) or strays:
-        raise StageFailed("building left something else than the versions that it was given")
-    return outcomes
-
-
-def words_for_author(outcome: BuildOutcome, limit: int = 4_000) -> str:
-    """Return what the author of a draft that does not build is told: the compiler's words, the first of them."""
-    log = outcome.log.strip()
-    cut = f"\n… ({len(log) - limit} characters more)" if len(log) > limit else ""
-    return (
-        "Your change does not compile. The compiler says:\n"
-        f"{log[:limit]}{cut}\n"
-        "Give the same one change again, corrected, in the form asked for: edits are of the source that you saw."
-    )
-
-
 GPU = "cuda"
 
 
@@ -250,14 +200,26 @@ class SandboxProver:
     reporter: Reporter
     _workspaces: ExitStack = field(default_factory=ExitStack)
     _workspace: ProofWorkspace | None = None
+    _builds: DraftBuilds = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._builds = DraftBuilds(self.project, self.options.sandboxed)
 
     def open(self) -> None:
         """Start what the next proof needs, while there is no draft yet."""
         if self._workspace is None:
             self._workspace = self._workspaces.enter_context(open_workspace(self.project, self.options))
 
+    def begin(self, task: DraftTask, stored: StoredDraft) -> None:
+        """Start the build of a draft, which takes no GPU: others are built beside it, or measured."""
+        self._builds.begin(task, stored)
+
     def close(self) -> None:
-        """End what was opened."""
+        """End what was opened and begun."""
+        self._close_workspace()
+        self._builds.close()
+
+    def _close_workspace(self) -> None:
         self._workspace = None
         self._workspaces.close()
 
@@ -274,16 +236,18 @@ class SandboxProver:
         Raises EnvironmentProblem where this machine cannot do that, StageFailed where neither draft nor machine is to
         blame: the parent does not build, reference.py fails.
         """
+        self.begin(task, stored)
         self.open()
         try:
             assert self._workspace is not None
             kernel, plan = set_up(self._workspace, task, stored)
             proof = Proof((), self._workspace.sandbox, kernel.default_workload.name)
-            run = ProofRun(self._workspace, task, stored, kernel, plan, self.reporter, proof)
+            built = partial(self._builds.result, task, stored)
+            run = ProofRun(self._workspace, task, stored, kernel, plan, self.reporter, proof, built)
             fate = run.run()
             proved = self._archived(run, fate)
         finally:
-            self.close()
+            self._close_workspace()
         word = proved.draft.fate
         self.reporter.note(f"draft {proved.draft.id}: {word}" + (f": {fate.reason}" if fate.reason else ""))
         return ProvedDraft(proved, run.repair)
@@ -299,9 +263,8 @@ class SandboxProver:
             timings = [stored.run.timing(proof.workload) for stored in run.runs]
             parent_ns, draft_ns = (timing.median_ns if timing else None for timing in timings)
             proof = replace(proof, parent_ns=parent_ns, draft_ns=draft_ns)
-        build, work = run.builds.get(run.plan.draft), run.workspace.work
-        files = runs_below(work / "reports")
-        if build and build.log:
-            files[BUILD_LOG] = log_of(build, work).encode("utf-8", "replace")
+        files = runs_below(run.workspace.work / "reports")
+        if run.build and run.build.log:
+            files[BUILD_LOG] = run.build.log.encode("utf-8", "replace")
         draft = replace(run.stored.draft, fate=fate.word, reason=fate.reason, proof=proof)
         return DraftArchive(self.project.reports).update(run.stored, draft, files)

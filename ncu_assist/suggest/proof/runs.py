@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ncu_assist.backends.base import BuildOutcome
 from ncu_assist.harness.exam.client import EventSummary, Examined, command
 from ncu_assist.harness.exam.plan import ExamPlan
 from ncu_assist.ncu.command import ProfileOptions
@@ -18,6 +17,7 @@ from ncu_assist.pipeline.profiling import ExpectedLaunches, RangeWatch, VersionC
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.spec import Kernel
 from ncu_assist.store import Store, StoredRun
+from ncu_assist.suggest.proof.building import BuiltDraft
 from ncu_assist.suggest.proof.workspace import ProofWorkspace
 
 NCU_FOLDER = "ncu"  # below the folder that can be written to
@@ -49,7 +49,7 @@ def profile(workspace: ProofWorkspace, reporter: Reporter) -> tuple[dict[str, Ve
 
 @dataclass(frozen=True)
 class ProofMeasurement:
-    """What was measured: the exam's times and facts, the builds, and the captures once there are some.
+    """What was measured: the exam's times and facts, the build of both, and the captures once there are some.
 
     ``kernel`` is the one of the proof, with its reference; that of the ``plan`` is sealed.
     """
@@ -57,9 +57,8 @@ class ProofMeasurement:
     kernel: Kernel
     plan: ExamPlan
     examined: Examined
-    builds: Mapping[str, BuildOutcome]
+    build: BuiltDraft
     captures: Mapping[str, VersionCapture]
-    work: Path
 
 
 def save_runs(measurement: ProofMeasurement, store: Store, id: str) -> RunPair:
@@ -72,7 +71,7 @@ def save_runs(measurement: ProofMeasurement, store: Store, id: str) -> RunPair:
 
 def _version_result(measurement: ProofMeasurement, name: str) -> VersionResult:
     checks = measurement.examined.measured.checks.get(name, ())
-    log = log_of(measurement.builds[name], measurement.work)
+    log = measurement.build.log_of(name)
     notes = ("measured in a proof of a draft, beside it",) if name == measurement.plan.parent else ()
     return VersionResult(measurement.kernel.version(name), log, checks, measurement.captures.get(name), notes)
 
@@ -92,8 +91,3 @@ def _shared(measurement: ProofMeasurement, command: str) -> Measurement:
         options=ProfileOptions() if measurement.captures else None,
         command=command,
     )
-
-
-def log_of(outcome: BuildOutcome, work: Path) -> str:
-    """Return a compiler's words without the folder that the draft was built in."""
-    return outcome.log.replace(f"{work}/", "")

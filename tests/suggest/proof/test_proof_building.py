@@ -2,23 +2,43 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from kernel_folder import TOML
+from kernel_folder import PYTHON_VERSION, TOML
+from pipeline.measured import Notes
 from planted import PYTHON, write_planted
+from requirements import require
+from suggest.proof.on_cpu import reply_of
+from suggest.recorded import made_project
 
 from ncu_assist.backends.base import BuildOutcome
 from ncu_assist.backends.building import OUTCOMES, encode
-from ncu_assist.errors import StageFailed
+from ncu_assist.errors import EnvironmentProblem, StageFailed
+from ncu_assist.executors.local import held, lock_folder
 from ncu_assist.harness.exam.plan import ExamPlan, new_exam_plan
 from ncu_assist.harness.request import HarnessSettings
 from ncu_assist.process import Completed
-from ncu_assist.spec_file import read_kernel
-from ncu_assist.suggest.proof.prover import build
+from ncu_assist.project import Project
+from ncu_assist.spec_file import load_kernel, read_kernel
+from ncu_assist.store import Store
+from ncu_assist.suggest.drafting import SavedReply
+from ncu_assist.suggest.proof import building
+from ncu_assist.suggest.proof.building import (
+    DraftBuilds,
+    DraftCompiler,
+    DraftSource,
+    build,
+    build_draft,
+    functions_of,
+    without_counts,
+)
+from ncu_assist.suggest.request import SuggestRequest
+from ncu_assist.suggest.session import SuggestSession
 
 
 @dataclass
@@ -44,7 +64,7 @@ def plan(tmp_path: Path) -> ExamPlan:
 
 def built(plan: ExamPlan, data: bytes, out: Path) -> dict[str, BuildOutcome]:
     out.mkdir()
-    return build(plan, Says(data, out), out)
+    return build(plan.kernel, plan.versions, Says(data, out), plan.folders.readable, out)
 
 
 def outcomes(**artifacts: Path) -> bytes:
@@ -69,3 +89,86 @@ def test_anything_else_is_refused(plan: ExamPlan, tmp_path: Path) -> None:
     for number, data in enumerate(wrong):
         with pytest.raises(StageFailed, match="building left"):
             built(plan, data, tmp_path / f"out{number}")
+
+
+LOG = """\
+ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function '_ZN5inner6cumsumILi4EEEvPKfPfi' for 'sm_90a'
+ptxas info    : Function properties for _ZN5inner6cumsumILi4EEEvPKfPfi
+    16 bytes stack frame, 12 bytes spill stores, 8 bytes spill loads
+ptxas info    : Used 32 registers, used 1 barriers, 16 bytes cumulative stack size, 4352 bytes smem
+ptxas info    : Compile time = 14.708 ms
+kernels/k/v2_x.cu(7): warning #177-D: variable "n" was declared but never referenced
+ptxas info    : Compiling entry function 'plain_c' for 'sm_90a'
+ptxas info    : Function properties for plain_c
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 22 registers, used 0 barriers
+"""
+
+
+def test_what_ptxas_counts_and_what_the_compiler_says_beside_it() -> None:
+    first, second = functions_of(LOG)
+    assert (first.name, first.registers, first.stack_bytes, first.spilled_bytes, first.shared_bytes) == (
+        *("cumsum", 32, 16, 20, 4352),
+    )
+    assert (second.name, second.registers, second.spilled_bytes, second.shared_bytes) == ("plain_c", 22, 0, 0)
+    assert without_counts(LOG) == 'kernels/k/v2_x.cu(7): warning #177-D: variable "n" was declared but never referenced'
+
+
+def test_a_build_waits_for_nobody_who_uses_a_gpu_or_builds(tmp_path: Path) -> None:
+    require("bwrap")
+    project = made_project(tmp_path)
+    (parent,) = Store(project.reports).runs()
+    source = DraftSource("next", ".py", PYTHON_VERSION.encode() + b"# next\n")
+    with held(lock_folder(), "gpu--1", "another build", 0):
+        built = build_draft(project, True, load_kernel(project, "add_one"), parent, source, tmp_path / "made", True)
+    assert built.outcome.artifact is not None
+    assert built.sandbox == "bwrap"
+    moved = built.delivered(tmp_path / "exam")
+    assert {one.artifact for one in moved.values()} == {
+        tmp_path / "exam" / "kernels" / "add_one" / name for name in ("v1_torch.py", "v2_next.py")
+    }
+
+
+def test_builds_of_several_drafts_run_beside_one_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    together = threading.Barrier(2, timeout=20)
+
+    def meets(*_: Any) -> str:
+        together.wait()  # which breaks where one build waits for the other
+        return "built"
+
+    monkeypatch.setattr(building, "build_draft", meets)
+    monkeypatch.setattr(building.os, "cpu_count", lambda: 2)
+    project = made_project(tmp_path)
+    builds = DraftBuilds(project)
+    made = [_drafted(project, number) for number in (2.0, 3.0)]
+    for task, stored in made:
+        builds.begin(task, stored)
+    assert [builds.result(task, stored) for task, stored in made] == ["built", "built"]
+    builds.close()
+    assert not list((project.work / "proofs").iterdir())
+
+
+def _drafted(project: Project, number: float) -> tuple[Any, Any]:
+    source = PYTHON_VERSION.replace("1.0", str(number))
+    request = SuggestRequest("add_one/v1")
+    session = SuggestSession(project, request, SavedReply(reply_of(source)), Notes())
+    (stored,) = session.run().drafts
+    from ncu_assist.suggest.session import draft_task
+
+    return draft_task(project, request, "fences"), stored
+
+
+def test_where_nothing_can_be_compiled_a_draft_stays_one_and_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any) -> None:
+        raise EnvironmentProblem("there is no nvcc")
+
+    monkeypatch.setattr(building, "build_draft", fails)
+    project, notes = made_project(tmp_path), Notes()
+    task, stored = _drafted(project, 2.0)
+    compiler = DraftCompiler(project, notes)
+    assert compiler.prove(task, stored).stored == stored
+    assert compiler.told == []
+    assert "was not compiled: there is no nvcc" in notes.notes[-1]
