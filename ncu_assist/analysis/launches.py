@@ -181,6 +181,17 @@ class LaunchGroup:
             return None
         return sum(one.ns * (one.times or 1.0) for one in floors) / sum(one.ns for one in floors)
 
+    @property
+    def bound_by(self) -> tuple[str, float] | None:
+        """The unit that binds the launches which most of their time goes to, and the part of it; None if unknown."""
+        times: dict[str, float] = {}
+        for row in self.rows:
+            name = row.bottleneck.name if row.bottleneck else ""
+            times[name] = times.get(name, 0.0) + (row.launch.duration_ns or 0.0)
+        name, most = max(times.items(), key=lambda one: one[1])
+        whole = sum(times.values())
+        return (name, most / whole) if name and whole else None
+
     def _spans(self) -> Iterator[tuple[int, int]]:
         first = last = self.rows[0].launch.index
         for row in self.rows[1:]:
@@ -199,6 +210,11 @@ def launch_groups(rows: Iterable[LaunchRow], most: int = MOST_GROUPS) -> tuple[L
     ordered = sorted(rows, key=lambda row: row.launch.index)
     fine = _grouped(ordered, lambda one: (one.workload, one.signature, one.grid, one.block, one.ranges))
     return fine if len(fine) <= most else _grouped(ordered, lambda one: (one.workload, one.signature))
+
+
+def kernel_groups(rows: Iterable[LaunchRow]) -> tuple[LaunchGroup, ...]:
+    """Return launches by kernel, whatever their shapes and ranges, what takes longest first."""
+    return _grouped(sorted(rows, key=lambda row: row.launch.index), lambda one: one.signature or one.kernel)
 
 
 def most_winnable(rows: Sequence[LaunchRow]) -> LaunchRow | None:
@@ -228,6 +244,11 @@ class Payoff:
     @property
     def launches(self) -> tuple[int, ...]:
         return tuple(row.launch.index for row in self.rows)
+
+    @property
+    def worst(self) -> LaunchRow:
+        """The launch of these with the most winnable time."""
+        return max(self.rows, key=_most)
 
     @property
     def kernels(self) -> int:

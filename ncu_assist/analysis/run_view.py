@@ -142,12 +142,15 @@ class RunView:
 
     @cached_property
     def focus(self) -> LaunchRow | None:
-        """The launch that details are shown of, where they are of one: it was asked for, or has most winnable time.
+        """The launch that details are shown of, where they are of one: it was asked for, or it has the most winnable
+        time of those that the change is for that pays most over all of them.
 
         None for the launches of a call on a workload, which are one piece of work, and where there are none.
         """
         rows = self._of_a_call
-        return most_winnable(rows) if len(rows) == 1 or self.combined.workload is None else None
+        if len(rows) > 1 and self.combined.workload is not None:
+            return None
+        return self.payoffs[0].worst if self.payoffs else most_winnable(rows)
 
     @cached_property
     def detail(self) -> RunView:

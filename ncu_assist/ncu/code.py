@@ -13,6 +13,7 @@ from ncu_assist.ncu.source.assembly import ASSEMBLY, with_instruction
 from ncu_assist.ncu.source.metrics import NOT_ISSUED, SAMPLES, STALL_COLUMN
 from ncu_assist.ncu.source.reading import SourceTables
 from ncu_assist.ncu.source.tables import KIND_COLUMNS as KINDS
+from ncu_assist.ncu.source.tables import Place, barriers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -141,6 +142,7 @@ class LineCode:
     number: int
     cost: Cost
     instructions: tuple[SassInstruction, ...]
+    barrier: int | None = None  # the line of the same file whose barrier warps at this one are held by, if another
 
 
 @dataclass(frozen=True)
@@ -185,7 +187,8 @@ def source_costs(code: Code, texts: Mapping[str, str]) -> SourceCosts:
         every.setdefault((kernel, base), []).append(row)
         own = lines.setdefault(file, {}).setdefault(line, []) if line > 0 else bare.setdefault((kernel, base), [])
         own.append(row)
-    files = [_file(work, name, rows, texts) for name, rows in sorted(lines.items())]
+    held = barriers(code.sass)
+    files = [_file(work, name, rows, texts, held) for name, rows in sorted(lines.items())]
     functions, listing = ([work.function(rows) for rows in some.values()] for some in (bare, every))
     return SourceCosts(
         totals,
@@ -279,7 +282,19 @@ class _Work:
         yield from ((name, count / own) for count, name in ranked[:WAITS] if count >= LEAST_WAIT * own)
 
 
-def _file(work: _Work, name: str, rows: Mapping[int, Sequence[int]], texts: Mapping[str, str]) -> FileCode:
-    lines = [LineCode(line, work.cost(own), work.instructions(own)) for line, own in sorted(rows.items())]
+def _file(
+    work: _Work,
+    name: str,
+    rows: Mapping[int, Sequence[int]],
+    texts: Mapping[str, str],
+    held: Mapping[Place, Place],
+) -> FileCode:
+    def barrier(line: int) -> int | None:
+        file, at = held.get((name, line), ("", 0))
+        return at if file == name else None
+
+    lines = [
+        LineCode(line, work.cost(own), work.instructions(own), barrier(line)) for line, own in sorted(rows.items())
+    ]
     text = split_lines(texts[name]) if name in texts else None
     return FileCode(name, work.cost(sorted(row for own in rows.values() for row in own)), tuple(lines), text)

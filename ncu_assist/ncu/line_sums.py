@@ -12,6 +12,7 @@ from ncu_assist.ncu.report import Report
 from ncu_assist.ncu.source.assembly import with_instruction
 from ncu_assist.ncu.source.metrics import NOT_ISSUED, SAMPLES, STALL_COLUMN
 from ncu_assist.ncu.source.reading import SourceLines, SourceTables
+from ncu_assist.ncu.source.tables import Place
 from ncu_assist.ncu.tables import Launches
 from ncu_assist.record import Launch
 
@@ -24,6 +25,7 @@ INTERVAL = "smsp__pcsamp_interval_cycles"  # ncu samples a long launch less ofte
 EXCESSES = ("sectors_excessive", "wavefronts_excessive")
 ISSUED = f"{STALL_COLUMN}selected"  # the state of a warp that issues: sampled, but no stall
 COST, NS = "cost", "ns"
+BARRIER = "barrier"
 NO_SAMPLES = "no warp states were sampled: ncu-assist profile samples them, as ncu --set full does"
 NO_LINES = "the code has no line numbers: compile with -lineinfo"
 CSV = "a CSV export holds no source lines"
@@ -44,11 +46,16 @@ class LineSums:
     stalls: tuple[str, ...]
     texts: Mapping[str, str] = field(repr=False)
     lined: frozenset[int] = frozenset()
+    barriers: Mapping[Place, Place] = field(default_factory=dict, repr=False)  # as ``SourceLines`` has them
 
     def stall_of(self, row: pd.Series[Any]) -> str | None:
         """Return the reason that most warps at a line waited for, in ncu's spelling; None where none waited."""
         waits = {name: float(row[name]) for name in self.stalls if row[name] > 0}
         return max(waits, key=lambda name: waits[name]).removeprefix(STALL_COLUMN) if waits else None
+
+    def barrier_of(self, place: Place, stall: str | None) -> Place | None:
+        """Return the place of the barrier that warps at a line with this stall are held by, where it is another."""
+        return self.barriers.get(place) if stall == BARRIER else None
 
 
 def longest(records: Sequence[Launch], launches: Sequence[int]) -> list[int]:
@@ -96,7 +103,7 @@ def line_sums(
         source=groups["source"].first(), launches=groups["launch"].agg(lambda own: tuple(sorted(set(own))))
     )
     lined = frozenset(frame.loc[frame["line"].notna(), "launch"])
-    return LineSums(sums, total, tuple(stalls), source.texts, lined)
+    return LineSums(sums, total, tuple(stalls), source.texts, lined, source.barriers)
 
 
 def pass_ns(report: Report, launch: int) -> float | None:
@@ -155,6 +162,7 @@ class HotLine:
     stall: str | None  # the reason most of its warps waited for, in ncu's spelling
     sectors_excessive: float | None  # of global memory, L2
     wavefronts_excessive: float | None  # of shared memory, L1
+    barrier_line: int | None = None  # of the same file, where the stall is a barrier on another line
 
 
 @dataclass(frozen=True)
@@ -181,12 +189,15 @@ def _line(key: object, row: pd.Series[float], sums: LineSums) -> HotLine:
     lines = sums.texts.get(str(key[0]), "").split("\n")
     source: object = with_instruction(lines, int(key[1])) or row["source"]
     excess = {name: known(row[name]) for name in EXCESSES}
+    stall = sums.stall_of(row)
+    barrier = sums.barrier_of((str(key[0]), int(key[1])), stall)
     return HotLine(
         file=str(key[0]),
         line=int(key[1]),
         source=source if isinstance(source, str) else None,
         share=float(row[COST]) / sums.total,
         samples=int(row[SAMPLES]),
-        stall=sums.stall_of(row),
+        stall=stall,
         **excess,
+        barrier_line=barrier[1] if barrier and barrier[0] == str(key[0]) else None,
     )

@@ -85,9 +85,10 @@ class KnownReport(Report):
         for read, tables in self._tables.items():
             if read >= wanted:
                 lines = tables.lines
-                return SourceLines(lines[lines["launch"].isin(launches)].reset_index(drop=True), tables.texts)
+                own = lines[lines["launch"].isin(launches)].reset_index(drop=True)
+                return SourceLines(own, tables.texts, tables.barriers)
         kept = self._kept(wanted)
-        return SourceLines(kept.lines, kept.texts) if kept else super().source_lines(launches)
+        return SourceLines(kept.lines, kept.texts, kept.barriers) if kept else super().source_lines(launches)
 
     def _kept(self, wanted: frozenset[int]) -> SourceTables | None:
         code = self.stored.code() if self.stored else None

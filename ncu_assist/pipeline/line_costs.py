@@ -178,7 +178,9 @@ def _costs(sums: LineSums, texts: dict[str, str], numbers: Sequence[int]) -> tup
 
 def _cost(sums: LineSums, split: dict[str, list[str]], numbers: Sequence[int], place: int) -> LineCost:
     row, (file, line) = sums.frame.iloc[place], sums.frame.index[place]
-    lines = split.get(file, [])
+    lines, stall = split.get(file, []), sums.stall_of(row)
+    barrier = sums.barrier_of((str(file), int(line)), stall)
+    at = barrier[1] if barrier and barrier[0] == str(file) else None
     return LineCost(
         file=str(file),
         line=int(line),
@@ -186,9 +188,11 @@ def _cost(sums: LineSums, split: dict[str, list[str]], numbers: Sequence[int], p
         ns=known(row[NS]) or 0.0,
         share=float(row[COST]) / sums.total,
         samples=int(row[SAMPLES]),
-        stall=sums.stall_of(row),
+        stall=stall,
         sectors_excessive=known(row["sectors_excessive"]),
         wavefronts_excessive=known(row["wavefronts_excessive"]),
         instructions=known(row["instructions"]),
         launches=tuple(sorted(numbers[launch] for launch in row["launches"])),
+        barrier_line=at,
+        barrier_text=with_instruction(lines, at) if at and at <= len(lines) else None,
     )

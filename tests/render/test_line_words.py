@@ -17,7 +17,7 @@ STEPS = [(3, 4), (4, 5), (5, 6), (6, 7), (7, 8), (9, 10), (2, 7), (10, 7), (7, 6
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("x = y;", "barrier before it"),
+        ("x = y;", "held by a barrier"),
         ("__syncthreads();", "barrier"),
         ('asm("bar.sync 0;");', "barrier"),
         (None, "barrier"),
@@ -26,6 +26,12 @@ STEPS = [(3, 4), (4, 5), (5, 6), (6, 7), (7, 8), (9, 10), (2, 7), (10, 7), (7, 6
 def test_who_waits_behind_a_barrier_is_not_said_to_hold_it(text: str | None, words: str) -> None:
     (shown,) = why_lines(None, LineChanges(left=(line(1, text=text),), durations_ns=(1e5, 1e5)), ("v1", "v2"))
     assert shown.endswith(f", {words}")
+
+
+def test_the_line_of_the_barrier_is_shown_where_it_is_known() -> None:
+    held = line(1, barrier_line=3, barrier_text="__syncthreads();")
+    (shown,) = why_lines(None, LineChanges(left=(held,), durations_ns=(1e5, 1e5)), ("v1", "v2"))
+    assert shown == "hottest: v1_made.cu:3  `__syncthreads();`  50 µs (50 %), sampled at :1"
 
 
 def line(number: int, **changes: Any) -> LineCost:

@@ -274,7 +274,9 @@ def changes(baseline: Combined, candidate: Combined, noise: NoiseModel, every: b
 def side_by_side(baseline: Combined, candidate: Combined, every: bool = False) -> tuple[Change, ...]:
     """Return the metrics of two runs that cannot be compared: both values, and nothing of what lies between them."""
     told = changes(baseline, candidate, NoiseModel(None), every)
-    return tuple(replace(change, delta=None, verdict="not-comparable", noise=None, z=None) for change in told)
+    return tuple(
+        replace(change, delta=None, verdict="not-comparable", noise=None, beyond=None, z=None) for change in told
+    )
 
 
 def change(row: ComparedMetric, noise: NoiseModel) -> Change:
@@ -293,6 +295,7 @@ def change(row: ComparedMetric, noise: NoiseModel) -> Change:
         baseline_coverage=row.coverage[0],
         candidate_coverage=row.coverage[1],
         noise=_noise(judged, row.unit, noise),
+        beyond=_beyond(judged, row.unit, noise),
         z=z,
         repeats=count,
         is_material=judged.is_material,
@@ -318,6 +321,17 @@ def _noise(row: ComparedMetric, unit: str, noise: NoiseModel) -> float | None:
         return 0.0
     amount = noise.amount(reading)
     return amount if unit == "%" else amount / reading.larger if reading.larger else None
+
+
+def _beyond(row: ComparedMetric, unit: str, noise: NoiseModel) -> float | None:
+    """Return what a delta of ``unit`` must be larger than to be a change; None where there is none, or no noise."""
+    reading = row.reading()
+    if reading is None:
+        return None
+    if row.exact and not noise.rounded:
+        return 0.0
+    most = noise.beyond(reading)
+    return most if unit == "%" else most / abs(reading.baseline) if reading.baseline else None
 
 
 def _score(row: ComparedMetric) -> tuple[float | None, int]:

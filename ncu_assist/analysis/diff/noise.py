@@ -119,12 +119,16 @@ class NoiseModel:
             return max(reading.floor, *own)
         return max(reading.floor, self._recorded(reading), rounding, reading.apart, *own)
 
+    def beyond(self, reading: MetricReading) -> float:
+        """Return how far apart two values are at most that may be noise, in the unit of the metric."""
+        return (WITHIN if reading.exact or reading.counted else BEYOND) * self.amount(reading)
+
     def distance(self, reading: MetricReading) -> Distance:
         """Return whether the values are as near as repeats are, farther apart, or too far for noise."""
-        moved, amount = abs(reading.candidate - reading.baseline), self.amount(reading)
-        if moved <= WITHIN * amount:
+        moved = abs(reading.candidate - reading.baseline)
+        if moved <= WITHIN * self.amount(reading):
             return "within"
-        return "near" if moved <= BEYOND * amount and not (reading.exact or reading.counted) else "beyond"
+        return "near" if moved <= self.beyond(reading) else "beyond"
 
     def _recorded(self, reading: MetricReading) -> float:
         size = reading.duration_ns if reading.duration_ns is not None else SHORT_NS

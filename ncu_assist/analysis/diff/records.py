@@ -63,6 +63,7 @@ class Change:
     baseline_coverage: Coverage | None = None  # None: the value is of all launches
     candidate_coverage: Coverage | None = None
     noise: float | None = None  # how far one side may stray, in the unit of delta; 0 for what is exact
+    beyond: float | None = None  # what a delta must be larger than to be a change, in its unit; 0 for what is exact
     z: float | None = None  # the candidate's distance from the mean of the baseline's repeats, in their deviations
     repeats: int = 0  # of the baseline, where it has several
     is_material: bool = True  # False for waste that is a trifle of the whole

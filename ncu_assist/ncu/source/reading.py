@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from ncu_assist.ncu.child import MEMORY_BYTES, Reading, run_child
 from ncu_assist.ncu.report_file import Entry
 from ncu_assist.ncu.source.chains import Chains
 from ncu_assist.ncu.source.contents import DOCUMENT, REQUEST, VALUES, LaunchSource, SourceDocument, SourceRequest
-from ncu_assist.ncu.source.tables import chains, lines_frame, sass_frame
+from ncu_assist.ncu.source.tables import Place, barriers, chains, lines_frame, sass_frame
 from ncu_assist.ncu.wire import Bytes
 
 if TYPE_CHECKING:
@@ -45,13 +45,21 @@ class SourceTables:
     texts: Mapping[str, str]
     chains: pd.Series[Any]
 
+    @property
+    def barriers(self) -> Mapping[Place, Place]:
+        return barriers(self.sass)
+
 
 @dataclass(frozen=True)
 class SourceLines:
-    """What each source line cost, as ``SourceTables.lines``, and the imported files whole, by the names in it."""
+    """What each source line cost, as ``SourceTables.lines``, and the imported files whole, by the names in it.
+
+    ``barriers`` is ``tables.barriers``; empty where nothing was disassembled.
+    """
 
     lines: pd.DataFrame
     texts: Mapping[str, str]
+    barriers: Mapping[Place, Place] = field(default_factory=dict)
 
 
 def read_source(
@@ -104,7 +112,8 @@ def read_ahead(
 
 def lines_of(found: Sequence[LaunchSource]) -> SourceLines:
     """Return the lines of launches whose code was read."""
-    return SourceLines(lines_frame(sass_frame(found), found), _texts(found))
+    sass = sass_frame(found)
+    return SourceLines(lines_frame(sass, found), _texts(found), barriers(sass))
 
 
 def tables_of(found: Sequence[LaunchSource]) -> SourceTables:

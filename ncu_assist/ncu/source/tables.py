@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 CODE = ("launch", "kernel", "offset", "address", "sass", "opcode", "file", "line")
+BARRIER_COLUMN = f"{STALL_COLUMN}barrier"
 LINE = ("launch", "file", "line", "source", "sass_instructions")
 
 
@@ -160,6 +161,36 @@ def chains(launches: Sequence[LaunchSource]) -> pd.Series[Any]:
     functions = (function for one in launches for function in one.functions)
     found = [chain for each in functions for chain in each.chains or [None] * len(each.sass)]
     return pd.Series(found, dtype=object)
+
+
+BARRIERS = frozenset(("BAR", "UCGABAR_WAIT", "SYNCS"))  # of a block, of a cluster, of an object in shared memory
+Place = tuple[str, int]  # a file and a line of it
+
+
+def barriers(sass: pd.DataFrame) -> dict[Place, Place]:
+    """Return the line of the barrier that warps seen at a line are held by, where that is another line.
+
+    The sampler names the instruction that could not start, which is one behind the barrier, and compilers move what
+    stands before a barrier in the source behind it. ``sass`` is as of ``sass_frame``; of several barriers of a line it
+    is the one that holds most. Code without SASS or without lines has none.
+    """
+    if BARRIER_COLUMN not in sass:
+        return {}
+    sums: dict[Place, dict[Place, float]] = {}
+    held = sass[BARRIER_COLUMN].fillna(0.0).tolist()
+    opcodes = [str(opcode).partition(".")[0] for opcode in sass["opcode"].astype(object)]
+    lines = sass["line"].fillna(NO_LINE).astype(int)
+    places = list(zip(sass["file"].astype(object), lines, strict=True))
+    offsets = sass["offset"].tolist()
+    for row, count in enumerate(held):
+        above = row
+        while count and above and opcodes[above] not in BARRIERS and offsets[above - 1] < offsets[above]:
+            above -= 1
+        if count and opcodes[above] in BARRIERS and NO_LINE not in (places[row][1], places[above][1]):
+            own = sums.setdefault(places[row], {})
+            own[places[above]] = own.get(places[above], 0.0) + count
+    most = {place: max(own, key=lambda one: own[one]) for place, own in sums.items()}
+    return {place: barrier for place, barrier in most.items() if barrier != place}
 
 
 def counter(launches: Sequence[LaunchSource], metric: str) -> Array:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from ncu_assist.analysis.launches import launch_floor
+from ncu_assist.analysis.launches import OTHER_FORMAT, launch_floor
 from ncu_assist.analysis.run_view import ParentVerdict, RunView
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
@@ -50,6 +50,7 @@ def answer_rows(shown: RunView, href: Href, hottest: tuple[Link, str] | None = N
         AnswerRow("Time", _time(shown)),
         AnswerRow("Bound by", _bound(bound) if bound else ""),
         _to_do(first, shown) if first else AnswerRow("What to do", ""),
+        *_another_format(shown, first),
         AnswerRow("Where", "", links=places),
         AnswerRow("Hottest line", "", links=(hottest,) if hottest and not places else ()),
         *_against(shown),
@@ -109,6 +110,13 @@ def _to_do(first: Ranked, shown: RunView) -> AnswerRow:
     advice = finding.advice[:1].upper() + finding.advice[1:]
     text = f"{of}{advice}. {_sentence(finding.message)}" if advice else f"{of}{_sentence(finding.message)}"
     return AnswerRow("What to do", one_line(text, MESSAGE), badge, ((Link(finding.rule, "#diagnosis"), ""),))
+
+
+def _another_format(shown: RunView, first: Ranked | None) -> Iterator[AnswerRow]:
+    """Yield what another number format would win of a launch of a library, where that is more than its diagnosis."""
+    payoff = next(iter(shown.payoffs), None) if len(shown.launches) == 1 else None
+    if payoff and first and payoff.rule == OTHER_FORMAT != first.finding.rule:
+        yield AnswerRow("Or", one_line(f"{payoff.advice}: up to {duration(payoff.winnable_ns)} less, assumed", MESSAGE))
 
 
 def _sentence(text: str) -> str:

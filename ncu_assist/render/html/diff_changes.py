@@ -24,6 +24,7 @@ from ncu_assist.render.words.diff_tables import (
     pair_table,
 )
 from ncu_assist.render.words.verdicts import names, of_launches
+from ncu_assist.render.words.why import stall_words
 
 
 def changes_section(facts: DiffFacts, is_missing: bool) -> PageSection:
@@ -212,7 +213,7 @@ def _left_row(line: LineCost, pair: SourcePair) -> tuple[Cell, ...]:
         _time_cell(line),
         Cell(f"{100 * line.share:.0f} %"),
         Cell() if excess == "0" else Cell(excess),
-        Cell(one_line((line.stall or "-").replace("_", " "))),
+        Cell(stall_words(line.stall, line.text, line.barrier_line) if line.stall else ""),
     )
 
 

@@ -14,7 +14,7 @@ from ncu_assist.render.html.memory_chart import memory_chart
 from ncu_assist.render.html.page import Head, PageSection, page, provenance
 from ncu_assist.render.html.roofline import roofline
 from ncu_assist.render.html.run_counters import mix_model, occupancy_model, speed_section, stalls_model
-from ncu_assist.render.html.run_diagnosis import diagnosis_section, launches_table, nvidia_section
+from ncu_assist.render.html.run_diagnosis import diagnosis_section, kernels_table, launches_table, nvidia_section
 from ncu_assist.render.html.run_facts import fact_groups, metrics_model, raw_model
 from ncu_assist.render.html.run_records import RunRecord
 from ncu_assist.render.html.run_verdict import across_section, verdict_section
@@ -24,6 +24,7 @@ from ncu_assist.render.html.timeline import timeline_charts
 from ncu_assist.render.html.timing_chart import timing_chart
 from ncu_assist.render.table import Link
 from ncu_assist.render.words.commands import to_open, to_time
+from ncu_assist.render.words.launches import why_in_focus
 from ncu_assist.render.words.verdicts import of_longest, origin
 
 OF_LAUNCHES = {"speed", "roofline", "memory", "stalls", "occupancy", "timeline", "mix", "source", "nvidia", "metrics"}
@@ -69,6 +70,7 @@ def _of_one(record: RunRecord, budget: SourceBudget | None = None) -> Iterator[P
 
 
 MANY_SOURCE, MANY_SASS = 450_000, 350_000  # bytes of source and SASS of all launches together
+BY_KERNEL = "All launches of a kernel together."
 PICK = "Pick a launch, also by the keys j and k: below is what was counted of it alone."
 
 
@@ -89,6 +91,9 @@ def _of_many(record: RunRecord) -> Iterator[PageSection]:
     first = shown.focus.launch.index if shown.focus else record.alone[0].shown.combined.launches[0].index
     indices = [one.shown.combined.launches[0].index for one in record.alone]
     first = first if first in indices else indices[0]
+    by_kernel = kernels_table(shown, indices)
+    if by_kernel:
+        yield PageSection("kernels", "Kernels", {"table": by_kernel, "legend": ()}, "table_section.html.j2", BY_KERNEL)
     made = launches_table(shown, indices)
     yield PageSection("launches", "Launches", made, "run_launches.html.j2", PICK)
     budget = SourceBudget(*(max(10_000, min(own, every // count)) for own, every in _SHARES))
@@ -114,8 +119,9 @@ def _launch_title(shown: RunView) -> str:
 
 def _most_to_win(shown: RunView, index: int) -> str:
     """Return why a launch is the one shown first, behind its name; empty where it is only the longest."""
-    won = shown.focus.winnable_ns if shown.focus and shown.focus.launch.index == index else None
-    return f", with the most to win of one launch: {duration(won)}" if won else ""
+    if shown.focus is None or shown.focus.launch.index != index or not shown.focus.winnable_ns:
+        return ""
+    return f", {why_in_focus(shown).rstrip(',')}: {duration(shown.focus.winnable_ns)}"
 
 
 LAUNCH_NAME = 90  # letters

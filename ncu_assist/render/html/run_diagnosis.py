@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from ncu_assist.analysis.launches import LaunchRow
+from ncu_assist.analysis.launches import LaunchGroup, LaunchRow, kernel_groups
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.ncu.nvidia_findings import NvidiaFinding
@@ -20,7 +20,7 @@ from ncu_assist.render.html.page import PageSection
 from ncu_assist.render.html.source_file import FindingLines
 from ncu_assist.render.html.source_view import SourceView
 from ncu_assist.render.table import Badge, Cell, Column, Link, Table, Term, Tone, number
-from ncu_assist.render.words.commands import to_profile
+from ncu_assist.render.words.commands import to_page, to_profile
 from ncu_assist.render.words.launches import TO_FLOOR, shape_words, times_words
 from ncu_assist.render.words.terms import term_of
 from ncu_assist.render.words.values import evidence_value
@@ -61,8 +61,8 @@ def launches_table(shown: RunView, alone: Collection[int] = ()) -> Table | None:
     whole = sum(row.launch.duration_ns or 0.0 for row in rows)
     rest = len(rows) - MOST_LAUNCHES
     note = f"{rest} shorter launches are left out." if rest > 0 else ""
-    if alone and len(alone) < len(rows):
-        note = f"A part of this page have the {len(alone)} longest; of another: --launch N of `report`. {note}".strip()
+    if 0 < len(alone) < len(rows):
+        note = f"The {len(alone)} longest have a part of this page; another: `{to_page(shown)} --launch N`. {note}"
     cells = tuple(_launch_row(row, whole, rows[0], row.launch.index in alone) for row in rows[:MOST_LAUNCHES])
     caption = "Launches, the longest first, each judged alone"
     made = Table("launches-table", caption, LAUNCH_COLUMNS, cells, len(cells) > MANY, note, tall=len(cells) > TALL)
@@ -86,6 +86,56 @@ def _launch_row(row: LaunchRow, whole: float, longest: LaunchRow, is_alone: bool
         number(times_words(times), times) if times is not None else Cell(),
         number(duration(won), won) if won else Cell(),
     )
+
+
+KERNEL_COLUMNS = (
+    Column("kernel"),
+    Column("launches", "right", "number"),
+    Column("time", "right", "number", Term("time", "", "of all its launches together, under ncu")),
+    Column("of all", "right", "number"),
+    Column("mean", "right", "number", Term("mean", "", "time of a launch, under ncu")),
+    Column("bound by", term=Term("bound by", "", f"{BOUND_BY.meaning}; of the launches that most of its time goes to")),
+    Column("diagnosis", term=Term("diagnosis", "", "of its launch with the most to win")),
+    Column("could win", "right", "number", WON),
+)
+MOST_KERNELS = 100  # rows
+
+
+def kernels_table(shown: RunView, alone: Collection[int] = ()) -> Table | None:
+    """Return the time by kernel, what takes longest first; None where each was launched once.
+
+    Its launch with the most to win is the link, where that is one of those in ``alone``.
+    """
+    rows = shown.launches_shown
+    groups = kernel_groups(rows)
+    if len(groups) == len(rows):
+        return None
+    whole = sum(group.duration_ns or 0.0 for group in groups)
+    rest = len(groups) - MOST_KERNELS
+    note = f"{rest} kernels that take less time are left out." if rest > 0 else ""
+    cells = tuple(_kernel_row(one, whole, groups[0].duration_ns, alone) for one in groups[:MOST_KERNELS])
+    caption = "Time by kernel, the longest first"
+    tall = len(cells) > MANY
+    return Table("kernels-table", caption, KERNEL_COLUMNS, cells, tall, note, tall=tall).without_empty()
+
+
+def _kernel_row(group: LaunchGroup, whole: float, longest: float | None, alone: Collection[int]) -> tuple[Cell, ...]:
+    told, took, won, count = group.told, group.duration_ns, group.winnable_ns, len(group.rows)
+    name, bound = _kernel_cell(replace(told.launch, ranges=())), group.bound_by
+    link = Link(name.text, f"#launch-{told.launch.index}") if told.launch.index in alone else None
+    return (
+        replace(name, link=link, term=None if link else name.term),
+        number(str(count), count),
+        replace(number(duration(took), took), bar=100 * took / longest) if took and longest else Cell(),
+        number(f"{100 * took / whole:.1f} %", took / whole) if took and whole else Cell(),
+        number(duration(took / count), took / count) if took else Cell(),
+        Cell(bound[0], note=f"{100 * bound[1]:.0f} % of its time" if bound[1] < WHOLE else "") if bound else Cell(),
+        _diagnosis_cell(told),
+        number(duration(won), won) if won else Cell(),
+    )
+
+
+WHOLE = 0.995  # of its time: what would print as 100 %
 
 
 def _diagnosis_cell(row: LaunchRow) -> Cell:

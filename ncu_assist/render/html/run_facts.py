@@ -13,7 +13,7 @@ from ncu_assist.render.escape import one_line, plain
 from ncu_assist.render.html.charts import Fact
 from ncu_assist.render.html.run_records import Log, RawMetric, RawMetrics, Value
 from ncu_assist.render.table import Cell, Column, Table, Term, number
-from ncu_assist.render.words.commands import to_profile
+from ncu_assist.render.words.commands import to_export, to_page, to_profile
 from ncu_assist.render.words.terms import source_badge, term_of
 
 UNKNOWN = "not known"
@@ -200,8 +200,7 @@ def metrics_model(shown: RunView, raw: RawMetrics) -> dict[str, object]:
         *(_derived_row(key, shown, raw.launches, several) for key in derived),
         *(_metric_row(row, shown, several) for row in others),
     )
-    left_out = f"{raw.left_out} shorter launches are left out (`export` has them); “together” is over all of them."
-    note = left_out if raw.left_out else ""
+    note = _other_launches(shown, raw) if raw.left_out else ""
     if any(value.endswith(IMPOSSIBLE) for _, _, values, _ in rows for value in values):
         note = f"{note} {NOTE}".strip()
     return {
@@ -210,6 +209,14 @@ def metrics_model(shown: RunView, raw: RawMetrics) -> dict[str, object]:
         "note": note,
         "collect": to_profile(shown),
     }
+
+
+def _other_launches(shown: RunView, raw: RawMetrics) -> str:
+    """Return which launches have a column, and how to get the others."""
+    return (
+        f"“together” is over all launches; the {len(raw.launches)} longest have a column of their own. All "
+        f"{len(raw.launches) + raw.left_out}: `{to_export(shown)}`; one on a page: `{to_page(shown)} --launch N`."
+    )
 
 
 def _metric_row(row: RawMetric, shown: RunView, several: bool) -> MetricRow:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from ncu_assist.analysis.run_view import RunView, WorkloadRow, gigabytes_per_second
@@ -16,7 +16,7 @@ from ncu_assist.render.html.run_records import RunRecord
 from ncu_assist.render.table import Badge, Cell, Column, Link, Table, Term, number
 from ncu_assist.render.words.commands import to_compare, to_time
 from ncu_assist.render.words.floors import IN_L2, copy_words, l2_words, no_rates, operations_words
-from ncu_assist.render.words.launches import payoff_sentences, unjudged_words
+from ncu_assist.render.words.launches import payoff_sentence, unjudged_words, worth_telling
 from ncu_assist.render.words.terms import share_term, term_of, verdict_badge
 from ncu_assist.render.words.verdicts import UNCUT, counted, failed_checks, verdict_sentence
 from ncu_assist.verdict import REASONS, Verdict, clock_note
@@ -192,11 +192,11 @@ MOST_PAYING = 4  # changes
 def across_section(record: RunRecord) -> PageSection:
     """Return the answer for a report of many launches: how long they take, and what would pay across them."""
     shown = record.shown
-    told = payoff_sentences(shown, MOST_PAYING)
+    alone = {one.shown.combined.launches[0].index for one in record.alone}
     rows = (
         AnswerRow("What", what_words(shown)),
         *_longest(shown),
-        *(AnswerRow("What to do" if not place else "", text) for place, text in enumerate(told)),
+        *_to_do_across(shown, alone),
         *((AnswerRow("Not judged", unjudged_words(shown)),) if unjudged_words(shown) else ()),
     )
     sentence = answer_sentence(shown)
@@ -206,6 +206,16 @@ def across_section(record: RunRecord) -> PageSection:
         "workloads": None, "diff": None,
     }  # fmt: skip
     return PageSection("verdict", "Verdict", model, "run_verdict.html.j2")
+
+
+def _to_do_across(shown: RunView, alone: Collection[int]) -> Iterator[AnswerRow]:
+    """Yield what would pay, the most first, each with the launch of it that has most to win, where the page has it."""
+    for place, payoff in enumerate(worth_telling(shown)[:MOST_PAYING]):
+        launch = payoff.worst.launch
+        link = Link(f"#{launch.index} {one_line(launch.kernel, 80)}", f"#launch-{launch.index}")
+        where = f"has the most to win of these {len(payoff.rows)}" if len(payoff.rows) > 1 else ""
+        links = ((link, where),) if launch.index in alone else ()
+        yield AnswerRow("What to do" if not place else "", payoff_sentence(payoff), links=links)
 
 
 def _longest(shown: RunView) -> Iterator[AnswerRow]:

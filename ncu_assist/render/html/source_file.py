@@ -11,7 +11,7 @@ from pathlib import PurePath
 from markupsafe import Markup
 
 from ncu_assist.analysis.run_view import RunView
-from ncu_assist.ncu.code import Cost, FileCode, LineCode
+from ncu_assist.ncu.code import FileCode, LineCode
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.colours import coloured
 from ncu_assist.render.html.source_heat import (
@@ -21,9 +21,9 @@ from ncu_assist.render.html.source_heat import (
     percent,
     shown_regions,
     size_of,
-    stall_at,
 )
 from ncu_assist.render.table import Link
+from ncu_assist.render.words.why import stall_words
 from ncu_assist.rules.model.places import Place
 
 FindingLines = Mapping[str, tuple[Place, ...]]  # by rule the lines with most of what a finding wastes, the first first
@@ -136,10 +136,11 @@ def slugs(names: Iterable[str]) -> list[str]:
     return found
 
 
-def stalls_text(cost: Cost, text: str) -> str:
-    """Return the stall reasons of a line with this text: long scoreboard 82 %, wait 12 %."""
-    kept = [one for place, one in enumerate(cost.waits) if place == 0 or one[1] >= SECOND_FROM]
-    return ", ".join(f"{stall_at(reason, text)} {100 * share:.0f} %" for reason, share in kept[:STALLS])
+def stalls_text(line: LineCode, text: str) -> str:
+    """Return the stall reasons of a line with this text: long scoreboard 82 %, barrier of line 40: 12 %."""
+    kept = [one for place, one in enumerate(line.cost.waits) if place == 0 or one[1] >= SECOND_FROM]
+    told = ((stall_words(reason, text, line.barrier), share) for reason, share in kept[:STALLS])
+    return ", ".join(f"{words}{':' * words[-1].isdigit()} {100 * share:.0f} %" for words, share in told)
 
 
 def _marks(file: str, found: FindingLines) -> dict[int, tuple[str, ...]]:
@@ -208,7 +209,7 @@ class _FileRows:
             bare,
             hot=line.cost.samples if line.cost.samples >= HOT_FROM else 0.0,
             cells=tuple(column.heat(line.cost) for column in self._columns),
-            stalls=stalls_text(line.cost, self._text(number) if self._one.text else ""),
+            stalls=stalls_text(line, self._text(number) if self._one.text else ""),
             sass=self._sass(line),
         )
 

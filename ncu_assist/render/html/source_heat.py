@@ -15,7 +15,6 @@ from ncu_assist.render.escape import one_line, plain
 from ncu_assist.render.html.charts import heat_level
 from ncu_assist.render.table import Term
 from ncu_assist.render.words.terms import term_of
-from ncu_assist.render.words.why import BARRIER, WAITS
 
 # The deepest colour needs at least this part of the whole: where cost is spread evenly nothing is hot, and an excess
 # that is a trifle beside all accesses is none.
@@ -82,12 +81,6 @@ def heat_columns(totals: Totals, costs: Iterable[Cost], of_launches: str) -> tup
 def stall_name(reason: str) -> str:
     """Return a stall reason, which comes from a report, as words."""
     return one_line(reason.replace("_", " "), STALL_LETTERS)
-
-
-def stall_at(reason: str, text: str) -> str:
-    """Return a stall reason at a line with this text: a warp held by a barrier is sampled at what follows it."""
-    elsewhere = reason == BARRIER and text.strip() and not any(word in text.lower() for word in WAITS)
-    return f"{BARRIER} before it" if elsewhere else stall_name(reason)
 
 
 def stall_term(reason: str) -> Term:

@@ -67,7 +67,7 @@ def _hot_row(file: FileCode, line: LineCode, columns: Sequence[HeatColumn], href
     text = with_instruction(file.text or (), line.number)
     link = _line_link(file.name, line.number, href)
     first = Cell(link.text, link=link, note=one_line(text, CODE_LETTERS))
-    return (first, *(_heat_cell(line.cost, column) for column in columns), Cell(stalls_text(line.cost, text) or "-"))
+    return (first, *(_heat_cell(line.cost, column) for column in columns), Cell(stalls_text(line, text) or "-"))
 
 
 def _heat_cell(cost: Cost, column: HeatColumn) -> Cell:

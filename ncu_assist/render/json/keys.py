@@ -212,7 +212,8 @@ MEANINGS = {
     "launches_profiled": "How many launches the run has, of which `launches` are some",
     "launches_not_judged": "Launches without findings of their own: none, as every one is judged",
     "focus": "The launch that text shows details of, by `index`: the one asked for, or that with the most winnable "
-    "time; null for the launches of a call on a workload, which are one piece of work",
+    "time of those that the first of `across_launches` is about; null for the launches of a call on a workload, which "
+    "are one piece of work",
     "across_launches": "What would pay over all launches shown, the most winnable time first",
     "LaunchKeys.time_share": "Its part of the time of all launches of the run, or of its call; null where that is not "
     "known [ratio]",
@@ -261,6 +262,9 @@ MEANINGS = {
     "HotLine.source": "The line itself; null where the source was not imported",
     "HotLine.share": "Its part of all warp samples, 1 for all [ratio]",
     "stall": "The reason that most of its warps waited for, in ncu's spelling",
+    "barrier_line": "The line of the same file whose barrier they are held by, where that is another and the code is "
+    "known: the sampler names what stands behind a barrier",
+    "barrier_text": "The text of that line; null where it was not imported",
     "BoundKeys.stall": "Where latency binds, the stall reason with most of the time",
     "sectors_excessive": "Excess sectors of global memory, counted at L2; null where unknown [sector]",
     "wavefronts_excessive": "Excess wavefronts of shared memory, counted at L1; null where unknown [wavefront]",
@@ -316,6 +320,7 @@ MEANINGS = {
     "baseline_coverage": "Of how many launches the value is; null where it is of all",
     "candidate_coverage": "Of how many launches the value is; null where it is of all",
     "ChangeKeys.noise": "How far one side may stray; 0 for what repeats exactly [points or ratio]",
+    "beyond": "What `delta` must be larger than to be a change; 0 for what repeats exactly [points or ratio]",
     "z": "Distance of the candidate from the mean of the baseline's repeats, in their standard deviations [ratio]",
     "PairKeys.repeats": "Whether each side has repeats of one launch; times and values are then medians",
     "ChangeKeys.repeats": "Repeats of the baseline; 0 where it has one launch",

@@ -412,6 +412,7 @@ class ChangeKeys(TypedDict):
     baseline_coverage: Coverage | None
     candidate_coverage: Coverage | None
     noise: float | None
+    beyond: float | None
     z: float | None
     repeats: int
     is_material: bool

@@ -141,9 +141,6 @@
     const wanted = all(FOLDED).some((one) => !one.open);
     all(FOLDED).forEach((one) => { one.open = wanted; });
     if (wanted) all("tbody:not([hidden]) > tr > td > [data-unfold]").forEach(unfold);
-    all("tbody.cold").forEach((one) => { one.hidden = true; });
-    all("[data-unfold]").forEach((one) => one.addEventListener("click", () => unfold(one)));
-    all("[data-copy]").forEach((one) => one.addEventListener("click", () => copy(one)));
     all("[data-expand]").forEach((one) => { one.textContent = wanted ? "Fold all" : "Expand all"; });
   };
 

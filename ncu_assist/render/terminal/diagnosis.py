@@ -17,6 +17,7 @@ from ncu_assist.render.escape import one_line
 from ncu_assist.render.terminal.style import NARROWEST
 from ncu_assist.render.words.values import evidence_value
 from ncu_assist.render.words.verdicts import estimated
+from ncu_assist.render.words.why import stall_words
 from ncu_assist.rules.model.diagnosis import Ranked
 from ncu_assist.rules.model.of_run import RuleResults
 from ncu_assist.rules.model.places import Place
@@ -161,7 +162,7 @@ def _lines_title(spots: HotSpots, launch: int | None) -> str:
 
 def _hot_line(line: HotLine) -> str:
     parts = [f"{100 * line.share:5.1f} %  {_file_and_line(line)}"]
-    parts += [one_line(line.stall.replace("_", " "), 20)] if line.stall else []
+    parts += [stall_words(line.stall, line.source, line.barrier_line)] if line.stall else []
     parts += [
         f"{quantity(excess, '')} excess {what}"
         for what, excess in (("sectors", line.sectors_excessive), ("wavefronts", line.wavefronts_excessive))

@@ -45,6 +45,20 @@ def to_compare(shown: RunView, before: str) -> str:
     return f"ncu-assist diff {kernel}/{one_line(before)} {kernel}/{one_line(shown.run.version)}"
 
 
+def to_export(shown: RunView) -> str:
+    """Return the command that writes all metrics of all launches."""
+    return f"ncu-assist export {_quoted(shown)} -o metrics.csv"
+
+
+def to_page(shown: RunView) -> str:
+    """Return the command that writes a page of it, to which ``--launch N`` may be added."""
+    return f"ncu-assist report {_quoted(shown)}{' -o page.html' if shown.run.run_id else ''}"
+
+
+def _quoted(shown: RunView) -> str:
+    return quote(one_line(shown.reference if shown.run.run_id else PurePath(shown.reference).name))
+
+
 def to_open(shown: RunView) -> str:
     """Return the command that opens the report in Nsight Compute's window; empty where the run keeps none.
 

@@ -30,10 +30,10 @@ ROLES = {
     "explains": Badge("explains", "bad", "it got worse, and so did the time: it can be why"),
     "side-effect": Badge("side effect", "unsure", "it got worse, and the time did not: no reason to go back"),
 }
-STRAYS = Term(
-    "unchanged up to",
-    meaning=f"{WITHIN:.0f} times how far one side alone may stray between runs, as both do; up to {BEYOND:.0f} times "
-    "that a change is undecided, but for what is counted",
+NOISE = Term(
+    "noise",
+    meaning=f"a difference within it may be none: {BEYOND:.0f} times how far one side strays between runs, "
+    f"{WITHIN:.0f} times of what is counted; undecided is what lies in the outer half of it",
 )
 NEUTRAL = ("unchanged", "missing", "not-comparable")
 STALL = "stall_"
@@ -56,7 +56,7 @@ def change_table(id: str, caption: str, changes: Sequence[Change], sides: tuple[
         Column(SCORED if has_scores else CHANGE, "right", "number"),
         Column("change is"),
         Column("role"),
-        Column("unchanged up to", "right", "", STRAYS),
+        Column("noise", "right", "", NOISE),
         Column("what it is", order=""),
     )
     return Table(id, caption, columns, tuple(_change_row(one, largest) for one in changes)).without_empty()
@@ -111,15 +111,18 @@ def _key(value: float | None) -> str:
 
 
 def _noise_cell(change: Change) -> Cell:
-    if change.noise is None or change.delta is None:
+    """Return the band that every change is beyond, and that all else is within."""
+    if change.beyond is None or change.delta is None:
         return Cell()
-    if change.noise == 0:
+    if change.beyond == 0:
         return Cell("exact", tone="dim")
-    unit, amount = ("pt", change.noise) if change.in_points else ("%", 100 * change.noise)
-    most = f"undecided up to ±{BEYOND * amount:.1f} {unit}" if change.verdict == "undecided" else ""
-    return Cell(f"±{WITHIN * amount:.1f} {unit}", tone="dim", note=most)
+    unit, amount = ("pt", change.beyond) if change.in_points else ("%", 100 * change.beyond)
+    is_settled_by_time = change.verdict == "undecided" and abs(change.delta) > change.beyond
+    note = "undecided, as the times are" if is_settled_by_time else ""
+    return Cell(f"±{amount:.1f} {unit}" if amount >= LEAST_NOISE else f"±<{LEAST_NOISE} {unit}", tone="dim", note=note)
 
 
+LEAST_NOISE = 0.1  # what would print as 0.0
 MOST_ROWS = 200  # of kernels and shapes; a program has thousands of launches of some dozens
 KERNEL_LETTERS = 100  # letters of a kernel
 FILTER_FROM = 8  # rows from which a filter is of use

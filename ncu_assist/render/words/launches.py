@@ -19,7 +19,7 @@ COLUMNS = (
     Column("diagnosis"),
     Column("to floor", "right", "number"),
 )
-TO_FLOOR = "to floor: time over what the counted bytes of DRAM or operations need, but for what a finding spares"
+TO_FLOOR = "to floor: time over what the counted bytes of DRAM or operations need, without what a finding would save"
 OF_WORKLOAD = "to floor: time over the floor of the workload, or of its bytes and operations"
 TOO_FEW, INTERRUPTED = "too few counters", "interrupted"
 LEAST_TOLD = 0.005  # of all time: a change that wins less is not worth a sentence
@@ -122,9 +122,16 @@ def focus_words(shown: RunView) -> str:
     if shown.focus is None:
         return ""
     launch, count = shown.focus.launch, sum(len(group.rows) for group in shown.groups)
-    most = "the most to win" if shown.focus.winnable_ns else "the longest"
-    why = f", {most} of {count} (--launch N: another)" if count > 1 else ""
+    why = f", {why_in_focus(shown)} of {count} (--launch N: another)" if count > 1 else ""
     return f"Launch {launch.index}, {one_line(launch.kernel, TITLE)}{why}"
+
+
+def why_in_focus(shown: RunView) -> str:
+    """Return why details are of this launch: ``the most to win``, of all or of those that together win most."""
+    if shown.focus is None or not shown.focus.winnable_ns:
+        return "the longest"
+    is_most = all((row.winnable_ns or 0.0) <= shown.focus.winnable_ns for group in shown.groups for row in group.rows)
+    return "the most to win" if is_most else f"the most to win of {len(shown.payoffs[0].rows)} alike,"
 
 
 def payoff_sentences(shown: RunView, most: int | None = None) -> list[str]:
@@ -132,8 +139,12 @@ def payoff_sentences(shown: RunView, most: int | None = None) -> list[str]:
 
     E.g. ``2 float32 matrix products of cuBLAS take 81 % of the time; multiply in TF32: up to 3.1 ms less (52 %)``.
     """
-    worth = [one for one in shown.payoffs if one.won is None or one.won >= LEAST_TOLD]
-    return [payoff_sentence(one) for one in worth[:most]]
+    return [payoff_sentence(one) for one in worth_telling(shown)[:most]]
+
+
+def worth_telling(shown: RunView) -> list[Payoff]:
+    """Return the changes that win enough of all time to be told, the most winnable first."""
+    return [one for one in shown.payoffs if one.won is None or one.won >= LEAST_TOLD]
 
 
 def payoff_sentence(payoff: Payoff) -> str:

@@ -15,6 +15,7 @@ from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import quantity
 from ncu_assist.record import Run, Source
 from ncu_assist.render.escape import one_line
+from ncu_assist.render.words.launches import why_in_focus
 from ncu_assist.verdict import REASONS, Verdict
 from ncu_assist.versions import short_name
 
@@ -96,7 +97,7 @@ def of_longest(shown: RunView) -> str:
     time = alone.duration_ns
     share = f", {100 * time / whole.duration_ns:.0f} % of the time" if time and whole.duration_ns else ""
     launch = alone.launches[0]
-    which = "the longest" if shown.focus is None else "the most to win"
+    which = why_in_focus(shown)
     return f"launch {launch.index} alone, {one_line(launch.kernel, NAME)}: {which} of {len(whole.launches)}{share}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 from pathlib import PurePath
 
@@ -77,17 +78,24 @@ def _left_line(line: LineCost, lines: LineChanges, names: tuple[str, str], width
     facts = [f"{duration(line.ns)} ({100 * line.share:.0f} %)"]
     excess = [("sectors", line.sectors_excessive), ("wavefronts", line.wavefronts_excessive)]
     facts += [f"{quantity(amount, '')} excess {what}" for what, amount in excess if amount and line.is_wasteful]
-    facts += [_stall(line.stall, line.text)] if line.stall else []
-    return _within(f"left: {_place(line, lines.own[1], names[1])}", line.text, facts, width)
+    text = line.text
+    if line.barrier_line:
+        facts += [f"sampled at :{line.line}"]
+        line, text = replace(line, line=line.barrier_line), line.barrier_text
+    elif line.stall:
+        facts += [stall_words(line.stall, line.text)]
+    return _within(f"hottest: {_place(line, lines.own[1], names[1])}", text, facts, width)
 
 
-def _stall(stall: str, text: str | None) -> str:
-    """Return what warps at a line waited for.
+def stall_words(stall: str, text: str | None, barrier_line: int | None = None) -> str:
+    """Return what warps at a line with this text waited for; ``barrier_line`` has the barrier, where it is known.
 
     One held by a barrier is sampled at the instruction behind it, which is often of another line than the barrier.
     """
-    elsewhere = stall == BARRIER and text is not None and not any(word in text.lower() for word in WAITS)
-    return f"{BARRIER} before it" if elsewhere else one_line(stall.replace("_", " "), 20)
+    if stall == BARRIER and barrier_line:
+        return f"{BARRIER} of line {barrier_line}"
+    elsewhere = stall == BARRIER and text and text.strip() and not any(word in text.lower() for word in WAITS)
+    return f"held by a {BARRIER}" if elsewhere else one_line(stall.replace("_", " "), 24)
 
 
 def _place(line: LineCost, own: str | None, name: str) -> str:

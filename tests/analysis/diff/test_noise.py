@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import isclose
 
 import pytest
 from factories import DEVICE, launch, make_run, metrics_frame
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ncu_assist.analysis.diff.changes import ComparedMetric, change, changes, rows
 from ncu_assist.analysis.diff.noise import (
@@ -215,3 +218,27 @@ def test_an_efficiency_of_a_trifle_beside_tma_is_not_shown(by_tma: float, is_sho
     plain = combine(make_run(launches=(launch(),)), metrics_frame(counted | {next(reversed(counted)): 0.0}), "small")
     for sides in ((one, one), (plain, one), (one, plain)):
         assert ("sector_efficiency_load" in [row.key for row in rows(*sides)]) == is_shown
+
+
+@given(
+    before=st.floats(1e3, 1e9),
+    ratio=st.floats(0.8, 1.25),
+    throughput=st.tuples(st.floats(1.0, 99.0), st.floats(1.0, 99.0)),
+    duration_ns=st.sampled_from((LONG, SHORT)),
+)
+def test_a_change_is_beyond_the_band_that_is_shown_and_all_else_within(
+    before: float, ratio: float, throughput: tuple[float, float], duration_ns: float
+) -> None:
+    def side(count: float, percent: float) -> Combined:
+        values = {"dram__bytes_read.sum": count, "sm__throughput.avg.pct_of_peak_sustained_elapsed": percent}
+        run = make_run(launches=(launch(0, duration_ns=duration_ns),))
+        return combine(run, metrics_frame(values), "small")
+
+    told = changes(side(before, throughput[0]), side(before * ratio, throughput[1]), NOISE)
+    shown = [one for one in told if one.delta is not None and one.beyond is not None]
+    assert {"dram_bytes", "sm_throughput"} <= {one.metric for one in shown}
+    for one in shown:
+        is_change = one.verdict in ("improved", "regressed", "changed")
+        assert is_change == (abs(one.delta or 0.0) > (one.beyond or 0.0) * (1 + 1e-9)) or isclose(
+            abs(one.delta or 0.0), one.beyond or 0.0, rel_tol=1e-6
+        )

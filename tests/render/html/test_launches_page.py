@@ -14,6 +14,7 @@ from ncu_assist.pipeline.opened_reports import BareReport, bare_reports
 from ncu_assist.pipeline.pages.run import run_record
 from ncu_assist.render.html.page import scoped
 from ncu_assist.render.html.run import LaunchPart, run_html, run_sections
+from ncu_assist.render.html.run_diagnosis import kernels_table
 from ncu_assist.render.html.run_records import RunRecord
 
 pytestmark = pytest.mark.slow
@@ -118,7 +119,32 @@ def test_what_is_asked_first_stands_first(record: RunRecord) -> None:
     told = [{row.label: row for row in part.sections[0].model["answer"]} for part in parts(record)]  # type: ignore[index]
     assert all(" its floor (" in own["Time"].text for own in told)
     first = next(part for part in parts(record) if part.is_first)
-    assert ", with the most to win of one launch: " in first.title
+    assert ", the most to win: " in first.title
+
+
+def test_the_launch_shown_first_is_that_of_the_first_advice(record: RunRecord) -> None:
+    """Advice names the launch with the most to win of those that it is for; the first of these is shown."""
+    verdict = next(one.model for one in run_sections(record) if one.id == "verdict")
+    advice = [row for row in verdict["answer"] if "less (" in row.text]  # type: ignore[index]
+    assert len(advice) == len(record.shown.payoffs[:4])
+    first = next(part for part in parts(record) if part.is_first)
+    assert [link.href for link, _ in advice[0].links] == [f"#launch-{first.index}"]
+    assert record.shown.focus is record.shown.payoffs[0].worst
+
+
+def test_time_by_kernel_sums_its_launches(record: RunRecord) -> None:
+    assert kernels_table(record.shown) is None  # each was launched once
+    shown = run_record(opened_report("repeats_full")).shown
+    made = kernels_table(shown, [shown.launches_shown[0].launch.index])
+    assert made is not None
+    columns = {column.title: place for place, column in enumerate(made.columns)}
+    kernels = {one.launch.signature for one in shown.launches_shown}
+    assert len(made.rows) == len(kernels) < len(shown.launches_shown)
+    assert sum(int(row[columns["launches"]].text) for row in made.rows) == len(shown.launches_shown)
+    times = [float(row[columns["time"]].key) for row in made.rows]
+    assert times == sorted(times, reverse=True)
+    assert sum(times) == pytest.approx(sum(one.launch.duration_ns or 0.0 for one in shown.launches_shown))
+    assert all(row[columns["bound by"]].text for row in made.rows)
 
 
 def test_ids_of_a_part_are_its_own() -> None:

@@ -15,6 +15,7 @@ from render.html.test_sampler import HOSTILE
 
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.source.assembly import with_instruction
+from ncu_assist.ncu.source.tables import barriers
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.html.source_view import SourceView, source_view
 from ncu_assist.render.table import Link
@@ -56,9 +57,25 @@ def test_every_line_has_its_heat(tmp_path: Path) -> None:
     assert [row.stalls for row in file.rows] == ["", "long scoreboard 100 %", "wait 100 %", "long scoreboard 100 %"]
 
 
-def test_a_barrier_is_seen_at_the_line_behind_it(tmp_path: Path) -> None:
-    (file,) = view(tmp_path, (Row(1, 5.0, stall="barrier"), Row(2, 5.0, stall="barrier")), "__syncthreads();\nx;").files
-    assert [row.stalls for row in file.rows] == ["barrier 100 %", "barrier before it 100 %"]
+def test_who_is_held_by_a_barrier_is_told_its_line(tmp_path: Path) -> None:
+    """The sampler names what stands behind a barrier in the SASS; in the source that may stand before it."""
+    text = "y = p + 1;\n__syncthreads();\nx;"
+    held = (Row(1, 5.0, "IADD3 R1, R2, 1", stall="barrier"), Row(3, 5.0, stall="barrier"))
+    (file,) = view(tmp_path, (Row(2, 5.0, "BAR.SYNC.DEFER_BLOCKING 0x0", stall="barrier"), *held), text).files
+    told = "barrier of line 2: 100 %"
+    assert [row.stalls for row in file.rows] == [told, "barrier 100 %", told]
+    (file,) = view(tmp_path, (Row(2, 0.0), *held), text).files
+    assert [row.stalls for row in file.rows] == ["held by a barrier 100 %", "", "held by a barrier 100 %"]
+
+
+def test_the_barrier_that_holds_most_is_named_and_none_of_another_function(tmp_path: Path) -> None:
+    bar = "BAR.SYNC 0x0"
+    first = (Row(1, 0.0, bar), Row(3, 1.0, stall="barrier"), Row(2, 0.0, bar), Row(3, 9.0, stall="barrier"))
+    assert barriers(code(first).sass) == {(NAME, 3): (NAME, 2)}
+    other = code((Row(1, 0.0, bar), Row(3, 1.0, stall="barrier")))
+    assert barriers(other.sass.assign(offset=[16, 0])) == {}
+    assert barriers(other.sass.assign(line=None)) == {}
+    assert barriers(other.sass.drop(columns="stall_barrier")) == {}
 
 
 def test_columns_say_what_their_sum_is_and_why_one_is_not_there(tmp_path: Path) -> None:
