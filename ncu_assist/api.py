@@ -403,9 +403,9 @@ class KernelHistory:
         return f"<{self.history.kernel}: {len(self.history.rows)} versions on {self.history.shown}>"
 
     def _repr_html_(self) -> str:
-        from ncu_assist.render.html.notebook import text_box
+        from ncu_assist.render.html.notebook import history_box
 
-        return text_box(self.to_text())
+        return history_box(self.history)
 
     def to_text(self) -> str:
         """Return what the terminal shows."""

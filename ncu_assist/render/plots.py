@@ -109,8 +109,7 @@ def _stalls(shown: RunView, ax: Axes | None) -> Axes:
     colors = ["tab:green" if reason == ISSUED else "tab:blue" for reason, _ in known]
     drawn_bars = ax.barh(names[::-1], [share for _, share in known][::-1], color=colors[::-1])
     ax.bar_label(drawn_bars, fmt="%.1f", padding=3, fontsize="small")
-    ax.set(xlabel="stalled, percent of warp states")
-    ax.margins(x=0.12)
+    ax.set(xlabel="stalled, percent of warp states", xlim=(0, 100))  # one scale: versions stand beside one another
     ax.set_title(_name(shown), fontsize="medium")
     return ax
 
@@ -133,6 +132,7 @@ def _timeline(shown: RunView, sampled: Sequence[SampledMetric], ax: Axes | None)
     return ax
 
 
+FLOOR_STYLES = ("--", ":", "-.")  # of workloads, over bars of any colour
 Bar = tuple[str, str, float]  # version, workload, nanoseconds
 
 
@@ -166,7 +166,8 @@ def _versions(kernel: str, timed: Sequence[Bar], floors: dict[str, float], ax: A
         bars = ax.barh(at, times, 0.8 / len(workloads), label=workload, color=f"C{place}")
         ax.bar_label(bars, [_digits(time) for time in times], padding=3, fontsize="small")
         if workload in floors:
-            ax.axvline(floors[workload] / NS_PER_US, ls="--", lw=1, color=f"C{place}", label=f"floor of {workload}")
+            style = {"ls": FLOOR_STYLES[place % len(FLOOR_STYLES)], "lw": 1.5, "color": "black", "zorder": 3}
+            ax.axvline(floors[workload] / NS_PER_US, label=f"floor of {workload}", **style)
     ax.set_yticks(range(len(versions)), versions)
     ax.invert_yaxis()
     times = [ns for _, _, ns in timed]

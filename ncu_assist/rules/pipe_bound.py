@@ -113,9 +113,9 @@ ADVICE = {
     "xu": "multiply by reciprocals worked out once, or use a polynomial for part of the functions",
     "bits": "count the bits of several words at once: sums with carries first, then one count",
     "lsu": "add up in each thread before lanes exchange values",
-    "adu": "spare branches, barriers and constants read at an index: let a thread do several elements",
+    "adu": "use fewer branches, barriers and constants read at an index: let a thread do several elements",
     "uniform": "work out before a loop what is the same for all threads",
-    "issue": "spare instructions: let elements share what they have in common, and access 16 bytes at a time",
+    "issue": "use fewer instructions: let elements share what they have in common, and access 16 bytes at a time",
 }
 
 

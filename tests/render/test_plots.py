@@ -88,7 +88,13 @@ def test_versions_with_their_floor() -> None:
     assert [bar.get_width() * 1e3 for bar in ax.patches] == pytest.approx(own["median_ns"].tolist())
     assert "floor of b64_d96" in words(ax)
     assert own.set_index("version").loc["v7_registers_128bit", "verdict"] == "faster"
-    assert "<pre" in found._repr_html_()
+    box = found._repr_html_()
+    assert box.count("<tr") == len(found.history.rows)
+    assert "v7_registers_128bit" in box
+    assert "73.9 µs, ▲ 2.99x faster against v6, bound by DRAM 81 %" in box
+    floor = next(line for line in ax.lines if line.get_label() == "floor of b64_d96")
+    assert all(floor.get_zorder() > bar.get_zorder() for bar in ax.patches)
+    assert all(floor.get_color() != bar.get_facecolor() for bar in ax.patches)
     assert found.to_dict()["kernel"] == "lightning_decode"
 
 

@@ -52,7 +52,7 @@ def test_padding_is_told_with_what_it_did_not_change() -> None:
     assert product.startswith("ncu: 1.037x less time ≈ 1.00x L2 input cycles x 1.035x rate")
     assert gone.startswith("gone: v4.cu:45 → v5.cu:40  `tile[tid * (D + 1) + col")
     assert gone.endswith("36.6 M excess wavefronts")
-    assert [line[:15] for line in left] == ["hottest: v5.cu:3", "hottest: v5.cu:4"]
+    assert [line[:16] for line in left] == ["hottest: v5.cu:3", "hottest: v5.cu:4"]
     assert all("33.0 M excess sectors" in line for line in left)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from markupsafe import escape
 
 from ncu_assist.analysis.diff import Diff
+from ncu_assist.analysis.history import History
 from ncu_assist.analysis.ladder import KernelOutcome, LadderCell
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.quantity import duration
@@ -14,9 +15,13 @@ from ncu_assist.render.html.page import fragment
 from ncu_assist.render.html.run_verdict import answer_sentence
 from ncu_assist.render.words.changes import flags_by_role
 from ncu_assist.render.words.floors import floor_words
+from ncu_assist.render.words.history import bound_by, time_of, title
+from ncu_assist.render.words.own_against_library import library_sentence
+from ncu_assist.render.words.terms import against
 from ncu_assist.render.words.verdicts import factor, kernels_and_origins, names, verdict_line
 from ncu_assist.render.words.why import why_lines
 from ncu_assist.verdict import REASONS
+from ncu_assist.versions import short_name
 
 WIDTH, FLAGS, REASON = 120, 3, 300
 
@@ -55,6 +60,22 @@ def outcome_box(outcome: KernelOutcome) -> str:
     said = "; ".join(verdict_line(diff, WIDTH) for diff in outcome.diffs[:FLAGS])
     newest = f" on {one_line(outcome.newest.gpu or '')}" if outcome.newest and outcome.newest.gpu else ""
     return _box(f"{one_line(outcome.kernel)}{newest}", said, tuple(rows))
+
+
+def history_box(history: History) -> str:
+    """Return how a kernel got faster, as HTML for a notebook: a row a version, on the workload shown."""
+    rows = []
+    for row in history.rows:
+        cell = history.cell(row)
+        words = [time_of(row, cell)]
+        if cell.verdict and cell.before:
+            words.append(f"{against(cell.verdict)} against {short_name(one_line(cell.before))}")
+        if cell.bottleneck:
+            words.append(f"bound by {bound_by(cell)}")
+        rows.append(AnswerRow(one_line(row.version), ", ".join(words)))
+    on = next((one for one in history.against_library if one.workload == history.shown), None)
+    said = library_sentence(on) or f"{len(history.rows)} versions"
+    return _box(one_line(title(history)), said, tuple(rows))
 
 
 def text_box(text: str) -> str:

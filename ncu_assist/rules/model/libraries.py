@@ -167,7 +167,7 @@ ADVICE: dict[str, dict[str, str]] = {
     },
     "copy": {
         "launch-bound": FEWER_LAUNCHES,
-        "": "spare the copy: keep one layout and one format throughout, and write the result where it is needed",
+        "": "do without the copy: keep one layout and one format throughout, and write the result where it is needed",
     },
     "sort or scan": {
         "launch-bound": LARGER,
