@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
 from ncu_assist.analysis.records import Combined
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.catalogue.derived import DERIVED
@@ -198,17 +201,33 @@ def metrics_model(shown: RunView, raw: RawMetrics) -> dict[str, object]:
     rows = (
         *(_metric_row(row, shown, several) for row in ours),
         *(_derived_row(key, shown, raw.launches, several) for key in derived),
-        *(_metric_row(row, shown, several) for row in others),
+        *_zeros_together([_metric_row(row, shown, several) for row in others]),
     )
-    note = _other_launches(shown, raw) if raw.left_out else ""
+    note = f"{ZEROS} {_other_launches(shown, raw) if raw.left_out else ''}".strip()
     if any(value.endswith(IMPOSSIBLE) for _, _, values, _ in rows for value in values):
         note = f"{note} {NOTE}".strip()
     return {
         "columns": (*columns, *titles),
         "rows": rows if raw.rows else (),
+        "count": len(raw.rows) + len(derived),
         "note": note,
         "collect": to_profile(shown),
     }
+
+
+ZEROS = "A row that ends in .* stands for all rollups of that name that have no row: they are 0."
+ALL_ZERO = ".*"  # the end of a row that stands for several metrics of one name
+
+
+def _zeros_together(rows: Sequence[MetricRow]) -> Iterator[MetricRow]:
+    """Yield rows, those of one name that are 0 in all their rollups as one: half of what ncu counts is 0."""
+
+    def base(row: MetricRow) -> str:
+        return row[0].partition(".")[0] if set(row[2]) == {"0"} else row[0]
+
+    for name, own in groupby(sorted(rows, key=lambda row: (base(row), row[0])), key=base):
+        first, *others = own
+        yield (f"{name}{ALL_ZERO}", first[1], first[2], "") if others else first
 
 
 def _other_launches(shown: RunView, raw: RawMetrics) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 from statistics import mean, median
 
 from ncu_assist.ncu.timeline import SampledMetric
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Launch
-from ncu_assist.render.html.charts import Shape, linear_axis
+from ncu_assist.render.html.charts import Axis, Shape, linear_axis
 from ncu_assist.render.html.curves import BOTTOM, LEFT, RIGHT, TOP, CurveChart
 from ncu_assist.render.html.run_counters import part_label
 
@@ -49,13 +50,21 @@ def _rank(one: SampledMetric) -> int:
     return next((place for place, start in enumerate(FIRST) if one.metric.startswith(start)), len(FIRST))
 
 
+def _by_pixel(kept: Sequence[tuple[float, float]], x: Axis) -> Iterator[tuple[str, float]]:
+    """Yield what is drawn at each pixel: of several samples the first, the least, the most and the last."""
+    for across, own in groupby(kept, key=lambda one: f"{x.at(one[0]):.0f}"):
+        values = [value for _, value in own]
+        shown = [values[0], *sorted({min(values), max(values)}), values[-1]] if len(values) > 2 else values
+        yield from ((across, value) for place, value in enumerate(shown) if not place or value != shown[place - 1])
+
+
 def _chart(one: SampledMetric, last: float) -> CurveChart:
     kept = [(time, value) for time, value in zip(one.times_ns, one.values, strict=True) if time <= last]
     values = [value for _, value in kept]
     x = linear_axis([0.0, last], LEFT, RIGHT, duration)
     x = replace(x, ticks=x.ticks[:: max(1, len(x.ticks) // 3)])
     y = linear_axis([max(values)], BOTTOM, TOP)
-    path = "M" + "L".join(f"{x.at(time):.0f} {y.at(value):.1f}" for time, value in kept)
+    path = "M" + "L".join(f"{across} {y.at(value):.1f}" for across, value in _by_pixel(kept, x))
     unit = "%" if one.metric.endswith(PERCENT) else ""
     told = (("mean", mean(values)), ("median", median(values)), ("most", max(values)))
     said = ", ".join(f"{word} {quantity(value, unit)}" for word, value in told)

@@ -72,6 +72,10 @@
   // filters: every word must stand somewhere in the row, or in what one of its terms means; a table may have several
   // bodies, where rows are grouped
   const tipOf = (term) => document.getElementById(term.getAttribute("aria-describedby"));
+  const ofName = (row, word) => {  // a row NAME.* stands for every NAME.rollup
+    const name = row.cells[0]?.textContent.toLowerCase();
+    return name?.endsWith(".*") && word.startsWith(name.slice(0, -1));
+  };
   const textOf = (row) => [row, ...all(".term", row).map(tipOf)].map((one) => one.textContent).join(" ").toLowerCase();
   const filter = (input) => {
     const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -79,7 +83,7 @@
     let left = 0;
     for (const row of rows) {
       const text = textOf(row);
-      row.hidden = !words.every((word) => text.includes(word));
+      row.hidden = !words.every((word) => text.includes(word) || ofName(row, word));
       left += row.hidden ? 0 : 1;
     }
     const output = first(`output[for="${input.id}"]`);
