@@ -221,11 +221,14 @@ def _environment() -> Environment:
 
 
 def _asset(name: str) -> str:
-    """Return a file of ours, which must not be able to end the element that it stands in."""
-    text = (TEMPLATES / name).read_text(encoding="utf-8")
+    """Return a file of ours without indents and what is for its readers; it must not be able to end its element."""
+    text = _FOR_READERS.sub("", (TEMPLATES / name).read_text(encoding="utf-8"))
     if "</" in text:
         raise ValueError(f"{name} holds '</', which could end its element")
-    return text
+    return "\n".join(filter(None, (line.strip() for line in text.splitlines())))
+
+
+_FOR_READERS = re.compile(r"/\*[\s\S]*?\*/|^\s*//.*$", re.MULTILINE)  # comments, in lines of their own
 
 
 def damaged_html(name: str, problem: str, kernel: str, up: int) -> str:

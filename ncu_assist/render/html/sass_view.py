@@ -24,7 +24,7 @@ from ncu_assist.render.html.source_heat import (
 )
 from ncu_assist.render.table import Link, Term
 
-ROW_BYTES = 150  # of markup and figures around an instruction, about
+ROW_BYTES = 190  # of markup and figures around an instruction, about
 NAME_LETTERS, FILE_LETTERS = 120, 40
 LEAST_TOLD = 0.001  # of all samples: below it the stall of an instruction is chance
 Href = Callable[[str | None, int | None], str]

@@ -35,7 +35,7 @@ def finding_lines(shown: RunView) -> FindingLines:
     return {one.finding.rule: one.places for one in found if one.places}
 
 
-ROW_BYTES, HOT_ROW_BYTES = 100, 330  # of markup around a line without cost, and with, about
+ROW_BYTES, HOT_ROW_BYTES = 110, 360  # of markup around a line without cost, and with, about
 COLOURS = 1.6  # of the bytes of a text with colours, over those without, about
 NAME_LETTERS = 120
 STALLS, SECOND_FROM = 2, 0.15  # reasons shown of a line, and the share from which the second says something

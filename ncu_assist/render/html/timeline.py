@@ -51,11 +51,11 @@ def _rank(one: SampledMetric) -> int:
 
 
 def _by_pixel(kept: Sequence[tuple[float, float]], x: Axis) -> Iterator[tuple[str, float]]:
-    """Yield what is drawn at each pixel: of several samples the first, the least, the most and the last."""
+    """Yield what is drawn at each pixel: of several samples the least and the most, in their order."""
     for across, own in groupby(kept, key=lambda one: f"{x.at(one[0]):.0f}"):
         values = [value for _, value in own]
-        shown = [values[0], *sorted({min(values), max(values)}), values[-1]] if len(values) > 2 else values
-        yield from ((across, value) for place, value in enumerate(shown) if not place or value != shown[place - 1])
+        ends = sorted({values.index(min(values)), values.index(max(values))})
+        yield from ((across, values[place]) for place in ends)
 
 
 def _chart(one: SampledMetric, last: float) -> CurveChart:
@@ -64,7 +64,7 @@ def _chart(one: SampledMetric, last: float) -> CurveChart:
     x = linear_axis([0.0, last], LEFT, RIGHT, duration)
     x = replace(x, ticks=x.ticks[:: max(1, len(x.ticks) // 3)])
     y = linear_axis([max(values)], BOTTOM, TOP)
-    path = "M" + "L".join(f"{across} {y.at(value):.1f}" for across, value in _by_pixel(kept, x))
+    path = "M" + "L".join(f"{across} {y.at(value):.0f}" for across, value in _by_pixel(kept, x))
     unit = "%" if one.metric.endswith(PERCENT) else ""
     told = (("mean", mean(values)), ("median", median(values)), ("most", max(values)))
     said = ", ".join(f"{word} {quantity(value, unit)}" for word, value in told)
