@@ -90,7 +90,7 @@ class SourceBudget:
     """How many bytes of a page source with heat and SASS may take, about."""
 
     source: int = 74_000
-    sass: int = 45_000
+    sass: int = 36_000
 
 
 @dataclass(frozen=True)
