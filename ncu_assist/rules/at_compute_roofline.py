@@ -11,9 +11,10 @@ a loop reaches 85 % (diagnoses). So where warps wait most for their turn, the di
 Three of four instructions must be multiply-adds in floats, or the tensor cores' best instruction of the chip (wgmma on
 9.0): loop counters, addresses and loads of a tiled product take less than the fourth. Then issuing at that rate is as
 good as the pipe itself. A product on the tensor cores is done as well where it is as fast, by the cycle, as a library's
-was measured on such a GPU: its operands are not used again as a loop's are. Anything else that fills a pipe is
-`pipe-bound`. Without counts of instructions nobody can tell that multiply-adds are the work, and of floats nothing is
-said.
+was measured on such a GPU: its operands are not used again as a loop's are. Doubles are done at 0.95 of the measured
+FP64 pipe where they are the format of the data; where floats are made doubles and back, that is a choice. Anything else
+that fills a pipe is `pipe-bound`. Without counts of instructions nobody can tell that multiply-adds are the work, and
+of floats nothing is said.
 """
 
 from __future__ import annotations
@@ -24,17 +25,21 @@ from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import (
     DONE,
     FMA,
+    FP64,
     ISSUE,
     LOOP_REACHES,
     TENSOR,
     busy,
+    doubles_are_data,
     fma_ceiling,
     has_library_rate,
     is_best_instruction,
     operations,
     tensor_ns,
     tensor_operations,
+    while_active,
 )
+from ncu_assist.rules.model.savings import reachable
 
 ID = "at-compute-roofline"
 NEEDS: tuple[str, ...] = ("sm_active_share",)
@@ -51,7 +56,7 @@ ONLY_THE_PIPE = ("not_selected", "dispatch_stall", "math_pipe_throttle")  # a wa
 
 def find(facts: Facts) -> Finding | None:
     """Return that the kernel is at the ceiling of its pipe; None where it is not, or could do with fewer cycles."""
-    return _tensor(facts) or _fma(facts)
+    return _tensor(facts) or _fma(facts) or _fp64(facts)
 
 
 def _tensor(facts: Facts) -> Finding | None:
@@ -99,6 +104,17 @@ def _fma(facts: Facts) -> Finding | None:
         return None
     words = "the FMA pipe" if reached >= limit else "the issue slots of multiply-adds"
     return _finding("fma", words, max(reached, issued), ("pipe_fma", "issue_slots_busy", "fp32_fma_per_cycle"), assumed)
+
+
+def _fp64(facts: Facts) -> Finding | None:
+    done = operations(facts, "fp64_fma_per_cycle")
+    if done < NEEDED * LANES * facts.value("instructions") or not done or not doubles_are_data(facts):
+        return None
+    reached = while_active(facts, FP64)
+    limit = DONE * (reachable(facts, FP64) if facts.ceilings else LOOP_REACHES)
+    if reached < limit:
+        return None
+    return _finding("fp64", "the FP64 pipe", reached, ("pipe_fp64", "fp64_fma_per_cycle"), facts.ceilings is None)
 
 
 def _finding(pipe: str, words: str, reached: float, evidence: tuple[str, ...], assumed: bool) -> Finding:

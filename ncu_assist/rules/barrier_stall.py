@@ -5,8 +5,10 @@ does more than the others, where the data of one arrives later, or where there i
 it is not covered where few blocks share the multiprocessor, or all of them wait at the same time.
 
 What it could save: the share of warp states at barriers, as far as no other warp kept the busiest resource at work
-meanwhile. The issue slots are not counted as such a resource, because the steps between barriers go with them. Behind
-DRAM at its ceiling barriers cost nothing; without its throughput nobody knows, and the saving is *assumed*.
+meanwhile. A step of the ADU pipe carries a barrier out, and with it go some ten instructions: a store and a load of
+shared memory, their addresses, the loop. Those issue slots are not counted as such a resource, the rest of them is: a
+product with a barrier in 400 instructions keeps its products. Behind DRAM at its ceiling barriers cost nothing; without
+its throughput nobody knows, and the saving is *assumed*.
 
 What to try: fewer barriers (two buffers in turn, several steps between two), `__syncwarp` and shuffles within a warp,
 even work between barriers, smaller blocks so that fewer warps wait and other blocks fill in, `cuda::barrier` with
@@ -15,20 +17,25 @@ arrive and wait apart, a producer warp that runs ahead.
 
 from __future__ import annotations
 
+from ncu_assist.ceilings.chips import SCHEDULERS
 from ncu_assist.rules.base import LEAST_WORTH, Finding
 from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.pipes import ADU, ADU_A_CYCLE, ISSUE, busy
+from ncu_assist.rules.model.savings import filled
 from ncu_assist.rules.model.shape import room_beside, working_share
 
 ID = "barrier-stall"
 NEEDS: tuple[str, ...] = ("duration", "warps_barrier", "warps_selected")
 USES: tuple[str, ...] = ("dram_throughput", "sm_cycles_active_max", "sm_cycles_elapsed")
-RELIEVES = ("instruction issue",)
+WITH_A_BARRIER = 10.0  # instructions
+RELIEVES = (ISSUE, ADU)  # which carries barriers out
 
 
 def find(facts: Facts) -> Finding | None:
     """Return that barriers cost time; None where they do not, or others work meanwhile."""
     waiting = facts.stall("barrier") / 100.0
-    saved = waiting * room_beside(facts, RELIEVES) * working_share(facts)
+    room = min(room_beside(facts, RELIEVES), 1.0 - _instructions_kept(facts) * filled(facts)[ISSUE])
+    saved = waiting * room * working_share(facts)
     if saved < LEAST_WORTH:
         return None
     return Finding(
@@ -41,3 +48,11 @@ def find(facts: Facts) -> Finding | None:
         assumed=facts.lacks("dram_throughput"),
         advice="use fewer barriers, even out the work between them, or use smaller blocks",
     )
+
+
+def _instructions_kept(facts: Facts) -> float:
+    """Return the part of all instructions that do not go with barriers, 0 to 1; 0 where that was not counted."""
+    issued, barriers = busy(facts, ISSUE) * SCHEDULERS, busy(facts, ADU) * ADU_A_CYCLE
+    if not barriers or not issued:
+        return 0.0
+    return max(0.0, 1.0 - WITH_A_BARRIER * barriers / issued)

@@ -19,7 +19,9 @@ Where L1 takes the time, at 80 % of what it can reach, it is said of all else th
 shared memory without conflicts, or the way back to registers. A thread that multiplies 8 x 8 values loads 16 of them
 for 64 multiply-adds, which is a quarter of a wavefront each; by how much that is less is the time saved, or half, where
 the work is no product. Without counts of loads and wavefronts nobody can tell which of them it is: half, *assumed*.
-A load that is spared is not issued either: where the rate of the LSU pipe was measured, the issue slots lose that part.
+Products keep that quarter in either case. A load that is spared is not issued either, nor, where the work is on floats,
+are its address and the loop around it, which several results share: the issue slots lose that part. Of other work they
+lose the loads, where the rate of the LSU pipe was measured.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from __future__ import annotations
 from ncu_assist.ceilings.chips import LANES
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.facts import Facts
-from ncu_assist.rules.model.pipes import ISSUE, lsu_instructions, operations
+from ncu_assist.rules.model.pipes import ISSUE, float_needs, heavy_instructions, lsu_instructions, operations
 from ncu_assist.rules.model.resources import L1_DATA, SHARED
 from ncu_assist.rules.model.savings import UNKNOWN_PART, assumes_start, bound_at, filled_by, saved_ns, worth_saying
 from ncu_assist.rules.model.traffic import global_share_of_l1, is_coalesced, l1_wavefronts
@@ -96,10 +98,17 @@ def _full(facts: Facts) -> Finding | None:
 
 
 def spared(facts: Facts, part: float) -> dict[str, float]:
-    """Return what units keep where a part of the work of L1 is left: a load that is spared is not issued."""
+    """Return what units keep where a part of the work of L1 is left.
+
+    A load that is spared is not issued. Several results a thread share its address and the loop around it as well: of
+    work on floats all that is none goes with the loads.
+    """
     issued, loads = facts.get("instructions"), lsu_instructions(facts)
-    gone = (1.0 - part) * loads / issued if issued and loads is not None else 0.0
-    return {**dict.fromkeys(UNITS, part), ISSUE: 1.0 - min(1.0, gone)}
+    if not issued:
+        return dict.fromkeys(UNITS, part)
+    floats = sum(float_needs(facts))
+    shared = issued - floats - heavy_instructions(facts) if floats >= LEAST_PRODUCTS * issued else loads or 0.0
+    return {**dict.fromkeys(UNITS, part), ISSUE: 1.0 - min(1.0, (1.0 - part) * max(0.0, shared) / issued)}
 
 
 def _path(facts: Facts, unit: str) -> tuple[str, float, bool] | None:
@@ -123,11 +132,19 @@ def _path(facts: Facts, unit: str) -> tuple[str, float, bool] | None:
     return SHARED, 1.0 - max(0.0, passes - wanted) / every, facts.ceilings is None
 
 
+def _least(facts: Facts) -> float:
+    """Return the part of the work of L1 that products need with the largest tile; 0 where the work is no product."""
+    products, every = operations(facts, "fp32_fma_per_cycle") / LANES, l1_wavefronts(facts)
+    if products < LEAST_PRODUCTS * (facts.get("instructions") or float("inf")) or not every:
+        return 0.0
+    return min(1.0, WAVEFRONTS_A_PRODUCT * products / every)
+
+
 def _loads(facts: Facts) -> Finding | None:
     share, loads, hits = bound_at(UNITS, facts), _share_of_loads(facts), facts.value("l1_hit_rate_load") / 100.0
     if share is None or min(loads, hits) < MOST or not is_coalesced(facts):
         return None
-    saved = worth_saying(saved_ns(facts, spared(facts, 1.0 - loads * hits)), facts)
+    saved = worth_saying(saved_ns(facts, spared(facts, max(1.0 - loads * hits, _least(facts)))), facts)
     if not saved:
         return None
     return Finding(

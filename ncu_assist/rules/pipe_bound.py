@@ -32,15 +32,24 @@ wave that leaves most of them idle makes no full pipe less full.
 
 Without counts of instructions nobody can tell products from integers, or shuffles from loads: nothing is said of those.
 
-What the fix is worth: of products and sums the smaller half; of doubles what the ratio of the two rates leaves; of
-special functions half (a polynomial of eight steps on the FMA pipe takes as long as one function, so sharing them
-halves the time), of counts of bits half, as far as the ALU has room for the adders that take their place (seven adders
-of two operations make four words of eight), of conversions for integer division all, and of those between floats and
-doubles; between ALU and FMA pipe half of what one has more than the other; of shuffles all but what the issue of the
-rest takes; of integer products, branches and constants at an index three quarters, which four elements together need
-once, as long as the issue slots have room for the rest; of all instructions half, as of functions, and more where they
-are addresses and loops; all by the part of lanes that work (idle ones are `warp-divergence`), and no more than leaves
-pipes and memory the work they have.
+What the fix is worth: of products and sums the smaller half; of doubles what the ratio of the two rates leaves, where
+they are a choice (data that are doubles, which nobody converts, leave none); of special functions half (a polynomial of
+eight steps on the FMA pipe takes as long as one function, so sharing them halves the time), of counts of bits half, as
+far as the ALU has room for the adders that take their place (seven adders of two operations make four words of eight),
+of conversions for integer division all, and of those between floats and doubles; between ALU and FMA pipe half of what
+one has more than the other; of shuffles all but what the issue of the rest takes. Integer products, branches and
+constants at an index are needed once by all elements of a thread that takes as many as its widest access brings: three
+quarters go where a lane accesses 4 bytes now, half where it accesses 16, as long as the issue slots have room for the
+rest.
+
+Of all instructions that go which are neither operations on floats, products of integers nor accesses: addresses, loops,
+moves. A division, a root or a power to the last bit is a routine: a special function, five products and sums of floats
+(eight of doubles) that correct it, and a branch around the way that rare operands take; by these branches they are
+counted, and of each the function and one product stay. With an instruction goes its turn and the wait for its result.
+Where work is on integers alone, nobody can tell it from addresses: half.
+
+All by the part of lanes that work (idle ones are `warp-divergence`), and no more than leaves pipes and memory the work
+they have.
 """
 
 from __future__ import annotations
@@ -50,6 +59,7 @@ from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import (
     ADU,
+    ADU_A_CYCLE,
     ALU,
     BINDS,
     FMA,
@@ -62,22 +72,26 @@ from ncu_assist.rules.model.pipes import (
     UNIFORM,
     XU,
     busy,
-    float_instructions,
+    doubles_are_data,
+    exact_routines,
+    float_needs,
     heavy_instructions,
+    instruction_time,
     is_bound_by,
     memory_instructions,
     operations,
     while_active,
+    xu_instructions,
 )
 from ncu_assist.rules.model.resources import SM_PARTS
-from ncu_assist.rules.model.savings import busiest_unit, loads, reachable
+from ncu_assist.rules.model.savings import UNKNOWN_PART, busiest_unit, loads, reachable
 
 ID = "pipe-bound"
 NEEDS: tuple[str, ...] = ("sm_active_share", "issue_slots_busy")
 USES: tuple[str, ...] = (
     "pipe_fma", "pipe_alu", "pipe_xu", "pipe_lsu", "pipe_adu", "pipe_uniform", "sm_cycles_elapsed", "warps_selected",
     "global_load_instructions", "shared_load_instructions", "fp32_add_per_cycle", "fp32_mul_per_cycle",
-    "fp32_fma_per_cycle", "pipe_fp64_cycles", "sm_count",
+    "fp32_fma_per_cycle", "pipe_fp64_cycles", "sm_count", "branches",
 )  # fmt: skip
 UNFUSED_LEAST = 0.1  # of what the FMA pipe does: a tenth is within what the pipe itself varies by (85 to 95 %)
 SHUFFLES_LEAST = 0.5  # of what the LSU does: else it is bound by memory instructions
@@ -89,11 +103,15 @@ WORK_OF = {
 }
 PRODUCTS = 0.5  # of all instructions are multiply-adds
 OWN_PRODUCTS = 0.25  # of all instructions are products of integers: fewer go with the addresses of others
-FUNCTIONS_SAVED = INSTRUCTIONS_SAVED = 0.5
-SHARED_BY = 4  # elements: as many floats as an access of 16 bytes brings
-A_CYCLE = 0.5  # instructions of the ADU pipe: two FMAs a read of a constant keep it 98 % busy at 0.46 reads a cycle
+FUNCTIONS_SAVED = 0.5
+WIDEST, FLOAT_BYTES = 16.0, 4.0  # bytes of an access of a lane
 ADDER = 3.5  # operations of three inputs a count that is spared: seven adders of two make four words of eight
 FP64_TO_FMA = 0.5  # where the chip is not known: the best ratio that any has
+INTEGERS = (FMA, FMA_HEAVY, ALU)
+ROUTINES = (
+    "take exact divisions, roots and powers out of the loop: multiply by reciprocals worked out once, or use the fast "
+    "functions (`rsqrtf`, `__fdividef`, `__powf`) where their precision does"
+)
 SPECIAL = "special functions, conversions or counts of bits"
 PIPES = {
     "fma": FMA,
@@ -162,7 +180,7 @@ def _heavy(facts: Facts) -> Finding | None:
     if not every or not is_bound_by(facts, FMA_HEAVY) or heavy_instructions(facts) < OWN_PRODUCTS * every:
         return None
     words = "products of integers, divisions among them, which no other pipe does"
-    saved, keys = share * (1.0 - 1.0 / SHARED_BY) * _lanes_at_work(facts), ("pipe_fma", "pipe_alu")
+    saved, keys = share * _shared(facts) * _lanes_at_work(facts), ("pipe_fma", "pipe_alu")
     return _finding(facts, "fma_heavy", saved, words, keys, (FMA, ALU, ISSUE))
 
 
@@ -176,9 +194,21 @@ def _fp64(facts: Facts) -> Finding | None:
     share = busy(facts, FP64)
     if while_active(facts, FP64) < SLOW_BINDS and not _is_crowded(facts, FP64):
         return None
+    if _are_routines(facts):
+        words = "divisions and roots of doubles, a routine each"
+        saved = instruction_time(facts) * _spared(facts) * _lanes_at_work(facts)
+        return _finding(facts, "fp64", saved, words, ("fp64_fma_per_cycle", "branches"), (ISSUE, *INTEGERS), ROUTINES)
+    if doubles_are_data(facts):
+        return None
     ratio = facts.chip.fp64 / facts.chip.fma if facts.chip else FP64_TO_FMA
     words = f"in floats it would take {ratio:.2f} of the time, if their precision does"
     return _finding(facts, "fp64", share * (1.0 - ratio), words, ("fp64_fma_per_cycle",))
+
+
+def _are_routines(facts: Facts) -> bool:
+    """Return whether most operations on floats are inside of exact routines."""
+    floats, inside = float_needs(facts)
+    return inside > floats
 
 
 def _is_crowded(facts: Facts, pipe: str) -> bool:
@@ -249,11 +279,12 @@ def _shuffles(facts: Facts) -> Finding | None:
 def _others(facts: Facts) -> Finding | None:
     """Branches, barriers, constants at an index, or what is worked out once a warp."""
     name, pipe = max((("adu", ADU), ("uniform", UNIFORM)), key=lambda two: busy(facts, two[1]))
-    if not is_bound_by(facts, pipe):
+    are_barriers = pipe == ADU and next(iter(facts.combined.stalls), "") == "barrier"  # `barrier-stall` says that
+    if are_barriers or not is_bound_by(facts, pipe):
         return None
-    share, spared = busy(facts, pipe), (1.0 - 1.0 / SHARED_BY) * _lanes_at_work(facts)
+    share, spared = busy(facts, pipe), _shared(facts) * _lanes_at_work(facts)
     # the issue slots lose those instructions and no others
-    issued = max(0.0, loads(facts)[ISSUE] - spared * share * A_CYCLE / SCHEDULERS)
+    issued = max(0.0, loads(facts)[ISSUE] - spared * share * ADU_A_CYCLE / SCHEDULERS)
     saved = min(share * spared, 1.0 - issued)
     return _finding(facts, name, saved, WORK_OF[name], ("issue_slots_busy",), (ISSUE,))
 
@@ -271,13 +302,24 @@ def _mixed(facts: Facts) -> Finding | None:
         rule=ID,
         message=f"instructions fill {100 * share / active:.0f} % of the issue slots while SMs are active, and no pipe: "
         f"of those the {pipe} is busiest, {100 * busy(facts, pipe) / active:.0f} %",
-        saved_ns=facts.duration_ns * share * _spared(facts) * _lanes_at_work(facts),
+        saved_ns=facts.duration_ns * instruction_time(facts) * _spared(facts) * _lanes_at_work(facts),
         evidence=("issue_slots_busy", "instructions", "pipe_fma", "pipe_alu", "pipe_xu", "pipe_lsu"),
-        relieves=(ISSUE, FMA, FMA_HEAVY, ALU),
+        relieves=(ISSUE, *INTEGERS, FP64) if _are_routines(facts) else (ISSUE, *INTEGERS),
         waste="instructions",
         detail={"pipe": "issue"},
-        advice=ADVICE["issue"],
+        advice=ROUTINES if _are_routines(facts) else ADVICE["issue"],
     )
+
+
+def _shared(facts: Facts) -> float:
+    """Return the part of what elements have in common that goes where a thread takes as many as its widest access.
+
+    By the bytes of a lane that a global access of now has, floats where that is not known; half of it where accesses
+    are as wide as they can be: then a thread may still take twice as many.
+    """
+    widths = [facts.get(f"sectors_per_request_{verb}_ideal") for verb in ("load", "store")]  # 32 bytes of 32 lanes
+    now = max((width for width in widths if width), default=FLOAT_BYTES)
+    return max(UNKNOWN_PART, 1.0 - now / WIDEST)
 
 
 def _lanes_at_work(facts: Facts) -> float:
@@ -286,15 +328,17 @@ def _lanes_at_work(facts: Facts) -> float:
 
 
 def _spared(facts: Facts) -> float:
-    """Return the part of all instructions that can be spared: half, or more where floats are few among them.
+    """Return the part of all instructions that can be spared: addresses, loops, moves, conversions.
 
-    What is neither a float operation nor a load is addresses and loops, which four elements together need once.
+    Operations on floats, products of integers and accesses are needed; of an exact routine its function and a product.
+    Where the work is of another kind, nobody can tell it from a loop's: half.
     """
-    floats, every = float_instructions(facts), facts.get("instructions") or 0.0
-    if not floats or not every:
-        return INSTRUCTIONS_SAVED
-    overhead = max(0.0, 1.0 - (floats + memory_instructions(facts)) / every)
-    return max(INSTRUCTIONS_SAVED, overhead * (1.0 - 1.0 / SHARED_BY))
+    every, (floats, inside) = facts.get("instructions") or 0.0, float_needs(facts)
+    if not floats + inside or not every:
+        return UNKNOWN_PART
+    functions = exact_routines(facts) + xu_instructions(facts)
+    needed = floats + functions + heavy_instructions(facts) + memory_instructions(facts)
+    return max(0.0, 1.0 - needed / every)
 
 
 def _is_shared_by_pipes(facts: Facts, pipe: str) -> bool:

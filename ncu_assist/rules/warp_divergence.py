@@ -19,15 +19,13 @@ from __future__ import annotations
 from ncu_assist.ceilings.chips import LANES
 from ncu_assist.rules.base import LEAST_WORTH, Finding
 from ncu_assist.rules.model.facts import Facts
-from ncu_assist.rules.model.pipes import TENSOR
+from ncu_assist.rules.model.pipes import TENSOR, instruction_time
 from ncu_assist.rules.model.resources import SM_PARTS
 from ncu_assist.rules.model.shape import room_beside, warps_a_block
 
 ID = "warp-divergence"
 NEEDS: tuple[str, ...] = ("duration",)
 USES: tuple[str, ...] = ("threads_per_instruction", "block_size", "issue_slots_busy", "warps_selected")
-# States of a warp that end with fewer instructions: it issues, competes for a slot or a pipe, waits for its own result.
-OF_INSTRUCTIONS = ("not_selected", "math_pipe_throttle", "dispatch_stall", "wait", "branch_resolving", "no_instruction")
 # All but the tensor cores: their instructions are a warp's, or of four, and no lane can be missing.
 RELIEVES = tuple(dict.fromkeys(one.name for one in SM_PARTS if one.name != TENSOR))
 
@@ -39,7 +37,7 @@ def find(facts: Facts) -> Finding | None:
         return None
     lanes = facts.value("block_size") / warps_a_block(facts) if counted is None else counted
     idle = max(0.0, 1.0 - lanes / LANES)
-    saved = min(idle * _issue_time(facts), room_beside(facts, RELIEVES))
+    saved = min(idle * instruction_time(facts), room_beside(facts, RELIEVES))
     if saved < LEAST_WORTH:
         return None
     divergent = facts.get("divergent_branches")
@@ -58,11 +56,3 @@ def find(facts: Facts) -> Finding | None:
         assumed=facts.lacks("issue_slots_busy"),
         advice="give the lanes of a warp the same work, or share what one lane does alone",
     )
-
-
-def _issue_time(facts: Facts) -> float:
-    """Return the part of the time that goes with the number of instructions, 0 to 1."""
-    stalls = facts.combined.stalls
-    issuing = 100.0 - sum(stalls.values()) if stalls else 0.0  # is no stall: what they leave of 100 %
-    states = (issuing + sum(facts.stall(reason) for reason in OF_INSTRUCTIONS)) / 100.0
-    return max((facts.get("issue_slots_busy") or 0.0) / 100.0, states)

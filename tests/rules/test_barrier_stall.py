@@ -9,6 +9,8 @@ from ncu_assist.rules import barrier_stall
 
 BARRIERS: Counters = {"warps_barrier": 60, "warps_selected": 1, "barriers": 1, "block_size": 1024, "dram_throughput": 0}
 
+CYCLES: Counters = {"sm_cycles_active": 1000, "sm_cycles_elapsed": 1000}
+
 
 def test_recorded_barriers_at_every_step() -> None:
     finding = found(barrier_stall, of_case("barrier_every_step"))
@@ -21,8 +23,20 @@ def test_saves_the_waits_as_far_as_nothing_else_is_busy() -> None:
     assert saved_share(barrier_stall, made(BARRIERS | {"l1_data_pipe": 45}, barrier=60)) == pytest.approx(0.3)
 
 
-def test_issue_slots_do_not_bound_it() -> None:
+def test_issue_slots_of_the_steps_do_not_bound_it() -> None:
+    """A barrier in ten instructions takes them with it; one in 400 leaves the work between as it is."""
+    often = BARRIERS | CYCLES | {"issue_slots_busy": 80, "pipe_adu": 64}
+    assert saved_share(barrier_stall, made(often, barrier=60)) == pytest.approx(0.6)
     assert saved_share(barrier_stall, made(BARRIERS | {"issue_slots_busy": 80}, barrier=60)) == pytest.approx(0.6)
+    seldom = BARRIERS | CYCLES | {"issue_slots_busy": 80, "pipe_adu": 1.6}
+    kept = 1 - 10 * 0.016 * 0.5 / (0.8 * 4)
+    assert saved_share(barrier_stall, made(seldom, barrier=60)) == pytest.approx(0.6 * (1 - kept * 0.8 / 0.9), rel=0.05)
+
+
+def test_the_pipe_that_carries_barriers_out_does_not_bound_it() -> None:
+    finding = found(barrier_stall, made(BARRIERS | CYCLES | {"pipe_adu": 85}, barrier=60))
+    assert finding
+    assert "ADU pipe" in finding.relieves
 
 
 @pytest.mark.parametrize("changes", [{"dram_throughput": 91}, {"l1_data_pipe": 90}])

@@ -61,12 +61,28 @@ def test_the_way_back_is_filled_by_what_most_wavefronts_are() -> None:
 
 def test_a_load_that_is_spared_is_not_issued() -> None:
     """Of a chip whose LSU rate is known: what fills the issue slots beside L1 goes with the loads."""
-    facts = made(**PRODUCT | {"issue_slots_busy": 60.0, "pipe_lsu": 75.0})
+    integers = {"fp32_fma_per_cycle": 0.0, "instructions": 12_000.0}
+    facts = made(**PRODUCT | {"issue_slots_busy": 60.0, "pipe_lsu": 75.0} | integers)
     device = gallery("l1_column_filter").device
     assert device
     (known,) = told(rule, replace(facts, ceilings=ceilings_of(device))).findings
     (unknown,) = told(rule, facts).findings
     assert known.saved_ns > 1.2 * unknown.saved_ns
+
+
+def test_several_results_share_addresses_and_loops_as_well() -> None:
+    """Half of the instructions are products; of the others as much goes as of the wavefronts: 0.55 of 0.8."""
+    facts = made(**PRODUCT | {"issue_slots_busy": 72.0})
+    spared = rule.spared(facts, 0.25 / 0.8)
+    assert spared["instruction issue"] == pytest.approx(1 - 0.5 * (1 - 0.25 / 0.8))
+
+
+def test_hits_of_a_product_are_not_all_spared() -> None:
+    """Each multiply-add keeps a quarter of a wavefront, however much L1 has of what it loads."""
+    counts = {"global_load_requests": 8000.0, "global_load_sectors": 32_000.0, "l1_hit_rate_load": 100.0}
+    facts = made(**PRODUCT | counts | {"bytes_per_sector_load": 32.0, "shared_wavefronts": 0.0})
+    (ranked,) = told(rule, facts).findings
+    assert ranked.saved_ns == pytest.approx((1 - 0.25 / 0.8) * facts.duration_ns * 0.8 / 0.9)
 
 
 def test_without_counts_of_accesses_the_unit_is_named_all_the_same() -> None:

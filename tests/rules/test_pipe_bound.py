@@ -107,6 +107,11 @@ def test_a_busy_lsu_that_loads_is_not_its_business() -> None:
     assert pipe_bound.find(busy(pipe_lsu=90.0, shared_load_instructions=loads)) is None
 
 
+def loads_of(width: float) -> dict[str, float]:
+    """Return a million coalesced loads of so many bytes a lane."""
+    return {"bytes_per_sector_load": 32.0, "global_load_sectors": width * 1e6, "global_load_requests": 1e6}
+
+
 MIXED = {"issue_slots_busy": 90.0, "pipe_fma": 45.0, "pipe_alu": 50.0, "pipe_xu": 40.0, "pipe_lsu": 25.0}
 
 
@@ -230,3 +235,75 @@ def test_divisions_have_products_beside_their_conversions_and_counts_of_bits_hav
     found = pipe_bound.find(busy(pipe_xu=94.0, pipe_fma=heavy / 2, pipe_fma_heavy=heavy, instructions=6e7))
     assert found is not None
     assert words in found.message
+
+
+def test_a_routine_to_the_last_bit_leaves_its_function_and_a_product() -> None:
+    """Two branches a special function: exact divisions. Without branches the same floats are the work itself."""
+    each = {"issue_slots_busy": 90.0, "pipe_xu": 25.0, "instructions": 9.5e7, "fp32_fma_per_cycle": 132 * 32 * 0.8}
+    functions = 0.25 * 0.5 * 200_000 * 132  # warps' instructions: 16 lanes a cycle
+    exact = pipe_bound.find(busy(**each, branches=2.0 * functions))
+    plain = pipe_bound.find(busy(**each, branches=0.0))
+    assert exact is not None
+    assert plain is not None
+    assert "reciprocals" in exact.advice
+    assert "exact divisions" not in plain.advice
+    spared = (5 - 1) * functions / 9.5e7  # products and sums inside, but one; the function stays
+    assert exact.saved_ns - plain.saved_ns == pytest.approx(0.9 * spared * 100_000)
+
+
+def test_addresses_and_loops_can_be_spared_and_products_not() -> None:
+    every, cycles = 9.5e7, 200_000
+    floats = {"fp32_fma_per_cycle": 32 * 0.5 * every / cycles}
+    facts = busy(
+        issue_slots_busy=90.0, pipe_fma=45.0, instructions=every, shared_load_instructions=0.2 * every, **floats
+    )
+    found = pipe_bound.find(facts)
+    assert found is not None
+    assert found.saved_ns == pytest.approx(0.9 * (1 - 0.5 - 0.2) * 100_000)
+
+
+def test_halves_made_floats_are_conversions() -> None:
+    """`HADD2.F32` stands before each product of floats: no sum of the work."""
+    every, cycles = 9.5e7, 200_000
+    a_cycle = 32 * 0.3 * every / cycles
+    facts = busy(
+        issue_slots_busy=90.0, instructions=every, fp32_fma_per_cycle=a_cycle, fp16_add_per_cycle=0.9 * a_cycle
+    )
+    found = pipe_bound.find(facts)
+    assert found is not None
+    assert found.saved_ns == pytest.approx(0.9 * 0.7 * 100_000)
+
+
+def test_doubles_that_are_the_data_are_no_choice() -> None:
+    wide = {"pipe_fp64": 90.0, **loads_of(8.0)}
+    assert pipe_bound.find(busy(**wide)) is None
+    converted = 0.5 * 200_000 * 132 / 1e6  # instructions of the XU pipe, at all of it, over the loads
+    floats = pipe_bound.find(busy(**wide, pipe_xu=100.0 * 2 / converted))  # two floats a lane and load
+    assert floats is not None
+    assert floats.detail == {"pipe": "fp64"}
+    assert pipe_bound.find(replace(busy(pipe_fp64=90.0), dtype="float64")) is None
+
+
+def test_divisions_of_doubles_are_told() -> None:
+    """`doubles_divided_each_step` without its name: eight operations, a function and two branches a division."""
+    functions = 0.25 * 0.5 * 200_000 * 132
+    doubles = {"fp64_fma_per_cycle": 8.5 * 32 * functions / 200_000, "pipe_fp64": 60.0}
+    found = pipe_bound.find(busy(**doubles, pipe_xu=25.0, branches=2 * functions, instructions=17 * functions))
+    assert found is not None
+    assert "divisions and roots of doubles" in found.message
+    assert "reciprocals" in found.advice
+
+
+@pytest.mark.parametrize(("width", "part"), [(4.0, 0.75), (8.0, 0.5), (16.0, 0.5)])
+def test_elements_share_by_the_width_of_an_access(width: float, part: float) -> None:
+    found = pipe_bound.find(busy(pipe_adu=90.0, **loads_of(width)))
+    assert found is not None
+    assert found.saved_ns == pytest.approx(0.9 * part * 100_000)
+
+
+def test_barriers_in_the_adu_pipe_are_left_to_their_own_rule() -> None:
+    facts = busy(pipe_adu=90.0)
+    assert pipe_bound.find(facts) is not None
+    table = {**facts.combined.tables[0], STALL.format("barrier"): 9.0, STALL.format("selected"): 1.0}
+    waiting = replace(facts, combined=combine_launches("small", facts.combined.launches, [table]))
+    assert pipe_bound.find(waiting) is None

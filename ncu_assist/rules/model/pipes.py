@@ -31,6 +31,8 @@ WGMMA = "9.0"
 MMA_IS_BEST = ("7.5", "8.0", "8.6", "8.9", "12.0")
 ISSUE, FMA, ALU, FP64, XU = "instruction issue", "FMA pipe", "ALU pipe", "FP64 pipe", "XU pipe"
 LSU, TENSOR, ADU, UNIFORM = "LSU pipe", "tensor cores", "ADU pipe", "uniform pipe"
+# Instructions of the ADU pipe: two FMAs a read of a constant keep it 98 % busy at 0.46 reads a cycle.
+ADU_A_CYCLE = 0.5
 FMA_HEAVY = "FMA heavy pipe"  # the half of the FMA pipe that also multiplies integers, bytes among them
 # By pipe: the stall reasons that are about room in it, or a turn in the queue that leads there (Nsight Compute, Kernel
 # Profiling Guide, "Warp Stall Reasons"). FP64 of chips with few of its units is asked through the queue of textures.
@@ -44,10 +46,17 @@ QUEUES: dict[str, tuple[str, ...]] = {
     ADU: ("mio_throttle",),
     LSU: ("lg_throttle", "mio_throttle"),
 }
+# States of a warp that end with fewer instructions: it issues, competes for a slot or a pipe, waits for its own result.
+OF_INSTRUCTIONS = ("not_selected", "math_pipe_throttle", "dispatch_stall", "wait", "branch_resolving", "no_instruction")
 ACCESSES = (
     "global_load_instructions", "global_store_instructions", "shared_load_instructions", "shared_store_instructions",
     "local_load_instructions", "local_store_instructions", "shared_atomics", "global_reductions", "global_atomics",
 )  # fmt: skip
+HALF_SUMS, HALF_PRODUCTS = ("fp16_add_per_cycle",), ("fp16_mul_per_cycle", "fp16_fma_per_cycle")
+# Products and sums of an exact division, root or reciprocal, as nvcc 13 makes them for 9.0: 6, 5 and 3 of floats
+# (`bodies_exact_root` of the fault gallery), 8 of doubles (`doubles_divided_each_step`).
+FLOATS_A_ROUTINE, DOUBLES_A_ROUTINE = 5, 8
+DOUBLE, DOUBLE_BYTES = "float64", 8
 FLOATS = tuple(f"fp{bits}_{op}_per_cycle" for bits in (16, 32, 64) for op in ("add", "mul", "fma"))
 L1_PARTS = ("L1 data pipe", "L1 input", "L1 writeback", "L1 output", "L1 fill")
 L2_PARTS = ("L2 input", "L2 tags", "L2 data", "L2 lookups", "L2 output")
@@ -112,6 +121,49 @@ def memory_instructions(facts: Facts) -> float:
     return sum(facts.get(key) or 0.0 for key in ACCESSES)
 
 
+def instruction_time(facts: Facts) -> float:
+    """Return the part of the time that goes with the number of instructions, 0 to 1.
+
+    An instruction that is spared takes its turn with it, and the wait for its result.
+    """
+    stalls = facts.combined.stalls
+    issuing = 100.0 - sum(stalls.values()) if stalls else 0.0  # is no stall: what they leave of 100 %
+    states = (issuing + sum(facts.stall(reason) for reason in OF_INSTRUCTIONS)) / 100.0
+    return max(busy(facts, ISSUE), states * (facts.get("sm_active_share") or 100.0) / 100.0)
+
+
+def xu_instructions(facts: Facts) -> float:
+    """Return how many instructions of warps were special functions, conversions or counts of bits."""
+    lanes = facts.chip.xu if facts.chip else LANES / 2  # a cycle
+    return busy(facts, XU) * lanes / LANES * facts.value("sm_cycles_elapsed") * (facts.get("sm_count") or 0.0)
+
+
+def exact_routines(facts: Facts) -> float:
+    """Return how many divisions, roots and powers to the last bit warps carried out; 0 where that is not known.
+
+    Each starts from a special function, corrects it by products and sums, and branches around the way that rare
+    operands take: a branch and the point where lanes meet again. What is not to the last bit has no such branch.
+    """
+    return min(xu_instructions(facts), (facts.get("branches") or 0.0) / 2.0)
+
+
+def float_needs(facts: Facts) -> tuple[float, float]:
+    """Return how many instructions of warps on floats the work needs, and how many are inside of exact routines.
+
+    Halves that are made floats need no sum of their own: Hopper converts them by one (HADD2.F32).
+    """
+    singles, doubles = (operations(facts, *_of_width(bits)) / LANES for bits in (32, 64))
+    sums, others = (operations(facts, *keys) / LANES for keys in (HALF_SUMS, HALF_PRODUCTS))
+    routines = exact_routines(facts)
+    inside = min(doubles, DOUBLES_A_ROUTINE * routines) if doubles else min(singles, FLOATS_A_ROUTINE * routines)
+    halves = others if singles > sums > others else sums + others
+    return singles + doubles + halves - inside, inside
+
+
+def _of_width(bits: int) -> tuple[str, ...]:
+    return tuple(f"fp{bits}_{op}_per_cycle" for op in ("add", "mul", "fma"))
+
+
 def heavy_instructions(facts: Facts) -> float:
     """Return how many instructions of warps only the heavy half of the FMA pipe could do; 0 where that is not known.
 
@@ -120,6 +172,19 @@ def heavy_instructions(facts: Facts) -> float:
     both, heavy = busy(facts, FMA), busy(facts, FMA_HEAVY)
     cycles = facts.value("sm_cycles_elapsed") * (facts.get("sm_count") or 0.0)
     return max(0.0, 2.0 * (heavy - both)) * SCHEDULERS * HALF_RATE * cycles
+
+
+def doubles_are_data(facts: Facts) -> bool:
+    """Return whether what is loaded are doubles: the format is the data's, and not a choice of the kernel.
+
+    By the dtype where it is known. Else they are 8 bytes a lane and more that nobody converts: two floats beside each
+    other would be converted one by one, on the XU pipe, before they are operands of doubles.
+    """
+    if facts.dtype is not None:
+        return facts.dtype == DOUBLE
+    width = facts.get("sectors_per_request_load_ideal") or 0.0  # of 32 bytes, for 32 lanes: bytes a lane
+    converted = xu_instructions(facts)
+    return width >= DOUBLE_BYTES and converted < width / (DOUBLE_BYTES / 2) * facts.value("global_load_requests")
 
 
 def lsu_instructions(facts: Facts) -> float | None:
