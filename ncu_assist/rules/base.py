@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -28,10 +29,12 @@ class Finding:
     ``is_done``: the kernel is at a ceiling, and has no time to give. ``assumed``: rests on a ceiling that was not
     measured on this GPU. ``advice`` is what to try first, a short clause in the imperative without a full stop; empty
     where there is nothing to try. ``reach`` is how far that would carry, in numbers of this kernel: what it has now
-    and what it would have. ``launches``  are the indices of those that message and evidence are of, empty for all
-    that were judged; ``elsewhere``: how many others have it less. Where it happens: ``waste`` says which cost of source
-    lines shows it, ``stalls`` which stall reasons, ``about`` which instructions, by opcode without modifiers (empty:
-    those of its rule); ``with_operands``: loading the operands of a matrix instruction is its own cost.
+    and what it would have. ``left``: what part of its work each unit keeps once it is fixed, 0 to 1, where the rule
+    knows; of other units that it relieves as much goes as of the time. ``launches`` are the indices of those that
+    message and evidence are of, empty for all that were judged; ``elsewhere``: how many others have it less. Where it
+    happens: ``waste`` says which cost of source lines shows it, ``stalls`` which stall reasons, ``about`` which
+    instructions, by opcode without modifiers (empty: those of its rule); ``with_operands``: loading the operands of a
+    matrix instruction is its own cost.
     """
 
     rule: str
@@ -39,6 +42,7 @@ class Finding:
     saved_ns: float
     evidence: tuple[str, ...]
     relieves: tuple[str, ...] = ()
+    left: Mapping[str, float] = field(default_factory=dict)
     waste: Waste = "samples"
     stalls: tuple[str, ...] = ()
     detail: dict[str, str] = field(default_factory=dict)

@@ -79,7 +79,8 @@ def _full(facts: Facts) -> Finding | None:
     if busiest is None or found is None:
         return None
     path, part, assumed = found
-    saved = worth_saying(saved_ns(facts, spared(facts, part)), facts)
+    left = spared(facts, part)
+    saved = worth_saying(saved_ns(facts, left), facts)
     if not saved:
         return None
     return Finding(
@@ -88,6 +89,7 @@ def _full(facts: Facts) -> Finding | None:
         saved_ns=saved,
         evidence=(*EVIDENCE, "shared_wavefronts_all"),
         relieves=(*UNITS, ISSUE),
+        left=left,
         stalls=("mio_throttle", "short_scoreboard", "lg_throttle"),
         detail={"path": path},
         unless_known=True,
@@ -144,7 +146,8 @@ def _loads(facts: Facts) -> Finding | None:
     share, loads, hits = bound_at(UNITS, facts), _share_of_loads(facts), facts.value("l1_hit_rate_load") / 100.0
     if share is None or min(loads, hits) < MOST or not is_coalesced(facts):
         return None
-    saved = worth_saying(saved_ns(facts, spared(facts, max(1.0 - loads * hits, _least(facts)))), facts)
+    left = spared(facts, max(1.0 - loads * hits, _least(facts)))
+    saved = worth_saying(saved_ns(facts, left), facts)
     if not saved:
         return None
     return Finding(
@@ -153,6 +156,7 @@ def _loads(facts: Facts) -> Finding | None:
         saved_ns=saved,
         evidence=EVIDENCE,
         relieves=(*UNITS, ISSUE),
+        left=left,
         stalls=("lg_throttle", "long_scoreboard", "mio_throttle"),
         detail={"pipe": "lsu"},
         assumed=assumes_start(facts),

@@ -48,7 +48,8 @@ def find(facts: Facts) -> Finding | None:
     share, own, hits = bound_at(L2_PARTS, facts), _share_of_accesses(facts), facts.value("l2_hit_rate") / 100.0
     if share is None or min(own, hits) < MOST:
         return None
-    saved = worth_saying(saved_ns(facts, dict.fromkeys(L2_PARTS, 1.0 - own * hits)), facts)
+    left = dict.fromkeys(L2_PARTS, 1.0 - own * hits)
+    saved = worth_saying(saved_ns(facts, left), facts)
     if not saved:
         return None
     return Finding(
@@ -57,6 +58,7 @@ def find(facts: Facts) -> Finding | None:
         saved_ns=saved,
         evidence=EVIDENCE,
         relieves=L2_PARTS,
+        left=left,
         stalls=STALLS,
         assumed=assumes_start(facts),
         advice=ADVICE,

@@ -56,6 +56,7 @@ def find(facts: Facts) -> Finding | None:
         saved_ns=saved,
         evidence=EVIDENCE,
         relieves=tuple(left),
+        left=left,
         waste="read_again",
         stalls=("long_scoreboard",),
         assumed=bound or assumes_start(facts),

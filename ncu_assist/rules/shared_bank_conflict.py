@@ -52,6 +52,7 @@ def find(facts: Facts) -> Finding | None:
         saved_ns=saved,
         evidence=EVIDENCE,
         relieves=(L1_DATA,),
+        left={L1_DATA: 1.0 - gone},
         waste="wavefronts_excessive",
         stalls=WAITS,
         assumed=assumes_start(facts),

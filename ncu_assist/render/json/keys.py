@@ -170,6 +170,11 @@ MEANINGS = {
     "DiagnosisKeys.kernel": "The function that it is of; null where it is of all launches",
     "time_share": "Share of the function in the time of all launches; null where it is of all [ratio]",
     "DiagnosisKeys.launches": "The launches that were judged together, by `index`",
+    "joint_gains": "What the first finding wins together with each of the next, and with what it hides, the most "
+    "first; only pairs that are known to be about different time",
+    "JointGainKeys.rules": "Ids of the two rules, that of the first finding first",
+    "alone": "Time now over the time without either of them; 1 where one wins nothing beside the other [ratio]",
+    "together": "Time now over the time without both [ratio]",
     "lacks_counters": "Whether there are too few counters to judge",
     "findings": "What is wrong, what could win most first. The first one is the diagnosis",
     "Judged.findings": "What was found, what could win most first",

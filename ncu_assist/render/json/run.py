@@ -10,7 +10,7 @@ from ncu_assist.analysis.launches import LaunchRow, Payoff
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.render.json.values import answer, cycles_json, run_facts, workload
-from ncu_assist.rules.model.diagnosis import Ranked
+from ncu_assist.rules.model.diagnosis import JointGain, Ranked
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.occupancy import occupancy_curves
 from ncu_assist.rules.model.of_run import RuleResults
@@ -39,18 +39,26 @@ def diagnosis_of_json(results: RuleResults | None) -> dict[str, Any]:
         "launches": [one.index for one in results.facts.combined.launches] if results else [],
         "lacks_counters": results.diagnosis.lacks_counters if results else True,
         **diagnosis_json(results),
+        "joint_gains": [_joint(one) for one in results.joint_gains] if results else [],
     }
+
+
+def _joint(one: JointGain) -> dict[str, Any]:
+    return {"rules": list(one.rules), "alone": list(map(_finite, one.alone)), "together": _finite(one.together)}
+
+
+def _finite(speedup: float) -> float | None:
+    return speedup if math.isfinite(speedup) else None
 
 
 def _finding(ranked: Ranked, results: RuleResults) -> dict[str, Any]:
     finding, facts = ranked.finding, results.about(ranked.finding)
-    speedup = ranked.estimated_speedup
     return {
         "rule": finding.rule,
         "severity": ranked.severity,
         "message": finding.message,
         "advice": finding.advice,
-        "estimated_speedup": speedup if math.isfinite(speedup) else None,
+        "estimated_speedup": _finite(ranked.estimated_speedup),
         "evidence": [_evidence(key, facts) for key in finding.evidence],
         "lines": [asdict(place) for place in ranked.places],
         "detail": finding.detail,

@@ -210,6 +210,14 @@ class JudgedKeys(TypedDict):
     unanswered: list[UnansweredKeys]
 
 
+class JointGainKeys(TypedDict):
+    """What two fixes win together."""
+
+    rules: list[str]
+    alone: list[float | None]
+    together: float | None
+
+
 class DiagnosisKeys(JudgedKeys):
     """The diagnosis of a run: of all launches of the workload, or of the one function that most of the time goes to."""
 
@@ -217,6 +225,7 @@ class DiagnosisKeys(JudgedKeys):
     time_share: float | None
     launches: list[int]
     lacks_counters: bool
+    joint_gains: list[JointGainKeys]
 
 
 class LaunchKeys(JudgedKeys):

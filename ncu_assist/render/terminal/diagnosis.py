@@ -45,6 +45,7 @@ def diagnosis_lines(results: RuleResults, width: int = NARROWEST) -> list[str]:
         ]
     if len(further) > MOST_FURTHER:
         lines.append(f"and {len(further) - MOST_FURTHER} more findings above info: --json has them")
+    lines += [f"together: {results.joint.words}"] if results.joint else []
     remarks = ", ".join(_name(one) for one in diagnosis.remarks)
     lines += [f"remarks: {remarks}"] if remarks else []
     return [*lines, *(f"warning {one.id}: {one_line(one.sentence, 1000)}" for one in results.warnings)]

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from ncu_assist.ncu.catalogue.chips import profiler_of
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import percent
-from ncu_assist.rules.base import Finding, Rule, Severity, severity
+from ncu_assist.rules.base import LEAST_WORTH, LIMITS, Finding, Rule, Severity, severity
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.places import Place
-from ncu_assist.rules.model.savings import Busiest, bounded_ns, busiest_unit, next_limit
+from ncu_assist.rules.model.savings import Busiest, bounded_ns, busiest_unit, joint_ns, left_by, next_limit
 
 UNEXPLAINED, NEAR_CEILING = "unexplained", "near-ceiling"  # ids of rules that know no cause
 LOUD = ("medium", "high")
@@ -93,6 +93,67 @@ class Diagnosis:
         if self.first is None or self.first.finding.rule != UNEXPLAINED:
             return False
         return not self.first.finding.evidence and not self.first.finding.stalls
+
+
+@dataclass(frozen=True)
+class JointGain:
+    """What two fixes win together, and each alone: the time now over the time then. Alone one may win nothing."""
+
+    rules: tuple[str, str]
+    alone: tuple[float, float]
+    together: float
+
+    @property
+    def carries_further(self) -> bool:
+        """Tell whether both win notably more than the better of them: by a tenth of the time that this leaves."""
+        return self.together >= max(self.alone) / (1.0 - LIMITS[1][0])
+
+    @property
+    def words(self) -> str:
+        """Return the gain in words, without a full stop."""
+        first, second = self.alone
+        return (
+            f"`{self.rules[0]}` and `{self.rules[1]}` both fixed: up to {self.together:.2f}x, "
+            f"alone {first:.2f}x and {second:.2f}x"
+        )
+
+
+MOST_PAIRED = 3  # findings beside the first
+
+
+def joint_gains(diagnosis: Diagnosis, facts: Facts, rules: Mapping[str, Rule]) -> tuple[JointGain, ...]:
+    """Return what the first finding wins together with each of the next, and with what it hides, the most first.
+
+    Hidden is what has no gain while another unit is busier, and has one once the first fault is gone. Of launches of
+    different kernels nothing is said: no unit takes the time of all.
+    """
+    first = diagnosis.first
+    if first is None or first.severity == "info" or len(facts.by_kernel) > 1:
+        return ()
+    others = [(one.finding, one.estimated_speedup) for one in diagnosis.further[:MOST_PAIRED]]
+    known = {one.finding.rule for one in diagnosis.findings if one.severity != "info"}
+    then = replace(facts, left=left_by(first.finding, facts))
+    others += [(one, 1.0) for one in _hidden(then, rules, known)]
+    found = []
+    for other, alone in others:
+        saved = joint_ns((first.finding, other), facts)
+        if saved is not None:
+            both = max(first.estimated_speedup, alone, _speedup(saved, facts))
+            found.append(JointGain((first.finding.rule, other.rule), (first.estimated_speedup, alone), both))
+    return tuple(sorted(found, key=lambda one: -one.together))
+
+
+def _hidden(then: Facts, rules: Mapping[str, Rule], known: Collection[str]) -> Iterator[Finding]:
+    """Yield what takes work off a unit that is the limit then, and was not before."""
+    for rule in rules.values():
+        finding = _answer(rule, then)[0] if rule.ID not in known else None
+        if finding and finding.left and not finding.unless_known and finding.saved_ns >= LEAST_WORTH * then.duration_ns:
+            yield finding
+
+
+def _speedup(saved: float, facts: Facts) -> float:
+    now, most = facts.duration_ns, facts.times_floor or float("inf")
+    return min(most, now / (now - saved)) if saved < now else most
 
 
 def diagnose(facts: Facts, rules: Mapping[str, Rule]) -> Diagnosis:

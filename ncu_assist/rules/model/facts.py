@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from ncu_assist.ceilings import Ceilings, ChipFacts, Floor, bytes_in_flight, chip_facts
@@ -18,7 +19,8 @@ class Facts:
 
     ``dtype`` is that of inputs and outputs, as kernel.toml names it. ``floor`` is the least time of the workload, and
     ``median_ns`` what a bench took for it; None where that is not known, and of launches that are a part of it.
-    ``sections`` of ncu that the report holds, by identifier; empty where that is not known.
+    ``sections`` of ncu that the report holds, by identifier; empty where that is not known. ``left`` is what part of
+    its work a unit keeps, 0 to 1, once some fault is gone, by the name of the unit: of the kernel as it would be then.
     """
 
     combined: Combined
@@ -30,6 +32,7 @@ class Facts:
     floor: Floor | None = None
     median_ns: float | None = None
     sections: tuple[str, ...] = ()
+    left: Mapping[str, float] = field(default_factory=dict)
 
     def get(self, key: str) -> float | None:
         """Return a metric by its key; None where it is absent, or says nothing of this kernel."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from ncu_assist import __version__
 from ncu_assist.ceilings import Ceilings, floor_of
@@ -14,7 +15,7 @@ from ncu_assist.ncu.code import Code
 from ncu_assist.record import Launch, Run
 from ncu_assist.rules import RULES
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.diagnosis import UNEXPLAINED, Diagnosis, Ranked, diagnose
+from ncu_assist.rules.model.diagnosis import UNEXPLAINED, Diagnosis, JointGain, Ranked, diagnose, joint_gains
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.libraries import library_advice, library_kernel
 from ncu_assist.rules.model.places import own_lines, places
@@ -43,6 +44,16 @@ class RuleResults:
     diagnosis: Diagnosis
     warnings: tuple[Warned, ...]
     part: KernelPart | None = None
+
+    @cached_property
+    def joint_gains(self) -> tuple[JointGain, ...]:
+        """What the first finding wins together with others, the most first."""
+        return joint_gains(self.diagnosis, self.facts, RULES)
+
+    @property
+    def joint(self) -> JointGain | None:
+        """The pair that wins most, where both carry notably further than either alone."""
+        return next((one for one in self.joint_gains if one.carries_further), None)
 
     def about(self, finding: Finding) -> Facts:
         """Return the facts of the launches that a finding is about: its evidence is of them."""

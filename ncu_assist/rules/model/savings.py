@@ -35,6 +35,7 @@ START = "start"  # of a kernel: what relieves it of that is fused with its neigh
 # Streams that wait for nothing else keep DRAM at 88 % of its peak and more (the curves in ceilings/data).
 OWNED, OWNED_DRAM = 0.80, 0.88
 BUSY = BUSY_PERCENT / 100.0 / REACHABLE  # of what a unit can reach: below it on all units time goes with waiting
+EXCESS = {"sectors_excessive", "wavefronts_excessive"}  # kinds of waste, of which each finding has its own
 UNKNOWN_PART = 0.5  # of the work of a unit that is spared where nobody knows what it is
 LEAST_SHARE = 0.02  # of the time that anything takes: launching, the first loads, the last stores
 
@@ -88,6 +89,50 @@ def bounded_ns(finding: Finding, facts: Facts) -> float:
     return max(0.0, facts.duration_ns - max(of_dram * facts.duration_ns, of_others * facts.duration_ns + starts))
 
 
+def left_by(finding: Finding, facts: Facts) -> Mapping[str, float]:
+    """Return what part of its work each unit keeps that a fix relieves: as the rule knows, else as of the time."""
+    time = facts.duration_ns
+    kept = 1.0 - min(1.0, finding.saved_ns / time) if time else 1.0
+    return {**dict.fromkeys(finding.relieves, kept), **finding.left}
+
+
+def joint_ns(pair: tuple[Finding, Finding], facts: Facts) -> float | None:
+    """Return the most time that two fixes save together; None where they may be about the same time.
+
+    The work of both goes, and what units keep stays: alone each is bounded by the work that the other takes off the
+    next unit. Two kinds of wasted passes or sectors are different ones, and add up; of other fixes the second wins its
+    part of what the first has left. Fixes whose rules do not know what units keep are of different times where they
+    share neither a unit nor a reason to wait.
+    """
+    time, limits, (one, other) = facts.duration_ns, loads(facts), pair
+    if not (one.left and other.left) and (_shared(one.relieves, other.relieves) or _shared(one.stalls, other.stalls)):
+        return None
+    add_up = {one.waste, other.waste} <= EXCESS
+    lefts = left_by(one, facts), left_by(other, facts)
+    kept = {
+        name: load * _both(lefts[0].get(name, 1.0), lefts[1].get(name, 1.0), add_up) for name, load in limits.items()
+    }
+    own = 1.0 - _both(1.0 - _own_share(one, limits, time), 1.0 - _own_share(other, limits, time), add_up)
+    of_dram, of_others = kept.pop("DRAM", 0.0), max([LEAST_SHARE, *kept.values()])
+    bound = max(of_dram * time, of_others * time + START_NS * len(facts.combined.launches))
+    return max(0.0, min(own * time, time - bound))
+
+
+def _shared(some: tuple[str, ...], others: tuple[str, ...]) -> bool:
+    return bool(set(some) & set(others))
+
+
+def _both(one: float, other: float, add_up: bool) -> float:
+    """Return the part that two fixes leave, each of which leaves a part, 0 to 1."""
+    return max(0.0, one + other - 1.0) if add_up else one * other
+
+
+def _own_share(finding: Finding, limits: Mapping[str, float], time: float) -> float:
+    """Return the part of the time that goes with what a fix takes away, whatever other units allow, 0 to 1."""
+    gone = (min(1.0, limits.get(unit, 0.0)) * (1.0 - part) for unit, part in finding.left.items())
+    return min(1.0, max([finding.saved_ns / time, *gone]))
+
+
 def next_limit(finding: Finding, facts: Facts, speedup: float) -> Busiest | None:
     """Return the unit that keeps its work and is busiest once a fix has won ``speedup``; None where none is busy then.
 
@@ -130,7 +175,7 @@ def loads(facts: Facts) -> dict[str, float]:
         load = fill(facts) if one.name == "DRAM" else facts.busy(one) / reachable(facts, one.name)
         found[one.name] = max(load, found.get(one.name, 0.0))
     found[L2_READS] = max(found[L2_READS], _l2_reads(facts))
-    return {**found, **_coarse(facts)}
+    return {name: load * facts.left.get(name, 1.0) for name, load in {**found, **_coarse(facts)}.items()}
 
 
 def _coarse(facts: Facts) -> dict[str, float]:

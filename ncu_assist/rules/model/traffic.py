@@ -122,6 +122,7 @@ def uncoalesced(
         saved_ns=saved,
         evidence=evidence,
         relieves=tuple(left),
+        left=left,
         waste="sectors_excessive",
         stalls=stalls,
         assumed=assumes_start(facts),

@@ -85,6 +85,7 @@ def evidence(
         shape=shape_of(shown, clean),
         diagnosis=first,
         further=further,
+        joint=results.joint.words if results and results.joint else "",
         unknown=unknown_of(results, clean) if results else (),
         items=items,
         before=before.run.version if before and past else None,

@@ -212,6 +212,7 @@ class Evidence:
     before: str | None
     story: tuple[VersionStory, ...]
     failed: tuple[FailedDraft, ...]
+    joint: str = ""  # what two findings win together, where they carry further than either
     removed: tuple[RemovedFault, ...] = ()  # what the diagnosis was answered with before, the most won first
 
     @property

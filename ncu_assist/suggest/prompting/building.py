@@ -128,7 +128,7 @@ DROPS: tuple[Drop, ...] = (
     Drop("what took the same fault away elsewhere", lambda e: replace(e, removed=())),
     Drop("what the hardware does", lambda e: replace(e, diagnosis=_unexplained(e.diagnosis))),
     Drop(FROM_13, _first_items(12), (FROM_21,)),
-    Drop("further findings", lambda e: replace(e, further=())),
+    Drop("further findings", lambda e: replace(e, further=(), joint="")),
     Drop("the story", lambda e: replace(e, story=()), (MOVED, RECENTLY)),
     Drop(FAILED, lambda e: replace(e, failed=()), (OLD_FAILED,)),
     Drop("what the rules cannot tell", lambda e: replace(e, unknown=())),

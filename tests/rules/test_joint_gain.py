@@ -1,0 +1,93 @@
+"""What two fixes win together: each takes work off the unit that bounds the other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from made_facts import gallery, made
+
+from ncu_assist.ceilings.floor import Floor
+from ncu_assist.rules import RULES, Facts, Finding, diagnose
+from ncu_assist.rules.model.diagnosis import joint_gains
+from ncu_assist.rules.model.savings import START_NS, joint_ns, loads
+
+US = 1_000_000.0  # ns: long, so that the start of a kernel is next to nothing
+
+
+def busy(**shares: float) -> Facts:
+    return made(US, **shares)
+
+
+def waste(rule: str, left: dict[str, float], facts: Facts, **more: Any) -> Finding:
+    """Return what wasted sectors of one kind cost alone: what the units that it shares with others leave."""
+    limits = loads(facts)
+    alone = max(limits[unit] * (1.0 - part) for unit, part in left.items()) * facts.duration_ns
+    kept = {"waste": "sectors_excessive", "relieves": tuple(left), "left": left, **more}
+    return Finding(rule=rule, message="", saved_ns=alone, evidence=(), **kept)
+
+
+def test_waste_of_loads_and_of_stores_adds_up() -> None:
+    """Each is 40 % of the work of L2: alone 1.67x, together five times, as one wave of sectors in five is left."""
+    facts = busy(l2_data_busy=90.0)
+    one, other = (waste(rule, {"L2 data": 0.6}, facts) for rule in ("of-loads", "of-stores"))
+    assert joint_ns((one, other), facts) == pytest.approx(US * 0.8, abs=START_NS)
+
+
+def test_another_unit_bounds_both() -> None:
+    facts = busy(l2_data_busy=90.0, l1_data_pipe=45.0)
+    one, other = (waste(rule, {"L2 data": 0.6}, facts) for rule in ("of-loads", "of-stores"))
+    assert joint_ns((one, other), facts) == pytest.approx(US * 0.5, abs=2 * START_NS)
+
+
+def test_fixes_of_another_kind_win_of_what_is_left() -> None:
+    facts = busy(l2_data_busy=90.0)
+    one = waste("waste", {"L2 data": 0.6}, facts)
+    other = waste("reuse", {"L2 data": 0.5}, facts, waste="samples")
+    assert joint_ns((one, other), facts) == pytest.approx(US * (1 - 0.6 * 0.5), abs=START_NS)
+
+
+@pytest.mark.parametrize("shared", [{"relieves": ("ADU pipe",)}, {"stalls": ("barrier",)}])
+def test_of_what_may_be_the_same_time_nothing_is_said(shared: dict[str, tuple[str, ...]]) -> None:
+    facts = busy(pipe_adu=50.0)
+    one, other = (Finding(rule=rule, message="", saved_ns=0.3 * US, evidence=(), **shared) for rule in "ab")
+    assert joint_ns((one, other), facts) is None
+    apart = replace(other, relieves=(), stalls=("long_scoreboard",))
+    assert joint_ns((one, apart), facts) == pytest.approx(US * (1 - 0.7 * 0.7), abs=START_NS)
+
+
+# Conflicts on a data pipe at 38 % behind an ADU pipe at 78 %: they win nothing as long as that is busy.
+HIDDEN = {
+    "sm_cycles_active": 200_000.0, "sm_cycles_elapsed": 200_000.0, "sm_count": 100.0, "issue_slots_busy": 20.0,
+    "pipe_adu": 78.0, "l1_data_pipe": 38.0, "shared_wavefronts_all": 7.6e6, "shared_wavefronts": 7.6e6,
+    "shared_wavefronts_excessive": 6e6, "dram_throughput": 2.0, "instructions": 1e7,
+}  # fmt: skip
+
+
+def test_what_is_hidden_behind_a_busier_unit_is_paired_with_its_cause() -> None:
+    facts = busy(**HIDDEN)
+    said = diagnose(facts, RULES)
+    assert [one.finding.rule for one in said.findings if one.severity != "info"] == ["pipe-bound"]
+    (pair,) = joint_gains(said, facts, RULES)
+    assert pair.rules == ("pipe-bound", "shared-bank-conflict")
+    assert pair.alone[1] == 1.0
+    assert pair.carries_further
+    adu = 0.78 / 0.9 * (1 - 0.75 * 0.78)  # what it still needs: as much of its work goes as of the time
+    assert pair.together == pytest.approx(1 / adu, rel=0.01)
+    assert pair.words.startswith("`pipe-bound` and `shared-bank-conflict` both fixed: up to ")
+
+
+def test_a_remark_or_a_finding_alone_has_no_pair() -> None:
+    for case in ("healthy_sum", "load_struct_member"):
+        facts = gallery(case)
+        assert joint_gains(diagnose(facts, RULES), facts, RULES) == ()
+
+
+def test_both_never_win_less_than_one_nor_more_than_the_floor_allows() -> None:
+    facts = busy(**HIDDEN)
+    (pair,) = joint_gains(diagnose(facts, RULES), facts, RULES)
+    assert pair.together >= max(pair.alone)
+    floor = Floor("dram", 400_000, "byte", 1e9, "", False)  # 400 µs
+    bound = replace(facts, floor=floor, median_ns=US)
+    assert [one.together for one in joint_gains(diagnose(bound, RULES), bound, RULES)] == [pytest.approx(2.5)]
