@@ -11,7 +11,8 @@ that lanes of a warp want the same entry; keep a few entries in registers and ch
 
 Thresholds: at most every fourth instruction is a load of a constant (its address has to be worked out or loaded, and
 something must use the value), so requests beyond a quarter of the instructions are repeats. The time is the share of
-warps' waits for such units, times the repeats' part of the requests, times the constants' part of what the units do.
+warps' waits for such units, times the repeats' part of the requests, times the constants' part of what the units do;
+where the ADU takes the time, at 80 % of what it can reach, all other waits are for it as well.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from __future__ import annotations
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import ADU, ISSUE
+from ncu_assist.rules.model.savings import loads, takes_the_time
 
 ID = "constant-divergence"
 NEEDS: tuple[str, ...] = ("constant_requests", "instructions", "shared_wavefronts_all")
@@ -33,12 +35,12 @@ def find(facts: Facts) -> Finding | None:
     repeats = requests - MOST_LOADS * instructions
     if repeats <= 0.0 or not instructions:
         return None
-    waits = min(1.0, sum(facts.stall(reason) for reason in WAITS) / 100.0)
+    waits = 1.0 if takes_the_time(ADU, loads(facts)[ADU]) else sum(facts.stall(reason) for reason in WAITS) / 100.0
     among = requests / (requests + facts.value("shared_wavefronts_all"))
     return Finding(
         rule=ID,
         message=f"reads constants at diverging addresses: {requests / instructions:.1f} reads an instruction executed",
-        saved_ns=facts.duration_ns * waits * among * repeats / requests,
+        saved_ns=facts.duration_ns * min(1.0, waits) * among * repeats / requests,
         evidence=("constant_requests", "instructions", "constant_hit_rate", "pipe_adu"),
         relieves=(ADU, ISSUE),
         stalls=WAITS,
