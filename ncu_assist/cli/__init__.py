@@ -39,6 +39,7 @@ COMMANDS = {  # name -> what it does; the module <name>_command is imported when
     "explain": "Explain one metric, warp stall reason or rule of ncu.",
     "ceilings": "Measure what this GPU can reach, once, or show what is stored.",
     "verify": "Check the archive for damage.",
+    "completion": "Print what a shell has to read so that Tab completes what there is here.",
 }
 INTERRUPTED = 130
 

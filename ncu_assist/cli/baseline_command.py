@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ncu_assist.cli import options
+from ncu_assist.cli import completing, options
 from ncu_assist.cli.console import note_damages, write_result
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def command() -> None:
 
 
 @command.command("set")
-@click.argument("reference")
+@click.argument("reference", shell_complete=completing.references)
 @options.kernel_name
 @options.as_json
 def set_(reference: str, kernel: str | None, as_json: bool) -> int:
@@ -38,7 +38,7 @@ def set_(reference: str, kernel: str | None, as_json: bool) -> int:
 
 
 @command.command("show")
-@click.argument("kernel", required=False)
+@click.argument("kernel", required=False, shell_complete=completing.kernels)
 @options.as_json
 def show(kernel: str | None, as_json: bool) -> int:
     """Show which run is the baseline of KERNEL, and since when; without KERNEL, of every kernel.
@@ -61,7 +61,7 @@ def show(kernel: str | None, as_json: bool) -> int:
 
 
 @command.command("clear")
-@click.argument("kernel")
+@click.argument("kernel", shell_complete=completing.kernels)
 @options.as_json
 def clear(kernel: str, as_json: bool) -> int:
     """Forget the baseline of KERNEL: @baseline is v0 again. No run is deleted."""

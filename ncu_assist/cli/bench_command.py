@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ncu_assist.cli import options
+from ncu_assist.cli import completing, options
 from ncu_assist.cli.console import progress, write, write_json
 
 if TYPE_CHECKING:
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 @click.command("bench")
-@click.argument("kernel")
-@click.argument("versions", nargs=-1)
+@click.argument("kernel", shell_complete=completing.kernels)
+@click.argument("versions", nargs=-1, shell_complete=completing.versions)
 @options.workload
 @options.rounds
 @options.flush

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from ncu_assist.cli import options
+from ncu_assist.cli import completing, options
 from ncu_assist.cli.console import progress, write_result
 
 
 @click.command("bisect")
-@click.argument("named", metavar="KERNEL[/VERSION]")
+@click.argument("named", metavar="KERNEL[/VERSION]", shell_complete=completing.references)
 @click.option("--good", required=True, metavar="COMMIT", help="A commit at which it was still fast, and right.")
 @click.option("--bad", default="HEAD", show_default=True, metavar="COMMIT", help="A later one at which it is not.")
 @options.one_workload

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from ncu_assist.cli import options
+from ncu_assist.cli import completing, options
 from ncu_assist.cli.console import progress, write, write_json
 
 
 @click.command("check")
-@click.argument("kernel")
-@click.argument("versions", nargs=-1)
+@click.argument("kernel", shell_complete=completing.kernels)
+@click.argument("versions", nargs=-1, shell_complete=completing.versions)
 @options.workload
 @options.as_json
 def command(kernel: str, versions: tuple[str, ...], workload: str | None, as_json: bool) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from ncu_assist.cli import options
+from ncu_assist.cli import completing, options
 from ncu_assist.cli.console import (
     check_output,
     check_text_output,
@@ -30,8 +30,8 @@ STDOUT = Path("-")
 
 
 @click.command("diff")
-@click.argument("baseline", required=False)
-@click.argument("candidate", default="@last")
+@click.argument("baseline", required=False, shell_complete=completing.references)
+@click.argument("candidate", default="@last", shell_complete=completing.references)
 @options.one_workload
 @options.launches
 @options.launch_filters

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from ncu_assist.cli import options
+from ncu_assist.cli import completing, options
 from ncu_assist.cli.console import write_json, write_result
 
 
 @click.command("explain")
-@click.argument("words", metavar="NAME", nargs=-1, required=True)
+@click.argument("words", metavar="NAME", nargs=-1, required=True, shell_complete=completing.explained)
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of command or file NAME: show, run.json.")
 @options.as_json
 def command(words: tuple[str, ...], schema: bool, as_json: bool) -> int:

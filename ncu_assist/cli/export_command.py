@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ncu_assist.cli import options
+from ncu_assist.cli import completing, options
 from ncu_assist.cli.console import check_output, progress, write_bytes
 from ncu_assist.errors import UsageProblem
 from ncu_assist.render.export import FORMATS
@@ -15,10 +15,16 @@ TABLES = ("launches", "metrics", "rules", "session", "instances", "lines", "sass
 
 
 @click.command("export")
-@click.argument("reference", default="@last")
+@click.argument("reference", default="@last", shell_complete=completing.references)
 @click.option("--format", "file_format", type=click.Choice(list(FORMATS)), help="By the ending of --output, else csv.")
 @click.option("--table", type=click.Choice(TABLES), default="launches", show_default=True, help="Which table.")
-@click.option("--metrics", multiple=True, metavar="NAMES", help="Names, patterns or keys, with commas; repeatable.")
+@click.option(
+    "--metrics",
+    multiple=True,
+    metavar="NAMES",
+    shell_complete=completing.metrics,
+    help="Names, patterns or keys, with commas; repeatable.",
+)
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="File to write; stdout unless given.")
 @click.option("--force", is_flag=True, help="Replace --output if it exists.")
 @click.option("--redact/--no-redact", default=True, show_default=True, help="Take out who, where and on what host.")

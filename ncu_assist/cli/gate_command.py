@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
-from ncu_assist.cli import options
+from ncu_assist.cli import completing, options
 from ncu_assist.cli.console import check_output, write, write_bytes, write_json
 from ncu_assist.errors import UsageProblem
 
 
 @click.command("gate")
-@click.argument("candidate", metavar="[KERNEL]", required=False)
+@click.argument("candidate", metavar="[KERNEL]", required=False, shell_complete=completing.references)
 @click.option(
     "--against",
     metavar="REFERENCE",
@@ -28,7 +28,12 @@ from ncu_assist.errors import UsageProblem
     metavar="METRIC:LIMIT",
     help="How much worse a metric may get; may be given several times.  [default: time:2%]",
 )
-@click.option("--workload", metavar="NAME|all", help="One workload; all that both runs have unless given.")
+@click.option(
+    "--workload",
+    metavar="NAME|all",
+    shell_complete=completing.workloads,
+    help="One workload; all that both runs have unless given.",
+)
 @options.kernel_name
 @click.option("--require-live", is_flag=True, help="Only runs measured on this machine count, none that is recorded.")
 @click.option("--force", is_flag=True, help="Compare in spite of what forbids it; the answer says so.")

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import click
 
-from ncu_assist.cli import options
+from ncu_assist.cli import completing, options
 from ncu_assist.cli.console import note_damages, note_misnamed, write, write_json
 
 
 @click.command("history")
-@click.argument("kernel", required=False)
-@click.option("--workload", metavar="NAME|all", help="One workload; all that were measured unless given.")
+@click.argument("kernel", required=False, shell_complete=completing.kernels)
+@click.option(
+    "--workload",
+    metavar="NAME|all",
+    shell_complete=completing.workloads,
+    help="One workload; all that were measured unless given.",
+)
 @options.text_format
 @options.as_json
 def command(kernel: str | None, workload: str | None, text_format: str, as_json: bool) -> int:

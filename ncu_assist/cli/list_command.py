@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from ncu_assist.cli import options
+from ncu_assist.cli import completing, options
 from ncu_assist.cli.console import note_damages, note_misnamed, write, write_json
 
 
 @click.command("list")
-@click.argument("kernel", required=False)
+@click.argument("kernel", required=False, shell_complete=completing.kernels)
 @options.as_json
 def command(kernel: str | None, as_json: bool) -> int:
     """List the kernels, or the versions and workloads of KERNEL, and what has been measured of them."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from ncu_assist.cli import options
+from ncu_assist.cli import completing, options
 from ncu_assist.cli.console import write_result
 
 
 @click.command("metrics")
-@click.argument("patterns", metavar="[PATTERN]...", nargs=-1)
+@click.argument("patterns", metavar="[PATTERN]...", nargs=-1, shell_complete=completing.metrics)
 @click.option(
     "--chip", metavar="NAME", help="Spellings on this chip, as gb202, RTX 4090 or sm_89, and its other names."
 )

@@ -6,12 +6,23 @@ from pathlib import Path
 
 import click
 
+from ncu_assist.cli import completing
 from ncu_assist.errors import UsageProblem
 from ncu_assist.project import Project, find_project
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
-workload = click.option("--workload", metavar="NAME|all", help="Workload; the kernel's default one unless given.")
-one_workload = click.option("--workload", metavar="NAME", help="Workload; the kernel's default one unless given.")
+workload = click.option(
+    "--workload",
+    metavar="NAME|all",
+    shell_complete=completing.workloads,
+    help="Workload; the kernel's default one unless given.",
+)
+one_workload = click.option(
+    "--workload",
+    metavar="NAME",
+    shell_complete=completing.workloads,
+    help="Workload; the kernel's default one unless given.",
+)
 rounds = click.option("--rounds", type=click.IntRange(1, 100_000), metavar="N", help="Bench rounds a version.")
 flush = click.option(
     "--flush",
@@ -31,18 +42,24 @@ text_format = click.option(
 kernel_name = click.option(
     "--kernel",
     metavar="NAME",
+    shell_complete=completing.kernels,
     help="Kernel that a bare version such as v2 belongs to. Refused where only reports are named: --filter chooses.",
 )
 
 
 launches = click.option(
-    "--launch", "launch", metavar="N|A-B", help="Only these launches, by the numbers that `show` lists, from 0."
+    "--launch",
+    "launch",
+    metavar="N|A-B",
+    shell_complete=completing.launches,
+    help="Only these launches, by the numbers that `show` lists, from 0.",
 )
 launch_filters = click.option(
     "--filter",
     "filters",
     multiple=True,
     metavar="NAME|regex:…|nvtx:…",
+    shell_complete=completing.functions,
     help="Only launches of this kernel, or within this NVTX range, as with ncu; repeatable.",
 )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ncu_assist.cli import options
+from ncu_assist.cli import completing, options
 from ncu_assist.cli.console import progress, write, write_json, write_pages, write_result
 from ncu_assist.errors import UsageProblem
 
@@ -25,6 +25,8 @@ class ProfileCommand(click.Command):
     """Leaves to a program what stands behind its name: options of ours come before it."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if ctx.resilient_parsing:  # a shell asks what could stand here
+            return super().parse_args(ctx, args)
         parser = self.make_parser(ctx)
         parser.allow_interspersed_args = False
         try:
@@ -51,7 +53,12 @@ def _is_program(word: str) -> bool:
 
 
 @click.command("profile", cls=ProfileCommand)
-@click.argument("words", nargs=-1, metavar="KERNEL [VERSION]... | PROGRAM [ARGUMENT]...")
+@click.argument(
+    "words",
+    nargs=-1,
+    metavar="KERNEL [VERSION]... | PROGRAM [ARGUMENT]...",
+    shell_complete=completing.profiled,
+)
 @click.option("--since", metavar="COMMIT", help="Instead of KERNEL: versions that have changed, and what to compare.")
 @options.workload
 @click.option("--set", "section_set", metavar="NAME", help="ncu section set; full unless given.")

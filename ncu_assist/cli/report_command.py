@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ncu_assist.cli import options
+from ncu_assist.cli import completing, options
 from ncu_assist.cli.console import check_output, progress, write, write_bytes, write_json
 from ncu_assist.errors import UsageProblem
 
@@ -18,7 +18,12 @@ STDOUT = Path("-")
 
 
 @click.command("report")
-@click.argument("wanted", metavar="[REFERENCE | FILE.ncu-rep | KERNEL]", required=False)
+@click.argument(
+    "wanted",
+    metavar="[REFERENCE | FILE.ncu-rep | KERNEL]",
+    required=False,
+    shell_complete=completing.references,
+)
 @options.launches
 @options.launch_filters
 @options.kernel_name

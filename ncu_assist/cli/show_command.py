@@ -7,7 +7,7 @@ from typing import Literal
 
 import click
 
-from ncu_assist.cli import options
+from ncu_assist.cli import completing, options
 from ncu_assist.cli.console import note_damages, note_meant, note_misnamed, write, write_result
 
 OF_SHOW = (  # imported while a report is read
@@ -19,7 +19,7 @@ OF_SHOW = (  # imported while a report is read
 
 
 @click.command("show")
-@click.argument("reference", default="@last")
+@click.argument("reference", default="@last", shell_complete=completing.references)
 @options.one_workload
 @options.launches
 @options.launch_filters

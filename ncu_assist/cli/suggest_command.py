@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ncu_assist.cli import options
+from ncu_assist.cli import completing, options
 from ncu_assist.cli.console import progress, write, write_json, write_result
 from ncu_assist.errors import UsageProblem
 from ncu_assist.render.escape import plain
@@ -46,7 +46,7 @@ class CommandWithSubcommands(click.Group):
 
 
 @click.group("suggest", cls=CommandWithSubcommands, invoke_without_command=True)
-@click.argument("reference", default=BEST, metavar="[KERNEL | REFERENCE]")
+@click.argument("reference", default=BEST, metavar="[KERNEL | REFERENCE]", shell_complete=completing.references)
 @click.option("--model", metavar="NAME", envvar="NCU_ASSIST_MODEL", help="The model; else $NCU_ASSIST_MODEL.")
 @click.option("--base-url", metavar="URL", envvar="NCU_ASSIST_BASE_URL", help="Any endpoint that speaks OpenAI's API.")
 @click.option("--key-file", type=click.Path(path_type=Path), help="Holds the key, mode 0600; else $OPENAI_API_KEY.")

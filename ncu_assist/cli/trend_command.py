@@ -7,7 +7,7 @@ from typing import Literal
 
 import click
 
-from ncu_assist.cli import options
+from ncu_assist.cli import completing, options
 from ncu_assist.cli.console import (
     check_output,
     check_text_output,
@@ -23,7 +23,7 @@ STDOUT = Path("-")
 
 
 @click.command("trend")
-@click.argument("named", metavar="[KERNEL[/VERSION]]", required=False)
+@click.argument("named", metavar="[KERNEL[/VERSION]]", required=False, shell_complete=completing.references)
 @options.one_workload
 @click.option(
     "--by",
@@ -33,7 +33,12 @@ STDOUT = Path("-")
     help="A line for each version, or one of the fastest version at each commit.",
 )
 @click.option(
-    "--metric", "metrics", multiple=True, metavar="KEY", help="A counter to follow; may be given several times."
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="KEY",
+    shell_complete=completing.metrics,
+    help="A counter to follow; may be given several times.",
 )
 @click.option(
     "--format",

@@ -28,6 +28,8 @@ class TriageCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         from ncu_assist.trace import is_trace
 
+        if ctx.resilient_parsing:  # a shell asks what could stand here
+            return super().parse_args(ctx, args)
         parser = self.make_parser(ctx)
         parser.allow_interspersed_args = False
         try:

@@ -1,0 +1,26 @@
+"""``ncu-assist completion``: what a shell has to read so that it completes kernels, versions, metrics and the rest."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import click
+
+from ncu_assist.cli.completing import VARIABLE
+from ncu_assist.cli.console import write
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def command(shell: Literal["bash", "zsh", "fish"]) -> int:
+    """Print what SHELL has to read so that Tab completes what there is here.
+
+    bash: eval "$(ncu-assist completion bash)" in ~/.bashrc; zsh: the same with zsh in ~/.zshrc, behind compinit;
+    fish: ncu-assist completion fish > ~/.config/fish/completions/ncu-assist.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    from ncu_assist.cli import cli
+
+    write(get_completion_class(shell)(cli, {}, "ncu-assist", VARIABLE).source())
+    return 0
