@@ -1,4 +1,4 @@
-"""What ``doctor`` found out about this machine, as data."""
+"""What ``doctor`` found out about this machine, and what a report of a bug says, as data."""
 
 from __future__ import annotations
 
@@ -27,3 +27,33 @@ class Examination:
     def can_measure(self) -> bool:
         """Whether everything that measuring needs is there."""
         return all(c.state == "ok" for c in self.conditions if c.needed)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing at all is missing."""
+        return all(c.state == "ok" for c in self.conditions)
+
+
+@dataclass(frozen=True)
+class LastError:
+    """The last command of this user that failed; ``traceback`` is empty for what a user can act on."""
+
+    when: str
+    version: str
+    command: str
+    exit_code: int
+    message: str
+    hint: str
+    traceback: str = ""
+
+
+@dataclass(frozen=True)
+class BugReport:
+    """What a maintainer asks for first, without names of people and machines; packages by name, those that are here."""
+
+    version: str
+    python: str
+    platform: str
+    packages: dict[str, str]
+    examination: Examination
+    last_error: LastError | None

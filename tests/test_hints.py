@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 PACKAGE = Path(__file__).parents[1] / "ncu_assist"
 ROOT = PACKAGE.parent
 WORD = "X"  # for a value that is filled in
-OURS = re.compile(r"ncu-assist ([a-z]+)")
+OURS = re.compile(r"ncu-assist ([a-z]+(?:-[a-z]+)*)")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 FILE = re.compile(r"\b(?:docs|benchmarks)/\w[\w./]*\.\w+")
 COMMAND_LINE = re.compile(r"^ncu-assist .*")
@@ -55,8 +55,10 @@ OTHER_PROGRAMS = (
     *("ncu/command.py", "ncu/command_line.py", "ncu/second_opinion.py", "trace/nsys.py"),
     *("rules/model/diagnosis.py", "rules/model/warnings.py"),  # which sections ncu is to collect
 )
-# Of docker run, of dcgmi profile, of git, of nsys.
-OF_THEIRS = frozenset({"--cap-add", "--pause", "--oneline", "--unshallow", "--type", "--trace"})
+# Of docker run, of dcgmi profile, of git, of nsys, of pip.
+OF_THEIRS = frozenset(
+    {"--cap-add", "--pause", "--oneline", "--unshallow", "--type", "--trace", "--resume", "--upgrade"}
+)
 ONE_KERNEL = ("bench", "check", "history", "ledger", "list", "profile")  # which take no kernel/version
 
 

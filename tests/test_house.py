@@ -87,17 +87,19 @@ def test_every_metric_says_what_it_is(table: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_a_module_help_a_test_and_a_line_in_the_readme(name: str) -> None:
-    path = PACKAGE / "cli" / f"{name}_command.py"
+    module = name.replace("-", "_")
+    path = PACKAGE / "cli" / f"{module}_command.py"
     assert path.is_file()
     assert (ast.get_docstring(ast.parse(path.read_text())) or "").startswith(f"``ncu-assist {name}``: ")
     assert COMMANDS[name].endswith(".")
-    assert (ROOT / "tests" / "cli" / f"test_{name}_command.py").is_file()
+    assert (ROOT / "tests" / "cli" / f"test_{module}_command.py").is_file()
     readme = (ROOT / "README.md").read_text()
     assert re.search(rf"^\| `{name}\b[^|]*` \| .+ \|$", readme, re.MULTILINE), "its line in the table of commands"
 
 
 def test_every_command_module_is_a_command() -> None:
-    assert {path.stem.removesuffix("_command") for path in PACKAGE.glob("cli/*_command.py")} == set(COMMANDS)
+    modules = {path.stem.removesuffix("_command").replace("_", "-") for path in PACKAGE.glob("cli/*_command.py")}
+    assert modules == set(COMMANDS)
 
 
 def test_every_option_has_help() -> None:
@@ -106,7 +108,7 @@ def test_every_option_has_help() -> None:
     import click
 
     for name in COMMANDS:
-        command = importlib.import_module(f"ncu_assist.cli.{name}_command").command
+        command = importlib.import_module(f"ncu_assist.cli.{name.replace('-', '_')}_command").command
         for one in (command, *getattr(command, "commands", {}).values()):
             assert one.help
             assert [p.name for p in one.params if isinstance(p, click.Option) and not p.help] == [], (name, one.name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from traceback import format_exception
 
 import click
 
@@ -39,6 +40,7 @@ COMMANDS = {  # name -> what it does; the module <name>_command is imported when
     "explain": "Explain one metric, warp stall reason or rule of ncu.",
     "ceilings": "Measure what this GPU can reach, once, or show what is stored.",
     "verify": "Check the archive for damage.",
+    "bug-report": "Collect what a report of a bug needs, without names of people and machines.",
     "completion": "Print what a shell has to read so that Tab completes what there is here.",
 }
 INTERRUPTED = 130
@@ -53,7 +55,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"ncu_assist.cli.{cmd_name}_command")
+        module = importlib.import_module(f"ncu_assist.cli.{cmd_name.replace('-', '_')}_command")
         command: click.Command = module.command
         return command
 
@@ -98,6 +100,7 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         status = error.exit_code
+        _remember(status, error.format_message())
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted; what was finished is kept", err=True)
         status = INTERRUPTED
@@ -106,6 +109,18 @@ def main() -> None:
         if error.hint:
             click.echo(f"  try: {plain(error.hint)}", err=True)
         status = error.exit_code
+        _remember(status, error.message, error.hint)
     except SystemExit:  # click's only one: the reader of our stdout is gone, and nothing is left to say
         status = 0
+    except Exception as error:
+        _remember(1, f"{type(error).__name__}: {error}", traceback="".join(format_exception(error)))
+        click.echo("this is a bug of ncu-assist; try: ncu-assist bug-report", err=True)
+        raise
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _remember(exit_code: int, message: str, hint: str = "", traceback: str = "") -> None:
+    """Keep an error for ``bug-report``."""
+    from ncu_assist.pipeline.bug_report import remember
+
+    remember(sys.argv[1:], exit_code, message, hint, traceback)

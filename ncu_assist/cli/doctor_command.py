@@ -10,8 +10,9 @@ from ncu_assist.errors import EnvironmentProblem
 
 
 @click.command("doctor")
+@click.option("--strict", is_flag=True, help="Exit code 6 also for what measuring can do without.")
 @options.as_json
-def command(as_json: bool) -> int:
+def command(strict: bool, as_json: bool) -> int:
     """Say what this machine has and lacks for measuring, with one fix each.
 
     Profiles one kernel to prove that the counters may be read. Exit code 6 where measuring is impossible; recorded
@@ -20,9 +21,11 @@ def command(as_json: bool) -> int:
     from ncu_assist.pipeline.doctor import examine
     from ncu_assist.render.json import doctor_json
     from ncu_assist.render.terminal import doctor_text
+    from ncu_assist.suggest.model.endpoint import endpoint_condition
 
     with progress() as reporter:
         reporter.status("looking at driver, GPU, ncu, compiler and counters")
-        examination = examine()
+        examination = examine({"model": endpoint_condition})
     write_result(examination, as_json, doctor_json, doctor_text)
-    return 0 if examination.can_measure else EnvironmentProblem.exit_code
+    is_fine = examination.is_complete if strict else examination.can_measure
+    return 0 if is_fine else EnvironmentProblem.exit_code

@@ -28,12 +28,14 @@ def command(report: Path, kernel: str | None, version: str | None, as_json: bool
     from ncu_assist.pipeline.showing import gather
     from ncu_assist.render.json import show_json
     from ncu_assist.render.terminal import show_text
+    from ncu_assist.render.words.values import shown_path
     from ncu_assist.store import Store
 
     project = options.current_project()
     with progress() as reporter:
         reporter.status(f"reading {report.name}")
         stored = import_report(project, report, default_names(report, kernel, version))
+        reporter.note(f"stored as {stored.reference} in {shown_path(stored.folder, Path.cwd())}")
     shown = gather(stored, store=Store(project.reports), every=as_json)
     if as_json:
         write_json(show_json(shown, command="import"))

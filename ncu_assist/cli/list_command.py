@@ -6,6 +6,16 @@ import click
 
 from ncu_assist.cli import completing, options
 from ncu_assist.cli.console import note_damages, note_misnamed, write, write_json
+from ncu_assist.project import Project
+from ncu_assist.render.escape import plain
+
+WAYS = (
+    ("look at recorded runs, without a GPU", "demo"),
+    ("a report that you have", "show REPORT"),
+    ("a program of your own", "profile PROGRAM"),
+    ("where the time of a program goes", "triage PROGRAM"),
+    ("a kernel with versions", "new KERNEL --from FILE.cu"),
+)
 
 
 @click.command("list")
@@ -25,4 +35,14 @@ def command(kernel: str | None, as_json: bool) -> int:
         write_json(list_json(kernels, damages))
     else:
         write(list_text(kernels))
+    if not kernels:
+        _say_where(project)
     return 0
+
+
+def _say_where(project: Project) -> None:
+    """Say where nothing was found, and what one can do there."""
+    above = "" if project.kernels.is_dir() else "; neither it nor a folder above has kernels/ or [tool.ncu-assist]"
+    click.echo(plain(f"looked in {project.root}{above}"), err=True)
+    for what, words in WAYS:
+        click.echo(f"  {what}: ncu-assist {words}", err=True)

@@ -2,26 +2,44 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import os
+import platform
+import re
+import shutil
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from ncu_assist import process
 from ncu_assist.backends.nvcc import find_ninja, find_nvcc
 from ncu_assist.environment import Condition, Examination
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError
 from ncu_assist.executors.sandbox.runners import choose_runner
-from ncu_assist.ncu.command import ProfileOptions, child_environment, find_ncu, profile_argv, version_of
+from ncu_assist.ncu.command import ProfileOptions, child_environment, find_ncu, numbers_of, profile_argv, version_of
 from ncu_assist.ncu.failures import profiling_error
+from ncu_assist.quantity import quantity
 
 NO_DRIVER = "run it where nvidia-smi answers"
 PROBE = "import torch; torch.ones(8, device='cuda').add_(1); torch.cuda.synchronize()"
 PROBE_TIMEOUT_S = 120.0
 GPU_EXTRA = "pip install 'ncu-assist[gpu]'"
+READER = "ncu-report"  # NVIDIA's reader of reports
+LEAST_FREE_BYTES = 2 << 30  # a report of many launches takes 100 MB, its reading as much again, a build some hundreds
+# Programs that collect counters of every process: while one does, ncu gets none (Nsight Compute, FAQ).
+OTHER_PROFILERS = {
+    "nv-hostengine": "dcgmi profile --pause, and --resume afterwards",
+    "dcgm-exporter": "dcgmi profile --pause, and --resume afterwards",
+    "nsys": "let it end",
+    "ncu": "let it end",
+    "nv-nsight-cu-cli": "let it end",
+}
+PROC = Path("/proc")
+WSL = re.compile(r"microsoft", re.IGNORECASE)  # in the name of its kernel
 WITHOUT_CUDA = "+cpu"  # how PyTorch marks wheels that no GPU is used by
 
 
@@ -97,8 +115,8 @@ def chosen_gpu(gpus: Gpus, visible: str | None) -> Gpu:
     )
 
 
-def examine() -> Examination:
-    """Look at driver, GPU, clocks, ncu, counter permission, nvcc, torch, triton, ninja and sandbox, in that order."""
+def examine(more: Mapping[str, Callable[[], Condition]] = MappingProxyType({})) -> Examination:
+    """Look at everything that measuring takes, what it needs first; ``more`` is looked at last, by name."""
     driver = _look("driver", _driver)
     has_driver = driver.state == "ok"
     conditions = (
@@ -106,12 +124,18 @@ def examine() -> Examination:
         _look("GPU", _gpu_condition if has_driver else _without_driver),
         _look("clocks", _clocks if has_driver else _without_driver, needed=False),
         _look("ncu", _ncu),
+        _look("ncu-report", _reader, needed=False),
         _look("counters", _counters if has_driver else _without_driver),
+        _look("profilers", _profilers, needed=False),
+        *((_look("MIG", _mig, needed=False),) if has_driver else ()),
+        *((_wsl(),) if WSL.search(platform.release()) else ()),
         _look("nvcc", _nvcc),
         _look("torch", _torch),
         _package("triton", GPU_EXTRA, needed=False),
         _look("ninja", _ninja),
+        _look("disk", _disk),
         _look("sandbox", _sandbox, needed=False),
+        *(_look(name, look, needed=False) for name, look in more.items()),
     )
     return Examination(conditions)
 
@@ -147,6 +171,82 @@ def _clocks() -> Condition:
 def _ncu() -> Condition:
     ncu = find_ncu()
     return Condition("ncu", "ok", f"{version_of(ncu)} at {ncu}")
+
+
+def _reader() -> Condition:
+    """A reader that is older than ncu may not know what its reports hold."""
+    version = _version_of_package(READER)
+    if version is None:
+        raise EnvironmentProblem("not installed", f"pip install {READER}")
+    try:
+        ncu = version_of(find_ncu())
+    except EnvironmentProblem:
+        return Condition(READER, "ok", version, needed=False)
+    if numbers_of(version)[:2] < numbers_of(ncu)[:2]:
+        raise EnvironmentProblem(f"{version} is older than ncu {ncu}", f"pip install --upgrade {READER}")
+    return Condition(READER, "ok", version, needed=False)
+
+
+def _profilers() -> Condition:
+    """Another profiler that runs may hold the counters; of other users' programs the names alone can be seen."""
+    running = {name: pid for pid, name in _programs() if name in OTHER_PROFILERS}
+    if not running:
+        return Condition("profilers", "ok", "no other runs here", needed=False)
+    name, pid = next(iter(running.items()))
+    raise EnvironmentProblem(f"{name} runs (pid {pid}) and may hold the counters", OTHER_PROFILERS[name])
+
+
+def _programs() -> Iterator[tuple[int, str]]:
+    """Yield pid and name of each program that runs; of what is in a container only what that shows."""
+    for entry in PROC.glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            yield int(entry.name), (entry / "comm").read_text(errors="replace").strip()
+
+
+def _mig() -> Condition:
+    """On a GPU that is cut into instances, ncu counts within one, and lacks what all of them share."""
+    import pynvml
+
+    used = chosen_gpu(query_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES"))
+    pynvml.nvmlInit()
+    try:
+        is_on = bool(pynvml.nvmlDeviceGetMigMode(pynvml.nvmlDeviceGetHandleByIndex(used.index))[0])
+    except pynvml.NVMLError:  # a GPU that knows no instances
+        is_on = False
+    finally:
+        pynvml.nvmlShutdown()
+    if is_on:
+        raise EnvironmentProblem(
+            "on: an instance has a part of the SMs and of L2, metrics of units that all share are missing",
+            "export CUDA_VISIBLE_DEVICES=MIG-… of nvidia-smi -L, or nvidia-smi -mig 0",
+        )
+    return Condition("MIG", "ok", "off", needed=False)
+
+
+def _wsl() -> Condition:
+    fix = "on Windows: NVIDIA Control Panel, Developer, Manage GPU Performance Counters, allow all users"
+    return Condition("WSL", "ok", f"this is WSL: the permission for counters is given on Windows; {fix}", needed=False)
+
+
+def _disk() -> Condition:
+    """Reports, builds and temporary files need room, and folders that may be written to."""
+    said = []
+    for what, folder, fix in (("here", Path.cwd(), "cd to another folder"), ("TMPDIR", *_temporary())):
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise EnvironmentProblem(f"{folder} cannot be written to", fix)
+        free = shutil.disk_usage(folder).free
+        if free < LEAST_FREE_BYTES:
+            raise EnvironmentProblem(f"{quantity(free, 'byte')} free in {folder}, which is little", f"df -h {folder}")
+        said.append(f"{quantity(free, 'byte')} free {'here' if what == 'here' else f'in {folder}'}")
+    return Condition("disk", "ok", ", ".join(said))
+
+
+def _temporary() -> tuple[Path, str]:
+    """Return the folder for temporary files. Raises EnvironmentProblem where TMPDIR names none."""
+    named = os.environ.get("TMPDIR")
+    if named and not Path(named).is_dir():
+        raise EnvironmentProblem(f"TMPDIR={named} is no folder", f"mkdir -p {named}, or unset TMPDIR")
+    return Path(tempfile.gettempdir()), "export TMPDIR=… to a folder of your own"
 
 
 def _counters() -> Condition:

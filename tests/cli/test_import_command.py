@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from commandline import SMALL_REPORT, Run, files, plain_report
 
-from ncu_assist.store import writing
+from ncu_assist.store import Store, writing
 
 
 @pytest.fixture
@@ -107,3 +107,10 @@ def test_reports_is_a_file(run: Run, folder: Path) -> None:
     answer = run("import", str(SMALL_REPORT))
     assert answer.code == 6
     assert files(folder) == {"reports"}
+
+
+def test_it_says_where_the_run_lies(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer = run("import", str(SMALL_REPORT), "--kernel", "theirs", "--version", "v1")
+    (stored,) = Store(tmp_path / "reports").runs()
+    assert f"stored as {stored.reference} in reports/theirs/v1/{stored.run.run_id}" in answer.err

@@ -8,6 +8,7 @@ import pytest
 from commandline import Run, deny_reading
 from kernel_folder import PYTHON_VERSION, TOML, write_kernel
 
+from ncu_assist.cli import COMMANDS
 from ncu_assist.errors import StageFailed
 
 
@@ -200,3 +201,16 @@ def test_all_mistakes_of_a_folder_at_once_and_the_other_kernels_in_place(
             "no workload can be called 'all'",
         ):
             assert mistake in words
+
+
+def test_where_nothing_is_it_says_where_it_looked(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer = run("list")
+    assert (answer.code, answer.out.startswith("there are no kernels")) == (0, True)
+    assert f"looked in {tmp_path}; neither it nor a folder above has kernels/" in answer.err
+    offered = [line.split(": ncu-assist ")[1] for line in answer.err.splitlines() if ": ncu-assist " in line]
+    assert "demo" in offered
+    assert [words for words in offered if words.split()[0] not in COMMANDS] == []
+    assert run("list", "--json").json["kernels"] == []
+    (tmp_path / "kernels").mkdir()
+    assert f"looked in {tmp_path}\n" in run("list").err

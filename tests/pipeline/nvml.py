@@ -15,7 +15,7 @@ class NVMLError(Exception):
     """As pynvml names it."""
 
 
-def pretend(patch: pytest.MonkeyPatch, gpus: int = 2, init: str = "", query: str = "") -> None:
+def pretend(patch: pytest.MonkeyPatch, gpus: int = 2, init: str = "", query: str = "", mig: bool = False) -> None:
     """Put an NVML with ``gpus`` GPUs in place; ``init`` and ``query`` are what it fails with."""
 
     def start() -> None:
@@ -43,5 +43,6 @@ def pretend(patch: pytest.MonkeyPatch, gpus: int = 2, init: str = "", query: str
         nvmlDeviceGetClockInfo=lambda index, kind: 345,
         nvmlDeviceGetMaxClockInfo=lambda index, kind: 1980,
         nvmlDeviceGetTemperature=lambda index, kind: 33,
+        nvmlDeviceGetMigMode=lambda index: [int(mig), int(mig)],
     )
     patch.setitem(sys.modules, "pynvml", module)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from ncu_assist.errors import EnvironmentProblem
 from ncu_assist.pipeline import doctor
 from ncu_assist.pipeline.doctor import examine
 
-VERSIONS = {"torch": "2.11.0", "triton": "3.6.0", "ninja": "1.13.0"}
+VERSIONS = {"torch": "2.11.0", "triton": "3.6.0", "ninja": "1.13.0", "ncu-report": "2025.3.1"}
 
 
 def look(name: str) -> Condition:
@@ -33,6 +34,10 @@ def whole(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr(doctor, "_version_of_package", VERSIONS.get)
     monkeypatch.setattr(doctor, "choose_runner", lambda: "bwrap")
+    monkeypatch.setattr(doctor, "PROC", tmp_path / "proc")
+    monkeypatch.setattr(doctor, "LEAST_FREE_BYTES", 1)
+    monkeypatch.setattr(platform, "release", lambda: "6.1.0-amd64")
+    monkeypatch.delenv("TMPDIR", raising=False)
     pretend(monkeypatch)
     return folder
 
@@ -118,3 +123,55 @@ def test_without_a_sandbox_measuring_goes_on(whole: Path, monkeypatch: pytest.Mo
     found = look("sandbox")
     assert (found.state, found.needed, found.fix) == ("missing", False, "apt install bubblewrap")
     assert examine().can_measure
+
+
+def test_a_reader_that_is_older_than_ncu(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert look("ncu-report").state == "ok"
+    monkeypatch.setattr(doctor, "_version_of_package", {**VERSIONS, "ncu-report": "2025.2.9"}.get)
+    found = look("ncu-report")
+    assert (found.state, found.fix) == ("missing", "pip install --upgrade ncu-report")
+    assert found.detail == "2025.2.9 is older than ncu 2025.3.1.0"
+    assert examine().can_measure, "most of a report is read without it"
+    assert not examine().is_complete
+
+
+def test_another_profiler_that_runs(whole: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for pid, name in ((1, "init"), (77, "nv-hostengine")):
+        (tmp_path / "proc" / str(pid)).mkdir(parents=True)
+        (tmp_path / "proc" / str(pid) / "comm").write_text(f"{name}\n")
+    found = look("profilers")
+    assert found.detail == "nv-hostengine runs (pid 77) and may hold the counters"
+    assert found.fix.startswith("dcgmi profile --pause")
+
+
+def test_a_gpu_cut_into_instances(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert look("MIG").detail == "off"
+    pretend(monkeypatch, mig=True)
+    found = look("MIG")
+    assert (found.state, found.needed) == ("missing", False)
+    assert "nvidia-smi -mig 0" in found.fix
+
+
+def test_wsl_is_said_where_it_is(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "WSL" not in {one.name for one in examine().conditions}
+    monkeypatch.setattr(platform, "release", lambda: "5.15.153.1-microsoft-standard-WSL2")
+    assert "NVIDIA Control Panel" in look("WSL").detail
+
+
+def test_room_for_reports_and_temporary_files(whole: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert look("disk").state == "ok"
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "nothere"))
+    assert look("disk").fix == f"mkdir -p {tmp_path}/nothere, or unset TMPDIR"
+    assert not examine().can_measure
+    monkeypatch.delenv("TMPDIR")
+    monkeypatch.setattr(doctor, "LEAST_FREE_BYTES", 1 << 60)
+    assert "which is little" in look("disk").detail
+
+
+def test_what_others_look_at_comes_last(whole: Path) -> None:
+    def refuse() -> Condition:
+        raise EnvironmentProblem("none is named", "name one")
+
+    found = examine({"model": refuse})
+    assert (found.conditions[-1].name, found.conditions[-1].fix) == ("model", "name one")
+    assert found.can_measure

@@ -15,6 +15,8 @@ from ncu_assist.errors import DamagedData, EnvironmentProblem, NcuAssistError, U
 from ncu_assist.trace import Trace, is_trace, read_trace
 from ncu_assist.trace.nsys import find_nsys
 
+DATA = Path(__file__).parents[1] / "data"
+
 
 def _chrome(path: Path, trace: Any = None) -> Path:
     path.write_text(json.dumps(chrome_trace() if trace is None else trace))
@@ -44,6 +46,18 @@ def test_what_they_say(tmp_path: Path) -> None:
         assert {way: (one.memory, one.bytes) for way, one in copies.items()} == {
             "H2D": ("pageable", 65536), "D2H": ("pinned", 4), "memset": ("", 4096)
         }  # fmt: skip
+
+
+def test_a_real_trace_of_torch() -> None:
+    """Six steps of a small training on an H100, recorded by torch 2.11 with ProfilerActivity.CUDA alone."""
+    trace = read_trace(DATA / "train_h100_torch_2.11.trace.json.gz")
+    assert trace.gpu == "NVIDIA H100 80GB HBM3"
+    assert (len(trace.kernels), trace.kernels["duration_ns"].sum()) == (165, 9_444_934)
+    assert trace.copies.groupby(["way", "memory"]).size().to_dict() == {
+        ("D2H", "pinned"): 6, ("H2D", "pageable"): 12, ("H2D", "pinned"): 6, ("memset", ""): 12
+    }  # fmt: skip
+    assert {"Kernel2", "vectorized_elementwise_kernel", "multi_tensor_apply_kernel"} <= set(trace.kernels["kernel"])
+    assert (trace.kernels[["grid_x", "block_x"]] > 0).all(axis=None)
 
 
 def test_launches_stand_in_the_order_of_the_host(tmp_path: Path) -> None:

@@ -683,6 +683,17 @@ MEANINGS = {
     "state": "Whether it is there",
     "fix": "One command or step to try; empty where nothing is to do",
     "needed": "Whether measuring is impossible without it",
+    # bug-report
+    "BugReportAnswer.version": "Version of ncu-assist, with its commit where that is known",
+    "platform": "The operating system",
+    "packages": "Versions of the packages that are installed, by name",
+    "last_error": "The last command of this user that failed; null where none is known",
+    "when": "When it failed, ISO 8601 in UTC",
+    "LastError.version": "Version of ncu-assist that failed",
+    "LastError.command": "The command line, without values of variables and secrets",
+    "LastError.message": "What it said",
+    "hint": "What it told to try",
+    "traceback": "Where in the program it failed; empty for what a user can act on",
     # triage
     "program": "What the runs of the program are called",
     "TriageAnswer.command": "How the program was started; null where only a trace of it was given",

@@ -9,7 +9,7 @@ from typing import Any
 
 from ncu_assist.ceilings import Ceilings
 from ncu_assist.ceilings.known import KnownGpu
-from ncu_assist.environment import Examination
+from ncu_assist.environment import BugReport, Examination
 from ncu_assist.render.json.values import answer, device
 
 
@@ -37,3 +37,10 @@ def doctor_json(examination: Examination) -> dict[str, Any]:
     """Return the conditions in the order they were looked at, and whether measuring is possible."""
     conditions = [asdict(condition) for condition in examination.conditions]
     return answer("doctor", {"can_measure": examination.can_measure, "conditions": conditions})
+
+
+def bug_report_json(found: BugReport) -> dict[str, Any]:
+    """Return what the report of a bug says."""
+    conditions = [asdict(condition) for condition in found.examination.conditions]
+    content = {name: value for name, value in asdict(found).items() if name != "examination"}
+    return answer("bug-report", {**content, "conditions": conditions})

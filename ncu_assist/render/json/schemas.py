@@ -38,6 +38,7 @@ ANSWERS: dict[str, type] = {  # by the name in "schema": ncu-assist.<name>/1
     "suggest": shapes.SuggestAnswer,
     "ceilings": shapes.CeilingsAnswer,
     "doctor": shapes.DoctorAnswer,
+    "bug-report": shapes.BugReportAnswer,
     "export": shapes.ExportAnswer,
 }
 FILES: dict[str, type] = {

@@ -30,7 +30,7 @@ from ncu_assist.analysis.triage import GpuTime, ProfiledGroup
 from ncu_assist.ceilings.floor import Kind as FloorKind
 from ncu_assist.ceilings.known import KnownRate
 from ncu_assist.ceilings.records import Conditions, Origin, Point, Rate, Stage
-from ncu_assist.environment import Condition
+from ncu_assist.environment import Condition, LastError
 from ncu_assist.ncu.catalogue.metric import Better, How
 from ncu_assist.ncu.catalogue.noise import NoiseClass
 from ncu_assist.ncu.line_sums import HotLine
@@ -1222,6 +1222,17 @@ class DoctorAnswer(AnswerKeys):
     """Whether this machine can measure, and what is missing."""
 
     can_measure: bool
+    conditions: list[Condition]
+
+
+class BugReportAnswer(AnswerKeys):
+    """What a maintainer asks for first."""
+
+    version: str
+    python: str
+    platform: str
+    packages: dict[str, str]
+    last_error: LastError | None
     conditions: list[Condition]
 
 

@@ -23,13 +23,14 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 MOST_ROWS = 12  # with all else it fits a screen
+LETTERS = 46  # of a name: two lines of its column
 
 
 def triage_text(found: Triage, style: Style | None = None) -> str:
     """Return a triage as text; a page or JSON has every kernel."""
     from rich.text import Text
 
-    kernels = groups_table(found, MOST_ROWS)
+    kernels = groups_table(found, MOST_ROWS, LETTERS)
     parts: list[RenderableType] = [
         Text(title(found), style="bold"),
         Text(one_line(provenance(found)), style="dim"),

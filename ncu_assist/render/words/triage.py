@@ -52,18 +52,21 @@ def provenance(found: Triage) -> str:
     return " · ".join(filter(None, (f"recorded by {found.recorder}", found.gpu, found.command)))
 
 
-def groups_table(found: Triage, most: int | None = None) -> Table:
-    """Return a row a kernel and shape, the most time first; of more than ``most`` the rest is said below."""
+def groups_table(found: Triage, most: int | None = None, letters: int = LONGEST_NAME) -> Table:
+    """Return a row a kernel and shape, the most time first; of more than ``most`` the rest is said below.
+
+    Names are cut after ``letters``.
+    """
     shown = found.groups[:most]
     rest = found.groups[len(shown) :]
     note = f"and {len(rest)} more, {duration(sum(one.total_ns for one in rest))}" if rest else ""
-    rows = tuple(_row(found, one) for one in shown)
+    rows = tuple(_row(found, one, letters) for one in shown)
     return Table("kernels", "Kernels by time", COLUMNS, rows, filterable=most is None, note=note)
 
 
-def _row(found: Triage, one: KernelGroup) -> tuple[Cell, ...]:
+def _row(found: Triage, one: KernelGroup, letters: int) -> tuple[Cell, ...]:
     return (
-        Cell(name_of(found, one)),
+        Cell(one_line(name_of(found, one), letters)),
         Cell(_shape(one.grid)),
         Cell(_shape(one.block)),
         number(f"{one.launches:,}", one.launches),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import socket
 import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import SplitResult, urlsplit
 
+from ncu_assist.environment import Condition
 from ncu_assist.errors import ModelProblem, UsageProblem
 from ncu_assist.store.draft_records import ModelCost
 
@@ -226,3 +228,29 @@ def _checked(value: str, origin: str) -> Key:
     if not all("!" <= character <= "~" for character in key):  # a header cannot carry it; its text would say it
         raise ModelProblem(f"{origin} holds no key: it has blanks, line breaks or characters beyond ASCII within")
     return Key(key, origin)
+
+
+MODEL, BASE_URL = "NCU_ASSIST_MODEL", "NCU_ASSIST_BASE_URL"  # which `suggest` reads where its options do not say it
+REACHED_WITHIN_S = 3.0
+PORTS = {"https": 443, "http": 80}
+
+
+def endpoint_condition(environment: Mapping[str, str] = os.environ) -> Condition:
+    """Return whether a model could be asked: its name, a key, and that its address answers; nothing is sent.
+
+    Raises ModelProblem or UsageProblem with what is missing.
+    """
+    model = environment.get(MODEL, "").strip()
+    if not model:
+        raise ModelProblem("none is named, and suggest needs one, or --reply", f"export {MODEL}=NAME")
+    address = resolve(environment.get(BASE_URL), environment)
+    key = find_key(None, environment)
+    if key is None and not is_local(address):
+        raise ModelProblem(f"no key for {shown(address)}", f"export {VARIABLES[-1]}=…")
+    parts = urlsplit(address)
+    try:
+        socket.create_connection((parts.hostname, parts.port or PORTS[parts.scheme]), REACHED_WITHIN_S).close()
+    except OSError as error:
+        raise ModelProblem(f"{shown(address)} does not answer: {error}", f"curl {shown(address)}") from error
+    open_way = ", unencrypted" if is_open(address) else ""
+    return Condition("model", "ok", f"{model} at {shown(address)}, which answers{open_way}", needed=False)
