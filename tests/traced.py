@@ -149,12 +149,26 @@ class profile:
 """
 
 
+# Whatever else a program asks of it is there, can be called and calculated with, and does nothing.
+FAKE_TORCH = """from torch import profiler
+class Anything:
+    def __getattr__(self, name):
+        return self
+    def __call__(self, *args, **named):
+        return self
+class cuda:
+    is_initialized = staticmethod(lambda: False)
+def __getattr__(name):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return Anything()
+"""
+
+
 def fake_torch(folder: Path, trace: dict[str, Any]) -> dict[str, str]:
     """Put a torch into a folder whose profiler exports this trace; return the environment that a program needs."""
     (folder / "torch").mkdir(parents=True)
-    (folder / "torch" / "__init__.py").write_text(
-        "from torch import profiler\nclass cuda:\n    is_initialized = staticmethod(lambda: False)\n"
-    )
+    (folder / "torch" / "__init__.py").write_text(FAKE_TORCH)
     (folder / "torch" / "profiler.py").write_text(FAKE_PROFILER)
     (folder / "trace.json").write_text(json.dumps(trace))
     return {"PYTHONPATH": str(folder), "FAKE_TRACE": str(folder / "trace.json")}

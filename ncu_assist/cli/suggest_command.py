@@ -164,7 +164,7 @@ def prove(
 
 
 @command.command("build")
-@click.argument("reference", metavar="REFERENCE")
+@click.argument("reference", metavar="REFERENCE", shell_complete=completing.references)
 @click.option("--reply", metavar="FILE|-", required=True, help="A reply, or a source file of the version's language.")
 @options.kernel_name
 @options.as_json

@@ -23,7 +23,8 @@ class FileKind:
     hint: str = CHECK
 
 
-NSYS = FileKind("a Nsight Systems report: a timeline, without the counters of kernels", PROFILE)
+TRIAGE = "ncu-assist triage FILE, which says where the time goes; for counters ncu --set full -o REPORT PROGRAM"
+NSYS = FileKind("a Nsight Systems report: a timeline, without the counters of kernels", TRIAGE)
 BY_NAME = {  # endings of files whose first bytes tell nothing
     **dict.fromkeys((".nsys-rep", ".qdrep", ".qdstrm"), NSYS),
     ".ncu-proj": FileKind("a project of Nsight Compute: it names reports and holds none", "give one of its reports"),
@@ -48,7 +49,7 @@ BY_START = {  # by the first bytes
 BY_TEXT: dict[str, FileKind] = {  # by a pattern in the first bytes
     r"(?i)\s*<(!doctype )?html": FileKind("a web page", DOWNLOAD),
     r"\s*<\?xml": FileKind("an XML file"),
-    r'\s*[{\[]\s*["{\[\]}]': FileKind("a JSON file"),
+    r'\s*[{\[]\s*["{\[\]}]': FileKind("a JSON file", "ncu-assist triage FILE, if it is a trace of torch.profiler"),
     r"(//.*\s+)*\.version \d": FileKind("PTX code"),
     r"(?s).*^\s*Section: (GPU Speed Of Light|Command line profiler metrics)": FileKind(
         "what ncu prints for people, with rounded values",
@@ -90,7 +91,7 @@ def _database(path: Path) -> FileKind:
     ):
         tables = {name for (name,) in base.execute("SELECT name FROM sqlite_master")}
     if NSYS_TABLE in tables:
-        return FileKind("a Nsight Systems report, exported to SQLite: a timeline, without counters of kernels", PROFILE)
+        return FileKind("a Nsight Systems report, exported to SQLite: a timeline, without counters of kernels", TRIAGE)
     if NVPROF_TABLE in tables:
         return FileKind("a profile of nvprof or the Visual Profiler (SQLite)", PROFILE)
     return FileKind("an SQLite database, such as Nsight Systems exports", PROFILE)

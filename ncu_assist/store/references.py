@@ -65,6 +65,8 @@ def resolve(text: str, store: Store, context: Context) -> StoredRun | Path:
             hint = f"ncu-assist show {shlex.quote(str(Path(text) / within[0]))}"
             raise UsageProblem(f"{text} is a folder: name a report that lies in it", hint) from error
         named = [name for name in _reports_beside(path) if name.startswith(f"{path.name}.")]
+        if not named and path.suffix.startswith(FORMS[0][:3]) and (near := _nearest(path)):
+            named = [near]  # its ending is misspelt
         if not named or isinstance(error, VersionNotMeasured):
             raise
         report = str(Path(text).parent / named[0])  # `ncu -o NAME` is told the name without its ending

@@ -177,26 +177,26 @@ def test_a_page_has_every_kernel(run: Run, here: Path) -> None:
     assert run("triage", "t.json", "-o", "page.html").code == 0, "our own page is written again"
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "message", "hint"),
-    [
-        ((), 2, "no program and no trace", "ncu-assist triage -- python train.py"),
-        (("nothere.json",), 2, "there is no file nothere.json", "ls"),
-        (("nothere.py",), 2, "there is no file nothere.py", "ncu-assist list"),
-        (("nosuchprogram",), 2, "there is no program 'nosuchprogram'", "ls"),
-        (("t.json", "--profile-top", "2"), 2, "does not say how it is started", "-- python train.py"),
-        (("t.json", "--seconds", "3"), 2, "--seconds is for a program", "drop --seconds"),
-        (("t.json", "--with", "nsys"), 2, "--with is for a program", "drop --with"),
-        (("t.json", "--output", "nothere/page.html"), 2, "a folder that does not exist", "--output"),
-        (("cpu.json",), 5, "holds no kernel launch", "ProfilerActivity.CUDA"),
-        (("torn.json",), 7, "no whole trace", "record it again"),
-        (("--with", "nsys", "train.py"), 6, "nsys (Nsight Systems) is not installed", "PATH"),
-        (("--with", "ncu", "--seconds", "3", "train.py"), 2, "--seconds is for torch.profiler", "drop --seconds"),
-        (("--profile-top", "2", "--set", "fulll", "train.py"), 2, "no section set 'fulll'", "--list-sets"),
-        (("train.py",), 5, "imported torch and launched a kernel", "--with"),
-        (("dies.py",), 5, "dies ended with exit code 3", "run it alone"),
-    ],
-)
+WRONG_TRIAGES: list[tuple[tuple[str, ...], int, str, str]] = [
+    ((), 2, "no program and no trace", "ncu-assist triage -- python train.py"),
+    (("nothere.json",), 2, "there is no file nothere.json", "ls"),
+    (("nothere.py",), 2, "there is no file nothere.py", "ncu-assist list"),
+    (("nosuchprogram",), 2, "there is no program 'nosuchprogram'", "ls"),
+    (("t.json", "--profile-top", "2"), 2, "does not say how it is started", "-- python train.py"),
+    (("t.json", "--seconds", "3"), 2, "--seconds is for a program", "drop --seconds"),
+    (("t.json", "--with", "nsys"), 2, "--with is for a program", "drop --with"),
+    (("t.json", "--output", "nothere/page.html"), 2, "a folder that does not exist", "--output"),
+    (("cpu.json",), 5, "holds no kernel launch", "ProfilerActivity.CUDA"),
+    (("torn.json",), 7, "no whole trace", "record it again"),
+    (("--with", "nsys", "train.py"), 6, "nsys (Nsight Systems) is not installed", "PATH"),
+    (("--with", "ncu", "--seconds", "3", "train.py"), 2, "--seconds is for torch.profiler", "drop --seconds"),
+    (("--profile-top", "2", "--set", "fulll", "train.py"), 2, "no section set 'fulll'", "--list-sets"),
+    (("train.py",), 5, "imported torch and launched a kernel", "--with"),
+    (("dies.py",), 5, "dies ended with exit code 3", "run it alone"),
+]
+
+
+@pytest.mark.parametrize(("words", "code", "message", "hint"), WRONG_TRIAGES, ids=str)
 def test_wrong_inputs(
     run: Run, here: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], code: int, message: str, hint: str
 ) -> None:

@@ -48,7 +48,7 @@ def text(words: str) -> Write:
 @pytest.mark.parametrize(
     ("name", "write", "words", "hint"),
     [
-        ("a.nsys-rep", text("QDSTRM\x01\x02"), "this is a Nsight Systems report", "ncu --set full"),
+        ("a.nsys-rep", text("QDSTRM\x01\x02"), "this is a Nsight Systems report", "ncu-assist triage FILE"),
         ("a.qdrep", text("\x01\x02"), "this is a Nsight Systems report", "ncu --set full"),
         ("a.sqlite", database("StringIds", "CUPTI_ACTIVITY_KIND_KERNEL"), "a Nsight Systems report, exported", "ncu"),
         ("a.nvvp", database("StringTable"), "this is a profile of nvprof", "ncu --set full"),
@@ -59,7 +59,7 @@ def text(words: str) -> Write:
         ("r.ncu-rep", tar, "this is a tar archive", "unpack it"),
         ("r.ncu-rep", text("version https://git-lfs.github.com/spec/v1\noid sha256:1\n"), "pointer of Git LFS", "pull"),
         ("r.ncu-rep", text("\n\n<!DOCTYPE html>\n<html>"), "this is a web page", "Download raw file"),
-        ("r.json", text('{\n "traceEvents": [1, 2]}'), "this is a JSON file", "check the file's name"),
+        ("r.json", text('{\n "traceEvents": [1, 2]}'), "this is a JSON file", "ncu-assist triage FILE"),
         ("r.ncu-proj", text('<?xml version="1.0"?>'), "this is an XML file", "check"),
         ("k.ptx", text("//\n// by NVVM\n.version 8.4\n.target sm_90"), "this is PTX code", "check"),
         (

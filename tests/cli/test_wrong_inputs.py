@@ -1,0 +1,95 @@
+"""Wrong inputs over what strangers do first: each says what happened and why, and what to try; no traceback.
+
+The tables of `new`, `profile`, and `triage` stand in the tests of these commands; here are reports and the rest.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from commandline import Run, plain_report
+from test_new_command import WRONG
+from test_profile_command import WRONG_PROGRAMS
+from test_triage_command import WRONG_TRIAGES
+from traced import write_nsys
+
+# Journey, what is typed, exit code, what is said, what is to be tried.
+ROWS = [
+    ("report", "show", 2, "nothing has been measured yet", "ncu-assist profile KERNEL"),
+    ("report", "show nowhere.ncu-rep", 2, "there is no report nowhere.ncu-rep", "ncu-assist show their.ncu-rep"),
+    ("report", "show their.ncu-re", 2, "their.ncu-re", "their.ncu-rep"),
+    ("report", "show .", 2, "is a folder", "ncu-assist show"),
+    ("report", "show words.ncu-rep", 7, "not an Nsight Compute report", "check the file's name"),
+    ("report", "show cut.ncu-rep", 7, "cut", "profile again"),
+    ("report", "show empty.ncu-rep", 7, "empty", "profile again"),
+    ("report", "show their.ncu-rep --launch 99", 2, "99", "--launch"),
+    ("report", "show their.ncu-rep --launch x", 2, "x", "--launch"),
+    ("report", "show their.ncu-rep --filter nosuchkernel", 2, "nosuchkernel", "--filter NAME"),
+    ("report", "show their.ncu-rep --workload w", 2, "workload", ""),
+    ("report", "show their.ncu-rep --kernel k", 2, "--kernel", ""),
+    ("report", "diff their.ncu-rep nowhere.ncu-rep", 2, "there is no report nowhere.ncu-rep", "ncu-assist"),
+    ("report", "diff their.ncu-rep words.ncu-rep", 7, "not an Nsight Compute report", "check the file's name"),
+    ("report", "report their.ncu-rep --output nowhere/page.html", 2, "does not exist", "--output"),
+    ("report", "report their.ncu-rep --output notes.txt", 2, "notes.txt exists already", "--force"),
+    ("report", "export their.ncu-rep --table lins", 2, "'lins' is not one of", ""),
+    ("report", "export their.ncu-rep --metrics nosuchmetric", 2, "nosuchmetric", "ncu-assist metrics"),
+    ("report", "export their.ncu-rep --output notes.txt", 2, "what to write into a .txt", "--format csv"),
+    ("report", "export their.ncu-rep --output old.csv", 2, "old.csv exists already", "--force"),
+    ("report", "import nowhere.ncu-rep", 2, "there is no report nowhere.ncu-rep", "ncu-assist"),
+    ("report", "import words.ncu-rep", 7, "not an Nsight Compute report", "check the file's name"),
+    ("report", "import their.ncu-rep --kernel ../x", 2, "cannot be the name of a kernel", "use letters"),
+    ("report", "import other.sqlite", 7, "other.sqlite", "ncu --set full"),
+    ("report", "show trace.sqlite", 7, "a Nsight Systems report", "ncu-assist triage"),
+    ("report", "show other.json", 7, "a JSON file", "ncu-assist triage"),
+    ("triage", "triage other.sqlite", 2, "no export of Nsight Systems", "nsys export --type sqlite"),
+    ("triage", "triage their.ncu-rep", 2, "is a report of Nsight Compute", "ncu-assist show their.ncu-rep"),
+    ("triage", "triage notes.txt", 2, "notes.txt is a file", "chmod +x"),
+    ("triage", "triage other.json", 2, "no traceEvents", "export_chrome_trace"),
+    ("demo", "demo .", 2, "is there already", "ncu-assist demo"),
+    ("demo", "demo notes.txt/here", 6, "cannot write notes.txt/here", "another folder"),
+    ("two files", "check scale", 2, "there is no kernel 'scale'", "ncu-assist list"),
+    ("two files", "diff v0 v1", 2, "v0", "ncu-assist"),
+    ("two files", "history scale", 2, "there is no kernel 'scale'", "ncu-assist"),
+    ("shell", "completion tcsh", 2, "'bash', 'zsh', 'fish'", ""),
+    ("shell", "bug-report --output notes.txt", 2, "notes.txt exists already", "--force"),
+    ("shell", "explain nosuchword_at_all", 2, "nosuchword_at_all", "ncu-assist"),
+    ("shell", "profil x", 2, "there is no command 'profil'; did you mean 'profile'?", "--help"),
+]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_gpu: None) -> Path:
+    """A folder of somebody who has a report and a few files, and no project."""
+    monkeypatch.chdir(tmp_path)
+    whole = plain_report(tmp_path, "their.ncu-rep").read_bytes()
+    (tmp_path / "cut.ncu-rep").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "words.ncu-rep").write_text("just words")
+    (tmp_path / "empty.ncu-rep").write_text("")
+    (tmp_path / "notes.txt").write_text("notes")
+    (tmp_path / "other.json").write_text("{}")
+    (tmp_path / "old.csv").write_text("a,b")
+    write_nsys(tmp_path / "trace.sqlite")
+    with sqlite3.connect(tmp_path / "other.sqlite") as database:
+        database.execute("CREATE TABLE runs (id INTEGER)")
+    return tmp_path
+
+
+@pytest.mark.parametrize(("journey", "typed", "code", "said", "tried"), ROWS, ids=[row[1] for row in ROWS])
+def test_it_is_told_what_is_wrong_and_what_to_try(
+    run: Run, here: Path, journey: str, typed: str, code: int, said: str, tried: str
+) -> None:
+    before = {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
+    answer = run(*typed.split())
+    assert (answer.code, answer.out) == (code, ""), answer.err
+    told = " ".join(answer.err.split())
+    assert "Traceback" not in told
+    assert said in told
+    assert tried in told.lower() or tried in told.partition("ry: ")[2] + told.partition("Try ")[2]
+    assert {path: path.read_bytes() for path in here.rglob("*") if path.is_file()} == before, "nothing is written"
+
+
+def test_there_are_many_of_each_kind() -> None:
+    assert len(ROWS) + len(WRONG) + len(WRONG_PROGRAMS) + len(WRONG_TRIAGES) >= 90
+    assert {row[0] for row in ROWS} == {"report", "triage", "demo", "two files", "shell"}
