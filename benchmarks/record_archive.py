@@ -3,7 +3,7 @@
 usage: python benchmarks/record_archive.py KERNEL TARGET_FOLDER [WORKLOAD …]
 
 Counters are taken on the workloads named, on all without any: the full set takes about two seconds a launch. A version
-whose calls launch no kernel is recorded with its check and its times.
+whose calls launch no kernel, or that alone could not be profiled, is recorded with its check and its times.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from ncu_assist.pipeline.planning import MeasureRequest, plan
 from ncu_assist.pipeline.recording import record
 from ncu_assist.project import find_project
 from ncu_assist.store import Store, StoredRun
+
+NOT_COUNTED = "profile: "  # how a failure begins that is of counters alone: more launches than are allowed, say
 
 
 class Speak:
@@ -37,7 +39,7 @@ def main(kernel: str, target: Path, counted: tuple[str, ...]) -> int:
     for version in outcome.versions:
         if version.failure or version.skipped:
             sys.stderr.write(f"{version.version}: {version.failure or version.skipped}\n")
-        if version.run is not None and not version.failure:
+        if version.run is not None and (not version.failure or version.failure.startswith(NOT_COUNTED)):
             stored = record(version.run, Store(target), _reported(job, version.run))
             sys.stdout.write(f"{stored.reference}\n")
     return outcome.exit_code

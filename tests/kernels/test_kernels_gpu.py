@@ -57,6 +57,11 @@ MADE: dict[str, list[dict[str, object]]] = {
     "layernorm_dropout_residual": [
         {**kind, "rows": rows, "cols": cols} for kind in DROPOUT for rows, cols in NORMALIZED
     ],
+    "lightning_decode_deferred": [
+        {"steps": steps, "batch": batch, "heads": heads, "dim": dim, "dtype": "bfloat16"}
+        for dim in (96, 128)
+        for steps, batch, heads in ((16, 1, 1), (48, 3, 7), (64, 5, 33))
+    ],
     "mul_add_sigmoid": [{"n": n, "dtype": "float32"} for n in ELEMENTS],
     "rope": [
         {**kind, **place, "heads": heads, "seq": seq, "dim": dim}
