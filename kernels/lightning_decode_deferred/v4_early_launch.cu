@@ -3,8 +3,7 @@
 //
 // expected: `at-dram-roofline`. 1.03 to 1.1 times v3: some 3 us of 60 at the end and the beginning of each
 //   launch.
-// measured: timed by itself on an H100: 1.615 times v1 over 64 steps at B = 64, 1.77 at b64_d128, 1.65 at B = 256, 1.24
-//   at B = 1; 1.03 to 1.04 of the same with eight groups and no early launch at B = 64.
+// measured: 1.006 times v3 at b64_d96, less than expected; 1.10 at B = 16, 1.37 at B = 1; 1.606 times v1 over 64 steps.
 #include <climits>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
