@@ -9,6 +9,7 @@ whose calls launch no kernel, or that alone could not be profiled, is recorded w
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from ncu_assist.ncu.command import ProfileOptions
@@ -40,7 +41,11 @@ def main(kernel: str, target: Path, counted: tuple[str, ...]) -> int:
         if version.failure or version.skipped:
             sys.stderr.write(f"{version.version}: {version.failure or version.skipped}\n")
         if version.run is not None and (not version.failure or version.failure.startswith(NOT_COUNTED)):
-            stored = record(version.run, Store(target), _reported(job, version.run))
+            run = version.run
+            if version.failure:
+                why = f"not counted: {version.failure.removeprefix(NOT_COUNTED)}"
+                run = replace(run, run=replace(run.run, notes=(why,)))
+            stored = record(run, Store(target), _reported(job, version.run))
             sys.stdout.write(f"{stored.reference}\n")
     return outcome.exit_code
 
