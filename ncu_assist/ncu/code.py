@@ -142,7 +142,7 @@ class LineCode:
     number: int
     cost: Cost
     instructions: tuple[SassInstruction, ...]
-    barrier: int | None = None  # the line of the same file whose barrier warps at this one are held by, if another
+    barrier: Place | None = None  # the barrier that warps at it are held by, where that is on another line
 
 
 @dataclass(frozen=True)
@@ -289,12 +289,9 @@ def _file(
     texts: Mapping[str, str],
     held: Mapping[Place, Place],
 ) -> FileCode:
-    def barrier(line: int) -> int | None:
-        file, at = held.get((name, line), ("", 0))
-        return at if file == name else None
-
     lines = [
-        LineCode(line, work.cost(own), work.instructions(own), barrier(line)) for line, own in sorted(rows.items())
+        LineCode(line, work.cost(own), work.instructions(own), held.get((name, line)))
+        for line, own in sorted(rows.items())
     ]
     text = split_lines(texts[name]) if name in texts else None
     return FileCode(name, work.cost(sorted(row for own in rows.values() for row in own)), tuple(lines), text)

@@ -162,7 +162,8 @@ class HotLine:
     stall: str | None  # the reason most of its warps waited for, in ncu's spelling
     sectors_excessive: float | None  # of global memory, L2
     wavefronts_excessive: float | None  # of shared memory, L1
-    barrier_line: int | None = None  # of the same file, where the stall is a barrier on another line
+    barrier_file: str | None = None  # where the stall is a barrier on another line: of which file it is
+    barrier_line: int | None = None
 
 
 @dataclass(frozen=True)
@@ -199,5 +200,6 @@ def _line(key: object, row: pd.Series[float], sums: LineSums) -> HotLine:
         samples=int(row[SAMPLES]),
         stall=stall,
         **excess,
-        barrier_line=barrier[1] if barrier and barrier[0] == str(key[0]) else None,
+        barrier_file=barrier[0] if barrier else None,
+        barrier_line=barrier[1] if barrier else None,
     )

@@ -180,7 +180,7 @@ def _cost(sums: LineSums, split: dict[str, list[str]], numbers: Sequence[int], p
     row, (file, line) = sums.frame.iloc[place], sums.frame.index[place]
     lines, stall = split.get(file, []), sums.stall_of(row)
     barrier = sums.barrier_of((str(file), int(line)), stall)
-    at = barrier[1] if barrier and barrier[0] == str(file) else None
+    around = split.get(barrier[0], []) if barrier else []
     return LineCost(
         file=str(file),
         line=int(line),
@@ -193,6 +193,7 @@ def _cost(sums: LineSums, split: dict[str, list[str]], numbers: Sequence[int], p
         wavefronts_excessive=known(row["wavefronts_excessive"]),
         instructions=known(row["instructions"]),
         launches=tuple(sorted(numbers[launch] for launch in row["launches"])),
-        barrier_line=at,
-        barrier_text=with_instruction(lines, at) if at and at <= len(lines) else None,
+        barrier_file=barrier[0] if barrier else None,
+        barrier_line=barrier[1] if barrier else None,
+        barrier_text=with_instruction(around, barrier[1]) if barrier and barrier[1] <= len(around) else None,
     )

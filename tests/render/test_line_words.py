@@ -29,7 +29,7 @@ def test_who_waits_behind_a_barrier_is_not_said_to_hold_it(text: str | None, wor
 
 
 def test_the_line_of_the_barrier_is_shown_where_it_is_known() -> None:
-    held = line(1, barrier_line=3, barrier_text="__syncthreads();")
+    held = line(1, barrier_file="/src/v1_made.cu", barrier_line=3, barrier_text="__syncthreads();")
     (shown,) = why_lines(None, LineChanges(left=(held,), durations_ns=(1e5, 1e5)), ("v1", "v2"))
     assert shown == "hottest: v1_made.cu:3  `__syncthreads();`  50 µs (50 %), sampled at :1"
 

@@ -35,7 +35,8 @@ class LineCost:
     instructions: float | None = None
     is_wasteful: bool = False
     launches: tuple[int, ...] = ()
-    barrier_line: int | None = None  # of the same file, where the stall is a barrier on another line
+    barrier_file: str | None = None  # where the stall is a barrier on another line: of which file it is
+    barrier_line: int | None = None
     barrier_text: str | None = None
 
     @property

@@ -68,7 +68,7 @@ def what_words(shown: RunView) -> str:
         grid, block = ("x".join(map(str, size)) for size in (launches[0].grid, launches[0].block))
         words.append(f"`{one_line(launches[0].kernel, NAME)}`, {grid} blocks of {block} threads")
     elif launches:
-        kernels = len({one.kernel for one in launches})
+        kernels = len({one.signature or one.kernel for one in launches})
         words.append(f"{len(launches)} launches of {kernels} kernel{'s' * (kernels != 1)}")
     words.append(run.device.name if run.device else "")
     return "; ".join(one_line(word, NAME * 3) for word in words if word)

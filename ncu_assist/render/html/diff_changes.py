@@ -208,12 +208,13 @@ def _left_table(lines: LineChanges, name: str, pair: SourcePair) -> Table:
 
 def _left_row(line: LineCost, pair: SourcePair) -> tuple[Cell, ...]:
     excess = _excess_text(line)
+    barrier = (line.barrier_file, line.barrier_line) if line.barrier_file and line.barrier_line else None
     return (
         _line_cell(_line_name(line), pair.href(line.place, True), line.text),
         _time_cell(line),
         Cell(f"{100 * line.share:.0f} %"),
         Cell() if excess == "0" else Cell(excess),
-        Cell(stall_words(line.stall, line.text, line.barrier_line) if line.stall else ""),
+        Cell(stall_words(line.stall, line.text, barrier, line.file) if line.stall else ""),
     )
 
 

@@ -141,7 +141,8 @@ def _middle_half(timing: Timing) -> str:
         ends = duration(timing.q1_ns, more), duration(timing.q3_ns, more)
         if ends[0] != ends[1]:
             break
-    return f"{ends[0].split()[0]} to {ends[1]}"
+    (first, unit), (_, last) = ends[0].split(), ends[1].split()
+    return f"{first if unit == last else ends[0]} to {ends[1]}"
 
 
 def _grounds(diff: Diff) -> list[tuple[str, str]]:

@@ -136,11 +136,11 @@ def slugs(names: Iterable[str]) -> list[str]:
     return found
 
 
-def stalls_text(line: LineCode, text: str) -> str:
-    """Return the stall reasons of a line with this text: long scoreboard 82 %, barrier of line 40: 12 %."""
+def stalls_text(line: LineCode, text: str, file: str) -> str:
+    """Return the stall reasons of a line with this text: long scoreboard 82 %, barrier (line 40) 12 %."""
     kept = [one for place, one in enumerate(line.cost.waits) if place == 0 or one[1] >= SECOND_FROM]
-    told = ((stall_words(reason, text, line.barrier), share) for reason, share in kept[:STALLS])
-    return ", ".join(f"{words}{':' * words[-1].isdigit()} {100 * share:.0f} %" for words, share in told)
+    told = ((stall_words(reason, text, line.barrier, file), share) for reason, share in kept[:STALLS])
+    return ", ".join(f"{words} {100 * share:.0f} %" for words, share in told)
 
 
 def _marks(file: str, found: FindingLines) -> dict[int, tuple[str, ...]]:
@@ -170,7 +170,7 @@ class _FileRows:
 
     def regions(self, budget: int) -> list[range]:
         """Return which lines are shown: of a file without text those alone that cost something."""
-        hot = [line.number - 1 for line in self.hottest] + [line - 1 for line in self._marks]
+        hot = [line - 1 for line in self._marks] + [line.number - 1 for line in self.hottest]
         last = max([len(self._one.text or ()), *(line.number for line in self._one.lines)])
         if self._one.text is None:
             return [range(line, line + 1) for line in sorted(set(hot))]
@@ -209,7 +209,7 @@ class _FileRows:
             bare,
             hot=line.cost.samples if line.cost.samples >= HOT_FROM else 0.0,
             cells=tuple(column.heat(line.cost) for column in self._columns),
-            stalls=stalls_text(line, self._text(number) if self._one.text else ""),
+            stalls=stalls_text(line, self._text(number) if self._one.text else "", self._one.name),
             sass=self._sass(line),
         )
 

@@ -31,6 +31,8 @@ LINK_LETTERS = 60
 Href = Callable[[str | None, int | None], str]
 
 
+LEAST_OF_FILE = 1_500  # bytes that each file has, whatever others took: its costliest lines, and those of findings
+
 FindingLinks = tuple[str, list[tuple[Link, str]]]  # a rule, and links to its lines with their shares of what it wastes
 
 
@@ -67,7 +69,11 @@ def _hot_row(file: FileCode, line: LineCode, columns: Sequence[HeatColumn], href
     text = with_instruction(file.text or (), line.number)
     link = _line_link(file.name, line.number, href)
     first = Cell(link.text, link=link, note=one_line(text, CODE_LETTERS))
-    return (first, *(_heat_cell(line.cost, column) for column in columns), Cell(stalls_text(line, text) or "-"))
+    return (
+        first,
+        *(_heat_cell(line.cost, column) for column in columns),
+        Cell(stalls_text(line, text, file.name) or "-"),
+    )
 
 
 def _heat_cell(cost: Cost, column: HeatColumn) -> Cell:
@@ -169,7 +175,7 @@ def _source_files(
     """Return the files, the hottest first, each within what those before it left of the budget."""
     files = []
     for one, slug in zip(costs.files, slugs(file.name for file in costs.files), strict=True):
-        made = source_file(one, slug, columns, found, ids, budget)
+        made = source_file(one, slug, columns, found, ids, max(budget, LEAST_OF_FILE))
         files.append(replace(made, is_kept=one.name in kept))
         budget -= made.source_bytes
     return tuple(files)

@@ -267,8 +267,9 @@ MEANINGS = {
     "HotLine.source": "The line itself; null where the source was not imported",
     "HotLine.share": "Its part of all warp samples, 1 for all [ratio]",
     "stall": "The reason that most of its warps waited for, in ncu's spelling",
-    "barrier_line": "The line of the same file whose barrier they are held by, where that is another and the code is "
+    "barrier_file": "The file of the barrier that they are held by, where that is on another line and the code is "
     "known: the sampler names what stands behind a barrier",
+    "barrier_line": "The line of that barrier",
     "barrier_text": "The text of that line; null where it was not imported",
     "BoundKeys.stall": "Where latency binds, the stall reason with most of the time",
     "sectors_excessive": "Excess sectors of global memory, counted at L2; null where unknown [sector]",

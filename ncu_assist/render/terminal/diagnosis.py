@@ -163,7 +163,8 @@ def _lines_title(spots: HotSpots, launch: int | None) -> str:
 
 def _hot_line(line: HotLine) -> str:
     parts = [f"{100 * line.share:5.1f} %  {_file_and_line(line)}"]
-    parts += [stall_words(line.stall, line.source, line.barrier_line)] if line.stall else []
+    barrier = (line.barrier_file, line.barrier_line) if line.barrier_file and line.barrier_line else None
+    parts += [stall_words(line.stall, line.source, barrier, line.file)] if line.stall else []
     parts += [
         f"{quantity(excess, '')} excess {what}"
         for what, excess in (("sectors", line.sectors_excessive), ("wavefronts", line.wavefronts_excessive))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import prod
 from pathlib import PurePath
 
-from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost, base_name, explaining_change
+from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost, Place, base_name, explaining_change
 from ncu_assist.analysis.diff.why import BoundBy, Factor, Factors, Kind, Why
 from ncu_assist.quantity import digits, duration, quantity
 from ncu_assist.render.escape import one_line
@@ -79,21 +79,27 @@ def _left_line(line: LineCost, lines: LineChanges, names: tuple[str, str], width
     excess = [("sectors", line.sectors_excessive), ("wavefronts", line.wavefronts_excessive)]
     facts += [f"{quantity(amount, '')} excess {what}" for what, amount in excess if amount and line.is_wasteful]
     text = line.text
-    if line.barrier_line:
-        facts += [f"sampled at :{line.line}"]
-        line, text = replace(line, line=line.barrier_line), line.barrier_text
+    if line.barrier_file and line.barrier_line:
+        facts += [f"sampled at {_of_file(line.place, line.barrier_file)}"]
+        line, text = replace(line, file=line.barrier_file, line=line.barrier_line), line.barrier_text
     elif line.stall:
         facts += [stall_words(line.stall, line.text)]
     return _within(f"hottest: {_place(line, lines.own[1], names[1])}", text, facts, width)
 
 
-def stall_words(stall: str, text: str | None, barrier_line: int | None = None) -> str:
-    """Return what warps at a line with this text waited for; ``barrier_line`` has the barrier, where it is known.
+def _of_file(place: Place, file: str) -> str:
+    """Return a place in short where it is in this file, e.g. ``:38``, else with the name of its own."""
+    return f"{'' if place[0] == file else one_line(base_name(place[0]))}:{place[1]}"
+
+
+def stall_words(stall: str, text: str | None, barrier: Place | None = None, file: str = "") -> str:
+    """Return what warps at a line of ``file`` waited for; ``barrier`` is the place of that, where it is known.
 
     One held by a barrier is sampled at the instruction behind it, which is often of another line than the barrier.
     """
-    if stall == BARRIER and barrier_line:
-        return f"{BARRIER} of line {barrier_line}"
+    if stall == BARRIER and barrier:
+        where = _of_file(barrier, file)
+        return f"{BARRIER} ({f'line {barrier[1]}' if where.startswith(':') else where})"
     elsewhere = stall == BARRIER and text and text.strip() and not any(word in text.lower() for word in WAITS)
     return f"held by a {BARRIER}" if elsewhere else one_line(stall.replace("_", " "), 24)
 

@@ -75,7 +75,9 @@ def _known_lines(code: Code) -> list[Line | None]:
 
     chains = sass["chain"] if "chain" in sass else [None] * len(sass)
     lines = zip(chains, sass["file"].astype(object), sass["line"].fillna(0), strict=True)
-    return [of(chain or ((str(file), int(line)),)) if chain or line else None for chain, file, line in lines]
+    # Where ncu's line is the user's it is taken, as the source page has it: newer ones name the caller themselves.
+    named = ((((str(file), int(line)),) if line else ()) + (chain or ()) for chain, file, line in lines)
+    return [of(places) if places else None for places in named]
 
 
 def _with_lines(sass: pd.DataFrame, lines: Sequence[Line | None]) -> pd.DataFrame:

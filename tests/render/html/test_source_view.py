@@ -62,7 +62,7 @@ def test_who_is_held_by_a_barrier_is_told_its_line(tmp_path: Path) -> None:
     text = "y = p + 1;\n__syncthreads();\nx;"
     held = (Row(1, 5.0, "IADD3 R1, R2, 1", stall="barrier"), Row(3, 5.0, stall="barrier"))
     (file,) = view(tmp_path, (Row(2, 5.0, "BAR.SYNC.DEFER_BLOCKING 0x0", stall="barrier"), *held), text).files
-    told = "barrier of line 2: 100 %"
+    told = "barrier (line 2) 100 %"
     assert [row.stalls for row in file.rows] == [told, "barrier 100 %", told]
     (file,) = view(tmp_path / "bare", (Row(2, 0.0), *held), text).files
     assert [row.stalls for row in file.rows] == ["held by a barrier 100 %", "", "held by a barrier 100 %"]
