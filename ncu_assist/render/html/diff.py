@@ -129,7 +129,6 @@ def _commands(facts: DiffFacts) -> list[tuple[str, str]]:
 MEMORY = ("memory_throughput", PARTS)
 COMPUTE = ("sm_throughput", SM_PARTS)
 FULL = 100.0
-STEP = 10.0  # to which the scale of the stall bars is rounded up
 SHORT = 10  # letters of a name above a column in half a page
 LIMITS = {"shared": "shared memory", "blocks": "places for blocks"}
 OCCUPANCY = (
@@ -164,7 +163,8 @@ def units_bars(facts: DiffFacts) -> Bars | None:
     if not found:
         return None
     found += _parts((LINK,), both, bound, inner=False)
-    return Bars("Units of the GPU, in percent of what each could do", tuple(found), _legend(facts, bound))
+    marked = bound if any(bar.tone == "limit" for bar in found) else ""
+    return Bars("Units of the GPU, in percent of what each could do", tuple(found), _legend(facts, marked))
 
 
 def _parts(parts: Iterable[Resource], both: tuple[Values, Values], bound: str, *, inner: bool = True) -> Iterator[Bar]:
@@ -201,14 +201,13 @@ def _stalls(facts: DiffFacts) -> Bars | None:
     shares = stalls_of_both(facts.baseline.combined.stalls, facts.candidate.combined.stalls)
     if not shares:
         return None
-    full = STEP * -(-max(map(max, shares.values())) // STEP)
     words = {change.metric: change.verdict for change in facts.every}
     bars = [
         Bar(
             _stall_term(reason),
-            after / full,
+            after / FULL,
             _text(before, after),
-            before / full,
+            before / FULL,
             tone=TONES.get(words.get(f"stall_{reason}", ""), ""),
         )
         for reason, (before, after) in shares.items()
@@ -216,7 +215,7 @@ def _stalls(facts: DiffFacts) -> Bars | None:
     tones = {bar.tone for bar in bars}
     coloured = [words for tone, words in (("good", "green: improved"), ("bad", "red: regressed")) if tone in tones]
     colours = f" Wide bars, {', '.join(coloured)}, blue: neither." if coloured else ""
-    scale = f"{_legend(facts)}{colours} Full width: {full:.0f} % of the states of all warps."
+    scale = f"{_legend(facts)}{colours} Full width: {FULL:.0f} % of the states of all warps."
     return Bars("What warps waited for, in percent of their states", tuple(bars), scale)
 
 

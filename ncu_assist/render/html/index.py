@@ -12,7 +12,7 @@ from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.page import Head, PageSection, page, provenance, table_section
 from ncu_assist.render.links import RUN_PAGE, RunLinks
-from ncu_assist.render.table import ABSENT, Cell, Column, Link, Spark, Table, number
+from ncu_assist.render.table import Cell, Column, Link, Spark, Table, number
 from ncu_assist.render.words.floors import copy_words
 from ncu_assist.render.words.own_against_library import OWN_TERM, ratio_cell
 from ncu_assist.render.words.terms import share_term, source_badge, verdict_badge
@@ -29,10 +29,8 @@ COLUMNS = (
     Column("own versions", order=""),
     Column(OWN_TERM.label, "right", "number", OWN_TERM),
     Column(COPY.title, "right", "number", share_term(COPY)),
-    Column("on"),
     Column("last change"),
     Column("source"),
-    Column("runs", "right", "number"),
 )
 UNREAD = "Runs that cannot be read"
 WHY_UNREAD = (
@@ -104,11 +102,14 @@ def _row(one: KernelState, links: RunLinks) -> tuple[Cell, ...]:
         _spark(one),
         ratio_cell(one.against_library, note=True),
         _of_copy(one),
-        Cell(one.workload or ABSENT),
-        Cell(one_line(one.changed[:10]), one.changed),
+        Cell(one_line(one.changed[:10]), one.changed, note=_runs(one)),
         Cell(run.source, badge=source_badge(run.source), note=one_line(run.device.name) if run.device else ""),
-        number(str(one.runs), one.runs, number_of(one.versions, "version")),
     )
+
+
+def _runs(one: KernelState) -> str:
+    runs, versions = number_of(one.runs, "run"), number_of(one.versions, "version")
+    return versions if one.runs == one.versions else f"{versions}, {runs}"
 
 
 def _note(one: KernelState) -> str:
@@ -123,7 +124,7 @@ def _why_no_best(one: KernelState) -> str:
 def _time(one: KernelState) -> Cell:
     timing = one.shown.run.timing(one.workload) if one.workload else None
     if timing is not None:
-        return number(duration(timing.median_ns), timing.median_ns)
+        return number(duration(timing.median_ns), timing.median_ns, one_line(one.workload or ""))
     return number(duration(one.under_ncu_ns), one.under_ncu_ns, "under ncu") if one.under_ncu_ns is not None else Cell()
 
 

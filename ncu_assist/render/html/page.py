@@ -41,6 +41,7 @@ def embedded_json(value: object) -> Markup:
     return Markup(json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).translate(_TRANSLATION))
 
 
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|[nµm]?s\b|[kMGT]?(?:B|Hz)\b)")
 # Attributes that name ids of the page; no text holds them, as quotes are escaped there.
 _IDS = re.compile(r' (id|for|aria-labelledby|data-filter|popovertarget)="([^"]+)"| href="#([^"]+)"')
 
@@ -60,6 +61,11 @@ def scoped(html: str, prefix: str, shared: str = "") -> Markup:
         return f' {found[1]}="{" ".join(prefix + id for id in found[2].split(" "))}"'
 
     return Markup(_IDS.sub(renamed, html))
+
+
+def _kept(text: str) -> str:
+    """Return words in which no line ends between a number and its unit; a number alone stays as it is."""
+    return text if text[:1].isdigit() else _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text)
 
 
 def hash_source(text: str) -> str:
@@ -216,6 +222,7 @@ def _environment() -> Environment:
     made.globals |= {"style": Markup(style), "script": Markup(script)}
     made.globals["policy"] = policy(hash_source(style), hash_source(script))
     made.filters |= {"safe_href": safe_href, "one_line": one_line, "embedded_json": embedded_json}
+    made.filters["kept"] = _kept
     made.filters["scoped"] = functools.partial(scoped, shared="popovertarget")
     return made
 

@@ -116,7 +116,7 @@ def kernels_table(shown: RunView, alone: Collection[int] = ()) -> Table | None:
     cells = tuple(_kernel_row(one, whole, groups[0].duration_ns, alone) for one in groups[:MOST_KERNELS])
     caption = "Time by kernel, the longest first"
     tall = len(cells) > MANY
-    return Table("kernels-table", caption, KERNEL_COLUMNS, cells, tall, note, tall=tall).without_empty()
+    return Table("by-kernel-table", caption, KERNEL_COLUMNS, cells, tall, note, tall=tall).without_empty()
 
 
 def _kernel_row(group: LaunchGroup, whole: float, longest: float | None, alone: Collection[int]) -> tuple[Cell, ...]:
