@@ -143,6 +143,14 @@ def check_fits(browser: Browser, path: Path) -> None:
         _check_widths(page)
 
 
+def check_phone(browser: Browser, path: Path) -> None:
+    """A page opens without a message or a request, has a heading, and unfolded is no wider than a phone's screen."""
+    with opened(browser, path, width=WIDTHS[1]) as page:
+        assert page.inner_text("h1:visible")
+        _unfold(page)
+        assert page.evaluate(_STICKS_OUT) == []
+
+
 def check_axe(browser: Browser, path: Path) -> None:
     """axe-core finds nothing serious, nor too little contrast in light or in dark, with everything unfolded."""
     with opened(browser, path) as page:

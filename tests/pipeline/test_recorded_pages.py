@@ -8,8 +8,15 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from browser_checks import check_axe, check_fits, check_without_scripts, opened
+from browser_checks import check_axe, check_fits, check_phone, check_without_scripts, opened
+from pipeline.measured import Notes
+from recorded_family import copy_family
 from test_recorded_archive import ADDRESS, FAMILIES, FORBIDDEN, PROJECT, SHIPPED
+
+from ncu_assist.pipeline.pages.writing import PageRequest, report
+from ncu_assist.project import Project
+from ncu_assist.record import Run
+from ncu_assist.store import Store
 
 pytestmark = pytest.mark.slow
 
@@ -77,6 +84,33 @@ def test_links_lead_to_pages_that_are_there(browser: object) -> None:
             )
         files = {url.partition("#")[0].removeprefix("file://") for url in found if url.startswith("file:")}
         assert [one for one in files if not Path(one).is_file()] == []
+
+
+RUN_BYTES = 500_000  # of a run of one launch
+BUNDLE_AXE = "mul_add_sigmoid"  # the bundle that axe looks at: each takes it a minute
+
+
+@pytest.mark.parametrize("kernel", FAMILIES)
+def test_every_page_of_the_archive_opens_clean_and_fits(browser: object, kernel: str, tmp_path: Path) -> None:
+    """Each run, diff and ladder, the index and the bundle of a kernel, made anew of the recorded runs."""
+    copy_family(tmp_path, kernel)
+    project, bundle = Project(tmp_path), tmp_path / "bundle.html"
+    report(project, PageRequest(kernel), Notes())
+    report(project, PageRequest(kernel, bundle=True, output=bundle), Notes())
+    runs = {one.run.version: one.run for one in Store(project.reports).runs(kernel)}
+    paths = sorted(tmp_path.rglob("*.html"))
+    assert len([path for path in paths if path.name == "report.html"]) == len(runs)
+    for path in paths:
+        check_phone(browser, path)  # type: ignore[arg-type]
+        if path.name == "report.html" and most_launches(runs[path.parents[1].name]) == 1:
+            assert path.stat().st_size <= RUN_BYTES, path
+    if kernel == BUNDLE_AXE:
+        check_axe(browser, bundle)  # type: ignore[arg-type]
+
+
+def most_launches(run: Run) -> int:
+    """The launches of a call on the workload that has most of them."""
+    return max(Counter(one.call for one in run.launches).values(), default=0)
 
 
 def test_they_are_what_the_runs_say_now(tmp_path: Path) -> None:
