@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -84,6 +85,30 @@ def test_links_lead_to_pages_that_are_there(browser: object) -> None:
             )
         files = {url.partition("#")[0].removeprefix("file://") for url in found if url.startswith("file:")}
         assert [one for one in files if not Path(one).is_file()] == []
+
+
+ROW = re.compile(r'<th scope="row"[^>]*>([^<]*)</th>\n((?:<td .*\n)+)')
+CELL = re.compile(r'<td class="[^"]*"(?: data-key="([^"]*)")?>([^< ]*)')
+
+
+@pytest.mark.parametrize("kernel", FAMILIES)
+def test_own_against_library_is_what_the_bench_recorded(kernel: str) -> None:
+    """Each time on the ladder's page is the median of the samples of one bench, each ratio that of two of them."""
+    text = (FOLDER / kernel / "index.html").read_text(encoding="utf-8")
+    table = text.partition('id="library-table"')[2].partition("</table>")[0]
+    medians: dict[tuple[str, str], set[float]] = {}
+    for stored in SHIPPED:
+        if stored.run.kernel == kernel:
+            samples = stored.samples()
+            for (version, workload, _), own in samples.groupby(["version", "workload", "bench_id"], observed=True):
+                medians.setdefault((str(version), str(workload)), set()).add(float(own["time_ns"].median()))
+    rows = ROW.findall(table)
+    assert rows
+    for workload, cells in rows:
+        (own_ns, own), (library_ns, library), (ratio, _) = CELL.findall(cells)
+        assert any(float(own_ns) == pytest.approx(one) for one in medians[own, workload])
+        assert any(float(library_ns) == pytest.approx(one) for one in medians[library, workload])
+        assert float(ratio) == pytest.approx(float(library_ns) / float(own_ns))
 
 
 RUN_BYTES = 500_000  # of a run of one launch

@@ -232,6 +232,11 @@ def test_foreign_programs_pair_their_launches(browser: Browser, tmp_path: Path) 
     assert made.verdict.badge.text.startswith("?")
     text = html.diff_html(facts)
     assert str(DATA) not in text
+    # Two processes of the same code: nothing that is shown of any pair, or of all together, is a change.
+    assert not [row for section in (made.changes,) if section for row in section.moved.rows]
+    assert made.launches.details == []
+    assert {row[-1].text for row in made.metrics.rows} <= {"", "undecided"}
+    assert len(made.metrics.rows) > 500
     check_page(browser, written(tmp_path, facts))
 
 

@@ -59,6 +59,15 @@ def test_a_run_takes_six_sheets_beside_its_source(browser: Browser, tmp_path: Pa
         assert page.locator("#verdict").bounding_box()["height"] < 1030  # type: ignore[index]  # one sheet
 
 
+@pytest.mark.parametrize("name", ["lightning_decode/index.html", "index.html", "lightning_decode/v7_registers_128bit"])
+def test_no_value_of_a_ladder_an_index_or_a_diff_is_broken(browser: Browser, name: str) -> None:
+    path = ROOT / "docs" / "pages" / name
+    with opened(browser, path if path.is_file() else path / "diff-v6_coalesced_store.html") as page:
+        printed(page)
+        assert page.evaluate(_BROKEN) == []
+        assert not page.locator(".no-print:visible").count()
+
+
 def test_of_many_launches_the_list_and_the_one_picked_are_printed(browser: Browser, tmp_path: Path) -> None:
     report = ROOT / "tests" / "data" / "library_full_h200_2025.3.1.ncu-rep.zst"
     (bare,) = bare_reports([str(report)], [report], None)

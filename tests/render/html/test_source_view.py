@@ -269,6 +269,18 @@ def test_cold_lines_are_folded_and_five_around_heat_are_not(browser: Browser, tm
         assert page.locator("#line-a-cu-1").is_visible()
 
 
+def test_expanding_all_shows_cold_lines_and_leaves_them(browser: Browser, tmp_path: Path) -> None:
+    text = "\n".join(f"line_{number};" for number in range(1, 61))
+    path = written(tmp_path, view(tmp_path, (Row(30, 90.0), Row(31, 10.0)), text))
+    with opened(browser, path) as page:
+        assert not page.locator("tbody.cold:visible").count()
+        for _ in range(3):  # open, fold, open
+            page.keyboard.press("e")
+        assert page.locator("tbody.cold:visible").count() == 2
+        assert not page.locator("[data-unfold]:visible").count()
+        assert page.get_by_text("line_1;").is_visible()
+
+
 def test_a_statement_of_assembly_shows_its_instruction(tmp_path: Path) -> None:
     waits = '    "{\\n.reg .pred p;\\n"\n    "mbarrier.try_wait.b64 p, [%1];\\n}" : "=r"(x));\n'
     text = f'f();\nasm volatile(\n{waits}asm("membar;");\n'
