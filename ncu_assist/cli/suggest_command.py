@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +19,7 @@ from ncu_assist.render.escape import plain
 if TYPE_CHECKING:
     from ncu_assist.analysis.archive import Suggested
     from ncu_assist.project import Project
+    from ncu_assist.suggest.model import ToolBox
     from ncu_assist.suggest.request import SuggestRequest
     from ncu_assist.suggest.session import ReplyOptions
 
@@ -62,6 +66,10 @@ class CommandWithSubcommands(click.Group):
 )
 @click.option("--budget-tokens", type=click.IntRange(1), metavar="N", help="Ask for no further draft beyond these.")
 @click.option("--budget-seconds", type=click.FloatRange(0, min_open=True), metavar="S", help="The same, in seconds.")
+@click.option("--tools/--no-tools", default=True, help="Let the model call tools before it replies, where it can.")
+@click.option(
+    "--max-tool-calls", type=click.IntRange(1, 100), default=12, show_default=True, help="For one draft, with repairs."
+)
 @click.option("--prove/--no-prove", default=None, help="Build, check, time, profile drafts; asked for unless given.")
 @click.option("--build/--no-build", default=False, help="Compile drafts that are not proved, in the sandbox.")
 @no_sandbox
@@ -82,6 +90,8 @@ def command(
     max_prompt_tokens: int | None,
     budget_tokens: int | None,
     budget_seconds: float | None,
+    tools: bool,
+    max_tool_calls: int,
     prove: bool | None,
     build: bool,
     no_sandbox: bool,
@@ -96,6 +106,9 @@ def command(
     versions before. The reply is one change. Proving builds it in a sandbox, checks it on inputs that it cannot know,
     times it against its parent, profiles both, and keeps it as the next version where it is right, faster, and the
     counter that it was to move has moved. KERNEL or REFERENCE is what to start from, @best unless given.
+
+    Where the endpoint takes tools, the model may ask for lines, instructions, metrics, a what-if or a build of its own
+    change before it replies, as agents do of `ncu-assist mcp`; others are asked without.
 
     A prompt has an id and is kept: a saved reply is held against the evidence of the prompt that it names, whatever was
     measured since; where it names none, against that of the last prompt.
@@ -126,7 +139,8 @@ def command(
         proving=ProofOptions(not no_sandbox) if proves else None,
         compiled=build and not dry_run,
     )
-    answering = ReplyOptions(model or "", base_url, key_file, reply, dry_run, _show_piece, prompt)
+    offered = _tools(project, max_tool_calls) if tools and reply is None and not dry_run else None
+    answering = ReplyOptions(model or "", base_url, key_file, reply, dry_run, _show_piece, prompt, offered)
     return (_dry_run if dry_run else _suggest)(project, request, answering, as_json)
 
 
@@ -206,6 +220,16 @@ def _check_author(model: str | None, reply: str | None, prompt: str | None) -> N
         raise UsageProblem("--prompt says which prompt a saved reply answers", "--reply FILE")
     if reply is None and model is None:
         raise UsageProblem("no model was named to draft with", "--model NAME, or --reply FILE with a saved reply")
+
+
+def _tools(project: Project, calls: int) -> Callable[[str], AbstractContextManager[ToolBox]] | None:
+    """Return what opens the tools of a kernel; None where the package that serves them is not installed."""
+    if find_spec("mcp") is None:
+        return None
+    from ncu_assist.agents.model_tools import served_tools
+    from ncu_assist.suggest.model import ToolLimits
+
+    return lambda kernel: served_tools(project, kernel, ToolLimits(calls))
 
 
 def _asked_to_prove() -> bool:

@@ -29,6 +29,7 @@ from ncu_assist.store.writing import (
 
 PROMPT, BUILD_LOG = "prompt.md", "build.log"
 REFUSAL = "refusal.txt"  # what to tell the author of a reply that cannot be used: the nearest lines of an edit
+TOOLS = "tools.jsonl"  # the tools that a model called before it replied, with what they answered
 RUNS = "runs"  # what proving a draft measured: an archive of its own below its folder
 DRAFT_JSON = "draft.json"
 HINT = "ncu-assist verify"

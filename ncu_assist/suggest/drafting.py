@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import codecs
 import hashlib
+import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +16,16 @@ from ncu_assist.errors import ModelProblem, UsageProblem
 from ncu_assist.spec import Kernel
 from ncu_assist.store import StoredRun
 from ncu_assist.store.draft_records import Claim, Draft, ModelCost
-from ncu_assist.store.drafts import PROMPT, REFUSAL, DraftArchive, StoredDraft, new_draft_id, reply_name, source_name
+from ncu_assist.store.drafts import (
+    PROMPT,
+    REFUSAL,
+    TOOLS,
+    DraftArchive,
+    StoredDraft,
+    new_draft_id,
+    reply_name,
+    source_name,
+)
 from ncu_assist.suggest.model import Message, Messages, ModelAnswer, ReplyForm
 from ncu_assist.suggest.prompting.archive import Prompt
 from ncu_assist.suggest.reply.applying import apply
@@ -89,7 +99,7 @@ class Conversation:
         Raises ModelProblem where there is no answer.
         """
         answer = self.author.answer(lambda form: [*self.messages, _said(text, form)])
-        self.messages += [_said(text, answer.form), Message("assistant", answer.text)]
+        self.messages += [_said(text, answer.form), *answer.exchanged, Message("assistant", answer.text)]
         return answer
 
 
@@ -174,6 +184,7 @@ class _Written:
 
     replies: list[str] = field(default_factory=list)
     cost: ModelCost = field(default_factory=ModelCost)
+    exchanged: list[Message] = field(default_factory=list)  # the tools that were called
     claim: Claim | None = None
     source: str = ""
     refusal: str = ""
@@ -195,6 +206,8 @@ def draft(
     record = _record(task, conversation, written, round, candidate)
     files = {PROMPT: task.prompt.text.encode()}
     files |= {reply_name(i): text.encode("utf-8", "replace") for i, text in enumerate(written.replies, 1)}
+    if written.exchanged:
+        files[TOOLS] = _tool_calls(written.exchanged).encode("utf-8", "replace")
     if written.refusal:
         files[REFUSAL] = written.answer_to_author.encode("utf-8", "replace")
     if written.source:
@@ -214,11 +227,20 @@ def _write(task: DraftTask, conversation: Conversation, words: Words) -> _Writte
             break
         written.replies.append(answer.text)
         written.cost = ModelCost.of_all((written.cost, answer.cost))
+        written.exchanged += answer.exchanged
         problem = _problem(task, written)
         if problem is None or not conversation.author.can_be_answered or corrections == CORRECTIONS:
             break
         words = f"{problem.to_model}\nAnswer again in the form asked for, with the same one change."
     return written
+
+
+def _tool_calls(exchanged: Sequence[Message]) -> str:
+    """Return the tools that a model called, a line of JSON each, with what they answered."""
+    answers = {message.answers: message.text for message in exchanged if message.role == "tool"}
+    calls = [call for message in exchanged for call in message.calls]
+    rows = ({"tool": one.name, "arguments": one.arguments, "answer": answers.get(one.id, "")} for one in calls)
+    return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
 
 
 def _problem(task: DraftTask, written: _Written) -> UnusableReply | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from ncu_assist.analysis.archive import Suggested
 from ncu_assist.errors import ModelProblem, UsageProblem
@@ -32,7 +33,17 @@ from ncu_assist.suggest.drafting import (
     saved_reply,
 )
 from ncu_assist.suggest.evidence.gathering import BEST, evidence, kernel_of, sources_of
-from ncu_assist.suggest.model import Endpoint, Messages, ModelAnswer, ReplyForm, ask, expected_form
+from ncu_assist.suggest.evidence.task import Cleaner, cleaner, this_machine
+from ncu_assist.suggest.model import (
+    Endpoint,
+    Messages,
+    ModelAnswer,
+    ReplyForm,
+    ToolBox,
+    ToolLimits,
+    ask,
+    expected_form,
+)
 from ncu_assist.suggest.prompting.archive import Prompt, PromptArchive, ids_in
 from ncu_assist.suggest.prompting.building import build_prompt
 from ncu_assist.suggest.proof.building import DraftCompiler, DraftSource, build_draft
@@ -48,7 +59,7 @@ from ncu_assist.versions import short_name
 class ReplyOptions:
     """Who is to answer: a model at an endpoint, or the reply in a file; nobody for a ``dry`` run.
 
-    ``on_text`` gets the reply as it comes, text from outside.
+    ``on_text`` gets the reply as it comes, text from outside. ``tools`` opens those of a kernel that a model may call.
     """
 
     model: str
@@ -58,6 +69,7 @@ class ReplyOptions:
     dry: bool
     on_text: Callable[[str], None]
     prompt: str | None = None  # the id of the one that ``reply`` answers, where the reply does not say
+    tools: Callable[[str], AbstractContextManager[ToolBox]] | None = None
 
     @property
     def endpoint(self) -> Endpoint:
@@ -68,15 +80,49 @@ class ReplyOptions:
         """The form to ask for: what the endpoint takes, and of a person at a chat window what is easy to copy."""
         return "fences" if self.reply is not None or self.dry or not self.model else expected_form(self.endpoint)
 
-    def author(self, reporter: Reporter) -> ReplySource:
+    def author(self, reporter: Reporter, tools: ToolBox | None = None) -> ReplySource:
         """Return who answers. Raises UsageProblem for a file without a reply."""
         if self.reply is not None:
             return SavedReply(saved_reply(self.reply), self.model)
 
         def answer(messages: Messages) -> ModelAnswer:
-            return ask(self.endpoint, messages, self.on_text, REPLY_SCHEMA, reporter.note)
+            return ask(self.endpoint, messages, self.on_text, REPLY_SCHEMA, reporter.note, tools)
 
         return LanguageModel(self.model, answer)
+
+
+@dataclass(frozen=True)
+class RedactedTools:
+    """Tools whose answers leave this machine as a prompt does: without names of hosts, people and folders."""
+
+    tools: ToolBox
+    clean: Cleaner
+
+    @property
+    def about(self) -> str:
+        return self.tools.about
+
+    @property
+    def offered(self) -> Sequence[dict[str, Any]]:
+        return self.tools.offered
+
+    @property
+    def limits(self) -> ToolLimits:
+        return self.tools.limits
+
+    def call(self, name: str, arguments: str) -> str:
+        return self.clean.text(self.tools.call(name, arguments))
+
+
+@contextmanager
+def _tools(project: Project, request: SuggestRequest, answering: ReplyOptions) -> Iterator[ToolBox | None]:
+    """Yield what a model may call; None where nobody could call it."""
+    if answering.tools is None or answering.reply is not None:
+        yield None
+        return
+    (parent,) = named(project, [request.reference], request.kernel)
+    with answering.tools(parent.run.kernel) as tools:
+        yield RedactedTools(tools, cleaner(parent.run, parent.source_texts().values(), this_machine()))
 
 
 def prompt_of(project: Project, request: SuggestRequest, answering: ReplyOptions) -> Prompt:
@@ -95,10 +141,11 @@ def suggest(project: Project, request: SuggestRequest, answering: ReplyOptions, 
     if request.proving:
         prover = SandboxProver(project, request.proving, reporter)
         prover.check()  # before a model is paid for a draft that cannot be proved here
-    author, first = answering.author(reporter), None
-    if isinstance(author, SavedReply):
-        first = _answered(project, request, author.text, answering.prompt, reporter)
-    found = SuggestSession(project, request, author, reporter, prover, answering.form, first).run()
+    with _tools(project, request, answering) as tools:
+        author, first = answering.author(reporter, tools), None
+        if isinstance(author, SavedReply):
+            first = _answered(project, request, author.text, answering.prompt, reporter)
+        found = SuggestSession(project, request, author, reporter, prover, answering.form, first).run()
     return replace(found, builds=tuple(prover.told)) if isinstance(prover, DraftCompiler) else found
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from commandline import Run, files
 from requirements import require
-from suggest.protocol_server import error, protocol_server, raw, streamed
+from suggest.protocol_server import calling, error, protocol_server, raw, streamed
 
 REPLIES = Path(__file__).parent.parent / "suggest" / "replies"
 RIGHT, WRONG = str(REPLIES / "coalesced_load.md"), str(REPLIES / "rounded_exponent.md")
@@ -177,6 +178,28 @@ class TestModel:
         assert (draft["fate"], draft["model"], draft["origin"]) == ("drafted", "mock-1", "model")
         assert draft["cost"]["calls"] == 1
         assert draft["cost"]["prompt_tokens"] > 0
+
+    @pytest.mark.slow
+    def test_a_model_that_calls_tools_first(self, run: Run, recorded: Path, key: str) -> None:
+        calls = (("explain", '{"name": "wavefront"}'), ("metrics", '{"names": ["dram_bytes"], "reference": "v6"}'))
+        with protocol_server(calling(*calls), streamed(Path(RIGHT).read_text())) as server:
+            words = ("--model", "mock-1", "--base-url", server.base_url, "--no-prove", "--json")
+            draft = run("suggest", "v6", *words).json["drafts"][0]
+            first, second = (asked.body for asked in server.questions)
+        assert (draft["fate"], draft["cost"]["calls"]) == ("drafted", 2)
+        assert "at most 12 calls" in first["messages"][0]["content"]
+        explained, measured = (message["content"] for message in second["messages"][-2:])
+        assert json.loads(explained)["subjects"]
+        assert json.loads(measured)["metrics"][0]["metric"] == "dram_bytes"
+        kept = (recorded / "reports" / draft["folder"] / "tools.jsonl").read_text().splitlines()
+        assert [json.loads(line)["tool"] for line in kept] == ["explain", "metrics"]
+
+    @pytest.mark.slow
+    def test_without_tools_if_that_is_wished(self, run: Run, recorded: Path, key: str) -> None:
+        with protocol_server(streamed(Path(RIGHT).read_text())) as server:
+            words = ("--model", "mock-1", "--base-url", server.base_url, "--no-prove", "--no-tools")
+            assert run("suggest", "v6", *words).code == 0
+            assert "tools" not in server.questions[0].body
 
     @pytest.mark.slow
     def test_an_edit_that_does_not_apply_is_returned_once(self, run: Run, recorded: Path, key: str) -> None:

@@ -9,7 +9,7 @@ from patience import CEILING_S
 from suggest.protocol_server import ProtocolServer
 
 from ncu_assist.errors import ModelProblem
-from ncu_assist.suggest.model import Endpoint, FailedCall, Message, ModelAnswer, ModelLimits, ask
+from ncu_assist.suggest.model import Endpoint, FailedCall, Message, ModelAnswer, ModelLimits, ToolBox, ask
 
 QUESTION = (Message("system", "You write kernels."), Message("user", "Make it faster."))
 SCHEMA: dict[str, Any] = {
@@ -57,11 +57,11 @@ class Heard:
         return self.problem
 
 
-def heard(where: Endpoint, schema: dict[str, Any] | None = None) -> Heard:
+def heard(where: Endpoint, schema: dict[str, Any] | None = None, tools: ToolBox | None = None) -> Heard:
     """Ask, and return what came of it."""
     said = Heard()
     try:
-        said.answer = ask(where, QUESTION, said.texts.append, schema, said.notes.append)
+        said.answer = ask(where, QUESTION, said.texts.append, schema, said.notes.append, tools)
     except ModelProblem as problem:
         said.problem = problem
     return said

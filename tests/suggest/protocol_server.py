@@ -113,6 +113,28 @@ def streamed(
     return reply
 
 
+def calling(*calls: tuple[str, str], text: str = "", pieces: int = 3) -> Reply:
+    """Ask for tools, each a name and its arguments as JSON, in fragments as OpenAI streams them."""
+
+    def reply(talk: Talk) -> None:
+        talk.begin()
+        talk.event(delta(role="assistant", content=text or None))
+        for index, (name, arguments) in enumerate(calls):
+            head = {"index": index, "id": f"call_{name}_{index}", "type": "function"}
+            talk.event(delta(tool_calls=[{**head, "function": {"name": name, "arguments": ""}}]))
+            step = max(1, -(-len(arguments) // pieces))
+            for start in range(0, len(arguments), step):
+                piece = {"arguments": arguments[start : start + step]}
+                talk.event(delta(tool_calls=[{"index": index, "function": piece}]))
+        talk.event(delta("tool_calls"))
+        if talk.asked.body.get("stream_options", {}).get("include_usage"):
+            talk.event(usage(11, 7))
+        talk.event("[DONE]")
+        talk.end()
+
+    return reply
+
+
 def events(*values: Any, end: bool = True) -> Reply:
     """Answer with these events, text as it is; without ``end`` the connection is then closed."""
 

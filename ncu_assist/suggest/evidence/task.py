@@ -40,6 +40,10 @@ class Cleaner:
 
     identity: Identity = NOBODY
 
+    def text(self, text: str) -> str:
+        """Return a text redacted."""
+        return redact_text(text, self.identity)
+
     def line(self, text: str, limit: int = LONGEST) -> str:
         """Return a text redacted, on one line, cut after ``limit`` characters."""
         return one_line(redact_text(text, self.identity), limit)

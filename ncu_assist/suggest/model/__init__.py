@@ -10,3 +10,5 @@ from ncu_assist.suggest.model.endpoint import Messages as Messages
 from ncu_assist.suggest.model.endpoint import ModelAnswer as ModelAnswer
 from ncu_assist.suggest.model.endpoint import ModelLimits as ModelLimits
 from ncu_assist.suggest.model.endpoint import ReplyForm as ReplyForm
+from ncu_assist.suggest.model.endpoint import ToolBox as ToolBox
+from ncu_assist.suggest.model.endpoint import ToolLimits as ToolLimits

@@ -18,10 +18,12 @@ from ncu_assist.suggest.model.client import MORE_TIME, Clock, ModelClient, conne
 from ncu_assist.suggest.model.endpoint import (
     Endpoint,
     Key,
+    Message,
     Messages,
     ModelAnswer,
     ReplyForm,
     Scrubber,
+    ToolBox,
     find_key,
     is_local,
     is_open,
@@ -67,6 +69,7 @@ NO_MODEL = re.compile(
     r"|(unknown|no such|invalid|not a valid) model",
     re.IGNORECASE | re.DOTALL,
 )
+NO_MORE = "No more tools may be called: answer the question now, in the form asked for."
 LONGEST_S = 5.0  # for a list that only improves a message
 LIST_CHARACTERS = 1_000_000
 NEAREST = 5
@@ -87,10 +90,12 @@ def ask(
     on_text: Show,
     schema: dict[str, Any] | None = None,
     on_note: Callable[[str], None] = lambda note: None,
+    tools: ToolBox | None = None,
 ) -> ModelAnswer:
     """Return the answer of the model to ``messages``, which may be a function of the form that is asked for.
 
-    ``schema`` is the JSON schema of the reply; without one, no form is asked for. ``on_text`` gets the text as it
+    ``schema`` is the JSON schema of the reply; without one, no form is asked for. Before it answers, the model may call
+    ``tools``, where the endpoint takes them. ``on_text`` gets the text as it
     comes, that of replies that are then given up too; ``on_note`` a line for each retry and each simpler form. Both get
     text from outside, to be escaped where it is shown. Raises ModelProblem (FailedCall once a request was sent), and
     UsageProblem for an address that is none.
@@ -102,7 +107,7 @@ def ask(
     if key is not None and is_open(address):
         on_note(f"the key goes to {shown(address)} unencrypted: the address begins with http")
     with connected(address, key, endpoint.limits) as client:
-        attempts = Attempts(endpoint, messages, schema, client, key, on_text, on_note)
+        attempts = Attempts(endpoint, messages, schema, client, key, on_text, on_note, tools)
         try:
             return attempts.answer()
         except ModelProblem as error:
@@ -120,7 +125,7 @@ def expected_form(endpoint: Endpoint) -> ReplyForm:
 class Attempts:
     """One question on its way; ``form`` and ``retries`` change with each failure.
 
-    ``schema`` is that of the reply; None where any form will do.
+    ``schema`` is that of the reply; None where any form will do. ``exchanged`` are the tools that were called so far.
     """
 
     endpoint: Endpoint
@@ -130,6 +135,8 @@ class Attempts:
     key: Key | None
     on_text: Show
     on_note: Callable[[str], None]
+    tools: ToolBox | None = None
+    exchanged: list[Message] = field(default_factory=list)
     cost: ModelCost = field(default_factory=ModelCost)
     retries: int = 0
     form: RequestForm = field(init=False)
@@ -151,13 +158,41 @@ class Attempts:
             except (Dropped, Unreachable) as failure:
                 self._again(failure)
             else:
+                if gathered.calls and self._offers_tools and gathered.finish != "length":
+                    self._use_tools(gathered)
+                    continue
                 answer = self._accepted(gathered)
                 if answer is not None:
                     return answer
 
+    @property
+    def _offers_tools(self) -> bool:
+        return self.tools is not None and self.form.tools
+
+    def _question(self) -> list[Message]:
+        """Return what is sent: with the tools what is said of them and was called before, without them neither."""
+        asked = self.messages(self.form.reply_form) if callable(self.messages) else self.messages
+        if self.tools is None or not self.form.tools:
+            return [message for message in asked if message.role != "tool" and not message.calls]
+        return [Message("system", self.tools.about), *asked, *self.exchanged]
+
+    def _use_tools(self, gathered: ReplyInProgress) -> None:
+        """Call the tools that the model asks for, as far as it may. Raises ModelProblem where it does not stop."""
+        assert self.tools is not None
+        left = self.tools.limits.left(self._question())
+        if not left and any(message.text == NO_MORE for message in self.exchanged):
+            raise ModelProblem("the model asks for more tools than it may, and does not answer", "--no-tools")
+        self.exchanged.append(Message("assistant", without_thoughts(gathered.text), tuple(gathered.calls)))
+        for call in gathered.calls:
+            left = self.tools.limits.left(self._question())
+            if left:
+                self.on_note(f"the model calls {one_line(call.name, 40)} {one_line(call.arguments, 100)}")
+            said = self.tools.call(call.name, call.arguments) if left else NO_MORE
+            self.exchanged.append(Message("tool", said, answers=call.id))
+
     def _call(self, gathered: ReplyInProgress) -> None:
-        messages = self.messages(self.form.reply_form) if callable(self.messages) else self.messages
-        arguments = request(self.endpoint, messages, self.schema, self.form)
+        messages = self._question()
+        arguments = request(self.endpoint, messages, self.schema, self.form, self.tools)
         try:
             gather(self.client, partial(self.client.completion, arguments), self.clock, gathered)
         finally:
@@ -169,7 +204,7 @@ class Attempts:
             raise refusal_problem(refused, shown(self.client.address))
         if is_unknown_model(refused, model):
             raise unknown_model(model, offered(self.client, self.clock), self._said(refused))
-        form = without(self.form, self.endpoint, refused)
+        form = without(self.form, self.endpoint, refused, self._offers_tools)
         if form is not None:
             self._change(form, f"the endpoint refused the request (HTTP {refused.status}: {self._said(refused)})")
         elif may_succeed_later(refused):
@@ -208,6 +243,8 @@ class Attempts:
 
     def _change(self, form: RequestForm, happened: str) -> None:
         asked = f"for {form.reply_form}" if form.reply_form != self.form.reply_form else "with fewer options"
+        if form.tools != self.form.tools:
+            asked, self.exchanged = "without tools", []
         self.on_note(f"{happened}; asks {asked} instead")
         self.form = form
 
@@ -225,7 +262,7 @@ class Attempts:
         form = form or self.form.reply_form
         if self.schema is not None:
             remember(self.client.address, self.endpoint.model, replace(self.form, reply_form=form))
-        return ModelAnswer(text, self.cost, form)
+        return ModelAnswer(text, self.cost, form, tuple(self.exchanged))
 
     def _said(self, refused: Refused) -> str:
         return Scrubber(self.key).message(one_line(refused.said))

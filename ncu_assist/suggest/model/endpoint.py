@@ -9,7 +9,7 @@ import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, Protocol
 from urllib.parse import SplitResult, urlsplit
 
 from ncu_assist.environment import Condition
@@ -24,11 +24,57 @@ OPENAI = "https://api.openai.com/v1"  # the default of the openai package
 
 
 @dataclass(frozen=True)
-class Message:
-    """One message of a conversation."""
+class ToolCall:
+    """A tool that a model asks for; ``arguments`` are JSON as it wrote them."""
 
-    role: Literal["system", "user", "assistant"]
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message of a conversation: with the tools that an assistant asks for, or the call that a tool answers."""
+
+    role: Literal["system", "user", "assistant", "tool"]
     text: str
+    calls: tuple[ToolCall, ...] = ()
+    answers: str = ""
+
+
+@dataclass(frozen=True)
+class ToolLimits:
+    """How many tools a model may call in a conversation, and how many tokens their results may take together."""
+
+    calls: int = 12
+    tokens: int = 16_000
+
+    def left(self, messages: Sequence[Message]) -> int:
+        """Return how many calls are left after what was said; 0 where the tokens are used up."""
+        results = [message for message in messages if message.role == "tool"]
+        tokens = sum(len(message.text) for message in results) // CHARACTERS_PER_TOKEN
+        return max(0, self.calls - len(results)) if tokens < self.tokens else 0
+
+
+class ToolBox(Protocol):
+    """Tools that a model may call before it answers.
+
+    ``about`` is what it is told of them, text for a system message; ``offered`` are their names, descriptions and
+    parameters as a request lists them.
+    """
+
+    @property
+    def about(self) -> str: ...
+
+    @property
+    def offered(self) -> Sequence[dict[str, Any]]: ...
+
+    @property
+    def limits(self) -> ToolLimits: ...
+
+    def call(self, name: str, arguments: str) -> str:
+        """Return what a tool answers, its errors too, in words for the model."""
+        ...
 
 
 Messages = Sequence[Message] | Callable[[ReplyForm], Sequence[Message]]  # the wording may depend on the form asked for
@@ -69,11 +115,12 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class ModelAnswer:
-    """The text of a reply and the form that it was written in."""
+    """The text of a reply and the form that it was written in; before it the tools that were called and answered."""
 
     text: str
     cost: ModelCost
     form: ReplyForm
+    exchanged: tuple[Message, ...] = ()
 
 
 def resolve(base_url: str | None, environment: Mapping[str, str] = os.environ) -> str:

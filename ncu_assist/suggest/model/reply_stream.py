@@ -15,7 +15,7 @@ from ncu_assist.errors import ModelProblem
 from ncu_assist.render.escape import one_line
 from ncu_assist.store.draft_records import ModelCost
 from ncu_assist.suggest.model.client import Clock, ModelClient, Opening, received
-from ncu_assist.suggest.model.endpoint import CHARACTERS_PER_TOKEN, ReplyForm, Scrubber
+from ncu_assist.suggest.model.endpoint import CHARACTERS_PER_TOKEN, ReplyForm, Scrubber, ToolCall
 from ncu_assist.suggest.model.failures import Dropped, Refused, error_words, page_title
 
 BYTES_PER_CHARACTER = 6  # of a line, at most, when JSON spells every character as \u1234
@@ -25,6 +25,7 @@ PAGE_BYTES = 16_384  # of a web page that are read to name it
 OTHER_FIELDS = (b"", b"event", b"id", b"retry")  # of an event; a comment has no name, and keeps connections alive
 DONE = "[DONE]"
 REFUSAL_SHOWN = 200  # characters
+MOST_CALLS = 50  # of one reply
 NO_ENDPOINT = "check --base-url: most end in /v1"
 
 Clean = Callable[[str], str]
@@ -167,7 +168,10 @@ def _count(value: Any, known: int | None) -> int | None:
 
 @dataclass
 class ReplyInProgress:
-    """A reply while it comes. ``thought`` counts the characters of reasoning, which are not kept."""
+    """A reply while it comes, or the ``calls`` of tools in its place.
+
+    ``thought`` counts the characters of reasoning, which are not kept.
+    """
 
     show: Show
     scrubber: Scrubber
@@ -177,6 +181,8 @@ class ReplyInProgress:
     refusal: str = ""
     prompt_tokens: int | None = None
     reply_tokens: int | None = None
+    calls: list[ToolCall] = field(default_factory=list)
+    _places: dict[int, int] = field(default_factory=dict)  # of the call that fragments of an index belong to
     _texts: list[str] = field(default_factory=list)
     _characters: int = 0
 
@@ -206,14 +212,37 @@ class ReplyInProgress:
         thought = next((t for t in (_text(said.get(name)) for name in THOUGHT_FIELDS) if t), "")
         self.thought += len(thought)
         self.refusal += refusal
-        self._characters += len(text) + len(refusal)
+        asked = self._take_calls(said.get("tool_calls"))
+        self._characters += len(text) + len(refusal) + asked
         if self.characters > self.limit:
             raise too_long(self.limit)
         self._say(self.scrubber.feed(text))
         self.finish = self.finish or _text(choice.get("finish_reason"))
         self.prompt_tokens = _count(usage.get("prompt_tokens"), self.prompt_tokens)
         self.reply_tokens = _count(usage.get("completion_tokens"), self.reply_tokens)
-        return bool(text or thought or refusal)
+        return bool(text or thought or refusal or asked)
+
+    def _take_calls(self, fragments: Any) -> int:
+        """Take fragments of calls and return their characters.
+
+        Name and id come first, arguments in pieces under the same index; some servers leave the index out, or give each
+        of several calls the same one with an id of its own.
+        """
+        taken = 0
+        for fragment in map(_table, fragments if isinstance(fragments, list) else ()):
+            function, index = _table(fragment.get("function")), _count(fragment.get("index"), 0) or 0
+            id, name, arguments = _text(fragment.get("id")), _text(function.get("name")), function.get("arguments")
+            more = json.dumps(arguments) if isinstance(arguments, dict) else _text(arguments)
+            place = self._places.get(index)
+            if place is None or (name and id not in ("", self.calls[place].id)):
+                if not name or len(self.calls) == MOST_CALLS:
+                    continue
+                place = self._places[index] = len(self.calls)
+                self.calls.append(ToolCall(id or f"call_{place}", name, ""))
+            call = self.calls[place]
+            self.calls[place] = replace(call, arguments=self.scrubber.whole(call.arguments + more))
+            taken += len(name) + len(more)
+        return taken
 
     def end(self) -> None:
         """Take note that no more comes. Raises Dropped where the reply has not said that it is at its end."""

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from ncu_assist.suggest.model.endpoint import REPLY_FORMS, Endpoint, Message, ReplyForm, shown
+from ncu_assist.suggest.model.endpoint import REPLY_FORMS, Endpoint, Message, ReplyForm, ToolBox, shown
 from ncu_assist.suggest.model.failures import Refused
 
 TokensField = Literal["max_completion_tokens", "max_tokens", ""]
@@ -23,7 +23,10 @@ OF_THE_REPLY = re.compile(r"response.?format|json.?schema|json.?object|structure
 OF_THE_TOKENS = re.compile(r"max_(completion_)?tokens", re.IGNORECASE)
 OF_THE_USAGE = re.compile(r"stream_options|include_usage", re.IGNORECASE)
 OF_THE_TEMPERATURE = re.compile(r"temperature", re.IGNORECASE)
-OPTIONS = (OF_THE_REPLY, OF_THE_TOKENS, OF_THE_USAGE, OF_THE_TEMPERATURE)
+# vLLM: "auto" tool choice requires …; llama.cpp: Unsupported param: tools; Ollama: … does not support tools;
+# OpenRouter: No endpoints found that support tool use.
+OF_THE_TOOLS = re.compile(r"\btools?\b|tool_(choice|calls?)|function.?call", re.IGNORECASE)
+OPTIONS = (OF_THE_REPLY, OF_THE_TOKENS, OF_THE_USAGE, OF_THE_TEMPERATURE, OF_THE_TOOLS)
 REJECTING = (400, 404, 422)  # what servers answer to a field that they do not know
 NEVER_FOR_A_FIELD = (401, 402, 403, 408, 409, 413, 429, 502, 503, 504, 529)
 FILE = "endpoints.json"
@@ -40,17 +43,26 @@ class RequestForm:
     tokens: TokensField = "max_completion_tokens"
     usage: bool = True
     temperature: bool = True
+    tools: bool = True
 
 
 def request(
-    endpoint: Endpoint, messages: Sequence[Message], schema: dict[str, Any] | None, form: RequestForm
+    endpoint: Endpoint,
+    messages: Sequence[Message],
+    schema: dict[str, Any] | None,
+    form: RequestForm,
+    tools: ToolBox | None = None,
 ) -> dict[str, Any]:
     """Return the arguments of the client's call: nothing beyond what was asked for and the endpoint takes."""
     arguments: dict[str, Any] = {
         "model": endpoint.model,
-        "messages": [{"role": message.role, "content": message.text} for message in messages],
+        "messages": [_sent(message) for message in messages],
         "stream": True,
     }
+    if tools is not None and form.tools:
+        arguments["tools"] = [{"type": "function", "function": one} for one in tools.offered]
+        if not tools.limits.left(messages):
+            arguments["tool_choice"] = "none"
     if form.usage:
         arguments["stream_options"] = {"include_usage": True}
     if endpoint.max_reply_tokens is not None and form.tokens:
@@ -60,6 +72,18 @@ def request(
     if schema is not None and form.reply_form != "fences":
         arguments["response_format"] = _response_format(schema, form.reply_form)
     return arguments
+
+
+def _sent(message: Message) -> dict[str, Any]:
+    if message.role == "tool":
+        return {"role": "tool", "tool_call_id": message.answers, "content": message.text}
+    if not message.calls:
+        return {"role": message.role, "content": message.text}
+    calls = [
+        {"id": one.id, "type": "function", "function": {"name": one.name, "arguments": one.arguments}}
+        for one in message.calls
+    ]
+    return {"role": message.role, "content": message.text or None, "tool_calls": calls}
 
 
 def words_of(refused: Refused, model: str) -> str:
@@ -78,14 +102,16 @@ def simpler_reply(form: RequestForm) -> RequestForm | None:
     return replace(form, reply_form=below[0]) if below else None
 
 
-def without(form: RequestForm, endpoint: Endpoint, refused: Refused) -> RequestForm | None:
+def without(form: RequestForm, endpoint: Endpoint, refused: Refused, offers_tools: bool = False) -> RequestForm | None:
     """Return the form to try after ``refused``, None where nothing that could be left out explains it.
 
-    What the endpoint names is left out; where it names nothing, a simpler reply, then an option less at a time.
+    What the endpoint names is left out; where it names nothing, tools, a simpler reply, then an option less at a time.
     """
     if refused.status in NEVER_FOR_A_FIELD:
         return None
     said = words_of(refused, endpoint.model)
+    if offers_tools and (OF_THE_TOOLS.search(said) or (refused.status in REJECTING and not names_an_option(said))):
+        return replace(form, tools=False)
     named = _named(form, endpoint, said)
     if named is not None or refused.status not in REJECTING:
         return named
@@ -133,7 +159,7 @@ def remembered(address: str, model: str) -> RequestForm | None:
         return None
     form = RequestForm(**{f.name: entry.get(f.name, f.default) for f in fields(RequestForm)})
     sound = form.reply_form in REPLY_FORMS and form.tokens in TOKENS_FIELDS
-    return form if sound and isinstance(form.usage, bool) and isinstance(form.temperature, bool) else None
+    return form if sound and all(isinstance(one, bool) for one in (form.usage, form.temperature, form.tools)) else None
 
 
 def remember(address: str, model: str, form: RequestForm) -> None:
