@@ -11,6 +11,7 @@ class NcuAssistError(Exception):
     """An error with a message (what happened and why), a hint (one thing to try) and an exit code."""
 
     exit_code = 1
+    kind = ""  # which of several errors with one exit code, for who acts on it; empty where nobody does
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -36,6 +37,12 @@ class EnvironmentProblem(NcuAssistError):
     """This machine lacks what the command needs: a GPU, ncu, a compiler, a permission, disk space."""
 
     exit_code = 6
+
+
+class NoTorch(EnvironmentProblem):
+    """The child process that measures cannot import torch: it has not looked for a GPU."""
+
+    kind = "no-torch"
 
 
 class DamagedData(NcuAssistError):

@@ -12,15 +12,18 @@ from pathlib import PurePosixPath
 from typing import (
     Any,
     NotRequired,  # which pydantic reads below Python 3.12
+    TypeVar,
+    cast,
 )
 
-from typing_extensions import TypedDict
+from typing_extensions import TypedDict, get_type_hints
 
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.pipeline.exporting import FACTS
 from ncu_assist.render.escape import plain
 
 Json = dict[str, Any]
+T = TypeVar("T")
 CHARACTERS_A_TOKEN = 4  # as `suggest` counts
 DIGITS = 4
 LONGEST_TEXT = 600  # characters of one text: a long kernel name or line of code must not take the whole budget
@@ -289,57 +292,43 @@ def kernels(answer: Json, one: bool) -> KernelsBrief:
 
 def _kernel(kernel: Json, one: bool) -> KernelLine:
     own = kernel["against_library"]
-    row: KernelLine = {
-        "kernel": kernel["kernel"],
-        "summary": kernel["summary"],
-        "default_workload": kernel["default_workload"],
-        "versions": len(kernel["versions"]),
-        "against_library": _picked(own, "own", "own_ns", "library", "ratio") if own else None,
-    }
+    row = _as(
+        KernelLine,
+        kernel,
+        versions=len(kernel["versions"]),
+        against_library=_picked(own, "own", "own_ns", "library", "ratio") if own else None,
+    )
     if one:
-        row["workloads"] = kernel["workloads"]
         row["versions"] = [
-            {
-                "version": version["version"],
-                "status": version["status"],
-                "median_ns": version["median_ns"],
-                "reference": version["run"]["reference"] if version["run"] else None,
-            }
+            _as(VersionLine, version, reference=version["run"]["reference"] if version["run"] else None)
             for version in kernel["versions"]
         ]
+    else:
+        row.pop("workloads", None)
     return row
 
 
 def launches(answer: Json, offset: int, most: int) -> LaunchesBrief:
     """Return launches of a ``show`` answer, from ``offset`` on at most ``most``."""
     some = answer["launches"][offset : offset + most]
-    found: LaunchesBrief = {
-        "reference": answer["reference"],
-        "launches_profiled": answer["launches_profiled"],
-        "offset": offset,
-        "launches": [_launch(row) for row in some],
-        "across_launches": [
+    rest = len(answer["launches"]) - offset - len(some)
+    found = _as(
+        LaunchesBrief,
+        answer,
+        offset=offset,
+        launches=[_launch(row) for row in some],
+        across_launches=[
             _picked(one, "rule", "kernel", "launches", "winnable_share", "advice") for one in answer["across_launches"]
         ],
-        "untrusted": ["launches[].kernel", "across_launches[].kernel"],
-    }
-    rest = len(answer["launches"]) - offset - len(some)
+        untrusted=["launches[].kernel", "across_launches[].kernel"],
+    )
     return {**found, "left_out": {"launches": rest}} if rest > 0 else found
 
 
 def _launch(row: Json) -> LaunchBrief:
     first = next(iter(row["findings"]), None)
-    return {
-        "index": row["index"],
-        "kernel": row["kernel"],
-        "workload": row["workload"],
-        "duration_ns": row["duration_ns"],
-        "time_share": row["time_share"],
-        "bound_by": row["bound_by"],
-        "times_floor": row["floor"]["times"] if row["floor"] else None,
-        "finding": first["rule"] if first else None,
-        "winnable_ns": row["winnable_ns"],
-    }
+    times_floor = row["floor"]["times"] if row["floor"] else None
+    return _as(LaunchBrief, row, times_floor=times_floor, finding=first["rule"] if first else None)
 
 
 def show(answer: Json, more: Sequence[str]) -> ShowBrief:
@@ -347,26 +336,21 @@ def show(answer: Json, more: Sequence[str]) -> ShowBrief:
     workload = next((one for one in answer["workloads"] if one["name"] == answer["workload"]), None) or {}
     timing, floor, device = workload.get("timing"), workload.get("floor"), answer["device"]
     diagnosis, before = answer["diagnosis"], answer["before"]
-    shown: ShowBrief = {
-        "reference": answer["reference"],
-        "kernel": answer["kernel"],
-        "version": answer["version"],
-        "source": answer["source"],
-        "device": device["name"] if device else None,
-        "workload": answer["workload"],
-        "median_ns": timing["median_ns"] if timing else None,
-        "check_passed": check["passed"] if (check := workload.get("check")) else None,
-        "before": _picked(before, "version", "verdict", "words", "speedup", "low", "high") if before else None,
-        "floor": _picked(floor, "kind", "ns", "ratio", "assumed") if floor else None,
-        "copy_ns": timing["copy_ns"] if timing else None,
-        "bound_by": answer["bound_by"],
-        "launch": _focus(answer),
-        "launches_profiled": answer["launches_profiled"],
-        "findings": [_finding(one) for one in diagnosis["findings"][:MOST_FINDINGS]],
-        "warnings": [one["message"] for one in diagnosis["warnings"]],
-        "notes": answer["notes"],
-        "untrusted": ["launch.kernel", "notes"],
-    }
+    shown = _as(
+        ShowBrief,
+        {key: value for key, value in answer.items() if key not in ("workloads", "metrics", "stalls")},
+        device=device["name"] if device else None,
+        median_ns=timing["median_ns"] if timing else None,
+        check_passed=check["passed"] if (check := workload.get("check")) else None,
+        before=_picked(before, "version", "verdict", "words", "speedup", "low", "high") if before else None,
+        floor=_picked(floor, "kind", "ns", "ratio", "assumed") if floor else None,
+        copy_ns=timing["copy_ns"] if timing else None,
+        launch=_focus(answer),
+        findings=[_finding(one) for one in diagnosis["findings"][:MOST_FINDINGS]],
+        warnings=[one["message"] for one in diagnosis["warnings"]],
+        notes=answer["notes"],
+        untrusted=["launch.kernel", "notes"],
+    )
     rest = len(diagnosis["findings"]) - MOST_FINDINGS
     if rest > 0:
         shown["left_out"] = {"findings": rest}
@@ -387,18 +371,8 @@ def _focus(answer: Json) -> Json | None:
 
 
 def _finding(finding: Json) -> FindingLine:
-    row: FindingLine = {
-        "rule": finding["rule"],
-        "severity": finding["severity"],
-        "message": finding["message"],
-        "advice": finding["advice"],
-        "estimated_speedup": finding["estimated_speedup"],
-    }
-    if finding["next_limit"]:
-        row["next_limit"] = finding["next_limit"]
-    if finding["assumed"]:
-        row["assumed"] = True
-    return row
+    silent = [key for key in ("next_limit", "assumed") if not finding[key]]
+    return _as(FindingLine, {key: value for key, value in finding.items() if key not in silent})
 
 
 def _workload(row: Json) -> Json:
@@ -499,37 +473,31 @@ def _instruction(row: Json, total: float) -> Json:
 def diff(answer: Json) -> DiffBrief:
     """Return the verdict of a ``diff`` answer, why, and the changes that matter."""
     changed = [one for one in answer["changes"] if one["verdict"] != "unchanged" and one["is_material"]]
-    shown: DiffBrief = {
-        "baseline": answer["baseline"]["reference"],
-        "candidate": answer["candidate"]["reference"],
-        "workload": answer["workload"],
-        "summary": answer["summary"],
-        "verdict": answer["verdict"],
-        "explanation": answer["explanation"],
-        "speedup": answer["speedup"],
-        "interval": answer["interval"],
-        "next": answer["next"],
-        "forced": answer["forced"],
-        "bottleneck": answer["bottleneck"],
-        "factors": [
-            {"resource": one["resource"], **_picked(factor, "kind", "label", "baseline", "candidate", "unit", "gain")}
-            for one in (answer["why"] or {}).get("products", ())
-            for factor in one["factors"]
-        ],
-        "changes": [
+    factors = [
+        {"resource": one["resource"], **_picked(factor, "kind", "label", "baseline", "candidate", "unit", "gain")}
+        for one in (answer["why"] or {}).get("products", ())
+        for factor in one["factors"]
+    ]
+    lines = [
+        {
+            **_picked(one, "kind", "delta_ns", "text"),
+            **{side: _side(one[side]) for side in ("baseline", "candidate") if one[side]},
+        }
+        for one in (answer["lines"] or ())[:MOST_LINES]
+    ]
+    shown = _as(
+        DiffBrief,
+        answer,
+        baseline=answer["baseline"]["reference"],
+        candidate=answer["candidate"]["reference"],
+        factors=factors,
+        changes=[
             _picked(one, "metric", "baseline", "candidate", "unit", "verdict", "role") for one in changed[:MOST_CHANGES]
         ],
-        "flags": [one["message"] for one in answer["flags"]],
-        "lines": [
-            {
-                **_picked(one, "kind", "delta_ns", "text"),
-                **{side: _side(one[side]) for side in ("baseline", "candidate") if one[side]},
-            }
-            for one in (answer["lines"] or ())[:MOST_LINES]
-        ],
-        "differences": answer["differences"],
-        "untrusted": ["lines[].text"],
-    }
+        flags=[one["message"] for one in answer["flags"]],
+        lines=lines,
+        untrusted=["lines[].text"],
+    )
     rest = len(changed) - MOST_CHANGES
     return {**shown, "left_out": {"changes": rest}} if rest > 0 else shown
 
@@ -551,18 +519,9 @@ def history(answer: Json) -> HistoryBrief:
 
 def _rung(row: Json, workload: str) -> HistoryLine:
     cell = next((one for one in row["cells"] if one["workload"] == workload), None) or {}
-    return {
-        "version": row["version"],
-        "before": row["before"],
-        "median_ns": cell.get("median_ns"),
-        "words": cell.get("words"),
-        "speedup": cell.get("speedup"),
-        "bottleneck": cell.get("bottleneck"),
-        "times_floor": 1.0 / share if (share := cell.get("share_of_floor")) else None,
-        "check_passed": cell.get("check_passed"),
-        "geomean": row["geomean"],
-        "slower": row["slower"],
-    }
+    of_cell = {key: cell.get(key) for key in ("median_ns", "words", "speedup", "bottleneck", "check_passed")}
+    times_floor = 1.0 / share if (share := cell.get("share_of_floor")) else None
+    return _as(HistoryLine, {**row, **of_cell}, times_floor=times_floor)
 
 
 def subjects(answer: Json) -> SubjectsBrief:
@@ -612,29 +571,20 @@ def metrics(answer: Json) -> MetricsBrief:
 
 def task(answer: Json) -> TaskBrief:
     """Return the prompt of a ``suggest --dry-run`` answer."""
-    return {
-        "prompt_id": answer["prompt_id"],
-        "tokens": answer["tokens"],
-        "dropped": answer["dropped"],
-        "prompt": answer["prompt"],
-        "untrusted": ["prompt: what stands in its fences"],
-    }
+    return _as(TaskBrief, answer, untrusted=["prompt: what stands in its fences"])
 
 
 def outcome(answer: Json, notes: Iterable[str]) -> OutcomeBrief:
     """Return what ``check``, ``bench`` or ``profile`` answered; ``notes`` are what it said while it worked."""
-    return {
-        "kernel": answer["kernel"],
-        "source": answer["source"],
-        "versions": [_measured(one) for one in answer["versions"]],
-        "verdicts": [
-            _picked(one, "baseline", "candidate", "workload", "words", "speedup", "low", "high")
-            for one in answer["verdicts"]
-        ],
-        "exit_code": answer["exit_code"],
-        "notes": list(notes),
-        "untrusted": ["versions[].failure"],
-    }
+    keys = ("baseline", "candidate", "workload", "words", "speedup", "low", "high")
+    return _as(
+        OutcomeBrief,
+        answer,
+        versions=[_measured(one) for one in answer["versions"]],
+        verdicts=[_picked(one, *keys) for one in answer["verdicts"]],
+        notes=list(notes),
+        untrusted=["versions[].failure"],
+    )
 
 
 def _measured(version: Json) -> Json:
@@ -657,17 +607,13 @@ def drafts(answer: Json, id: str) -> DraftsBrief:
 def draft(record: Json, whole: bool = True) -> DraftBrief:
     """Return a draft."""
     claim, proof = record["claim"] or {}, record["proof"]
-    told: DraftBrief = {
-        "id": record["id"],
-        "kernel": record["kernel"],
-        "parent": record["parent"],
-        "fate": record["fate"],
-        "reason": record["reason"],
-        "change": claim.get("change"),
-        "expected_speedup": claim.get("expected_speedup"),
-        "speedup": proof["speedup"] if proof else None,
-        "version": record["version"],
-    }
+    told = _as(
+        DraftBrief,
+        {key: value for key, value in record.items() if key not in ("flaws", "proof")},
+        change=claim.get("change"),
+        expected_speedup=claim.get("expected_speedup"),
+        speedup=proof["speedup"] if proof else None,
+    )
     if whole:
         told["flaws"] = record["flaws"]
         told["predictions"] = claim.get("predictions", [])
@@ -717,7 +663,15 @@ def build(made: Json) -> BuildBrief:
 
 def doctor(answer: Json) -> DoctorBrief:
     """Return whether this machine can measure, and each condition."""
-    return {"can_measure": answer["can_measure"], "conditions": answer["conditions"]}
+    return _as(DoctorBrief, answer)
+
+
+def _as(shape: type[T], answer: Mapping[str, Any], **more: Any) -> T:
+    """Return what of an answer a brief of this shape has of its own, by the same keys, and ``more``."""
+    made: Any = {
+        key: answer[key] for key in get_type_hints(shape) if key in answer and key not in Brief.__annotations__
+    }
+    return cast("T", made | more)
 
 
 def _picked(answer: Mapping[str, Any], *keys: str) -> Json:

@@ -11,13 +11,21 @@ from ncu_assist.cli.console import write_new
 
 
 @click.command("init")
+@click.option("--vscode", is_flag=True, help="Write a task that shows findings in VS Code, into a project too.")
 @options.as_json
-def command(as_json: bool) -> int:
+def command(vscode: bool, as_json: bool) -> int:
     """Make the current folder a project: kernels/ for kernel folders, and what is built kept out of git.
 
     None is needed to read reports, nor to profile programs.
     """
-    from ncu_assist.pipeline.new_kernel import init
+    from ncu_assist.pipeline.new_kernel import NewKernel, init, write_vscode_tasks
 
-    write_new(init(options.current_project(), Path.cwd()), "init", as_json)
+    project, made = options.current_project(), NewKernel((), ())
+    if not (vscode and project.kernels.is_dir()):
+        made = init(project, Path.cwd())
+        project = options.current_project()
+    if vscode:
+        tasks = write_vscode_tasks(project)
+        made = NewKernel((*made.files, *tasks.files), (*made.left, *tasks.left))
+    write_new(made, "init", as_json)
     return 0

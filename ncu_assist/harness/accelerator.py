@@ -5,10 +5,9 @@ from __future__ import annotations
 import gc
 from typing import Any
 
-from ncu_assist.errors import EnvironmentProblem
+from ncu_assist.errors import EnvironmentProblem, NoTorch
 
 OUT_OF_MEMORY = "not enough memory"  # how describe() begins then
-NO_TORCH = "torch cannot be imported"
 TEXT_LIMIT = 2000  # characters of an exception that are kept
 
 
@@ -18,7 +17,7 @@ def open_device(device: str) -> None:
         import torch
     except ImportError as error:
         hint = "pip install 'ncu-assist[gpu]'"
-        raise EnvironmentProblem(f"{NO_TORCH}: {error}", hint) from error
+        raise NoTorch(f"torch cannot be imported: {error}", hint) from error
     if device != "cuda":
         return
     if not torch.cuda.is_available():

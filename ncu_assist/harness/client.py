@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ncu_assist.errors import EnvironmentProblem, NcuAssistError, StageFailed, UsageProblem
+from ncu_assist.errors import StageFailed
 from ncu_assist.executors.base import Executor
 from ncu_assist.harness import results
-from ncu_assist.harness.events import Event, parse
+from ncu_assist.harness.events import Event, error_of, parse
 from ncu_assist.harness.request import HarnessRequest, write_request
 from ncu_assist.process import Completed
 from ncu_assist.record import Bench, Check, Device, HostMemory, Toolchain
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 START_TIMEOUT_S = 300.0  # importing torch from a cold disk and opening the GPU, before any version is named
 STDERR_TAIL = 2000  # characters
 MOST_ANNOUNCED = 1000  # versions on workloads that are remembered; a kernel may invent names without end
-ERRORS: dict[int, type[NcuAssistError]] = {2: UsageProblem, 5: StageFailed, 6: EnvironmentProblem}
 
 
 @dataclass(frozen=True)
@@ -181,8 +180,7 @@ def _run_child(request: HarnessRequest, executor: Executor, watch: Watch) -> Com
 def _blame(request: HarnessRequest, completed: Completed, watch: Watch) -> None:
     """Record the version that ended the child; raise if it was none."""
     if watch.problem is not None:
-        kind = ERRORS.get(watch.problem.exit_code, NcuAssistError)
-        raise kind(watch.problem.text, watch.problem.hint)
+        raise error_of(watch.problem)
     culprit = watch.fatal or watch.current
     reason = watch.fatal.text if watch.fatal else what_happened(completed, watch.limit_s)
     if culprit is None or culprit.version not in request.versions:

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from ncu_assist.errors import NcuAssistError
+from ncu_assist.errors import EnvironmentProblem, NcuAssistError, NoTorch, StageFailed, UsageProblem
 
 Kind = Literal["ready", "begin", "end", "round", "failed", "fatal", "problem"]
 MARK = '{"event":'
@@ -23,7 +23,8 @@ class Event:
     """``begin`` and ``end`` frame work on a version; ``round`` counts bench rounds (index of total).
 
     ``failed``: this version did not do this, the child goes on. ``fatal``: the GPU context is lost, the child ends.
-    ``problem``: no version is to blame; ``text`` is the message, ``hint`` and ``exit_code`` as in NcuAssistError.
+    ``problem``: no version is to blame; ``text`` is the message, ``hint``, ``exit_code`` and ``kind`` as in
+    NcuAssistError.
     """
 
     event: Kind
@@ -35,6 +36,7 @@ class Event:
     text: str = ""
     hint: str = ""
     exit_code: int = 0
+    kind: str = ""
 
 
 def emit(event: Event) -> None:
@@ -60,5 +62,15 @@ def exit_code_of(work: Callable[[], int]) -> int:
     try:
         return work()
     except NcuAssistError as error:
-        emit(Event("problem", text=error.message, hint=error.hint, exit_code=error.exit_code))
+        emit(Event("problem", text=error.message, hint=error.hint, exit_code=error.exit_code, kind=error.kind))
         return error.exit_code
+
+
+KINDS: dict[str, type[NcuAssistError]] = {one.kind: one for one in (NoTorch,)}
+BY_EXIT_CODE: dict[int, type[NcuAssistError]] = {2: UsageProblem, 5: StageFailed, 6: EnvironmentProblem}
+
+
+def error_of(problem: Event) -> NcuAssistError:
+    """Return the error that a child reported as it was raised there."""
+    known = KINDS.get(problem.kind) or BY_EXIT_CODE.get(problem.exit_code, NcuAssistError)
+    return known(problem.text, problem.hint)

@@ -25,8 +25,8 @@ from typing import Any
 from ncu_assist.backends.python import jit_again
 from ncu_assist.errors import EnvironmentProblem, StageFailed, UsageProblem
 from ncu_assist.executors.base import Executor
-from ncu_assist.harness.client import ERRORS, child_environment
-from ncu_assist.harness.events import parse
+from ncu_assist.harness.client import child_environment
+from ncu_assist.harness.events import error_of, parse
 from ncu_assist.harness.names import DESCRIBED, INPUTS, PICKLED, REFERENCE
 from ncu_assist.project import Project
 from ncu_assist.spec import DTYPE_BYTES, Kernel
@@ -234,7 +234,7 @@ def _described(folder: Path, executor: Executor, device: str) -> dict[str, Any]:
     argv = [sys.executable, "-m", "ncu_assist.harness.callables", str(folder), device]
     done = executor.run(argv, env=child_environment(), cwd=folder, on_line=heard)
     if problems:
-        raise ERRORS.get(problems[0].exit_code, StageFailed)(problems[0].text, problems[0].hint)
+        raise error_of(problems[0])
     if done.exit_code != 0:
         words = done.stderr.strip().splitlines()[-1:] or ["it said nothing"]
         raise StageFailed(f"the child process that calls the functions ended with {done.exit_code}: {words[0]}")

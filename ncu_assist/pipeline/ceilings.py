@@ -25,7 +25,7 @@ from ncu_assist.executors.base import Executor
 from ncu_assist.harness import client
 from ncu_assist.harness.ceilings import plan as harness_plan
 from ncu_assist.harness.ceilings.plan import SEPARATOR, CeilingsRequest, Mode, Probe, ProbeResult, results
-from ncu_assist.harness.events import Event, parse
+from ncu_assist.harness.events import Event, error_of, parse
 from ncu_assist.harness.request import DEVICE_SOURCE, write_request
 from ncu_assist.harness.results import MeasurementFacts, read_facts
 from ncu_assist.ncu.command import ProfileOptions, profile_argv
@@ -102,7 +102,7 @@ class CeilingsStages:
             is_stuck=watch.is_stuck,
         )
         if watch.problem is not None:
-            raise client.ERRORS.get(watch.problem.exit_code, NcuAssistError)(watch.problem.text, watch.problem.hint)
+            raise error_of(watch.problem)
         if done.exit_code != 0:
             words = f"{client.what_happened(done, watch.limit_s)}\n{done.stderr[-STDERR_TAIL:].strip()}"
             at = f" at {watch.current.version}" if watch.current else ""

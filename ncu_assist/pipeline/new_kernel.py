@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Sequence
@@ -79,6 +80,55 @@ class NewKernel:
 
     files: tuple[Path, ...]
     left: tuple[str, ...]
+
+
+# What `show --format lines` prints, as the editor's list of problems.
+VSCODE_TASKS = {
+    "version": "2.0.0",
+    "tasks": [
+        {
+            "label": "ncu-assist: findings",
+            "type": "shell",
+            "command": 'ncu-assist show "${input:version}" --format lines',
+            "options": {"cwd": "${workspaceFolder}"},
+            "problemMatcher": {
+                "owner": "ncu-assist",
+                "fileLocation": ["relative", "${workspaceFolder}"],
+                "pattern": {
+                    "regexp": r"^(.+?):(\d+): (warning|info): (.+)$",
+                    "file": 1,
+                    "line": 2,
+                    "severity": 3,
+                    "message": 4,
+                },
+            },
+        }
+    ],
+    "inputs": [
+        {
+            "id": "version",
+            "type": "promptString",
+            "description": "kernel/version, @last, @best",
+            "default": "@last",
+        }
+    ],
+}
+
+
+def write_vscode_tasks(project: Project) -> NewKernel:
+    """Write the task that shows findings in VS Code's list of problems.
+
+    Raises UsageProblem where the project has tasks already: they are not touched.
+    """
+    path = project.root / ".vscode" / "tasks.json"
+    if path.exists():
+        raise UsageProblem(f"{path} is there already", "add the task by hand: docs/guide/agents.md has it")
+    try:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"{json.dumps(VSCODE_TASKS, indent=2)}\n", encoding="utf-8")
+    except OSError as error:
+        raise EnvironmentProblem(f"{path} cannot be written: {error.strerror}", "another folder") from error
+    return NewKernel((path.relative_to(project.root),), ("in VS Code: Terminal > Run Task > ncu-assist: findings",))
 
 
 def init(project: Project, here: Path) -> NewKernel:

@@ -11,9 +11,8 @@ from pathlib import Path
 
 from ncu_assist.analysis.diff import DiffOptions, diff_runs
 from ncu_assist.analysis.ladder import KernelOutcome, VersionOutcome
-from ncu_assist.errors import DamagedData, EnvironmentProblem, UsageProblem, did_you_mean
+from ncu_assist.errors import DamagedData, EnvironmentProblem, NoTorch, UsageProblem, did_you_mean
 from ncu_assist.executors import EXECUTORS
-from ncu_assist.harness.accelerator import NO_TORCH
 from ncu_assist.harness.client import profile_command
 from ncu_assist.harness.request import REQUEST_FILE, Flush, HarnessSettings, Stage
 from ncu_assist.ncu.command import ProfileOptions, check_set, find_ncu
@@ -325,8 +324,10 @@ def _measured(
     """Measure without ncu. Where the driver has no GPU, that is told, as by ``profile``, not what torch says of it."""
     try:
         return measure(plan(project, request, stages, reporter=reporter), reporter)
-    except EnvironmentProblem as problem:
-        if HarnessSettings(stages).device == "cuda" and NO_TORCH not in str(problem):
+    except NoTorch:
+        raise
+    except EnvironmentProblem:
+        if HarnessSettings(stages).device == "cuda":
             _find_gpu()
         raise
 

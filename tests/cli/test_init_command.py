@@ -39,3 +39,15 @@ def test_a_folder_that_cannot_be_written(run: Run, tmp_path: Path, monkeypatch: 
     assert (answer.code, answer.out) == (6, "")
     assert f"cannot write in {tmp_path}: File exists" in answer.err
     assert files(tmp_path) == before
+
+
+def test_a_task_for_vscode_in_a_new_project_and_never_over_another(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("init", "--vscode", "--json").json["files"] == ["kernels", ".gitignore", ".vscode/tasks.json"]
+    (tmp_path / ".vscode" / "tasks.json").write_text("{}")
+    answer = run("init", "--vscode")
+    assert (answer.code, answer.out) == (2, "")
+    assert "is there already" in answer.err
+    assert (tmp_path / ".vscode" / "tasks.json").read_text() == "{}"

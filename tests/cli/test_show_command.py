@@ -300,8 +300,10 @@ class TestLinesForEditors:
     def test_each_line_is_what_the_documented_matcher_reads_and_its_file_is_there(
         self, run: Run, recorded: Path
     ) -> None:
+        assert run("init", "--vscode", "--json").json["files"] == [".vscode/tasks.json"]
+        tasks = json.loads((recorded / ".vscode" / "tasks.json").read_text())
         guide = (Path(__file__).parents[2] / "docs" / "guide" / "agents.md").read_text()
-        tasks = json.loads(guide.partition("```json\n")[2].partition("```")[0])
+        assert tasks == json.loads(guide.partition("```json\n")[2].partition("```")[0])
         matcher = tasks["tasks"][0]["problemMatcher"]["pattern"]
         lines = run("show", "v3", "--format", "lines").out.splitlines()
         found = [re.fullmatch(matcher["regexp"], line) for line in lines]

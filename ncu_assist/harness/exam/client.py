@@ -16,12 +16,12 @@ from types import TracebackType
 import msgspec
 
 from ncu_assist.backends.base import BuildOutcome
-from ncu_assist.errors import DamagedData, NcuAssistError, StageFailed
+from ncu_assist.errors import DamagedData, StageFailed
 from ncu_assist.executors.base import Executor
 from ncu_assist.executors.sandbox import LimitExceeded, read_result
 from ncu_assist.harness import results
-from ncu_assist.harness.client import ERRORS, STDERR_TAIL, Measured, Watch, collect, what_happened
-from ncu_assist.harness.events import Event, parse
+from ncu_assist.harness.client import STDERR_TAIL, Measured, Watch, collect, what_happened
+from ncu_assist.harness.events import Event, error_of, parse
 from ncu_assist.harness.exam.plan import TRIPPED, ExamPlan
 from ncu_assist.harness.exam.processes import AnsweringJob, AnsweringLimits, AnsweringProcess, ExaminerProcess
 from ncu_assist.harness.exam.request import (
@@ -86,7 +86,7 @@ def failure_of(completed: Completed, watch: Watch, summary: EventSummary) -> Ver
         stage, workload = (last.stage, last.workload) if last else ("exam", "")
         return VersionFailure(summary.draft, shortened(stage, NAME_LIMIT), shortened(workload, NAME_LIMIT), words, True)
     if watch.problem is not None:
-        raise ERRORS.get(watch.problem.exit_code, NcuAssistError)(watch.problem.text, watch.problem.hint)
+        raise error_of(watch.problem)
     words = completed.stderr[-STDERR_TAIL:].strip()
     raise StageFailed(f"the sandboxed process {happened}\n{words}".rstrip(), "ncu-assist doctor")
 

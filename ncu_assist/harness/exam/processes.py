@@ -16,10 +16,10 @@ from types import TracebackType
 import msgspec
 
 from ncu_assist import process
-from ncu_assist.errors import NcuAssistError, StageFailed
+from ncu_assist.errors import StageFailed
 from ncu_assist.executors.base import Executor
-from ncu_assist.harness.client import ERRORS, START_TIMEOUT_S, Watch, child_environment, what_happened
-from ncu_assist.harness.events import Event, parse
+from ncu_assist.harness.client import START_TIMEOUT_S, Watch, child_environment, what_happened
+from ncu_assist.harness.events import Event, error_of, parse
 from ncu_assist.harness.exam.request import ExamFolders, Grades, GradingTask, hand_over
 from ncu_assist.process import Completed
 
@@ -172,7 +172,7 @@ class ExaminerProcess:
         if self._error is not None:
             return self._error
         if self._told is not None:
-            return ERRORS.get(self._told.exit_code, NcuAssistError)(self._told.text, self._told.hint)
+            return error_of(self._told)
         assert self._completed is not None
         words = self._completed.stderr[-STDERR_TAIL:].strip()
         happened = what_happened(self._completed, START_TIMEOUT_S)
