@@ -3,14 +3,17 @@
     python benchmarks/agent_tokens.py [KERNEL …] > benchmarks/results/agent_tokens.json
 
 Tokens are characters over four, as everywhere. The tools that read are called with the first and the last version of
-each kernel through the official client; beside each result stands what the whole answer of the command takes.
+each kernel through the official client, on a copy of the archive; beside each result stands what the whole answer of
+the command takes.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +23,9 @@ from mcp.types import CallToolResult, TextContent
 from ncu_assist.agents.briefs import compact, tokens_of
 from ncu_assist.agents.server import BUDGETS, INSTRUCTIONS, server
 from ncu_assist.process import run
-from ncu_assist.project import find_project
+from ncu_assist.project import Project
 
+ROOT = Path(__file__).resolve().parents[1]
 WHOLE = {  # the command whose answer the brief is of
     "kernels": ("list",),
     "show": ("show",),
@@ -36,9 +40,8 @@ WHOLE = {  # the command whose answer the brief is of
 OF_A_VERSION = ("show", "lines", "launches", "sass", "task")
 
 
-async def measure(kernels: list[str]) -> dict[str, Any]:
+async def measure(project: Project, kernels: list[str]) -> dict[str, Any]:
     """Return the tokens of the list of tools and, of each tool, of its largest and of all its results."""
-    project = find_project(Path(__file__).parent)
     async with Client(server(project)) as client:
         listed = (await client.list_tools()).tools
         found: dict[str, list[tuple[int, int, str]]] = {}
@@ -93,5 +96,17 @@ def _whole(root: Path, tool: str, arguments: dict[str, str]) -> int:
     return tokens_of(json.loads("\n".join(lines)))
 
 
+def main(kernels: list[str]) -> int:
+    """Copy the project, as prompts are kept in its archive, and print what was measured."""
+    with tempfile.TemporaryDirectory(prefix="agent-tokens-") as folder:
+        root = Path(folder)
+        for part in ("kernels", "reports", "prompts"):
+            for name in kernels if kernels and part != "prompts" else [""]:
+                shutil.copytree(ROOT / part / name, root / part / name, ignore=shutil.ignore_patterns("*.html"))
+        found = asyncio.run(measure(Project(root), kernels))
+    sys.stdout.write(json.dumps(found, indent=1) + "\n")
+    return 0
+
+
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(asyncio.run(measure(sys.argv[1:])), indent=1) + "\n")
+    sys.exit(main(sys.argv[1:]))

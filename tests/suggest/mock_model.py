@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ncu_assist.store.draft_records import ModelCost
-from ncu_assist.suggest.model import REPLY_FORMS, Endpoint, Message, Messages, ModelAnswer
+from ncu_assist.suggest.model import REPLY_FORMS, Endpoint, Message, Messages, ModelAnswer, ToolBox
 
 
 class MockModel:
@@ -23,6 +23,7 @@ class MockModel:
         on_text: Callable[[str], None],
         schema: dict[str, Any] | None = None,
         on_note: Callable[[str], None] = lambda note: None,
+        tools: ToolBox | None = None,
     ) -> ModelAnswer:
         self.asked.append(messages(REPLY_FORMS[0]) if callable(messages) else messages)
         answer = self.left.pop(0)

@@ -214,6 +214,20 @@ def test_a_prompt_tells_what_a_draft_predicted_that_did_not_come(project: Projec
     heard = again.author.ask.heard[0]  # type: ignore[attr-defined]
     assert "unproven: right and faster, but" in heard
     assert "disproved: dram_bytes down to 0.5 of it, and it went from 100 to 140\n" in heard
+    assert "came as predicted: dram_bytes down to 0.5 of it, and it went from 100 to 50\n" in heard
+
+
+def test_a_prompt_tells_what_was_proved_of_the_draft_that_its_parent_was(project: Project) -> None:
+    suggestion(project, Queue([reply(2)])).run()
+    (stored,) = DraftArchive(project.reports).drafts()
+    scores = (Score(MetricPrediction("dram_bytes", "down"), 100.0, 50.0, True),)
+    proof = Proof((), "bwrap", "small", "faster", 1.6, scores=scores)
+    kept = replace(stored.draft, fate="kept", proof=proof, version="v1_torch")
+    DraftArchive(project.reports).update(stored, kept)
+    again = suggestion(project, Queue([reply(4)]))
+    again.run()
+    heard = again.author.ask.heard[0]  # type: ignore[attr-defined]
+    assert "came as predicted: dram_bytes down, and it went from 100 to 50\n" in heard
 
 
 def test_budgets_end_the_work_before_the_next_draft(project: Project) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import PurePath
 
 from ncu_assist.analysis.diff import DiffOptions, diff_runs
@@ -65,7 +66,9 @@ def evidence(
     store = Store(project.reports)
     with ThreadPoolExecutor(1) as beside:  # lines are read by a child process, which takes as long as the story
         reading = beside.submit(gather, stored, name, store, lines=True)
-        story = story_of(project, store, stored, name, clean)
+        written = {one.version: one for one in drafts if one.kernel == stored.run.kernel and one.version}
+        told = story_of(project, store, stored, name, clean)
+        story = tuple(_with_predictions(one, written.get(one.version), clean) for one in told)
         shown = reading.result()
     run, results, ceilings = stored.run, shown.results, shown.ceilings
     before = shown.before.runs[0] if shown.before else None
@@ -187,20 +190,29 @@ def failed_of(drafts: Sequence[Draft], kernel: str, clean: Cleaner) -> tuple[Fai
             change=clean.line(one.claim.change if one.claim else "a reply that could not be used", IDEA),
             reason=clean.line(one.reason, IDEA),
             fate=one.fate,
-            disproved=clean.line("; ".join(_disproved(one)), IDEA),
+            proved=clean.line("; ".join(_scored(one, True)), IDEA),
+            disproved=clean.line("; ".join(_scored(one, False)), IDEA),
         )
         for one in tried
         if one.kernel == kernel
     )
 
 
-def _disproved(draft: Draft) -> Iterator[str]:
-    """Yield what a draft predicted that did not come, with what was measured."""
+def _scored(draft: Draft, came_true: bool) -> Iterator[str]:
+    """Yield what a draft predicted that came, or that did not come, with what was measured."""
     for score in draft.proof.scores if draft.proof else ():
-        if score.came_true is False and score.before is not None and score.after is not None:
+        if score.came_true is came_true and score.before is not None and score.after is not None:
             said = score.prediction
             by = f" to {said.factor:g} of it" if said.factor else ""
             yield f"{said.metric} {said.direction}{by}, and it went from {score.before:.3g} to {score.after:.3g}"
+
+
+def _with_predictions(story: VersionStory, draft: Draft | None, clean: Cleaner) -> VersionStory:
+    """Return the story of a version that was a draft with what that predicted, and whether it came."""
+    if draft is None:
+        return story
+    proved, disproved = (clean.line("; ".join(_scored(draft, came)), IDEA) for came in (True, False))
+    return replace(story, proved=proved, disproved=disproved)
 
 
 def removed_before(

@@ -160,7 +160,10 @@ class CallShape:
 
 @dataclass(frozen=True)
 class VersionStory:
-    """An earlier version, or a later one that was no faster (``later``): its idea, its time, what moved."""
+    """An earlier version, or a later one that was no faster (``later``): its idea, its time, what moved.
+
+    Of one that was a draft, what that predicted and came (``proved``), and did not come.
+    """
 
     version: str
     idea: str
@@ -168,11 +171,13 @@ class VersionStory:
     moved: str
     median_ns: float | None
     later: bool = False
+    proved: str = ""
+    disproved: str = ""
 
 
 @dataclass(frozen=True)
 class FailedDraft:
-    """An earlier draft of this kernel that was not kept, why, and what it predicted that did not come."""
+    """An earlier draft of this kernel that was not kept, why, and what it predicted that came and that did not."""
 
     id: str
     parent: str
@@ -180,6 +185,7 @@ class FailedDraft:
     reason: str
     fate: str = "rejected"  # or unproven
     disproved: str = ""
+    proved: str = ""
 
 
 @dataclass(frozen=True)

@@ -44,9 +44,19 @@ class Prompt:
 READERS: schema.Readers[Prompt] = {1: msgspec.json.Decoder(Prompt).decode}
 
 
+class _AsWritten(msgspec.Struct):
+    """The evidence of a kept prompt, byte for byte: a later version, whose evidence has more fields, reads it too."""
+
+    evidence: msgspec.Raw
+
+
 def id_of(evidence: Evidence) -> str:
     """Return the id of a prompt: a hash of its evidence, so the same for the same runs."""
-    return f"prompt-{hashlib.sha256(msgspec.json.encode(evidence)).hexdigest()[:DIGITS]}"
+    return _id_of(msgspec.json.encode(evidence))
+
+
+def _id_of(written: bytes | msgspec.Raw) -> str:
+    return f"prompt-{hashlib.sha256(written).hexdigest()[:DIGITS]}"
 
 
 def ids_in(reply: str) -> tuple[str, ...]:
@@ -106,6 +116,6 @@ def _read(path: Path) -> Prompt:
     except OSError as error:
         raise DamagedData(f"{path.name} cannot be read ({error.strerror})") from error
     found = schema.read(data, SCHEMA, READERS, path.name)
-    if found.id != path.stem or found.id != id_of(found.evidence):
+    if found.id != path.stem or found.id != _id_of(msgspec.json.decode(data, type=_AsWritten).evidence):
         raise DamagedData(f"{path.name} was changed after it was written")
     return found

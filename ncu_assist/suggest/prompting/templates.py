@@ -244,7 +244,14 @@ def _chapter(one: VersionStory, parent: str) -> list[str]:
     idea = "" if one.version == parent else one.idea  # it stands at the top of the source
     lines = [f"{name}: {one.outcome}" if one.outcome else name]
     lines += [f"    idea: {idea}"] if idea else []
-    return [*lines, *([f"    moved: {one.moved}"] if one.moved else [])]
+    return [*lines, *([f"    moved: {one.moved}"] if one.moved else []), *_predicted(one)]
+
+
+def _predicted(one: VersionStory | FailedDraft) -> Iterator[str]:
+    if one.proved:
+        yield f"    came as predicted: {one.proved}"
+    if one.disproved:
+        yield f"    disproved: {one.disproved}"
 
 
 def failures_text(failed: Sequence[FailedDraft]) -> str:
@@ -255,8 +262,7 @@ def failures_text(failed: Sequence[FailedDraft]) -> str:
 def _failure(one: FailedDraft) -> Iterator[str]:
     yield f"{one.id} (from {one.parent}): {one.change}"
     yield f"    {one.fate}: {one.reason}"
-    if one.disproved:
-        yield f"    disproved: {one.disproved}"
+    yield from _predicted(one)
 
 
 def removed_text(removed: Sequence[RemovedFault]) -> str:
