@@ -10,6 +10,9 @@ shared memory, their addresses, the loop. Those issue slots are not counted as s
 product with a barrier in 400 instructions keeps its products. Behind DRAM at its ceiling barriers cost nothing; without
 its throughput nobody knows, and the saving is *assumed*.
 
+A kernel with `wgmma` is not asked: ncu counts a warp that waits for a product (`wgmma.wait_group`) as one at a barrier,
+and so one that has ended and waits for its cluster. `tensor-underfed` tells them apart by the code.
+
 What to try: fewer barriers (two buffers in turn, several steps between two), `__syncwarp` and shuffles within a warp,
 even work between barriers, smaller blocks so that fewer warps wait and other blocks fill in, `cuda::barrier` with
 arrive and wait apart, a producer warp that runs ahead.
@@ -33,6 +36,8 @@ RELIEVES = (ISSUE, ADU)  # which carries barriers out
 
 def find(facts: Facts) -> Finding | None:
     """Return that barriers cost time; None where they do not, or others work meanwhile."""
+    if facts.get("pipe_tensor_gmma"):
+        return None
     waiting = facts.stall("barrier") / 100.0
     room = min(room_beside(facts, RELIEVES), 1.0 - _instructions_kept(facts) * filled(facts)[ISSUE])
     saved = waiting * room * working_share(facts)

@@ -16,6 +16,10 @@ the next limit is, or the blocks of the launch run out.
 
 Where the kernel pays for spilling registers already, fewer of them would spill more, and the finding says so.
 
+A product by `wgmma` is not asked: its warps wait for tensor cores and for TMA, which work on by themselves. How much of
+that is under way is a matter of stages and of products that are issued ahead, and the registers that let only one block
+in hold its results. `tensor-underfed` says which of them is missing.
+
 Without warp states the time in which no scheduler issued stands in for what others could cover, and without throughputs
 nobody knows whether waiting is the problem: then it is *assumed*.
 
@@ -32,6 +36,7 @@ from ncu_assist.rules.base import LEAST_WORTH, Finding
 from ncu_assist.rules.model import local_traffic
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.occupancy import next_step
+from ncu_assist.rules.model.pipes import is_matrix_work
 from ncu_assist.rules.model.shape import (
     coverable_share,
     latency_bound,
@@ -76,6 +81,8 @@ def find(facts: Facts) -> Finding | None:
 
 
 def _find(facts: Facts) -> Finding | None:
+    if is_matrix_work(facts) and facts.get("pipe_tensor_gmma"):
+        return None
     limiter = limited_by(facts)
     now, then = facts.value("theoretical_warps"), warps_without(limiter, facts)
     if now <= 0 or then <= now or not latency_bound(facts):

@@ -19,10 +19,22 @@ where nobody said how many bytes the work needs and its tiles seem to come again
 DRAM, or DRAM brings a quarter more than they ask for), tiles twice as wide halve what both do where they take the time,
 *assumed*. What bank conflicts cost is left to `shared-bank-conflict`, which says what to do about it: two buffers with
 the same conflicts are hardly faster than one.
+
+Causes, of a kernel with `wgmma`, by what the warps that multiply do (their code is that which leads to a product):
+they wait for *tiles*, at mbarriers that TMA opens; for *every product*, with no other one behind it; at *barriers* for
+other warps; or for none of these, and then *other work* stands between products: exponentials, an epilogue, addresses.
+The first three are what could go away. Where together they are less than what the tensor cores lack, it is other work;
+else the largest of them. A wait for a product that has another behind it costs nothing, and so does that of warps that
+load tiles and wait for room. Without code, stall reasons of all warps stand in: `barrier`, which has waits for products
+in it, and `long_scoreboard`, which has those for tiles.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+from ncu_assist.ncu.source.waits import MBARRIER, WGMMA
 from ncu_assist.rules import shared_bank_conflict
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.facts import Facts
@@ -44,6 +56,10 @@ from ncu_assist.rules.model.pipes import (
     tensor_operations,
 )
 from ncu_assist.rules.model.savings import REACHABLE, START_NS, filled_by
+from ncu_assist.rules.model.warp_roles import MultiplyingWarps, multiplying_warps
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ID = "tensor-underfed"
 NEEDS: tuple[str, ...] = ("pipe_tensor_cycles", "sm_active_share")
@@ -57,6 +73,25 @@ OLDER = ", where the chip has wgmma"
 FEED = "stage tiles in shared memory with two or more buffers, and multiply one while the next arrives"
 NEWER = "use wgmma, which takes its operands from shared memory: mma.sync reaches two thirds of its rate at most"
 WAITS = ("long_scoreboard", "short_scoreboard", "mio_throttle", "lg_throttle", "barrier", "wait")
+Cause = Literal["tiles", "product", "barriers", "other"]
+# By cause: what shows where it is, and what to try. What goes on between products is any other state of a warp.
+WAITS_OF: dict[Cause, tuple[str, ...]] = {
+    "tiles": (MBARRIER, "long_scoreboard"),
+    "product": (WGMMA,),
+    "barriers": ("barrier",),
+    "other": (
+        "selected", "not_selected", "wait", "dispatch_stall", "short_scoreboard", "mio_throttle", "long_scoreboard",
+        "lg_throttle", "imc_miss", "no_instructions", "branch_resolving",
+    ),
+}  # fmt: skip
+ADVICE: dict[Cause, str] = {
+    "tiles": "load further ahead: more or smaller stages, filled by a warp that does nothing else",
+    "product": "issue the next product before waiting for the last one, or let two groups of warps take turns",
+    "barriers": "let warps wait for the tile that they need only (an mbarrier a stage), not for one another",
+    "other": "do less between products, or while another product runs: cheaper instructions, a second group of warps",
+}
+AHEAD = 0.5  # of the time of warps that load: those that wait for room so long are ahead of those that multiply
+IN_TIME = "; tiles are there in time: more stages would not help"
 
 
 def find(facts: Facts) -> Finding | None:
@@ -89,8 +124,47 @@ def find(facts: Facts) -> Finding | None:
         assumed=again or not done,
         with_operands=is_older,
         detail={"pipe": "tensor"},
-        advice=NEWER if is_older and share >= BINDS else FEED,
+        advice=NEWER if is_older and share >= BINDS else _advice(facts, (without_conflicts - fed) / facts.duration_ns),
     )
+
+
+def _advice(facts: Facts, lacking: float) -> str:
+    """Return what to try, as far as the stall reasons of all warps tell."""
+    if not facts.get("pipe_tensor_gmma"):
+        return FEED
+    tiles, others = facts.stall("long_scoreboard") / 100.0, facts.stall("barrier") / 100.0
+    return ADVICE[_cause({"tiles": tiles, "product": others}, lacking)]
+
+
+def _cause(waits: dict[Cause, float], lacking: float) -> Cause:
+    """Return the largest of the waits; other work where all of them are less than what tensor cores lack."""
+    return max(waits, key=lambda cause: waits[cause]) if sum(waits.values()) >= lacking else "other"
+
+
+def by_code(finding: Finding, sass: pd.DataFrame, duration_ns: float) -> tuple[Finding, pd.DataFrame]:
+    """Return a finding of wgmma with its cause, as the code shows it, and the instructions that it is about.
+
+    ``sass`` are those of the launches that the finding is of, which took ``duration_ns``.
+    """
+    seen = multiplying_warps(sass) if "pipe_tensor_gmma" in finding.evidence and duration_ns else None
+    if seen is None:
+        return finding, sass
+    warps, theirs = seen
+    waits: dict[Cause, float] = {"tiles": warps.tiles, "product": warps.product, "barriers": warps.barriers}
+    cause = _cause(waits, finding.saved_ns / duration_ns)
+    ahead = cause != "tiles" and (warps.room or 0.0) >= AHEAD
+    message = f"{finding.message}; {_told(warps)}{IN_TIME if ahead else ''}"
+    return replace(finding, message=message, advice=ADVICE[cause], stalls=WAITS_OF[cause]), theirs
+
+
+def _told(warps: MultiplyingWarps) -> str:
+    parts = {
+        "waits for tiles": warps.tiles,
+        "waits for every product": warps.product,
+        "waits at barriers": warps.barriers,
+        "other work": warps.other,
+    }
+    return f"of those that multiply: {', '.join(f'{name} {100 * part:.0f} %' for name, part in parts.items())}"
 
 
 def _conflicts_ns(facts: Facts) -> float:

@@ -11,6 +11,7 @@ missing.
 from __future__ import annotations
 
 from ncu_assist.ncu.catalogue.stalls import STALL_REASONS
+from ncu_assist.ncu.source.waits import MEANINGS
 from ncu_assist.quantity import percent
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.dram import OF_CEILING, fill, reach
@@ -30,7 +31,8 @@ def find(facts: Facts) -> Finding | None:
     if top and top[0] in STALL_REASONS:
         evidence.append(f"warps_{top[0]}")
     stalls = (top[0],) if top else ()
-    return Finding(rule=ID, message=f"{nearest}; {_waits(top)}", saved_ns=0.0, evidence=tuple(evidence), stalls=stalls)
+    waits = _waits(top, bool(facts.get("pipe_tensor_gmma")))
+    return Finding(rule=ID, message=f"{nearest}; {waits}", saved_ns=0.0, evidence=tuple(evidence), stalls=stalls)
 
 
 def _nearest(facts: Facts) -> tuple[str, list[str]]:
@@ -56,10 +58,12 @@ def _distance(facts: Facts, resource: Resource, share: float) -> str:
     return f"at {percent(reached)} of what a plain kernel of this mix and size gets ({limit.why})"
 
 
-def _waits(top: tuple[str, float] | None) -> str:
+def _waits(top: tuple[str, float] | None, has_wgmma: bool) -> str:
     if top is None:
         return "what warps wait for was not counted"
     reason, share = top
     known = STALL_REASONS.get(reason)
     what = f"waits for {known.waits_for}" if known else "a reason that this version does not know"
+    if reason == "barrier" and has_wgmma:
+        what = f"waits for {MEANINGS['wgmma']}, or for {STALL_REASONS[reason].waits_for}"
     return f"the first stall reason, {share:.0f} % of all warp states, is {reason} ({what})"

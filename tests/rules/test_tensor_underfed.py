@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from made_ceilings import ceilings
-from made_facts import gallery, told
+from made_facts import gallery, made, told
 
-from ncu_assist.ceilings import Rate, Spread
+from ncu_assist.ceilings import Rate, Spread, ceilings_of
 from ncu_assist.frame import combine_tables
+from ncu_assist.ncu.code import read_code
+from ncu_assist.pipeline.opened_reports import archived_report
 from ncu_assist.rules import tensor_underfed
-from ncu_assist.rules.model.of_run import results_of
+from ncu_assist.rules.model.of_run import RuleResults, located, results_of
 from ncu_assist.rules.model.savings import START_NS
 from ncu_assist.store import Store
 
@@ -137,3 +140,65 @@ def test_tiles_that_come_again_while_dram_has_room_are_not_what_it_waits_for() -
     found = tensor_underfed.find(gallery("tensor_straight_from_global", **counters))
     assert found is not None
     assert "DRAM" not in found.relieves
+
+
+def _located(kernel: str, short: str, folder: Path) -> RuleResults:
+    """Return what is said of the launch whose code is kept, with its lines."""
+    stored = next(one for one in ARCHIVE.runs(kernel) if one.run.version.split("_")[0] == short)
+    report = archived_report(stored, folder)
+    assert report is not None
+    workload = stored.run.launches[0].workload
+    combined = combine_tables(stored.run, stored.by_launch(), workload)
+    said = results_of(stored.run, combined, ceilings_of(stored.run.device))
+    found = located(said, read_code(report, [0]))
+    assert found is not None
+    return found
+
+
+# What the next steps of the ladders took away: v12 and v13 of the attention keep products in flight, v14 of the product
+# lets the epilogue of one tile run beside the products of the next. v19 has more than two buffers.
+@pytest.mark.parametrize(
+    ("version", "advice", "line"),
+    [
+        ("flash_attention/v11", "issue the next product before", ("v11_wgmma.cu", 71)),
+        ("flash_attention/v12", "issue the next product before", ("v12_producer.cu", 24)),
+        ("flash_attention/v13", "do less between products", ("online.cuh", 81)),
+        ("flash_attention/v19", "do less between products", ("online.cuh", 81)),
+        ("gemm_bias_gelu/v12", "let warps wait for the tile that they need only", ("v12_wgmma.cu", 37)),
+        ("gemm_bias_gelu/v13", "do less between products", None),
+    ],
+)
+def test_the_cause_is_told_by_the_code(version: str, advice: str, line: tuple[str, int] | None, tmp_path: Path) -> None:
+    kernel, short = version.split("/")
+    first = _located(kernel, short, tmp_path).diagnosis.findings[0]
+    assert first.finding.rule == "tensor-underfed"
+    assert first.finding.advice.startswith(advice)
+    assert "of those that multiply: waits for tiles" in first.finding.message
+    if line:
+        assert ((first.places[0].file or "").rsplit("/")[-1], first.places[0].line) == line
+
+
+def test_stages_are_not_advised_where_tiles_are_in_time(tmp_path: Path) -> None:
+    found = _located("flash_attention", "v19", tmp_path).diagnosis
+    assert found.findings[0].finding.message.endswith("tiles are there in time: more stages would not help")
+    assert {"low-occupancy", "barrier-stall"}.isdisjoint(one.finding.rule for one in found.findings)
+
+
+@pytest.mark.parametrize(
+    ("stalls", "saved", "cause"),
+    [
+        ({"warps_barrier": 6.0, "warps_long_scoreboard": 1.0}, 0.3, "product"),
+        ({"warps_barrier": 1.0, "warps_long_scoreboard": 6.0}, 0.3, "tiles"),
+        ({"warps_barrier": 0.5, "warps_long_scoreboard": 0.5}, 0.3, "other"),
+    ],
+)
+def test_without_code_stall_reasons_tell(stalls: dict[str, float], saved: float, cause: tensor_underfed.Cause) -> None:
+    facts = made(pipe_tensor_gmma=5.0, warps_wait=3.0, warps_selected=1.0, **stalls)
+    assert tensor_underfed._advice(facts, saved) == tensor_underfed.ADVICE[cause]
+
+
+def test_older_instructions_are_advised_as_before() -> None:
+    found = tensor_underfed.find(gallery("tensor_straight_from_global"))
+    assert found is not None
+    assert found.advice == tensor_underfed.FEED
+    assert tensor_underfed.by_code(found, pd.DataFrame(), 1.0)[0] == found

@@ -60,6 +60,17 @@ _TEXTS = {
         "why a warp could not issue: `long_scoreboard` waits for L1TEX, `short_scoreboard` for MIO, `barrier` "
         "for other warps, `gmma` for the tensor core …"
     ),
+    "mbarrier": (
+        "a barrier in shared memory that counts arrivals and the bytes that TMA brings. As a stall reason of lines: "
+        "waits for its phase to end; ncu counts that as `long_scoreboard`"
+    ),
+    "wgmma": (
+        "matrix instructions of four warps together, which take operands from shared memory (Hopper; HGMMA in SASS). "
+        "As a stall reason of lines: waits for them to end; ncu counts that as `barrier`"
+    ),
+    "cluster barrier": (
+        "where blocks of a cluster wait for one another. As a stall reason of lines; ncu counts it as `barrier`"
+    ),
     "dispatch stall": "a warp waits as the dispatcher holds back a chosen instruction: `explain dispatch_stall`",
     "latency bound": "no unit is busy enough to be the limit: warps wait, and there are too few to fill the time",
     "occupancy": (

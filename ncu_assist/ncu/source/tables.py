@@ -23,6 +23,7 @@ from ncu_assist.ncu.source.metrics import (
     spelled,
     stall_columns,
 )
+from ncu_assist.ncu.source.waits import BOOKED_AS, awaited
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,7 +50,9 @@ def sass_frame(launches: Sequence[LaunchSource]) -> pd.DataFrame:
     theoretical, L2), sectors_local · wavefronts, wavefronts_ideal and wavefronts_excessive (shared memory, L1).
 
     memory_space, memory_access (category, NA where no memory is accessed), memory_access_bits Int32 · samples by stall
-    reason: stall_<reason> and stall_<reason>_not_issued for every reason in these launches, in ncu's spelling.
+    reason: stall_<reason> and stall_<reason>_not_issued for every reason in these launches, in ncu's spelling. Where
+    the code shows that a warp waits for an mbarrier, a product or a cluster, they stand under a reason of their own and
+    not under that which ncu books them as (`waits`).
 
     Rows stand in the order of launches; in a launch the kernel is first, then functions that it called.
     """
@@ -61,7 +64,27 @@ def sass_frame(launches: Sequence[LaunchSource]) -> pd.DataFrame:
     not_issued = [columns[name] for name in stalls if name.endswith(NOT_ISSUED)]
     columns[SAMPLES_NOT_ISSUED] = sum(not_issued) if not_issued else columns[SAMPLES] * float("nan")
     columns |= _ratios(columns)
-    return pd.DataFrame({name: columns[name] for name in (*CODE, *NUMBERS, *KIND_COLUMNS, *stalls)})
+    by_reason = _with_awaited({name: columns[name] for name in stalls}, columns["sass"].tolist())
+    return pd.DataFrame({name: columns[name] for name in (*CODE, *NUMBERS, *KIND_COLUMNS)} | by_reason)
+
+
+def _with_awaited(stalls: Mapping[str, Array], texts: Sequence[str | None]) -> dict[str, Array]:
+    """Return the columns of stall reasons, with those apart that ncu books under another, in the order of all."""
+    import numpy as np
+
+    found, made = awaited(texts), dict[str, Any]()
+    for name, column in stalls.items():
+        rest = column.copy() if found else column
+        for reason in dict.fromkeys(found.values()):
+            ending = NOT_ISSUED if name.endswith(NOT_ISSUED) else ""
+            if name != STALL_COLUMN + BOOKED_AS[reason] + ending:
+                continue
+            places = [place for place, own in found.items() if own == reason]
+            own = np.zeros_like(column)
+            own[places], rest[places] = column[places], 0.0
+            made[STALL_COLUMN + reason + ending] = own
+        made[name] = rest
+    return dict(sorted(made.items(), key=lambda one: (one[0].endswith(NOT_ISSUED), one[0])))
 
 
 def lines_frame(sass: pd.DataFrame, launches: Sequence[LaunchSource]) -> pd.DataFrame:

@@ -10,6 +10,7 @@ from markupsafe import escape
 from ncu_assist.ncu.catalogue.stalls import SAMPLED_AS, STALL_REASONS
 from ncu_assist.ncu.code import Cost, Totals
 from ncu_assist.ncu.source.metrics import COUNTERS, SAMPLES
+from ncu_assist.ncu.source.waits import BOOKED_AS, MEANINGS
 from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line, plain
 from ncu_assist.render.html.charts import heat_level
@@ -86,6 +87,8 @@ def stall_name(reason: str) -> str:
 def stall_term(reason: str) -> Term:
     """Return what a stall reason means, in the spelling of the samples."""
     known = SAMPLED_AS.get(reason, reason)
+    if known in MEANINGS:
+        return Term(stall_name(reason), f"{BOOKED_AS[known]} in ncu's samples", f"the warp waits for {MEANINGS[known]}")
     return term_of(known, stall_name(reason)) if known in STALL_REASONS else Term(stall_name(reason))
 
 

@@ -11,6 +11,8 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from ncu_assist.ncu.source.waits import MBARRIER
+
 GLOBAL_READS = frozenset({"LD", "LDG", "LDL", "ATOM", "ATOMG", "TEX", "TLD", "TLD4", "SULD", "LDGSTS"})
 SHARED_READS = frozenset({"LDS", "LDSM", "ATOMS", "SHFL", "MUFU", "S2R", "S2UR", "LDC", "I2F", "F2I", "F2F", "POPC"})
 WRITES = frozenset({"ST", "STG", "STL", "RED", "REDG", "ATOM", "ATOMG"})
@@ -19,6 +21,7 @@ PRODUCERS = {"long_scoreboard": GLOBAL_READS, "short_scoreboard": SHARED_READS}
 # By stall reason: the nearest of these above is what the warp stands at.
 STOPS = {
     "barrier": frozenset({"BAR", "UCGABAR_WAIT", "SYNCS"}),
+    MBARRIER: frozenset({"SYNCS"}),
     "membar": frozenset({"MEMBAR", "ERRBAR"}),
     "drain": WRITES,
 }

@@ -13,7 +13,7 @@ from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.frame.columns import Values
 from ncu_assist.ncu.code import Code
 from ncu_assist.record import Launch, Run
-from ncu_assist.rules import RULES
+from ncu_assist.rules import RULES, tensor_underfed
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.diagnosis import UNEXPLAINED, Diagnosis, JointGain, Ranked, diagnose, joint_gains
 from ncu_assist.rules.model.facts import Facts
@@ -151,8 +151,12 @@ def blames_lines(ranked: Ranked) -> bool:
 def _located(ranked: Ranked, results: RuleResults, own: Code) -> Ranked:
     if not blames_lines(ranked):
         return ranked
-    some = [one.index for one in results.about(ranked.finding).combined.launches]
-    return replace(ranked, places=places(ranked.finding, own.of(some), owned=True))
+    about = results.about(ranked.finding)
+    code, finding = own.of([one.index for one in about.combined.launches]), ranked.finding
+    if finding.rule == tensor_underfed.ID:
+        finding, sass = tensor_underfed.by_code(finding, code.sass, about.duration_ns)
+        code = replace(code, sass=sass)
+    return replace(ranked, finding=finding, places=places(finding, code, owned=True))
 
 
 MOST_LAUNCHES = 20  # of one workload whose findings are kept one by one, the longest: a program has thousands

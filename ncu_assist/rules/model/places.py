@@ -1,10 +1,11 @@
 """Where a finding happens: the source lines with most of what it wastes, and the user's own line of each instruction.
 
 ncu names the innermost file of inlined code and not its caller. The cubin knows all of them where nvcc made it, and
-then the innermost own line is taken. A cubin of Triton's names lines, but no callers, neither in its line table nor in
-the PTX that it keeps: there it is the line that most likely calls. Over 2044 such instructions of the gallery and of
-the recorded kernels, whose callers are known, the line of the own instruction above was right for 34 %, that of the own
-instruction that uses the result for 42 %, and the line next to it that calls such a function for 56 %.
+then the innermost own line is taken; of a statement of inline assembly, which says what is done and not where, the line
+that calls its function. A cubin of Triton's names lines, but no callers, neither in its line table nor in the PTX that
+it keeps: there it is the line that most likely calls. Over 2044 such instructions of the gallery and of the recorded
+kernels, whose callers are known, the line of the own instruction above was right for 34 %, that of the own instruction
+that uses the result for 42 %, and the line next to it that calls such a function for 56 %.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from ncu_assist.ceilings.chips import LANES
 from ncu_assist.ncu.code import Code
+from ncu_assist.ncu.source.assembly import ASSEMBLY
 from ncu_assist.ncu.source.metrics import SAMPLES, STALL_COLUMN
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.blame import Function, read_again
@@ -61,7 +63,10 @@ def own_lines(code: Code) -> pd.DataFrame:
 
 
 def _known_lines(code: Code) -> list[Line | None]:
-    """Return the innermost own line that each instruction is known to come from, None where none is."""
+    """Return the innermost own line that each instruction is known to come from, None where none is.
+
+    One that is no statement of inline assembly, where there is one.
+    """
     imported = {file for file, _ in code.texts}
     sass = code.sass
 
@@ -71,7 +76,8 @@ def _known_lines(code: Code) -> list[Line | None]:
 
     @functools.cache
     def of(chain: tuple[Line, ...]) -> Line | None:
-        return next((line for line in chain if is_own(line[0])), None)
+        own = [line for line in chain if is_own(line[0])]
+        return next((line for line in own if not ASSEMBLY.search(code.texts.get(line, ""))), own[0] if own else None)
 
     chains = sass["chain"] if "chain" in sass else [None] * len(sass)
     lines = zip(chains, sass["file"].astype(object), sass["line"].fillna(0), strict=True)
