@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from made_facts import gallery, made
 
+from ncu_assist.frame import combine_tables
 from ncu_assist.ncu.catalogue.launch_metrics import SM_LIMITS as NAMES_OF_LIMITS
+from ncu_assist.render.words.occupancy import room_words
 from ncu_assist.rules import Facts
 from ncu_assist.rules.low_occupancy import LIMITS
-from ncu_assist.rules.model.occupancy import OccupancyCurve, fits, occupancy_curves, shape_of, sm_limits
+from ncu_assist.rules.model.occupancy import (
+    ClusterRoom,
+    OccupancyCurve,
+    cluster_room,
+    fits,
+    occupancy_curves,
+    shape_of,
+    sm_limits,
+    tile_room,
+)
+from ncu_assist.rules.model.of_run import results_of
+from ncu_assist.store import Store
 
+ARCHIVE = Store(Path(__file__).parents[2] / "reports")
 CASES = ("occupancy_registers", "shared_stride_of_16", "barrier_every_step", "healthy_float_product", "healthy_sum")
 
 
@@ -80,3 +95,39 @@ def test_what_the_report_does_not_say_is_known_of_the_compute_capability_or_of_t
 
 def test_without_what_a_multiprocessor_holds_there_is_none() -> None:
     assert occupancy_curves(made(block_size=256, registers=32, shared_memory=0)) == ()
+
+
+def _recorded(version: str, workload: str) -> Facts:
+    kernel, short = version.split("/")
+    stored = next(one for one in ARCHIVE.runs(kernel) if one.run.version.split("_")[0] == short)
+    results = results_of(stored.run, combine_tables(stored.run, stored.by_launch(), workload))
+    assert results is not None
+    return results.facts
+
+
+# v13 has four stages of two tiles, 16 and 32 KB; v19 five tiles of 32 KB: a query's, and two stages of keys and values.
+@pytest.mark.parametrize(
+    ("version", "workload", "held", "more"),
+    [("gemm_bias_gelu/v13", "square8k", 8, 1), ("flash_attention/v19", "d128", 5, 2)],
+)
+def test_tiles_that_shared_memory_has_room_for(version: str, workload: str, held: int, more: int) -> None:
+    found = tile_room(_recorded(version, workload))
+    assert found is not None
+    assert (found.held, found.most) == (held, held + more)
+
+
+def test_there_are_no_tiles_without_tma() -> None:
+    assert tile_room(_recorded("gemm_bias_gelu/v9", "square8k")) is None
+
+
+def test_blocks_that_fit_in_clusters() -> None:
+    """Of eight blocks only 62 clusters fit where there would be places for 66: some GPCs have fewer SMs."""
+    facts = _recorded("softmax/v9", "c64k")
+    assert cluster_room(facts) == ClusterRoom(8, 62, 496, 528)
+    assert cluster_room(_recorded("softmax/v9", "c4k")) is None
+    assert room_words(facts) == (
+        "In clusters of 8, 62 at once: 496 blocks on the GPU, 6 % fewer than without clusters.",
+    )
+    whole = room_words(_recorded("gemm_bias_gelu/v18", "square8k"))
+    assert whole[1] == "In clusters of 2, 66 at once: 132 blocks on the GPU."
+    assert whole[0].startswith("A TMA load brings 20.5 kB on average: the shared memory of a block holds 9 of these")

@@ -20,6 +20,7 @@ from ncu_assist.render.html.run_diagnosis import diagnosis_first
 from ncu_assist.render.html.run_records import Breakdowns, RunRecord
 from ncu_assist.render.table import Cell, Column, Table, Term, number
 from ncu_assist.render.words.commands import to_profile
+from ncu_assist.render.words.occupancy import LIMIT_WORDS, room_words
 from ncu_assist.render.words.terms import term_of
 from ncu_assist.render.words.verdicts import impossible_lines
 from ncu_assist.rules.low_occupancy import LIMITS, allowed_blocks
@@ -230,7 +231,6 @@ def _fact_text(key: str, value: float) -> str:
     return f"{value:,.0f}" if in_full else quantity(value, ROWS[key].unit)
 
 
-LIMIT_WORDS = {"shared": "shared memory", "blocks": "places for blocks"}
 SHAPE_FACTS = (
     "registers", "shared_memory", "grid_size", "block_size", "waves_per_sm", "last_wave_fill", "theoretical_warps",
     "achieved_warps", "cluster_size",
@@ -247,8 +247,9 @@ def occupancy_model(shown: RunView) -> dict[str, object]:
     known = [(key, value) for key in keys if (value := counted.combined.values[key]) is not None]
     bars = tuple(Bar(term_of(key), value / 100, f"{value:.1f} %") for key, value in known)
     allowed = allowed_blocks(counted.results.facts) if counted.results and len(counted.combined.launches) == 1 else {}
+    room = room_words(counted.results.facts) if counted.results else ()
     return {
-        "sentence": _limiter(allowed) if allowed else "",
+        "sentence": " ".join((_limiter(allowed), *room)) if allowed else "",
         "bars": Bars("Occupancy, in percent of the warps that an SM can hold", bars, "0 to 100 %" if bars else ""),
         "limits": _limit_bars(allowed),
         "curves": occupancy_charts(shown),

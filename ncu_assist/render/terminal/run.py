@@ -17,6 +17,7 @@ from ncu_assist.render.terminal.launches import launches_text
 from ncu_assist.render.terminal.style import Style, detected, table, to_text
 from ncu_assist.render.words.floors import IN_L2, floor_words, no_rates, operations_words
 from ncu_assist.render.words.launches import focus_words
+from ncu_assist.render.words.occupancy import LIMIT_WORDS, room_words
 from ncu_assist.render.words.verdicts import (
     all_of,
     failed_checks,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-LIMIT_WORDS = {"shared": "shared memory", "blocks": "places for blocks"}  # in words
 TOP_STALLS = 5
 BAR = 24
 
@@ -122,7 +122,12 @@ def _occupancy(shown: RunView) -> list[str]:
     names = all_of([LIMIT_WORDS.get(word, word) for word, count in allowed.items() if count == fewest])
     ranked = sorted(allowed.items(), key=lambda one: one[1])
     counts = ", ".join(f"{LIMIT_WORDS.get(word, word)} {digits(count)}" for word, count in ranked)
-    return [f"Occupancy: {', '.join(shares)}, limited by {names}", f"  blocks that fit an SM: {counts}"]
+    room = room_words(shown.results.facts) if shown.results else ()
+    return [
+        f"Occupancy: {', '.join(shares)}, limited by {names}",
+        f"  blocks that fit an SM: {counts}",
+        *(f"  {one}" for one in room),
+    ]
 
 
 KEY_METRICS = (

@@ -1,4 +1,5 @@
 """How many warps would fit on a multiprocessor with other blocks, registers or shared memory: curves as ncu draws them.
+And how many tiles of TMA shared memory has room for, and how many blocks fit where they come in clusters.
 
 What hardware hands out, from NVIDIA's occupancy calculator: registers to a warp, in pieces of 256, and to as many warps
 as are a multiple of four; shared memory in pieces of 128 bytes (256 before 8.0), with what the driver keeps for itself
@@ -202,3 +203,48 @@ def _point(facts: Facts, over: Over, value: int, now: LaunchShape, limits: SmLim
     grid, count = facts.get("grid_size"), facts.get("sm_count")
     waves = -(-grid * now.threads // shape.threads) / (blocks * count) if grid and count and blocks else None
     return OccupancyPoint(value, blocks, blocks * -(-shape.threads // LANES), limiter, waves)
+
+
+@dataclass(frozen=True)
+class TileRoom:
+    """Tiles that TMA brings, and shared memory: ``load_bytes`` of one load on average, and how many a block holds.
+
+    ``held``: that its shared memory has room for. ``most``: that it could hold with as many blocks an SM as now.
+    """
+
+    load_bytes: float
+    held: int
+    most: int
+
+
+@dataclass(frozen=True)
+class ClusterRoom:
+    """Blocks in clusters of ``size``: ``clusters`` fit on the GPU at once, so ``blocks``; ``alone`` would without."""
+
+    size: int
+    clusters: int
+    blocks: int
+    alone: int
+
+
+def tile_room(facts: Facts) -> TileRoom | None:
+    """Return how many tiles of TMA a block holds; None without TMA, or where shared memory holds less than one."""
+    limits, shape = sm_limits(facts), shape_of(facts)
+    moved, loads = facts.get("tma_load_bytes"), facts.get("tma_loads")
+    if limits is None or shape is None or not moved or not loads or not shape.shared:
+        return None
+    each = moved / loads
+    blocks = max(1, min(fits(shape, limits).values()))
+    most = min(limits.shared_a_block, limits.shared // blocks // _piece(limits) * _piece(limits) - limits.reserved)
+    held = int(shape.shared / each)
+    return TileRoom(each, held, max(held, int(most / each))) if held else None
+
+
+def cluster_room(facts: Facts) -> ClusterRoom | None:
+    """Return how many blocks fit in clusters, and how many would without; None for a launch without clusters."""
+    limits, shape = sm_limits(facts), shape_of(facts)
+    size, clusters, count = (facts.get(key) for key in ("cluster_size", "clusters_max_active", "sm_count"))
+    if limits is None or shape is None or not size or not clusters or not count:
+        return None
+    alone = min(fits(shape, limits).values()) * int(count)
+    return ClusterRoom(int(size), int(clusters), int(size * clusters), alone)

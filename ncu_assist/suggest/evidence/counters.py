@@ -15,6 +15,7 @@ from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.pipeline.pages.run import opcodes_of
 from ncu_assist.quantity import DURATIONS, SCALES, SHORT, digits, percent
 from ncu_assist.render.escape import one_line
+from ncu_assist.render.words.occupancy import LIMIT_WORDS, room_words
 from ncu_assist.render.words.values import COUNTED, IN_FULL_BELOW
 from ncu_assist.render.words.verdicts import of_longest
 from ncu_assist.rules import RULES
@@ -154,7 +155,6 @@ INTERNAL = (
 Items = tuple[EvidenceItem, ...]
 MOST_LAUNCHES = 8  # launches, the longest
 LONGEST_NAME = 80  # letters of a kernel's name
-LIMIT_WORDS = {"shared": "shared memory", "blocks": "places for blocks"}
 
 
 def findings_of(
@@ -278,4 +278,5 @@ def _occupancy(shown: RunView) -> str:
     if shown.results is None or len(shown.combined.launches) != 1:
         return ""
     allowed = sorted(allowed_blocks(shown.results.facts).items(), key=lambda one: one[1])
-    return ", ".join(f"{LIMIT_WORDS.get(word, word)} {digits(count)}" for word, count in allowed)
+    limits = ", ".join(f"{LIMIT_WORDS.get(word, word)} {digits(count)}" for word, count in allowed)
+    return ". ".join((limits, *(one.removesuffix(".") for one in room_words(shown.results.facts))))
