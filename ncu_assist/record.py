@@ -145,6 +145,8 @@ class Bench:
     temperature_c: tuple[float, float] | None  # before and after
     throttle_reasons: tuple[str, ...] | None
     timings: tuple[Timing, ...]
+    power_w: float | None = None  # the most that the board drew meanwhile
+    power_limit_w: float | None = None  # that it may draw
 
 
 @dataclass(frozen=True)

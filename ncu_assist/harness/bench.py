@@ -19,6 +19,7 @@ from ncu_assist.backends.base import Call
 from ncu_assist.backends.python import measured
 from ncu_assist.harness import accelerator, events, results
 from ncu_assist.harness.events import Event
+from ncu_assist.harness.facts import Nvml
 from ncu_assist.harness.names import COPY, EMPTY, LINK
 from ncu_assist.harness.problem import Problem, ReferenceProblem, Tensors
 from ncu_assist.harness.request import HarnessRequest
@@ -37,7 +38,7 @@ SCHEMA = pyarrow.schema(
         ("late", pyarrow.bool_()),
     ]
 )
-THROTTLE_EVERY = 10  # rounds between two looks at the throttle reasons
+THROTTLE_EVERY = 10  # rounds between two looks at power and throttle reasons
 Runs = dict[str, Callable[[], None]]
 
 
@@ -158,26 +159,54 @@ def _copy(size: int, place: str, device: str) -> Callable[[], None] | None:
 
 
 def run_bench(session: HarnessSession) -> None:
-    """Time all versions on every workload that has no samples yet, and record temperature and throttle reasons."""
+    """Time all versions on every workload that has no samples yet, and record temperature, power, throttle reasons."""
     stopwatch = stopwatch_of(session)
-    with conditions(session) as reasons:
+    with conditions(session) as seen:
         for problem in session.problems():
             if not results.samples_path(session.out, problem.workload.name).is_file():
-                _bench_workload(session, problem, stopwatch, reasons)
+                _bench_workload(session, problem, stopwatch, seen)
+
+
+class ClocksWatch:
+    """Why clocks were lowered while something was timed, and the most that the board drew, as often as it looks."""
+
+    def __init__(self, nvml: Nvml) -> None:
+        self._nvml, self._reasons, self._known = nvml, set[str](), False
+        self.power_w: float | None = None
+
+    def look(self) -> None:
+        """Take what holds now."""
+        reasons, power = self._nvml.throttle_reasons(), self._nvml.power_w()
+        self._known = self._known or reasons is not None
+        self._reasons.update(reasons or ())
+        if power is not None:
+            self.power_w = max(power, self.power_w or 0.0)
+
+    @property
+    def reasons(self) -> tuple[str, ...] | None:
+        """Return what lowered the clocks at any look; None where that is not known."""
+        return tuple(sorted(self._reasons)) if self._known else None
 
 
 @contextmanager
-def conditions(session: HarnessSession) -> Iterator[set[str]]:
-    """Record temperature and throttle reasons of what is timed in a with block, which adds to the reasons it is given.
+def conditions(session: HarnessSession) -> Iterator[ClocksWatch]:
+    """Record temperature, power and throttle reasons of what is timed in a with block, which looks now and then.
 
     Nothing is recorded of a block that raises.
     """
-    before, reasons = session.nvml.temperature_c(), set(session.nvml.throttle_reasons() or ())
-    yield reasons
+    before, watch = session.nvml.temperature_c(), ClocksWatch(session.nvml)
+    watch.look()
+    yield watch
+    watch.look()
     after = session.nvml.temperature_c()
-    seen = None if session.nvml.throttle_reasons() is None else tuple(sorted(reasons))
-    temperature = None if before is None or after is None else (before, after)
-    results.write_facts(session.out, replace(session.facts(), temperature_c=temperature, throttle_reasons=seen))
+    facts = replace(
+        session.facts(),
+        temperature_c=None if before is None or after is None else (before, after),
+        throttle_reasons=watch.reasons,
+        power_w=watch.power_w,
+        power_limit_w=session.nvml.power_limit_w(),
+    )
+    results.write_facts(session.out, facts)
 
 
 def stopwatch_of(session: HarnessSession) -> Stopwatch:
@@ -187,7 +216,7 @@ def stopwatch_of(session: HarnessSession) -> Stopwatch:
     return DeviceStopwatch(session.request.helpers, session.request.settings.flush)
 
 
-def _bench_workload(session: HarnessSession, problem: Problem, stopwatch: Stopwatch, reasons: set[str]) -> None:
+def _bench_workload(session: HarnessSession, problem: Problem, stopwatch: Stopwatch, seen: ClocksWatch) -> None:
     name = problem.workload.name
     versions = _versions(session, problem)
     runs = _prepare(session, problem, versions, stopwatch)
@@ -195,7 +224,7 @@ def _bench_workload(session: HarnessSession, problem: Problem, stopwatch: Stopwa
         if version in runs and session.attempt(Event("begin", "bench", version, name), runs[version]):
             del runs[version]
     while any(version in runs for version in versions):
-        watch = BenchWatch(session, name, reasons)
+        watch = BenchWatch(session, name, seen)
         try:
             samples = run_rounds(runs, name, session.request, stopwatch, watch.progress())
         except Exception as error:
@@ -234,11 +263,11 @@ def _prepare(session: HarnessSession, problem: Problem, versions: list[str], sto
 
 
 class BenchWatch:
-    """Announces each call and each round, and looks at the throttle reasons now and then."""
+    """Announces each call and each round, and looks at power and throttle reasons now and then."""
 
-    def __init__(self, session: HarnessSession, workload: str, reasons: set[str]) -> None:
+    def __init__(self, session: HarnessSession, workload: str, seen: ClocksWatch) -> None:
         self.begun: Event | None = None
-        self._session, self._workload, self._reasons = session, workload, reasons
+        self._session, self._workload, self._seen = session, workload, seen
 
     def progress(self) -> BenchProgress:
         return BenchProgress(self._begin, self._round)
@@ -251,4 +280,4 @@ class BenchWatch:
         total = self._session.request.settings.rounds
         events.emit(Event("round", "bench", "", self._workload, number + 1, total))
         if number % THROTTLE_EVERY == 0 or number == total - 1:
-            self._reasons.update(self._session.nvml.throttle_reasons() or ())
+            self._seen.look()

@@ -74,7 +74,8 @@ def collect(request: HarnessRequest) -> Measured:
     for failure in results.read_failures(out):
         failures[failure.version] = "; ".join(filter(None, [failures.get(failure.version, ""), str(failure)]))
     reasons = facts.throttle_reasons
-    bench = Bench(request.bench_id, settings.flush, settings.rounds, facts.temperature_c, reasons, ())
+    power = facts.power_w, facts.power_limit_w
+    bench = Bench(request.bench_id, settings.flush, settings.rounds, facts.temperature_c, reasons, (), *power)
     return Measured(
         checks=results.read_checks(out),
         samples=results.read_samples(out),

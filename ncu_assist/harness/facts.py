@@ -51,6 +51,14 @@ class Nvml:
             mask = self._ask("nvmlDeviceGetCurrentClocksThrottleReasons")
         return None if mask is None else reasons_in_words(int(mask))
 
+    def power_w(self) -> float | None:
+        """Return what the board draws, in watts: on GPUs since Ampere the mean of the last second."""
+        return _watts(self._ask("nvmlDeviceGetPowerUsage"))
+
+    def power_limit_w(self) -> float | None:
+        """Return the watts that the board may draw: above them its clocks are lowered."""
+        return _watts(self._ask("nvmlDeviceGetEnforcedPowerLimit"))
+
     def driver(self) -> str | None:
         """Return the version of the driver."""
         if self._handle is None:
@@ -83,6 +91,10 @@ class Nvml:
             return getattr(self._nvml, function)(self._handle, *arguments)
         except self._nvml.NVMLError:
             return None
+
+
+def _watts(milliwatts: float | None) -> float | None:
+    return None if milliwatts is None else milliwatts / 1000.0
 
 
 def reasons_in_words(mask: int) -> tuple[str, ...]:

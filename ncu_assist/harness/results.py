@@ -42,13 +42,18 @@ class VersionFailure:
 
 @dataclass(frozen=True)
 class MeasurementFacts:
-    """Where and how the child measured. ``device`` is None on a CPU; temperature in degrees Celsius."""
+    """Where and how the child measured. ``device`` is None on a CPU; temperature in degrees Celsius.
+
+    ``power_w`` is the most that the board drew of the ``power_limit_w`` that it may.
+    """
 
     toolchain: Toolchain
     device: Device | None = None
     temperature_c: tuple[float, float] | None = None
     throttle_reasons: tuple[str, ...] | None = None
     host_memory: HostMemory | None = None
+    power_w: float | None = None
+    power_limit_w: float | None = None
 
 
 def append_check(out: Path, version: str, check: Check) -> None:
@@ -75,11 +80,14 @@ def read_failures(out: Path) -> tuple[VersionFailure, ...]:
 
 
 def write_facts(out: Path, facts: MeasurementFacts) -> None:
-    """Write the facts; what an earlier child of this job saw before stays: temperature, reasons, memory of the host."""
+    """Write the facts; what an earlier child of this job saw before stays: of the GPU, of memory of the host."""
     old = read_facts(out)
     if old is not None:
         facts = replace(facts, temperature_c=_span(old, facts), throttle_reasons=_union(old, facts))
         facts = replace(facts, host_memory=facts.host_memory or old.host_memory)
+        powers = [one for one in (old.power_w, facts.power_w) if one is not None]
+        limit = facts.power_limit_w or old.power_limit_w
+        facts = replace(facts, power_w=max(powers, default=None), power_limit_w=limit)
     (out / FACTS).write_bytes(msgspec.json.encode(facts))
 
 

@@ -74,6 +74,21 @@ def test_throttle_reasons_in_words() -> None:
 def test_without_nvml_every_answer_is_none() -> None:
     nothing = facts.Nvml(None)
     assert (nothing.temperature_c(), nothing.throttle_reasons(), nothing.driver()) == (None, None, None)
+    assert (nothing.power_w(), nothing.power_limit_w()) == (None, None)
+    watch = bench.ClocksWatch(nothing)
+    watch.look()
+    assert (watch.reasons, watch.power_w) == (None, None)
+
+
+def test_power_and_reasons_are_those_of_all_looks() -> None:
+    gpu = facts.Nvml(None)
+    gpu._handle, gpu._nvml = object(), (known := FakePynvml())
+    watch = bench.ClocksWatch(gpu)
+    for mask, drawn in ((0x0, 310_000), (0x4, 698_500), (0x20, 250_000)):
+        known.mask, known.drawn = mask, drawn
+        watch.look()
+    assert watch.reasons == ("software power cap", "software thermal slowdown")
+    assert (watch.power_w, gpu.power_limit_w()) == (698.5, 700.0)
 
 
 class FakePynvml:
@@ -82,8 +97,16 @@ class FakePynvml:
     class NVMLError(Exception):
         pass
 
+    mask, drawn = 0x20, 123_000
+
     def nvmlDeviceGetCurrentClocksEventReasons(self, handle: object) -> int:
-        return 0x20
+        return self.mask
+
+    def nvmlDeviceGetPowerUsage(self, handle: object) -> int:
+        return self.drawn
+
+    def nvmlDeviceGetEnforcedPowerLimit(self, handle: object) -> int:
+        return 700_000
 
     def nvmlDeviceGetTemperature(self, handle: object, sensor: int) -> int:
         raise self.NVMLError

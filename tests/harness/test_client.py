@@ -140,9 +140,10 @@ def test_events_are_found_in_a_noisy_stdout() -> None:
 
 
 def test_facts_of_several_children_add_up(tmp_path: Path) -> None:
-    facts = results.MeasurementFacts(Toolchain(), None, (40.0, 50.0), ("software power cap",))
+    facts = results.MeasurementFacts(Toolchain(), None, (40.0, 50.0), ("software power cap",), None, 650.0, 700.0)
     results.write_facts(tmp_path, facts)
-    results.write_facts(tmp_path, replace(facts, temperature_c=(51.0, 60.0), throttle_reasons=("hardware slowdown",)))
+    later = replace(facts, temperature_c=(51.0, 60.0), throttle_reasons=("hardware slowdown",), power_w=400.0)
+    results.write_facts(tmp_path, later)
     assert results.read_facts(tmp_path) == replace(
         facts, temperature_c=(40.0, 60.0), throttle_reasons=("hardware slowdown", "software power cap")
     )

@@ -10,8 +10,8 @@ from made_ceilings import MIB, ceilings, point
 from ncu_assist.analysis.run_view import WorkloadRow
 from ncu_assist.analysis.yardstick import COPY, OPERATIONS
 from ncu_assist.ceilings import Ceilings, Rate, Spread, floor_of
-from ncu_assist.record import Timing, WorkloadFacts
-from ncu_assist.render.words.floors import UNMEASURED, floor_words
+from ncu_assist.record import Bench, Timing, WorkloadFacts
+from ncu_assist.render.words.floors import UNMEASURED, floor_words, lowered_words
 
 TIMING = Timing("w", "b", 10, 0, 4e6, 4e6, 4e6, 4e6, None, None, None)
 MEASURED = replace(ceilings(), link=(point("host_to_device", 1, 0, MIB, 50e9),))
@@ -72,3 +72,34 @@ def test_of_operations_it_is_the_tensor_cores_and_no_copy() -> None:
     )
     assert (row.share, row.measure) == (0.5, OPERATIONS)
     assert row.share_of(COPY) is None
+
+
+def _timing(workload: str, clock: float | None) -> Timing:
+    return Timing(workload, "b", 100, 0, 1e6, 1e6, 1e6, 1e6, clock, None, None)
+
+
+@pytest.mark.parametrize(
+    ("clock", "reasons", "power", "said"),
+    [
+        (
+            1557.0,
+            ("software power cap",),
+            (698.4, 700.0),
+            "1557 MHz while it was timed, 1977 on small; software power cap",
+        ),
+        (1713.0, (), (None, None), "SM at 1713 MHz while it was timed, 1977 on small"),
+        (1960.0, ("software power cap",), (698.4, 700.0), ""),
+        (None, (), (None, None), ""),
+    ],
+)
+def test_a_clock_that_was_lowered_is_said(
+    clock: float | None, reasons: tuple[str, ...], power: tuple[float | None, float | None], said: str
+) -> None:
+    timings = _timing("large", clock), _timing("small", 1977.0)
+    bench = Bench("b", "read", 100, None, reasons, timings, *power)
+    words = lowered_words(bench, timings[0])
+    assert said in words
+    assert bool(said) == bool(words)
+    assert ("698 of 700 W at most" in words) == (bool(said) and power[0] is not None)
+    assert lowered_words(bench, timings[1]) == ""
+    assert lowered_words(None, timings[0]) == ""

@@ -118,11 +118,11 @@ def run_bench(session: ExamSession, stopwatch: Stopwatch) -> None:
     rounds = _Rounds(session, problem)
     calls = {version: session.calls[version] for version in versions}
     runs = bench.round_calls_on(calls, problem, (rounds.inputs, rounds.buffers.results), stopwatch)
-    with conditions(session) as reasons:
+    with conditions(session) as seen:
         for version in versions:
             if session.attempt(Event("begin", "bench", version, workload.name), runs[version]):
                 return
-        watch = BenchWatch(session, workload.name, reasons)
+        watch = BenchWatch(session, workload.name, seen)
         try:
             samples = bench.run_rounds(
                 runs, workload.name, session.request, stopwatch, rounds.progress(watch.progress())

@@ -17,6 +17,7 @@ from ncu_assist.render.html.charts import Fact
 from ncu_assist.render.html.run_records import Log, RawMetric, RawMetrics, Value
 from ncu_assist.render.table import Cell, Column, Table, Term, number
 from ncu_assist.render.words.commands import to_export, to_page, to_profile
+from ncu_assist.render.words.floors import power_words
 from ncu_assist.render.words.terms import source_badge, term_of
 
 UNKNOWN = "not known"
@@ -135,6 +136,7 @@ def _of_timing(shown: RunView, bench: Bench) -> tuple[Fact, ...]:
         Fact(Term("SM clock"), f"{timing.sm_clock_mhz:.0f} MHz" if timing and timing.sm_clock_mhz else ""),
         Fact(Term("temperature"), f"{degrees[0]:.0f} °C before, {degrees[1]:.0f} °C after" if degrees else ""),
         Fact(Term("throttled"), _throttled(bench.throttle_reasons)),
+        Fact(Term("power"), power_words(bench)),
         Fact(Term("an empty call"), duration(timing.empty_ns) if timing and timing.empty_ns else ""),
     )
 

@@ -15,7 +15,7 @@ from ncu_assist.render.escape import one_line
 from ncu_assist.render.terminal.diagnosis import diagnosis_lines, hot_lines_text, nvidia_text
 from ncu_assist.render.terminal.launches import launches_text
 from ncu_assist.render.terminal.style import Style, detected, table, to_text
-from ncu_assist.render.words.floors import IN_L2, floor_words, no_rates, operations_words
+from ncu_assist.render.words.floors import IN_L2, floor_words, lowered_words, no_rates, operations_words
 from ncu_assist.render.words.launches import focus_words
 from ncu_assist.render.words.occupancy import LIMIT_WORDS, room_words
 from ncu_assist.render.words.verdicts import (
@@ -183,7 +183,7 @@ def _alone(shown: RunView) -> int | None:
 
 
 def _verdict(shown: RunView) -> list[RenderableType]:
-    """Return the verdict against the version before, how far the floor is, and operations where they set it."""
+    """Return the verdict against the version before, floor and operations, and the clock where it was lowered."""
     from rich.text import Text
 
     lines: list[RenderableType] = []
@@ -197,6 +197,9 @@ def _verdict(shown: RunView) -> list[RenderableType]:
     operations = operations_words(shown)
     if operations:
         lines.append(Text(f"operations: {operations}"))
+    lowered = lowered_words(shown.run.bench, shown.row.timing if shown.row else None)
+    if lowered:
+        lines.append(Text(f"clock: {lowered}"))
     return [Text(""), *lines] if lines else []
 
 

@@ -1,4 +1,4 @@
-"""The floor of a workload, what a copy takes, and what stays in L2, in words."""
+"""The floor of a workload, what a copy takes, what stays in L2, and clocks that were lowered, in words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ncu_assist.analysis.run_view import RunView, WorkloadRow
 from ncu_assist.analysis.yardstick import COPY, OPERATIONS, measure_of
 from ncu_assist.ceilings import Floor
 from ncu_assist.quantity import duration, quantity
-from ncu_assist.record import Timing
+from ncu_assist.record import Bench, Timing
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.words.verdicts import factor
 
@@ -27,6 +27,33 @@ def l2_words(row: WorkloadRow | None) -> str:
     if row.in_l2 == "all":
         return f"all {quantity(facts.algorithmic_bytes or 0, 'byte')} fit in L2 ({size}), {NO_RATE}"
     return f"the {quantity(facts.written_bytes or 0, 'byte')} written fit in L2 ({size}) and may stay there, {NO_RATE}"
+
+
+def power_words(bench: Bench) -> str:
+    """Return the most that the board drew in a bench, of what it may; empty where that is not known."""
+    if bench.power_w is None:
+        return ""
+    limit = f" of {bench.power_limit_w:.0f}" if bench.power_limit_w else ""
+    return f"{bench.power_w:.0f}{limit} W at most"
+
+
+LOWERED = 0.97  # of the highest clock that the same version had in the bench
+
+
+def lowered_words(bench: Bench | None, timing: Timing | None) -> str:
+    """Return by how much the clock of a version was lowered while it was timed, and why; empty where it was not.
+
+    How much a version draws decides its clock then, so that versions differ in time by other factors than in cycles.
+    NVML is asked between rounds only, and may name no reason.
+    """
+    if bench is None or timing is None or not timing.sm_clock_mhz:
+        return ""
+    highest = max(bench.timings, key=lambda one: one.sm_clock_mhz or 0.0)
+    if timing.sm_clock_mhz >= LOWERED * (highest.sm_clock_mhz or 0.0):
+        return ""
+    why = [one_line(reason) for reason in bench.throttle_reasons or ()]
+    said = [f"SM at {timing.sm_clock_mhz:.0f} MHz while it was timed, {highest.sm_clock_mhz:.0f} on {highest.workload}"]
+    return "; ".join((*said, *why, *filter(None, (power_words(bench),))))
 
 
 def copy_words(kept: str | None) -> str:
