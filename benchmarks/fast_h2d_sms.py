@@ -6,7 +6,8 @@ usage: python benchmarks/fast_h2d_sms.py FOLDER            (from the project's r
 
 `ncu-assist bench fast_h2d --workload t256k --json` in FOLDER interleaves them in one bench; `--points` prints what of
 it is kept. Pieces are v10 with each token fetched in two copies, to the next line of 128 bytes and from there: whether
-bulk copies ask for whole lines by themselves.
+bulk copies ask for whole lines by themselves. In phase are v10's slots that start where their token starts in a line,
+so that a copy is cut at lines of the host and of shared memory at once.
 """
 
 from __future__ import annotations
@@ -26,6 +27,23 @@ IN_PIECES = ((1, 2, 160), (8, 2, 160))
 AT_ONCE = ((1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3), (3, 3), (4, 2), (4, 3), (8, 1), (8, 2))  # SMs, tokens a warp
 RING = ("BLOCKS", "SLOTS", "MOST_THREADS")
 GRID_IN = r"long long grid,\s+long long block, cudaStream_t stream\) \{"
+PHASES = ((2, 2, 160), (8, 2, 160))
+ROOM = """
+constexpr int LINE = 128;
+__host__ __device__ inline long long room_of(long long width) { return (width + LINE - 1) / LINE * LINE + LINE; }
+__device__ inline unsigned phase_of(const unsigned char* at) { return reinterpret_cast<size_t>(at) % LINE; }
+"""
+IN_PHASE = (
+    (r"constexpr int BLOCKS", f"{ROOM}constexpr int BLOCKS", 1),
+    (r"(unsigned char\* slots = .*?)SLOTS \* width;", r"\1SLOTS * room_of(width);\n    unsigned phase[SLOTS] = {};", 1),
+    (
+        r"fetch\(slots \+ s \* width, table \+ (.*?) \* width,",
+        r"phase[s] = phase_of(table + \1 * width), fetch(slots + s * room_of(width) + phase[s], table + \1 * width,",
+        2,
+    ),
+    (r"slots \+ s \* width, width\);", "slots + s * room_of(width) + phase[s], width);", 1),
+    (r"SLOTS \* \(width \+ static_cast", "SLOTS * (room_of(width) + static_cast", 1),
+)
 PIECES = """
 __device__ inline void copy_in(void* shared, const void* global, unsigned bytes, unsigned long long* barrier) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
@@ -79,6 +97,11 @@ def _versions() -> Iterator[tuple[str, str]]:
     pieces = pieces.replace("constexpr int BLOCKS", f"{PIECES}constexpr int BLOCKS")
     for ring in IN_PIECES:
         yield f"pieces_{_name(ring)}", _with_ring(pieces, ring)
+    phased = bulk
+    for pattern, text, times in IN_PHASE:
+        phased = changed(pattern, text, phased, times)
+    for ring in PHASES:
+        yield f"in_phase_{_name(ring)}", _with_ring(phased, ring)
     for sms, tokens in AT_ONCE:
         yield f"at_once_{sms}sm_{tokens}", with_constants(at_once, {"BLOCKS": sms, "TOKENS": tokens})
 
