@@ -84,7 +84,7 @@ SHARED = OperationTable(
         _shared("Atomics", "_op_atom", "shared_atomics", conflicts="bank_conflicts_atomic"),
         (
             "Matrix products out of shared memory (wgmma)",
-            (("smsp__sass_inst_executed_op_shared_gmma.sum",), (), (), ()),
+            (("matrix_products",), (), (), ()),
         ),
         _shared(f"{TOTAL}, with what shares the path", "", "smsp__sass_inst_executed_op_shared.sum"),
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ncu_assist.ncu.catalogue.formulas import SCHEDULERS_PER_SM
 from ncu_assist.ncu.catalogue.metric import (
+    ALL_BUT_HOPPER,
     ATTRIBUTE,
     BEFORE_AMPERE,
     BEFORE_HOPPER,
@@ -171,6 +172,8 @@ INSTRUCTION_MIX: tuple[Metric, ...] = (
     _op("async_copies", "inst_executed_op_ldgsts", "Asynchronous copies",
         "cp.async: global to shared memory without registers", BEFORE_AMPERE),
     _op("matrix_loads", "inst_executed_op_ldsm", "Matrix loads (ldmatrix)", "tiles from shared memory for mma"),
+    _op("matrix_products", "sass_inst_executed_op_shared_gmma", "Matrix products out of shared memory (wgmma)",
+        "instructions of warps that take operands of tensor cores from shared memory", ALL_BUT_HOPPER),
     _op("tma_loads", "inst_executed_op_tma_ld", "TMA loads", "tensor memory accelerator instructions that load",
         BEFORE_HOPPER),
     _op("tma_stores", "inst_executed_op_tma_st", "TMA stores", "tensor memory accelerator instructions that store",

@@ -211,9 +211,29 @@ def _opcode_bars(opcodes: tuple[tuple[str, float], ...]) -> Bars:
     )
 
 
+# What else is easily taken for a nop: instructions of Hopper that start work which goes on by itself, and that wait.
+OPCODES = {
+    "HGMMA": "a matrix product of four warps on tensor cores, of halves or tf32 (wgmma)",
+    "QGMMA": "a matrix product of four warps on tensor cores, of fp8 (wgmma)",
+    "IGMMA": "a matrix product of four warps on tensor cores, of int8 (wgmma)",
+    "WARPGROUP": "four warps begin with products, or wait for them (wgmma fence and wait)",
+    "SYNCS": "an mbarrier: made, arrived at, or tried until its phase ends; each try counts",
+    "UTMALDG": "TMA: a tile from global to shared memory",
+    "UTMASTG": "TMA: a tile from shared to global memory",
+    "UTMAREDG": "TMA: a tile from shared memory is added to global memory",
+    "UBLKCP": "a bulk copy: bytes in a row between global and shared memory",
+    "UCGABAR_ARV": "arrives at the barrier of a cluster",
+    "UCGABAR_WAIT": "waits at the barrier of a cluster",
+    "USETMAXREG": "takes or gives back registers (setmaxnreg)",
+    "LDGSTS": "cp.async: from global to shared memory without registers",
+    "HMMA": "a matrix product of one warp on tensor cores, of halves (mma.sync)",
+}
+
+
 def _opcode_bar(name: str, executed: float, whole: float, most: float) -> Bar:
     share = executed / whole
-    return Bar(Term(one_line(name, 40)), min(1.0, share / most), f"{100 * share:.1f} % · {quantity(executed, '')}")
+    term = Term(one_line(name, 40), "", OPCODES.get(name.split(".")[0], ""))
+    return Bar(term, min(1.0, share / most), f"{100 * share:.1f} % · {quantity(executed, '')}")
 
 
 def warp_facts(shown: RunView, keys: tuple[str, ...]) -> tuple[Fact, ...]:

@@ -139,11 +139,24 @@ def test_deltas_against_the_baseline() -> None:
 
 
 def test_what_went_is_told_by_its_kind() -> None:
-    """v11 loads tiles by ldmatrix, v12 nothing from shared memory: the arrow tells of ldmatrix, not of plain loads."""
-    runs = {one.run.version: gather(one, None, ARCHIVE) for one in ARCHIVE.runs("gemm_bias_gelu")}
-    made = memory_chart(runs["v12_wgmma"], runs["v11_tma"])
+    """v11 loads tiles by ldmatrix, a sum has no shared memory: the arrow tells of ldmatrix, not of plain loads."""
+    tiles = next(one for one in ARCHIVE.runs("gemm_bias_gelu") if one.run.version == "v11_tma")
+    without = next(one for one in ARCHIVE.runs("add_relu") if one.run.version.startswith("v1_"))
+    made = memory_chart(gather(without, None, ARCHIVE), gather(tiles, None, ARCHIVE))
     assert any(word.text.startswith("0 ldmatrix") for word in made.words)
     assert "▼ -100.0 %" in [word.text for word in made.words]
+
+
+def test_operands_that_tensor_cores_take_from_shared_memory_are_drawn() -> None:
+    """v12 loads by TMA and multiplies out of shared memory: no plain load, and 8.39 million wgmma of warps."""
+    stored = next(one for one in ARCHIVE.runs("gemm_bias_gelu") if one.run.version == "v12_wgmma")
+    made = memory_chart(gather(stored, None, ARCHIVE))
+    texts = [word.text for word in made.words]
+    assert any(text.startswith("8.39 M wgmma") for text in texts)
+    assert {"TMA", "12.9 GB"} <= set(texts)
+    assert made.figures is not None
+    named = {row[2].term.name: row[3].text for row in made.figures.rows if row[2].term}
+    assert named["smsp__sass_inst_executed_op_shared_gmma.sum"] == "8.39 M"
 
 
 def test_deltas_in_words() -> None:

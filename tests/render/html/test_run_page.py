@@ -27,7 +27,7 @@ from ncu_assist.ncu.nvidia_findings import NvidiaFinding
 from ncu_assist.pipeline.opened_reports import bare_reports
 from ncu_assist.pipeline.pages.run import run_page, run_record
 from ncu_assist.render.html.run import run_html, run_sections
-from ncu_assist.render.html.run_counters import part_label
+from ncu_assist.render.html.run_counters import _opcode_bars, part_label
 from ncu_assist.render.html.run_diagnosis import launches_table
 from ncu_assist.render.html.run_records import Log, RunRecord
 from ncu_assist.render.table import Badge
@@ -209,7 +209,15 @@ def test_instructions_are_counted_by_opcode(v6: RunRecord) -> None:
     mix = models(run_sections(v6)).mix
     assert mix.opcodes.bars[0].label.label == "IMAD"
     assert len(mix.opcodes.bars) <= 15
+    assert not mix.opcodes.bars[0].label.meaning
     assert all(bar.tone == "" for bar in mix.pipes.bars)  # L1 binds it, no pipe does
+
+
+def test_opcodes_of_what_works_on_by_itself_are_explained() -> None:
+    bars = _opcode_bars((("HGMMA.64x128x16.F32.BF16", 8e6), ("SYNCS", 1e6), ("FADD", 1e6))).bars
+    assert [bool(bar.label.meaning) for bar in bars] == [True, True, False]
+    assert "wgmma" in bars[0].label.meaning
+    assert "each try counts" in bars[1].label.meaning
 
 
 def test_the_stall_that_the_diagnosis_is_about_is_marked(v6: RunRecord) -> None:
