@@ -10,6 +10,8 @@ from made_facts import gallery, made
 
 from ncu_assist.frame import combine_tables
 from ncu_assist.ncu.catalogue.launch_metrics import SM_LIMITS as NAMES_OF_LIMITS
+from ncu_assist.pipeline.showing import gather
+from ncu_assist.render.json.run import show_json
 from ncu_assist.render.words.occupancy import room_words
 from ncu_assist.rules import Facts
 from ncu_assist.rules.low_occupancy import LIMITS
@@ -27,6 +29,7 @@ from ncu_assist.rules.model.of_run import results_of
 from ncu_assist.store import Store
 
 ARCHIVE = Store(Path(__file__).parents[2] / "reports")
+VERSIONS = ("v18_tile_by_size", "v9_fragments_ahead")
 CASES = ("occupancy_registers", "shared_stride_of_16", "barrier_every_step", "healthy_float_product", "healthy_sum")
 
 
@@ -131,3 +134,11 @@ def test_blocks_that_fit_in_clusters() -> None:
     whole = room_words(_recorded("gemm_bias_gelu/v18", "square8k"))
     assert whole[1] == "In clusters of 2, 66 at once: 132 blocks on the GPU."
     assert whole[0].startswith("A TMA load brings 20.5 kB on average: the shared memory of a block holds 9 of these")
+
+
+def test_tiles_and_clusters_stand_in_json() -> None:
+    runs = {name: next(one for one in ARCHIVE.runs("gemm_bias_gelu") if one.run.version == name) for name in VERSIONS}
+    found = {name: show_json(gather(stored, "square8k", ARCHIVE)) for name, stored in runs.items()}
+    assert found["v18_tile_by_size"]["tiles"] == {"load_bytes": 20480.0, "held": 9, "most": 11}
+    assert found["v18_tile_by_size"]["clusters"] == {"size": 2, "clusters": 66, "blocks": 132, "alone": 132}
+    assert (found["v9_fragments_ahead"]["tiles"], found["v9_fragments_ahead"]["clusters"]) == (None, None)

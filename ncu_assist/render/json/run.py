@@ -12,7 +12,7 @@ from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.render.json.values import answer, cycles_json, run_facts, workload
 from ncu_assist.rules.model.diagnosis import JointGain, Ranked
 from ncu_assist.rules.model.facts import Facts
-from ncu_assist.rules.model.occupancy import occupancy_curves
+from ncu_assist.rules.model.occupancy import cluster_room, occupancy_curves, tile_room
 from ncu_assist.rules.model.of_run import RuleResults
 
 
@@ -109,6 +109,7 @@ def show_json(shown: RunView, command: str = "show") -> dict[str, Any]:
             "metrics": _metrics(shown),
             "stalls": shown.combined.stalls,
             "occupancy_curves": _occupancy(shown),
+            **_room(shown),
             "stalls_per_launch": _stalls_per_launch(shown),
             "hot_lines": None if close.spots is None else [asdict(line) for line in close.spots.lines],
             "nvidia_findings": None if close.nvidia is None else [asdict(finding) for finding in close.nvidia],
@@ -121,6 +122,13 @@ def _occupancy(shown: RunView) -> list[dict[str, Any]]:
     """Return how many warps would fit with other blocks, registers and shared memory; none of several shapes."""
     results = shown.counted.results
     return [asdict(one) for one in occupancy_curves(results.facts)] if results else []
+
+
+def _room(shown: RunView) -> dict[str, Any]:
+    """Return how many tiles and clusters fit; None for what a launch has none of, and of several launches."""
+    results = shown.counted.results if len(shown.counted.combined.launches) == 1 else None
+    found = {"tiles": tile_room(results.facts), "clusters": cluster_room(results.facts)} if results else {}
+    return {name: asdict(one) if (one := found.get(name)) else None for name in ("tiles", "clusters")}
 
 
 def _stalls_per_launch(shown: RunView) -> dict[int, dict[str, float]] | None:

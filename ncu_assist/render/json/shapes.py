@@ -39,7 +39,7 @@ from ncu_assist.record import Commit, HostMemory, Profile, Source, Toolchain
 from ncu_assist.render.export.columns import Kind as ColumnKind
 from ncu_assist.rules.base import Severity
 from ncu_assist.rules.model.libraries import LibraryKernel
-from ncu_assist.rules.model.occupancy import OccupancyCurve
+from ncu_assist.rules.model.occupancy import ClusterRoom, OccupancyCurve, TileRoom
 from ncu_assist.rules.model.places import Place
 from ncu_assist.spec import Math
 from ncu_assist.trace import CopyWay, Recorder
@@ -305,6 +305,8 @@ class ShowAnswer(AnswerKeys, RunKeys):
     metrics: dict[str, MetricKeys]
     stalls: dict[str, float | None]
     occupancy_curves: list[OccupancyCurve]
+    tiles: TileRoom | None
+    clusters: ClusterRoom | None
     stalls_per_launch: dict[str, dict[str, float | None]] | None
     hot_lines: list[HotLine] | None
     nvidia_findings: list[NvidiaFinding] | None
