@@ -154,7 +154,9 @@ def by_code(finding: Finding, sass: pd.DataFrame, duration_ns: float) -> tuple[F
     cause = _cause(waits, finding.saved_ns / duration_ns)
     ahead = cause != "tiles" and (warps.room or 0.0) >= AHEAD
     message = f"{finding.message}; {_told(warps)}{IN_TIME if ahead else ''}"
-    return replace(finding, message=message, advice=ADVICE[cause], stalls=WAITS_OF[cause]), theirs
+    ours = next((one for one in ADVICE.values() if finding.advice.startswith(one)), None)  # else it is of a library
+    advice = finding.advice.replace(ours, ADVICE[cause]) if ours else finding.advice
+    return replace(finding, message=message, advice=advice, stalls=WAITS_OF[cause]), theirs
 
 
 def _told(warps: MultiplyingWarps) -> str:

@@ -202,3 +202,10 @@ def test_older_instructions_are_advised_as_before() -> None:
     assert found is not None
     assert found.advice == tensor_underfed.FEED
     assert tensor_underfed.by_code(found, pd.DataFrame(), 1.0)[0] == found
+
+
+def test_who_calls_a_library_is_not_told_how_to_write_it(tmp_path: Path) -> None:
+    """cuDNN waits for its products; its user can choose a backend. What was seen is said all the same."""
+    first = _located("flash_attention", "v2", tmp_path).diagnosis.findings[0].finding
+    assert not any(first.advice.startswith(one) for one in tensor_underfed.ADVICE.values())
+    assert "waits for every product 28 %" in first.message
