@@ -269,7 +269,7 @@ MEANINGS = {
     "ClusterRoom.size": "Blocks of a cluster",
     "ClusterRoom.clusters": "Clusters that fit on the GPU at once",
     "ClusterRoom.blocks": "Their blocks",
-    "alone": "Blocks that would fit without clusters",
+    "ClusterRoom.alone": "Blocks that would fit without clusters",
     "stalls_per_launch": "The same of each of the longest launches, by `index`; null where `stalls` is of all [%]",
     "hot_lines": "The source lines that cost most; null where `--lines` was not asked for",
     "hot_lines_note": "Why there are no lines, or of what they are",
