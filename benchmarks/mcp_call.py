@@ -47,9 +47,19 @@ async def _help(client: Client) -> str:
     lines = [client.instructions or "", ""]
     for tool in (await client.list_tools()).tools:
         required = tool.input_schema.get("required", [])
-        names = [name if name in required else f"[{name}]" for name in tool.input_schema["properties"]]
+        shapes = {name: f"{name}: {_kind(one)}" for name, one in tool.input_schema["properties"].items()}
+        names = [shape if name in required else f"[{shape}]" for name, shape in shapes.items()]
         lines.append(f"{tool.name}({', '.join(names)}): {' '.join((tool.description or '').split())}")
     return "\n".join(lines)
+
+
+def _kind(schema: dict[str, Any]) -> str:
+    """Return what an argument is, in a word or two."""
+    if "enum" in schema:
+        return "|".join(schema["enum"])
+    if schema.get("type") == "array":
+        return f"list of {_kind(schema['items'])}"
+    return str(schema.get("type") or "/".join(_kind(one) for one in schema.get("anyOf", ())) or "object")
 
 
 def main() -> int:

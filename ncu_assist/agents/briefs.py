@@ -269,11 +269,15 @@ class BuildBrief(Brief):
 
 
 class DraftOutcome(Brief):
-    """One draft, ``written`` what file it became, and what to do next; ``build`` where it was compiled alone."""
+    """One draft, the folder that it is ``stored`` in, and what to do next.
+
+    ``build`` where it was compiled alone, ``written`` what version it became.
+    """
 
     draft: DraftBrief
+    stored: str
     build: NotRequired[BuildBrief]
-    written: list[str]
+    written: NotRequired[list[str]]
     next: str
     exit_code: int
 
@@ -641,11 +645,13 @@ def suggested(answer: Json, next_step: Callable[[DraftBrief], str], exit_code: i
     one = draft(answer["drafts"][-1])
     told: DraftOutcome = {
         "draft": one,
-        "written": answer["written"],
+        "stored": f"reports/{answer['drafts'][-1]['folder']}",
         "next": next_step(one),
         "exit_code": exit_code,
         "untrusted": ["draft.change", "draft.reason", "draft.flaws", "draft.proof"],
     }
+    if answer["written"]:
+        told["written"] = answer["written"]
     if answer["builds"]:
         told["build"] = build(answer["builds"][-1])
     return told

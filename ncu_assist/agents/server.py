@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, ParamSpec
@@ -11,7 +12,7 @@ from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from mcp.server.mcpserver.resolve import Elicit, Resolve
 from mcp.types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, ValidationError
 
 import ncu_assist
 from ncu_assist.agents import briefs
@@ -52,7 +53,7 @@ BUDGETS = {  # tokens, characters over four, that the result of each tool takes 
     "sass": 2_000,
     "diff": 2_000,
     "history": 2_000,
-    "explain": 800,
+    "explain": 1_500,
     "metrics": 1_500,
     "task": 9_000,
     "drafts": 1_500,
@@ -118,7 +119,21 @@ class AgentServer(MCPServer[Any]):
         unknown = [key for key in arguments if known is not None and key not in known]
         if unknown:
             raise ToolError(f"{name} has no argument '{one_line(unknown[0])}'; {did_you_mean(unknown[0], known or ())}")
-        return await super().call_tool(name, arguments, context)
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if not isinstance(error.__cause__, ValidationError):
+                raise
+            raise ToolError(f"{name}: {_wrong_arguments(error.__cause__)}") from error
+
+
+def _wrong_arguments(error: ValidationError) -> str:
+    """Return which arguments are of another kind than the tool takes, and what it takes."""
+    said = []
+    for one in error.errors(include_url=False, include_context=False):
+        place = ".".join(str(part) for part in one["loc"])
+        said.append(f"`{one_line(place, 100)}`: {one['msg']}, not {one_line(repr(one['input']), 60)}")
+    return "; ".join(said)
 
 
 def serve(project: Project, allowed: Sequence[Path]) -> None:
@@ -158,7 +173,7 @@ def _answered(*whole: str) -> Callable[[Callable[P, Awaitable[Mapping[str, Any]]
                 brief = await tool(*args, **named)
             except NcuAssistError as error:
                 hint = f"\ntry: {error.hint}" if error.hint else ""
-                raise ToolError(f"{error.message}{hint}") from error
+                raise ToolError(COMMAND.sub(_with_its_tool, f"{error.message}{hint}")) from error
             more = named.get("more")
             room = BUDGETS[tool.__name__] + MORE_TOKENS * (len(more) if isinstance(more, list) else 0)
             told = briefs.fitted(brief, room, whole)
@@ -173,6 +188,18 @@ def _answered(*whole: str) -> Callable[[Callable[P, Awaitable[Mapping[str, Any]]
         return call
 
     return decorate
+
+
+COMMAND = re.compile(r"(?<=try: )ncu-assist (\w+)[^\n]*")
+TOOL_OF = {"list": "kernels", "ledger": "drafts"} | {
+    name: name for name in ("show", "diff", "history", "explain", "metrics", "doctor", "check", "bench", "profile")
+}
+
+
+def _with_its_tool(hint: re.Match[str]) -> str:
+    """Return the command that is to be tried with the tool that answers the same, where there is one."""
+    tool = TOOL_OF.get(hint[1])
+    return f"{hint[0]} (the tool {tool})" if tool else hint[0]
 
 
 def _reading_tools(caller: CommandCaller) -> tuple[Callable[..., Any], ...]:
@@ -203,8 +230,8 @@ def _reading_tools(caller: CommandCaller) -> tuple[Callable[..., Any], ...]:
         more: Annotated[list[More], Field(max_length=4)] = [],  # noqa: B006
     ) -> briefs.ShowBrief:
         """Show a run or report first: time, verdict against its parent, floor, what binds it, findings with what to
-        try and what that could win. `more` adds the other workloads, metrics, warp stalls, or the occupancy that other
-        blocks, registers or shared memory would give."""
+        try and what that could win. `more`, a list of "workloads", "metrics", "stalls", "occupancy", adds the other
+        workloads, metrics, warp stalls, or the occupancy that other blocks, registers or shared memory would give."""
         words = ["show", "--json", *_options(workload=workload, launch=launch)]
         return briefs.show((await caller.ask(context, *words, "--", caller.checked(reference))).json, more)
 

@@ -289,6 +289,9 @@ def _others(facts: Facts) -> Finding | None:
     return _finding(facts, name, saved, WORK_OF[name], ("issue_slots_busy",), (ISSUE,))
 
 
+MIXED_PIPES = ("pipe_fma", "pipe_alu", "pipe_xu", "pipe_lsu")
+
+
 def _mixed(facts: Facts) -> Finding | None:
     """Instructions of several kinds, which fill the issue slots and no pipe."""
     share, limits = busy(facts, ISSUE), loads(facts)
@@ -300,10 +303,10 @@ def _mixed(facts: Facts) -> Finding | None:
     active = facts.value("sm_active_share") / 100.0 or 1.0
     return Finding(
         rule=ID,
-        message=f"instructions fill {100 * share / active:.0f} % of the issue slots while SMs are active, and no pipe: "
-        f"of those the {pipe} is busiest, {100 * busy(facts, pipe) / active:.0f} %",
+        message=f"instructions fill {100 * share / active:.0f} % of the issue slots while SMs are active, and no "
+        f"pipe is full: the {pipe} is busiest, {100 * busy(facts, pipe) / active:.0f} %",
         saved_ns=facts.duration_ns * instruction_time(facts) * _spared(facts) * _lanes_at_work(facts),
-        evidence=("issue_slots_busy", "instructions", "pipe_fma", "pipe_alu", "pipe_xu", "pipe_lsu"),
+        evidence=("issue_slots_busy", "instructions", *(one for one in MIXED_PIPES if facts.get(one))),
         relieves=(ISSUE, *INTEGERS, FP64) if _are_routines(facts) else (ISSUE, *INTEGERS),
         waste="instructions",
         detail={"pipe": "issue"},

@@ -158,7 +158,10 @@ BAD = [
     ("show", {"reference": "x" * 10_000_000}, "at most 500 characters"),
     ("propose", {**DRAFT, "edits": [], "source": "x" * 10_000_000}, "at most 500000 characters"),
     ("propose", {**DRAFT, "predictions": []}, "predictions"),
-    ("show", {"reference": 7}, "valid string"),
+    ("show", {"reference": 7}, "`reference`: Input should be a valid string, not 7"),
+    ("show", {"reference": V3, "more": True}, "`more`: Input should be a valid list, not True"),
+    ("show", {"reference": V3, "more": ["all"]}, "`more.0`: Input should be 'workloads', 'metrics', 'stalls' or"),
+    ("explain", {"name": "isue"}, "ncu-assist metrics (the tool metrics)"),
     ("show", {"reference": V3, "workloads": True}, "has no argument 'workloads'; did you mean 'workload'?"),
     ("lines", {"reference": V3, "rule": "global-store"}, "no finding is called 'global-store'; did you mean"),
     ("show", {}, "reference"),
@@ -245,7 +248,8 @@ class TestAccepting:
     def drafted(self, tmp_path: Path) -> tuple[Path, str]:
         copy_family(tmp_path)
         told = value_of(one_call(tmp_path, "propose", DRAFT))
-        assert (told["draft"]["fate"], told["written"]) == ("drafted", [])
+        assert (told["draft"]["fate"], "written" in told) == ("drafted", False)
+        assert (tmp_path / told["stored"] / "draft.cu").is_file()
         assert told["next"] == f"prove {told['draft']['id']}"
         return tmp_path, told["draft"]["id"]
 

@@ -195,6 +195,21 @@ class TestModel:
         assert [json.loads(line)["tool"] for line in kept] == ["explain", "metrics"]
 
     @pytest.mark.slow
+    def test_candidates_are_compiled_and_the_compilers_words_go_back(self, run: Run, recorded: Path, key: str) -> None:
+        require("nvcc", "bwrap")
+        right = Path(RIGHT).read_text()
+        wrong = right.replace("i += THREADS", "i += THREAD")
+        with protocol_server(streamed(wrong), streamed(right), streamed(right)) as server:
+            words = ("--model", "mock-1", "--base-url", server.base_url, "--no-prove", "--build", "--candidates", "2")
+            found = run("suggest", "v6", *words, "--no-tools", "--json").json
+            repair = server.questions[2].body["messages"]
+        fates = [(one["candidate"], one["fate"]) for one in found["drafts"]]
+        assert fates == [(1, "rejected"), (2, "drafted"), (1, "drafted")]
+        assert [one["passed"] for one in found["builds"]] == [False, True, True]
+        assert [message["role"] for message in repair] == ["user", "assistant", "user"]
+        assert 'identifier "THREAD" is undefined' in repair[2]["content"]
+
+    @pytest.mark.slow
     def test_without_tools_if_that_is_wished(self, run: Run, recorded: Path, key: str) -> None:
         with protocol_server(streamed(Path(RIGHT).read_text())) as server:
             words = ("--model", "mock-1", "--base-url", server.base_url, "--no-prove", "--no-tools")

@@ -55,6 +55,10 @@ _TEXTS = {
     "bank conflict": (
         "lanes of a warp ask for different words of one of the 32 banks of shared memory: one waits for the other"
     ),
+    "instruction issue": (
+        "an SM has four schedulers, each of which issues at most one instruction a cycle: it binds where instructions "
+        "of several kinds fill these slots, though no pipe is full"
+    ),
     "excess": "sectors or wavefronts beyond what the bytes need",
     "warp stall reason": (
         "why a warp could not issue: `long_scoreboard` waits for L1TEX, `short_scoreboard` for MIO, `barrier` "

@@ -222,13 +222,41 @@ def functions_of(log: str) -> tuple[CompiledFunction, ...]:
     return tuple(found)
 
 
+TYPES = {"f": "float", "d": "double", "i": "int", "j": "unsigned", "x": "long long", "m": "unsigned long", "b": "bool"}
+LITERAL = re.compile(r"L([a-z])(n?)(\d+)E")
+
+
 def plain_name(symbol: str) -> str:
-    """Return the last name in a mangled symbol, without its arguments; other symbols as they are."""
-    rest, name = symbol.removeprefix("_Z").removeprefix("N"), ""
-    while (length := re.match(r"\d+", rest)) and symbol.startswith("_Z"):
+    """Return the last name in a mangled symbol with its template arguments, as far as they are numbers and types of one
+    word; other symbols as they are."""
+    if not symbol.startswith("_Z"):
+        return symbol
+    rest, name = re.sub(r"^_ZN?L?", "", symbol), ""
+    while length := re.match(r"\d+", rest):
         end = length.end() + int(length[0])
         name, rest = rest[length.end() : end], rest[end:]
-    return name or symbol
+    return name + _template_arguments(rest) if name else symbol
+
+
+def _template_arguments(rest: str) -> str:
+    """Return ``<4, true>`` for ``ILi4ELb1EE``; empty for what is no such list."""
+    found, at = [], 1
+    while rest.startswith("I") and rest[at : at + 1] not in ("E", ""):
+        literal, length = LITERAL.match(rest, at), re.compile(r"\d+").match(rest, at)
+        if literal:
+            number = f"{'-' if literal[2] else ''}{literal[3]}"
+            found.append({"0": "false", "1": "true"}.get(number, number) if literal[1] == "b" else number)
+            at = literal.end()
+        elif length:
+            end = length.end() + int(length[0])
+            found.append(rest[length.end() : end])
+            at = end
+        elif rest[at] in TYPES:
+            found.append(TYPES[rest[at]])
+            at += 1
+        else:
+            return ""
+    return f"<{', '.join(found)}>" if found else ""
 
 
 @dataclass

@@ -13,6 +13,8 @@ from ncu_assist.render.redact import Identity
 from ncu_assist.store.draft_records import Claim, Draft
 from ncu_assist.suggest.evidence.gathering import evidence, failed_of
 from ncu_assist.suggest.evidence.task import Cleaner
+from ncu_assist.suggest.model import ToolLimits
+from ncu_assist.suggest.session import RedactedTools
 
 SECRETS = ("/home/alice/kernels", "alice", "gpu-node-17", "10.1.2.3", "carol@example.org")
 SOURCE = f"""# Changes: tuned on gpu-node-17 by alice, see /home/alice/kernels/notes and carol@example.org at 10.1.2.3
@@ -60,3 +62,19 @@ def test_failed_drafts_are_told_in_order_and_redacted() -> None:
         ("b", "v1_torch", "wrong on small"),
     ]
     assert found[0].change == "change of a in <path> and more"
+
+
+class Echo:
+    """A tool that says what it was given."""
+
+    about, offered, limits = "", (), ToolLimits()
+
+    def call(self, name: str, arguments: str) -> str:
+        return arguments
+
+
+def test_what_a_tool_answers_a_model_is_redacted_too() -> None:
+    tools = RedactedTools(Echo(), Cleaner(Identity.of(["gpu-node-17"], ["USER=alice"])))
+    said = tools.call("lines", SOURCE)
+    assert not [secret for secret in SECRETS if secret in said]
+    assert "torch.add(x, 1.0, out=y)" in said

@@ -109,10 +109,27 @@ ptxas info    : Used 22 registers, used 0 barriers
 def test_what_ptxas_counts_and_what_the_compiler_says_beside_it() -> None:
     first, second = functions_of(LOG)
     assert (first.name, first.registers, first.stack_bytes, first.spilled_bytes, first.shared_bytes) == (
-        *("cumsum", 32, 16, 20, 4352),
+        *("cumsum<4>", 32, 16, 20, 4352),
     )
     assert (second.name, second.registers, second.spilled_bytes, second.shared_bytes) == ("plain_c", 22, 0, 0)
     assert without_counts(LOG) == 'kernels/k/v2_x.cu(7): warning #177-D: variable "n" was declared but never referenced'
+
+
+@pytest.mark.parametrize(
+    ("symbol", "name"),
+    [
+        ("_Z6cumsumILb1EEvPKfPfi", "cumsum<true>"),
+        ("_Z6cumsumILb0ELin4EEvPKfPfi", "cumsum<false, -4>"),
+        ("_Z4copyIf13__nv_bfloat16EvPT_", "copy<float, __nv_bfloat16>"),
+        ("_Z4copyISt4pairIffEEvPT_", "copy"),
+        ("_ZL6staticPf", "static"),
+        ("_ZN12_GLOBAL__N_15inner4scanEPf", "scan"),
+        ("plain_c", "plain_c"),
+        ("_Z", "_Z"),
+    ],
+)
+def test_a_kernel_is_called_as_in_its_source(symbol: str, name: str) -> None:
+    assert building.plain_name(symbol) == name
 
 
 def test_a_build_waits_for_nobody_who_uses_a_gpu_or_builds(tmp_path: Path) -> None:
