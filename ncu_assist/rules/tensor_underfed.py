@@ -162,11 +162,11 @@ def by_code(finding: Finding, sass: pd.DataFrame, duration_ns: float) -> tuple[F
 def _told(warps: MultiplyingWarps) -> str:
     parts = {
         "waits for tiles": warps.tiles,
-        "waits for every product": warps.product,
-        "waits at barriers": warps.barriers,
+        "for every product": warps.product,
+        "at barriers": warps.barriers,
         "other work": warps.other,
     }
-    return f"of those that multiply: {', '.join(f'{name} {100 * part:.0f} %' for name, part in parts.items())}"
+    return f"the time of warps that multiply: {', '.join(f'{name} {100 * part:.0f} %' for name, part in parts.items())}"
 
 
 def _conflicts_ns(facts: Facts) -> float:

@@ -173,7 +173,7 @@ def test_the_cause_is_told_by_the_code(version: str, advice: str, line: tuple[st
     first = _located(kernel, short, tmp_path).diagnosis.findings[0]
     assert first.finding.rule == "tensor-underfed"
     assert first.finding.advice.startswith(advice)
-    assert "of those that multiply: waits for tiles" in first.finding.message
+    assert "the time of warps that multiply: waits for tiles" in first.finding.message
     if line:
         assert ((first.places[0].file or "").rsplit("/")[-1], first.places[0].line) == line
 
@@ -208,4 +208,4 @@ def test_who_calls_a_library_is_not_told_how_to_write_it(tmp_path: Path) -> None
     """cuDNN waits for its products; its user can choose a backend. What was seen is said all the same."""
     first = _located("flash_attention", "v2", tmp_path).diagnosis.findings[0].finding
     assert not any(first.advice.startswith(one) for one in tensor_underfed.ADVICE.values())
-    assert "waits for every product 28 %" in first.message
+    assert "for every product 28 %" in first.message
