@@ -35,9 +35,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from ncu_assist.ncu.source.waits import MBARRIER, WGMMA
+from ncu_assist.quantity import quantity
 from ncu_assist.rules import shared_bank_conflict
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.occupancy import tile_room
 from ncu_assist.rules.model.pipes import (
     BINDS,
     ISSUE,
@@ -141,22 +143,34 @@ def _cause(waits: dict[Cause, float], lacking: float) -> Cause:
     return max(waits, key=lambda cause: waits[cause]) if sum(waits.values()) >= lacking else "other"
 
 
-def by_code(finding: Finding, sass: pd.DataFrame, duration_ns: float) -> tuple[Finding, pd.DataFrame]:
+def by_code(finding: Finding, sass: pd.DataFrame, facts: Facts) -> tuple[Finding, pd.DataFrame]:
     """Return a finding of wgmma with its cause, as the code shows it, and the instructions that it is about.
 
-    ``sass`` are those of the launches that the finding is of, which took ``duration_ns``.
+    ``sass`` and ``facts`` are those of the launches that the finding is of.
     """
-    seen = multiplying_warps(sass) if "pipe_tensor_gmma" in finding.evidence and duration_ns else None
+    seen = multiplying_warps(sass) if "pipe_tensor_gmma" in finding.evidence and facts.duration_ns else None
     if seen is None:
         return finding, sass
     warps, theirs = seen
     waits: dict[Cause, float] = {"tiles": warps.tiles, "product": warps.product, "barriers": warps.barriers}
-    cause = _cause(waits, finding.saved_ns / duration_ns)
-    ahead = cause != "tiles" and (warps.room or 0.0) >= AHEAD
-    message = f"{finding.message}; {_told(warps)}{IN_TIME if ahead else ''}"
+    cause = _cause(waits, finding.saved_ns / facts.duration_ns)
+    message = f"{finding.message}; {_told(warps)}"
+    if cause == "tiles":
+        message += _room(facts)
+    elif (warps.room or 0.0) >= AHEAD:
+        message += IN_TIME
     ours = next((one for one in ADVICE.values() if finding.advice.startswith(one)), None)  # else it is of a library
     advice = finding.advice.replace(ours, ADVICE[cause]) if ours else finding.advice
     return replace(finding, message=message, advice=advice, stalls=WAITS_OF[cause]), theirs
+
+
+def _room(facts: Facts) -> str:
+    """Return how many loads of TMA shared memory holds, and would hold, as a clause; empty without TMA."""
+    room = tile_room(facts)
+    if room is None:
+        return ""
+    more = f"{room.most - room.held} more would fit" if room.most > room.held else "no more would fit"
+    return f"; shared memory holds {room.held} loads of {quantity(room.load_bytes, 'byte')}, {more}"
 
 
 def _told(warps: MultiplyingWarps) -> str:

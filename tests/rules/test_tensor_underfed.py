@@ -201,7 +201,7 @@ def test_older_instructions_are_advised_as_before() -> None:
     found = tensor_underfed.find(gallery("tensor_straight_from_global"))
     assert found is not None
     assert found.advice == tensor_underfed.FEED
-    assert tensor_underfed.by_code(found, pd.DataFrame(), 1.0)[0] == found
+    assert tensor_underfed.by_code(found, pd.DataFrame(), gallery("tensor_straight_from_global"))[0] == found
 
 
 def test_who_calls_a_library_is_not_told_how_to_write_it(tmp_path: Path) -> None:
@@ -209,3 +209,28 @@ def test_who_calls_a_library_is_not_told_how_to_write_it(tmp_path: Path) -> None
     first = _located("flash_attention", "v2", tmp_path).diagnosis.findings[0].finding
     assert not any(first.advice.startswith(one) for one in tensor_underfed.ADVICE.values())
     assert "for every product 28 %" in first.message
+
+
+def test_tiles_that_come_late_ask_for_stages_and_say_how_many_fit() -> None:
+    """Of v13 of the product, as if its warps had waited for tiles and not for room in the queue of products."""
+    stored = next(one for one in ARCHIVE.runs("gemm_bias_gelu") if one.run.version == "v13_producer")
+    combined = combine_tables(stored.run, stored.by_launch(), "square8k")
+    results = results_of(stored.run, combined, ceilings_of(stored.run.device))
+    assert results is not None
+    found = tensor_underfed.find(results.facts)
+    assert found is not None
+    texts = (
+        "SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR4], R2",
+        "@!P0 BRA 0x0",
+        "HGMMA.64x256x16.F32.BF16 R24, gdesc[UR16], R24",
+        "WARPGROUP.DEPBAR.LE gsb0, 0x0",
+        "EXIT",
+    )
+    columns = {"stall_mbarrier": [0.0, 60.0, 0.0, 0.0, 0.0], "stall_wgmma": [0.0, 0.0, 0.0, 5.0, 0.0]}
+    sass = pd.DataFrame(
+        {"launch": 0, "kernel": "k", "sass": texts, "address": range(0, 80, 16), "samples": [0.0, 60.0, 10.0, 5.0, 0.0]}
+        | columns
+    )
+    told_by_code, _ = tensor_underfed.by_code(found, sass, results.facts)
+    assert told_by_code.advice.startswith(tensor_underfed.ADVICE["tiles"])
+    assert told_by_code.message.endswith("; shared memory holds 8 loads of 24.6 kB, 1 more would fit")

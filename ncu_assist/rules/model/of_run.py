@@ -154,7 +154,7 @@ def _located(ranked: Ranked, results: RuleResults, own: Code) -> Ranked:
     about = results.about(ranked.finding)
     code, finding = own.of([one.index for one in about.combined.launches]), ranked.finding
     if finding.rule == tensor_underfed.ID:
-        finding, sass = tensor_underfed.by_code(finding, code.sass, about.duration_ns)
+        finding, sass = tensor_underfed.by_code(finding, code.sass, about)
         code = replace(code, sass=sass)
     return replace(ranked, finding=finding, places=places(finding, code, owned=True))
 
