@@ -6,6 +6,8 @@ HAS_GPU := $(shell nvidia-smi -L >/dev/null 2>&1 && echo yes)
 EXTRAS := $(if $(HAS_GPU),[gpu],)
 # One worker a core, libraries on one thread each. A worker begins with a row of files, and makes once what they share.
 PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -rs -n auto --maxprocesses 16 --dist worksteal
+# As pip does for a package that is not editable: else each command compiles its modules, where Python may not write.
+COMPILE := $(BIN)/python -m compileall -q ncu_assist
 
 .PHONY: demo test test-all fuzz lint fmt help gpu-test docs dist clean
 
@@ -58,10 +60,12 @@ $(BIN)/python:
 
 $(VENV)/.demo: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.$(EXTRAS)'
+	@$(COMPILE)
 	@touch $@
 
 $(VENV)/.test: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev$(if $(HAS_GPU),$(comma)gpu,)]'
+	@$(COMPILE)
 	@touch $@
 
 comma := ,

@@ -27,10 +27,10 @@ SUFFIXES = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report", ".csv")
 UNEXPLAINED = "unexplained"
 THROUGHPUTS = ("dram_throughput", "sm_throughput", "memory_throughput", "issue_slots_busy")
 OPERATIONS = ("fp32_flops", "fp64_flops", "fp16_flops", "tensor_ops_fp16")
-SETS = {  # of each set of ncu metrics that no smaller one has: warp states, hit rates, throughputs
-    "full": ("smsp__average_warps_issue_stalled", "smsp__average_warp_latency_issue_stalled"),
-    "detailed": ("l1tex__t_sector_hit_rate", "lts__t_sector_hit_rate"),
-    "basic": ("sm__throughput", "sm__sol", "gpu__compute_memory_"),
+SETS = {  # sections of each set of ncu that no smaller one has
+    "full": {"InstructionStats", "SchedulerStats", "WarpStateStats"},
+    "detailed": {"ComputeWorkloadAnalysis", "MemoryWorkloadAnalysis", "SourceCounters"},
+    "basic": {"LaunchStats", "Occupancy", "SpeedOfLight"},
 }
 READERS = 4  # at a time
 UNREAD = "not read"
@@ -48,8 +48,9 @@ against the reports where they lie beside a clone.
   DRAM and L2, or L2 and L1.
 - *ceilings*: measured on such a GPU, or the default of its kind of memory, which is *assumed* and says so.
 
-A set is the largest of ncu's of whose own sections a report has metrics: warp states are in `full` only, hit
-rates in `detailed`, throughputs in `basic`. `?`: the report does not say which ncu made it.
+A set is the largest of ncu's of whose own sections a report holds one: warp states are in `full` only, the memory
+analysis in `detailed`, throughputs in `basic`; `metrics` are without a section. `?`: the report does not say which ncu
+made it.
 """
 COLUMNS = (
     "chip", "cc", "ncu", "set", "files", "launches", "diagnosis", "throughput", "lines", "SASS", "roofline",
@@ -137,11 +138,11 @@ def release(version: str | None) -> str:
 
 
 def collected(report: Report) -> str:
-    """Return what was collected: the largest set of ncu of whose sections there are metrics."""
+    """Return what was collected: the largest set of ncu that the report holds a section of."""
     if report.lossy:
         return "CSV"
-    names = set(report.metrics["metric"])
-    return next((name for name, heads in SETS.items() if any(one.startswith(heads) for one in names)), "metrics")
+    held = set((report.contents.session.held or "").split(","))
+    return next((name for name, sections in SETS.items() if sections & held), "metrics")
 
 
 def page(found: Sequence[Answered]) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
+import os
 import sys
 from traceback import format_exception
 
@@ -43,6 +45,10 @@ COMMANDS = {  # name -> what it does; the module <name>_command is imported when
     "bug-report": "Collect what a report of a bug needs, without names of people and machines.",
     "completion": "Print what a shell has to read so that Tab completes what there is here.",
 }
+# These run no kernel, nor anything else that computes on many cores: numpy need not start a thread a core for them.
+ON_ONE_THREAD = ("list", "show", "diff", "history", "trend", "report", "gate", "export", "metrics", "explain", "verify")
+THREADS = "OPENBLAS_NUM_THREADS"  # numpy reads it as it is imported
+MANY_OBJECTS = 50_000  # made before cycles are looked for: nearly all live until the command ends
 INTERRUPTED = 130
 
 
@@ -55,6 +61,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
+        if cmd_name in ON_ONE_THREAD:
+            os.environ.setdefault(THREADS, "1")
         module = importlib.import_module(f"ncu_assist.cli.{cmd_name.replace('-', '_')}_command")
         command: click.Command = module.command
         return command
@@ -95,6 +103,7 @@ def cli() -> None:
 def main() -> None:
     """Run the command line; every error a user can act on ends here, in words and with its exit code."""
     take_every_text()
+    gc.set_threshold(MANY_OBJECTS)
     try:
         status = cli.main(prog_name="ncu-assist", standalone_mode=False)
     except click.ClickException as error:

@@ -56,6 +56,8 @@ BY_TEXT: dict[str, FileKind] = {  # by a pattern in the first bytes
         "export the report: ncu --import FILE.ncu-rep --csv --page raw",
     ),
 }
+# Nsight Systems calls itself and its own types by these names, also in a file that was given another ending.
+NSYS_WORDS = re.compile(rb"Nsight Systems|QuadD")
 PACKED = re.compile(r"\.(zst|xz|gz)$")
 TAR, TAR_AT = b"ustar", 257
 # Tables that Nsight Systems and nvprof have in the databases that they export.
@@ -77,6 +79,8 @@ def file_kind(head: bytes, path: Path, name: str) -> FileKind | None:
     if found is None:
         text = head.decode("utf-8", "replace")
         found = next((kind for pattern, kind in BY_TEXT.items() if re.match(pattern, text, re.MULTILINE)), None)
+    if found is None and b"\0" in head and NSYS_WORDS.search(head):
+        return NSYS
     plain = PACKED.sub("", name.lower())
     return found or next((kind for ending, kind in BY_NAME.items() if plain.endswith(ending)), None)
 

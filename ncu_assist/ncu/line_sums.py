@@ -8,16 +8,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
-from ncu_assist.ncu.report import Report
 from ncu_assist.ncu.source.assembly import with_instruction
 from ncu_assist.ncu.source.metrics import NOT_ISSUED, SAMPLES, STALL_COLUMN
-from ncu_assist.ncu.source.reading import SourceLines, SourceTables
-from ncu_assist.ncu.source.tables import Place
 from ncu_assist.ncu.tables import Launches
 from ncu_assist.record import Launch
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from ncu_assist.ncu.report import Report
+    from ncu_assist.ncu.source.reading import SourceLines, SourceTables
+    from ncu_assist.ncu.source.tables import Place
 
 MOST_LAUNCHES = 20  # whose lines are read, the longest: up to 30 ms each
 MOST_OF_TIME = 0.9  # launches beyond it are not read, 40 to 100 ms each: lines of short helpers explain nothing

@@ -81,7 +81,8 @@ def blocks(data: Bytes) -> tuple[Block, ...]:
     The insides of the entries are not looked at; ``metric_counts`` walks those of the results.
     """
     if data[: len(MAGIC)] != MAGIC:
-        raise DamagedData("this is not an Nsight Compute report: it does not start with NVR", "check the file's name")
+        what = "this is not an Nsight Compute report: it does not start with NVR"
+        raise DamagedData(f"{what}; one of Nsight Systems does not, whatever it is called", "check the file's name")
     start, at = _sized(data, len(MAGIC), len(data))
     for _ in wire.fields(data, start, at):
         pass

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from commandline import Run
 
-from ncu_assist.cli import COMMANDS
+from ncu_assist.cli import COMMANDS, ON_ONE_THREAD, THREADS
 from ncu_assist.store import Store
 
 HEAVY = ("torch", "pandas", "openai", "pyarrow", "numpy", "rich", "jinja2", "ncu_report")
@@ -53,6 +53,28 @@ def test_help_loads_nothing_heavy(repository: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=repository, check=True)
     assert "Usage: ncu-assist" in done.stdout
     assert done.stderr == ""
+
+
+MEASURE = (
+    "check",
+    "bench",
+    "profile",
+    "suggest",
+    "ceilings",
+    "bisect",
+    "mcp",
+)  # their children may compute on all cores
+
+
+def test_only_what_reads_keeps_numpy_on_one_thread(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert set(ON_ONE_THREAD) <= COMMANDS.keys() - set(MEASURE)
+    monkeypatch.delenv(THREADS, raising=False)
+    for name in COMMANDS:
+        run(name, "--help")
+        assert os.environ.pop(THREADS, None) == ("1" if name in ON_ONE_THREAD else None)
+    monkeypatch.setenv(THREADS, "3")
+    run("list", "--help")
+    assert os.environ[THREADS] == "3"
 
 
 def test_the_version(run: Run) -> None:

@@ -50,6 +50,14 @@ def text(words: str) -> Write:
     [
         ("a.nsys-rep", text("QDSTRM\x01\x02"), "this is a Nsight Systems report", "ncu-assist triage FILE"),
         ("a.qdrep", text("\x01\x02"), "this is a Nsight Systems report", "ncu --set full"),
+        (
+            "r.ncu-rep",
+            text("\x01\x00QuadDCommon.StringStorage\x12"),
+            "this is a Nsight Systems report",
+            "ncu --set full",
+        ),
+        ("r.ncu-rep", database("StringIds"), "a Nsight Systems report, exported to SQLite", "ncu --set full"),
+        ("r.ncu-rep", text("\x01\x02\x03"), "it does not start with NVR; one of Nsight Systems does not", "name"),
         ("a.sqlite", database("StringIds", "CUPTI_ACTIVITY_KIND_KERNEL"), "a Nsight Systems report, exported", "ncu"),
         ("a.nvvp", database("StringTable"), "this is a profile of nvprof", "ncu --set full"),
         ("a.db", database("people"), "this is an SQLite database", "ncu"),
