@@ -42,7 +42,7 @@ def timed_samples(stored: StoredRun, workload: str | None) -> TimedSamples | Non
     timing = run.timing(workload) if workload else None
     if timing is None or run.bench is None or workload is None:
         return None
-    frame = SampleReader().of(stored, workload)
-    frame = frame[frame["bench_id"] == timing.bench_id]
-    columns = (frame[name].tolist() for name in ("round", "position", "time_ns", "late"))
+    own = SampleReader().of(stored, workload)
+    own = own.where(own["bench_id"] == timing.bench_id)
+    columns = (own[name].tolist() for name in ("round", "position", "time_ns", "late"))
     return samples_in(list(zip(*columns, strict=True)), run.version, timing, run.bench.flush)

@@ -50,9 +50,10 @@ def trend_point(
     """Return a run that was timed on a workload as a point. Raises DamagedData for samples that were changed."""
     timing = stored.run.timing(workload)
     assert timing is not None
-    frame = samples.of(stored, workload)
-    good = frame[(frame["bench_id"] == timing.bench_id) & ~frame["late"].astype(bool)].sort_values("round")
-    return TrendPoint(stored, timing, error_of(good["time_ns"].to_numpy()), counters or {})
+    own = samples.of(stored, workload)
+    good = own.where((own["bench_id"] == timing.bench_id) & ~own["late"])
+    in_order = good["time_ns"][good["round"].argsort()]
+    return TrendPoint(stored, timing, error_of(in_order), counters or {})
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,12 @@
-"""The numbers of many launches, held by metric: a launch is a view, and a metric that nobody asks for costs nothing."""
+"""The two tables of a run as columns, for what needs no data frame: pandas takes longer to import than they to read.
+
+The numbers of many launches are held by metric: a launch is a view, and a metric that nobody asks for costs nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -81,3 +85,24 @@ def names_in(tables: Sequence[Values]) -> set[str]:
             seen.add(id(source))
             found.update(source.names if isinstance(source, Columns) else source)
     return found
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The samples of a bench in the order in which they were taken, an array a column, by the names of the table."""
+
+    columns: Mapping[str, Array]
+
+    def __len__(self) -> int:
+        return len(self.columns["time_ns"])
+
+    def __getitem__(self, name: str) -> Array:
+        return self.columns[name]
+
+    def where(self, wanted: Array) -> Samples:
+        """Return the rows that are wanted: one truth each."""
+        return Samples({name: column[wanted] for name, column in self.columns.items()})
+
+    def of(self, version: str, workload: str) -> Samples:
+        """Return the samples of one version on one workload."""
+        return self.where((self["version"] == version) & (self["workload"] == workload))

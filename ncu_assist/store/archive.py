@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ncu_assist.errors import DamagedData, NewerData
+from ncu_assist.frame.columns import Samples
 from ncu_assist.record import Run
 from ncu_assist.store.findings import FINDINGS, decode_findings
 from ncu_assist.store.folders import DRAFTS, RUN_JSON, Damage, foreign_files, is_folder_name, leftovers, run_folders
@@ -15,19 +15,16 @@ from ncu_assist.store.reading import CODE, FACTS, INSTANCES, METRICS, SAMPLES, S
 from ncu_assist.store.writing import write_run
 from ncu_assist.versions import version_order
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 DERIVED_FILES = ("report.html",)  # made from a run later on, and made again at will: no hash
 
 
-def samples_problem(run: Run, own: pd.DataFrame, workload: str) -> str:
-    """Return how the samples of a run's own version contradict its timing on a workload; empty where they agree.
+def samples_problem(run: Run, found: Samples, workload: str) -> str:
+    """Return how the samples of a run's own version on a workload contradict its timing; empty where they agree.
 
     A workload on which every sample was late has samples and no timing, as none of them is good.
     """
-    found, timing = own[own["workload"] == workload], run.timing(workload)
-    late = int(found["late"].astype(bool).sum())
+    timing = run.timing(workload)
+    late = int(found["late"].sum())
     good = len(found) - late
     if timing is None:
         return f"{SAMPLES} has {good} samples of workload {workload}, {RUN_JSON} no timing of it" if good else ""
@@ -80,11 +77,10 @@ def _wrong_launches(stored: StoredRun) -> Iterator[str]:
         yield f"{RUN_JSON} lists {len(listed)} launches, ncu's log says {logged}"
     if METRICS not in stored.run.files:
         return
-    metrics = stored.metrics()
-    measured = sorted(int(index) for index in metrics["launch"].unique())
+    measured, is_double = stored.measured()
     if measured != sorted(listed):
         yield f"{METRICS} holds {len(measured)} launches, {RUN_JSON} lists {len(listed)}"
-    if metrics.duplicated(["launch", "metric"]).any():
+    if is_double:
         yield f"{METRICS} holds a metric twice for one launch"
 
 
@@ -94,10 +90,10 @@ def _wrong_samples(stored: StoredRun) -> Iterator[str]:
     if SAMPLES not in stored.run.files:
         yield f"{SAMPLES} is missing although {RUN_JSON} has timings"
         return
-    samples = stored.samples()
-    own = samples[samples["version"] == stored.run.version]
-    workloads = dict.fromkeys([*(timing.workload for timing in stored.run.bench.timings), *map(str, own["workload"])])
-    yield from filter(None, (samples_problem(stored.run, own, workload) for workload in workloads))
+    run, samples = stored.run, stored.sampled()
+    sampled = map(str, samples["workload"][samples["version"] == run.version])
+    workloads = dict.fromkeys([*(timing.workload for timing in stored.run.bench.timings), *sampled])
+    yield from filter(None, (samples_problem(run, samples.of(run.version, one), one) for one in workloads))
 
 
 def _newer(stored: StoredRun) -> Iterator[str]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from ncu_assist.errors import DamagedData
 from ncu_assist.frame import catalogue_sha256, is_used
-from ncu_assist.frame.columns import Columns
+from ncu_assist.frame.columns import Columns, Samples
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 CATALOGUE_KEY, ROWS_KEY = "ncu-assist.catalogue", "ncu-assist.rows"  # which catalogue's metrics stand in how many rows
 METRIC_COLUMNS = ("launch", "metric", "value", "text", "unit")
-SAMPLE_COLUMNS = ("bench_id", "workload", "version", "round", "position", "time_ns", "sm_clock_mhz", "late")
+SAMPLE_TEXTS = ("bench_id", "workload", "version")
+SAMPLE_COLUMNS = (*SAMPLE_TEXTS, "round", "position", "time_ns", "sm_clock_mhz", "late")
 INSTANCE_COLUMNS = ("launch", "metric", "instance", "id", "id_text", "value", "text")
 # Addresses and moments of sampling stand a fixed step apart; numbers that a chip counted repeat over several columns.
 INSTANCE_ENCODINGS = {"launch": "DELTA_BINARY_PACKED", "instance": "DELTA_BINARY_PACKED", "id": "DELTA_BINARY_PACKED"}
@@ -119,6 +120,15 @@ def samples_schema() -> pa.Schema:
     return pa.schema(list(zip(SAMPLE_COLUMNS, types, strict=True)))
 
 
+@functools.cache
+def _coded_samples() -> pa.Schema:
+    """Return the same with texts by number."""
+    import pyarrow as pa
+
+    coded = pa.dictionary(pa.int32(), pa.string())
+    return pa.schema([field.with_type(coded) if field.name in SAMPLE_TEXTS else field for field in samples_schema()])
+
+
 def decode(data: bytes, schema: pa.Schema, name: str) -> pd.DataFrame:
     """Return a table that one of the functions above wrote, dictionary columns as categories.
 
@@ -140,16 +150,52 @@ def used_columns(data: bytes, name: str) -> Columns:
     with _named(name):
         file = _opened(data, metrics_schema(), name)
         table = file.read_row_groups(_used_groups(file), columns=["launch", "metric", "value"])
-        table = table.cast(pa.schema([metrics_schema().field(column) for column in table.column_names]))
-        table = table.unify_dictionaries()
-        launch, metric, value = (table.column(name).combine_chunks() for name in ("launch", "metric", "value"))
+        table = _as(table, pa.schema([metrics_schema().field(column) for column in table.column_names]))
+        launch, metric, value = _chunks(table, "launch", "metric", "value")
         return Columns(_array(launch), _array(metric.indices), metric.dictionary.to_pylist(), _array(value))
 
 
-def _array(values: pa.Array) -> Any:
-    """Return numbers as numpy has them; Arrow's own way there imports pandas, which takes longer than the reading."""
+def sampled(data: bytes, name: str) -> Samples:
+    """Return the samples of a bench without pandas; raises as ``decode`` does."""
+    with _named(name):
+        table = _as(_opened(data, samples_schema(), name, coded=SAMPLE_TEXTS).read(), _coded_samples())
+        columns = zip(SAMPLE_COLUMNS, _chunks(table, *SAMPLE_COLUMNS), strict=True)
+        return Samples({column: _array(values) for column, values in columns})
+
+
+def measured(data: bytes, name: str) -> tuple[list[int], bool]:
+    """Return which launches have metrics, sorted, and whether one has a metric twice; raises as ``decode`` does."""
     import numpy as np
 
+    with _named(name):
+        table = _as(_opened(data, metrics_schema(), name).read(), metrics_schema())
+        launch, metric = _chunks(table, "launch", "metric")
+        launches, codes = _array(launch).astype(np.int64), _array(metric.indices).astype(np.int64)
+        pairs = launches * (len(metric.dictionary) + 1) + codes
+        return np.unique(launches).tolist(), len(np.unique(pairs)) < len(pairs)
+
+
+def _as(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return a table with the types of a schema; what has them already is spared the import of Arrow's computing."""
+    return table if table.schema.equals(schema) else table.cast(schema)
+
+
+def _chunks(table: pa.Table, *names: str) -> list[pa.Array]:
+    """Return columns of a table, each in one piece."""
+    table = table.unify_dictionaries()
+    return [table.column(name).combine_chunks() for name in names]
+
+
+def _array(values: pa.Array) -> Any:
+    """Return a column as numpy has it; Arrow's own way there imports pandas, which takes longer than the reading."""
+    import numpy as np
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(values.type):
+        texts = np.array([*values.dictionary.to_pylist(), None], dtype=object)  # the last for what is absent
+        return texts[_array(values.indices) if values.null_count == 0 else values.indices.fill_null(-1).to_numpy()]
+    if pa.types.is_boolean(values.type):
+        return np.array(values.to_pylist(), dtype=bool)
     return np.from_dlpack(values) if values.null_count == 0 else values.to_numpy(zero_copy_only=False)
 
 
@@ -172,10 +218,11 @@ def _named(name: str) -> Iterator[None]:
         raise DamagedData(f"{name} cannot be read: {error}") from error
 
 
-def _opened(data: bytes, schema: pa.Schema, name: str) -> pq.ParquetFile:
+def _opened(data: bytes, schema: pa.Schema, name: str, coded: Sequence[str] = ()) -> pq.ParquetFile:
+    """Return a table as a file; the texts in ``coded`` are then read by number."""
     import pyarrow.parquet as pq
 
-    file = pq.ParquetFile(io.BytesIO(data))
+    file = pq.ParquetFile(io.BytesIO(data), read_dictionary=list(coded))
     if file.schema_arrow.names != schema.names:
         raise DamagedData(f"{name} has the columns {file.schema_arrow.names}, not {schema.names}")
     return file

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ncu_assist.errors import DamagedData, NewerData
-from ncu_assist.frame.columns import Values
+from ncu_assist.frame.columns import Samples, Values
 from ncu_assist.record import FileFact, Run, decode
 from ncu_assist.store.findings import FINDINGS, Findings, decode_findings
 from ncu_assist.store.folders import RUN_JSON, is_file_name, unreadable
@@ -91,6 +91,18 @@ class StoredRun:
         if SAMPLES not in self.run.files:
             return parquet.empty(schema)
         return parquet.decode(self.read(SAMPLES), schema, f"{self.reference}: {SAMPLES}")
+
+    def sampled(self) -> Samples:
+        """Return what ``samples`` does of a run with timings, for what needs no data frame."""
+        from ncu_assist.store import parquet
+
+        return parquet.sampled(self.read(SAMPLES), f"{self.reference}: {SAMPLES}")
+
+    def measured(self) -> tuple[list[int], bool]:
+        """Return which launches have metrics, sorted, and whether one has a metric twice."""
+        from ncu_assist.store import parquet
+
+        return parquet.measured(self.read(METRICS), f"{self.reference}: {METRICS}")
 
     def findings(self) -> Findings | None:
         """Return what the rules said of the run when it was archived.

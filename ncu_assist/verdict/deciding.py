@@ -7,7 +7,7 @@ import math
 from dataclasses import replace
 from math import comb, exp, log, pi, sqrt, tan
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ncu_assist.verdict.records import KILO, Cycles, Verdict, Word, unclear
 from ncu_assist.verdict.samples import are_times, as_numbers, likely, median_clocks, resolution, spread_ratios
@@ -16,6 +16,8 @@ from ncu_assist.verdict.unpaired import compare_unpaired
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
+
+    Columns = dict[str, np.ndarray[Any, Any]]
 
 
 OUTLIER_SIGMAS = 3.0  # samples further out are drawn in before autocorrelation is estimated
@@ -263,20 +265,27 @@ def _place(low: float, high: float, resolved: float) -> tuple[Word, str]:
 ROUND = ("bench_id", "round")
 
 
-def compare(baseline: pd.DataFrame, candidate: pd.DataFrame) -> Verdict:
+class Table(Protocol):
+    """Columns by name: a data frame, or samples as they are read without one."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, name: str, /) -> Any: ...
+
+
+def compare(baseline: Table, candidate: Table) -> Verdict:
     """Return the verdict over the samples of two versions on one workload; late ones are dropped.
 
     Samples of one bench are paired by round: see ``decide``. Where no bench is common: see ``compare_unpaired``.
     """
-    kept = [frame.loc[~frame["late"].astype(bool)] for frame in (baseline, candidate)]
-    if any(frame.empty for frame in (baseline, candidate)):
+    kept = [_good(side) for side in (baseline, candidate)]
+    if not len(baseline) or not len(candidate):
         return unclear("no-samples")
-    if any(frame.empty for frame in kept):
+    if any(not len(side["time_ns"]) for side in kept):
         return unclear("only-late-samples")
-    times = [as_numbers(frame["time_ns"].to_numpy()) for frame in kept]
+    times = [as_numbers(side["time_ns"]) for side in kept]
     if not all(are_times(side) for side in times):
         return unclear("bad-samples")
-    clocks = [as_numbers(frame["sm_clock_mhz"].to_numpy()) for frame in kept]
+    clocks = [as_numbers(side["sm_clock_mhz"]) for side in kept]
     if set(kept[0]["bench_id"]).isdisjoint(kept[1]["bench_id"]):
         return compare_unpaired(times[0], times[1], clocks[0], clocks[1])
     rounds = _by_round(*kept)
@@ -290,7 +299,15 @@ def select(samples: pd.DataFrame, version: str, workload: str) -> pd.DataFrame:
     return samples[(samples["version"] == version) & (samples["workload"] == workload)]
 
 
-def _by_round(baseline: pd.DataFrame, candidate: pd.DataFrame) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def _good(samples: Table) -> dict[str, np.ndarray[Any, Any]]:
+    """Return the columns of the samples that are not late."""
+    import numpy as np
+
+    good = ~np.asarray(samples["late"]).astype(bool)
+    return {name: np.asarray(samples[name])[good] for name in (*ROUND, "time_ns", "sm_clock_mhz")}
+
+
+def _by_round(baseline: Columns, candidate: Columns) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Return time and SM clock of both sides in the order of rounds; a round that one side lacks is left out."""
     import numpy as np
 
@@ -299,7 +316,7 @@ def _by_round(baseline: pd.DataFrame, candidate: pd.DataFrame) -> tuple[np.ndarr
     return tuple(np.array([side[key] for key in rounds]).reshape(-1, 2) for side in (before, after))  # type: ignore[return-value]
 
 
-def _of_rounds(samples: pd.DataFrame) -> dict[tuple[str, int], tuple[float, float]]:
+def _of_rounds(samples: Columns) -> dict[tuple[str, int], tuple[float, float]]:
     """Return the median time and SM clock of each bench and round; a round nearly always has one sample."""
     found: dict[tuple[str, int], list[tuple[float, float]]] = {}
     columns = (samples[name].tolist() for name in (*ROUND, "time_ns", "sm_clock_mhz"))

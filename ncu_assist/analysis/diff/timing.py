@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ncu_assist.errors import DamagedData
 from ncu_assist.frame import Combined
+from ncu_assist.frame.columns import Samples
 from ncu_assist.record import Run
 from ncu_assist.store import StoredRun
 from ncu_assist.store.archive import samples_problem
-from ncu_assist.verdict import Verdict, compare, compare_durations, compare_unpaired, select
-
-if TYPE_CHECKING:
-    import pandas as pd
+from ncu_assist.verdict import Verdict, compare, compare_durations, compare_unpaired
 
 CLOCK = "sm_clock"
 HZ_PER_MHZ = 1e6
@@ -28,16 +25,16 @@ Totals = Callable[[], tuple[Combined, Combined]]
 class SampleReader:
     """The samples of runs, each file read once, and only when it is asked for."""
 
-    _read: dict[Path, pd.DataFrame] = field(default_factory=dict)
+    _read: dict[Path, Samples] = field(default_factory=dict)
 
-    def of(self, stored: StoredRun, workload: str) -> pd.DataFrame:
+    def of(self, stored: StoredRun, workload: str) -> Samples:
         """Return the samples of a run's own version; no rows where there are none.
 
         Raises DamagedData for a file that was changed, and for one that is not what the timing of the run is of.
         """
         if stored.folder not in self._read:
-            self._read[stored.folder] = stored.samples()
-        found = select(self._read[stored.folder], stored.run.version, workload)
+            self._read[stored.folder] = stored.sampled()
+        found = self._read[stored.folder].of(stored.run.version, workload)
         problem = samples_problem(stored.run, found, workload)
         if problem:
             raise DamagedData(f"{stored.reference}: {problem}", "ncu-assist verify")
@@ -76,8 +73,8 @@ def best_verdict(
     """
     named = [(one, name) for one, name in zip(sides, workloads, strict=True) if name is not None]
     taken = [samples.of(stored, name) for stored, name in named]
-    only_late = any(len(frame) > 0 and bool(frame["late"].all()) for frame in taken)
-    if len(taken) == 2 and not any(frame.empty for frame in taken) and not only_late:
+    only_late = any(len(own) > 0 and bool(own["late"].all()) for own in taken)
+    if len(taken) == 2 and all(len(own) > 0 for own in taken) and not only_late:
         return compare(taken[0], taken[1])
     verdict = of_kernel or _under_ncu(*totals())
     return replace(verdict, reason=ONLY_LATE) if only_late and verdict.verdict == "unclear" else verdict
