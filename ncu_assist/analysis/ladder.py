@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from ncu_assist.analysis.diff import Diff
 from ncu_assist.analysis.own_against_library import OwnAgainstLibrary, own_against_library
 from ncu_assist.analysis.run_view import WorkloadRow, workload_row
 from ncu_assist.ceilings import ceilings_of
 from ncu_assist.errors import EnvironmentProblem, StageFailed
 from ncu_assist.frame import combine_tables
-from ncu_assist.record import Run, Source
-from ncu_assist.sources import Misnamed
-from ncu_assist.store import StoredRun
 from ncu_assist.versions import is_called
+
+if TYPE_CHECKING:
+    from ncu_assist.analysis.diff import Diff
+    from ncu_assist.record import Run, Source
+    from ncu_assist.sources import Misnamed
+    from ncu_assist.store import StoredRun
 
 BASELINE = "v0"  # the library or framework version: the number to beat
 NOT_MEASURED, NOT_SERVED, SKIPPED = "not measured", "not served", "skipped"

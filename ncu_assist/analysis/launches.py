@@ -6,15 +6,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from ncu_assist.record import Launch
 from ncu_assist.rules.model.diagnosis import OF_A_CALL, Ranked
 from ncu_assist.rules.model.libraries import LibraryKernel, library_advice, library_kernel
-from ncu_assist.rules.model.of_run import RuleResults
 from ncu_assist.rules.model.pipes import ALU, FMA, FP64, TENSOR, XU, is_matrix_work, operations, tensor_ns
 from ncu_assist.rules.model.resources import HOST_LINK, SM, Bottleneck
 from ncu_assist.rules.model.savings import loads
+
+if TYPE_CHECKING:
+    from ncu_assist.record import Launch
+    from ncu_assist.rules.model.of_run import RuleResults
 
 MOST_GROUPS = 20  # rows of a table: beyond it launches of one kernel are one row, whatever their grids
 # TF32 is multiplied at half the rate of halves (NVIDIA A100 and H100 Tensor Core GPU architecture, table of peaks).

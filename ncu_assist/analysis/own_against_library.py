@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ncu_assist.record import Run, Timing
+if TYPE_CHECKING:
+    from ncu_assist.record import Run, Timing
 
 
 @dataclass(frozen=True)

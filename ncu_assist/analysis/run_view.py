@@ -6,22 +6,24 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from ncu_assist.analysis.launches import LaunchGroup, LaunchRow, Payoff, launch_groups, most_winnable, payoffs
 from ncu_assist.analysis.yardstick import AgainstYardstick
 from ncu_assist.ceilings import Ceilings, Floor, floor_of
 from ncu_assist.errors import UsageProblem, did_you_mean
-from ncu_assist.frame import Combined
-from ncu_assist.ncu.code import Code
-from ncu_assist.ncu.line_sums import HotSpots
-from ncu_assist.ncu.nvidia_findings import NvidiaFinding
-from ncu_assist.ncu.timeline import SampledMetric
-from ncu_assist.record import Check, Run, Source, Timing, WorkloadFacts
-from ncu_assist.rules.model.of_run import RuleResults
 from ncu_assist.rules.model.resources import Bottleneck, bottleneck
-from ncu_assist.store import StoredRun
-from ncu_assist.verdict import Verdict
+
+if TYPE_CHECKING:
+    from ncu_assist.frame import Combined
+    from ncu_assist.ncu.code import Code
+    from ncu_assist.ncu.line_sums import HotSpots
+    from ncu_assist.ncu.nvidia_findings import NvidiaFinding
+    from ncu_assist.ncu.timeline import SampledMetric
+    from ncu_assist.record import Check, Run, Source, Timing, WorkloadFacts
+    from ncu_assist.rules.model.of_run import RuleResults
+    from ncu_assist.store import StoredRun
+    from ncu_assist.verdict import Verdict
 
 LINK = "host_link_busy"
 BARS = ("sm_throughput", "memory_throughput", "l1_cache_throughput", "l2_cache_throughput", "dram_throughput", LINK)

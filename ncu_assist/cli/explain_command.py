@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ncu_assist.cli import completing, options
-from ncu_assist.cli.console import write_json, write_result
+from ncu_assist.cli.console import write, write_json
 
 
 @click.command("explain")
@@ -19,8 +19,6 @@ def command(words: tuple[str, ...], schema: bool, as_json: bool) -> int:
     Exit code 2 with the command for the nearest name where nothing is called so.
     """
     from ncu_assist.pipeline.explaining import explain_any
-    from ncu_assist.render.json import explain_json
-    from ncu_assist.render.terminal import explain_text
 
     name = " ".join(words)
     if schema:
@@ -29,5 +27,12 @@ def command(words: tuple[str, ...], schema: bool, as_json: bool) -> int:
         write_json(named_schema(name))
         return 0
     subjects = explain_any(name)
-    write_result(subjects, as_json, explain_json, explain_text)
+    if as_json:
+        from ncu_assist.render.json import explain_json
+
+        write_json(explain_json(subjects))
+    else:
+        from ncu_assist.render.terminal import explain_text
+
+        write(explain_text(subjects))
     return 0

@@ -30,7 +30,7 @@ def command(kernel: str | None, workload: str | None, text_format: str, as_json:
     Without KERNEL it is the folder you stand in, else the only kernel with runs, else the one profiled last.
     """
     from ncu_assist.pipeline.history import history
-    from ncu_assist.pipeline.reading import left_out
+    from ncu_assist.pipeline.listing import left_out
 
     options.check_format(as_json, text_format)
     project = options.current_project()

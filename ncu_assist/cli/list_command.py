@@ -23,17 +23,19 @@ WAYS = (
 @options.as_json
 def command(kernel: str | None, as_json: bool) -> int:
     """List the kernels, or the versions and workloads of KERNEL, and what has been measured of them."""
-    from ncu_assist.pipeline.reading import left_out, listing
-    from ncu_assist.render.json import list_json
-    from ncu_assist.render.terminal import list_text
+    from ncu_assist.pipeline.listing import left_out, listing
 
     project = options.current_project()
     kernels, damages = listing(project, kernel), left_out(project, f"{kernel}/" if kernel else "")
     note_misnamed(project, *(shown.kernel for shown in kernels))
     note_damages(damages)
     if as_json:
+        from ncu_assist.render.json import list_json
+
         write_json(list_json(kernels, damages))
     else:
+        from ncu_assist.render.terminal import list_text
+
         write(list_text(kernels))
     if not kernels:
         _say_where(project)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ncu_assist.cli import completing, options
-from ncu_assist.cli.console import write_result
+from ncu_assist.cli.console import write, write_json
 
 
 @click.command("metrics")
@@ -21,9 +21,14 @@ def command(patterns: tuple[str, ...], chip: str | None, as_json: bool) -> int:
     and with --chip, ncu's own lists are looked through. Exit code 2 with the nearest name where nothing matches.
     """
     from ncu_assist.ncu.catalogue.lookup import search
-    from ncu_assist.render.json import metrics_json
-    from ncu_assist.render.terminal import metrics_text
 
     found = search(patterns, chip)
-    write_result(found, as_json, metrics_json, metrics_text)
+    if as_json:
+        from ncu_assist.render.json import metrics_json
+
+        write_json(metrics_json(found))
+    else:
+        from ncu_assist.render.terminal import metrics_text
+
+        write(metrics_text(found))
     return 0

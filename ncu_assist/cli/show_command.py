@@ -8,14 +8,9 @@ from typing import Literal
 import click
 
 from ncu_assist.cli import completing, options
-from ncu_assist.cli.console import note_damages, note_meant, note_misnamed, write, write_result
+from ncu_assist.cli.console import note_damages, note_meant, note_misnamed, write, write_json
 
-OF_SHOW = (  # imported while a report is read
-    "ncu_assist.pipeline.reading",
-    "ncu_assist.pipeline.showing",
-    "ncu_assist.render.json",
-    "ncu_assist.render.terminal",
-)
+OF_SHOW = ("ncu_assist.pipeline.listing", "ncu_assist.pipeline.showing")  # imported while a report is read
 
 
 @click.command("show")
@@ -65,14 +60,12 @@ def command(
     lines = lines or as_problems
     selection = selection_of(launch, filters)
     project = options.current_project()
-    meanwhile = (*(("pandas",) if lines else ()), *OF_SHOW)
+    format_of_it = f"ncu_assist.render.{'json' if as_json else 'terminal'}.run"
+    meanwhile = (*(("pandas",) if lines else ()), *OF_SHOW, format_of_it)
     (stored,) = named(project, (reference,), kernel, meanwhile, "sass" if lines else None, selection)
 
-    from ncu_assist.pipeline.reading import beside
+    from ncu_assist.pipeline.listing import beside
     from ncu_assist.pipeline.showing import files_of_kernel, gather
-    from ncu_assist.render.json import show_json
-    from ncu_assist.render.terminal import show_text
-    from ncu_assist.render.terminal.diagnosis import problem_lines
     from ncu_assist.store import Store
 
     note_damages(beside(project, reference, stored))
@@ -82,11 +75,20 @@ def command(
     store = Store(project.reports)
     shown = gather(stored, workload, store, lines=lines, ncu_rules=ncu_rules, every=as_json)
     if as_problems:
+        from ncu_assist.render.terminal.diagnosis import problem_lines
+
         problems = problem_lines(shown, files_of_kernel(project, stored.run.kernel, Path.cwd()))
         if problems:
             write("\n".join(problems))
         else:
             click.echo("note: no finding has a source line; is it built with -lineinfo?", err=True)
         return 0
-    write_result(shown, as_json, show_json, show_text)
+    if as_json:
+        from ncu_assist.render.json import show_json
+
+        write_json(show_json(shown))
+    else:
+        from ncu_assist.render.terminal import show_text
+
+        write(show_text(shown))
     return 0

@@ -73,7 +73,7 @@ def command(
 
     Without KERNEL it is the folder you stand in, else the only kernel with runs, else the one profiled last.
     """
-    from ncu_assist.pipeline.reading import left_out
+    from ncu_assist.pipeline.listing import left_out
     from ncu_assist.pipeline.trend import TrendRequest, trend
 
     form = chosen_format or ("text" if as_json else form_of(output))

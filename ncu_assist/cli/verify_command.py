@@ -17,8 +17,6 @@ def command(as_json: bool) -> int:
     cannot be read, 6 when all that cannot be read was written by a newer ncu-assist; each such run, draft, file or
     folder is named.
     """
-    from ncu_assist.render.json import verify_json
-    from ncu_assist.render.terminal import verify_text
     from ncu_assist.store import Store
     from ncu_assist.store.baselines import baseline_damages
     from ncu_assist.store.drafts import DraftArchive
@@ -37,7 +35,11 @@ def command(as_json: bool) -> int:
             for every in (store.runs(), archive.drafts())
         )
     if as_json:
+        from ncu_assist.render.json import verify_json
+
         write_json(verify_json(damages, runs, drafts))
     else:
+        from ncu_assist.render.terminal import verify_text
+
         write(verify_text(damages, runs, drafts))
     return max((damage.exit_code for damage in damages), default=0)

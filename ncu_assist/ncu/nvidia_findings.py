@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ncu_assist.ncu.contents import RuleFacts
-from ncu_assist.ncu.report import Report
+if TYPE_CHECKING:
+    from ncu_assist.ncu.contents import RuleFacts
+    from ncu_assist.ncu.report import Report
 
 LINK = re.compile(
     r"@[a-z]+:(?:[^@:]*:)??([^@:]+)(?::https?://[^@]*)?@"

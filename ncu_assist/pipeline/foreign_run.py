@@ -8,15 +8,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ncu_assist import __version__
 from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.ncu.command import options_in
-from ncu_assist.ncu.report import Report
 from ncu_assist.record import ROUNDED, Profile, Run, Source
 from ncu_assist.render.escape import readable
 from ncu_assist.store import machine_hash, new_run_id
 from ncu_assist.store.folders import is_folder_name
+
+if TYPE_CHECKING:
+    from ncu_assist.ncu.report import Report
 
 IMPORTED = "imported"  # the kernel that reports without another name belong to
 SUFFIXES = (".zst", ".xz", ".gz", ".ncu-rep", ".ncu-repz", ".nsight-cuprof-report", ".csv")

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.diff.comparing import verdict_by_time
 from ncu_assist.analysis.diff.timing import SampleReader, common_bench, is_timed
@@ -18,7 +19,6 @@ from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.pipeline.derived import judged_now
 from ncu_assist.pipeline.pages.readable import own_comment, own_source
 from ncu_assist.project import Project
-from ncu_assist.record import Device, Run
 from ncu_assist.sources import HEADER_COMMENT, header_comment, source_sha256
 from ncu_assist.spec import Kernel, Version, Workload, unserved, why_skipped
 from ncu_assist.spec_file import kernel_names, load_kernel
@@ -27,6 +27,9 @@ from ncu_assist.store.choosing import Context, choose_kernel
 from ncu_assist.store.findings import FINDINGS
 from ncu_assist.store.matching import live_first
 from ncu_assist.versions import Descent, Lineage, descent, version_order
+
+if TYPE_CHECKING:
+    from ncu_assist.record import Device, Run
 
 LEAST = 2  # points of an axis
 ALL = "all"

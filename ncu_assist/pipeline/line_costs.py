@@ -7,9 +7,9 @@ import tempfile
 from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.diff.lines import Group, LineChanges, LineCost, SideLines, base_name, line_changes
-from ncu_assist.analysis.diff.pairing import LaunchPair
 from ncu_assist.errors import DamagedData
 from ncu_assist.ncu.line_sums import (
     COST,
@@ -23,13 +23,16 @@ from ncu_assist.ncu.line_sums import (
     most_of_time,
     pass_ns,
 )
-from ncu_assist.ncu.report import Report
 from ncu_assist.ncu.source.assembly import with_instruction
 from ncu_assist.ncu.source.metrics import SAMPLES
 from ncu_assist.pipeline.opened_reports import BareReport, Stopped, archived_report, together
 from ncu_assist.pipeline.showing import launch_numbers
-from ncu_assist.record import Run
-from ncu_assist.store import StoredRun
+
+if TYPE_CHECKING:
+    from ncu_assist.analysis.diff.pairing import LaunchPair
+    from ncu_assist.ncu.report import Report
+    from ncu_assist.record import Run
+    from ncu_assist.store import StoredRun
 
 Read = tuple[frozenset[int], frozenset[int]]
 MOST_UNLINED = 0.2  # of the time in code without line numbers goes without a word: a call into a library

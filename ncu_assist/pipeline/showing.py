@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from math import inf
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.diff.comparing import verdict_by_time
 from ncu_assist.analysis.diff.lines import base_name
@@ -21,20 +22,16 @@ from ncu_assist.analysis.run_view import CloseLook, ParentVerdict, RunView, show
 from ncu_assist.ceilings import Ceilings, ceilings_of
 from ncu_assist.errors import DamagedData
 from ncu_assist.frame import combine_launches, combine_tables
-from ncu_assist.frame.columns import Values
 from ncu_assist.ncu.code import code_of
 from ncu_assist.ncu.compressed import plain_file
 from ncu_assist.ncu.line_sums import NO_LINES, HotSpots, hot_spots
 from ncu_assist.ncu.nvidia_findings import nvidia_findings
 from ncu_assist.ncu.report import Report, read_report
-from ncu_assist.ncu.source.reading import SourceTables
 from ncu_assist.ncu.timeline import SampledMetric, sampled_metrics
 from ncu_assist.pipeline.derived import shown_launches, with_code
 from ncu_assist.pipeline.history import lineage_of
 from ncu_assist.pipeline.kept_reports import kept_report
 from ncu_assist.pipeline.opened_reports import BareReport
-from ncu_assist.project import Project
-from ncu_assist.record import Run
 from ncu_assist.rules.model.libraries import library_kernel
 from ncu_assist.rules.model.of_run import (
     KernelPart,
@@ -45,10 +42,16 @@ from ncu_assist.rules.model.of_run import (
     results_of_shown,
 )
 from ncu_assist.rules.model.resources import bottleneck, bottleneck_of_launch
-from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.matching import live_first, same_source
 from ncu_assist.store.reading import SOURCE_FOLDER
 from ncu_assist.versions import version_order
+
+if TYPE_CHECKING:
+    from ncu_assist.frame.columns import Values
+    from ncu_assist.ncu.source.reading import SourceTables
+    from ncu_assist.project import Project
+    from ncu_assist.record import Run
+    from ncu_assist.store import Store, StoredRun
 
 MOST_JUDGED = 200  # launches that a person is shown, the longest: each takes some milliseconds
 NO_REPORT = "the run keeps no report: it has no source lines and none of NVIDIA's findings"

@@ -158,9 +158,17 @@ def used_columns(data: bytes, name: str) -> Columns:
 def sampled(data: bytes, name: str) -> Samples:
     """Return the samples of a bench without pandas; raises as ``decode`` does."""
     with _named(name):
-        table = _as(_opened(data, samples_schema(), name, coded=SAMPLE_TEXTS).read(), _coded_samples())
-        columns = zip(SAMPLE_COLUMNS, _chunks(table, *SAMPLE_COLUMNS), strict=True)
-        return Samples({column: _array(values) for column, values in columns})
+        return _samples(_as(_opened(data, samples_schema(), name, coded=SAMPLE_TEXTS).read(), _coded_samples()))
+
+
+def no_samples() -> Samples:
+    """Return the samples of a run without timings."""
+    return _samples(_coded_samples().empty_table())
+
+
+def _samples(table: pa.Table) -> Samples:
+    columns = zip(SAMPLE_COLUMNS, _chunks(table, *SAMPLE_COLUMNS), strict=True)
+    return Samples({column: _array(values) for column, values in columns})
 
 
 def measured(data: bytes, name: str) -> tuple[list[int], bool]:

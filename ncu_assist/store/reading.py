@@ -93,9 +93,11 @@ class StoredRun:
         return parquet.decode(self.read(SAMPLES), schema, f"{self.reference}: {SAMPLES}")
 
     def sampled(self) -> Samples:
-        """Return what ``samples`` does of a run with timings, for what needs no data frame."""
+        """Return what ``samples`` does, for what needs no data frame."""
         from ncu_assist.store import parquet
 
+        if SAMPLES not in self.run.files:
+            return parquet.no_samples()
         return parquet.sampled(self.read(SAMPLES), f"{self.reference}: {SAMPLES}")
 
     def measured(self) -> tuple[list[int], bool]:

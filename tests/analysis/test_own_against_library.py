@@ -13,8 +13,8 @@ from factories import make_run, samples_frame, times, timing
 
 from ncu_assist.analysis.own_against_library import OwnAgainstLibrary, own_against_library
 from ncu_assist.pipeline.history import history
+from ncu_assist.pipeline.listing import listing
 from ncu_assist.pipeline.pages.index import archive_state
-from ncu_assist.pipeline.reading import listing
 from ncu_assist.project import find_project
 from ncu_assist.record import Bench, Check, Run
 from ncu_assist.render.html.index import index_sections

@@ -9,9 +9,10 @@ from measured import RIGHT, WRONG, Notes, make_job
 
 from ncu_assist.analysis.diff import DiffOptions
 from ncu_assist.errors import UsageProblem
+from ncu_assist.pipeline.listing import listing
 from ncu_assist.pipeline.measuring import MeasureJob, measure
 from ncu_assist.pipeline.opened_reports import named
-from ncu_assist.pipeline.reading import compare, listing
+from ncu_assist.pipeline.reading import compare
 
 pytestmark = pytest.mark.slow
 

@@ -11,10 +11,10 @@ from measured import RIGHT, VERSIONS, Notes, make_job
 from ncu_assist.analysis.ladder import KernelOutcome
 from ncu_assist.errors import EnvironmentProblem
 from ncu_assist.pipeline.history import history
+from ncu_assist.pipeline.listing import listing
 from ncu_assist.pipeline.measuring import MeasureJob, measure
 from ncu_assist.pipeline.pages.index import kernel_ladder
 from ncu_assist.pipeline.planning import replay
-from ncu_assist.pipeline.reading import listing
 from ncu_assist.render.html.ladder import ladder_html
 from ncu_assist.render.json.archive import list_json
 from ncu_assist.render.json.history import history_json

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ncu_assist.analysis.launches import LaunchRow, Payoff
-from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.render.json.values import answer, cycles_json, run_facts, workload
-from ncu_assist.rules.model.diagnosis import JointGain, Ranked
-from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.occupancy import cluster_room, occupancy_curves, tile_room
-from ncu_assist.rules.model.of_run import RuleResults
+
+if TYPE_CHECKING:
+    from ncu_assist.analysis.launches import LaunchRow, Payoff
+    from ncu_assist.analysis.run_view import RunView
+    from ncu_assist.rules.model.diagnosis import JointGain, Ranked
+    from ncu_assist.rules.model.facts import Facts
+    from ncu_assist.rules.model.of_run import RuleResults
 
 
 def diagnosis_json(results: RuleResults | None) -> dict[str, Any]:

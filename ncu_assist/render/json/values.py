@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ncu_assist.analysis.run_view import WorkloadRow
-from ncu_assist.ceilings import Floor
-from ncu_assist.record import Check, Device, Run, Source, Timing
-from ncu_assist.verdict import Verdict
+if TYPE_CHECKING:
+    from ncu_assist.analysis.run_view import WorkloadRow
+    from ncu_assist.ceilings import Floor
+    from ncu_assist.record import Check, Device, Run, Source, Timing
+    from ncu_assist.verdict import Verdict
 
 
 def clean(value: Any) -> Any:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from ncu_assist.render.terminal.archive import list_text, verify_text
-from ncu_assist.render.terminal.diff import diff_text
-from ncu_assist.render.terminal.machine import ceilings_text, doctor_text
-from ncu_assist.render.terminal.metrics import explain_text, metrics_text
-from ncu_assist.render.terminal.run import show_text
-from ncu_assist.render.terminal.style import Style
-from ncu_assist.render.terminal.versions import outcome_text
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ncu_assist.render.terminal.archive import list_text, verify_text
+    from ncu_assist.render.terminal.diff import diff_text
+    from ncu_assist.render.terminal.machine import ceilings_text, doctor_text
+    from ncu_assist.render.terminal.metrics import explain_text, metrics_text
+    from ncu_assist.render.terminal.run import show_text
+    from ncu_assist.render.terminal.style import Style
+    from ncu_assist.render.terminal.versions import outcome_text
 
 __all__ = [
     "Style",
@@ -22,3 +26,23 @@ __all__ = [
     "show_text",
     "verify_text",
 ]
+
+_HOMES = {
+    "list_text": "archive",
+    "verify_text": "archive",
+    "diff_text": "diff",
+    "ceilings_text": "machine",
+    "doctor_text": "machine",
+    "explain_text": "metrics",
+    "metrics_text": "metrics",
+    "show_text": "run",
+    "Style": "style",
+    "outcome_text": "versions",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import what is used: a command needs one of these modules, and each imports what it renders."""
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

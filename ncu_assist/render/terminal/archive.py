@@ -7,12 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ncu_assist.analysis.archive import BaselineInForce, Written, WrittenPage
 from ncu_assist.analysis.ladder import NOT_MEASURED, SKIPPED, UNREADABLE, KernelListing, VersionOutcome
-from ncu_assist.analysis.records import ArchivedRun, Damage
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line, plain
-from ncu_assist.render.table import Align
 from ncu_assist.render.terminal.style import Style, detected, styled, table, to_text
 from ncu_assist.render.words.own_against_library import library_sentence
 from ncu_assist.render.words.values import number_of, shown_path
@@ -20,6 +17,10 @@ from ncu_assist.render.words.verdicts import origin
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from ncu_assist.analysis.archive import BaselineInForce, Written, WrittenPage
+    from ncu_assist.analysis.records import ArchivedRun, Damage
+    from ncu_assist.render.table import Align
 
 TO_SET = "where none is set it is v0; to set one: ncu-assist baseline set KERNEL/VERSION"
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from ncu_assist.analysis.bisection import Bisection
+from typing import TYPE_CHECKING
+
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.terminal.style import Style, printed, to_text
 from ncu_assist.render.words.bisection import commits_table, conclusion, title
 from ncu_assist.render.words.history import MOST_SAID
+
+if TYPE_CHECKING:
+    from ncu_assist.analysis.bisection import Bisection
 
 
 def bisection_text(found: Bisection, style: Style | None = None) -> str:

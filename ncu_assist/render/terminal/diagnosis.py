@@ -8,22 +8,23 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.diff.lines import base_name
-from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.catalogue.rows import ROWS
-from ncu_assist.ncu.line_sums import HotLine, HotSpots
-from ncu_assist.ncu.nvidia_findings import NvidiaFinding
 from ncu_assist.quantity import percent, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.terminal.style import NARROWEST
 from ncu_assist.render.words.values import evidence_value
 from ncu_assist.render.words.verdicts import estimated
 from ncu_assist.render.words.why import stall_words
-from ncu_assist.rules.model.diagnosis import Ranked
-from ncu_assist.rules.model.of_run import RuleResults
-from ncu_assist.rules.model.places import Place
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from ncu_assist.analysis.run_view import RunView
+    from ncu_assist.ncu.line_sums import HotLine, HotSpots
+    from ncu_assist.ncu.nvidia_findings import NvidiaFinding
+    from ncu_assist.rules.model.diagnosis import Ranked
+    from ncu_assist.rules.model.of_run import RuleResults
+    from ncu_assist.rules.model.places import Place
 
 MOST_FURTHER = 4  # further findings
 MESSAGE_LETTERS = 300  # letters

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ncu_assist.analysis.diff import Diff, DiffSide
 from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.table import Align
 from ncu_assist.render.terminal.style import Style, detected, printed, table, to_text
 from ncu_assist.render.words.changes import (
     PAIRED_BY,
@@ -34,6 +32,9 @@ from ncu_assist.verdict import REASONS, clock_note
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
+
+    from ncu_assist.analysis.diff import Diff, DiffSide
+    from ncu_assist.render.table import Align
 
 MOST_PAIRS = 8  # with the heading and three lines below, a dozen
 ALONE_LINES = 4  # of what one side alone has, where there are few pairs

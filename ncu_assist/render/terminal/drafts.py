@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ncu_assist.analysis.archive import DraftBuild, Suggested
-from ncu_assist.analysis.ledger import Ledger, RoundBest, Tally
 from ncu_assist.analysis.records import REFUSAL, ArchivedDraft, Draft, Proof, Score
 from ncu_assist.quantity import digits, duration
 from ncu_assist.render.escape import one_line, plain
@@ -18,6 +16,9 @@ from ncu_assist.render.words.verdicts import factor
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
+
+    from ncu_assist.analysis.archive import DraftBuild, Suggested
+    from ncu_assist.analysis.ledger import Ledger, RoundBest, Tally
 
 FATE_COLORS = {"kept": "green", "rejected": "bold red", "unproven": "yellow", "drafted": ""}
 LONGEST_NAME = 26  # letters of a model or a diagnosis that leave room for the numbers beside it

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.faults_gone import faults_gone
-from ncu_assist.analysis.history import History
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.terminal.style import Style, printed, to_text
 from ncu_assist.render.words.history import (
@@ -25,6 +24,8 @@ from ncu_assist.render.words.own_against_library import OWN_TERM, library_table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from ncu_assist.analysis.history import History
 
 
 def history_text(history: History, style: Style | None = None) -> str:

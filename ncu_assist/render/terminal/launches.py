@@ -6,8 +6,6 @@ import re
 import textwrap
 from typing import TYPE_CHECKING
 
-from ncu_assist.analysis.run_view import RunView
-from ncu_assist.render.table import Table
 from ncu_assist.render.words.launches import (
     OF_WORKLOAD,
     TO_FLOOR,
@@ -20,6 +18,9 @@ from ncu_assist.render.words.launches import (
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from ncu_assist.analysis.run_view import RunView
+    from ncu_assist.render.table import Table
 
 MOST_ROWS, MOST_SENTENCES = 20, 3
 KERNEL, DIAGNOSIS = 1, 6

@@ -6,11 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ncu_assist.ceilings import Ceilings, Point, Rate
 from ncu_assist.ceilings.chips import SECTOR_BYTES
 from ncu_assist.ceilings.interpolation import SECTORS, Curve, dram_curves
-from ncu_assist.ceilings.records import Under
-from ncu_assist.environment import Condition, Examination
 from ncu_assist.quantity import digits, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.terminal.style import Style, table, to_text
@@ -18,9 +15,12 @@ from ncu_assist.render.terminal.style import Style, table, to_text
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
-from typing import TYPE_CHECKING
 
-from ncu_assist.ceilings.known import KnownGpu, KnownRate
+    from ncu_assist.ceilings import Ceilings, Point, Rate
+    from ncu_assist.ceilings.known import KnownGpu, KnownRate
+    from ncu_assist.ceilings.records import Under
+    from ncu_assist.environment import Condition, Examination
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

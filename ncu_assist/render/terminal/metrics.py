@@ -15,7 +15,6 @@ from ncu_assist.ncu.catalogue.metric import Metric, Way
 from ncu_assist.ncu.catalogue.metric_doctor import is_on
 from ncu_assist.ncu.catalogue.nvidia_rules import NvidiaRule
 from ncu_assist.ncu.catalogue.recorded_names import RecordedName, on_chip
-from ncu_assist.ncu.catalogue.rows import Row
 from ncu_assist.ncu.catalogue.spelling import ROLLUPS, USUAL, join, read_name, rollup_words
 from ncu_assist.ncu.catalogue.stalls import ISSUED, STALL_PREFIX, StallReason
 from ncu_assist.render.terminal.style import NARROWEST, Style, to_text
@@ -28,11 +27,13 @@ from ncu_assist.render.words.metrics import (
     unit_words,
     way_words,
 )
-from ncu_assist.rules import Rule
 from ncu_assist.rules.model.warnings import WarningEntry
 
 if TYPE_CHECKING:
     from rich.text import Text
+
+    from ncu_assist.ncu.catalogue.rows import Row
+    from ncu_assist.rules import Rule
 
 NEEDS = "  needs     "
 USES = "  also      "  # without which it may find something, but does not say that there is nothing

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from ncu_assist.render.table import Align, Cell
-from ncu_assist.render.table import Table as Data
-
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
     from rich.text import Text
+
+    from ncu_assist.render.table import Align, Cell
+    from ncu_assist.render.table import Table as Data
 
 NARROWEST, WIDEST = 80, 120  # a result is laid out for 80 columns and gains nothing beyond 120
 

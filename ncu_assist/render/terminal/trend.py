@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ncu_assist.analysis.trend import Trend
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.terminal.style import Style, printed, to_text
 from ncu_assist.render.words.history import MOST_SAID
@@ -12,6 +11,8 @@ from ncu_assist.render.words.trend import changes, counters_table, notes, proven
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from ncu_assist.analysis.trend import Trend
 
 
 def trend_text(trend: Trend, style: Style | None = None) -> str:

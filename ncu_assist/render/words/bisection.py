@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from ncu_assist.analysis.bisection import Bisection, MeasuredCommit
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.table import Badge, Cell, Column, Table, Tone, number
 from ncu_assist.versions import short_name
+
+if TYPE_CHECKING:
+    from ncu_assist.analysis.bisection import Bisection, MeasuredCommit
 
 TONES: dict[str, Tone] = {"good": "good", "bad": "bad", "skipped": "unsure"}
 DIGITS = 4

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.diff import Change, Diff, LaunchDiff, flags_heading
 from ncu_assist.analysis.records import PER_LAUNCH, Coverage
 from ncu_assist.quantity import quantity
-from ncu_assist.record import Launch
 from ncu_assist.render.escape import one_line
+
+if TYPE_CHECKING:
+    from ncu_assist.record import Launch
 
 MOST_DEVIATIONS = 100  # standard deviations; of counters that hardly stray it may be thousands
 PART = "*"  # behind a value that is not of all launches

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import PurePath
 from shlex import quote
+from typing import TYPE_CHECKING
 
-from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.catalogue.chips import profiler_of
-from ncu_assist.record import Device
 from ncu_assist.render.escape import one_line
+
+if TYPE_CHECKING:
+    from ncu_assist.analysis.run_view import RunView
+    from ncu_assist.record import Device
 
 OPENED = (".ncu-rep", ".nsight-cuprof-report")  # what ncu-ui opens
 KEPT_REPORT = "report.ncu-rep.zst"

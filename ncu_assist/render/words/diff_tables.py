@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from ncu_assist.analysis.diff import Change
 from ncu_assist.analysis.diff.noise import BEYOND, WITHIN
 from ncu_assist.ncu.catalogue.metric import MAX
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
@@ -25,6 +25,9 @@ from ncu_assist.render.words.changes import (
     word_of,
 )
 from ncu_assist.render.words.terms import TONES, term_of
+
+if TYPE_CHECKING:
+    from ncu_assist.analysis.diff import Change
 
 ROLES = {
     "explains": Badge("explains", "bad", "it got worse, and so did the time: it can be why"),

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ncu_assist.analysis.ledger import Hits, Ledger, Tally, hits_of
-from ncu_assist.analysis.records import Draft, ModelCost
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.words.values import number_of
 from ncu_assist.render.words.verdicts import factor
 from ncu_assist.versions import short_name
+
+if TYPE_CHECKING:
+    from ncu_assist.analysis.records import Draft, ModelCost
 
 ABSENT = "-"
 MOST_SAID = 300  # letters of an idea, a reason or a flaw

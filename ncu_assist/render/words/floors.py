@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.roofline import counted_operations
-from ncu_assist.analysis.run_view import RunView, WorkloadRow
 from ncu_assist.analysis.yardstick import COPY, OPERATIONS, measure_of
-from ncu_assist.ceilings import Floor
 from ncu_assist.quantity import duration, quantity
-from ncu_assist.record import Bench, Timing
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.words.verdicts import factor
+
+if TYPE_CHECKING:
+    from ncu_assist.analysis.run_view import RunView, WorkloadRow
+    from ncu_assist.ceilings import Floor
+    from ncu_assist.record import Bench, Timing
 
 IN_L2 = {"all": "in L2", "written": "writes in L2"}  # in the place of a rate
 NO_RATE = "so bytes over time are no rate of DRAM"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.gate import Gate, GateCheck, GateSet, GateWord, Limit, NotMeasured, Unmeasured
 from ncu_assist.analysis.gate.records import (
@@ -18,14 +19,16 @@ from ncu_assist.analysis.gate.records import (
     Lacking,
     worst,
 )
-from ncu_assist.analysis.records import ArchivedRun
 from ncu_assist.quantity import DIGITS, quantity
-from ncu_assist.record import Source
 from ncu_assist.render.words.values import number_of
 from ncu_assist.render.words.verdicts import fewer_cycles, origin
 from ncu_assist.verdict import MARGIN, REASONS
 from ncu_assist.verdict.levels import FEWEST
 from ncu_assist.versions import short_name
+
+if TYPE_CHECKING:
+    from ncu_assist.analysis.records import ArchivedRun
+    from ncu_assist.record import Source
 
 SENTENCES = {
     ACROSS_LIMIT: "the 99 % interval reaches across the limit",

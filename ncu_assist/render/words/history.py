@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
-from ncu_assist.analysis.faults_gone import FaultsGone
-from ncu_assist.analysis.history import History, HistoryCell, Sweep, VersionRow
-from ncu_assist.analysis.records import StoredFinding
 from ncu_assist.analysis.yardstick import COPY
 from ncu_assist.quantity import duration
-from ncu_assist.record import Run, Source
 from ncu_assist.render.words.floors import copy_words
 from ncu_assist.render.words.terms import against
 from ncu_assist.render.words.verdicts import cycle_words, factor, origin, settling
 from ncu_assist.verdict import REASONS, Cycles, Verdict
 from ncu_assist.versions import short_name
+
+if TYPE_CHECKING:
+    from ncu_assist.analysis.faults_gone import FaultsGone
+    from ncu_assist.analysis.history import History, HistoryCell, Sweep, VersionRow
+    from ncu_assist.analysis.records import StoredFinding
+    from ncu_assist.record import Run, Source
 
 FAULTS_GONE = "faults gone since the parent: speed-up estimated and achieved"
 TOGETHER = "together: the largest alone, if they waste the same time, to all savings summed"

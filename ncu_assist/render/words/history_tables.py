@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from ncu_assist.analysis.faults_gone import FaultsGone
-from ncu_assist.analysis.history import History, HistoryCell, Sweep, VersionRow
-from ncu_assist.analysis.records import StoredFinding
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.links import NO_LINKS, RunLinks
 from ncu_assist.render.table import ABSENT, Badge, Cell, Column, Link, Table, Term, number, percent
@@ -14,6 +12,11 @@ from ncu_assist.render.words.history import bound_by, estimate, fault, point_tim
 from ncu_assist.render.words.terms import against, share_term, verdict_badge, verdict_tone
 from ncu_assist.render.words.verdicts import factor
 from ncu_assist.versions import short_name
+
+if TYPE_CHECKING:
+    from ncu_assist.analysis.faults_gone import FaultsGone
+    from ncu_assist.analysis.history import History, HistoryCell, Sweep, VersionRow
+    from ncu_assist.analysis.records import StoredFinding
 
 FILTER_FROM = 12  # rows, from which a filter is of use
 GEOMEAN = Term("geomean", "", "geometric mean of the speed-ups over its parent, on all workloads of both")

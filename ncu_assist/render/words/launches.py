@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from ncu_assist.analysis.launches import LaunchGroup, LaunchRow, Payoff
-from ncu_assist.analysis.run_view import RunView
+from typing import TYPE_CHECKING
+
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.table import ABSENT, Cell, Column, Table, number
 from ncu_assist.rules.model.diagnosis import NEAR_CEILING
+
+if TYPE_CHECKING:
+    from ncu_assist.analysis.launches import LaunchGroup, LaunchRow, Payoff
+    from ncu_assist.analysis.run_view import RunView
 
 COLUMNS = (
     Column("#", "right", "number"),

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ncu_assist.ncu.catalogue.chips import CHIPS, Chip
-from ncu_assist.ncu.catalogue.derived import Derived
 from ncu_assist.ncu.catalogue.metric import Combining, How, Metric, Way
 from ncu_assist.ncu.catalogue.noise import SHORT_NS, noise_class, recording
-from ncu_assist.ncu.catalogue.stalls import StallReason
+
+if TYPE_CHECKING:
+    from ncu_assist.ncu.catalogue.derived import Derived
+    from ncu_assist.ncu.catalogue.stalls import StallReason
 
 COMBINE_WORDS: dict[How, str] = {
     "sum": "added up",

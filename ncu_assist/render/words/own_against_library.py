@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from ncu_assist.analysis.own_against_library import OwnAgainstLibrary
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.table import Cell, Column, Table, Term, number
 from ncu_assist.render.words.verdicts import factor
 from ncu_assist.verdict.deciding import MARGIN
 from ncu_assist.versions import short_name
+
+if TYPE_CHECKING:
+    from ncu_assist.analysis.own_against_library import OwnAgainstLibrary
 
 OWN_TERM = Term(
     "own / library",

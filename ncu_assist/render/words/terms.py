@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from ncu_assist.analysis.yardstick import Yardstick
+from typing import TYPE_CHECKING
+
 from ncu_assist.ncu.catalogue.derived import ALL_DERIVED, Derived
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.stalls import STALL_REASONS
-from ncu_assist.record import Source
 from ncu_assist.render.table import Badge, Term, Tone
 from ncu_assist.render.words.verdicts import cycle_words, factor
-from ncu_assist.verdict import Verdict
+
+if TYPE_CHECKING:
+    from ncu_assist.analysis.yardstick import Yardstick
+    from ncu_assist.record import Source
+    from ncu_assist.verdict import Verdict
 
 
 def term_of(key: str, label: str = "") -> Term:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from ncu_assist.analysis.trend import Trend, TrendChange, TrendPoint, TrendSeries
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
@@ -13,6 +13,9 @@ from ncu_assist.render.words.values import number_of
 from ncu_assist.render.words.verdicts import origin
 from ncu_assist.verdict.levels import FEWEST
 from ncu_assist.versions import short_name
+
+if TYPE_CHECKING:
+    from ncu_assist.analysis.trend import Trend, TrendChange, TrendPoint, TrendSeries
 
 TOO_SHORT = f"a change is told from {2 * FEWEST} runs on: {FEWEST} before it and {FEWEST} after it"
 HOW = (

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ncu_assist.analysis.records import Damage
 from ncu_assist.quantity import quantity
+
+if TYPE_CHECKING:
+    from ncu_assist.analysis.records import Damage
 
 # Units of which a person counts pieces, and the label says of what: 8192 blocks, 132 SMs, 4,194,304 threads.
 COUNTED = ("", "thread", "SM", "block", "warp", "register/thread")

@@ -6,18 +6,21 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
-from ncu_assist.analysis.diff import Diff, DiffSide
 from ncu_assist.analysis.diff.comparability import UNKNOWN
-from ncu_assist.analysis.records import Combined, Coverage
-from ncu_assist.analysis.run_view import RunView, WorkloadRow
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import quantity
-from ncu_assist.record import Run, Source
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.words.launches import why_in_focus
 from ncu_assist.verdict import REASONS, Verdict
 from ncu_assist.versions import short_name
+
+if TYPE_CHECKING:
+    from ncu_assist.analysis.diff import Diff, DiffSide
+    from ncu_assist.analysis.records import Combined, Coverage
+    from ncu_assist.analysis.run_view import RunView, WorkloadRow
+    from ncu_assist.record import Run, Source
 
 # What settles runs of programs, which nothing here can bench: durations of many launches under ncu.
 OF_PROGRAMS = "ncu --set full -o REPORT PROGRAM, of each: with 20 launches of the kernel or more"

@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost, Place, base_name, explaining_change
-from ncu_assist.analysis.diff.why import BoundBy, Factor, Factors, Kind, Why
 from ncu_assist.quantity import digits, duration, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.words.verdicts import factor
 from ncu_assist.rules.model.resources import LATENCY, SHARED
+
+if TYPE_CHECKING:
+    from ncu_assist.analysis.diff.why import BoundBy, Factor, Factors, Kind, Why
 
 PLACE_WIDTH = 30  # columns for file:line; of a longer name the end is shown
 NAME_WIDTH = 8  # a short version, v12, stands for the name of its file

@@ -6,21 +6,24 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from ncu_assist import __version__
 from ncu_assist.ceilings import Ceilings, floor_of
 from ncu_assist.frame import Combined, combine_tables
-from ncu_assist.frame.columns import Values
-from ncu_assist.ncu.code import Code
-from ncu_assist.record import Launch, Run
 from ncu_assist.rules import RULES, tensor_underfed
-from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.diagnosis import UNEXPLAINED, Diagnosis, JointGain, Ranked, diagnose, joint_gains
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.libraries import library_advice, library_kernel
 from ncu_assist.rules.model.places import own_lines, places
 from ncu_assist.rules.model.warnings import Warned, impossible_values, metric_missing, warnings
 from ncu_assist.store.findings import Findings, Judged, StoredFinding
+
+if TYPE_CHECKING:
+    from ncu_assist.frame.columns import Values
+    from ncu_assist.ncu.code import Code
+    from ncu_assist.record import Launch, Run
+    from ncu_assist.rules.base import Finding
 
 
 @dataclass(frozen=True)

@@ -18,15 +18,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ncu_assist.ceilings.chips import LANES
-from ncu_assist.ncu.code import Code
 from ncu_assist.ncu.source.assembly import ASSEMBLY
 from ncu_assist.ncu.source.metrics import SAMPLES, STALL_COLUMN
-from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.blame import Function, read_again
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
+
+    from ncu_assist.ncu.code import Code
+    from ncu_assist.rules.base import Finding
 
     Floats = np.ndarray[tuple[int], np.dtype[np.float64]]
 

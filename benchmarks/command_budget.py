@@ -1,0 +1,107 @@
+"""Print how much processor time commands take over the recorded archive, in that of ``python -c "import pandas"``.
+
+    python benchmarks/command_budget.py [--times 10] [--only NAME …] [--results FILE]       (from the project's root)
+
+Each is the least of several runs, of the process and its children together, taken in turns with the import: other work
+on the machine lengthens both alike, and no run is shorter for it. `verify` is of a hundred runs. Modules are compiled
+before, as in an installed package. Prints one JSON object: the ratios beside what each may be at most, and the seconds
+of the import; the exit code is 1 where one is above its limit. ``--results`` compares with kept ratios: the exit code
+is 1 then where one has grown by more than a fifth.
+"""
+
+from __future__ import annotations
+
+import argparse
+import compileall
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+IMPORT = "import pandas"
+KERNEL = "lightning_decode"
+COMMANDS = {
+    "list": ("list",),
+    "show": ("show", f"{KERNEL}/v6"),
+    "diff": ("diff", f"{KERNEL}/v3", f"{KERNEL}/v7"),
+    "history": ("history", KERNEL),
+    "gate": ("gate", KERNEL),
+    "explain": ("explain", "l2-bound"),
+    "verify": ("verify",),
+}
+AT_MOST = {"list": 1.2, "show": 1.2, "diff": 1.2, "history": 1.2, "gate": 1.2, "explain": 0.5, "verify": 3.5}
+HUNDRED = 100
+GROWN = 1.2  # a fifth
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--times", type=int, default=10)
+    parser.add_argument("--only", nargs="*", choices=COMMANDS, default=[*COMMANDS])
+    parser.add_argument("--results", type=Path, help="a JSON object that this printed before")
+    asked = parser.parse_args()
+    found = measured(asked.only, asked.times)
+    limits = {name: AT_MOST[name] for name in asked.only}
+    if asked.results:
+        limits = grown(json.loads(asked.results.read_text())["ratios"], asked.only)
+    above = {name: ratio for name, ratio in found["ratios"].items() if ratio > limits[name]}
+    sys.stdout.write(json.dumps(found | {"at_most": limits, "above": above}, indent=1) + "\n")
+    return 1 if above else 0
+
+
+def grown(kept: dict[str, float], names: Sequence[str]) -> dict[str, float]:
+    """Return what ratios may be at most: a fifth more than they were."""
+    return {name: round(GROWN * kept[name], 3) for name in names}
+
+
+def measured(names: Sequence[str], times: int) -> dict[str, dict[str, float] | float]:
+    """Return the least time of the import and of each command, and their ratios, over the recorded archive."""
+    compileall.compile_dir(ROOT / "ncu_assist", quiet=1)
+    python = [sys.executable]
+    every = {IMPORT: [*python, "-c", IMPORT]}
+    every |= {name: [*python, "-m", "ncu_assist", *COMMANDS[name]] for name in names}
+    least: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        for name in ("kernels", "reports"):
+            (root / name).symlink_to(ROOT / name)
+        for _ in range(times):
+            for name, argv in every.items():
+                took = processor_s(argv, root)
+                least[name] = min(took, least.get(name, took))
+    runs = sum(1 for _ in (ROOT / "reports").glob("*/*/*/run.json"))
+    unit = least[IMPORT]
+    ratios = {name: least[name] / unit * (HUNDRED / runs if name == "verify" else 1) for name in names}
+    return {
+        "import_pandas_s": round(unit, 3),
+        "seconds": {name: round(least[name], 3) for name in names},
+        "ratios": {name: round(ratio, 3) for name, ratio in ratios.items()},
+    }
+
+
+def processor_s(argv: Sequence[str], folder: Path) -> float:
+    """Return the processor time of a program and its children; its output is thrown away, its end must be a good one.
+
+    A gate may find a regression (3) or be unclear (4), as the recorded versions have it.
+    """
+    kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONDONTWRITEBYTECODE", "COLUMNS")}
+    environment = {**kept, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""}
+    child = subprocess.Popen(
+        argv, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    assert child.stderr is not None
+    said = child.stderr.read()
+    _, status, used = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode not in (0, 3, 4):
+        raise SystemExit(f"{' '.join(argv)} ended with {child.returncode}: {said.decode(errors='replace')[-500:]}")
+    return used.ru_utime + used.ru_stime
+
+
+if __name__ == "__main__":
+    sys.exit(main())

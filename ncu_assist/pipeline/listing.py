@@ -1,0 +1,78 @@
+"""What the archive holds: every kernel with the run of each version, and what of it cannot be read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ncu_assist.analysis.ladder import KernelListing, VersionOutcome
+from ncu_assist.errors import UsageProblem
+from ncu_assist.project import Project
+from ncu_assist.sources import misnamed
+from ncu_assist.spec import Version, why_skipped
+from ncu_assist.spec_file import kernel_names, load_kernel
+from ncu_assist.store import Damage, Store, StoredRun
+from ncu_assist.store.choosing import refuse_unreadable, unknown
+from ncu_assist.store.matching import recorded_runs_matching
+
+
+def left_out(project: Project, place: str = "") -> tuple[Damage, ...]:
+    """Return what of the archive cannot be read at or above a place such as ``add_one/``, of all of it by default."""
+    return tuple(damage for damage in Store(project.reports).damaged() if damage.concerns(place))
+
+
+def beside(project: Project, reference: str, stored: StoredRun) -> tuple[Damage, ...]:
+    """Return what cannot be read where a reference looked for a run, and might have found another than ``stored``.
+
+    Nothing for a report, and for a reference that names one run by its id.
+    """
+    version, at, which = reference.rpartition("/")[2].partition("@")
+    if not stored.run.run_id or (version and at and which != "last"):
+        return ()
+    run = stored.run
+    return left_out(project, f"{run.kernel}/{run.version}/" if version else f"{run.kernel}/")
+
+
+def listing(project: Project, kernel: str | None) -> tuple[KernelListing, ...]:
+    """Return all kernels, or the one named, with the run of each version; raises UsageProblem for a wrong name."""
+    store = Store(project.reports)
+    own = kernel_names(project)
+    names = sorted({*own, *store.kernels()})
+    if kernel is not None and kernel not in names:
+        refuse_unreadable(store, kernel, None)
+        raise unknown(f"there is no kernel '{kernel}'", kernel, names)
+    chosen = [kernel] if kernel is not None else names
+    if kernel in own:
+        load_kernel(project, str(kernel))  # named alone, a folder that cannot be read is an error
+    return tuple(_with_folder(project, store, n) if n in own else _without_folder(store, n) for n in chosen)
+
+
+def _with_folder(project: Project, store: Store, name: str) -> KernelListing:
+    """Return a kernel with a folder; among others, one that cannot be read says so in its place."""
+    strays = misnamed(project.kernels / name)
+    try:
+        kernel = load_kernel(project, name)
+    except UsageProblem as error:
+        told = error.message + (f"; try: {error.hint}" if error.hint and "\n" not in error.message else "")
+        return KernelListing(name, f"cannot be read: {told}", (), None, (), misnamed=strays)
+    runs = recorded_runs_matching(store, kernel)
+    damages = store.damaged(name) if None in runs.values() else ()
+    versions = tuple(_listed(name, version, runs[version.name], damages) for version in kernel.versions)
+    workloads = tuple(w.name for w in kernel.workloads)
+    only = {w.name: w.versions for w in kernel.workloads if w.versions}
+    return KernelListing(name, kernel.summary, workloads, kernel.default_workload.name, versions, only, strays)
+
+
+def _listed(kernel: str, version: Version, run: StoredRun | None, damages: Sequence[Damage]) -> VersionOutcome:
+    if run is not None:
+        return VersionOutcome(version.name, run, is_peer=version.is_peer)
+    is_unknown = any(damage.concerns(f"{kernel}/{version.name}/") for damage in damages)
+    why = why_skipped(version)
+    return VersionOutcome(version.name, None, skipped=why, unreadable=is_unknown, is_peer=version.is_peer)
+
+
+def _without_folder(store: Store, name: str) -> KernelListing:
+    newest = {version: store.runs(name, version)[:1] for version in store.versions(name)}
+    versions = tuple(
+        VersionOutcome(version, next(iter(runs), None), unreadable=not runs) for version, runs in newest.items()
+    )
+    return KernelListing(name, "", (), None, versions)
