@@ -131,7 +131,7 @@ def _wrong_facts(stored: StoredRun) -> Iterator[str]:
     listed = {launch.index: launch.kernel for launch in stored.run.launches}
     if any(listed.get(number) != one.kernel for number, one in zip(facts.numbers, facts.launches, strict=True)):
         yield f"{FACTS} speaks of launches that {RUN_JSON} does not list"
-    if INSTANCES in stored.run.files and not {*stored.instances()["launch"]} <= {*range(len(facts.launches))}:
+    if INSTANCES in stored.run.files and not {*stored.instance_launches()} <= {*range(len(facts.launches))}:
         yield f"{INSTANCES} speaks of launches that {FACTS} does not list"
 
 

@@ -146,6 +146,12 @@ class StoredRun:
 
         return parquet.decode_instances(self.read(INSTANCES), f"{self.reference}: {INSTANCES}")
 
+    def instance_launches(self) -> list[int]:
+        """Return which launches have values one by one, sorted, by their places among those of ``report_facts``."""
+        from ncu_assist.store import parquet
+
+        return parquet.instance_launches(self.read(INSTANCES), f"{self.reference}: {INSTANCES}")
+
     def _check_report(self, name: str, sha256: str) -> None:
         known = {**self.run.dropped, **self.run.files}
         if sha256 != next((known[one].sha256 for one in REPORTS if one in known), None):
