@@ -82,8 +82,7 @@ def command(
     by no bench, so no limit on time is stricter. A counter that repeats exactly is held to its limit exactly, any other
     gets the noise of such counters on top.
     """
-    from ncu_assist.analysis.gate import GateSet
-    from ncu_assist.pipeline.changed import gate_since
+    from ncu_assist.analysis.gate import Gate, GateSet, NotMeasured
     from ncu_assist.pipeline.gating import GateRequest, gate
 
     options.check_format(as_json, text_format)
@@ -92,7 +91,13 @@ def command(
         check_output(junit, True, binary=False)
     project = options.current_project()
     request = GateRequest(candidate or "", against, kernel, workload, fail_on, force, require_live)
-    result = gate_since(project, request, since, window) if since is not None else gate(project, request)
+    result: Gate | GateSet | NotMeasured
+    if since is None:
+        result = gate(project, request)
+    else:
+        from ncu_assist.pipeline.changed import gate_since
+
+        result = gate_since(project, request, since, window)
     if junit is not None:
         from ncu_assist.render.junit import junit as junit_xml
 

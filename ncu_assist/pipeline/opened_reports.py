@@ -19,8 +19,6 @@ from ncu_assist.analysis.launch_selection import EVERY_LAUNCH, LaunchSelection, 
 from ncu_assist.errors import UsageProblem
 from ncu_assist.frame import is_used
 from ncu_assist.frame.columns import Columns, Values
-from ncu_assist.ncu.contents import Contents
-from ncu_assist.ncu.report import Ahead, Report, read_report
 from ncu_assist.pipeline.foreign_run import IMPORTED, RunNames, foreign_run, report_notes, sent, stem
 from ncu_assist.project import Project
 from ncu_assist.store import Store, StoredRun
@@ -29,6 +27,9 @@ from ncu_assist.store.references import resolve_all
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from ncu_assist.ncu.contents import Contents
+    from ncu_assist.ncu.report import Ahead, Report
 
 T = TypeVar("T")
 Stopped = Callable[[], bool]
@@ -142,6 +143,8 @@ def bare_reports(
 
 
 def _read(path: Path, ahead: Ahead | None, stopped: Stopped) -> Report:
+    from ncu_assist.ncu.report import read_report
+
     with sent():
         return read_report(path, stopped=stopped, ahead=ahead)
 
@@ -196,6 +199,7 @@ def archived_report(stored: StoredRun, folder: Path, stopped: Stopped | None = N
 
     A compressed one is written to ``folder``. Raises as ``read_report`` does.
     """
+    from ncu_assist.ncu.report import read_report
     from ncu_assist.pipeline.derived import with_code
     from ncu_assist.pipeline.kept_reports import kept_report
 
